@@ -9,13 +9,14 @@ whole file. Each is a class under `@register` with an id, a title, a docstring a
 from migrate.report.model import Applicability, State
 from migrate.source.rules import Example, Rule, register
 from migrate.source.tensorflow.base.arguments import bind, is_none, literal, number, string
-from migrate.source.tensorflow.base.model import Creation, Initializer, Lookup, Stop
+from migrate.source.tensorflow.base.model import Blocker, Creation, Initializer, Lookup
 from migrate.source.tensorflow.base.rule_kinds import CreationRule, File, FileRule, LookupRule, Remark, UseRule
 from migrate.source.tensorflow.facts.variables.creations import read_initial_op, read_shape, refuse, refuse_options
 from migrate.source.tensorflow.facts.variables.lookups import make_lookup
 
 __all__ = [
     "Applicability",
+    "Blocker",
     "Creation",
     "CreationRule",
     "Example",
@@ -27,7 +28,6 @@ __all__ = [
     "Remark",
     "Rule",
     "State",
-    "Stop",
     "UseRule",
     "bind",
     "is_none",

@@ -12,7 +12,7 @@ from migrate.source.tensorflow.base.unique_names import Fresh
 
 
 @dataclass(frozen=True)
-class Change:
+class CodeChange:
     """New text for a piece of code that follows a table."""
 
     node: cst.CSTNode
@@ -22,7 +22,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Stop:
+class Blocker:
     """A reason why a table must stay as it is, and where."""
 
     node: cst.CSTNode
@@ -32,21 +32,21 @@ class Stop:
     action: str = ""
     assumption: str = ""  #: when set, the table may move under this assumption (`--assume`)
     state: State = State.UNSUPPORTED
-    changes: tuple[Change, ...] = ()  #: what becomes of the code under the assumption
+    changes: tuple[CodeChange, ...] = ()  #: what becomes of the code under the assumption
     applicability: Applicability = Applicability.ASSUMPTION  #: what the conversion then is
     takes_rows: bool = False  #: the changed code reads what was looked up so far
-    otherwise: Stop | None = None  #: holds in its place where lookups may come after it
+    otherwise: Blocker | None = None  #: holds in its place where lookups may come after it
 
 
 @dataclass(frozen=True)
-class Followed:
+class Adaptation:
     """A use that is no lookup and needs no decision: it is rewritten with its table, or stays right as it is."""
 
     node: cst.CSTNode
     rule: str
     message: str
     reason: str = ""
-    changes: tuple[Change, ...] = ()
+    changes: tuple[CodeChange, ...] = ()
     action: str = ""
 
 
@@ -76,12 +76,12 @@ class Creation:
     scoped: bool = False  #: its name, and the initial values that it does not give, are those of the scope at run time
     numbered: bool = False  #: each run makes another one, numbered as TensorFlow numbers the names of variables
     own_values: bool = True  #: it is given an initializer; else scopes may give one
-    scope_stops: list[Stop] = field(default_factory=list)  #: of `stops`, those about what scopes give it
+    scope_blockers: list[Blocker] = field(default_factory=list)  #: of `stops`, those about what scopes give it
     begins_alike: bool = False  #: all rows of an embedding column have the same initial values
     emitted: str = ""  #: the runtime's function of the same arguments; empty for `create_table`
     unique: bool = False  #: every execution makes a new variable (tf.Variable)
     unnamed: str = "Variable"  #: the last part of its name where none is given
-    stops: list[Stop] = field(default_factory=list)
+    blockers: list[Blocker] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
 
@@ -116,7 +116,7 @@ class Lookup:
     idle: str = ""  #: why an update also reaches rows that the batch does not name
     dense: bool = False  #: the variable's gradient was a matrix: a row for every id, equal ids summed
     strategy: str = "div"  #: how ids would be spread over partitions
-    doubts: tuple[Stop, ...] = ()  #: what must be assumed for it
+    doubts: tuple[Blocker, ...] = ()  #: what must be assumed for it
     dropped: tuple[str, ...] = ()  #: the arguments that were given and go, for a table has nothing of the kind
 
 
@@ -138,10 +138,10 @@ class Table:
     label: str  #: as the source writes it: `W`, `self.W`, `weights["k"]`
     creation: Creation
     lookups: list[Lookup] = field(default_factory=list)
-    stops: list[Stop] = field(default_factory=list)
+    blockers: list[Blocker] = field(default_factory=list)
     references: list[cst.BaseExpression] = field(default_factory=list)
-    followed: list[Followed] = field(default_factory=list)
-    assumed: list[Stop] = field(default_factory=list)  #: doubts lifted by `--assume`
+    adaptations: list[Adaptation] = field(default_factory=list)
+    assumed: list[Blocker] = field(default_factory=list)  #: doubts lifted by `--assume`
     wanted_name: str = ""  #: the final name before it was numbered, in lower case
     identity: str = "name"  #: what tells its variable in a checkpoint, as in a TableRecord
     passed: list[cst.BaseExpression] = field(default_factory=list)  #: what reaches the same parameters of functions
@@ -150,18 +150,18 @@ class Table:
     categories: list[Category] = field(default_factory=list)  #: that are made anew with an embedding column
 
     @property
-    def hard(self) -> list[Stop]:
+    def hard(self) -> list[Blocker]:
         """The reasons that no assumption lifts."""
-        return [stop for stop in self.stops if not stop.assumption]
+        return [blocker for blocker in self.blockers if not blocker.assumption]
 
 
-def only_doubts(stops: Sequence[Stop]) -> bool:
+def only_doubts(blockers: Sequence[Blocker]) -> bool:
     """True where nothing stops a table, or what `--assume` lifts: what else keeps it must be said as well."""
-    return all(stop.assumption for stop in stops)
+    return all(blocker.assumption for blocker in blockers)
 
 
-def refused_state(stops: Sequence[Stop]) -> State:
+def refused_state(blockers: Sequence[Blocker]) -> State:
     """Return what a table is that these keep: noted when that is what the user asked for."""
-    if stops and all(stop.state is State.NOTED for stop in stops):
+    if blockers and all(blocker.state is State.NOTED for blocker in blockers):
         return State.NOTED
-    return State.SUGGESTED if only_doubts(stops) else State.UNSUPPORTED
+    return State.SUGGESTED if only_doubts(blockers) else State.UNSUPPORTED

@@ -15,7 +15,7 @@ from migrate.source.settings.rule_selection import ALL, Selection
 from migrate.source.settings.suppressions import Comments
 from migrate.source.syntax.tree import Tree
 from migrate.source.tensorflow.base.initializers import Initializers
-from migrate.source.tensorflow.base.model import Creation, Followed, Lookup, Stop
+from migrate.source.tensorflow.base.model import Adaptation, Blocker, Creation, Lookup
 from migrate.source.tensorflow.base.symbols import TfNames
 from migrate.targets.base import Target
 from migrate.targets.runtime import TARGET as RUNTIME
@@ -65,11 +65,11 @@ class CreationRule(Rule):
         """Return the call that reads rows of what is mentioned at `node`, beside those of lookup rules."""
         return None
 
-    def use(self, file: File, node: cst.BaseExpression) -> Lookup | Stop | None:
+    def use(self, file: File, node: cst.BaseExpression) -> Lookup | Blocker | None:
         """Return what a mention does; None asks the rules for lookups and uses of variables."""
         return None
 
-    def check(self, file: File, call: cst.Call, lookups: list[Lookup]) -> Stop | None:
+    def check(self, file: File, call: cst.Call, lookups: list[Lookup]) -> Blocker | None:
         """Return why what the call makes must stay, given all that look it up."""
         return None
 
@@ -98,7 +98,7 @@ class LookupRule(Rule):
         known = isinstance(call, cst.Call) and file.names.of(call.func) in self.symbols
         return call if known and isinstance(call, cst.Call) and self.table(call) is arg else None
 
-    def read(self, file: File, call: cst.Call) -> Lookup | Stop:
+    def read(self, file: File, call: cst.Call) -> Lookup | Blocker:
         """Return the lookup, or why it cannot become one; asked only when the table is a proven variable."""
         raise NotImplementedError
 
@@ -108,7 +108,7 @@ class UseRule(Rule):
 
     applicability: ClassVar[Applicability | None] = None
 
-    def read(self, file: File, reference: cst.BaseExpression) -> Stop | Followed | None:
+    def read(self, file: File, reference: cst.BaseExpression) -> Blocker | Adaptation | None:
         """Return why this use keeps the table as it is, or how it follows; None when the rule does not know it."""
         raise NotImplementedError
 
@@ -134,7 +134,7 @@ class FileRule(Rule):
         """Yield findings that hold even when the file has no table."""
         yield from ()
 
-    def stops(self, file: File) -> Iterator[Stop]:
+    def blockers(self, file: File) -> Iterator[Blocker]:
         """Yield reasons that keep every table of the file as it is."""
         yield from ()
 

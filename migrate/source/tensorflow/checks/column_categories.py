@@ -8,21 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from migrate.report.model import Applicability, State
 from migrate.source.tensorflow.base.arguments import bind, is_none, literal, string
 from migrate.source.tensorflow.base.bindings import resolve
-from migrate.source.tensorflow.base.model import Category, Followed, Stop, Table
+from migrate.source.tensorflow.base.model import Adaptation, Blocker, Category, Table
 from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.checks.judgement import Judgement
 from migrate.source.tensorflow.facts.references.table_values import table_values
 from migrate.source.tensorflow.facts.variables.embedding_columns import COLUMNS, RULE, categories
 from migrate.targets.base import CONSTANT
-
-if TYPE_CHECKING:
-    from migrate.source.tensorflow.checks.verdicts import Judgement
 
 #: Category -> its parameters as far as their order is the same in both versions.
 IDENTITY, HASHED = "categorical_column_with_identity", "categorical_column_with_hash_bucket"
@@ -57,7 +54,9 @@ class _Reader:
             inner = given["categorical_column"].value
             if self.shared or _name(self.file, resolve(self.file.tree, inner)).startswith("sequence_"):
                 what = "that columns share" if self.shared else "of sequences"
-                self._stop(made, "a weighted category", f"{self._title} has none {what}", "leave the column as it is")
+                self._blocker(
+                    made, "a weighted category", f"{self._title} has none {what}", "leave the column as it is"
+                )
                 return
             self.read(inner)
             return
@@ -65,15 +64,15 @@ class _Reader:
         text = " ".join(self.file.tree.source(node).split())
         if not isinstance(made, cst.Call) or not name:
             reason = f"{self._title} makes its table by the category, and where this one is made is not seen"
-            self._stop(
+            self._blocker(
                 node, f"`{text}` is the category of this column", reason, "make it in this file, bound to a name"
             )
         elif self.shared and name != kind:
             reason = f"{self._title} shares no table over sequences"
-            self._stop(node, f"`{text}` is the category of these columns", reason, "leave the columns as they are")
+            self._blocker(node, f"`{text}` is the category of these columns", reason, "leave the columns as they are")
         elif kind not in KINDS:
             reason = f"{self._title} has no embedding column over a `{kind}`: the rows of that one cannot grow"
-            self._stop(node, f"`{text}` is the category of this column", reason, "leave the column as it is")
+            self._blocker(node, f"`{text}` is the category of this column", reason, "leave the column as it is")
         else:
             self._known(made, kind, name != kind)
 
@@ -81,23 +80,23 @@ class _Reader:
     def _title(self) -> str:
         return self.file.target.title
 
-    def _stop(self, node: cst.CSTNode, message: str, reason: str, action: str = "", assumption: str = "") -> None:
-        self.table.stops.append(Stop(node, RULE, message, reason, action, assumption))
+    def _blocker(self, node: cst.CSTNode, message: str, reason: str, action: str = "", assumption: str = "") -> None:
+        self.table.blockers.append(Blocker(node, RULE, message, reason, action, assumption))
 
     def _changes(self, node: cst.CSTNode, message: str, reason: str) -> None:
         action, changes = "convert with --assume if that will do", Applicability.CHANGES_VALUES
-        self.table.stops.append(Stop(node, RULE, message, reason, action, reason, applicability=changes))
+        self.table.blockers.append(Blocker(node, RULE, message, reason, action, reason, applicability=changes))
 
     def _known(self, call: cst.Call, kind: str, sequence: bool) -> None:
         given = bind(call, (*KINDS[kind], *(name for name in BY_NAME if name not in KINDS[kind])))
         positional = sum(arg.keyword is None for arg in call.args)
         if given is None or "key" not in given or positional > len(KINDS[kind]):
-            self._stop(call, "the arguments of this category cannot be read", "", "pass them by their names")
+            self._blocker(call, "the arguments of this category cannot be read", "", "pass them by their names")
             return
         dtype = self._dtype(kind, given)
         if dtype is None:
             reason = "whether its values are of int64 or texts is not seen"
-            self._stop(call, "the type of this category", reason, "give it dtype=tf.int64 or tf.string")
+            self._blocker(call, "the type of this category", reason, "give it dtype=tf.int64 or tf.string")
             return
         source = self.file.tree.source
         self.vocabularies.extend(source(given[name].value) for name in given if name in VOCABULARIES)
@@ -105,7 +104,7 @@ class _Reader:
         category = Category(call, source(given["key"].value), dtype, source(rows.value) if rows else "", sequence)
         self.table.categories.append(category)
         message = f"`{kind}` becomes a category with a row for every {'id' if dtype == 'int64' else 'text'}"
-        self.table.followed.append(Followed(call, RULE, message))
+        self.table.adaptations.append(Adaptation(call, RULE, message))
         self._check_uses(call)
         self._check_ids(category, kind, given)
 
@@ -128,23 +127,23 @@ class _Reader:
         key, call, action = category.key, category.call, "convert with --assume if that holds"
         if category.dtype == "int64" and not _is_parsed(self.file, given["key"].value):
             reason = f"{self._title} takes the ids as they are, and those of another integer type fail"
-            self._stop(call, f"the feature {key} must be of int64", reason, action, f"the feature {key} is of int64")
+            self._blocker(call, f"the feature {key} must be of int64", reason, action, f"the feature {key} is of int64")
         if kind == IDENTITY:
             if not is_none(given.get("default_value")):
                 reason = "an id outside of the range read the row of `default_value`, and gets a row of its own"
                 told = f"every id of {key} lies in [0, {category.rows})"
-                self._stop(call, f"ids of {key} have a default", reason, action, told)
+                self._blocker(call, f"ids of {key} have a default", reason, action, told)
             return
         if category.dtype == "int64":
             reason = "a negative value had a row, and reads zeros"
-            self._stop(call, f"the values of {key} become ids", reason, action, f"no value of {key} is negative")
+            self._blocker(call, f"the values of {key} become ids", reason, action, f"no value of {key} is negative")
         if kind == HASHED:
             reason = f"values of {key} that shared one of the {category.rows} buckets get rows of their own"
             self._changes(call, f"the values of {key} are no longer hashed into buckets", reason)
             return
         reason = "a value that is not in the vocabulary had no row or a shared one, and gets one of its own"
         told = f"every value of {key} is in its vocabulary"
-        self._stop(call, f"{key} is no longer looked up in a vocabulary", reason, action, told)
+        self._blocker(call, f"{key} is no longer looked up in a vocabulary", reason, action, told)
         if not self.table.creation.begins_alike:
             reason = f"rows of {key} begin with other random numbers of the same law"
             self._changes(call, f"the rows of {key} are in another order", reason)
@@ -156,12 +155,12 @@ class _Reader:
                 line = " ".join(self.file.tree.source(self.file.tree.statement(use) or use).split())
                 reason = f"`{line if len(line) <= 80 else line[:77] + '...'}` needs the range of its ids"
                 message = f"`{self.file.tree.source(use)}` is read by more than embedding columns"
-                self._stop(use, message, reason, "make a category of its own for that")
+                self._blocker(use, message, reason, "make a category of its own for that")
 
     def _uses(self, call: cst.Call) -> list[cst.BaseExpression]:
         """Return where what `call` makes is read: by its name, or in its own place."""
         known = table_values(self.file, call)
-        self.table.stops += known.stops
+        self.table.blockers += known.blockers
         return known.reads
 
     def _is_column(self, use: cst.BaseExpression) -> bool:
@@ -182,13 +181,13 @@ def check_categories(file: File, table: Table) -> None:
     """Read the categories of an embedding column, and stop it where the target cannot make one of them."""
     parameters, _ = COLUMNS.get(file.names.of(table.creation.call.func) or "", ((), ""))
     given = bind(table.creation.call, parameters) if parameters else None
-    own = any(stop.state is State.NOTED for stop in table.stops)
+    own = any(blocker.state is State.NOTED for blocker in table.blockers)
     if file.target.category is None or given is None or own:
         return
     for name in file.target.column_lacks:
         if name in given:
             reason = f"{file.target.title}'s embedding column has no such argument"
-            table.stops.append(Stop(given[name], RULE, f"`{name}` is given", reason, "leave it out"))
+            table.blockers.append(Blocker(given[name], RULE, f"`{name}` is given", reason, "leave it out"))
     initializer = given.get("initializer")
     text = "" if initializer is None else file.tree.source(resolve(file.tree, initializer.value))
     table.creation.begins_alike = CONSTANT.search(text) is not None
@@ -196,13 +195,15 @@ def check_categories(file: File, table: Table) -> None:
     reader = _Reader(file, table, shared="categorical_columns" in given)
     if found is None:
         reason = f"{file.target.title} makes its table by each category, and the list is not written here"
-        table.stops.append(Stop(table.creation.call, RULE, "the categories of these columns", reason, "write it here"))
+        table.blockers.append(
+            Blocker(table.creation.call, RULE, "the categories of these columns", reason, "write it here")
+        )
     for node in found or ():
         reader.read(node)
     if len({" ".join(text.split()) for text in reader.vocabularies}) > 1:
         reason = "values of two vocabularies shared a row by their places, and each gets a row of its own"
-        table.stops.append(
-            Stop(
+        table.blockers.append(
+            Blocker(
                 table.creation.call,
                 RULE,
                 "the vocabularies of these columns differ",
@@ -223,8 +224,10 @@ def check_shared_categories(judgement: Judgement) -> None:
             other = next((stuck[id(c.call)] for c in table.categories if id(c.call) in stuck), None)
             if other is not None:
                 reason = f"`{other.label}` is over the same category and stays as it is"
-                stop = Stop(table.creation.call, RULE, "this column shares its category", reason, "give each its own")
-                table.stops.append(stop)
+                blocker = Blocker(
+                    table.creation.call, RULE, "this column shares its category", reason, "give each its own"
+                )
+                table.blockers.append(blocker)
                 changed = True
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from migrate.source.tensorflow.base.model import Lookup, Stop, Table
+from migrate.source.tensorflow.base.model import Blocker, Lookup, Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.optimizers.training_model import Training
 
@@ -31,26 +31,26 @@ def check_idle_rows(file: File, tables: list[Table], training: Training) -> None
                 f"{idle.idle}: SGD, Adagrad and Adam train the table as the variable was trained"
             )
         if idle is not None and makers:
-            table.stops.append(_moves(idle, makers[0].name.rpartition(".")[2]))
+            table.blockers.append(_moves(idle, makers[0].name.rpartition(".")[2]))
         if dense is not None and clips:
-            table.stops.append(_clipped(dense.call, dense.rule, dense.idle))
-        term = next((stop for stop in table.stops if stop.takes_rows), None)
+            table.blockers.append(_clipped(dense.call, dense.rule, dense.idle))
+        term = next((blocker for blocker in table.blockers if blocker.takes_rows), None)
         if term is not None and clips:
-            table.stops.append(
+            table.blockers.append(
                 _clipped(term.node, term.rule, "a term over the whole table makes its gradient a matrix")
             )
 
 
-def _moves(lookup: Lookup, optimizer: str) -> Stop:
+def _moves(lookup: Lookup, optimizer: str) -> Blocker:
     message = f"`{optimizer}` also moves rows whose gradient is zero"
     action = "train with SGD, Adagrad or Adam, or convert with --assume"
-    return Stop(
+    return Blocker(
         lookup.call, lookup.rule, message, lookup.idle, action, "rows that a batch does not name need no update"
     )
 
 
-def _clipped(node: cst.CSTNode, rule: str, why: str) -> Stop:
+def _clipped(node: cst.CSTNode, rule: str, why: str) -> Blocker:
     reason = f"{why}, in which equal ids are summed; a table's gradient has a row for each use of an id"
     message = "the gradient of this variable is clipped"
     action = "convert with --assume if the small difference is welcome"
-    return Stop(node, rule, message, reason, action, "clipping may count each use of an id apart")
+    return Blocker(node, rule, message, reason, action, "clipping may count each use of an id apart")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from migrate.source.tensorflow.base.model import Followed, Table
+from migrate.source.tensorflow.base.model import Adaptation, Table
 from migrate.source.tensorflow.base.rule_kinds import File
 
 RULE = "tf-export"
@@ -110,4 +110,4 @@ def check_exports(file: File, tables: list[Table]) -> None:
             reason = "whatever loads it must load the operations of the tables first"
             for table in tables:
                 if file.tree.related(node, table.creation.call):
-                    table.followed.append(Followed(node, RULE, message, reason))
+                    table.adaptations.append(Adaptation(node, RULE, message, reason))

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from migrate.source.flow import Unknown
 from migrate.source.tensorflow.base.arguments import literal
 from migrate.source.tensorflow.base.bindings import is_target, local_names, scope_of_name
-from migrate.source.tensorflow.base.model import Stop, Table
+from migrate.source.tensorflow.base.model import Blocker, Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of, sources
+from migrate.source.tensorflow.checks.judgement import Judgement
 from migrate.source.tensorflow.facts.calls.callers import opens_scopes
 from migrate.source.tensorflow.facts.calls.variable_scopes import prefix
 from migrate.source.tensorflow.facts.variables.runtime_names import plain, table_name, walked
 from migrate.source.tensorflow.facts.variables.variable_reuse import pattern
-
-if TYPE_CHECKING:
-    from migrate.source.tensorflow.checks.verdicts import Judgement
 
 #: The texts that a name is certainly made of, in order, with anything between two of them.
 Parts = list[str]
@@ -40,23 +37,23 @@ def check_computed_names(judgement: Judgement) -> None:
                 both = other is not table and any(one is two for one in moving for two in (table, other))
                 near = both and file.tree.related(other.creation.call, table.creation.call)
                 if near and _may_meet(file, table, other):
-                    _stop(table, other)
-                    _stop(other, table)
+                    _blocker(table, other)
+                    _blocker(other, table)
                     met = True
 
 
-def _stop(table: Table, other: Table) -> None:
+def _blocker(table: Table, other: Table) -> None:
     message = f"`{other.label}` may be a table of the same name"
     reason = "the name of one is computed, and a table has `_` for `/` and for numbers behind names"
     action = "give one of them a name that begins with another text"
-    if all(stop.message != message for stop in table.stops):
-        table.stops.append(Stop(table.creation.call, table.creation.rule, message, reason, action))
+    if all(blocker.message != message for blocker in table.blockers):
+        table.blockers.append(Blocker(table.creation.call, table.creation.rule, message, reason, action))
 
 
 def _is_computed(table: Table) -> bool:
     """True where the name is computed: of a `tf.Variable` that is made once the table has that of its label."""
     creation = table.creation
-    return creation.named_by is not None and (creation.scoped or creation.numbered or bool(table.stops))
+    return creation.named_by is not None and (creation.scoped or creation.numbered or bool(table.blockers))
 
 
 def _is_late(file: File, table: Table) -> bool:

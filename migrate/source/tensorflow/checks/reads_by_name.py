@@ -9,7 +9,7 @@ import libcst as cst
 
 from migrate.source.tensorflow.base.arguments import string
 from migrate.source.tensorflow.base.bindings import resolve
-from migrate.source.tensorflow.base.model import Stop, Table
+from migrate.source.tensorflow.base.model import Blocker, Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.variables.variable_names import VariableName, variable_name
 from migrate.source.tensorflow.facts.variables.variable_reuse import pattern
@@ -39,8 +39,8 @@ def check_named_reads(file: File, tables: list[Table]) -> None:
         for node, shown in reads:
             if not file.tree.related(node, table.creation.call):
                 continue
-            stop = _stop(file, name, node, shown) or _lookup_stop(file, table, node, shown)
-            table.stops += [stop] if stop is not None else []
+            blocker = _blocker(file, name, node, shown) or _lookup_blocker(file, table, node, shown)
+            table.blockers += [blocker] if blocker is not None else []
 
 
 def _outputs(file: File) -> Iterator[Read]:
@@ -70,21 +70,21 @@ def _asked(file: File) -> Iterator[Read]:
             yield call.args[0].value, call
 
 
-def _stop(file: File, name: VariableName, node: cst.BaseExpression, shown: cst.BaseExpression) -> Stop | None:
+def _blocker(file: File, name: VariableName, node: cst.BaseExpression, shown: cst.BaseExpression) -> Blocker | None:
     text, given = " ".join(file.tree.source(shown).split())[:80], string(node)
     reason = "a table's rows are not in a variable of that name"
     if given is not None:
         if not name.is_meant_by(given):
             return None
-        return Stop(shown, RULE, f"`{text}` reads this variable by its name", reason, "look the rows up instead")
+        return Blocker(shown, RULE, f"`{text}` reads this variable by its name", reason, "look the rows up instead")
     if not name.fits(pattern(file, node)):
         return None
     assumption = "what is read by a computed name is none of the tables"
     action = "write the name out, or convert with --assume"
-    return Stop(shown, RULE, f"`{text}` may read this variable by its name", reason, action, assumption)
+    return Blocker(shown, RULE, f"`{text}` may read this variable by its name", reason, action, assumption)
 
 
-def _lookup_stop(file: File, table: Table, node: cst.BaseExpression, shown: cst.BaseExpression) -> Stop | None:
+def _lookup_blocker(file: File, table: Table, node: cst.BaseExpression, shown: cst.BaseExpression) -> Blocker | None:
     """Stop a table when what one of its lookups gives is read by the name of an operation inside it."""
     given = string(node)
     for lookup in table.lookups if given is not None else ():
@@ -95,5 +95,5 @@ def _lookup_stop(file: File, table: Table, node: cst.BaseExpression, shown: cst.
             text = " ".join(file.tree.source(shown).split())[:80]
             reason = "the operations of a table's lookup have other names"
             action = "give the result a name of its own: `tf.identity(rows, name=...)`"
-            return Stop(shown, RULE, f"`{text}` reads this lookup by its name", reason, action)
+            return Blocker(shown, RULE, f"`{text}` reads this lookup by its name", reason, action)
     return None

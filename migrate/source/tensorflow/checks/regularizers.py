@@ -16,7 +16,7 @@ import libcst.matchers as m
 from migrate.report.model import Applicability
 from migrate.source.tensorflow.base.arguments import is_none, literal, string
 from migrate.source.tensorflow.base.bindings import local_names, scope_of_name
-from migrate.source.tensorflow.base.model import Change, Stop, Table
+from migrate.source.tensorflow.base.model import Blocker, CodeChange, Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.calls.callers import last_name
 from migrate.source.tensorflow.facts.calls.execution_count import repeated
@@ -53,9 +53,9 @@ def check_regularizers(file: File, tables: list[Table], training: Training) -> N
         if not readers and known:
             table.creation.notes.append(UNREAD)
         elif not readers:
-            table.stops.append(_doubt(file, regularizer, NOBODY))
+            table.blockers.append(_doubt(file, regularizer, NOBODY))
         else:
-            table.stops.append(_added(file, table, regularizer, readers))
+            table.blockers.append(_added(file, table, regularizer, readers))
 
 
 def _given(file: File, table: Table) -> cst.BaseExpression | None:
@@ -110,21 +110,21 @@ def _modules(statement: cst.Import | cst.ImportFrom) -> Iterator[str]:
         yield module.code_for_node(statement.module)
 
 
-def _doubt(file: File, regularizer: cst.BaseExpression, assumption: str) -> Stop:
+def _doubt(file: File, regularizer: cst.BaseExpression, assumption: str) -> Blocker:
     action = "convert with --assume, or take L2 of the looked-up rows"
-    return Stop(regularizer, RULE, _message(file, regularizer), REASON, action, assumption)
+    return Blocker(regularizer, RULE, _message(file, regularizer), REASON, action, assumption)
 
 
 def _message(file: File, regularizer: cst.BaseExpression) -> str:
     return f"`regularizer={' '.join(file.tree.source(regularizer).split())}` acts on the whole table"
 
 
-def _added(file: File, table: Table, regularizer: cst.BaseExpression, readers: list[cst.CSTNode]) -> Stop:
+def _added(file: File, table: Table, regularizer: cst.BaseExpression, readers: list[cst.CSTNode]) -> Blocker:
     """Return the term over the looked-up rows behind the last lookup, or why it cannot stand there."""
     place = _place(file, table, regularizer, readers)
     if isinstance(place, str):
         action = "take L2 of the looked-up rows in its place, or keep the table dense"
-        return Stop(regularizer, RULE, _message(file, regularizer), place, action)
+        return Blocker(regularizer, RULE, _message(file, regularizer), place, action)
     term, source = file.tree.source(regularizer), file.tree.source(place[1])
     prefix = file.part(regularizer).names.v1_prefix or "tf"
     key = f"{prefix}.GraphKeys.REGULARIZATION_LOSSES"
@@ -134,14 +134,14 @@ def _added(file: File, table: Table, regularizer: cst.BaseExpression, readers: l
         return f"{prefix}.add_to_collection({key}, {term}({rows}({source})))"
 
     action = "convert with --assume, which takes the term over the rows of the batch, or keep this table dense"
-    return Stop(
+    return Blocker(
         regularizer,
         RULE,
         _message(file, regularizer),
         REASON,
         action,
         ADDED,
-        changes=(Change(place[0], text, behind=True),),
+        changes=(CodeChange(place[0], text, behind=True),),
         applicability=Applicability.CHANGES_VALUES,
         takes_rows=True,
     )

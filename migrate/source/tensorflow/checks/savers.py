@@ -8,14 +8,14 @@ import libcst as cst
 
 from migrate.source.tensorflow.base.arguments import bind, is_none
 from migrate.source.tensorflow.base.bindings import resolve
-from migrate.source.tensorflow.base.model import Stop
+from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.optimizers.training_model import Step
 
 STATE = "what a saver keeps of a table, its rows and the state of its optimizer, is what is wanted"
 
 
-def savers(file: File, tables: Container[int]) -> Iterator[Stop]:
+def savers(file: File, tables: Container[int]) -> Iterator[Blocker]:
     """Yield a doubt for each saver whose list may hold a table; `tables` are the ids of the nodes that mention one."""
     for call, _ in file.calls("train.Saver"):
         bound = bind(call, ("var_list", "reshape", "sharded", "max_to_keep")) or {
@@ -32,10 +32,10 @@ def savers(file: File, tables: Container[int]) -> Iterator[Stop]:
         reason = "a table is not a variable of that list, so its rows would be missing from the checkpoint"
         action = "use Saver() without a list, which saves tables too"
         assumption = "no checkpoint of this saver needs the tables"
-        yield Stop(call, "tf-saver", f"`{text}` lists its variables", reason, action, assumption)
+        yield Blocker(call, "tf-saver", f"`{text}` lists its variables", reason, action, assumption)
 
 
-def early_savers(file: File, steps: Sequence[Step]) -> Iterator[Stop]:
+def early_savers(file: File, steps: Sequence[Step]) -> Iterator[Blocker]:
     """Yield a doubt for each saver of all variables that is made before a step whose optimizer makes slots."""
     for call, _ in file.calls("train.Saver"):
         given = [a for i, a in enumerate(call.args) if (a.keyword.value if a.keyword else i) in {"var_list", 0}]
@@ -45,7 +45,7 @@ def early_savers(file: File, steps: Sequence[Step]) -> Iterator[Stop]:
             text = " ".join(file.tree.source(call).split())
             reason = "it saves no state of the optimizer's, but of a table it saves and restores that as well"
             action = "make the saver after the step, or convert with --assume"
-            yield Stop(call, "tf-saver", f"`{text}` is made before the training step", reason, action, STATE)
+            yield Blocker(call, "tf-saver", f"`{text}` is made before the training step", reason, action, STATE)
 
 
 def _makes_slots_later(file: File, saver: cst.Call, step: Step) -> bool:

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from migrate.report.model import State
 from migrate.source.tensorflow.base.arguments import string
-from migrate.source.tensorflow.base.model import Stop, Table, refused_state
+from migrate.source.tensorflow.base.model import Blocker, Table, refused_state
 from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.checks.judgement import Judgement
 from migrate.source.tensorflow.facts.calls.variable_scopes import prefix
 from migrate.source.tensorflow.facts.references.containers import holder_of
 from migrate.source.tensorflow.facts.references.table_values import RULE
-
-if TYPE_CHECKING:
-    from migrate.source.tensorflow.checks.verdicts import Judgement
 
 
 def check_shared_names(judgement: Judgement) -> None:
@@ -33,8 +30,8 @@ def check_shared_names(judgement: Judgement) -> None:
                 if id(call) in moving and any(file.tree.related(call, other) for other in stuck):
                     reason = "another call makes or reuses the same variable and stays as it is"
                     rule = known[id(call)].creation.rule
-                    state = refused_state([s for one in stuck if id(one) in known for s in known[id(one)].stops])
-                    stop = Stop(
+                    state = refused_state([s for one in stuck if id(one) in known for s in known[id(one)].blockers])
+                    blocker = Blocker(
                         call,
                         rule,
                         f"variable `{name}` is made twice",
@@ -42,7 +39,7 @@ def check_shared_names(judgement: Judgement) -> None:
                         "give each its own name, or make it once and pass it on",
                     )
                     asked = state is State.NOTED and all(id(one) in known for one in stuck)
-                    known[id(call)].stops.append(replace(stop, state=State.NOTED) if asked else stop)
+                    known[id(call)].blockers.append(replace(blocker, state=State.NOTED) if asked else blocker)
                     changed = True
 
 
@@ -90,7 +87,9 @@ def check_shared_reads(judgement: Judgement) -> None:
                     other = next(one for one in tables if one is not table)
                     reason = f"it also reads `{other.label}`, which stays as it is" if same else "their shapes differ"
                     message = "this lookup reads one table or another"
-                    table.stops.append(Stop(lookup.call, lookup.rule, message, reason, "look each up in its own place"))
+                    table.blockers.append(
+                        Blocker(lookup.call, lookup.rule, message, reason, "look each up in its own place")
+                    )
                     changed = True
 
 
@@ -125,7 +124,7 @@ def _check_passed(judgement: Judgement) -> bool:
                 message = f"`{table.label}` is bound more than once"
                 reason = f"it is also `{text}`, which is no table that moves"
                 action = "give the other value a name of its own"
-            table.stops.append(Stop(other, RULE, message, reason, action))
+            table.blockers.append(Blocker(other, RULE, message, reason, action))
             stopped = True
     return stopped
 

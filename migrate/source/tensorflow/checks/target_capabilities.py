@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -12,18 +11,16 @@ from migrate.report.model import Applicability
 from migrate.source.tensorflow.base.arguments import is_none, string
 from migrate.source.tensorflow.base.bindings import is_fixed
 from migrate.source.tensorflow.base.estimator_modes import in_model_function
-from migrate.source.tensorflow.base.model import Followed, Lookup, Stop, Table
+from migrate.source.tensorflow.base.model import Adaptation, Blocker, Lookup, Table
+from migrate.source.tensorflow.base.repeatable import is_repeatable
 from migrate.source.tensorflow.base.rule_kinds import File
-from migrate.source.tensorflow.base.shapes import is_repeatable
 from migrate.source.tensorflow.checks.column_categories import check_categories
+from migrate.source.tensorflow.checks.judgement import Judgement
 from migrate.source.tensorflow.facts.ids.id_provenance import DATASET, FED, origins
 from migrate.source.tensorflow.facts.optimizers.collection_keys import RULE as COLLECTION
 from migrate.source.tensorflow.facts.optimizers.optimizers import RULE as OPTIMIZER
 from migrate.source.tensorflow.facts.optimizers.training_model import Step, Training
 from migrate.source.tensorflow.facts.variables.variable_reuse import may_reuse
-
-if TYPE_CHECKING:
-    from migrate.source.tensorflow.checks.verdicts import Judgement
 
 RULE = "tf-target"
 USE = "`--target runtime` converts it"
@@ -45,35 +42,37 @@ def check_target(judgement: Judgement) -> None:
             _check_ids(file, table)
         _note_effects(file, table)
     if file.target.among_trainables:
-        stops = judgement.file_stops
-        stops[:] = [_read_as_a_whole(file, stop) if stop.rule == COLLECTION else stop for stop in stops]
-    judgement.file_stops += _optimizers(file, judgement.training)
+        blockers = judgement.file_blockers
+        blockers[:] = [
+            _read_as_a_whole(file, blocker) if blocker.rule == COLLECTION else blocker for blocker in blockers
+        ]
+    judgement.file_blockers += _optimizers(file, judgement.training)
 
 
 def _check_functions(file: File, table: Table) -> None:
     """Stop a table with an idiom that has no spelling."""
     lacks = file.target.lacks(file.switches)
-    for index, stop in enumerate(table.stops):
-        if stop.takes_rows and "looked_up_rows" in lacks:
-            table.stops[index] = _lacking(file, stop.node, stop.rule, stop.message, lacks["looked_up_rows"])
+    for index, blocker in enumerate(table.blockers):
+        if blocker.takes_rows and "looked_up_rows" in lacks:
+            table.blockers[index] = _lacking(file, blocker.node, blocker.rule, blocker.message, lacks["looked_up_rows"])
     creation = table.creation
     if creation.emitted and (lacking := _missing(file, creation.emitted)) is not None:
         message = f"`{table.label}` would be made by `{creation.emitted}`"
-        table.stops.append(_lacking(file, creation.call, creation.rule, message, lacking))
+        table.blockers.append(_lacking(file, creation.call, creation.rule, message, lacking))
     late = creation.scoped or (creation.initializer is not None and not creation.initializer.text)
     if late and not creation.emitted and "scoped_name" not in file.target.functions:
         message = f"the variable scope of `{table.label}` is known when the program runs"
         lacking = "name or initial values of the variable scope that is open"
-        table.stops.append(_lacking(file, creation.call, creation.rule, message, lacking))
+        table.blockers.append(_lacking(file, creation.call, creation.rule, message, lacking))
     if creation.numbered and "unique_name" not in file.target.functions:
         message = f"`{table.label}` is made several times"
-        table.stops.append(_lacking(file, creation.call, creation.rule, message, "names that are numbered"))
+        table.blockers.append(_lacking(file, creation.call, creation.rule, message, "names that are numbered"))
     for lookup in table.lookups:
         functions = lookup.rewrite.functions if lookup.rewrite is not None else (lookup.function,)
         for name in functions:
             if (lacking := _missing(file, name)) is not None:
                 message = f"this lookup would become `{name}`"
-                table.stops.append(_lacking(file, lookup.call, lookup.rule, message, lacking))
+                table.blockers.append(_lacking(file, lookup.call, lookup.rule, message, lacking))
 
 
 def _missing(file: File, name: str) -> str | None:
@@ -82,8 +81,8 @@ def _missing(file: File, name: str) -> str | None:
     return known or (None if name in file.target.functions else f"counterpart of `{name}`")
 
 
-def _lacking(file: File, node: cst.CSTNode, rule: str, message: str, lacking: str) -> Stop:
-    return Stop(node, rule, message, f"{file.target.title} has no {lacking}", USE)
+def _lacking(file: File, node: cst.CSTNode, rule: str, message: str, lacking: str) -> Blocker:
+    return Blocker(node, rule, message, f"{file.target.title} has no {lacking}", USE)
 
 
 def _check_reuse(file: File, table: Table) -> None:
@@ -93,7 +92,7 @@ def _check_reuse(file: File, table: Table) -> None:
     reason = f"the program reuses variables by their names, and {file.target.title} makes a table once"
     assumption = f"the variable of `{table.label}` is made once"
     action = f"convert with --assume if it is; {USE}"
-    table.stops.append(Stop(table.creation.call, RULE, "this variable may be reused", reason, action, assumption))
+    table.blockers.append(Blocker(table.creation.call, RULE, "this variable may be reused", reason, action, assumption))
 
 
 def _check_initial_values(file: File, table: Table) -> None:
@@ -103,7 +102,7 @@ def _check_initial_values(file: File, table: Table) -> None:
         return
     reason = f"{file.target.title} then makes rows on the host, from constant and normal initial values alone"
     message = f"the initial values of `{table.label}`"
-    table.stops.append(Stop(table.creation.call, RULE, message, reason, "use a normal initializer"))
+    table.blockers.append(Blocker(table.creation.call, RULE, message, reason, "use a normal initializer"))
 
 
 def _check_other_values(file: File, table: Table) -> None:
@@ -114,7 +113,7 @@ def _check_other_values(file: File, table: Table) -> None:
     reason = f"rows begin with random numbers of {file.target.title}'s own law, not with those of `{given.text}`"
     message, action = f"the initial values of `{table.label}`", f"convert with --assume if that will do; {USE} exactly"
     changes = Applicability.CHANGES_VALUES
-    table.stops.append(Stop(call, RULE, message, reason, action, reason, applicability=changes))
+    table.blockers.append(Blocker(call, RULE, message, reason, action, reason, applicability=changes))
 
 
 def _check_number(file: File, table: Table) -> None:
@@ -123,7 +122,7 @@ def _check_number(file: File, table: Table) -> None:
     if most and len(table.lookups) > most:
         reason = f"{file.target.title} takes at most {most} lookups of one table, and here are {len(table.lookups)}"
         message = f"the lookups of `{table.label}`"
-        table.stops.append(Stop(table.creation.call, RULE, message, reason, "look several of its ids up at once"))
+        table.blockers.append(Blocker(table.creation.call, RULE, message, reason, "look several of its ids up at once"))
 
 
 def _check_written(file: File, table: Table) -> None:
@@ -132,7 +131,7 @@ def _check_written(file: File, table: Table) -> None:
         for reason, assumption in _unwritten(file, table, lookup):
             action = "convert with --assume if that holds" if assumption else USE
             message = f"this lookup in `{table.label}` is written anew"
-            table.stops.append(Stop(lookup.call, lookup.rule, message, reason, action, assumption))
+            table.blockers.append(Blocker(lookup.call, lookup.rule, message, reason, action, assumption))
 
 
 def _unwritten(file: File, table: Table, lookup: Lookup) -> Iterator[tuple[str, str]]:
@@ -183,28 +182,30 @@ def _check_ids(file: File, table: Table) -> None:
         call, texts = lookup.call, dict(lookup.rewrite.texts) if lookup.rewrite is not None else {}
         ids = lookup.ids.value if lookup.ids is not None else texts.get("ids")
         if ids is None or isinstance(ids, str):
-            table.stops.append(_lacking(file, call, lookup.rule, "the ids of this lookup", "lookup of sparse ids"))
+            table.blockers.append(_lacking(file, call, lookup.rule, "the ids of this lookup", "lookup of sparse ids"))
             continue
         text = file.tree.source(ids)
         found = origins(file, ids)
         if FED in found or not found:
             reason = f"{title} takes ids from a dataset's iterator, not from a placeholder or a constant"
             action = f"read it from a tf.data.Dataset; {USE}"
-            table.stops.append(Stop(call, RULE, f"`{text}` does not come from a dataset", reason, action))
+            table.blockers.append(Blocker(call, RULE, f"`{text}` does not come from a dataset", reason, action))
         elif DATASET not in found:
             reason = f"{title} takes ids from a dataset's iterator, and where these come from is not seen"
             assumption = f"`{text}` comes from a dataset's iterator"
             action = "convert with --assume if it does"
-            table.stops.append(Stop(call, RULE, f"`{text}` may not come from a dataset", reason, action, assumption))
+            table.blockers.append(
+                Blocker(call, RULE, f"`{text}` may not come from a dataset", reason, action, assumption)
+            )
         if not in_model_function(file, call) and _has_modes(file, call):
             reason = f"{title} is told at each lookup whether it trains, and `mode` is not at hand here"
             action = "look up in the model function; or convert with --assume if the model is only trained"
             assumption = "the model function is run for training alone"
-            table.stops.append(Stop(call, RULE, "this lookup may also evaluate", reason, action, assumption))
+            table.blockers.append(Blocker(call, RULE, "this lookup may also evaluate", reason, action, assumption))
         elif file.target.unseen and in_model_function(file, call):
             message, action = "this lookup also evaluates", f"convert with --assume if that will do; {USE} exactly"
             unseen, changes = file.target.unseen, Applicability.CHANGES_VALUES
-            table.stops.append(Stop(call, RULE, message, unseen, action, unseen, applicability=changes))
+            table.blockers.append(Blocker(call, RULE, message, unseen, action, unseen, applicability=changes))
 
 
 def _has_modes(file: File, node: cst.CSTNode) -> bool:
@@ -212,53 +213,53 @@ def _has_modes(file: File, node: cst.CSTNode) -> bool:
     return any(part.calls("estimator.EstimatorSpec") for part in file.program(node))
 
 
-def check_step(file: File, step: Step, dense: Callable[[], bool]) -> Iterator[Stop]:
+def check_step(file: File, step: Step, dense: Callable[[], bool]) -> Iterator[Blocker]:
     """Yield why the target cannot train by a step; `dense` says whether it also trains variables."""
     if not file.target.trains_alone and not dense():
         reason = f"an optimizer of {file.target.title} trains what it is given, and nothing but tables is trained here"
-        yield Stop(step.call, OPTIMIZER, "a training step of nothing but tables", reason, USE)
+        yield Blocker(step.call, OPTIMIZER, "a training step of nothing but tables", reason, USE)
     if step.listed is not None and file.target.splits and file.target.lists is None:
         text = " ".join(file.tree.source(step.listed.node).split())
         reason = f"{file.target.title} lists the tables of a graph together, and this step trains some variables only"
-        yield Stop(step.call, OPTIMIZER, f"a training step of `{text}`", reason, USE)
+        yield Blocker(step.call, OPTIMIZER, f"a training step of `{text}`", reason, USE)
     if step.listed is not None and step.listed.beside and file.target.among_trainables:
         text = " ".join(file.tree.source(step.listed.calls[0]).split())
         reason = f"a table of {file.target.title} has another name, by which the scope may find it or not"
-        yield Stop(step.call, OPTIMIZER, f"a training step of `{text}`", reason, USE)
+        yield Blocker(step.call, OPTIMIZER, f"a training step of `{text}`", reason, USE)
     program = file.target.program
     if step.sources and program is not None and program.pipeline and file.switches.dynamic_expansion:
         reason = "the gradients of tables that expand are of other shapes, so that what is done with them may differ"
-        yield Stop(step.call, OPTIMIZER, "gradients are taken and applied apart", reason, "use `minimize`")
+        yield Blocker(step.call, OPTIMIZER, "gradients are taken and applied apart", reason, "use `minimize`")
 
 
 def _note_effects(file: File, table: Table) -> None:
     call = table.creation.call
     for effect in file.target.effects(file.switches):
         if effect.changes_values:
-            asked = Stop(call, RULE, effect.text, "", "", effect.text, applicability=Applicability.CHANGES_VALUES)
+            asked = Blocker(call, RULE, effect.text, "", "", effect.text, applicability=Applicability.CHANGES_VALUES)
             table.assumed.append(asked)
         if effect.by_hand or not effect.changes_values:
             module = file.tree.module_of(call)
-            table.followed.append(Followed(module, RULE, effect.text, action=effect.by_hand))
+            table.adaptations.append(Adaptation(module, RULE, effect.text, action=effect.by_hand))
 
 
-def _read_as_a_whole(file: File, stop: Stop) -> Stop:
+def _read_as_a_whole(file: File, blocker: Blocker) -> Blocker:
     reason = f"a table of {file.target.title} is among the variables, and its value cannot be read as a whole"
-    return replace(stop, reason=reason, action=USE, assumption="", changes=())
+    return replace(blocker, reason=reason, action=USE, assumption="", changes=())
 
 
-def _optimizers(file: File, training: Training) -> Iterator[Stop]:
+def _optimizers(file: File, training: Training) -> Iterator[Blocker]:
     known = file.target.optimizers(file.switches)
     for maker in {(id(m.call), m.name): m for step in training.steps for m in step.optimizer.makers}.values():
         follows = known.get(maker.stock.module)
         text = " ".join(file.tree.source(maker.call.func).split())
         if follows is None:
             reason = f"{file.target.title} has no table optimizer that computes the same as {maker.name.split('.')[-1]}"
-            yield Stop(maker.call, OPTIMIZER, f"`{text}` trains the tables of this file", reason, USE)
+            yield Blocker(maker.call, OPTIMIZER, f"`{text}` trains the tables of this file", reason, USE)
         elif follows.difference:
             message = f"`{text}` trains a table of {file.target.title} in another way"
             action = f"convert with --assume if that will do; {USE} exactly"
             changes = Applicability.CHANGES_VALUES
-            yield Stop(
+            yield Blocker(
                 maker.call, OPTIMIZER, message, follows.difference, action, follows.difference, applicability=changes
             )

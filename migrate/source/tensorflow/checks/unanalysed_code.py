@@ -9,7 +9,7 @@ import libcst as cst
 
 from migrate.source.project.analysis_units import LIMIT
 from migrate.source.project.dynamic_imports import dynamic_imports
-from migrate.source.tensorflow.base.model import Stop, Table
+from migrate.source.tensorflow.base.model import Blocker, Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.references.containers import entry_key
 
@@ -21,7 +21,7 @@ CONCERNS = re.compile(
 )
 
 
-def unread(file: File, tables: Sequence[Table]) -> Iterator[Stop]:
+def unread(file: File, tables: Sequence[Table]) -> Iterator[Blocker]:
     """Yield a doubt for each piece of code that runs with a file and is not judged with it."""
     link = file.tree.link
     if link is not None and link.crowded():
@@ -30,12 +30,12 @@ def unread(file: File, tables: Sequence[Table]) -> Iterator[Stop]:
         )
         action = "give the files of one model alone, or convert with --assume"
         assumption = "no other file uses all variables, or these tables in a way that does not name them"
-        yield Stop(file.tree.module, "tf-surroundings", "this file is judged alone", reason, action, assumption)
+        yield Blocker(file.tree.module, "tf-surroundings", "this file is judged alone", reason, action, assumption)
     yield from _opened(file)
     yield from _not_given(file, tables)
 
 
-def _opened(file: File) -> Iterator[Stop]:
+def _opened(file: File) -> Iterator[Blocker]:
     """What is imported by a computed name may be any code."""
     own = any(call.open for call in dynamic_imports(file.tree.text))
     link = file.tree.link
@@ -45,10 +45,10 @@ def _opened(file: File) -> Iterator[Stop]:
         reason = "what they do with variables is not seen"
         action = "import them by statements, or convert with --assume"
         assumption = f"what {shown} imports by a computed name does nothing with the tables"
-        yield Stop(file.tree.module, "tf-opaque", message, reason, action, assumption)
+        yield Blocker(file.tree.module, "tf-opaque", message, reason, action, assumption)
 
 
-def _not_given(file: File, tables: Sequence[Table]) -> Iterator[Stop]:
+def _not_given(file: File, tables: Sequence[Table]) -> Iterator[Blocker]:
     """What is imported from beside a file that was given alone is read for words that concern its tables."""
     link = file.tree.link
     names = _handed(file, tables)
@@ -59,7 +59,7 @@ def _not_given(file: File, tables: Sequence[Table]) -> Iterator[Stop]:
             reason = f"its `{word.group().strip(' (.')}` may concern the tables"
             action = "give the directory, whose files are judged together; or convert with --assume"
             assumption = f"`{place}` does nothing with the tables"
-            yield Stop(file.tree.module, "tf-surroundings", message, reason, action, assumption)
+            yield Blocker(file.tree.module, "tf-surroundings", message, reason, action, assumption)
 
 
 def _handed(file: File, tables: Sequence[Table]) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from migrate.source.tensorflow.base.model import Stop
+from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import sources
 from migrate.source.tensorflow.facts.optimizers.external_libraries import LIBRARIES
@@ -22,7 +22,7 @@ RUNS = {
 REASON = "after the conversion, whoever trains this model must also train its tables"
 
 
-def untrained(file: File) -> Iterator[Stop]:
+def untrained(file: File) -> Iterator[Blocker]:
     """Yield a doubt for a file without a training step, unless its program is whole and trains nothing."""
     program = file.program(file.tree.module)
     handed = next((call for one in program for call in one.tree.calls if _is_handed(one, call)), None)
@@ -42,7 +42,7 @@ def untrained(file: File) -> Iterator[Stop]:
     else:
         action = f"give the directory, if the model is trained in another file; or {action}"
     assumption = "the tables are trained where the model is trained"
-    yield Stop(file.tree.module, "tf-training-step", message, reason, action, assumption)
+    yield Blocker(file.tree.module, "tf-training-step", message, reason, action, assumption)
 
 
 def _is_handed(file: File, call: cst.Call) -> bool:

@@ -9,7 +9,7 @@ import libcst as cst
 
 from migrate.source.tensorflow.base.bindings import assigned_value, is_target, local_names, scope_of_name
 from migrate.source.tensorflow.base.logging_statements import prints
-from migrate.source.tensorflow.base.model import Stop
+from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.checks.savers import saves_all
 from migrate.source.tensorflow.checks.variable_lists import collected
@@ -32,7 +32,7 @@ SAME = {"list", "tuple", "set", "sorted"}
 DEPTH = 5
 
 
-def all_variables(file: File) -> Iterator[Stop]:
+def all_variables(file: File) -> Iterator[Blocker]:
     """Yield a doubt for each use of the list but to initialise, save or print; a stop where it is computed with."""
     named = [call for call, name in file.names.calls if LISTS.fullmatch(name)]
     for call in {id(call): call for call in [*named, *collected(file)]}.values():
@@ -49,9 +49,9 @@ def all_variables(file: File) -> Iterator[Stop]:
         action = "list the variables that are meant"
         if _is_stored(file, call):
             assumption = "what is done with all variables does not need the tables"
-            yield Stop(call, RULE, message, reason, f"{action}, or convert with --assume", assumption)
+            yield Blocker(call, RULE, message, reason, f"{action}, or convert with --assume", assumption)
         else:
-            yield Stop(call, RULE, message, reason, action)
+            yield Blocker(call, RULE, message, reason, action)
 
 
 def _unused(file: File, call: cst.Call) -> bool:

@@ -10,7 +10,7 @@ from migrate.report.model import Applicability
 from migrate.source.flow import Bound, Function
 from migrate.source.tensorflow.base.bindings import is_target, local_names, scope_of_name, single_value
 from migrate.source.tensorflow.base.logging_statements import prints
-from migrate.source.tensorflow.base.model import Followed, Stop, Table
+from migrate.source.tensorflow.base.model import Adaptation, Blocker, Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of
 from migrate.source.tensorflow.facts.optimizers.collection_keys import RULE, collection_reads, is_key, unknown_keys
@@ -22,7 +22,7 @@ MISSED = "tables are not in this list, so what is done with every variable would
 TOTALS = {"sum", "len", "max", "np.sum", "numpy.sum", "np.prod", "sorted", "str"}
 
 
-def trainables(file: File, training: Training) -> Iterator[Stop]:
+def trainables(file: File, training: Training) -> Iterator[Blocker]:
     """Yield a doubt for each use of the list of all trainable variables that no training step explains."""
     for call in _listing(file, "trainable_variables", "TRAINABLE_VARIABLES"):
         if id(call) in training.understood or _printed(file, call):
@@ -42,7 +42,7 @@ def check_prints(file: File, tables: list[Table]) -> None:
         reason = "a table is none of the trainable variables, and shows no rows among all"
         for table in tables:
             if file.tree.related(call, table.creation.call):
-                table.followed.append(Followed(call, RULE, message, reason))
+                table.adaptations.append(Adaptation(call, RULE, message, reason))
 
 
 def _printed(file: File, call: cst.Call) -> bool:
@@ -75,13 +75,13 @@ def _is_defined(file: File, func: cst.BaseExpression) -> bool:
     return bool(values) and all(isinstance(value, Function | Bound) for value in values)
 
 
-def refined(file: File, stop: Stop) -> Stop:
+def refined(file: File, blocker: Blocker) -> Blocker:
     """Return the doubt of a training step about a list of variables, more exactly where that is possible."""
-    if not isinstance(stop.node, cst.Name):
-        return stop
-    value = single_value(file.tree, stop.node)
+    if not isinstance(blocker.node, cst.Name):
+        return blocker
+    value = single_value(file.tree, blocker.node)
     known = isinstance(value, cst.Call) and file.names.of(value.func) == "trainable_variables"
-    return (_doubt(file, stop.node) if known else None) or stop
+    return (_doubt(file, blocker.node) if known else None) or blocker
 
 
 def _uses(file: File, call: cst.Call) -> list[cst.BaseExpression]:
@@ -95,11 +95,11 @@ def _uses(file: File, call: cst.Call) -> list[cst.BaseExpression]:
     return [use for use in uses if not is_target(file.tree, use) and not prints(file, use)]
 
 
-def _refused(file: File, use: cst.BaseExpression) -> Stop:
+def _refused(file: File, use: cst.BaseExpression) -> Blocker:
     text = _statement(file, use)
     reader = _reader(file, use)
     reason = MISSED if reader is None else f"`{_statement(file, reader)}` needs the values of the tables, too"
-    return Stop(use, RULE, f"`{text}` uses all trainable variables", reason, "list the variables that are meant")
+    return Blocker(use, RULE, f"`{text}` uses all trainable variables", reason, "list the variables that are meant")
 
 
 def _reader(file: File, use: cst.BaseExpression) -> cst.CSTNode | None:
@@ -129,7 +129,7 @@ def _statement(file: File, node: cst.CSTNode) -> str:
     return " ".join(file.tree.source(file.tree.statement(node) or node).split())[:80]
 
 
-def _doubt(file: File, use: cst.BaseExpression) -> Stop | None:
+def _doubt(file: File, use: cst.BaseExpression) -> Blocker | None:
     """Return what an assumption makes of a loop over the list; None where the loop is not understood."""
     loop = file.tree.parent(use)
     if not isinstance(loop, cst.For | cst.CompFor) or loop.iter is not use:
@@ -140,14 +140,14 @@ def _doubt(file: File, use: cst.BaseExpression) -> Stop | None:
         action = "add the terms of the looked-up rows, or convert with --assume"
         assumption = "a term over all trainable variables no longer covers the tables, whose rows are no longer decayed"
         changed = Applicability.CHANGES_VALUES
-        return Stop(
+        return Blocker(
             use, RULE, f"`{text}` sums over all trainable variables", MISSED, action, assumption, applicability=changed
         )
     if kind is not Reader.NOBODY or not _only_shown(file, loop):
         return None
     action = "convert with --assume if nobody needs the tables here"
     assumption = "what counts, names or prints all trainable variables does not need the tables"
-    return Stop(use, RULE, f"`{text}` counts or names all trainable variables", MISSED, action, assumption)
+    return Blocker(use, RULE, f"`{text}` counts or names all trainable variables", MISSED, action, assumption)
 
 
 def _only_shown(file: File, loop: cst.For | cst.CompFor) -> bool:

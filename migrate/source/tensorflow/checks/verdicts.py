@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -13,13 +12,14 @@ import libcst as cst
 
 from migrate.source.files.path_lookup import is_file
 from migrate.source.tensorflow.base.arguments import string
-from migrate.source.tensorflow.base.model import Stop, Table
+from migrate.source.tensorflow.base.model import Blocker, Table
 from migrate.source.tensorflow.base.rule_kinds import File, FileRule
 from migrate.source.tensorflow.base.rule_registry import rules
 from migrate.source.tensorflow.base.user_choice import keep_tables, quiet
 from migrate.source.tensorflow.checks.column_categories import check_shared_categories
 from migrate.source.tensorflow.checks.dense_gradients import check_idle_rows
 from migrate.source.tensorflow.checks.exports import check_exports
+from migrate.source.tensorflow.checks.judgement import Judgement, concerns
 from migrate.source.tensorflow.checks.name_clashes import check_computed_names
 from migrate.source.tensorflow.checks.partial_conversion import REMEDY
 from migrate.source.tensorflow.checks.reads_by_name import check_named_reads
@@ -31,6 +31,7 @@ from migrate.source.tensorflow.checks.unanalysed_code import unread
 from migrate.source.tensorflow.checks.untrained import untrained
 from migrate.source.tensorflow.checks.variable_list_uses import all_variables
 from migrate.source.tensorflow.checks.variable_lists import check_prints, refined, trainables
+from migrate.source.tensorflow.checks.variable_names import check_scoped_names, check_unknown_names
 from migrate.source.tensorflow.checks.warm_starts import check_warm_starts
 from migrate.source.tensorflow.facts.calls.execution_count import exclusive
 from migrate.source.tensorflow.facts.calls.variable_scopes import prefix
@@ -38,13 +39,11 @@ from migrate.source.tensorflow.facts.optimizers.external_libraries import librar
 from migrate.source.tensorflow.facts.optimizers.one_per_graph import made_once_a_graph
 from migrate.source.tensorflow.facts.optimizers.training_model import Step, Training, owner
 from migrate.source.tensorflow.facts.references.variable_list_references import handed_on
-from migrate.source.tensorflow.facts.training.dense_half import is_doubtful, reachable, trains_dense
+from migrate.source.tensorflow.facts.training.dense_half import is_doubtful, reachable
 from migrate.source.tensorflow.facts.training.training_steps import find_training
 from migrate.source.tensorflow.facts.training.var_lists import Owners
 from migrate.source.tensorflow.facts.variables.embedding_columns import find_columns
 from migrate.source.tensorflow.facts.variables.find_tables import find_tables
-from migrate.source.tensorflow.facts.variables.runtime_names import check_scoped_names
-from migrate.source.tensorflow.facts.variables.variable_reuse import check_unknown_names
 from migrate.targets import MAKERS
 
 #: What converted files import from the runtime.
@@ -54,46 +53,6 @@ OURS = (
     "embedding_lookup_sparse", "safe_embedding_lookup_sparse", "scoped_name", "scoped_initializer", "unique_name",
 )  # fmt: skip
 PARTED = "this file was converted, and others of its program were not: the conversion is not whole"
-#: Rules whose reasons end with their own file.
-OWN = {"tf-opaque"}
-
-
-@dataclass
-class Judgement:
-    """What becomes of each table of a file."""
-
-    file: File
-    tables: list[Table]
-    training: Training
-    file_stops: list[Stop] = field(default_factory=list)
-    assumed: list[Stop] = field(default_factory=list)  #: doubts about the whole file lifted by `--assume`
-
-    @property
-    def moving(self) -> list[Table]:
-        """The tables that become dynamic."""
-        return [t for t in self.tables if not t.stops and not any(concerns(self.file, s, t) for s in self.file_stops)]
-
-    @property
-    def steps(self) -> list[Step]:
-        """The training steps that may train a table that moves."""
-        related, moving = self.file.tree.related, self.moving
-        return [s for s in self.training.steps if any(s.trains(t) and related(s.call, t.creation.call) for t in moving)]
-
-    def trains_dense(self, step: Step) -> bool:
-        """True when a step may train something besides tables."""
-        calls = {id(table.creation.call) for table in self.moving}
-        if step.listed is not None:
-            return bool(step.listed.dense) or not step.listed.tables <= calls
-        return trains_dense(self.file, step.call, calls)
-
-
-def concerns(file: File, stop: Stop, table: Table) -> bool:
-    """True when a reason that holds for a whole file keeps that table as it is."""
-    if file.tree.module_of(stop.node) is file.tree.module_of(table.creation.call):
-        return True
-    if isinstance(stop.node, cst.Module) and stop.rule == "tf-training-step":
-        return False
-    return stop.rule not in OWN and file.tree.related(stop.node, table.creation.call)
 
 
 def judge(file: File, assume: bool) -> Judgement:
@@ -104,9 +63,9 @@ def judge(file: File, assume: bool) -> Judgement:
     judgement = Judgement(file, tables, training)
     if not tables:
         return judgement
-    judgement.file_stops = [
-        *_file_stops(file, training, tables, mentioned),
-        *(refined(file, s) for s in training.stops),
+    judgement.file_blockers = [
+        *_file_blockers(file, training, tables, mentioned),
+        *(refined(file, s) for s in training.blockers),
     ]
     keep_tables(file, tables)
     check_regularizers(file, tables, training)
@@ -116,7 +75,7 @@ def judge(file: File, assume: bool) -> Judgement:
     check_named_reads(file, tables)
     check_warm_starts(file, tables)
     check_target(judgement)
-    groups = [judgement.file_stops, *(table.stops for table in tables)]
+    groups = [judgement.file_blockers, *(table.blockers for table in tables)]
     quiet(file, groups)
     if assume:
         _lift(judgement)
@@ -139,57 +98,59 @@ def _check_moving(judgement: Judgement) -> None:
     check_shared_categories(judgement)
     if judgement.moving:
         file = judgement.file
-        judgement.file_stops += [*_check_shared(file, judgement), *_check_dense(file, judgement)]
+        judgement.file_blockers += [*_check_shared(file, judgement), *_check_dense(file, judgement)]
 
 
-def _hidden(judgement: Judgement) -> list[list[Stop]]:
+def _hidden(judgement: Judgement) -> list[list[Blocker]]:
     """Return, for each table, what would keep it once all doubts were lifted, and is not asked before."""
     tables = judgement.tables
-    before = [judgement.file_stops[:], *(table.stops[:] for table in tables)]
-    if not any(stop.assumption for stops in before for stop in stops):
+    before = [judgement.file_blockers[:], *(table.blockers[:] for table in tables)]
+    if not any(blocker.assumption for blockers in before for blocker in blockers):
         return [[] for _ in tables]
     _lift(judgement)
-    known = {id(stop) for stops in before for stop in stops}
+    known = {id(blocker) for blockers in before for blocker in blockers}
     _check_moving(judgement)
-    late = [stop for stop in judgement.file_stops if id(stop) not in known]
+    late = [blocker for blocker in judgement.file_blockers if id(blocker) not in known]
     found = [
-        [stop for stop in table.stops if id(stop) not in known]
-        + [stop for stop in late if concerns(judgement.file, stop, table)]
+        [blocker for blocker in table.blockers if id(blocker) not in known]
+        + [blocker for blocker in late if concerns(judgement.file, blocker, table)]
         for table in tables
     ]
     subjects: list[Judgement | Table] = [judgement, *tables]
-    for subject, stops in zip(subjects, before, strict=True):
+    for subject, blockers in zip(subjects, before, strict=True):
         subject.assumed.clear()
-        (subject.file_stops if isinstance(subject, Judgement) else subject.stops)[:] = stops
+        (subject.file_blockers if isinstance(subject, Judgement) else subject.blockers)[:] = blockers
     return found
 
 
-def _show(judgement: Judgement, hidden: Sequence[Sequence[Stop]]) -> None:
+def _show(judgement: Judgement, hidden: Sequence[Sequence[Blocker]]) -> None:
     """Say of tables that doubts alone keep what else keeps them: nobody is asked for a decision in vain."""
-    for table, stops in zip(judgement.tables, hidden, strict=True):
-        around = [stop for stop in judgement.file_stops if concerns(judgement.file, stop, table)]
-        if (table.stops or around) and all(stop.assumption for stop in (*table.stops, *around)):
-            table.stops += stops
+    for table, blockers in zip(judgement.tables, hidden, strict=True):
+        around = [blocker for blocker in judgement.file_blockers if concerns(judgement.file, blocker, table)]
+        if (table.blockers or around) and all(blocker.assumption for blocker in (*table.blockers, *around)):
+            table.blockers += blockers
 
 
 def _lift(judgement: Judgement) -> None:
     """Drop the doubts that the user answers for."""
     subjects: list[Judgement | Table] = [judgement, *judgement.tables]
     for subject in subjects:
-        stops = subject.file_stops if isinstance(subject, Judgement) else subject.stops
-        subject.assumed += [stop for stop in stops if stop.assumption]
-        stops[:] = [stop for stop in stops if not stop.assumption]
+        blockers = subject.file_blockers if isinstance(subject, Judgement) else subject.blockers
+        subject.assumed += [blocker for blocker in blockers if blocker.assumption]
+        blockers[:] = [blocker for blocker in blockers if not blocker.assumption]
 
 
-def _file_stops(file: File, training: Training, tables: Sequence[Table], mentioned: Collection[int]) -> Iterator[Stop]:
+def _file_blockers(
+    file: File, training: Training, tables: Sequence[Table], mentioned: Collection[int]
+) -> Iterator[Blocker]:
     for part in file.files:
         for rule in rules(FileRule):
-            yield from rule.stops(part)
+            yield from rule.blockers(part)
         yield from _other_runtime(part)
         yield from _converted(part)
         yield from unread(part, tables)
         yield from _kept(part, training)
-        trained = [*(step.call for step in training.steps), *(stop.node for stop in training.stops)]
+        trained = [*(step.call for step in training.steps), *(blocker.node for blocker in training.blockers)]
         if not any(file.tree.related(node, part.tree.module) for node in trained):
             yield from untrained(part)
         else:
@@ -201,13 +162,13 @@ def _file_stops(file: File, training: Training, tables: Sequence[Table], mention
     yield from early_savers(file, training.steps)
 
 
-def _kept(file: File, training: Training) -> Iterator[Stop]:
+def _kept(file: File, training: Training) -> Iterator[Blocker]:
     """A training step of a file that a comment keeps as it is would no longer train the tables."""
     comment = file.comments.whole_file
     for step in training.steps if comment is not None else ():
         if file.tree.module_of(step.call) is file.tree.module:
             reason = "a comment keeps the file in which these tables are trained"
-            yield Stop(
+            yield Blocker(
                 step.call,
                 "tf-training-step",
                 "this training step stays as it is",
@@ -216,14 +177,14 @@ def _kept(file: File, training: Training) -> Iterator[Stop]:
             )
 
 
-def _converted(file: File) -> Iterator[Stop]:
+def _converted(file: File) -> Iterator[Blocker]:
     if not file.tree.names.keys() & set(MAKERS):
         return
     made = next((name for c in file.tree.calls if (name := file.tree.source(c.func).split(".")[-1]) in MAKERS), None)
     if made is not None:
         reason = "its tables were made by hand or by an earlier conversion"
         shown = "create_table" if made == "sparse_lookup" else made
-        yield Stop(
+        yield Blocker(
             file.tree.module,
             "tf-already-converted",
             f"this file already calls `{shown}`",
@@ -232,7 +193,7 @@ def _converted(file: File) -> Iterator[Stop]:
         )
 
 
-def _other_runtime(file: File) -> Iterator[Stop]:
+def _other_runtime(file: File) -> Iterator[Blocker]:
     """A module of the user with the name of this runtime: one of the two would hide the other."""
     if file.target.name != "runtime":
         return
@@ -240,17 +201,21 @@ def _other_runtime(file: File) -> Iterator[Stop]:
         text = " ".join(file.tree.source(statement).split())
         if re.match(rf"from runtime(\.\w+)* import .*\b({'|'.join(OURS)})\b", text):
             if "create_table" not in text:
-                yield Stop(statement, "tf-already-converted", f"`{text}` is of an earlier conversion", PARTED, REMEDY)
+                yield Blocker(
+                    statement, "tf-already-converted", f"`{text}` is of an earlier conversion", PARTED, REMEDY
+                )
         elif re.match(r"(from|import) runtime\b", text) and "create_table" not in text:
             reason = "the converted file imports the installed package `runtime`, and Python knows one module of a name"
-            yield Stop(statement, "tf-surroundings", f"`{text}` is another module", reason, "rename that module")
+            yield Blocker(statement, "tf-surroundings", f"`{text}` is another module", reason, "rename that module")
     beside = Path(file.tree.path).with_name("runtime.py")
     if is_file(beside):
         reason = "beside the converted file it would hide the installed package `runtime`"
-        yield Stop(file.tree.module, "tf-surroundings", f"`{beside.as_posix()}` is there", reason, "rename that module")
+        yield Blocker(
+            file.tree.module, "tf-surroundings", f"`{beside.as_posix()}` is there", reason, "rename that module"
+        )
 
 
-def _check_shared(file: File, judgement: Judgement) -> Iterator[Stop]:
+def _check_shared(file: File, judgement: Judgement) -> Iterator[Blocker]:
     """Two functions or classes that can train one table must not do it by optimizers with states of their own."""
     homes = list({id(h): h for h in (owner(file, table.creation.call) for table in judgement.moving)}.values())
     steps = judgement.training.steps
@@ -262,7 +227,7 @@ def _check_shared(file: File, judgement: Judgement) -> Iterator[Stop]:
                 and any(_trains(file, first, home) and _trains(file, second, home) for home in homes)
             ):
                 reason = "each optimizer keeps state of its own, but a table has one state"
-                yield Stop(
+                yield Blocker(
                     second.call,
                     "tf-training-step",
                     "two optimizers train the same variables",
@@ -271,19 +236,19 @@ def _check_shared(file: File, judgement: Judgement) -> Iterator[Stop]:
                 )
 
 
-def _check_dense(file: File, judgement: Judgement) -> Iterator[Stop]:
+def _check_dense(file: File, judgement: Judgement) -> Iterator[Blocker]:
     """A step either has a dense half or has none; which it is must be known."""
     calls = {id(table.creation.call) for table in judgement.moving}
     for step in judgement.steps:
         if step.listed is None and is_doubtful(file, step.call, calls):
             reason = "its class makes no variable but tables, and the file makes others elsewhere"
             text = "whether this step trains anything besides tables is not clear"
-            yield Stop(step.call, "tf-training-step", text, reason, "convert one model per file")
+            yield Blocker(step.call, "tf-training-step", text, reason, "convert one model per file")
         yield from check_step(file, step, partial(judgement.trains_dense, step))
     yield from _check_halves(judgement)
 
 
-def _check_halves(judgement: Judgement) -> Iterator[Stop]:
+def _check_halves(judgement: Judgement) -> Iterator[Blocker]:
     """Stop where the two optimizers that one becomes would not count the same steps.
 
     Adam counts every step that it takes, for all variables: a half that a step does not have would miss it.
@@ -301,7 +266,7 @@ def _check_halves(judgement: Judgement) -> Iterator[Stop]:
                 what = "tables alone" if tables else "dense variables alone"
                 reason = "the optimizer counts all its steps for all its variables, and the other half would miss these"
                 action = "give this step an optimizer of its own"
-                yield Stop(other.call, "tf-training-step", f"`{text}` trains {what}", reason, action)
+                yield Blocker(other.call, "tf-training-step", f"`{text}` trains {what}", reason, action)
                 return
 
 

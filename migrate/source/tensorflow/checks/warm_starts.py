@@ -8,7 +8,7 @@ import libcst as cst
 
 from migrate.source.tensorflow.base.arguments import bind, is_none, string
 from migrate.source.tensorflow.base.bindings import resolve
-from migrate.source.tensorflow.base.model import Stop, Table
+from migrate.source.tensorflow.base.model import Blocker, Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.variables.variable_names import VariableName, variable_name
 
@@ -29,7 +29,7 @@ def check_warm_starts(file: File, tables: list[Table]) -> None:
                 reason = "rows restored by variable name would not reach the table"
                 action = "turn the checkpoint over by `migrate checkpoint`, or name the other variables"
                 message = f"`{text}` starts this variable from a checkpoint"
-                table.stops.append(Stop(call, RULE, message, reason, action))
+                table.blockers.append(Blocker(call, RULE, message, reason, action))
 
 
 def _names(name: VariableName, wanted: list[tuple[str, bool]]) -> bool:

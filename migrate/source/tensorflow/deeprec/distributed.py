@@ -26,7 +26,7 @@ def read_strategies(draft: Draft) -> None:
         if chosen not in {"collective", "localized"} or line is None or not alone:
             reason = "it decides whether the processes share tables"
             action = 'call it by itself, with `"collective"` or `"localized"`'
-            draft.stop(call, PROGRAM, f"what `{short}` is given is not seen", reason, action)
+            draft.block(call, PROGRAM, f"what `{short}` is given is not seen", reason, action)
         elif chosen == "collective":
             text = f"{draft.function('ranks')}.start()"
             draft.replace(call, text)

@@ -52,7 +52,7 @@ def _category(draft: Draft, call: cst.Call, function: str, contrib: bool) -> Non
         ("init_data_source", "leave it out and restore a checkpoint"),
     ):
         if not is_none(given.get(name)):
-            draft.stop(given[name], COLUMN, f"`{name}` is given to the category `{label}`", "", action)
+            draft.block(given[name], COLUMN, f"`{name}` is given to the category `{label}`", "", action)
     draft.exchange(call, function, given, RENAMED, ("key", "dtype", "rules"))
     message = f"the category `{label}` of an EmbeddingVariable becomes one of keys"
     reason = "" if is_none(given.get("partition_num")) else "in one process, parts change nothing"
@@ -71,7 +71,7 @@ def _embedded(draft: Draft, call: cst.Call, function: str, contrib: bool) -> Non
     for name in ("ckpt_to_load_from", "tensor_name_in_ckpt"):
         if not is_none(given.get(name)):
             action = "leave it out and restore the checkpoint with a Saver"
-            draft.stop(given[name], COLUMN, f"`{name}` is given to a column", "its table loads no rows", action)
+            draft.block(given[name], COLUMN, f"`{name}` is given to a column", "its table loads no rows", action)
     renamed = {name: name for name in EMBEDDED[function] if name != "do_fusion"}
     draft.exchange(call, function, given, renamed, EMBEDDED[function])
     part = Part(call, COLUMN, "table", label, f"the column over `{label}` makes a counted table")

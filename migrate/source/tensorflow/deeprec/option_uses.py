@@ -38,7 +38,7 @@ def check_options(draft: Draft) -> None:
         told = "whatever options are handed to is converted as well"
         reason = "after the conversion it is the runtime's, and what takes it is not in this file"
         message = f"the option `{shown}` is handed to `{taker}`"
-        draft.stop(node, VARIABLE, message, reason, "convert with --assume if that is converted as well", told)
+        draft.block(node, VARIABLE, message, reason, "convert with --assume if that is converted as well", told)
     _attributes(draft, options)
 
 
@@ -48,7 +48,7 @@ def doubt_options(draft: Draft) -> None:
     told = "the files that take the options of this one are converted as well"
     reason = "no table of this file takes it, and after the conversion it must be the runtime's"
     action = "convert the file that makes the tables together with this one, both with --assume"
-    draft.stop(call, VARIABLE, f"`{option_of(name)}` is an option of DeepRec", reason, action, told)
+    draft.block(call, VARIABLE, f"`{option_of(name)}` is an option of DeepRec", reason, action, told)
 
 
 def _taken(draft: Draft) -> Iterator[cst.Arg]:
@@ -103,7 +103,7 @@ def _doubt(draft: Draft, arg: cst.Arg, shown: str) -> None:
     told = "every option that is not made in a file is made by one that is converted as well"
     reason = "what makes it is not seen in this file, and after the conversion it must be the runtime's"
     message = f"the option `{' '.join(shown.split())[:60]}` may come from another file"
-    draft.stop(arg, VARIABLE, message, reason, "convert with --assume if that holds", told)
+    draft.block(arg, VARIABLE, message, reason, "convert with --assume if that holds", told)
 
 
 def _attributes(draft: Draft, options: set[Value]) -> None:
@@ -114,9 +114,9 @@ def _attributes(draft: Draft, options: set[Value]) -> None:
         for node in nodes:
             written = is_target(tree, node) and name in FIELDS and tree.source(node.value) not in {"self", "cls"}
             if not tree.imported_names(node)[0] and (written or options & {*values(node.value)}):
-                draft.stop(node, OPTION, f"`{tree.source(node)}` is an attribute of an option", reason, action)
+                draft.block(node, OPTION, f"`{tree.source(node)}` is an attribute of an option", reason, action)
     for call in tree.calls:
         asks = isinstance(call.func, cst.Name) and call.func.value in {"setattr", "getattr", "hasattr", "vars"}
         if asks and call.args and options & {*values(call.args[0].value)}:
             text = tree.source(call)
-            draft.stop(call, OPTION, f"`{text}` asks for an attribute of an option", reason, action)
+            draft.block(call, OPTION, f"`{text}` asks for an attribute of an option", reason, action)

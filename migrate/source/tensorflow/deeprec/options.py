@@ -102,7 +102,7 @@ def _rename(draft: Draft, call: cst.Call, kind: str, given: dict[str, cst.Arg]) 
     function, order, renamed = RENAMED[kind]
     if not is_none(given.get("init_data_source")):
         action = "leave it out and give `ckpt_to_load_from`"
-        draft.stop(given["init_data_source"], OPTION, "`init_data_source` is given", "the runtime has none", action)
+        draft.block(given["init_data_source"], OPTION, "`init_data_source` is given", "the runtime has none", action)
     least = _number(draft, given.get("l2_weight_threshold"))
     if least is not None and least <= 0:  # drops nothing
         draft.write(call, function, [])
@@ -133,7 +133,7 @@ def _bounds(draft: Draft, given: Mapping[str, cst.Arg]) -> None:
         draft.edits += [Edit(*span, str(ROWS))] if count <= 0 else []
     elif any(draft.tree.contains(rows.value, one) for one in draft.tree.calls):
         action = "give the number a name of its own"
-        draft.stop(rows, OPTION, f"whether `{text}` is greater than 0 is not seen", "it is computed", action)
+        draft.block(rows, OPTION, f"whether `{text}` is greater than 0 is not seen", "it is computed", action)
     else:
         draft.edits.append(Edit(*span, f"({text} if {text} > 0 else {ROWS})"))
 
@@ -152,7 +152,7 @@ def _bloom(draft: Draft, call: cst.Call, given: Mapping[str, cst.Arg]) -> None:
         counter = draft.file.names.of(given["counter_type"].value) if "counter_type" in given else "uint64"
         if counter not in BITS:
             action = "write one of tf.uint8, tf.uint16, tf.uint32 and tf.uint64 here"
-            draft.stop(given["counter_type"], OPTION, "the type of a filter's counters is not seen", "", action)
+            draft.block(given["counter_type"], OPTION, "the type of a filter's counters is not seen", "", action)
             return
         reason = "counters stop at 2**32 - 1" if BITS[counter] == 32 and counter != "uint32" else ""
         fields = {
@@ -176,7 +176,7 @@ def _storage(draft: Draft, call: cst.Call, given: Mapping[str, cst.Arg]) -> None
     if tiered:
         if is_none(given.get("storage_path")):
             action = "give storage_path the folder of a fast disk"
-            draft.stop(call, OPTION, f"the tiers of `{kind}` have no folder", "they lie in files", action)
+            draft.block(call, OPTION, f"the tiers of `{kind}` have no folder", "they lie in files", action)
             return
         arguments.append(f"path={draft.tree.source(given['storage_path'].value)}")
         sizes = _sizes(draft, given.get("storage_size"), BOUNDED[kind])
@@ -194,12 +194,12 @@ def _kind(draft: Draft, call: cst.Call, given: cst.Arg | None) -> str | None:
     if name is None:
         action = "write `config_pb2.StorageType` and its name here, or choose between options"
         reason = "which tiers there are is decided at run time"
-        draft.stop(given or call, OPTION, "the storage type is not seen", reason, action)
+        draft.block(given or call, OPTION, "the storage type is not seen", reason, action)
         return None
     if name.startswith("HBM"):
         instead = name.removeprefix("HBM").removeprefix("_") or "DRAM"
         reason, action = "the runtime keeps no rows in a GPU's memory", f"write `StorageType.{instead}`"
-        draft.stop(given or call, OPTION, f"the storage type {name} needs a GPU", reason, action)
+        draft.block(given or call, OPTION, f"the storage type {name} needs a GPU", reason, action)
         return None
     whole = {"SSDHASH": "dram_ssdhash", "LEVELDB": "dram_leveldb"}.get(name, name.lower())
     return whole if whole in BOUNDED else "dram"
@@ -225,7 +225,7 @@ def _policy(draft: Draft, given: cst.Arg | None) -> str | None:
     value = value or {"0": "lru", "1": "lfu"}.get(str(number(given.value)))
     if value is None:
         action = "write `config_pb2.CacheStrategy.LRU` or `.LFU` here"
-        draft.stop(given, OPTION, "the cache strategy is not seen", "it is decided at run time", action)
+        draft.block(given, OPTION, "the cache strategy is not seen", "it is decided at run time", action)
     return value
 
 

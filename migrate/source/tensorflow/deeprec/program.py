@@ -103,10 +103,10 @@ def _lacking(draft: Draft) -> None:
         message, reason = f"`{short}` makes or reads {LACKING[name]}", "the runtime has no counterpart"
         if draft.tree.enclosing(call, cst.If) is not None:
             action = "convert with --assume if that branch is never taken"
-            draft.stop(call, PROGRAM, message, reason, action, f"the branch with `{short}` is not taken")
+            draft.block(call, PROGRAM, message, reason, action, f"the branch with `{short}` is not taken")
         else:
             action = "leave it out, or run the program as it is (see docs/deeprec.md)"
-            draft.stop(call, PROGRAM, message, reason, action)
+            draft.block(call, PROGRAM, message, reason, action)
 
 
 def _mentions(draft: Draft) -> None:
@@ -117,16 +117,16 @@ def _mentions(draft: Draft) -> None:
             called = isinstance(call, cst.Call) and call.func is node
             what = "is DeepRec's, by a name that is not followed" if called else "is mentioned without a call"
             reason = "only calls by the public names are written anew"
-            draft.stop(node, PROGRAM, f"`{draft.tree.source(node)}` {what}", reason)
+            draft.block(node, PROGRAM, f"`{draft.tree.source(node)}` {what}", reason)
     for text in draft.tree.strings:
         asked = draft.tree.enclosing(text, cst.Call)
         if string(text) in NAMES and asked is not None and draft.tree.source(asked.func) in {"getattr", "hasattr"}:
             shown = draft.tree.source(asked)
-            draft.stop(asked, PROGRAM, f"`{shown}` asks for a name of DeepRec's", "stock TensorFlow has it not")
+            draft.block(asked, PROGRAM, f"`{shown}` asks for a name of DeepRec's", "stock TensorFlow has it not")
     for node in (one for name in COLLECTIONS for one in draft.tree.attributes.get(name.rpartition(".")[2], ())):
         if draft.file.names.of(node) in COLLECTIONS:
             action = "list the tables by `runtime.tables()`"
-            draft.stop(node, PROGRAM, f"`{draft.tree.source(node)}` lists EmbeddingVariables", "it is empty", action)
+            draft.block(node, PROGRAM, f"`{draft.tree.source(node)}` lists EmbeddingVariables", "it is empty", action)
 
 
 def _is_left(draft: Draft, node: cst.Name | cst.Attribute) -> bool:
@@ -147,16 +147,16 @@ def _is_left(draft: Draft, node: cst.Name | cst.Attribute) -> bool:
 def _surroundings(draft: Draft) -> None:
     """Stop where tables do not live: eager code, several processes, a module of the user that hides the runtime."""
     for rule in rules(FileRule):
-        for stop in rule.stops(draft.file) if rule.id == "tf-opaque" else ():
-            by_name = isinstance(draft.tree.parent(stop.node), cst.Subscript) and "`locals`" in stop.message
-            draft.stops += [stop] if by_name else []
-        for stop in rule.stops(draft.file) if rule.id == "tf-surroundings" else ():
-            shared = "between processes" in stop.reason
-            if shared and not stop.assumption:
+        for blocker in rule.blockers(draft.file) if rule.id == "tf-opaque" else ():
+            by_name = isinstance(draft.tree.parent(blocker.node), cst.Subscript) and "`locals`" in blocker.message
+            draft.blockers += [blocker] if by_name else []
+        for blocker in rule.blockers(draft.file) if rule.id == "tf-surroundings" else ():
+            shared = "between processes" in blocker.reason
+            if shared and not blocker.assumption:
                 action = f"convert with --assume if {ONE_PROCESS}"
-                draft.stop(stop.node, stop.rule, stop.message, stop.reason, action, ONE_PROCESS)
-            elif not isinstance(stop.node, cst.Module):  # DeepRec has no eager mode
-                draft.stops.append(stop)
+                draft.block(blocker.node, blocker.rule, blocker.message, blocker.reason, action, ONE_PROCESS)
+            elif not isinstance(blocker.node, cst.Module):  # DeepRec has no eager mode
+                draft.blockers.append(blocker)
     for statement in draft.tree.imports:
         names = statement.names if isinstance(statement, cst.Import) else ()
         module = statement.module if isinstance(statement, cst.ImportFrom) and not statement.relative else None
@@ -164,10 +164,10 @@ def _surroundings(draft: Draft) -> None:
         if any(head.split(".")[0] == "runtime" for head in heads):
             reason = "the converted file imports the installed package `runtime`, and Python knows one module of a name"
             text = draft.tree.source(statement)
-            draft.stop(statement, PROGRAM, f"`{text}` is another module", reason, "rename that module")
+            draft.block(statement, PROGRAM, f"`{text}` is another module", reason, "rename that module")
     if is_file(Path(draft.tree.path).with_name("runtime.py")):
         reason = "beside the converted file it would hide the installed package `runtime`"
-        draft.stop(draft.tree.module, PROGRAM, "`runtime.py` is there", reason, "rename that module")
+        draft.block(draft.tree.module, PROGRAM, "`runtime.py` is there", reason, "rename that module")
 
 
 def _imports(draft: Draft) -> None:
@@ -184,7 +184,7 @@ def _imports(draft: Draft) -> None:
         elif isinstance(statement, cst.Import) and any(
             tree.source(alias.name).startswith(LOST_MODULES) for alias in statement.names
         ):
-            _stop_import(draft, statement)
+            _block_import(draft, statement)
     _version_1(draft)
 
 
@@ -197,18 +197,18 @@ def _without(draft: Draft, statement: cst.ImportFrom, lost: Sequence[bool]) -> N
     used = [use for alias in gone for use in _reads(draft, alias)]
     commented = not all(lost) and "#" in tree.source(statement)  # of which of its names it speaks is not known
     if line is None or used or commented or (all(lost) and not alone):
-        _stop_import(draft, used[0] if used else statement)
+        _block_import(draft, used[0] if used else statement)
         return
     draft.edits += [without_line(tree, line, {id(line)})] if all(lost) else without_names(tree, statement, lost)
     message = "an import of DeepRec's is no longer needed"
     draft.parts.append(Part(statement, PROGRAM, "import", "import", message))
 
 
-def _stop_import(draft: Draft, node: cst.CSTNode) -> None:
+def _block_import(draft: Draft, node: cst.CSTNode) -> None:
     shown = " ".join(draft.tree.source(draft.tree.statement(node) or node).split())
     shown = shown if len(shown) <= 60 else shown[:57] + "..."
     message = f"`{shown}` needs a module or a name of DeepRec's TensorFlow"
-    draft.stop(node, PROGRAM, message, "stock TensorFlow has it not", "replace it by what TensorFlow 2 has")
+    draft.block(node, PROGRAM, message, "stock TensorFlow has it not", "replace it by what TensorFlow 2 has")
 
 
 def _reads(draft: Draft, alias: cst.ImportAlias) -> list[cst.Name]:

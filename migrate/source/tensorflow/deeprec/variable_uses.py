@@ -55,7 +55,7 @@ class Uses:
                 message = f"class `{cls.name.value}` inherits from `{text}`, which is not in this file"
                 action = "read the base class; if it does not use the table, convert with --assume"
                 told = f"`{text}` does not use {used}"
-                self.draft.stop(base, VARIABLE, message, f"`{text}` may use {used}", action, told)
+                self.draft.block(base, VARIABLE, message, f"`{text}` may use {used}", action, told)
 
     def is_kept(self, use: cst.CSTNode) -> bool:
         """True where a variable becomes an attribute or an entry of an object that may inherit one of that name."""
@@ -81,7 +81,7 @@ class Uses:
             if isinstance(made, cst.BaseExpression) and not isinstance(others[0], Unknown):
                 reason = f"it may be `{' '.join(tree.source(made).split())}` of line {tree.start(made).line} as well"
             message = f"`{tree.source(node)}` may be an EmbeddingVariable or something else"
-            self.draft.stop(node, LOOKUP, message, reason, "give the other value a name and lookups of its own")
+            self.draft.block(node, LOOKUP, message, reason, "give the other value a name and lookups of its own")
         return not others
 
     def _others(self, node: cst.BaseExpression) -> list[Value]:
@@ -112,7 +112,7 @@ class Uses:
             if not shown or not all(self._only_trains(place) for place in places):
                 reason = "a step is given the variable of a table, and what else reads the list the table itself"
                 message, action = f"`{part.label}` is in a list that a step trains", "list what is trained in another"
-                self.draft.stop(node, LOOKUP, message, reason, action)
+                self.draft.block(node, LOOKUP, message, reason, action)
                 return
         for entry in entries:
             if entry not in self._given and self.is_one(entry):

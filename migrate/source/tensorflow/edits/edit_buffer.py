@@ -10,10 +10,10 @@ import libcst as cst
 from migrate.source.files.edits import Edit, apply_edits
 from migrate.source.tensorflow.base.estimator_modes import in_model_function
 from migrate.source.tensorflow.base.insertion_points import kept_comments, line_before
-from migrate.source.tensorflow.base.model import Followed
+from migrate.source.tensorflow.base.model import Adaptation
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.unique_names import Fresh
-from migrate.source.tensorflow.checks.verdicts import Judgement
+from migrate.source.tensorflow.checks.judgement import Judgement
 from migrate.targets.base import Spelling
 
 
@@ -23,7 +23,7 @@ class Plan:
 
     edits: list[Edit] = field(default_factory=list)
     after: dict[int, str] = field(default_factory=dict)  #: id of the old node -> its new text
-    notes: list[Followed] = field(default_factory=list)  #: what the program needs besides
+    notes: list[Adaptation] = field(default_factory=list)  #: what the program needs besides
 
 
 class Editing:

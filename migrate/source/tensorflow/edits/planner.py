@@ -17,10 +17,10 @@ from migrate.source.tensorflow.base.insertion_points import (
     without_arguments,
     without_line,
 )
-from migrate.source.tensorflow.base.model import Category, Followed, Lookup, Rewrite, Stop, Table
+from migrate.source.tensorflow.base.known_shapes import is_int64
+from migrate.source.tensorflow.base.model import Adaptation, Blocker, Category, Lookup, Rewrite, Table
 from migrate.source.tensorflow.base.rule_kinds import File
-from migrate.source.tensorflow.base.shapes import is_int64
-from migrate.source.tensorflow.checks.verdicts import Judgement
+from migrate.source.tensorflow.checks.judgement import Judgement
 from migrate.source.tensorflow.edits.edit_buffer import Plan
 from migrate.source.tensorflow.edits.optional_halves import may_lack_dense
 from migrate.source.tensorflow.edits.session_wiring import AroundEditing
@@ -72,8 +72,8 @@ class Planner(AroundEditing):
 
     def _follow(self, moving: list[Table]) -> None:
         """Change what follows the tables; one piece of code may follow several of them, in the same way."""
-        uses: list[Stop | Followed] = [use for table in moving for use in table.followed]
-        uses += [*(stop for table in moving for stop in table.assumed), *self.judgement.assumed]
+        uses: list[Blocker | Adaptation] = [use for table in moving for use in table.adaptations]
+        uses += [*(blocker for table in moving for blocker in table.assumed), *self.judgement.assumed]
         changes = [change for use in uses for change in use.changes if self._is_mine(change.node)]
         for change in filter(lambda change: change.behind, changes):
             self.plan.edits.append(line_after(self.tree, change.node, [change.text(self.fresh, ())]))

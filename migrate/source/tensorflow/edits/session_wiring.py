@@ -10,7 +10,7 @@ import libcst as cst
 
 from migrate.source.files.edits import Edit
 from migrate.source.tensorflow.base.insertion_points import end_of_line, line_after, line_before
-from migrate.source.tensorflow.base.model import Followed
+from migrate.source.tensorflow.base.model import Adaptation
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.edits.training_steps import StepEditing
 from migrate.source.tensorflow.facts.ids.dataset_ids import Pipeline, find_pipeline
@@ -64,7 +64,7 @@ class AroundEditing(StepEditing):
                 self._note("a one-shot iterator is made of a dataset without `.prefetch`", action)
 
     def _note(self, message: str, action: str) -> None:
-        self.plan.notes.append(Followed(self.tree.module, RULE, message, action=action))
+        self.plan.notes.append(Adaptation(self.tree.module, RULE, message, action=action))
 
     def _hook(self, place: Place, made: list[str]) -> None:
         """Put hooks in front of those that a call is given."""

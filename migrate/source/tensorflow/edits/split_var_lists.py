@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from migrate.source.tensorflow.base.bindings import resolve
-from migrate.source.tensorflow.checks.verdicts import Judgement
+from migrate.source.tensorflow.checks.judgement import Judgement
 from migrate.source.tensorflow.facts.optimizers.training_model import Listed
 
 

@@ -11,10 +11,10 @@ import libcst as cst
 from migrate.source.files.edits import Edit, apply_edits
 from migrate.source.tensorflow.base.arguments import bind
 from migrate.source.tensorflow.base.insertion_points import end_of_line, line_after, line_before
-from migrate.source.tensorflow.base.model import Followed
+from migrate.source.tensorflow.base.model import Adaptation
+from migrate.source.tensorflow.base.repeatable import is_repeatable, reads_plainly
 from migrate.source.tensorflow.base.rule_kinds import File
-from migrate.source.tensorflow.base.shapes import is_repeatable, reads_plainly
-from migrate.source.tensorflow.checks.verdicts import Judgement
+from migrate.source.tensorflow.checks.judgement import Judgement
 from migrate.source.tensorflow.edits.edit_buffer import Editing
 from migrate.source.tensorflow.edits.optional_halves import may_lack_tables
 from migrate.source.tensorflow.edits.split_var_lists import written_apart
@@ -342,7 +342,7 @@ class StepEditing(Editing):
                 message = (
                     f"`{builder.twin}` makes the optimizer of the tables, as `{function.name.value}` makes the other"
                 )
-                self.plan.notes.append(Followed(function.name, "tf-optimizer", message))
+                self.plan.notes.append(Adaptation(function.name, "tf-optimizer", message))
 
     def _unsaid(self, line: cst.CSTNode) -> Edit:
         """Leave out a line that prints or logs, or pass where it is all of its block."""

@@ -10,7 +10,7 @@ import libcst as cst
 from migrate.source.files.edits import Edit
 from migrate.source.tensorflow.base.arguments import bind, dropped
 from migrate.source.tensorflow.base.insertion_points import import_offset, kept_comments, line_before
-from migrate.source.tensorflow.base.model import Stop
+from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.unique_names import Fresh
 from migrate.targets.layout import call as laid_out
@@ -40,7 +40,7 @@ class Draft:
         self._homes = homes
         self.file, self.tree = file, file.tree
         self.edits: list[Edit] = []
-        self.stops: list[Stop] = []
+        self.blockers: list[Blocker] = []
         self.parts: list[Part] = []
         self.done: list[cst.CSTNode] = []  #: nodes whose text is replaced whole
         self.behind: list[str] = []  #: lines behind the imports
@@ -55,11 +55,11 @@ class Draft:
         """Return a name that the file does not have."""
         return self._fresh.local(name)
 
-    def stop(
+    def block(
         self, node: cst.CSTNode, rule: str, message: str, reason: str, action: str = "", assumption: str = ""
     ) -> None:
         """Record why the file stays as it is."""
-        self.stops.append(Stop(node, rule, message, reason, action, assumption))
+        self.blockers.append(Blocker(node, rule, message, reason, action, assumption))
 
     def replace(self, node: cst.CSTNode, text: str) -> None:
         """Write `text` in the place of a node."""
@@ -81,7 +81,7 @@ class Draft:
             known = {arg.keyword.value for arg in call.args if arg.keyword is not None} - set(parameters)
             strange = f"it has no argument `{min(known)}`" if known else "they are starred, or given twice"
             text = " ".join(self.tree.source(call.func).split())
-            self.stop(call, rule, f"the arguments of `{text}` cannot be read", strange, "pass each by its name")
+            self.block(call, rule, f"the arguments of `{text}` cannot be read", strange, "pass each by its name")
         return given
 
     def drops(self, call: cst.Call, given: Mapping[str, cst.Arg], carried: Collection[str]) -> None:

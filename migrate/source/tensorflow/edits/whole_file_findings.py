@@ -10,7 +10,7 @@ import libcst as cst
 from migrate.report.model import Applicability, Finding, State, TableRecord
 from migrate.source.files.edits import Edit
 from migrate.source.tensorflow.base.arguments import without
-from migrate.source.tensorflow.base.model import Stop, refused_state
+from migrate.source.tensorflow.base.model import Blocker, refused_state
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.user_choice import keep, quiet
 from migrate.source.tensorflow.edits.whole_file_draft import Draft, Part
@@ -49,39 +49,41 @@ def judged(draft: Draft, assume: bool, wording: Wording) -> WholeFile:
     """Return what becomes of a file whose draft is complete."""
     file = draft.file
     uses = [(part.call, part.rule) for part in draft.parts]
-    keep(file, wording.tables, uses, draft.stops)
-    quiet(file, [draft.stops])
-    assumed = [stop for stop in draft.stops if stop.assumption and assume]
-    stops = [stop for stop in draft.stops if not (stop.assumption and assume)]
-    if not stops:
+    keep(file, wording.tables, uses, draft.blockers)
+    quiet(file, [draft.blockers])
+    assumed = [blocker for blocker in draft.blockers if blocker.assumption and assume]
+    blockers = [blocker for blocker in draft.blockers if not (blocker.assumption and assume)]
+    if not blockers:
         draft.imports()
-    findings = [*_findings(file, draft, stops, assumed, wording)]
-    return WholeFile([] if stops else draft.edits, findings, [*_records(file, draft, stops, assumed)])
+    findings = [*_findings(file, draft, blockers, assumed, wording)]
+    return WholeFile([] if blockers else draft.edits, findings, [*_records(file, draft, blockers, assumed)])
 
 
-def _applicability(assumed: list[Stop]) -> Applicability:
+def _applicability(assumed: list[Blocker]) -> Applicability:
     return Applicability.ASSUMPTION if assumed else Applicability.EXACT
 
 
-def _findings(file: File, draft: Draft, stops: list[Stop], assumed: list[Stop], wording: Wording) -> Iterator[Finding]:
-    state = refused_state(stops) if stops else State.APPLIED
+def _findings(
+    file: File, draft: Draft, blockers: list[Blocker], assumed: list[Blocker], wording: Wording
+) -> Iterator[Finding]:
+    state = refused_state(blockers) if blockers else State.APPLIED
     for part in draft.parts:
         gone = without(draft.dropped.get(id(part.call), ()))
         said = replace(part, reason="; ".join(filter(None, [part.reason, gone])))
-        yield _kept(file, part, state, stops, wording) if stops else _applied(file, said, assumed)
-    for stop in stops:
-        before = "" if isinstance(stop.node, cst.Module) else file.tree.source(stop.node)
-        told = (stop.assumption,) if stop.assumption else ()
-        kept = State.SUGGESTED if stop.assumption else stop.state
-        place, action = file.tree.location(stop.node), stop.action or wording.as_is
-        yield Finding(stop.rule, "use", kept, place, stop.message, stop.reason, action, None, told, before)
+        yield _kept(file, part, state, blockers, wording) if blockers else _applied(file, said, assumed)
+    for blocker in blockers:
+        before = "" if isinstance(blocker.node, cst.Module) else file.tree.source(blocker.node)
+        told = (blocker.assumption,) if blocker.assumption else ()
+        kept = State.SUGGESTED if blocker.assumption else blocker.state
+        place, action = file.tree.location(blocker.node), blocker.action or wording.as_is
+        yield Finding(blocker.rule, "use", kept, place, blocker.message, blocker.reason, action, None, told, before)
 
 
 def _table(part: Part) -> str:
     return part.label if part.subject in {"table", "lookup"} else ""
 
 
-def _applied(file: File, part: Part, assumed: list[Stop]) -> Finding:
+def _applied(file: File, part: Part, assumed: list[Blocker]) -> Finding:
     return Finding(
         part.rule,
         part.subject,
@@ -90,36 +92,36 @@ def _applied(file: File, part: Part, assumed: list[Stop]) -> Finding:
         part.message,
         part.reason,
         applicability=_applicability(assumed),
-        assumptions=tuple(dict.fromkeys(stop.assumption for stop in assumed)),
+        assumptions=tuple(dict.fromkeys(blocker.assumption for blocker in assumed)),
         before=file.tree.source(part.call),
         after=part.after,
         table=_table(part),
     )
 
 
-def _kept(file: File, part: Part, state: State, stops: list[Stop], wording: Wording) -> Finding:
+def _kept(file: File, part: Part, state: State, blockers: list[Blocker], wording: Wording) -> Finding:
     place, before = file.tree.location(part.call), file.tree.source(part.call)
-    first = file.tree.location(stops[0].node)
-    reason = f"line {first.line} keeps it" if first.line else stops[0].message
+    first = file.tree.location(blockers[0].node)
+    reason = f"line {first.line} keeps it" if first.line else blockers[0].message
     message = f"`{' '.join(before.split())[:60]}` stays: a file for {wording.sdk} is converted whole or not at all"
     action = "" if state is State.NOTED else wording.as_is
     return Finding(part.rule, part.subject, state, place, message, reason, action, before=before, table=_table(part))
 
 
-def _records(file: File, draft: Draft, stops: list[Stop], assumed: list[Stop]) -> Iterator[TableRecord]:
+def _records(file: File, draft: Draft, blockers: list[Blocker], assumed: list[Blocker]) -> Iterator[TableRecord]:
     for part in draft.parts:
         if part.subject != "table":
             continue
         yield TableRecord(
             part.label,
             file.tree.location(part.call),
-            refused_state(stops) if stops else State.APPLIED,
-            None if stops else _applicability(assumed),
+            refused_state(blockers) if blockers else State.APPLIED,
+            None if blockers else _applicability(assumed),
             part.dim,
             "",
             part.initializer,
             "",
             tuple(file.tree.location(call) for call in part.reads),
-            tuple(dict.fromkeys(f"{stop.message}: {stop.reason}" for stop in stops)),
+            tuple(dict.fromkeys(f"{blocker.message}: {blocker.reason}" for blocker in blockers)),
             identity="name",
         )

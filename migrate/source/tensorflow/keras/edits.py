@@ -10,7 +10,7 @@ from migrate.report.model import Applicability, Finding, State, TableRecord
 from migrate.source.files.edits import Edit
 from migrate.source.tensorflow.base.bindings import is_variable
 from migrate.source.tensorflow.base.insertion_points import import_offset, without_line, without_names
-from migrate.source.tensorflow.base.model import Stop, only_doubts, refused_state
+from migrate.source.tensorflow.base.model import Blocker, only_doubts, refused_state
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.variables.keras_layers import RULE, Layer
 from migrate.source.tensorflow.keras.optimizers import SQUARES
@@ -115,11 +115,11 @@ def layer_findings(file: File, judgement: LayerJudgement) -> Iterator[Finding]:
     for layer in judgement.layers:
         if id(layer) in moving:
             yield _converted(file, judgement, layer)
-        for stop in layer.stops:
-            yield _stopped(file, stop, layer.name or layer.label)
-    if any(only_doubts(layer.stops) for layer in judgement.layers):
-        for stop in judgement.file_stops:
-            yield _stopped(file, stop, "")
+        for blocker in layer.blockers:
+            yield _stopped(file, blocker, layer.name or layer.label)
+    if any(only_doubts(layer.blockers) for layer in judgement.layers):
+        for blocker in judgement.file_blockers:
+            yield _stopped(file, blocker, "")
 
 
 def _converted(file: File, judgement: LayerJudgement, layer: Layer) -> Finding:
@@ -133,7 +133,7 @@ def _converted(file: File, judgement: LayerJudgement, layer: Layer) -> Finding:
         f"the layer `{layer.label}` becomes `runtime.keras.Embedding`, a dynamic table",
         reason if squares else "",
         applicability=_applicability(judgement, layer),
-        assumptions=tuple(dict.fromkeys(stop.assumption for stop in judgement.assumed)),
+        assumptions=tuple(dict.fromkeys(blocker.assumption for blocker in judgement.assumed)),
         before=file.tree.source(layer.call),
         after=f"{CLASS}(...)",
         table=layer.name or layer.label,
@@ -146,13 +146,23 @@ def _applicability(judgement: LayerJudgement, layer: Layer) -> Applicability:
     return Applicability.ASSUMPTION if judgement.assumed else Applicability.EXACT
 
 
-def _stopped(file: File, stop: Stop, table: str) -> Finding:
-    state = State.SUGGESTED if stop.assumption else stop.state
-    before = "" if isinstance(stop.node, cst.Module) else file.tree.source(stop.node)
-    assumptions = (stop.assumption,) if stop.assumption else ()
-    place = file.tree.location(stop.node)
+def _stopped(file: File, blocker: Blocker, table: str) -> Finding:
+    state = State.SUGGESTED if blocker.assumption else blocker.state
+    before = "" if isinstance(blocker.node, cst.Module) else file.tree.source(blocker.node)
+    assumptions = (blocker.assumption,) if blocker.assumption else ()
+    place = file.tree.location(blocker.node)
     return Finding(
-        stop.rule, "use", state, place, stop.message, stop.reason, stop.action, None, assumptions, before, table=table
+        blocker.rule,
+        "use",
+        state,
+        place,
+        blocker.message,
+        blocker.reason,
+        blocker.action,
+        None,
+        assumptions,
+        before,
+        table=table,
     )
 
 
@@ -161,24 +171,24 @@ def layer_records(file: File, judgement: LayerJudgement) -> Iterator[TableRecord
     moving = {id(layer) for layer in judgement.moving}
     for layer in judgement.layers:
         moves = id(layer) in moving
-        stops = [] if moves else [*layer.stops, *(judgement.file_stops if only_doubts(layer.stops) else ())]
+        blockers = [] if moves else [*layer.blockers, *(judgement.file_blockers if only_doubts(layer.blockers) else ())]
         texts = {key: file.tree.source(arg.value) for key, arg in layer.arguments.items()}
         yield TableRecord(
             layer.name or layer.label,
             file.tree.location(layer.call),
-            State.APPLIED if moves else refused_state(stops),
+            State.APPLIED if moves else refused_state(blockers),
             _applicability(judgement, layer) if moves else None,
             texts.get("output_dim", ""),
             texts.get("input_dim", ""),
             texts.get("embeddings_initializer", '"uniform"'),
             ", ".join(sorted(set(judgement.optimizers))),
             tuple(file.tree.location(call) for call in layer.calls),
-            tuple(dict.fromkeys(_reason(file, stop, layer) for stop in stops)),
+            tuple(dict.fromkeys(_reason(file, blocker, layer) for blocker in blockers)),
         )
 
 
-def _reason(file: File, stop: Stop, layer: Layer) -> str:
+def _reason(file: File, blocker: Blocker, layer: Layer) -> str:
     """Return a stop as one line, with its place when that is in another file than the layer."""
-    place = file.tree.location(stop.node)
+    place = file.tree.location(blocker.node)
     elsewhere = place.path != file.tree.location(layer.call).path
-    return f"{stop.message}: {stop.reason}" + (f" ({place.path}:{place.line})" if elsewhere else "")
+    return f"{blocker.message}: {blocker.reason}" + (f" ({place.path}:{place.line})" if elsewhere else "")

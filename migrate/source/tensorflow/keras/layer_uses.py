@@ -10,7 +10,7 @@ from migrate.source.flow import Member, Symbol, Unknown, Value
 from migrate.source.tensorflow.base.arguments import literal, string
 from migrate.source.tensorflow.base.bindings import builtin, is_target
 from migrate.source.tensorflow.base.logging_statements import prints
-from migrate.source.tensorflow.base.model import Stop
+from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.symbols import canonical
 from migrate.source.tensorflow.base.value_flow import flow_of, is_inherited, symbol_of, symbols_of
@@ -25,36 +25,38 @@ WRAPPERS = {"keras.layers.TimeDistributed", "keras.layers.Bidirectional", "keras
 KEEP = "keep the layers dense"
 
 
-def use_stops(file: File, layers: list[Layer]) -> Iterator[Stop]:
+def use_blockers(file: File, layers: list[Layer]) -> Iterator[Blocker]:
     """Stop all layers of the file at what would no longer see their rows, or see something else."""
     followed = {use for layer in layers for use in layer.uses}
     yield from _class_uses(file)
     for read in _reads(file, "embeddings", followed):
         reason = "that may be the whole [rows, dim] matrix, which a growing table does not have"
-        yield stop_at(file, read, "may read an `Embedding` layer", reason, KEEP)
+        yield blocker_at(file, read, "may read an `Embedding` layer", reason, KEEP)
     yield from _lists(file, followed)
     for call, name in file.names.calls:
         if name in LOADERS:
             reason = "who trains a model that was loaded trains it without the steps of its tables"
             action = "build it anew and load its weights"
-            yield stop_at(file, call, "loads a model", reason, action, "loaded models only predict")
+            yield blocker_at(file, call, "loads a model", reason, action, "loaded models only predict")
         wrapped = call.args[0].value if name in WRAPPERS and call.args else None
         if wrapped is not None and wrapped not in followed and not are_layers(file, wrapped):
             reason = "a table looked up in a wrapper gets no gradients"
-            yield stop_at(file, call, "wraps a layer", reason, KEEP, "no `Embedding` layer is in a wrapped model")
+            yield blocker_at(file, call, "wraps a layer", reason, KEEP, "no `Embedding` layer is in a wrapped model")
         if name == "convert_to_tensor" and call.args and any(_is_gradient(file, one) for one in _values(file, call)):
             reason = "the gradient of a table is that of the rows of a batch"
-            yield stop_at(file, call, "may make gradients dense", reason, "leave it out", "it takes no gradients")
+            yield blocker_at(file, call, "may make gradients dense", reason, "leave it out", "it takes no gradients")
     for call in file.tree.calls:
         if called(call) == "set_floatx" and not (call.args and string(call.args[0].value) == "float32"):
-            yield stop_at(file, call, "sets the type of all layers", "tables hold float32", KEEP)
+            yield blocker_at(file, call, "sets the type of all layers", "tables hold float32", KEEP)
 
 
-def stop_at(file: File, node: cst.CSTNode, what: str, reason: str, action: str = "", assumption: str = "") -> Stop:
+def blocker_at(
+    file: File, node: cst.CSTNode, what: str, reason: str, action: str = "", assumption: str = ""
+) -> Blocker:
     """Return a stop that shows the source of its node."""
     text = " ".join(file.tree.source(node).split())
     shown = text if len(text) <= 60 else text[:57] + "..."
-    return Stop(node, RULE, f"`{shown}` {what}", reason, action, assumption)
+    return Blocker(node, RULE, f"`{shown}` {what}", reason, action, assumption)
 
 
 def called(call: cst.Call) -> str:
@@ -73,7 +75,7 @@ def _values(file: File, call: cst.Call) -> list[Value]:
     return flow_of(file).values(call.args[0].value)
 
 
-def _class_uses(file: File) -> Iterator[Stop]:
+def _class_uses(file: File) -> Iterator[Blocker]:
     """Stop where the class of the layers is compared or handed on: a table's is another."""
     for use, _ in flow_of(file).where(lambda one: isinstance(one, Symbol) and symbol_of(one) == SYMBOL):
         around = file.tree.parent(use)
@@ -81,7 +83,7 @@ def _class_uses(file: File) -> Iterator[Stop]:
         makes = isinstance(around, cst.Call) and around.func is use
         if not (inherits or (makes and file.names.of(use) == SYMBOL) or isinstance(around, cst.Annotation)):
             reason = "a layer that became a table is of another class"
-            yield stop_at(file, around or use, "uses the class of the layers", reason, KEEP)
+            yield blocker_at(file, around or use, "uses the class of the layers", reason, KEEP)
 
 
 def _reads(file: File, word: str, followed: set[cst.BaseExpression]) -> Iterator[cst.Attribute]:
@@ -104,21 +106,23 @@ def _is_of_model(value: Value, word: str) -> bool:
     return isinstance(value, Unknown) or (isinstance(value, Symbol) and canonical(value.name) is None)
 
 
-def _lists(file: File, followed: set[cst.BaseExpression]) -> Iterator[Stop]:
+def _lists(file: File, followed: set[cst.BaseExpression]) -> Iterator[Blocker]:
     """Stop where a list of a model's variables is used for anything but to train them; doubt numbers that are used."""
     counts = [one for one in file.tree.calls if called(one) == "count_params" and file.names.of(one.func) is None]
     found = [one for one in counts if not are_layers(file, one.func.value, {SYMBOL, *WRAPPERS})]  # type: ignore[attr-defined]
     for read in (read for word in LISTS for read in _reads(file, word, followed)):
         if not _trains(file, read):
             reason = "the list of a model's variables lacks the rows of its tables"
-            yield stop_at(file, read, "is used for more than training", reason, KEEP)
+            yield blocker_at(file, read, "is used for more than training", reason, KEEP)
         around = file.tree.parent(file.tree.parent(read) or read)
         found += [around] if isinstance(around, cst.Call) and builtin(file.tree, around.func) == "len" else []
     for call in found:
         if not prints(file, call) and not isinstance(file.tree.parent(call), cst.Expr):
             reason = "the rows of tables are not counted among the variables of a model"
             assumption = f"nobody needs the tables in `{file.tree.source(call)}`"
-            yield stop_at(file, call, "counts", reason, "convert with --assume if nobody needs them there", assumption)
+            yield blocker_at(
+                file, call, "counts", reason, "convert with --assume if nobody needs them there", assumption
+            )
 
 
 def _trains(file: File, read: cst.BaseExpression, pairs: bool = False) -> bool:
@@ -176,13 +180,13 @@ def check_places(file: File, layer: Layer) -> None:
         around = next((a for a in file.tree.ancestors(node) if isinstance(a, cst.Call) and _wraps(file, a)), None)
         if around is not None:
             message, reason = "an `Embedding` in a wrapper stays dense", "a table looked up there gets no gradients"
-            layer.stop(around, message, reason, "look the rows up outside of the wrapper")
+            layer.block(around, message, reason, "look the rows up outside of the wrapper")
     for call in layer.calls:
         loop = next((a for a in file.tree.ancestors(call) if _is_graph_loop(file, a)), None)
         if loop is not None:
             reason = "the gradients of a table do not leave the loop"
             assumption = "lookups in loops are in loops of Python"
-            layer.stop(call, "a lookup in a loop", reason, "look all rows up before the loop", assumption)
+            layer.block(call, "a lookup in a loop", reason, "look all rows up before the loop", assumption)
 
 
 def _wraps(file: File, call: cst.Call) -> bool:

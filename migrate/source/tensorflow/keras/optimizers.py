@@ -8,10 +8,10 @@ import libcst as cst
 
 from migrate.source.settings.environment_key import has_keras_3
 from migrate.source.tensorflow.base.arguments import number
-from migrate.source.tensorflow.base.model import Stop
+from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.variables.keras_layers import Layer
-from migrate.source.tensorflow.keras.layer_uses import stop_at
+from migrate.source.tensorflow.keras.layer_uses import blocker_at
 
 ASSUMPTION = "one optimizer trains each layer"
 SUMMED = "no batch has an id twice, or it may be summed"
@@ -32,15 +32,15 @@ def has_state(name: str, call: cst.Call | None) -> bool:
     return any(a.star or number(a.value) != 0 for a in momentum)
 
 
-def squares_apart(file: File, node: cst.CSTNode, name: str) -> Iterator[Stop]:
+def squares_apart(file: File, node: cst.CSTNode, name: str) -> Iterator[Blocker]:
     """Yield a doubt about an optimizer of Keras 3 that squares the gradients of equal ids one by one."""
     if name.lower() in SQUARES and has_keras_3():
         reason = f"in Keras 3, {name} squares the gradients of equal ids one by one, where a table sums them first"
         action = "convert with --assume if that may be, as it was in Keras 2"
-        yield stop_at(file, node, "trains the layers", reason, action, SUMMED)
+        yield blocker_at(file, node, "trains the layers", reason, action, SUMMED)
 
 
-def several(file: File, made: list[cst.CSTNode], layers: list[Layer]) -> Iterator[Stop]:
+def several(file: File, made: list[cst.CSTNode], layers: list[Layer]) -> Iterator[Blocker]:
     """Stop where a second optimizer with state is made, or one may be made again for the same layer."""
     again = [node for node in made if _repeats(file, node, layers)]
     related = file.tree.related
@@ -48,7 +48,7 @@ def several(file: File, made: list[cst.CSTNode], layers: list[Layer]) -> Iterato
     for node in second[:1] or again[:1]:
         reason = "each optimizer keeps its own state of a variable, and all share that of a table"
         action = "convert with --assume if no two optimizers train one layer"
-        yield stop_at(file, node, "makes another optimizer", reason, action, ASSUMPTION)
+        yield blocker_at(file, node, "makes another optimizer", reason, action, ASSUMPTION)
 
 
 def _repeats(file: File, node: cst.CSTNode, layers: list[Layer]) -> bool:

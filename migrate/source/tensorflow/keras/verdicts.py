@@ -10,7 +10,7 @@ import libcst.matchers as m
 
 from migrate.source.flow import Result
 from migrate.source.tensorflow.base.arguments import is_none, literal, string
-from migrate.source.tensorflow.base.model import Stop
+from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.user_choice import keep, quiet
 from migrate.source.tensorflow.base.value_flow import flow_of, makers, symbol_of
@@ -18,7 +18,7 @@ from migrate.source.tensorflow.base.visited import reached
 from migrate.source.tensorflow.facts.variables.find_tables import looked_up
 from migrate.source.tensorflow.facts.variables.keras_layers import RULE, Layer, find_layers
 from migrate.source.tensorflow.keras.graph_mode import GRAPH, in_graph
-from migrate.source.tensorflow.keras.layer_uses import are_layers, check_places, stop_at, use_stops
+from migrate.source.tensorflow.keras.layer_uses import are_layers, blocker_at, check_places, use_blockers
 from migrate.source.tensorflow.keras.optimizers import has_state, several, squares_apart
 
 #: Optimizers with a native form for tables, in lower case: the arguments that they must not be given.
@@ -44,15 +44,15 @@ class LayerJudgement:
     """What becomes of the layers of a file."""
 
     layers: list[Layer]
-    file_stops: list[Stop] = field(default_factory=list)
-    assumed: list[Stop] = field(default_factory=list)  #: doubts lifted by `--assume`
+    file_blockers: list[Blocker] = field(default_factory=list)
+    assumed: list[Blocker] = field(default_factory=list)  #: doubts lifted by `--assume`
     optimizers: list[str] = field(default_factory=list)
     stateful: list[cst.CSTNode] = field(default_factory=list)  #: where optimizers that keep slots are made
 
     @property
     def moving(self) -> list[Layer]:
         """The layers that become tables."""
-        return [layer for layer in self.layers if not layer.stops] if not self.file_stops else []
+        return [layer for layer in self.layers if not layer.blockers] if not self.file_blockers else []
 
 
 def judge_layers(home: File, assume: bool, file: File | None = None) -> LayerJudgement:
@@ -64,21 +64,24 @@ def judge_layers(home: File, assume: bool, file: File | None = None) -> LayerJud
     judgement = LayerJudgement(_own_layers(file, home))
     if not judgement.layers:
         return judgement
-    judgement.file_stops = [*_surroundings(file), *_training(file, home, judgement), *_storing(file)]
-    judgement.file_stops += [*use_stops(file, judgement.layers), *several(file, judgement.stateful, judgement.layers)]
+    judgement.file_blockers = [*_surroundings(file), *_training(file, home, judgement), *_storing(file)]
+    judgement.file_blockers += [
+        *use_blockers(file, judgement.layers),
+        *several(file, judgement.stateful, judgement.layers),
+    ]
     lacking = file.target.lacks(file.switches).get("Embedding")
     for layer in judgement.layers:
         if lacking is not None:
             reason = f"{file.target.title} has no {lacking}"
             text = f"the layer `{layer.label}` looks rows up"
-            layer.stops.append(Stop(layer.call, RULE, text, reason, "`--target runtime` converts it"))
+            layer.blockers.append(Blocker(layer.call, RULE, text, reason, "`--target runtime` converts it"))
         check_places(file, layer)
-        keep(file, layer.label, [(call, RULE) for call in (layer.call, *layer.calls)], layer.stops)
-    quiet(file, [judgement.file_stops, *(layer.stops for layer in judgement.layers)])
+        keep(file, layer.label, [(call, RULE) for call in (layer.call, *layer.calls)], layer.blockers)
+    quiet(file, [judgement.file_blockers, *(layer.blockers for layer in judgement.layers)])
     if assume:
-        for stops in (judgement.file_stops, *(layer.stops for layer in judgement.layers)):
-            judgement.assumed += [stop for stop in stops if stop.assumption]
-            stops[:] = [stop for stop in stops if not stop.assumption]
+        for blockers in (judgement.file_blockers, *(layer.blockers for layer in judgement.layers)):
+            judgement.assumed += [blocker for blocker in blockers if blocker.assumption]
+            blockers[:] = [blocker for blocker in blockers if not blocker.assumption]
     return judgement
 
 
@@ -91,21 +94,23 @@ def _own_layers(file: File, home: File) -> list[Layer]:
     return [layer for layer in layers if id(layer.call) not in taken]
 
 
-def _surroundings(file: File) -> Iterator[Stop]:
+def _surroundings(file: File) -> Iterator[Blocker]:
     for call, name in file.names.calls:
         if name in OF_SESSIONS:
             reason = "a layer's table is trained by Keras or a gradient tape, not by the optimizers of version 1"
-            yield stop_at(file, call, "runs the model in a v1 graph", reason, "look rows up in a variable of the graph")
+            yield blocker_at(
+                file, call, "runs the model in a v1 graph", reason, "look rows up in a variable of the graph"
+            )
         if name.startswith("distribute.") and name.endswith("Strategy"):
             reason = "strategies share variables between replicas, which a table is not"
-            yield stop_at(file, call, "distributes the model", reason, "train in one process")
+            yield blocker_at(file, call, "distributes the model", reason, "train in one process")
     for call in file.tree.calls:
         jit = next((a for a in call.args if a.keyword and a.keyword.value == "jit_compile"), None)
         if jit is not None and literal(jit.value) not in (False, None, "auto"):
-            yield stop_at(file, jit, "compiles with XLA", "XLA has no tables", "leave `jit_compile` out")
+            yield blocker_at(file, jit, "compiles with XLA", "XLA has no tables", "leave `jit_compile` out")
 
 
-def _training(file: File, home: File, judgement: LayerJudgement) -> Iterator[Stop]:
+def _training(file: File, home: File, judgement: LayerJudgement) -> Iterator[Blocker]:
     """Stop at each optimizer that cannot train a table, and where none is seen."""
     seen = False
     for call in file.tree.calls:
@@ -117,7 +122,7 @@ def _training(file: File, home: File, judgement: LayerJudgement) -> Iterator[Sto
         if name.startswith("train.") and name.endswith("Optimizer"):
             seen = True
             reason = "a layer's table is trained by Keras or a gradient tape, not by the optimizers of version 1"
-            yield stop_at(file, call, "trains the layers", reason, KNOWN)
+            yield blocker_at(file, call, "trains the layers", reason, KNOWN)
         if _is_optimizer(name):
             seen = True
             yield from _made(file, call, name, judgement)
@@ -127,7 +132,7 @@ def _training(file: File, home: File, judgement: LayerJudgement) -> Iterator[Sto
         message = "no optimizer in this file trains its layers"
         if len(file.files) > 1:
             message = f"no optimizer in this file or in the {len(file.files) - 1} that run with it trains its layers"
-        yield Stop(home.tree.module, RULE, message, reason, "convert with --assume if that holds", assumption)
+        yield Blocker(home.tree.module, RULE, message, reason, "convert with --assume if that holds", assumption)
 
 
 def _compiled_with(call: cst.Call) -> cst.Arg | None:
@@ -152,7 +157,7 @@ def _is_optimizer(name: str) -> bool:
     return head.removeprefix("keras.") in places and last.lower() in KNOWN_OR_NOT
 
 
-def _named_or_bound(file: File, node: cst.BaseExpression, judgement: LayerJudgement) -> Iterator[Stop]:
+def _named_or_bound(file: File, node: cst.BaseExpression, judgement: LayerJudgement) -> Iterator[Blocker]:
     values = flow_of(file).values(node)
     texts = {text for value in values if (text := string(value.node)) is not None}
     for text in sorted(texts):
@@ -160,7 +165,7 @@ def _named_or_bound(file: File, node: cst.BaseExpression, judgement: LayerJudgem
         if has_state(text, None):
             judgement.stateful.append(node)
         if text.lower() not in OPTIMIZERS:
-            yield stop_at(file, node, "trains the layers", "this optimizer has no form for tables", KNOWN)
+            yield blocker_at(file, node, "trains the layers", "this optimizer has no form for tables", KNOWN)
         yield from squares_apart(file, node, text)
     made = {one: one.node for one in values if isinstance(one, Result) and _is_optimizer(symbol_of(one) or "")}
     for value, call in made.items():
@@ -169,46 +174,48 @@ def _named_or_bound(file: File, node: cst.BaseExpression, judgement: LayerJudgem
     if any(string(value.node) is None and value not in made for value in values):
         reason = "which optimizer that is, is decided at run time, and some have no form for tables"
         assumption = "the model is trained by SGD, Adagrad, Adam or AdamW of Keras"
-        yield stop_at(file, node, "trains the layers", reason, "convert with --assume if that holds", assumption)
+        yield blocker_at(file, node, "trains the layers", reason, "convert with --assume if that holds", assumption)
 
 
-def _made(file: File, call: cst.Call, name: str, judgement: LayerJudgement) -> Iterator[Stop]:
+def _made(file: File, call: cst.Call, name: str, judgement: LayerJudgement) -> Iterator[Blocker]:
     short = name.rpartition(".")[2]
     judgement.optimizers.append(short)
     if has_state(short, call):
         judgement.stateful.append(call)
     if short.lower() not in OPTIMIZERS or ".legacy" in name or ".experimental" in name:
-        yield stop_at(file, call, "trains the layers", "this optimizer has no form for tables", KNOWN)
+        yield blocker_at(file, call, "trains the layers", "this optimizer has no form for tables", KNOWN)
         return
     yield from squares_apart(file, call, short)
     for arg in call.args:
         word = arg.keyword.value if arg.keyword else ""
         if word in OPTIMIZERS[short.lower()] and not is_none(arg) and literal(arg.value) is not False:
             reason = f"{short} with `{word}` moves every row of a table at every step"
-            yield stop_at(file, call, "trains the layers", reason, f"leave `{word}` out")
+            yield blocker_at(file, call, "trains the layers", reason, f"leave `{word}` out")
 
 
-def _storing(file: File) -> Iterator[Stop]:
+def _storing(file: File) -> Iterator[Blocker]:
     """Stop where the model is stored, or its weights are handed on, in a form that knows no rows."""
     for call in file.tree.calls:
         method = call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
         short = method or (call.func.value if isinstance(call.func, cst.Name) else "")
         for arg in call.args:
             if short in STORES and any(_is_h5(text) for text in _texts(file, arg.value)):
-                yield stop_at(
+                yield blocker_at(
                     file, call, "stores an .h5 file", "it holds no rows of tables", "store .keras or .weights.h5"
                 )
             if arg.keyword and arg.keyword.value == "restore_best_weights" and literal(arg.value) is True:
                 action = "let ModelCheckpoint(save_best_only=True, save_weights_only=True) keep the best epoch"
-                yield stop_at(file, call, "restores weights from memory", "it copies no rows of tables", action)
+                yield blocker_at(file, call, "restores weights from memory", "it copies no rows of tables", action)
         if method in {"get_weights", "set_weights"} and not are_layers(
             file, cst.ensure_type(call.func, cst.Attribute).value
         ):
-            yield stop_at(
+            yield blocker_at(
                 file, call, "copies weights as arrays", "a growing table is no array", "store the model instead"
             )
         if file.names.of(call.func) in {"keras.models.clone_model", "keras.estimator.model_to_estimator"}:
-            yield stop_at(file, call, "makes another model of this one", "its tables would not follow", "build it anew")
+            yield blocker_at(
+                file, call, "makes another model of this one", "its tables would not follow", "build it anew"
+            )
 
 
 def _is_h5(text: str) -> bool:

@@ -9,11 +9,11 @@ import libcst as cst
 
 from migrate.report.model import Applicability, Finding, State, TableRecord, with_ids
 from migrate.source.tensorflow.base.arguments import without
-from migrate.source.tensorflow.base.model import Followed, Stop, Table, only_doubts, refused_state
+from migrate.source.tensorflow.base.model import Adaptation, Blocker, Table, only_doubts, refused_state
 from migrate.source.tensorflow.base.rule_kinds import File, FileRule, Remark
 from migrate.source.tensorflow.base.rule_registry import rules
+from migrate.source.tensorflow.checks.judgement import Judgement, concerns
 from migrate.source.tensorflow.checks.unresolved_lookups import left_alone, namesakes, of_line
-from migrate.source.tensorflow.checks.verdicts import Judgement, concerns
 from migrate.source.tensorflow.edits.planner import Plan
 from migrate.source.tensorflow.facts.calls.variable_scopes import call_sites
 from migrate.source.tensorflow.facts.optimizers.optimizers import Maker
@@ -53,13 +53,13 @@ class _Reporter:
             place is first for place in reachable(self.file, second)
         )
 
-    def _assumed(self, table: Table) -> list[Stop]:
+    def _assumed(self, table: Table) -> list[Blocker]:
         """Return the doubts that were lifted for a table."""
         return [*self.judgement.assumed, *table.assumed]
 
     def _applicability(self, table: Table) -> Applicability:
         """How far a converted table computes the same: the least of what was assumed."""
-        found = {stop.applicability for stop in self._assumed(table)}
+        found = {blocker.applicability for blocker in self._assumed(table)}
         order = (Applicability.CHANGES_VALUES, Applicability.ASSUMPTION)
         return next((one for one in order if one in found), Applicability.EXACT)
 
@@ -73,9 +73,9 @@ class _Reporter:
             yield from self._converted(table) if id(table) in self.moving else self._refused(table)
             if id(table) not in self.moving:
                 yield from self._kept_lookups(table)
-        free = [table for table in self.judgement.tables if only_doubts(table.stops)]
-        stops = [s for s in self.judgement.file_stops if any(concerns(self.file, s, table) for table in free)]
-        yield from self._stops_of_files(stops, {self.tree.location(table.creation.call).path for table in free})
+        free = [table for table in self.judgement.tables if only_doubts(table.blockers)]
+        blockers = [s for s in self.judgement.file_blockers if any(concerns(self.file, s, table) for table in free)]
+        yield from self._blockers_of_files(blockers, {self.tree.location(table.creation.call).path for table in free})
         if self.moving:
             yield from self._followed()
             yield from self._steps()
@@ -83,26 +83,26 @@ class _Reporter:
         yield from left_alone(self.file, self.judgement.tables)
         yield from namesakes(self.file, self.pointed)
 
-    def _stops_of_files(self, stops: list[Stop], homes: set[str]) -> Iterator[Finding]:
+    def _blockers_of_files(self, blockers: list[Blocker], homes: set[str]) -> Iterator[Finding]:
         """Yield what stops tables wherever it stands; of many alike in files without a table, the first."""
-        alike: dict[tuple[str, str], list[Stop]] = {}
-        for stop in stops:
-            if self.tree.location(stop.node).path in homes:
-                yield self._stop(stop)
+        alike: dict[tuple[str, str], list[Blocker]] = {}
+        for blocker in blockers:
+            if self.tree.location(blocker.node).path in homes:
+                yield self._blocker(blocker)
             else:
-                alike.setdefault((stop.rule, stop.reason), []).append(stop)
+                alike.setdefault((blocker.rule, blocker.reason), []).append(blocker)
         for found in alike.values():
             found.sort(key=self._place)
             if len(found) <= MANY:
-                yield from map(self._stop, found)
+                yield from map(self._blocker, found)
             else:
-                first = self._stop(found[0])
+                first = self._blocker(found[0])
                 path, line = self._place(found[1])
                 more = f"so do {len(found) - 1} more statements, the next at {path}:{line}"
                 yield replace(first, reason="; ".join(filter(None, [first.reason, more])))
 
-    def _place(self, stop: Stop) -> tuple[str, int]:
-        location = self.tree.location(stop.node)
+    def _place(self, blocker: Blocker) -> tuple[str, int]:
+        location = self.tree.location(blocker.node)
         return location.path, location.line
 
     def _remark(self, remark: Remark) -> Finding:
@@ -112,44 +112,44 @@ class _Reporter:
             remark.rule, "use", remark.state, location, remark.message, remark.reason, remark.action, before=text
         )
 
-    def _stop(self, stop: Stop, table: str = "") -> Finding:
-        state = State.SUGGESTED if stop.assumption else stop.state
+    def _blocker(self, blocker: Blocker, table: str = "") -> Finding:
+        state = State.SUGGESTED if blocker.assumption else blocker.state
         return Finding(
-            stop.rule,
+            blocker.rule,
             "use",
             state,
-            self.tree.location(stop.node),
-            stop.message,
-            stop.reason,
-            stop.action,
-            assumptions=(stop.assumption,) if stop.assumption else (),
-            before=self._text(stop.node),
+            self.tree.location(blocker.node),
+            blocker.message,
+            blocker.reason,
+            blocker.action,
+            assumptions=(blocker.assumption,) if blocker.assumption else (),
+            before=self._text(blocker.node),
             table=table,
         )
 
     def _refused(self, table: Table) -> Iterator[Finding]:
         name = table.creation.name or table.label
         seen = set()
-        for stop in table.stops:
-            if (key := (id(stop.node), stop.reason)) not in seen:
+        for blocker in table.blockers:
+            if (key := (id(blocker.node), blocker.reason)) not in seen:
                 seen.add(key)
-                yield self._stop(stop, name)
+                yield self._blocker(blocker, name)
 
     def _kept_lookups(self, table: Table) -> Iterator[Finding]:
         """Name every lookup of a table that is left as it is, so that no lookup of a file goes unsaid.
 
         Each goes by the rule that keeps the table: who does not want to hear of that one, hears nothing of them.
         """
-        stops = table.stops or self._around(table)
-        if not stops or refused_state(stops) is State.NOTED:
+        blockers = table.blockers or self._around(table)
+        if not blockers or refused_state(blockers) is State.NOTED:
             return
-        told = {id(stop.node) for stop in table.stops}
+        told = {id(blocker.node) for blocker in table.blockers}
         made = self.tree.location(table.creation.call)
         for lookup in table.lookups:
             if id(lookup.call) not in told:
                 place = self.tree.location(lookup.call)
                 yield Finding(
-                    stops[0].rule,
+                    blockers[0].rule,
                     "lookup",
                     State.NOTED,
                     place,
@@ -170,7 +170,7 @@ class _Reporter:
             f"`{table.label}` becomes the dynamic table `{table.final_name}`",
             reason,
             applicability=self._applicability(table),
-            assumptions=tuple(dict.fromkeys(stop.assumption for stop in self._assumed(table))),
+            assumptions=tuple(dict.fromkeys(blocker.assumption for blocker in self._assumed(table))),
             before=self._text(creation.call),
             after=self.plan.after[id(creation.call)],
             table=table.final_name,
@@ -193,18 +193,21 @@ class _Reporter:
         """Yield what follows the tables that move: uses that stay right, and those rewritten under an assumption."""
         seen: set[tuple[int, str, str]] = set()
         for table in self.judgement.moving:
-            uses: list[Stop | Followed] = [*table.followed, *(stop for stop in table.assumed if stop.changes)]
+            uses: list[Blocker | Adaptation] = [
+                *table.adaptations,
+                *(blocker for blocker in table.assumed if blocker.changes),
+            ]
             for use in uses:
                 key = (id(use.node), use.rule, "" if use.changes else use.message)
                 if key not in seen:
                     seen.add(key)
                     yield self._use(use, table.final_name)
-        for stop in self.judgement.assumed:
-            yield self._use(stop, "")
+        for blocker in self.judgement.assumed:
+            yield self._use(blocker, "")
         for note in self.plan.notes:
             yield self._use(note, "")
 
-    def _use(self, use: Stop | Followed, table: str) -> Finding:
+    def _use(self, use: Blocker | Adaptation, table: str) -> Finding:
         """Return the finding of a use that follows its table."""
         return Finding(
             use.rule,
@@ -213,9 +216,9 @@ class _Reporter:
             self.tree.location(use.node),
             use.message,
             use.reason,
-            use.action if isinstance(use, Followed) else "",
-            applicability=use.applicability if isinstance(use, Stop) else Applicability.EXACT,
-            assumptions=(use.assumption,) if isinstance(use, Stop) else (),
+            use.action if isinstance(use, Adaptation) else "",
+            applicability=use.applicability if isinstance(use, Blocker) else Applicability.EXACT,
+            assumptions=(use.assumption,) if isinstance(use, Blocker) else (),
             before=self._text(use.node),
             after=self.plan.after.get(id(use.node), ""),
             table=table,
@@ -270,34 +273,34 @@ class _Reporter:
             moves = id(table) in self.moving
             optimizers = ", ".join(sorted({maker.name.rpartition(".")[2] for maker in self._makers(table)}))
             creation = table.creation
-            stops = self._stops(table)
+            blockers = self._blockers(table)
             yield TableRecord(
                 table.final_name or creation.name or table.label,
                 self.tree.location(creation.call),
-                State.APPLIED if moves else refused_state(stops),
+                State.APPLIED if moves else refused_state(blockers),
                 self._applicability(table) if moves else None,
                 creation.dim_text,
                 creation.rows_text,
                 creation.initializer.text if creation.initializer else "",
                 optimizers,
                 tuple(self.tree.location(lookup.call) for lookup in table.lookups),
-                tuple(dict.fromkeys(self._reason(stop, creation.call) for stop in stops)),
+                tuple(dict.fromkeys(self._reason(blocker, creation.call) for blocker in blockers)),
                 identity=table.identity,
                 by_parts=OTHER_ORDER in creation.notes,
             )
 
-    def _stops(self, table: Table) -> list[Stop]:
+    def _blockers(self, table: Table) -> list[Blocker]:
         """Return what keeps a table: its own reasons and, where `--assume` would lift all of these, all others."""
-        return [*table.stops, *(self._around(table) if only_doubts(table.stops) else ())]
+        return [*table.blockers, *(self._around(table) if only_doubts(table.blockers) else ())]
 
-    def _around(self, table: Table) -> list[Stop]:
-        return [stop for stop in self.judgement.file_stops if concerns(self.file, stop, table)]
+    def _around(self, table: Table) -> list[Blocker]:
+        return [blocker for blocker in self.judgement.file_blockers if concerns(self.file, blocker, table)]
 
-    def _reason(self, stop: Stop, creation: cst.Call) -> str:
+    def _reason(self, blocker: Blocker, creation: cst.Call) -> str:
         """Return a stop as one line, with its place when that is in another file than the table."""
-        place = self.tree.location(stop.node)
+        place = self.tree.location(blocker.node)
         elsewhere = place.path != self.tree.location(creation).path
-        return f"{stop.message}: {stop.reason}" + (f" ({place.path}:{place.line})" if elsewhere else "")
+        return f"{blocker.message}: {blocker.reason}" + (f" ({place.path}:{place.line})" if elsewhere else "")
 
 
 def _dropped(maker: Maker) -> str:

@@ -6,7 +6,7 @@ import libcst as cst
 
 from migrate.report.model import Applicability
 from migrate.source.rules import Example, register
-from migrate.source.tensorflow.base.model import Change, Followed, Stop
+from migrate.source.tensorflow.base.model import Adaptation, Blocker, CodeChange
 from migrate.source.tensorflow.base.rule_kinds import File, UseRule
 from migrate.source.tensorflow.facts.references.list_uses import Reader, reader
 from migrate.source.tensorflow.facts.references.metadata_loops import RULE, alone
@@ -79,7 +79,7 @@ class TableContainer(UseRule):
         Example("a dict of which all is used", HEAD + DICT + "sess.run(w)\n", says="as a whole", assume=True),
     )  # fmt: skip
 
-    def read(self, file: File, reference: cst.BaseExpression) -> Stop | Followed | None:
+    def read(self, file: File, reference: cst.BaseExpression) -> Blocker | Adaptation | None:
         around = file.tree.parent(reference)
         if isinstance(around, cst.Arg):
             call = file.tree.parent(around)
@@ -102,7 +102,7 @@ class TableContainer(UseRule):
         listed: cst.BaseExpression,
         *,
         appended: bool,
-    ) -> Stop | Followed | None:
+    ) -> Blocker | Adaptation | None:
         found = reader(file, listed)
         name = file.tree.source(listed)
         message = f"the table is put into the list `{name}`"
@@ -110,13 +110,15 @@ class TableContainer(UseRule):
             return None
         if isinstance(found, cst.CSTNode):
             text = " ".join(file.tree.source(file.tree.statement(found) or found).split())[:80]
-            return Stop(node, self.id, message, f"what `{text}` does with it is not followed", "keep the table dense")
+            return Blocker(
+                node, self.id, message, f"what `{text}` does with it is not followed", "keep the table dense"
+            )
         if found is Reader.NOBODY:
-            return Followed(node, self.id, message, "nothing reads its members")
+            return Adaptation(node, self.id, message, "nothing reads its members")
         if found is Reader.OTHERS:
             return self._dropped(file, node, name, message) if appended else None
         source = file.tree.source(reference)
-        return Stop(
+        return Blocker(
             node,
             self.id,
             message,
@@ -124,22 +126,22 @@ class TableContainer(UseRule):
             "convert with --assume, or keep this table dense",
             f"a term over the members of `{name}` is taken over the rows that the batch looks up; rows outside of the "
             "batch are no longer decayed",
-            changes=(Change(reference, lambda fresh, _: f"{fresh.imports('looked_up_rows')}({source})"),),
+            changes=(CodeChange(reference, lambda fresh, _: f"{fresh.imports('looked_up_rows')}({source})"),),
             applicability=Applicability.CHANGES_VALUES,
             takes_rows=True,
         )
 
-    def _dropped(self, file: File, node: cst.CSTNode, name: str, message: str) -> Stop | None:
+    def _dropped(self, file: File, node: cst.CSTNode, name: str, message: str) -> Blocker | None:
         statement = alone(file, node)
         if statement is None:
             return None
-        return Stop(
+        return Blocker(
             node,
             self.id,
             message,
             "what reads the list is not followed; often it is a term such as L2",
             "read what becomes of the list; if the table need not be in it, convert with --assume",
             f"what reads `{name}` does not need the table: a term such as L2 over its members no longer covers it",
-            changes=(Change(statement, lambda *_: ""),),
+            changes=(CodeChange(statement, lambda *_: ""),),
             applicability=Applicability.CHANGES_VALUES,
         )

@@ -8,9 +8,9 @@ import libcst as cst
 
 from migrate.source.rules import Example, register
 from migrate.source.tensorflow.base.arguments import number
-from migrate.source.tensorflow.base.model import Lookup, Stop
+from migrate.source.tensorflow.base.model import Blocker, Lookup
+from migrate.source.tensorflow.base.repeatable import is_repeatable
 from migrate.source.tensorflow.base.rule_kinds import File, LookupRule
-from migrate.source.tensorflow.base.shapes import is_repeatable
 from migrate.source.tensorflow.rules.embedding_lookup import EmbeddingLookup
 from migrate.source.tensorflow.rules.gather import Gather
 
@@ -63,15 +63,15 @@ class ColumnSlice(LookupRule):
         reader = READERS.get(file.names.of(call.func) or "") if isinstance(call, cst.Call) else None
         return call if reader is not None and isinstance(call, cst.Call) and reader.table(call) is arg else None
 
-    def read(self, file: File, call: cst.Call) -> Lookup | Stop:
+    def read(self, file: File, call: cst.Call) -> Lookup | Blocker:
         reader = READERS[file.names.of(call.func) or ""]
         lookup = reader.read(file, call)
         arg = reader.table(call)
-        if isinstance(lookup, Stop) or arg is None or not isinstance(arg.value, cst.Subscript):
+        if isinstance(lookup, Blocker) or arg is None or not isinstance(arg.value, cst.Subscript):
             return lookup
         if any(lookup.around):
             reason = "the norm is that of the columns that are read, not of the row"
-            return Stop(
+            return Blocker(
                 call, self.id, "this lookup of some columns has a `max_norm`", reason, "clip its result instead"
             )
         columns = f"[..., {_columns(file, arg.value)}]"

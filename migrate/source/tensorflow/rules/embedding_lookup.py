@@ -7,7 +7,7 @@ import libcst as cst
 from migrate.source.rules import Example, register
 from migrate.source.tensorflow.base.arguments import is_none, literal, number
 from migrate.source.tensorflow.base.bindings import resolve
-from migrate.source.tensorflow.base.model import Lookup, Stop
+from migrate.source.tensorflow.base.model import Blocker, Lookup
 from migrate.source.tensorflow.base.rule_kinds import File, LookupRule
 from migrate.source.tensorflow.facts.references.partition_lists import is_partitions
 from migrate.source.tensorflow.facts.variables.lookups import bind_either, make_lookup, strategy
@@ -86,23 +86,23 @@ class EmbeddingLookup(LookupRule):
         bound = self._bind(call)
         return bound.get("params") if bound else next(iter(call.args), None)
 
-    def read(self, file: File, call: cst.Call) -> Lookup | Stop:
+    def read(self, file: File, call: cst.Call) -> Lookup | Blocker:
         bound = self._bind(call)
         if bound is None:
             reason = "it may be `partition_strategy` (v1) or `max_norm` (v2)"
             message = "the third argument of this lookup is not a literal"
-            return Stop(call, self.id, message, reason, "pass it by its name")
+            return Blocker(call, self.id, message, reason, "pass it by its name")
         norm = bound.get("max_norm")
         imported, _ = file.tree.imported_names(call.func)
         if norm is not None and norm.keyword is None and any(name.startswith(V1) for name in imported):
             message = "the third argument of this lookup is a number"
             reason = "in the v1 API it is the partition strategy, and is not read here"
-            return Stop(call, self.id, message, reason, "leave it out, or write `max_norm=`")
+            return Blocker(call, self.id, message, reason, "leave it out, or write `max_norm=`")
         around = ("", "")
         if norm is not None and not is_none(norm):
             if number(resolve(file.tree, norm.value)) is None:
                 reason = "whether rows are clipped when they are read is decided at run time"
-                return Stop(
+                return Blocker(
                     call, self.id, "`max_norm=` is not a number", reason, "clip the looked-up rows by tf.clip_by_norm"
                 )
             around = ("{tf}.clip_by_norm(", f", {file.tree.source(norm.value)}, axes=-1)")

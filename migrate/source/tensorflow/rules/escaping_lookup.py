@@ -8,7 +8,7 @@ import libcst as cst
 
 from migrate.report.model import State
 from migrate.source.rules import Example, register
-from migrate.source.tensorflow.base.model import Stop
+from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File, FileRule, Remark, UseRule
 from migrate.source.tensorflow.facts.references.escaping_lookups import loose_lookups, may_look_up
 
@@ -51,7 +51,7 @@ class LooseLookup(FileRule, UseRule):
             state = State.NOTED if loose.known else State.OPAQUE
             yield Remark(loose.node, self.id, state, loose.message, loose.reason, loose.action)
 
-    def read(self, file: File, reference: cst.BaseExpression) -> Stop | None:
+    def read(self, file: File, reference: cst.BaseExpression) -> Blocker | None:
         if not may_look_up(file, reference):
             return None
         call = file.tree.enclosing(reference, cst.Call)
@@ -59,4 +59,4 @@ class LooseLookup(FileRule, UseRule):
         text = " ".join(file.tree.source(call).split())
         reason = "whether this looks its rows up, and by which ids, is decided at run time"
         action = "call the lookup function itself where rows are read, with the variable as its argument"
-        return Stop(call, self.id, f"`{text if len(text) <= 80 else text[:77] + '...'}`", reason, action)
+        return Blocker(call, self.id, f"`{text if len(text) <= 80 else text[:77] + '...'}`", reason, action)

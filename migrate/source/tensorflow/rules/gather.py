@@ -6,7 +6,7 @@ import libcst as cst
 
 from migrate.source.rules import Example, register
 from migrate.source.tensorflow.base.arguments import is_none, literal
-from migrate.source.tensorflow.base.model import Lookup, Stop
+from migrate.source.tensorflow.base.model import Blocker, Lookup
 from migrate.source.tensorflow.base.rule_kinds import File, LookupRule
 from migrate.source.tensorflow.facts.variables.lookups import bind_either, make_lookup
 
@@ -56,15 +56,15 @@ class Gather(LookupRule):
         bound = self._bind(call)
         return bound.get("params") if bound else next(iter(call.args), None)
 
-    def read(self, file: File, call: cst.Call) -> Lookup | Stop:
+    def read(self, file: File, call: cst.Call) -> Lookup | Blocker:
         bound = self._bind(call)
         if bound is None:
             message, reason = "the arguments of this gather cannot be read", "the fourth is a name (v1) or an axis (v2)"
-            return Stop(call, self.id, message, reason, "pass what follows the ids by its name")
+            return Blocker(call, self.id, message, reason, "pass what follows the ids by its name")
         extra = [bound[k] for k in ("axis", "batch_dims") if k in bound and not is_none(bound[k])]
         if any(literal(arg.value) != 0 for arg in extra):
             reason = "only a gather along axis 0 reads rows"
-            return Stop(call, self.id, "this gather has an axis of its own", reason, "keep the variable dense")
+            return Blocker(call, self.id, "this gather has an axis of its own", reason, "keep the variable dense")
         return make_lookup(call, self.id, bound, "indices", keep=("name",), read=("axis", "batch_dims"))
 
 

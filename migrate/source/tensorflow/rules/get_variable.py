@@ -150,11 +150,11 @@ class GetVariable(CreationRule):
             return creation
         shape = read_shape(creation, file, bound["shape"].value if "shape" in bound else None)
         creation.own_values = initializer is not None
-        before = len(creation.stops)
+        before = len(creation.blockers)
         if shape is not None:
             self._initializer(creation, file, shape, initializer.value if initializer else None)
         if not creation.own_values:
-            creation.scope_stops = creation.stops[before:]
+            creation.scope_blockers = creation.blockers[before:]
         return creation
 
     def _initializer(self, creation: Creation, file: File, shape: Shape, given: cst.BaseExpression | None) -> None:

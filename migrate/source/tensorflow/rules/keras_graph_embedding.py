@@ -6,7 +6,7 @@ import libcst as cst
 
 from migrate.source.rules import Example, register
 from migrate.source.tensorflow.base.arguments import bind, is_none, literal, string
-from migrate.source.tensorflow.base.model import Creation, Lookup, Stop
+from migrate.source.tensorflow.base.model import Blocker, Creation, Lookup
 from migrate.source.tensorflow.base.rule_kinds import CreationRule, File
 from migrate.source.tensorflow.base.shapes import is_float32
 from migrate.source.tensorflow.facts.variables.creations import read_sizes, refuse, refuse_options
@@ -60,7 +60,7 @@ class KerasGraphEmbedding(CreationRule):
     def looks_up(self, file: File, node: cst.BaseExpression) -> cst.Call | None:
         return layer_call(file, node)
 
-    def use(self, file: File, node: cst.BaseExpression) -> Lookup | Stop | None:
+    def use(self, file: File, node: cst.BaseExpression) -> Lookup | Blocker | None:
         call = layer_call(file, node)
         if call is not None:
             return read_call(file, call)
@@ -71,9 +71,9 @@ class KerasGraphEmbedding(CreationRule):
             "a table has no methods and weights of a layer",
             "only call the layer with ids, or keep it dense",
         )
-        return Stop(node, self.id, f"`{shown}` is not a lookup", reason, action)
+        return Blocker(node, self.id, f"`{shown}` is not a lookup", reason, action)
 
-    def check(self, file: File, call: cst.Call, lookups: list[Lookup]) -> Stop | None:
+    def check(self, file: File, call: cst.Call, lookups: list[Lookup]) -> Blocker | None:
         return check_calls(file, call, lookups)
 
     def read(self, file: File, call: cst.Call) -> Creation:

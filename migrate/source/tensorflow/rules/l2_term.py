@@ -6,7 +6,7 @@ import libcst as cst
 
 from migrate.report.model import Applicability
 from migrate.source.rules import Example, register
-from migrate.source.tensorflow.base.model import Change, Stop
+from migrate.source.tensorflow.base.model import Blocker, CodeChange
 from migrate.source.tensorflow.base.rule_kinds import File, UseRule
 from migrate.source.tensorflow.facts.references.l2_terms import sum_over
 
@@ -71,14 +71,14 @@ class TableNorm(UseRule):
         ),
     )
 
-    def read(self, file: File, reference: cst.BaseExpression) -> Stop | None:
+    def read(self, file: File, reference: cst.BaseExpression) -> Blocker | None:
         call = sum_over(file, reference)
         if call is None:
             return None
         source = file.tree.source(reference)
-        change = Change(reference, lambda fresh, _: f"{fresh.imports('looked_up_rows')}({source})")
+        change = CodeChange(reference, lambda fresh, _: f"{fresh.imports('looked_up_rows')}({source})")
         text = " ".join(file.tree.source(call).split())
-        return Stop(
+        return Blocker(
             call,
             self.id,
             f"`{text}` is taken over the whole table",

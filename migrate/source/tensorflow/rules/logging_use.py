@@ -7,7 +7,7 @@ import libcst.matchers as m
 
 from migrate.source.rules import Example, register
 from migrate.source.tensorflow.base.logging_statements import is_shown
-from migrate.source.tensorflow.base.model import Followed, Stop
+from migrate.source.tensorflow.base.model import Adaptation, Blocker
 from migrate.source.tensorflow.base.rule_kinds import File, UseRule
 
 HEAD = "import tensorflow.compat.v1 as tf\n"
@@ -37,19 +37,19 @@ class HarmlessUse(UseRule):
         ),
     )
 
-    def read(self, file: File, reference: cst.BaseExpression) -> Stop | Followed | None:
+    def read(self, file: File, reference: cst.BaseExpression) -> Blocker | Adaptation | None:
         call = is_shown(file, reference)
         if call is not None:
             message = f"`{_short(file, call)}` shows the table in place of the variable"
-            return Followed(call, self.id, message, "the text is another one; nothing else changes")
+            return Adaptation(call, self.id, message, "the text is another one; nothing else changes")
         around = file.tree.parent(reference)
         if isinstance(around, cst.Comparison) and around.left is reference and m.matches(around, IS_NONE):
-            return Followed(around, self.id, f"`{_short(file, around)}` is for a table what it is for a variable")
+            return Adaptation(around, self.id, f"`{_short(file, around)}` is for a table what it is for a variable")
         asked = file.tree.parent(around) if isinstance(around, cst.Arg) else None
         if isinstance(asked, cst.Call) and m.matches(asked.func, m.Name("isinstance")) and asked.args[0] is around:
             message = f"`{_short(file, asked)}` asks what the table is"
             reason = "a table is no instance of a class of TensorFlow, so the answer would be another"
-            return Stop(asked, self.id, message, reason, "leave the question out")
+            return Blocker(asked, self.id, message, reason, "leave the question out")
         return None
 
 

@@ -10,7 +10,7 @@ import libcst as cst
 from migrate.source.rules import Example, register
 from migrate.source.tensorflow.base.arguments import string
 from migrate.source.tensorflow.base.bindings import assigned_value, is_target
-from migrate.source.tensorflow.base.model import Stop
+from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File, FileRule
 from migrate.source.tensorflow.facts.calls.callers import last_name
 
@@ -34,16 +34,16 @@ class Patched(FileRule):
         Example("not a spelling of its own", "import tensorflow as tf\ntf.Session = tf.compat.v1.Session\n"),
     )
 
-    def stops(self, file: File) -> Iterator[Stop]:
+    def blockers(self, file: File) -> Iterator[Blocker]:
         written = [node for uses in file.tree.attributes.values() for node in uses if is_target(file.tree, node)]
         for node in written:
             name = file.names.of(node)
             plain = _is_dotted(node) and not node.attr.value.isupper()
             if name is not None and plain and not SETTINGS.match(name) and not self._is_spelling(file, node):
-                yield self._stop(file, node)
+                yield self._blocker(file, node)
         for call in file.tree.calls:
             if last_name(call.func) in SETTERS and call.args and self._is_patched(file, call.args[0].value):
-                yield self._stop(file, call)
+                yield self._blocker(file, call)
 
     def _is_spelling(self, file: File, node: cst.Attribute) -> bool:
         """True for `tf.Session = tf.compat.v1.Session`."""
@@ -58,10 +58,10 @@ class Patched(FileRule):
         symbol = file.names.of(node)
         return file.names.is_module(node) or (symbol is not None and not SETTINGS.match(symbol))
 
-    def _stop(self, file: File, node: cst.CSTNode) -> Stop:
+    def _blocker(self, file: File, node: cst.CSTNode) -> Blocker:
         text = " ".join(file.tree.source(node).split())[:80]
         reason = "what the program calls in its place is not known, and may keep, share or change variables"
-        return Stop(node, self.id, f"`{text}` changes TensorFlow", reason, "call a function of another name")
+        return Blocker(node, self.id, f"`{text}` changes TensorFlow", reason, "call a function of another name")
 
 
 def _is_dotted(node: cst.BaseExpression) -> bool:

@@ -8,7 +8,7 @@ from migrate.report.model import Applicability
 from migrate.source.rules import Example, register
 from migrate.source.tensorflow.base.arguments import bind, dropped, is_none, literal
 from migrate.source.tensorflow.base.bindings import is_fixed, resolve
-from migrate.source.tensorflow.base.model import Lookup, Rewrite, Stop
+from migrate.source.tensorflow.base.model import Blocker, Lookup, Rewrite
 from migrate.source.tensorflow.base.rule_kinds import File, LookupRule
 from migrate.source.tensorflow.base.shapes import is_float32
 
@@ -56,19 +56,19 @@ class OneHotMatmul(LookupRule):
         bound = _product(file, call)
         return call if bound and bound["b"] is arg and _ids(file, bound["a"].value) is not None else None
 
-    def read(self, file: File, call: cst.Call) -> Lookup | Stop:
+    def read(self, file: File, call: cst.Call) -> Lookup | Blocker:
         bound = _product(file, call) or {}
         first, table = bound["a"].value, bound["b"].value
         ids = _ids(file, first)
         inline = ids is not None and file.tree.contains(call, ids)
         if ids is None or not (inline or is_fixed(file.tree, ids)):
             reason = "its ids are computed where the one-hot is made"
-            return Stop(call, self.id, "this one-hot product has no ids at hand", reason, "give the ids a name")
+            return Blocker(call, self.id, "this one-hot product has no ids at hand", reason, "give the ids a name")
         name = f", name={file.tree.source(bound['name'].value)}" if "name" in bound else ""
         template = "{sparse_lookup}({W}, {ids}{name}{train})"
         rewrite = Rewrite(template, ("sparse_lookup",), (("W", table), ("ids", ids), ("name", name)), form="ids")
         text = file.tree.source(ids)
-        doubt = Stop(
+        doubt = Blocker(
             call,
             self.id,
             "a one-hot product becomes a lookup only if every id has a row",

@@ -10,7 +10,7 @@ from migrate.report.model import State
 from migrate.source.rules import Example, register
 from migrate.source.tensorflow.base.arguments import literal, string
 from migrate.source.tensorflow.base.bindings import is_target
-from migrate.source.tensorflow.base.model import Stop
+from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File, FileRule, Remark
 from migrate.source.tensorflow.base.value_flow import flow_of
 from migrate.source.tensorflow.facts.references.evaluated_text import Text, evaluated
@@ -77,7 +77,7 @@ class Opaque(FileRule):
             message = f"`{text}` runs code that is not in the file"
             yield self._remark(call, message, "what it defines is not known", "import it by an import statement")
 
-    def stops(self, file: File) -> Iterator[Stop]:
+    def blockers(self, file: File) -> Iterator[Blocker]:
         for call in file.tree.calls:
             name = qualified(file, call)
             if name not in NAMESPACES or (call.args and _other_object(call)):
@@ -89,16 +89,16 @@ class Opaque(FileRule):
             if not (is_target(file.tree, node) or _is_of_module(file, node) or _has_plain_defaults(file, node)):
                 text = " ".join(file.tree.source(node).split())
                 reason = "a table may be reached without the name that it is bound to"
-                yield Stop(node, self.id, f"`{text}` reads variables of other code", reason, "name them directly")
+                yield Blocker(node, self.id, f"`{text}` reads variables of other code", reason, "name them directly")
 
-    def _by_name(self, file: File, call: cst.Call, kind: Text) -> Stop:
+    def _by_name(self, file: File, call: cst.Call, kind: Text) -> Blocker:
         text = " ".join(file.tree.source(call).split())
         reason = "a table may be reached by its name as a string"
         if kind is Text.GIVEN:
             action = "read the value without eval, as by `ast.literal_eval`; or convert with --assume"
-            return Stop(call, self.id, f"`{text}` evaluates a text", reason, action, NAMES_NO_TABLE.format(text))
+            return Blocker(call, self.id, f"`{text}` evaluates a text", reason, action, NAMES_NO_TABLE.format(text))
         text = file.tree.source(call.func)
-        return Stop(call, self.id, f"`{text}` reads variables by name", reason, "name the variables directly")
+        return Blocker(call, self.id, f"`{text}` reads variables by name", reason, "name the variables directly")
 
     def _remark(self, node: cst.CSTNode, message: str, reason: str, action: str) -> Remark:
         return Remark(node, self.id, State.OPAQUE, message, reason, action)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import libcst as cst
 
 from migrate.source.rules import Example, register
-from migrate.source.tensorflow.base.model import Lookup, Stop
+from migrate.source.tensorflow.base.model import Blocker, Lookup
 from migrate.source.tensorflow.base.rule_kinds import File, LookupRule
 from migrate.source.tensorflow.facts.references.partition_lists import is_partitions
 from migrate.source.tensorflow.rules.embedding_lookup import EmbeddingLookup
@@ -64,23 +64,23 @@ class PartitionedLookup(LookupRule):
         known = isinstance(call, cst.Call) and file.names.of(call.func) in self.symbols
         return call if known and isinstance(call, cst.Call) and self.table(call) is arg else None
 
-    def read(self, file: File, call: cst.Call) -> Lookup | Stop:
+    def read(self, file: File, call: cst.Call) -> Lookup | Blocker:
         lookup = ONE.read(file, call)
         arg = self.table(call)
-        if isinstance(lookup, Stop) or arg is None:
+        if isinstance(lookup, Blocker) or arg is None:
             return lookup
         parts = tuple(element.value for element in arg.value.elements) if isinstance(arg.value, cst.List) else ()
         if len({file.tree.source(part) for part in parts}) < len(parts):
             reason = "one variable is several partitions, so one row has several ids"
-            return Stop(call, self.id, "this list of partitions repeats one", reason, "list each variable once")
+            return Blocker(call, self.id, "this list of partitions repeats one", reason, "list each variable once")
         imported, _ = file.tree.imported_names(call.func)
         if lookup.strategy == "default" and not all(name.startswith("tensorflow.compat.v1.") for name in imported):
             reason = "TensorFlow 1 spreads ids by `mod`, TensorFlow 2 by `div`"
             action = "write tf.compat.v1.nn.embedding_lookup and its partition_strategy"
-            return Stop(call, self.id, "this lookup gives no `partition_strategy`", reason, action)
+            return Blocker(call, self.id, "this lookup gives no `partition_strategy`", reason, action)
         if lookup.strategy not in {"default", "div", "mod"}:
             reason = "how ids are spread over the variables is decided at run time"
-            return Stop(call, self.id, "`partition_strategy=` is no text", reason, "write it out")
+            return Blocker(call, self.id, "`partition_strategy=` is no text", reason, "write it out")
         drop = tuple(one for one in lookup.drop if not _is_strategy(call, one))
         gone = tuple(name for name in lookup.dropped if name != "partition_strategy")
         return replace(

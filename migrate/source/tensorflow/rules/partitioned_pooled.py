@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from migrate.source.rules import Example, register
-from migrate.source.tensorflow.base.model import Stop
+from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File, UseRule
 
 CALLS = {
@@ -31,7 +31,7 @@ class Partitioned(UseRule):
         ),
     )
 
-    def read(self, file: File, reference: cst.BaseExpression) -> Stop | None:
+    def read(self, file: File, reference: cst.BaseExpression) -> Blocker | None:
         element = file.tree.parent(reference)
         listed = file.tree.parent(element) if isinstance(element, cst.Element) else None
         arg = file.tree.parent(listed) if isinstance(listed, cst.List | cst.Tuple) else None
@@ -40,4 +40,4 @@ class Partitioned(UseRule):
             return None
         reason = "its ids are spread over several variables, and each row of the table would come from another of them"
         action = "make one variable of all partitions; a table needs none"
-        return Stop(call, self.id, "a pooled lookup over a list of partitions is not converted yet", reason, action)
+        return Blocker(call, self.id, "a pooled lookup over a list of partitions is not converted yet", reason, action)

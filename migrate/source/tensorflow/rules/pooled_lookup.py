@@ -9,7 +9,7 @@ import libcst as cst
 
 from migrate.source.rules import Example, register
 from migrate.source.tensorflow.base.arguments import is_none, literal
-from migrate.source.tensorflow.base.model import Lookup, Stop
+from migrate.source.tensorflow.base.model import Blocker, Lookup
 from migrate.source.tensorflow.base.rule_kinds import File, LookupRule
 from migrate.source.tensorflow.facts.variables.lookups import bind_either, make_lookup, strategy
 
@@ -116,12 +116,12 @@ class PooledLookups(LookupRule):
                 return next((bound[name] for name in form.keywords if name in bound), None)
         return call.args[0] if call.args else None
 
-    def read(self, file: File, call: cst.Call) -> Lookup | Stop:
+    def read(self, file: File, call: cst.Call) -> Lookup | Blocker:
         form = FORMS[file.names.of(call.func) or ""]
         bound = form.bind(call)
         if bound is None:
             reason = "the v1 and the v2 API have other arguments in that place"
-            return Stop(call, self.id, "an argument of this lookup is not a literal", reason, "pass it by its name")
+            return Blocker(call, self.id, "an argument of this lookup is not a literal", reason, "pass it by its name")
         fast = bound.get("allow_fast_lookup")
         dense = fast is not None and literal(fast.value) is not False
         fills = form is SAFE and is_none(bound.get("default_id"))

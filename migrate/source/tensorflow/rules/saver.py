@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from migrate.source.rules import Example, register
-from migrate.source.tensorflow.base.model import Change, Stop
+from migrate.source.tensorflow.base.model import Blocker, CodeChange
 from migrate.source.tensorflow.base.rule_kinds import File, UseRule
 from migrate.source.tensorflow.checks.savers import STATE, listed_by_name
 
@@ -45,7 +45,7 @@ class Saver(UseRule):
         Example("not without --assume", HEAD + ROWS + BOTH, says="the state of its optimizer"),
     )
 
-    def read(self, file: File, reference: cst.BaseExpression) -> Stop | None:
+    def read(self, file: File, reference: cst.BaseExpression) -> Blocker | None:
         element = file.tree.parent(reference)
         listed = file.tree.parent(element) if isinstance(element, cst.Element | cst.DictElement) else None
         arg = file.tree.parent(listed) if listed is not None else None
@@ -54,8 +54,8 @@ class Saver(UseRule):
         if given is None or given is not listed or file.target.name != "runtime":
             return None
         text = file.tree.source(reference)
-        change = Change(reference, lambda fresh, items: f"{text}.variable")
+        change = CodeChange(reference, lambda fresh, items: f"{text}.variable")
         message = f"`{' '.join(file.tree.source(given).split())[:60]}` lists the table for a saver"
         reason = "a checkpoint of it holds the rows and the state of its optimizer, which the list did not have"
         action = "use Saver() without a list, or convert with --assume"
-        return Stop(reference, self.id, message, reason, action, STATE, changes=(change,))
+        return Blocker(reference, self.id, message, reason, action, STATE, changes=(change,))

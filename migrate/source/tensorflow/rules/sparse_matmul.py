@@ -6,7 +6,7 @@ import libcst as cst
 
 from migrate.source.rules import Example, register
 from migrate.source.tensorflow.base.arguments import bind, literal
-from migrate.source.tensorflow.base.model import Lookup, Rewrite, Stop
+from migrate.source.tensorflow.base.model import Blocker, Lookup, Rewrite
 from migrate.source.tensorflow.base.rule_kinds import File, LookupRule
 
 PARAMETERS = ("sp_a", "b", "adjoint_a", "adjoint_b", "name")
@@ -74,13 +74,15 @@ class SparseMatmul(LookupRule):
         outer = _power(file, node)
         return super().find(file, node if outer is None else outer)
 
-    def read(self, file: File, call: cst.Call) -> Lookup | Stop:
+    def read(self, file: File, call: cst.Call) -> Lookup | Blocker:
         bound = bind(call, PARAMETERS) or {}
         if any(literal(bound[key].value) is not False for key in ("adjoint_a", "adjoint_b") if key in bound):
-            return self._stop(call, "an adjoint of this product sums over other ids", "keep the variable dense")
+            return self._blocker(call, "an adjoint of this product sums over other ids", "keep the variable dense")
         x, table = bound["sp_a"].value, bound["b"].value
         if not isinstance(x, cst.Name | cst.Attribute):
-            return self._stop(call, "its ids are the columns of what is computed here", "give the sparse tensor a name")
+            return self._blocker(
+                call, "its ids are the columns of what is computed here", "give the sparse tensor a name"
+            )
         name = f", name={file.tree.source(bound['name'].value)}" if "name" in bound else ""
         inner = _base(file, table)
         texts: list[tuple[str, cst.BaseExpression | str]] = [("x", x), ("W", inner), ("name", name)]
@@ -93,8 +95,8 @@ class SparseMatmul(LookupRule):
         idle = "the gradient of a matmul has a row for every id"
         return Lookup(call, self.id, function=rewrite.functions[0], rewrite=rewrite, idle=idle, dense=True)
 
-    def _stop(self, call: cst.Call, reason: str, action: str) -> Stop:
-        return Stop(call, self.id, "this product with a sparse matrix is not a lookup", reason, action)
+    def _blocker(self, call: cst.Call, reason: str, action: str) -> Blocker:
+        return Blocker(call, self.id, "this product with a sparse matrix is not a lookup", reason, action)
 
 
 def _power(file: File, node: cst.BaseExpression) -> cst.BaseExpression | None:

@@ -7,7 +7,7 @@ import libcst as cst
 from migrate.report.model import Applicability
 from migrate.source.rules import Example, register
 from migrate.source.tensorflow.base.arguments import bind
-from migrate.source.tensorflow.base.model import Change, Stop
+from migrate.source.tensorflow.base.model import Blocker, CodeChange
 from migrate.source.tensorflow.base.rule_kinds import File, UseRule
 from migrate.source.tensorflow.facts.references.metadata_loops import alone
 
@@ -47,7 +47,7 @@ class TableSummary(UseRule):
         Example("not without --assume", HEAD + MADE + LOOKUP + LOG.format("W"), says="every row"),
     )  # fmt: skip
 
-    def read(self, file: File, reference: cst.BaseExpression) -> Stop | None:
+    def read(self, file: File, reference: cst.BaseExpression) -> Blocker | None:
         arg = file.tree.parent(reference)
         call = file.tree.parent(arg) if isinstance(arg, cst.Arg) else None
         if not isinstance(call, cst.Call) or file.names.of(call.func) != "summary.histogram":
@@ -58,11 +58,11 @@ class TableSummary(UseRule):
         message = f"`{' '.join(file.tree.source(call).split())}` logs the whole table"
         action = "log the looked-up rows, or convert with --assume"
         source = file.tree.source(reference)
-        rows = Change(reference, lambda fresh, _: f"{fresh.imports('looked_up_rows')}({source})")
+        rows = CodeChange(reference, lambda fresh, _: f"{fresh.imports('looked_up_rows')}({source})")
         away = None
         if (line := alone(file, call)) is not None:
             gone = "nobody needs the histogram of the whole table"
-            removed = Change(line, lambda *_: "")
-            away = Stop(call, self.id, message, REASON, action, gone, changes=(removed,))
+            removed = CodeChange(line, lambda *_: "")
+            away = Blocker(call, self.id, message, REASON, action, gone, changes=(removed,))
         shown = "a histogram of the rows of each batch serves instead of one of all rows"
-        return Stop(call, self.id, message, REASON, action, shown, changes=(rows,), takes_rows=True, otherwise=away)
+        return Blocker(call, self.id, message, REASON, action, shown, changes=(rows,), takes_rows=True, otherwise=away)

@@ -10,7 +10,7 @@ import libcst as cst
 from migrate.source.rules import Example, register
 from migrate.source.tensorflow.base.arguments import bind, is_none, string
 from migrate.source.tensorflow.base.bindings import local_names, resolve, scope_of_name
-from migrate.source.tensorflow.base.model import Stop
+from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File, FileRule
 from migrate.source.tensorflow.base.shapes import is_float32
 from migrate.source.tensorflow.checks.exports import CONSTANTS, exports
@@ -111,20 +111,20 @@ class Surroundings(FileRule):
         ),
     )
 
-    def stops(self, file: File) -> Iterator[Stop]:
+    def blockers(self, file: File) -> Iterator[Blocker]:
         for call, name in file.names.calls:
             if name == "train.ExponentialMovingAverage" and averages_listed(file, call):
                 continue
             reason = CALLS.get(name) or (SHARED if STRATEGIES.fullmatch(name) else "")
             if reason:
                 text = f"`{file.tree.source(call.func)}` is used in this file"
-                yield Stop(call, self.id, text, reason, REMEDIES.get(reason, ""))
+                yield Blocker(call, self.id, text, reason, REMEDIES.get(reason, ""))
             elif name == "variable_scope":
                 yield from self._scope(file, call)
         for setter in SETTERS:
             for node in file.tree.attributes.get(setter, ()):
                 reason = "it changes how every later variable is made"
-                yield Stop(
+                yield Blocker(
                     node,
                     self.id,
                     f"`{setter}` is called on a variable scope",
@@ -134,7 +134,7 @@ class Surroundings(FileRule):
         for decorated in file.tree.names.get("function", ()):
             around = file.tree.parent(decorated)
             if isinstance(around, cst.Attribute) and isinstance(file.tree.parent(around), cst.Decorator):
-                yield Stop(
+                yield Blocker(
                     around,
                     self.id,
                     f"`@{file.tree.source(around)}` is used in this file",
@@ -143,17 +143,17 @@ class Surroundings(FileRule):
                 )
         if not any(self._is_graph_code(other) for other in file.program(file.tree.module)):
             message = "nothing in this file says that it builds a v1 graph"
-            yield Stop(file.tree.module, self.id, message, EAGER, "disable eager execution and use sessions")
+            yield Blocker(file.tree.module, self.id, message, EAGER, "disable eager execution and use sessions")
         yield from self._processes(file)
         for place, text, kind in exports(file):
             if kind == CONSTANTS:
-                yield Stop(place, self.id, f"`{text}` is used in this file", FROZEN, "export a SavedModel")
+                yield Blocker(place, self.id, f"`{text}` is used in this file", FROZEN, "export a SavedModel")
         for call in file.tree.calls:
             if {name.split(".")[0] for name in file.tree.imported_names(call.func)[0]} & PARALLEL:
                 text = f"`{file.tree.source(call.func)}` is used in this file"
-                yield Stop(call, self.id, text, SHARED, "keep the file as it is, or run one process without it")
+                yield Blocker(call, self.id, text, SHARED, "keep the file as it is, or run one process without it")
 
-    def _processes(self, file: File) -> Iterator[Stop]:
+    def _processes(self, file: File) -> Iterator[Blocker]:
         """What may make the file one of several processes that share their variables."""
         found: list[tuple[cst.CSTNode, str]] = [
             (text, "`TF_CONFIG`") for text in file.tree.strings if string(text) == "TF_CONFIG"
@@ -162,20 +162,20 @@ class Surroundings(FileRule):
         for node, what in found:
             assumption = "the program runs as one process"
             action = "convert with --assume if it runs as one process"
-            yield Stop(node, self.id, f"{what} may start several processes", SHARED, action, assumption)
+            yield Blocker(node, self.id, f"{what} may start several processes", SHARED, action, assumption)
 
-    def _scope(self, file: File, call: cst.Call) -> Iterator[Stop]:
+    def _scope(self, file: File, call: cst.Call) -> Iterator[Blocker]:
         bound = bind(call, PARAMETERS)
         if bound is None:
             reason = "it may give the variables made inside initial values, a regularizer or another type"
             assumption = "the scope gives its variables nothing but a name"
             action = "write its options out, or convert with --assume if it gives none"
-            yield Stop(call, self.id, "the options of a variable scope are not seen", reason, action, assumption)
+            yield Blocker(call, self.id, "the options of a variable scope are not seen", reason, action, assumption)
             return
         for option in ("custom_getter", "constraint", "caching_device"):
             if option in bound and not is_none(bound[option]):
                 reason = f"`{option}` of a variable scope acts on every variable made inside"
-                yield Stop(
+                yield Blocker(
                     bound[option],
                     self.id,
                     f"a variable scope has a {option}",
@@ -184,7 +184,9 @@ class Surroundings(FileRule):
                 )
         if not is_float32(file.names, bound.get("dtype")):
             reason = "tables hold float32, and the scope makes its variables of another type"
-            yield Stop(bound["dtype"], self.id, "a variable scope has a dtype", reason, "give float32 to the variable")
+            yield Blocker(
+                bound["dtype"], self.id, "a variable scope has a dtype", reason, "give float32 to the variable"
+            )
 
     def _is_graph_code(self, file: File) -> bool:
         v1_import = any(

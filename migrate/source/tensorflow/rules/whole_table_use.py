@@ -6,7 +6,7 @@ import libcst as cst
 
 from migrate.source.rules import Example, register
 from migrate.source.tensorflow.base.bindings import is_captured
-from migrate.source.tensorflow.base.model import Stop
+from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File, UseRule
 from migrate.source.tensorflow.facts.optimizers.optimizers import TRAINING
 
@@ -60,7 +60,7 @@ class WholeTable(UseRule):
         Example("fetched", MADE + "rows = sess.run(W)\n", says="run"),
     )
 
-    def read(self, file: File, reference: cst.BaseExpression) -> Stop | None:
+    def read(self, file: File, reference: cst.BaseExpression) -> Blocker | None:
         around = file.tree.parent(reference)
         if isinstance(around, cst.Arg):
             return self._argument(file, around)
@@ -69,61 +69,65 @@ class WholeTable(UseRule):
         if is_captured(file.tree, reference):
             reason = "a `case` binds the name to what it matches, so a lookup may read something else"
             case = file.tree.enclosing(reference, cst.MatchCase) or reference
-            return self._stop(file, case, reason, "give the pattern another name")
+            return self._blocker(file, case, reason, "give the pattern another name")
         if isinstance(around, cst.Subscript):
-            return self._stop(file, around, "rows of the table are taken by position", "look their ids up instead")
+            return self._blocker(file, around, "rows of the table are taken by position", "look their ids up instead")
         if isinstance(around, cst.BinaryOperation | cst.UnaryOperation):
-            return self._stop(file, around, MATRIX, "keep this table dense")
+            return self._blocker(file, around, MATRIX, "keep this table dense")
         listed = file.tree.parent(around) if isinstance(around, cst.Element) else None
         around = file.tree.parent(listed) if isinstance(listed, cst.Tuple | cst.List) else around
         if isinstance(around, cst.Return):
             reason = "the table is returned, and what the caller does with it is not followed"
-            return self._stop(file, around, reason, "return the looked-up rows instead")
+            return self._blocker(file, around, reason, "return the looked-up rows instead")
         return self._collection(file, reference)
 
-    def _argument(self, file: File, arg: cst.Arg) -> Stop | None:
+    def _argument(self, file: File, arg: cst.Arg) -> Blocker | None:
         call = file.tree.parent(arg)
         if not isinstance(call, cst.Call):
             return None
         name = file.names.of(call.func) or (file.names.of(call.func.func) if isinstance(call.func, cst.Call) else None)
         if name in REASONS:
-            return self._stop(file, call, *REASONS[name])
+            return self._blocker(file, call, *REASONS[name])
         callee = file.tree.source(call.func)
         if isinstance(call.func, cst.Attribute) and call.func.attr.value in TRAINING:
-            return self._stop(file, call, LISTED, LIST)
+            return self._blocker(file, call, LISTED, LIST)
         if name is not None:
-            return self._stop(file, call, MATRIX, "compute with the looked-up rows instead, or keep this table dense")
+            return self._blocker(
+                file, call, MATRIX, "compute with the looked-up rows instead, or keep this table dense"
+            )
         if isinstance(call.func, cst.Attribute) and call.func.attr.value == "run":
-            return self._stop(file, call, FETCHED, "run a lookup of the ids that are wanted, or export the rows")
+            return self._blocker(file, call, FETCHED, "run a lookup of the ids that are wanted, or export the rows")
         reason = f"the table is passed to `{callee}`, and what it does there is not followed"
-        return self._stop(file, call, reason, "pass the looked-up rows instead, or keep the table dense")
+        return self._blocker(file, call, reason, "pass the looked-up rows instead, or keep the table dense")
 
-    def _attribute(self, file: File, attribute: cst.Attribute) -> Stop:
+    def _attribute(self, file: File, attribute: cst.Attribute) -> Blocker:
         name = attribute.attr.value
         shown = file.tree.parent(attribute) if isinstance(file.tree.parent(attribute), cst.Call) else attribute
         if name in {"assign", "assign_add", "assign_sub", "scatter_update", "load"}:
-            return self._stop(file, shown or attribute, WRITE, "import the rows into the table")
+            return self._blocker(file, shown or attribute, WRITE, "import the rows into the table")
         if name in {"eval", "read_value", "value", "numpy", "initialized_value"}:
-            return self._stop(file, shown or attribute, FETCHED, "look the ids up that are wanted, or export the rows")
+            return self._blocker(
+                file, shown or attribute, FETCHED, "look the ids up that are wanted, or export the rows"
+            )
         reason = f"`.{name}` of a variable is read, which a table does not have"
         action = "use the sizes the table was made with" if name in SIZES else "leave it out, or keep this table dense"
         action = "write the name out" if name in {"name", "op"} else action
-        return self._stop(file, shown or attribute, reason, action)
+        return self._blocker(file, shown or attribute, reason, action)
 
-    def _collection(self, file: File, reference: cst.BaseExpression) -> Stop | None:
+    def _collection(self, file: File, reference: cst.BaseExpression) -> Blocker | None:
         for around in file.tree.ancestors(reference):
             if isinstance(around, cst.Call):
                 name = file.names.of(around.func)
                 if name in REASONS:
-                    return self._stop(file, around, *REASONS[name])
+                    return self._blocker(file, around, *REASONS[name])
                 if isinstance(around.func, cst.Attribute) and around.func.attr.value in TRAINING:
-                    return self._stop(file, around, LISTED, LIST)
+                    return self._blocker(file, around, LISTED, LIST)
                 reason = f"the table is passed to `{file.tree.source(around.func)}` within a collection"
-                return self._stop(file, around, reason, "pass the looked-up rows instead, or keep the table dense")
+                return self._blocker(file, around, reason, "pass the looked-up rows instead, or keep the table dense")
             if not isinstance(around, cst.Element | cst.DictElement | cst.List | cst.Tuple | cst.Dict | cst.Arg):
                 return None
         return None
 
-    def _stop(self, file: File, node: cst.CSTNode, reason: str, action: str) -> Stop:
+    def _blocker(self, file: File, node: cst.CSTNode, reason: str, action: str) -> Blocker:
         text = " ".join(file.tree.source(node).split())
-        return Stop(node, self.id, f"`{text if len(text) <= 80 else text[:77] + '...'}`", reason, action)
+        return Blocker(node, self.id, f"`{text if len(text) <= 80 else text[:77] + '...'}`", reason, action)

@@ -6,7 +6,7 @@ import libcst as cst
 
 from migrate.report.model import Applicability
 from migrate.source.rules import Example, register
-from migrate.source.tensorflow.base.model import Stop
+from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File, UseRule
 from migrate.source.tensorflow.facts.variables.zero_padding import RULE, padding_of
 
@@ -56,11 +56,11 @@ class ZeroPadding(UseRule):
         ),
     )
 
-    def read(self, file: File, reference: cst.BaseExpression) -> Stop | None:
+    def read(self, file: File, reference: cst.BaseExpression) -> Blocker | None:
         padding = padding_of(file, reference)
         if padding is None:
             return None
-        return Stop(
+        return Blocker(
             padding.call,
             RULE,
             "a row of zeros is put next to this table",

@@ -50,7 +50,7 @@ def _doubt_steps(draft: Draft, tables: Tables, made: list[Made]) -> None:
     told = "the files that train the tables of this one are converted as well"
     reason = "no optimizer of this file trains it, and one of SOK's would pass it over"
     action = "convert the file that trains it together with this one, both with --assume"
-    draft.stop(made[0].call, VARIABLE, f"`{made[0].part.label}` is trained by another file", reason, action, told)
+    draft.block(made[0].call, VARIABLE, f"`{made[0].part.label}` is trained by another file", reason, action, told)
 
 
 def _doubt_variables(draft: Draft, made: list[Made]) -> None:
@@ -62,7 +62,7 @@ def _doubt_variables(draft: Draft, made: list[Made]) -> None:
     told = "the files that make the variables of this one are converted as well"
     shown, reason = " ".join(draft.tree.source(call).split())[:60], "an optimizer of tables trains nothing else"
     action = "convert the file that makes them together with this one, both with --assume"
-    draft.stop(call, OPTIMIZER, f"`{shown}` trains variables of another file", reason, action, told)
+    draft.block(call, OPTIMIZER, f"`{shown}` trains variables of another file", reason, action, told)
 
 
 def _elsewhere(file: File) -> list[Finding]:

@@ -25,7 +25,7 @@ def check_initializer(draft: Draft, node: cst.BaseExpression) -> None:
     reason = next((one for one in reasons if one), "")
     if reason:
         shown = " ".join(draft.tree.source(node).split())[:60]
-        draft.stop(node, VARIABLE, f"`{shown}` initialises a table", reason, _ACTION)
+        draft.block(node, VARIABLE, f"`{shown}` initialises a table", reason, _ACTION)
 
 
 def _reason(draft: Draft, value: Value) -> str:

@@ -34,7 +34,7 @@ def read_program(draft: Draft, horovod: Horovod) -> None:
             draft.replace(call, f"{draft.function('nullcontext')}()")
         elif name not in _READ:
             reason = "the runtime has it not, or not so that an edit could write it"
-            draft.stop(call, PROGRAM, f"`sok.{name}` is called", reason, LACKING.get(name, ""))
+            draft.block(call, PROGRAM, f"`sok.{name}` is called", reason, LACKING.get(name, ""))
     _mentions(draft)
     _surroundings(draft)
     read_version(draft)
@@ -51,7 +51,7 @@ def _start(draft: Draft, call: cst.Call, name: str, horovod: Horovod) -> None:
     for arg in call.args:
         named = arg.keyword.value if arg.keyword is not None else "comm_tool"
         if named not in known or (named == "comm_tool" and literal(arg.value) != "horovod"):
-            draft.stop(arg, PROGRAM, f"`{tree.source(arg)}` is given to `sok.{name}`", "", "leave it out")
+            draft.block(arg, PROGRAM, f"`{tree.source(arg)}` is given to `sok.{name}`", "", "leave it out")
     text = f"{draft.function('ranks')}.start({chr(34) + HOROVOD + chr(34) if horovod.stays else ''})"
     if isinstance(around, cst.Expr):
         draft.replace(call, text)
@@ -61,7 +61,7 @@ def _start(draft: Draft, call: cst.Call, name: str, horovod: Horovod) -> None:
     else:
         shown = " ".join(tree.source(around or call).split())[:60]
         reason = "connecting the ranks gives nothing that could be used"
-        draft.stop(call, PROGRAM, f"`{shown}` uses what `sok.{name}` returns", reason, "call it by itself")
+        draft.block(call, PROGRAM, f"`{shown}` uses what `sok.{name}` returns", reason, "call it by itself")
     message = f"`sok.{name}` becomes `ranks.start`, which connects the ranks"
     alone = (
         "with several ranks nothing here sums the gradients of other variables, as before: ranks.reduced_gradients does"
@@ -83,19 +83,21 @@ def _mentions(draft: Draft) -> None:
         imported, _ = tree.imported_names(node)
         if any(name == ROOT or name.startswith(ROOT + ".") for name in imported):
             reason = "only calls by the public names are written anew"
-            draft.stop(node, PROGRAM, f"`{tree.source(node)}` is mentioned without a call", reason)
+            draft.block(node, PROGRAM, f"`{tree.source(node)}` is mentioned without a call", reason)
 
 
 def _surroundings(draft: Draft) -> None:
     """Stop where tables do not live: strategies of TensorFlow, frozen graphs, a module that hides the runtime."""
     for rule in rules(FileRule):
-        for stop in rule.stops(draft.file) if rule.id == "tf-surroundings" else ():
-            eager = "v1 graph" in stop.reason  # of which is said that it is none
-            if not eager and not is_horovod(draft, stop.node.func if isinstance(stop.node, cst.Call) else stop.node):
-                draft.stops.append(stop)
+        for blocker in rule.blockers(draft.file) if rule.id == "tf-surroundings" else ():
+            eager = "v1 graph" in blocker.reason  # of which is said that it is none
+            if not eager and not is_horovod(
+                draft, blocker.node.func if isinstance(blocker.node, cst.Call) else blocker.node
+            ):
+                draft.blockers.append(blocker)
     if is_file(Path(draft.tree.path).with_name("runtime.py")):
         reason = "beside the converted file it would hide the installed package `runtime`"
-        draft.stop(draft.tree.module, PROGRAM, "`runtime.py` is there", reason, "rename that module")
+        draft.block(draft.tree.module, PROGRAM, "`runtime.py` is there", reason, "rename that module")
 
 
 def _imports(draft: Draft, root: str) -> None:
@@ -108,7 +110,7 @@ def _imports(draft: Draft, root: str) -> None:
         starred = isinstance(statement, cst.ImportFrom) and isinstance(statement.names, cst.ImportStar)
         if line is None or not alone or several or starred:
             shown = " ".join(tree.source(statement).split())[:60]
-            draft.stop(statement, PROGRAM, f"`{shown}` cannot be taken out", "", "import it on a line of its own")
+            draft.block(statement, PROGRAM, f"`{shown}` cannot be taken out", "", "import it on a line of its own")
             continue
         draft.edits.append(without_line(tree, line, {id(line)}))
         if root == ROOT:
@@ -124,6 +126,6 @@ def _overlaps(draft: Draft) -> None:
         if last is not None and one.start < end and one.end > one.start - 1 and one is not last:
             lost = next((node for node in draft.done if draft.tree.span(node)[0] == last.start), draft.tree.module)
             reason, action = "each is written anew", "bind the inner one to a name before"
-            draft.stop(lost, PROGRAM, "a call that is converted stands in another", reason, action)
+            draft.block(lost, PROGRAM, "a call that is converted stands in another", reason, action)
         if one.end > end:
             end, last = one.end, one

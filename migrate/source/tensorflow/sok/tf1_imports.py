@@ -28,7 +28,7 @@ def read_version(draft: Draft) -> None:
             short = name.removeprefix(_ROOT) if name.startswith(_ROOT) else ""
             if short == "contrib":
                 action = "replace it by what TensorFlow 2 has"
-                draft.stop(node, PROGRAM, "`contrib` is used", "the present TensorFlow has it not", action)
+                draft.block(node, PROGRAM, "`contrib` is used", "the present TensorFlow has it not", action)
             elif short in _NAMES or (short.startswith("train.") and short.endswith("Optimizer")):
                 first = first or node
     if first is not None:
@@ -41,7 +41,7 @@ def _import(draft: Draft, used: cst.CSTNode) -> None:
     named = [one for one in tree.imports if isinstance(one, cst.ImportFrom) and one.module is not None]
     if len(plain) != 1 or any(tree.source(one.module) == "tensorflow" for one in named if one.module is not None):
         shown, action = " ".join(tree.source(used).split()), "write `import tensorflow.compat.v1 as tf`"
-        draft.stop(
+        draft.block(
             used, PROGRAM, f"`{shown}` is TensorFlow 1's", "the present TensorFlow has it in `compat.v1`", action
         )
         return

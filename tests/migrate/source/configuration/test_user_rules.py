@@ -46,7 +46,7 @@ class Used(UseRule):
     title = "t"
     def read(self, file, reference):
         around = file.tree.parent(reference)
-        return Stop(around, self.id, "own use", "own reason") if isinstance(around, cst.BinaryOperation) else None
+        return Blocker(around, self.id, "own use", "own reason") if isinstance(around, cst.BinaryOperation) else None
 
 @register
 class Noted(FileRule):
@@ -65,7 +65,7 @@ class Gather(LookupRule):
     def table(self, call):
         return call.args[0]
     def read(self, file, call):
-        return Stop(call, self.id, "own gather", "own reason")
+        return Blocker(call, self.id, "own gather", "own reason")
 '''
 ).replace("from migrate.rules import *\n", "import libcst as cst\nfrom migrate.rules import *\n")
 

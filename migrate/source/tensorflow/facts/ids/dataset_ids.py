@@ -95,7 +95,7 @@ def _entries(file: File, batch: cst.Call) -> list[cst.Subscript]:
     written = any(is_target(file.tree, one) for one in entries)
     whole = len(entries) == len(found) and all(e.value is r for e, r in zip(entries, known.reads, strict=True))
     alone = not any(True for read in known.reads for _ in others(file, known, read))
-    return entries if whole and not written and not known.stops and not known.holders and alone else []
+    return entries if whole and not written and not known.blockers and not known.holders and alone else []
 
 
 def _feature(file: File, table: Table, lookup: Lookup, entries: Sequence[cst.Subscript]) -> Feature | None:

@@ -7,8 +7,8 @@ from collections.abc import Container
 import libcst as cst
 
 from migrate.source.flow import Value
+from migrate.source.tensorflow.base.repeatable import is_repeatable, reads_plainly
 from migrate.source.tensorflow.base.rule_kinds import File
-from migrate.source.tensorflow.base.shapes import is_repeatable, reads_plainly
 from migrate.source.tensorflow.base.value_flow import flow_of, known_values, source_of, symbol_of
 
 

@@ -8,7 +8,7 @@ import libcst as cst
 import libcst.matchers as m
 
 from migrate.source.tensorflow.base.arguments import literal, string
-from migrate.source.tensorflow.base.model import Stop
+from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import sources
 
@@ -43,7 +43,7 @@ def _spells(file: File, node: cst.BaseExpression, key: str) -> bool:
     return known in {f"GraphKeys.{key}", key.lower(), VARIABLES.get(key, key.lower())}
 
 
-def unknown_keys(file: File) -> Iterator[Stop]:
+def unknown_keys(file: File) -> Iterator[Blocker]:
     """Yield a doubt for each read of a collection whose key is computed: it may be one of the variables."""
     for call, key in collection_reads(file):
         if not any(_is_unknown(file, one) for one in sources(file, key)):
@@ -52,7 +52,7 @@ def unknown_keys(file: File) -> Iterator[Stop]:
         reason = "its key is computed: a table is not in a collection of variables, or without its rows"
         action = "write the key out, or convert with --assume"
         assumption = f"`{text}` reads no collection of variables"
-        yield Stop(call, RULE, f"`{text}` may list variables", reason, action, assumption)
+        yield Blocker(call, RULE, f"`{text}` may list variables", reason, action, assumption)
 
 
 def _is_unknown(file: File, key: cst.BaseExpression) -> bool:

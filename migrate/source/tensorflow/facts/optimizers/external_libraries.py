@@ -9,7 +9,7 @@ from pathlib import Path
 import libcst as cst
 
 from migrate.source.flow import Member, Result
-from migrate.source.tensorflow.base.model import Stop, Table
+from migrate.source.tensorflow.base.model import Blocker, Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of, root_of, sources, symbol_of
 from migrate.source.tensorflow.base.visited import reached
@@ -25,7 +25,7 @@ RULE = "tf-surroundings"
 REASON = "if it lists or trains variables by itself, it no longer reaches the tables"
 
 
-def library_calls(file: File, tables: Sequence[Table]) -> Iterator[Stop]:
+def library_calls(file: File, tables: Sequence[Table]) -> Iterator[Blocker]:
     """Yield a doubt for each library that a file calls where its tables are: once for what is called."""
     made = [table.creation.call for table in tables]
     own = [call for call in made if file.tree.module_of(call) is file.tree.module]
@@ -38,7 +38,7 @@ def library_calls(file: File, tables: Sequence[Table]) -> Iterator[Stop]:
             message = f"`{text}` is called beside the tables, and its code is not read"
             action = "read it; if it does neither, convert with --assume"
             assumption = f"`{text}` neither lists variables nor trains them"
-            yield Stop(call, RULE, message, REASON, action, assumption)
+            yield Blocker(call, RULE, message, REASON, action, assumption)
 
 
 def _library(file: File, call: cst.Call) -> str:

@@ -12,8 +12,8 @@ import libcst.matchers as m
 from migrate.source.flow import Bound, Function
 from migrate.source.tensorflow.base.bindings import assigned_value, is_target, local_names, scope_of_name
 from migrate.source.tensorflow.base.logging_statements import prints
+from migrate.source.tensorflow.base.repeatable import is_repeatable, reads_plainly
 from migrate.source.tensorflow.base.rule_kinds import File
-from migrate.source.tensorflow.base.shapes import is_repeatable, reads_plainly
 from migrate.source.tensorflow.base.value_flow import flow_of
 from migrate.source.tensorflow.facts.calls.callers import last_name
 from migrate.source.tensorflow.facts.calls.object_attributes import (

@@ -18,9 +18,9 @@ from migrate.source.tensorflow.base.bindings import (
     self_class,
 )
 from migrate.source.tensorflow.base.insertion_points import has_own_line, is_inside_larger
-from migrate.source.tensorflow.base.model import Stop
+from migrate.source.tensorflow.base.model import Blocker
+from migrate.source.tensorflow.base.repeatable import is_repeatable, reads_plainly
 from migrate.source.tensorflow.base.rule_kinds import File
-from migrate.source.tensorflow.base.shapes import is_repeatable, reads_plainly
 from migrate.source.tensorflow.base.value_flow import flow_of
 from migrate.source.tensorflow.facts.calls.callers import last_name
 from migrate.source.tensorflow.facts.calls.execution_count import repeated
@@ -134,7 +134,7 @@ class Optimizer:
 
     receiver: cst.BaseExpression
     makers: list[Maker]
-    stops: list[Stop] = field(default_factory=list)
+    blockers: list[Blocker] = field(default_factory=list)
     builders: list[Builder] = field(default_factory=list)  #: calls of functions that make it
     handed: bool = False  #: that of the tables is made where it trains, not beside a name of its own
 
@@ -158,13 +158,13 @@ def optimizer_of(file: File, receiver: cst.BaseExpression) -> Optimizer:
     Where it is made beside a name of its own, that of the tables is made there; else it is followed by its values.
     """
     optimizer = _beside_its_name(file, receiver)
-    beside = not optimizer.stops and all(_has_place(file, one) for one in optimizer.calls if one is not receiver)
+    beside = not optimizer.blockers and all(_has_place(file, one) for one in optimizer.calls if one is not receiver)
     found = maker_of(file, receiver, STOCK, TRAINING, HARMLESS) if not beside else None
     if found is None:
         return optimizer
     followed = Optimizer(receiver, [], handed=True)
     followed.makers.append(_maker(file, *found, followed))
-    return optimizer if followed.stops else followed
+    return optimizer if followed.blockers else followed
 
 
 def _has_place(file: File, call: cst.BaseExpression) -> bool:
@@ -188,10 +188,10 @@ def _beside_its_name(file: File, receiver: cst.BaseExpression) -> Optimizer:
         elif isinstance(value, cst.Call) and classes:
             optimizer.makers += _of_classes(file, value, classes, optimizer)
         else:
-            optimizer.stops.append(_foreign(file, value, name))
+            optimizer.blockers.append(_foreign(file, value, name))
     _drop_wrapped(file, optimizer)
-    if not values and not optimizer.stops:
-        optimizer.stops.append(_foreign(file, receiver, None))
+    if not values and not optimizer.blockers:
+        optimizer.blockers.append(_foreign(file, receiver, None))
     return optimizer
 
 
@@ -218,15 +218,19 @@ def _built(file: File, values: Sequence[cst.BaseExpression], optimizer: Optimize
     for builder in optimizer.builders if len(values) > 1 else ():
         text = " ".join(file.tree.source(builder.call).split())
         reason = "the optimizer is made in other ways as well"
-        optimizer.stops.append(Stop(builder.call, RULE, f"`{text}` makes an optimizer", reason, "make it in one place"))
+        optimizer.blockers.append(
+            Blocker(builder.call, RULE, f"`{text}` makes an optimizer", reason, "make it in one place")
+        )
     for builder in optimizer.builders:
         if any(repeated(file, value, skips=False) for value in builder.values):
             text = " ".join(file.tree.source(builder.call).split())
             reason = (
                 "it is called several times, and each optimizer keeps a state of its own, but a table has one state"
             )
-            optimizer.stops.append(
-                Stop(builder.call, RULE, f"`{text}` makes an optimizer", reason, "call it once, and keep what it makes")
+            optimizer.blockers.append(
+                Blocker(
+                    builder.call, RULE, f"`{text}` makes an optimizer", reason, "call it once, and keep what it makes"
+                )
             )
     return list({id(value): value for value in found}.values())
 
@@ -241,17 +245,17 @@ def _of_classes(file: File, call: cst.Call, classes: Sequence[str], optimizer: O
 
 def _drop_wrapped(file: File, optimizer: Optimizer) -> None:
     """Say only once of `o = wrap(o)` why it keeps the tables: of what trains, not of the name that it is given."""
-    values = [stop.node for stop in optimizer.stops if isinstance(stop.node, cst.Call)]
-    inside = [s for s in optimizer.stops if any(file.tree.contains(v, s.node) and v is not s.node for v in values)]
-    optimizer.stops[:] = [stop for stop in optimizer.stops if all(stop is not one for one in inside)]
+    values = [blocker.node for blocker in optimizer.blockers if isinstance(blocker.node, cst.Call)]
+    inside = [s for s in optimizer.blockers if any(file.tree.contains(v, s.node) and v is not s.node for v in values)]
+    optimizer.blockers[:] = [blocker for blocker in optimizer.blockers if all(blocker is not one for one in inside)]
 
 
-def _foreign(file: File, node: cst.BaseExpression, name: str | None) -> Stop:
+def _foreign(file: File, node: cst.BaseExpression, name: str | None) -> Blocker:
     text = " ".join(file.tree.source(node.func if isinstance(node, cst.Call) else node).split())
     if name is not None and OPTIMIZER.fullmatch(name):
         short = name.rpartition(".")[2]
         reason = f"no table optimizer computes the same as {short} yet"
-        return Stop(
+        return Blocker(
             node,
             RULE,
             f"`{text}` trains the tables of this file",
@@ -259,7 +263,7 @@ def _foreign(file: File, node: cst.BaseExpression, name: str | None) -> Stop:
             "use SGD, Momentum, Adagrad, Adadelta, RMSProp, Ftrl or Adam",
         )
     reason, action = _wrapping(file, node) or _unknown(file, node)
-    return Stop(node, RULE, f"`{text}` trains the tables of this file", reason, action)
+    return Blocker(node, RULE, f"`{text}` trains the tables of this file", reason, action)
 
 
 def _wrapping(file: File, node: cst.BaseExpression) -> tuple[str, str] | None:
@@ -317,8 +321,8 @@ def _maker(file: File, call: cst.Call, name: str, optimizer: Optimizer) -> Maker
     bound = bind(call, STOCK[name].parameters)
     if bound is None:
         reason = "its arguments cannot be read"
-        optimizer.stops.append(
-            Stop(
+        optimizer.blockers.append(
+            Blocker(
                 call,
                 RULE,
                 f"`{file.tree.source(call)}` trains the tables of this file",
@@ -330,7 +334,7 @@ def _maker(file: File, call: cst.Call, name: str, optimizer: Optimizer) -> Maker
     stock = STOCK[name]
     for zero in stock.zeros:
         if zero in bound and number(resolve(file.tree, bound[zero].value)) != 0:
-            optimizer.stops.append(_foreign(file, call, name))
+            optimizer.blockers.append(_foreign(file, call, name))
     left = {*NOT_CARRIED, *stock.zeros}
     carried = {k: arg.value for k, arg in bound.items() if k not in left and not is_none(arg)}
     return Maker(call, name, carried, dropped=dropped(bound, {*carried, *stock.zeros}))
@@ -343,7 +347,9 @@ def _values(file: File, receiver: cst.BaseExpression, optimizer: Optimizer) -> l
         reason = "`global` or `nonlocal` binds it for another function, and would not do so for that of the tables"
         action = "return the optimizer from the function that makes it"
         text = " ".join(file.tree.source(file.tree.statement(target) or target).split())
-        optimizer.stops.append(Stop(target, RULE, f"`{text}` makes the optimizer of another function", reason, action))
+        optimizer.blockers.append(
+            Blocker(target, RULE, f"`{text}` makes the optimizer of another function", reason, action)
+        )
     for node in _mentions(file, receiver):
         value = assigned_value(file.tree, node)
         if value is not None:
@@ -354,14 +360,14 @@ def _values(file: File, receiver: cst.BaseExpression, optimizer: Optimizer) -> l
             if isinstance(file.tree.parent(node), cst.Param):
                 reason = "the tables need an optimizer of their own, which its callers do not pass"
                 action = "make the optimizer in this function, or take it from a function that returns it"
-                optimizer.stops.append(Stop(node, RULE, f"the optimizer `{text}` is a parameter", reason, action))
+                optimizer.blockers.append(Blocker(node, RULE, f"the optimizer `{text}` is a parameter", reason, action))
                 continue
             reason = "an optimizer that is handed on may train in a way that is not in this file"
             what = "hands the optimizer on"
             if text.endswith(".variables"):
                 reason, what = "the slots of a table are not among these variables", "lists the optimizer's variables"
-            optimizer.stops.append(
-                Stop(
+            optimizer.blockers.append(
+                Blocker(
                     node,
                     RULE,
                     f"`{text}` {what}",

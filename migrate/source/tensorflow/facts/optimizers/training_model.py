@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
-from migrate.source.tensorflow.base.model import Stop, Table
+from migrate.source.tensorflow.base.model import Blocker, Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.optimizers.optimizers import Optimizer
 
@@ -100,7 +100,7 @@ class Training:
     """All steps of a file, and what about them is not understood."""
 
     steps: list[Step] = field(default_factory=list)
-    stops: list[Stop] = field(default_factory=list)
+    blockers: list[Blocker] = field(default_factory=list)
     understood: set[int] = field(default_factory=set)
     dense: list[tuple[cst.Call, Optimizer]] = field(default_factory=list)  #: steps of variables that are no tables
 

@@ -13,8 +13,8 @@ from libcst.metadata import FunctionScope, GlobalScope
 from migrate.source.flow import Computed, Constant, Result
 from migrate.source.tensorflow.base.bindings import is_fixed, is_target, scope_of_name, self_class
 from migrate.source.tensorflow.base.logging_statements import prints
+from migrate.source.tensorflow.base.repeatable import reads_plainly
 from migrate.source.tensorflow.base.rule_kinds import File
-from migrate.source.tensorflow.base.shapes import reads_plainly
 from migrate.source.tensorflow.base.value_flow import flow_of, known_values, only_asks, symbol_of
 
 

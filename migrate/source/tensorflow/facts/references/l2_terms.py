@@ -8,7 +8,7 @@ import libcst as cst
 
 from migrate.source.tensorflow.base.arguments import bind, is_none, literal, number
 from migrate.source.tensorflow.base.bindings import resolve
-from migrate.source.tensorflow.base.model import Stop, Table
+from migrate.source.tensorflow.base.model import Blocker, Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.calls.execution_order import runs_first
 
@@ -100,19 +100,19 @@ def _reduced(file: File, power: cst.BaseExpression) -> cst.Call | None:
 
 def check_terms(file: File, table: Table) -> None:
     """Exchange the doubts of a table that take its rows where lookups are missed: later ones, or those in branches."""
-    for term in [stop for stop in table.stops if stop.takes_rows]:
+    for term in [blocker for blocker in table.blockers if blocker.takes_rows]:
         known = [runs_first(file, lookup.call, term.node, table) for lookup in table.lookups]
         late = False in known
-        table.stops.remove(term)
+        table.blockers.remove(term)
         if late or any(is_branched(file, lookup.call) for lookup in table.lookups):
             reason = "a lookup stands in a branch or loop of the graph, and its ids are not known outside"
             if late:
                 reason = "it would be taken before a lookup of the table, whose ids it would miss"
             action = "take it after the lookups, or keep the table dense"
-            table.stops.append(term.otherwise or Stop(term.node, term.rule, term.message, reason, action))
+            table.blockers.append(term.otherwise or Blocker(term.node, term.rule, term.message, reason, action))
         else:
             told = f"{term.assumption}; {AFTER}" if None in known else term.assumption
-            table.stops.append(replace(term, assumption=told))
+            table.blockers.append(replace(term, assumption=told))
 
 
 def is_branched(file: File, lookup: cst.CSTNode) -> bool:

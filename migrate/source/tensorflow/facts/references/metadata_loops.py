@@ -6,7 +6,7 @@ import libcst as cst
 
 from migrate.source.tensorflow.base.bindings import is_target, is_variable
 from migrate.source.tensorflow.base.logging_statements import prints
-from migrate.source.tensorflow.base.model import Change, Stop
+from migrate.source.tensorflow.base.model import Blocker, CodeChange
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.references.l2_terms import sum_over
 
@@ -16,7 +16,7 @@ METADATA = {"shape", "get_shape", "name", "dtype", "device"}
 COUNTED = "what counts or prints the variables of the dict `{0}` does not need its tables, which have no fixed size"
 
 
-def walked(file: File, read: cst.BaseExpression, key: str) -> Stop | None:
+def walked(file: File, read: cst.BaseExpression, key: str) -> Blocker | None:
     """Return the doubt for a dict that is walked only to count or print its variables; None when it is used otherwise.
 
     The table leaves what is walked: its entry stays in the dict.
@@ -33,14 +33,14 @@ def walked(file: File, read: cst.BaseExpression, key: str) -> Stop | None:
     if variable is None or not only_metadata(file, loop, variable):
         return None
     text = file.tree.source(read)
-    return Stop(
+    return Blocker(
         call,
         RULE,
         f"`{text}` is walked as a whole",
         "a table has no number of rows that is fixed, so what is counted would no longer be right",
         "convert with --assume, which leaves the tables out of what is walked",
         COUNTED.format(text),
-        changes=(Change(call, lambda _, keys: _without(text, name.endswith("items"), keys), repr(key)),),
+        changes=(CodeChange(call, lambda _, keys: _without(text, name.endswith("items"), keys), repr(key)),),
     )
 
 

@@ -12,7 +12,7 @@ from migrate.source.flow import Constant, Holder, Result, Spoiled, Symbol, Unkno
 from migrate.source.tensorflow.base.arguments import string
 from migrate.source.tensorflow.base.bindings import assigned_value, is_target
 from migrate.source.tensorflow.base.logging_statements import is_shown
-from migrate.source.tensorflow.base.model import Stop
+from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of, root_of
 from migrate.source.tensorflow.facts.optimizers.var_list_uses import is_given_to_training
@@ -42,7 +42,7 @@ class TableValues:
     unsure: list[cst.BaseExpression] = field(default_factory=list)  #: of `reads`, those of objects that are not known
     copies: list[cst.Call] = field(default_factory=list)  #: calls of `tf.identity` that are it
     holders: list[cst.BaseExpression] = field(default_factory=list)  #: the mentions of collections that hold it
-    stops: list[Stop] = field(default_factory=list)
+    blockers: list[Blocker] = field(default_factory=list)
     label: str = ""  #: how the source calls it
 
     @property
@@ -50,13 +50,13 @@ class TableValues:
         """Every mention."""
         return [self.call, *self.reads, *self.writes, *self.aliased]
 
-    def doubt(self, stops: Iterable[Stop]) -> None:
+    def doubt(self, blockers: Iterable[Blocker]) -> None:
         """Record doubts, each once: collections that hold each other tell the same ones over and over."""
-        told = {(id(stop.node), stop.message) for stop in self.stops}
-        for stop in stops:
-            if (id(stop.node), stop.message) not in told:
-                told.add((id(stop.node), stop.message))
-                self.stops.append(stop)
+        told = {(id(blocker.node), blocker.message) for blocker in self.blockers}
+        for blocker in blockers:
+            if (id(blocker.node), blocker.message) not in told:
+                told.add((id(blocker.node), blocker.message))
+                self.blockers.append(blocker)
 
     def is_passed(self, file: File) -> bool:
         """True when functions, lists or dicts pass it on: where it is read, another run may have made it."""
@@ -75,7 +75,7 @@ def table_values(file: File, call: cst.Call) -> TableValues:
     found.writes = _targets(file, [call, *found.aliased])
     _follow_collections(file, found)
     found.doubt(_out_of_sight(file, found))
-    found.doubt(stop for target in found.writes for stop in unseen_reads(file, target))
+    found.doubt(blocker for target in found.writes for blocker in unseen_reads(file, target))
     found.label = _label(file, found)
     return found
 
@@ -185,7 +185,7 @@ def _follow_collections(file: File, found: TableValues) -> None:
     for holder in _collections(file, found):
         mentions = flow.mentions(holder)
         found.holders += mentions
-        found.doubt(stop for one in _targets(file, mentions) for stop in unseen_reads(file, one))
+        found.doubt(blocker for one in _targets(file, mentions) for blocker in unseen_reads(file, one))
         given = {id(node) for node in flow.escapes(holder)}
         for node in mentions:
             if id(node) in shown or is_target(file.tree, node):
@@ -227,7 +227,7 @@ def _whole(file: File, found: TableValues, holder: Holder, node: cst.BaseExpress
     kind = "dict" if holder.kind == "dict" else "list"
     message = f"the {kind} that holds {held} is used as a whole: `{line}`"
     action = f"keep the table outside this {kind}"
-    found.stops.append(Stop(node, CONTAINER, message, "what this does with the table is not followed", action))
+    found.blockers.append(Blocker(node, CONTAINER, message, "what this does with the table is not followed", action))
 
 
 def _is_parted(file: File, found: TableValues, holder: Holder) -> bool:
@@ -243,10 +243,10 @@ def _is_parted(file: File, found: TableValues, holder: Holder) -> bool:
 def _walked(file: File, found: TableValues, holder: Holder, node: cst.BaseExpression) -> None:
     """Take a loop over a dict that only counts or prints its variables."""
     text = _key(file, found, holder) if holder.kind == "dict" else ""
-    stop = walked(file, node, text) if text else None
-    if stop is not None:
-        found.stops.append(stop)
-        loop = file.tree.parent(stop.node) or stop.node
+    blocker = walked(file, node, text) if text else None
+    if blocker is not None:
+        found.blockers.append(blocker)
+        loop = file.tree.parent(blocker.node) or blocker.node
         whole = file.tree.parent(loop) if isinstance(loop, cst.CompFor) else loop
         found.reads = [one for one in found.reads if whole is None or not file.tree.contains(whole, one)]
 
@@ -257,7 +257,7 @@ def _key(file: File, found: TableValues, holder: Holder) -> str:
     return next((key for one, key in pairs if one is holder and isinstance(key, str)), "")
 
 
-def _out_of_sight(file: File, found: TableValues) -> Iterator[Stop]:
+def _out_of_sight(file: File, found: TableValues) -> Iterator[Blocker]:
     """Yield the places by which Python's own functions reach the variable in ways that are not followed.
 
     Code of other libraries that is given an object of the program is taken to leave its attributes alone.
@@ -270,7 +270,9 @@ def _out_of_sight(file: File, found: TableValues) -> Iterator[Stop]:
                 continue
             text = " ".join(file.tree.source(site).split())
             message = f"`{text}` may reach the table in a way that is not followed"
-            yield Stop(site, RULE, message, "what it reaches is decided at run time", "write the name or attribute out")
+            yield Blocker(
+                site, RULE, message, "what it reaches is decided at run time", "write the name or attribute out"
+            )
 
 
 def _is_python(callees: Sequence[Value]) -> bool:

@@ -10,7 +10,7 @@ from libcst.metadata import ClassScope, GlobalScope
 
 from migrate.source.tensorflow.base.arguments import string
 from migrate.source.tensorflow.base.bindings import builtin, is_target, scope_of_name, self_class
-from migrate.source.tensorflow.base.model import Stop
+from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.calls.object_attributes import (
     foreign_bases,
@@ -34,7 +34,7 @@ LISTS = (
 )  # fmt: skip
 
 
-def unseen_reads(file: File, target: cst.BaseExpression) -> Iterator[Stop]:
+def unseen_reads(file: File, target: cst.BaseExpression) -> Iterator[Blocker]:
     """Yield the doubts about what is bound to `target`: who may read it without naming it."""
     if isinstance(target, cst.Attribute):
         holder = self_class(file.tree, target)
@@ -50,11 +50,11 @@ def unseen_reads(file: File, target: cst.BaseExpression) -> Iterator[Stop]:
         yield from _reached_by_string(file, target)
 
 
-def _doubt(node: cst.CSTNode, message: str, reason: str, action: str = "", assumption: str = "") -> Stop:
-    return Stop(node, RULE, message, reason, action, assumption)
+def _doubt(node: cst.CSTNode, message: str, reason: str, action: str = "", assumption: str = "") -> Blocker:
+    return Blocker(node, RULE, message, reason, action, assumption)
 
 
-def _attribute(file: File, target: cst.Name | cst.Attribute, name: str, cls: cst.ClassDef) -> Iterator[Stop]:
+def _attribute(file: File, target: cst.Name | cst.Attribute, name: str, cls: cst.ClassDef) -> Iterator[Blocker]:
     """Yield who may read `self.name` without naming it."""
     tree = file.tree
     of_class = names_of_class(file, name, cls)
@@ -73,7 +73,7 @@ def _attribute(file: File, target: cst.Name | cst.Attribute, name: str, cls: cst
             reason = f"`{text}` finds the variables in the attributes of its objects, and a table is none"
             yield _doubt(one, f"`{tree.source(one)}` lists the variables of an object", reason, "list them by name")
     for node in _by_string(file, cls, name):
-        yield _stop_by_string(file, node, name)
+        yield _blocker_by_string(file, node, name)
     for node, known in reflections(file, cls, name):
         text = " ".join(tree.source(node).split())
         yield _doubt(
@@ -85,7 +85,7 @@ def _attribute(file: File, target: cst.Name | cst.Attribute, name: str, cls: cst
         )
 
 
-def _check_fields(file: File, cls: cst.ClassDef, name: str) -> Iterator[Stop]:
+def _check_fields(file: File, cls: cst.ClassDef, name: str) -> Iterator[Blocker]:
     """Stop a value of a class that code which is not seen may take for a field, as `@dataclass` does."""
     for one, text in ((one, text) for member in relatives(file, cls) for one, text in _takers(file, member)):
         message = f"`{text}` may make `{name}` of class `{cls.name.value}` a field of its objects"
@@ -142,21 +142,21 @@ def _by_string(file: File, cls: cst.ClassDef, name: str) -> list[cst.CSTNode]:
     return found + [one.tree.module for one in file.files if matched.search(one.tree.text)]
 
 
-def _reached_by_string(file: File, target: cst.Name) -> Iterator[Stop]:
+def _reached_by_string(file: File, target: cst.Name) -> Iterator[Blocker]:
     """Stop at code that reaches a name of a module by a string: `getattr(tables, "W")`, `vars(tables)["W"]`."""
     for text in file.tree.strings:
         if string(text) == target.value and file.tree.related(text, target):
             place = next((one for one in _near(file, text) if isinstance(one, cst.Call | cst.Subscript)), None)
             called = isinstance(place, cst.Call) and not _names(file, place).isdisjoint(BY_NAME)
             if called or (isinstance(place, cst.Subscript) and SPACES.search(file.tree.source(place.value))):
-                yield _stop_by_string(file, text, target.value)
+                yield _blocker_by_string(file, text, target.value)
 
 
 def _near(file: File, node: cst.CSTNode) -> list[cst.CSTNode]:
     return [one for one, _ in zip(file.tree.ancestors(node), range(4), strict=False)]
 
 
-def _stop_by_string(file: File, node: cst.CSTNode, name: str) -> Stop:
+def _blocker_by_string(file: File, node: cst.CSTNode, name: str) -> Blocker:
     text = " ".join(file.tree.source(file.tree.statement(node) or node).split())[:60]
     text = "case" if isinstance(node, cst.Module) else text
     reason = "what it does with it is not followed"

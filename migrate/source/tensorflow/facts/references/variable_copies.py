@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from migrate.source.tensorflow.base.model import Change, Followed
+from migrate.source.tensorflow.base.model import Adaptation, CodeChange
 from migrate.source.tensorflow.base.rule_kinds import File
 
 RULE = "tf-table-use"
@@ -43,10 +43,10 @@ def _waits(file: File, node: cst.BaseExpression) -> bool:
     return any(name in tree.attributes or name in tree.names for tree in trees for name in ORDERED)
 
 
-def follow_copies(file: File, copies: list[cst.Call]) -> Iterator[Followed]:
+def follow_copies(file: File, copies: list[cst.Call]) -> Iterator[Adaptation]:
     """Yield what becomes of copies of a table: the lookup reads the table."""
     for call in copies:
         source = file.tree.source(call.args[0].value)
         text = " ".join(file.tree.source(call).split())
-        change = Change(call, lambda *_, source=source: source)
-        yield Followed(call, RULE, f"`{text}` becomes `{source}`, of which rows are looked up", changes=(change,))
+        change = CodeChange(call, lambda *_, source=source: source)
+        yield Adaptation(call, RULE, f"`{text}` becomes `{source}`, of which rows are looked up", changes=(change,))

@@ -18,7 +18,7 @@ from migrate.source.tensorflow.base.bindings import (
     scope_of_name,
     single_value,
 )
-from migrate.source.tensorflow.base.model import Stop
+from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of, root_of
 
@@ -31,16 +31,16 @@ WORDS = (*LISTS, *COLLECTIONS, *KEYS)
 ADDS = {"add_to_collection", "add_to_collections"}
 
 
-def handed_on(file: File) -> Iterator[Stop]:
+def handed_on(file: File) -> Iterator[Blocker]:
     """Yield a stop for each list of variables that code gets which is not seen to call for it."""
     for node in _mentions(file):
         for use in _unseen(file, node):
-            yield _stop(file, node, use)
+            yield _blocker(file, node, use)
     for part in file.files:
-        yield from (_stop(file, name, name) for name in _renamed(part))
+        yield from (_blocker(file, name, name) for name in _renamed(part))
     for text in file.tree.strings:
         if string(text) in LISTS and not _is_key(file, text) and not _is_shown(file, text):
-            yield _stop(file, text, text)
+            yield _blocker(file, text, text)
 
 
 def _mentions(file: File) -> Iterator[cst.Name | cst.Attribute]:
@@ -143,15 +143,15 @@ def _is_imported(file: File, node: cst.CSTNode) -> bool:
     return link is not None and link.imported()
 
 
-def _stop(file: File, node: cst.BaseExpression, use: cst.BaseExpression) -> Stop:
+def _blocker(file: File, node: cst.BaseExpression, use: cst.BaseExpression) -> Blocker:
     text = " ".join(file.tree.source(file.tree.statement(use) or use).split())[:80]
     message = f"`{text}` hands on `{file.tree.source(node)}`, which lists variables"
     reason = "tables are not in this list, and what is done with each of its variables is not seen"
     action = "call it where the variables are used"
     name = file.names.of(node) or string(node) or file.tree.source(node)
     if name.rpartition(".")[2].lower() != "trainable_variables":
-        return Stop(use, RULE, message, reason, action)
+        return Blocker(use, RULE, message, reason, action)
     assumption = "what is done with all trainable variables is right without the tables, which a term no longer covers"
     action += ", or convert with --assume"
     changed = Applicability.CHANGES_VALUES
-    return Stop(use, RULE, message, reason, action, assumption, applicability=changed)
+    return Blocker(use, RULE, message, reason, action, assumption, applicability=changed)

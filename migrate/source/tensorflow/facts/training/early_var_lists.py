@@ -13,7 +13,7 @@ import libcst as cst
 from migrate.source.flow import Member, Result, Unknown, Value
 from migrate.source.tensorflow.base.bindings import builtin, is_target, local_names, scope_of_name
 from migrate.source.tensorflow.base.logging_statements import spoken
-from migrate.source.tensorflow.base.model import Stop, Table
+from migrate.source.tensorflow.base.model import Blocker, Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of, order_of, symbol_of
 from migrate.source.tensorflow.facts.optimizers.training_model import RULE
@@ -25,7 +25,7 @@ MAKERS = {"get_variable", "Variable", "input_layer", "linear_model", "make_templ
 
 def early_list(
     file: File, step: cst.Call, lists: Sequence[cst.Call], tables: Sequence[Table], fresh: Container[int]
-) -> Stop | None:
+) -> Blocker | None:
     """Return why a step stays that is given one of these `lists`, where variables may be made after it.
 
     `fresh` are the ids of those that are made in the same turn of the code around the step.
@@ -42,7 +42,7 @@ def early_list(
             if maker is step:
                 reason = "what runs after that, and before the step, is not known, and may make variables"
             action = "list the variables where the step is made"
-            return Stop(call, RULE, f"`{shown}` lists what is trained before all is made", reason, action)
+            return Blocker(call, RULE, f"`{shown}` lists what is trained before all is made", reason, action)
     return None
 
 

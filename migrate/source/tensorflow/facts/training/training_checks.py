@@ -11,7 +11,7 @@ from migrate.source.flow import Unknown, Value
 from migrate.source.tensorflow.base.arguments import bind
 from migrate.source.tensorflow.base.bindings import is_target, local_names, resolve, scope_of_name
 from migrate.source.tensorflow.base.logging_statements import prints
-from migrate.source.tensorflow.base.model import Stop
+from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.calls.execution_count import exclusive, repeated
 from migrate.source.tensorflow.facts.optimizers.one_per_graph import made_once_a_graph
@@ -41,8 +41,8 @@ def check_consumed(file: File, training: Training, consumed: set[int], tables: O
             continue
         text = " ".join(file.tree.source(call).split())
         reason = "what becomes of these gradients is not followed"
-        training.stops.append(
-            Stop(
+        training.blockers.append(
+            Blocker(
                 call,
                 RULE,
                 f"`{text}` takes gradients",
@@ -79,7 +79,7 @@ def check_carriers(file: File, flow: Flow, training: Training) -> None:
             reason = "it would also see the tables, or stop seeing them"
             action = "list the variables that are meant by their names"
             message = f"`{shown[:60]}` is used in `{text[:80]}`"
-            training.stops.append(Stop(use, RULE, message, reason, action))
+            training.blockers.append(Blocker(use, RULE, message, reason, action))
 
 
 def other_uses(file: File, flow: Flow, value: Value) -> Iterator[cst.CSTNode]:
@@ -162,9 +162,9 @@ def _pairs_only(file: File, loop: cst.For, variable: str) -> bool:
 
 def check_unseen(file: File, training: Training, seen: set[int]) -> None:
     """Stop on optimizers that are used in another way than by calling their methods, as a bound method is."""
-    refused = {id(stop.node) for stop in training.stops}
-    for stop in training.stops:
-        parts = (stop.node.body, stop.node.orelse) if isinstance(stop.node, cst.IfExp) else ()
+    refused = {id(blocker.node) for blocker in training.blockers}
+    for blocker in training.blockers:
+        parts = (blocker.node.body, blocker.node.orelse) if isinstance(blocker.node, cst.IfExp) else ()
         refused |= {id(resolve(file.tree, one)) for one in parts}
     for call, name in file.names.calls:
         if not STEPPING.fullmatch(name) or id(call) in seen or _is_idle(file, call):
@@ -174,7 +174,9 @@ def check_unseen(file: File, training: Training, seen: set[int]) -> None:
         text = " ".join(file.tree.source(call).split())
         reason = "no call of its methods is seen, so how it trains the tables is not known"
         action = "call its `minimize` where it is made, or keep the tables dense"
-        training.stops.append(Stop(call, RULE, f"`{text}` is an optimizer that is used in another way", reason, action))
+        training.blockers.append(
+            Blocker(call, RULE, f"`{text}` is an optimizer that is used in another way", reason, action)
+        )
 
 
 def _is_idle(file: File, call: cst.Call) -> bool:
@@ -204,8 +206,8 @@ def check_states(file: File, training: Training) -> None:
                 continue
             if not exclusive(file, first.call, second.call):
                 reason = "each optimizer keeps state of its own, but a table has one state"
-                training.stops.append(
-                    Stop(
+                training.blockers.append(
+                    Blocker(
                         second.call,
                         RULE,
                         "two optimizers train the same variables",
@@ -223,8 +225,8 @@ def check_repeated(file: File, training: Training) -> None:
         if step.optimizer.handed and (len(same) > 1 or repeated(file, step.call)):
             text = " ".join(file.tree.source(step.optimizer.receiver).split())
             reason = "the optimizer of the tables is made where this one trains, and would be made several times"
-            training.stops.append(
-                Stop(
+            training.blockers.append(
+                Blocker(
                     step.call,
                     RULE,
                     f"`{text}` is given to what trains several times",
@@ -237,7 +239,7 @@ def check_repeated(file: File, training: Training) -> None:
                 text = " ".join(file.tree.source(maker.call).split())
                 reason = "each run makes an optimizer with state of its own, but a table has one state"
                 action = "make the optimizer once, outside the loop or function that runs again"
-                training.stops.append(Stop(maker.call, RULE, f"`{text}` may run several times", reason, action))
+                training.blockers.append(Blocker(maker.call, RULE, f"`{text}` may run several times", reason, action))
 
 
 def check_counts(file: File, training: Training) -> None:
@@ -248,4 +250,4 @@ def check_counts(file: File, training: Training) -> None:
             text = " ".join(file.tree.source(call).split())
             reason = "the optimizer counts these steps for all variables, and that of the tables would miss them"
             action = "give this step an optimizer of its own"
-            training.stops.append(Stop(call, RULE, f"`{text}` trains dense variables alone", reason, action))
+            training.blockers.append(Blocker(call, RULE, f"`{text}` trains dense variables alone", reason, action))

@@ -7,7 +7,7 @@ import libcst as cst
 from migrate.source.flow import frame_of
 from migrate.source.tensorflow.base.arguments import bind
 from migrate.source.tensorflow.base.insertion_points import has_own_line, is_inside_larger, may_begin
-from migrate.source.tensorflow.base.model import Stop
+from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.calls.side_effects import is_quiet
 from migrate.source.tensorflow.facts.optimizers.optimizers import TRAINING, Optimizer, optimizer_of
@@ -47,8 +47,8 @@ def find_training(file: File, tables: Owners) -> Training:
         name = file.names.of(call.func)
         if name in HELPERS or (method_of(call) == "compile" and any(a.keyword for a in call.args)):
             text = file.tree.source(call.func)
-            training.stops.append(
-                Stop(
+            training.blockers.append(
+                Blocker(
                     call,
                     RULE,
                     f"`{text}` trains the model by itself",
@@ -61,10 +61,10 @@ def find_training(file: File, tables: Owners) -> Training:
         optimizer = optimizer_of(file, call.func.value)
         seen |= {id(maker.call) for maker in optimizer.makers}
         step = _step(file, flow, call, optimizer)
-        if isinstance(step, Stop):
-            training.stops += [*optimizer.stops, step] if not optimizer.stops else optimizer.stops
+        if isinstance(step, Blocker):
+            training.blockers += [*optimizer.blockers, step] if not optimizer.blockers else optimizer.blockers
         elif step is not None:
-            training.stops += optimizer.stops
+            training.blockers += optimizer.blockers
             training.steps.append(step)
             consumed |= {id(source) for source in step.sources}
         elif method_of(call) != "compute_gradients":
@@ -79,7 +79,7 @@ def find_training(file: File, tables: Owners) -> Training:
     return training
 
 
-def _step(file: File, flow: Flow, call: cst.Call, optimizer: Optimizer) -> Step | Stop | None:
+def _step(file: File, flow: Flow, call: cst.Call, optimizer: Optimizer) -> Step | Blocker | None:
     """Return the step that `call` makes; None when it does not train tables or only takes gradients."""
     method = method_of(call)
     if method == "compute_gradients":
@@ -87,7 +87,7 @@ def _step(file: File, flow: Flow, call: cst.Call, optimizer: Optimizer) -> Step 
     bound = bind(call, MINIMIZE if method == "minimize" else APPLY)
     text = " ".join(file.tree.source(call).split())
     if bound is None:
-        return Stop(
+        return Blocker(
             call, RULE, f"`{text}` has arguments that cannot be read", UNCLEAR, "write its arguments out, without stars"
         )
     flow.begin()
@@ -106,7 +106,7 @@ def _step(file: File, flow: Flow, call: cst.Call, optimizer: Optimizer) -> Step 
     sources, listed = list(flow.sources.values()), flow.listed()
     if kind is not Kind.PAIRS or not sources or (flow.lists and listed is None):
         reason = "between the gradients and this call, pairs may be dropped or reordered"
-        return Stop(
+        return Blocker(
             call,
             RULE,
             f"`{text}` applies gradients whose order is not known",
@@ -118,18 +118,18 @@ def _step(file: File, flow: Flow, call: cst.Call, optimizer: Optimizer) -> Step 
     step = Step(call, optimizer, bound, sources, list(flow.filters.values()), listed)
     step.apart = any(frame_of(file.tree, one) is not frame_of(file.tree, call) for one in sources)
     step.lazy = pairs is not None and may_be_zip(file, pairs.value)
-    stop = _loud(flow, step) or _early(flow, call) or _placed(file, step, text)
-    return stop or _kept(flow, step, text) or step
+    blocker = _loud(flow, step) or _early(flow, call) or _placed(file, step, text)
+    return blocker or _kept(flow, step, text) or step
 
 
-def _early(flow: Flow, call: cst.Call) -> Stop | None:
+def _early(flow: Flow, call: cst.Call) -> Blocker | None:
     """Return why a step stays whose list of all variables may lack some that are there by then."""
     lists = {id(one): one for one in flow.wholes.values()}
     fresh = {key for key, one in lists.items() if is_fresh(flow, one, call)}
     return early_list(flow.file, call, list(lists.values()), flow.owners.tables, fresh)
 
 
-def _kept(flow: Flow, step: Step, text: str) -> Stop | None:
+def _kept(flow: Flow, step: Step, text: str) -> Blocker | None:
     """Return why a step stays by which pairs may be applied that were taken when other variables were there."""
     tree = flow.file.tree
     for source in step.sources:
@@ -144,11 +144,11 @@ def _kept(flow: Flow, step: Step, text: str) -> Stop | None:
         if maker is step.call:
             reason = "what runs in between is not known, and may make variables"
         action = "take and apply the gradients in one function"
-        return Stop(step.call, RULE, f"`{text}` applies gradients that are taken elsewhere", reason, action)
+        return Blocker(step.call, RULE, f"`{text}` applies gradients that are taken elsewhere", reason, action)
     return None
 
 
-def _loud(flow: Flow, step: Step) -> Stop | None:
+def _loud(flow: Flow, step: Step) -> Blocker | None:
     """Return why a step stays whose list of all variables is left out, where more than that would be lost."""
     file, call = flow.file, step.call
     given = next((one for one in flow.left_out if not is_quiet(file, one)), None)
@@ -157,16 +157,16 @@ def _loud(flow: Flow, step: Step) -> Stop | None:
     text, shown = (" ".join(file.tree.source(one).split()) for one in (given, call))
     reason = f"`{text}` does more than to give the list, and the split step has no place for it"
     action = "give the list a name, or leave `var_list` out"
-    return Stop(call, RULE, f"`{shown}` trains a list of variables", reason, action)
+    return Blocker(call, RULE, f"`{shown}` trains a list of variables", reason, action)
 
 
-def _unknown(flow: Flow, call: cst.Call, given: cst.Arg | None) -> Stop:
+def _unknown(flow: Flow, call: cst.Call, given: cst.Arg | None) -> Blocker:
     """Return why the list of a step keeps the tables."""
     known = listed_in(flow.file, given.value, flow.owners) if given is not None else None
     return unknown_list(flow.file, call, RULE, known.node if isinstance(known, NotKnown) else call)
 
 
-def _placed(file: File, step: Step, text: str) -> Stop | None:
+def _placed(file: File, step: Step, text: str) -> Blocker | None:
     """Return why a step stays: statements cannot be put in front of every call that changes."""
     tree = file.tree
     for call in (step.call, *step.sources, *step.optimizer.calls):
@@ -176,7 +176,7 @@ def _placed(file: File, step: Step, text: str) -> Stop | None:
         if source and may_begin(tree, call):
             continue
         if is_inside_larger(tree, call):
-            return Stop(
+            return Blocker(
                 call,
                 RULE,
                 f"`{shown}` stands inside a larger expression",
@@ -185,12 +185,12 @@ def _placed(file: File, step: Step, text: str) -> Stop | None:
             )
         if not has_own_line(line, only_made=call is not step.call and not source):
             reason = "other code stands on its line, so nothing can be put before it"
-            return Stop(call, RULE, f"`{shown}` has no line of its own", reason, "give it a line of its own")
+            return Blocker(call, RULE, f"`{shown}` has no line of its own", reason, "give it a line of its own")
     frames = [frame_of(tree, one) for one in step.sources]
     homes = [tree.module_of(one) for one in (step.call, *step.sources)]
     inside = any(_is_in_class(file, one) for one in step.sources)
     if any(one is not frames[0] for one in frames) or any(one is not homes[0] for one in homes) or inside:
-        return Stop(
+        return Blocker(
             step.call,
             RULE,
             f"`{text}` applies gradients of another function",

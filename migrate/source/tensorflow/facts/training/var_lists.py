@@ -11,7 +11,7 @@ import libcst as cst
 
 from migrate.source.flow import Computed, Holder, Result, only_reads_entries
 from migrate.source.tensorflow.base.bindings import assigned_value, binders, builtin
-from migrate.source.tensorflow.base.model import Stop, Table
+from migrate.source.tensorflow.base.model import Blocker, Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of, sources
 from migrate.source.tensorflow.facts.calls.object_attributes import MAKERS
@@ -190,7 +190,7 @@ def _keep_mixed(file: File, node: cst.BaseExpression, owners: Owners) -> None:
             table.passed += dense
 
 
-def unknown_list(file: File, call: cst.Call, rule: str, part: cst.BaseExpression) -> Stop:
+def unknown_list(file: File, call: cst.Call, rule: str, part: cst.BaseExpression) -> Blocker:
     """Return why a step with a `var_list` stays, of which `part` is not known."""
     text = " ".join(file.tree.source(part).split())
     reason = f"what `{text}` in its `var_list` holds cannot be followed, so which tables it trains is not known"
@@ -201,4 +201,4 @@ def unknown_list(file: File, call: cst.Call, rule: str, part: cst.BaseExpression
         reason = f"its variables are chosen by `{test}` when the program runs, and a table is no variable of that list"
         action = "list the variables by their names: tables and dense ones may be in one list"
     shown = " ".join(file.tree.source(call).split())
-    return Stop(call, rule, f"`{shown}` trains a list of variables", reason, action)
+    return Blocker(call, rule, f"`{shown}` trains a list of variables", reason, action)

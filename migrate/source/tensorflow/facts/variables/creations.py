@@ -7,9 +7,10 @@ import libcst as cst
 from migrate.source.tensorflow.base.arguments import bind, dropped, is_none, literal, without
 from migrate.source.tensorflow.base.bindings import resolve
 from migrate.source.tensorflow.base.initializers import OPS
-from migrate.source.tensorflow.base.model import Creation, Stop
+from migrate.source.tensorflow.base.known_shapes import repeatable, shape_of
+from migrate.source.tensorflow.base.model import Blocker, Creation
 from migrate.source.tensorflow.base.rule_kinds import File
-from migrate.source.tensorflow.base.shapes import Shape, repeatable, shape_of
+from migrate.source.tensorflow.base.shapes import Shape
 
 #: Options that change what the variable is; a table has no counterpart.
 FOREIGN = {
@@ -34,7 +35,7 @@ IMPORT_ROWS = (
 
 def refuse(creation: Creation, node: cst.CSTNode, reason: str, action: str) -> None:
     """Record why the variable cannot become a table."""
-    creation.stops.append(Stop(node, creation.rule, "this variable cannot become a table", reason, action))
+    creation.blockers.append(Blocker(node, creation.rule, "this variable cannot become a table", reason, action))
 
 
 def refuse_options(creation: Creation, file: File, bound: dict[str, cst.Arg]) -> None:

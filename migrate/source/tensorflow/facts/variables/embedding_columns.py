@@ -10,7 +10,7 @@ from migrate.report.model import State
 from migrate.source.tensorflow.base.arguments import bind, is_none, literal
 from migrate.source.tensorflow.base.bindings import resolve
 from migrate.source.tensorflow.base.deeprec_symbols import reads_deeprec
-from migrate.source.tensorflow.base.model import Creation, Initializer, Stop, Table
+from migrate.source.tensorflow.base.model import Blocker, Creation, Initializer, Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.variables.keras_layers import rowwise
 
@@ -55,24 +55,26 @@ def find_columns(file: File) -> list[Table]:
     return [_column(file, call, name, around[file.tree.module_of(call)]) for call, name in calls]
 
 
-def _column(file: File, call: cst.Call, name: str, around: list[Stop]) -> Table:
+def _column(file: File, call: cst.Call, name: str, around: list[Blocker]) -> Table:
     parameters, function = COLUMNS[name]
     creation = Creation(call, RULE, emitted=function, unique=True)
     given = bind(call, parameters)
     label = _label(file, call, given or {})
-    table = Table(label if len(label) <= 60 else label[:57] + "...", creation, stops=[*around])
+    table = Table(label if len(label) <= 60 else label[:57] + "...", creation, blockers=[*around])
     if given is None:
         action = "pass the arguments one by one"
-        table.stops.append(Stop(call, RULE, "the arguments of this column cannot be read", "some are starred", action))
+        table.blockers.append(
+            Blocker(call, RULE, "the arguments of this column cannot be read", "some are starred", action)
+        )
         return table
     if (foreign := _foreign(file, given)) is not None:
-        table.stops = [foreign]
+        table.blockers = [foreign]
         return table
     if "dimension" in given:
         creation.dim_text = file.tree.source(given["dimension"].value)
     initializer = given.get("initializer")
     creation.initializer = _initializer(file, initializer)
-    table.stops += _arguments(file, given)
+    table.blockers += _arguments(file, given)
     return table
 
 
@@ -110,7 +112,7 @@ def categories(given: Mapping[str, cst.Arg]) -> list[cst.BaseExpression] | None:
     return found if len(found) == len(listed.elements) else None
 
 
-def _foreign(file: File, given: Mapping[str, cst.Arg]) -> Stop | None:
+def _foreign(file: File, given: Mapping[str, cst.Arg]) -> Blocker | None:
     """Return why a column over the category of a fork stays as it is."""
     for node in categories(given) or ():
         made = resolve(file.tree, node)
@@ -122,26 +124,28 @@ def _foreign(file: File, given: Mapping[str, cst.Arg]) -> Stop | None:
             reason = "it is not TensorFlow's own, and in its fork the rows grow already"
             own = file.target.category is not None  # the fork is where it goes
             action, state = ("", State.NOTED) if own else ("leave the column as it is", State.UNSUPPORTED)
-            return Stop(node, RULE, f"`{name}` makes the category", reason, action, state=state)
+            return Blocker(node, RULE, f"`{name}` makes the category", reason, action, state=state)
     return None
 
 
-def _arguments(file: File, given: dict[str, cst.Arg]) -> Iterator[Stop]:
+def _arguments(file: File, given: dict[str, cst.Arg]) -> Iterator[Blocker]:
     if not is_none(given.get("ckpt_to_load_from")):
         action = "leave it out and fill the table with `runtime.checkpoint.warm_start`"
-        yield Stop(
+        yield Blocker(
             given["ckpt_to_load_from"], RULE, "this column loads its rows", "a table is filled otherwise", action
         )
     trainable = given.get("trainable")
     if trainable is not None and literal(trainable.value) is not True:
-        yield Stop(trainable, RULE, "this column may not be trained", "a table is trained", "leave the column as it is")
+        yield Blocker(
+            trainable, RULE, "this column may not be trained", "a table is trained", "leave the column as it is"
+        )
     initializer = given.get("initializer")
     if initializer is None or is_none(initializer):
         return
     known = rowwise(file, initializer.value)
     if known is False:
         reason = "a row is made alone, so its initial values cannot depend on other rows"
-        yield Stop(
+        yield Blocker(
             initializer,
             RULE,
             "the initial values of this column cannot be made row by row",
@@ -152,10 +156,10 @@ def _arguments(file: File, given: dict[str, cst.Arg]) -> Iterator[Stop]:
         reason = "what they are is decided at run time, and the runtime refuses some"
         assumption = "the initializer is constant, uniform, normal or variance scaling"
         action = "convert with --assume if they are simple"
-        yield Stop(initializer, RULE, "the initial values of this column", reason, action, assumption)
+        yield Blocker(initializer, RULE, "the initial values of this column", reason, action, assumption)
 
 
-def _consumers(file: File, column: cst.Call) -> Iterator[Stop]:
+def _consumers(file: File, column: cst.Call) -> Iterator[Blocker]:
     """What reads the columns of a file: an input layer whose model its program trains, or nobody knows."""
     program = file.program(column)
     canned = [(one, named) for one in program for named in _canned(one)]
@@ -163,7 +167,7 @@ def _consumers(file: File, column: cst.Call) -> Iterator[Stop]:
         reason = "a canned estimator trains by optimizers of its own, which know no tables"
         text = " ".join(part.tree.source(named).split())
         action = "write a model_fn for tf.estimator.Estimator"
-        yield Stop(named, RULE, f"`{text}` may read the columns", reason, action)
+        yield Blocker(named, RULE, f"`{text}` may read the columns", reason, action)
     layers = [call for one in program for call, _ in one.calls(*INPUT_LAYERS)]
     for call in layers:
         yield from _input_layer(call)
@@ -173,7 +177,7 @@ def _consumers(file: File, column: cst.Call) -> Iterator[Stop]:
         assumption = "the columns are read by input_layer or DenseFeatures in a v1 graph, and its optimizer is split"
         action = "convert with --assume, and split the optimizer where the model is trained"
         node = file.tree.module_of(column)
-        yield Stop(node, RULE, message, "who reads them must also train their tables", action, assumption)
+        yield Blocker(node, RULE, message, "who reads them must also train their tables", action, assumption)
 
 
 def _canned(file: File) -> list[cst.BaseExpression]:
@@ -196,13 +200,13 @@ def _is_canned(name: str) -> bool:
     return module.split(".")[0] in ESTIMATORS and last != "Estimator" and last.endswith(KINDS)
 
 
-def _input_layer(call: cst.Call) -> Iterator[Stop]:
+def _input_layer(call: cst.Call) -> Iterator[Blocker]:
     """Yield what an input layer is asked for that tables do not do."""
     for arg in call.args:
         word = arg.keyword.value if arg.keyword else ""
         if word in {"cols_to_vars", "weight_collections"} and not is_none(arg):
             reason, action = "tables are not in that list", "list the variables that are meant"
-            yield Stop(call, RULE, f"`{word}` lists variables of columns", reason, action)
+            yield Blocker(call, RULE, f"`{word}` lists variables of columns", reason, action)
         if word == "trainable" and literal(arg.value) is not True:
             action = "let it train its columns, or keep them dense"
-            yield Stop(call, RULE, "an input layer may not train its columns", "a table is trained", action)
+            yield Blocker(call, RULE, "an input layer may not train its columns", "a table is trained", action)

@@ -9,7 +9,7 @@ import libcst as cst
 
 from migrate.source.flow import Unknown
 from migrate.source.tensorflow.base.bindings import assigned_value, is_target
-from migrate.source.tensorflow.base.model import Creation, Followed, Lookup, Stop, Table
+from migrate.source.tensorflow.base.model import Adaptation, Blocker, Creation, Lookup, Table
 from migrate.source.tensorflow.base.rule_kinds import CreationRule, File, LookupRule, UseRule
 from migrate.source.tensorflow.base.rule_registry import rules
 from migrate.source.tensorflow.base.symbols import is_lookup
@@ -88,10 +88,10 @@ def _table(file: File, call: cst.Call, rule: CreationRule) -> Table | None:
     table = Table(
         found.label,
         creation,
-        stops=[*creation.stops, *known.stops, *padded.stops],
+        blockers=[*creation.blockers, *known.blockers, *padded.blockers],
         references=found.references,
         holders=known.holders,
-        followed=[*follow(file, padded), *follow_copies(file, known.copies)],
+        adaptations=[*follow(file, padded), *follow_copies(file, known.copies)],
     )
     for node in found.reads:
         asks = measured(file, node, creation, known) if id(node) not in padded.reads else None
@@ -100,17 +100,19 @@ def _table(file: File, call: cst.Call, rule: CreationRule) -> Table | None:
             use = pad(file, use, padded.reads[id(node)], creation)
         if isinstance(use, Lookup):
             table.lookups.append(use)
-            table.stops += use.doubts
+            table.blockers += use.doubts
             table.passed += [part for part in use.parts if part is not node]
-        elif isinstance(use, Followed):
-            table.followed.append(use)
+        elif isinstance(use, Adaptation):
+            table.adaptations.append(use)
         else:
-            table.stops.append(use)
-    if (stop := rule.check(file, call, table.lookups)) is not None:
-        table.stops.append(stop)
+            table.blockers.append(use)
+    if (blocker := rule.check(file, call, table.lookups)) is not None:
+        table.blockers.append(blocker)
     if table.lookups and all(_cut_off(file, lookup.call) for lookup in table.lookups):
         reason = "every lookup stands inside `stop_gradient`, so its rows are never trained"
-        table.stops.append(Stop(call, creation.rule, "this variable cannot become a table", reason, "leave it dense"))
+        table.blockers.append(
+            Blocker(call, creation.rule, "this variable cannot become a table", reason, "leave it dense")
+        )
     _check_others(file, table, known, padded)
     check_terms(file, table)
     check_parts(file, table)
@@ -132,7 +134,7 @@ def unfollowed(file: File, tables: Sequence[Table]) -> list[cst.Call]:
     for call, _ in creations(file):
         if id(call) not in known:
             uses = table_values(file, call)
-            if uses.stops or any(_is_handed_on(file, read) for read in uses.reads):
+            if uses.blockers or any(_is_handed_on(file, read) for read in uses.reads):
                 found.append(call)
     return found
 
@@ -159,17 +161,17 @@ def _is_lookup_like(file: File, node: cst.BaseExpression, rule: CreationRule) ->
     return call.args[0] is arg or (isinstance(arg, cst.Arg) and arg.keyword is not None)
 
 
-def _classify(file: File, node: cst.BaseExpression) -> Lookup | Followed | Stop:
+def _classify(file: File, node: cst.BaseExpression) -> Lookup | Adaptation | Blocker:
     """Return what a mention of the table does."""
     for lookup in rules(LookupRule):
         if (call := lookup.find(file, node)) is not None:
             return lookup.read(file.part(call), call)
     for use in rules(UseRule):
-        if (stop := use.read(file, node)) is not None:
-            return stop
+        if (blocker := use.read(file, node)) is not None:
+            return blocker
     text = file.tree.source(file.tree.parent(node) or node).strip()
     shown = text if len(text) <= 60 else text[:57] + "..."
-    return Stop(
+    return Blocker(
         node,
         RULE,
         f"`{shown}` is not a lookup",
@@ -180,7 +182,7 @@ def _classify(file: File, node: cst.BaseExpression) -> Lookup | Followed | Stop:
 
 def _check_others(file: File, table: Table, known: TableValues, padded: Padded) -> None:
     """Stop a table where something else may be read in its place; other tables there must move with it."""
-    told: list[Followed | Stop] = [*table.followed, *table.stops]
+    told: list[Adaptation | Blocker] = [*table.adaptations, *table.blockers]
     rewritten = {id(one.node) for one in told if one.changes}
     for read in known.reads + padded.more:
         if id(read) in padded.tables:
@@ -201,7 +203,7 @@ def _check_other(file: File, table: Table, read: cst.BaseExpression, other: Othe
     elif isinstance(other.value, Unknown) and table.hard:
         pass  # what it comes of is said
     elif is_target(file.tree, entry):
-        _stop_parameter_or_name(file, table, entry, text)
+        _block_parameter_or_name(file, table, entry, text)
     elif other.is_whole and isinstance(entry, cst.BaseExpression) and not isinstance(other.value, Unknown):
         table.passed.append(entry)
     else:
@@ -209,17 +211,17 @@ def _check_other(file: File, table: Table, read: cst.BaseExpression, other: Othe
         why = f": {other.value.reason}" if isinstance(other.value, Unknown) else ""
         reason = f"it may come from `{text}`{why}"
         message = f"`{shown}` may be something else than the table"
-        table.stops.append(Stop(read, RULE, message, reason, "give the table a name of its own"))
+        table.blockers.append(Blocker(read, RULE, message, reason, "give the table a name of its own"))
 
 
-def _stop_parameter_or_name(file: File, table: Table, entry: cst.CSTNode, text: str) -> None:
+def _block_parameter_or_name(file: File, table: Table, entry: cst.CSTNode, text: str) -> None:
     if isinstance(file.tree.parent(entry), cst.Param):
         message, reason = f"`{text}` is a parameter", "what callers give for it is not known, and may be no table"
         action = "give the table a name of its own"
     else:
         message = f"`{text}` is bound more than once"
         reason, action = _other_value(file, table, assigned_value(file.tree, entry))
-    table.stops.append(Stop(entry, RULE, message, reason, action))
+    table.blockers.append(Blocker(entry, RULE, message, reason, action))
 
 
 def _other_value(file: File, table: Table, value: cst.BaseExpression | None) -> tuple[str, str]:
@@ -256,8 +258,8 @@ def _check_runs(file: File, creation: Creation, table: Table) -> None:
             creation.numbered = True
             creation.notes.append(NUMBERED)
         elif several:
-            table.stops.append(
-                Stop(
+            table.blockers.append(
+                Blocker(
                     call,
                     creation.rule,
                     "this creation may run several times",
@@ -268,8 +270,8 @@ def _check_runs(file: File, creation: Creation, table: Table) -> None:
     else:
         check_scope(file, table)
     if any(isinstance(around, cst.Lambda) for around in file.tree.ancestors(call)):
-        table.stops.append(
-            Stop(
+        table.blockers.append(
+            Blocker(
                 call,
                 creation.rule,
                 "this variable is made inside a lambda",
@@ -293,14 +295,16 @@ def _check_inner_graphs(file: File, table: Table) -> None:
             text, why = file.tree.source(runner), _why_apart(file, runner)
             reason = why or f"`{text}` runs it in a graph of its own, where a table cannot be trained"
             action = "look all rows up before, outside of it"
-            table.stops.append(Stop(lookup.call, lookup.rule, f"this lookup is run by `{text}`", reason, action))
+            table.blockers.append(Blocker(lookup.call, lookup.rule, f"this lookup is run by `{text}`", reason, action))
     creation = table.creation
     runner = run_apart(file, creation.call) or in_branch(file, creation.call)
     if runner is not None:
         text, why = file.tree.source(runner), _why_apart(file, runner)
         reason = why or f"`{text}` runs it in a graph of its own, in which a table is not made"
         action = "make it outside, and look its rows up inside" if not why else "make it outside, and pass its rows in"
-        table.stops.append(Stop(creation.call, creation.rule, f"this variable is made by `{text}`", reason, action))
+        table.blockers.append(
+            Blocker(creation.call, creation.rule, f"this variable is made by `{text}`", reason, action)
+        )
 
 
 def _why_apart(file: File, runner: cst.BaseExpression) -> str:

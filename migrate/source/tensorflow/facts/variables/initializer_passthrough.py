@@ -14,7 +14,7 @@ from migrate.source.flow import Constant, Symbol, Unknown, Value, only_reads, st
 from migrate.source.tensorflow.base.arguments import literal
 from migrate.source.tensorflow.base.bindings import binders, self_class
 from migrate.source.tensorflow.base.initializers import OLD_FAN
-from migrate.source.tensorflow.base.model import Creation, Initializer, Stop
+from migrate.source.tensorflow.base.model import Blocker, Creation, Initializer
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.shapes import Shape
 from migrate.source.tensorflow.base.value_flow import flow_of, root_of, seen_values, source_of, symbol_of
@@ -101,7 +101,7 @@ def _assume(creation: Creation, file: File, given: cst.BaseExpression, value: cs
     reason = "what they are is decided at run time, and the runtime refuses some"
     action = "convert with --assume if they are simple; or " + SIMPLE
     message = f"the initial values may be `{shown}`"
-    creation.stops.append(Stop(given, creation.rule, message, reason, action, text.format(shown)))
+    creation.blockers.append(Blocker(given, creation.rule, message, reason, action, text.format(shown)))
 
 
 def _refuse(creation: Creation, file: File, given: cst.BaseExpression, value: cst.BaseExpression) -> None:

@@ -10,7 +10,7 @@ from migrate.source.flow import Value, is_none
 from migrate.source.tensorflow.base.arguments import bind, literal, string
 from migrate.source.tensorflow.base.arguments import is_none as is_left_out
 from migrate.source.tensorflow.base.bindings import is_target
-from migrate.source.tensorflow.base.model import Stop
+from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.shapes import is_float32
 from migrate.source.tensorflow.base.value_flow import flow_of, is_unseen, results, symbol_of, symbols_of
@@ -51,12 +51,12 @@ class Layer:
     values: list[Value] = field(default_factory=list)  #: what the call makes
     uses: list[cst.BaseExpression] = field(default_factory=list)  #: expressions that may be the layer
     calls: list[cst.Call] = field(default_factory=list)  #: where it is called in this file
-    stops: list[Stop] = field(default_factory=list)
+    blockers: list[Blocker] = field(default_factory=list)
     regularizer: cst.Arg | None = None
 
-    def stop(self, node: cst.CSTNode, message: str, reason: str, action: str = "", assumption: str = "") -> None:
+    def block(self, node: cst.CSTNode, message: str, reason: str, action: str = "", assumption: str = "") -> None:
         """Record why the layer must stay as it is."""
-        self.stops.append(Stop(node, RULE, message, reason, action, assumption))
+        self.blockers.append(Blocker(node, RULE, message, reason, action, assumption))
 
 
 def find_layers(file: File, home: File) -> list[Layer]:
@@ -83,7 +83,7 @@ def _layer(file: File, call: cst.Call) -> Layer:
     if strange is not None or given.count("") > len(PARAMETERS):
         where = strange if strange is not None else call.args[len(PARAMETERS)]
         reason, action = "they are starred, unknown, or not named", "write them out, by their names"
-        layer.stop(where, "the arguments of this layer cannot be read", reason, action)
+        layer.block(where, "the arguments of this layer cannot be read", reason, action)
         return layer
     layer.arguments = bind(call, [*PARAMETERS, *sorted(NAMED)]) or {}
     if "name" in layer.arguments:
@@ -117,19 +117,19 @@ def _check_arguments(file: File, layer: Layer) -> None:
     if not is_left_out(given.get("embeddings_constraint")):
         reason = "it projects the whole matrix after every update; a table only touches the rows of the batch"
         action = "leave the constraint out, or keep the layer dense"
-        layer.stop(given["embeddings_constraint"], "`embeddings_constraint` of an `Embedding` layer", reason, action)
+        layer.block(given["embeddings_constraint"], "`embeddings_constraint` of an `Embedding` layer", reason, action)
     if not is_left_out(given.get("embeddings_regularizer")):
         layer.regularizer = given["embeddings_regularizer"]
         reason = "it decays all rows at every step; `rows_regularizer` decays those of the batch"
         action = "convert with --assume if that will do"
         message = "`embeddings_regularizer` of an `Embedding` layer"
-        layer.stop(layer.regularizer, message, reason, action, "the regularizer need only act on the rows of a batch")
+        layer.block(layer.regularizer, message, reason, action, "the regularizer need only act on the rows of a batch")
     if "trainable" in given and literal(given["trainable"].value) is not True:
         fixed = literal(given["trainable"].value) is False
         reason = "it is never updated" if fixed else "whether it is trained is decided at run time"
-        layer.stop(given["trainable"], "an `Embedding` layer that is not trained stays dense", reason)
+        layer.block(given["trainable"], "an `Embedding` layer that is not trained stays dense", reason)
     if "dtype" in given and not is_float32(file.names, given["dtype"]):
-        layer.stop(given["dtype"], "the rows of this layer are not float32", "tables hold float32", "cast its output")
+        layer.block(given["dtype"], "the rows of this layer are not float32", "tables hold float32", "cast its output")
     if "embeddings_initializer" in given:
         _check_initializer(file, layer, given["embeddings_initializer"])
 
@@ -139,11 +139,11 @@ def _check_initializer(file: File, layer: Layer, arg: cst.Arg) -> None:
     if known is False:
         reason = "a row is made alone, so its initial values cannot depend on other rows"
         action = "use a constant, uniform, normal or variance-scaling initializer, or `weights=[matrix]`"
-        layer.stop(arg, "the initial values of this layer cannot be made row by row", reason, action)
+        layer.block(arg, "the initial values of this layer cannot be made row by row", reason, action)
     elif known is None:
         reason = "what they are is decided at run time, and the runtime refuses some"
         assumption = "the initializer is constant, uniform, normal or variance scaling"
-        layer.stop(
+        layer.block(
             arg, "the initial values of this layer", reason, "convert with --assume if they are simple", assumption
         )
 
@@ -172,13 +172,13 @@ def _check_uses(file: File, layer: Layer) -> None:
         around = file.tree.parent(node)
         if isinstance(around, cst.Attribute) and around.value is node and around.attr.value in WHOLE:
             text = " ".join(file.tree.source(around).split())
-            layer.stop(
+            layer.block(
                 around, f"`{text}` reads an `Embedding` layer", f"it is {WHOLE[around.attr.value]}", "keep it dense"
             )
     ids = [call.args[0].value for call in layer.calls if call.args]
     if ids and all(are_positions(file, node) for node in ids):
         reason = "it holds one row a position, all of which are read at every step"
-        layer.stop(layer.calls[0], "an `Embedding` of positions stays dense", reason)
+        layer.block(layer.calls[0], "an `Embedding` of positions stays dense", reason)
 
 
 def are_positions(file: File, node: cst.BaseExpression) -> bool:

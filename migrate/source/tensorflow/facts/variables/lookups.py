@@ -8,7 +8,7 @@ from typing import Any
 import libcst as cst
 
 from migrate.source.tensorflow.base.arguments import bind, dropped, is_none, string
-from migrate.source.tensorflow.base.model import Lookup, Stop
+from migrate.source.tensorflow.base.model import Blocker, Lookup
 
 #: Keyword -> its name in `sparse_lookup`.
 KEYWORDS = {"params": "hashtable", "indices": "ids"}
@@ -24,14 +24,14 @@ def make_lookup(
     leading: int = 2,
     read: tuple[str, ...] = (),
     **more: Any,
-) -> Lookup | Stop:
+) -> Lookup | Blocker:
     """Return the lookup: table and ids stay where they are, arguments not in `keep` go.
 
     `leading` arguments have the place in the runtime's function that they have in TensorFlow's; those in `read` are
     carried on in another way; `more` are other fields of the lookup.
     """
     if ids not in bound:
-        return Stop(
+        return Blocker(
             call,
             rule,
             "the ids of this lookup cannot be read",

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 import libcst as cst
 import libcst.matchers as m
 
 from migrate.source.tensorflow.base.arguments import string
 from migrate.source.tensorflow.base.bindings import resolve
-from migrate.source.tensorflow.base.model import Creation, Initializer, Stop, Table
+from migrate.source.tensorflow.base.model import Blocker, Creation, Initializer, Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.calls.variable_scopes import callers_option, enclosing_option, prefix
 from migrate.source.tensorflow.facts.variables.partitions import is_partitioned
 from migrate.source.tensorflow.facts.variables.variable_reuse import may_reuse, namesake, pattern
-
-if TYPE_CHECKING:
-    from migrate.source.tensorflow.checks.verdicts import Judgement
 
 NAMED = "its name is that of the variable scope when the program runs: in another scope it is another table"
 COMPUTED = "its name is computed when the program runs: another name is another table"
@@ -44,19 +40,21 @@ def check_scope(file: File, table: Table) -> None:
     if reason:
         what = "its name is computed" if creation.named_by is not None else "the variable scope around it is not fixed"
         text = f"{what}, and {reason}"
-        table.stops.append(Stop(creation.call, creation.rule, MESSAGE, text, ACTION))
+        table.blockers.append(Blocker(creation.call, creation.rule, MESSAGE, text, ACTION))
         return
     alike = _alike(file, creation)
     if alike is not None:
         text = f"they would both be the table `{re.sub(PLAIN, '_', alike[0])}`, in which `_` stands for `/`"
         message = f"this makes the variables `{alike[0]}` and `{alike[1]}`"
-        table.stops.append(Stop(creation.call, creation.rule, message, text, "give one of them another name"))
+        table.blockers.append(Blocker(creation.call, creation.rule, message, text, "give one of them another name"))
         return
     creation.scoped = True
     creation.notes.append(NAMED if creation.named_by is None else COMPUTED)
     if not creation.own_values and not seen:
         creation.initializer = from_scope()
-        table.stops[:] = [stop for stop in table.stops if all(stop is not other for other in creation.scope_stops)]
+        table.blockers[:] = [
+            blocker for blocker in table.blockers if all(blocker is not other for other in creation.scope_blockers)
+        ]
 
 
 def _why_not(file: File, creation: Creation, seen: bool) -> str:
@@ -106,25 +104,6 @@ def walked(file: File, node: cst.CSTNode, name: str) -> list[str]:
         if isinstance(around, cst.FunctionDef):
             break
     return []
-
-
-def check_scoped_names(judgement: Judgement) -> None:
-    """Stop a table that takes its name at run time where another one, with a fixed name, may get the same."""
-    file = judgement.file
-    fixed = [(table, _fixed_name(file, table)) for table in judgement.moving if not table.creation.scoped]
-    for table in [one for one in judgement.moving if one.creation.scoped and one.creation.name is not None]:
-        end = plain(table.creation.name or "")
-        for other, name in fixed:
-            related = file.tree.related(other.creation.call, table.creation.call)
-            if related and (name == end or name.endswith(f"_{end}")):
-                reason = f"the variable scope around it is not fixed, and `{other.label}` may have the same name"
-                stop = Stop(table.creation.call, table.creation.rule, MESSAGE, reason, ACTION)
-                table.stops.append(stop)
-                break
-
-
-def _fixed_name(file: File, table: Table) -> str:
-    return plain("_".join([*(prefix(file, table.creation.call) or ()), table_name(table)]))
 
 
 def table_name(table: Table) -> str:

@@ -10,9 +10,9 @@ from migrate.source.flow import keeps_entries, stores
 from migrate.source.tensorflow.base.arguments import number
 from migrate.source.tensorflow.base.bindings import builtin, is_fixed, is_target, is_variable, scope_of_name, self_class
 from migrate.source.tensorflow.base.logging_statements import prints
-from migrate.source.tensorflow.base.model import Change, Creation, Followed, Stop, Table
+from migrate.source.tensorflow.base.model import Adaptation, Blocker, CodeChange, Creation, Table
+from migrate.source.tensorflow.base.repeatable import PURE_CALLS, reads_plainly
 from migrate.source.tensorflow.base.rule_kinds import File
-from migrate.source.tensorflow.base.shapes import PURE_CALLS, reads_plainly
 from migrate.source.tensorflow.base.value_flow import flow_of
 from migrate.source.tensorflow.facts.calls.variable_scopes import prefix
 from migrate.source.tensorflow.facts.references.table_values import TableValues
@@ -25,7 +25,7 @@ CONSTANT = "rows and width of the variable were fixed; the table grows, and this
 SETTERS = ("setattr", "__setattr__", "__setstate__")
 
 
-def measured(file: File, node: cst.BaseExpression, creation: Creation, known: TableValues) -> Followed | None:
+def measured(file: File, node: cst.BaseExpression, creation: Creation, known: TableValues) -> Adaptation | None:
     """Return how a use that asks for shape or name follows; None for another use, or sizes that are not at hand."""
     whole, form = _shape(file, node) or (None, "")
     text = _sizes(file, creation, node, known) if whole is not None else None
@@ -35,7 +35,7 @@ def measured(file: File, node: cst.BaseExpression, creation: Creation, known: Ta
         return None
     new = form.format(file.names.v1_prefix or "tf", text)
     message = f"`{' '.join(file.tree.source(whole).split())}` is what it was: `{new}`"
-    return Followed(whole, RULE, message, CONSTANT, (Change(whole, lambda *_: new),))
+    return Adaptation(whole, RULE, message, CONSTANT, (CodeChange(whole, lambda *_: new),))
 
 
 def _may_go(file: File, node: cst.CSTNode) -> bool:
@@ -47,13 +47,13 @@ def _may_go(file: File, node: cst.CSTNode) -> bool:
 def check_measured(tables: list[Table]) -> None:
     """Stop the tables of which one piece of code asks for different shapes, by the object it is given."""
     asked: dict[int, set[str]] = {}
-    for use in (use for table in tables for use in table.followed if use.rule == RULE):
+    for use in (use for table in tables for use in table.adaptations if use.rule == RULE):
         asked.setdefault(id(use.node), set()).add(use.message)
     for table in tables:
-        for use in [one for one in table.followed if one.rule == RULE and len(asked[id(one.node)]) > 1]:
+        for use in [one for one in table.adaptations if one.rule == RULE and len(asked[id(one.node)]) > 1]:
             reason = "it asks one table or another, and their shapes differ"
-            table.stops.append(
-                Stop(use.node, RULE, "a shape that depends on the object", reason, "write the sizes out")
+            table.blockers.append(
+                Blocker(use.node, RULE, "a shape that depends on the object", reason, "write the sizes out")
             )
 
 

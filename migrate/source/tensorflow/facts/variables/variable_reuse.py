@@ -3,37 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from migrate.source.tensorflow.base.arguments import is_none, literal, string
 from migrate.source.tensorflow.base.bindings import resolve
-from migrate.source.tensorflow.base.model import Creation, Stop, Table
+from migrate.source.tensorflow.base.model import Creation
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.calls.variable_scopes import prefix
-
-if TYPE_CHECKING:
-    from migrate.source.tensorflow.checks.verdicts import Judgement
-
-RULE = "tf-get-variable"
-
-
-def check_unknown_names(judgement: Judgement) -> None:
-    """Stop the tables that a `get_variable` with a computed name may reuse."""
-    file = judgement.file
-    tables = [table for table in judgement.tables if not table.creation.unique and table.creation.name]
-    if not tables or not may_reuse(file):
-        return
-    unknown = [call for call, _ in file.calls("get_variable") if _name(call) is None]
-    for table in tables:
-        own = table.creation.call
-        call = next((c for c in unknown if c is not own and _may_be(file, c, table)), None)
-        if call is not None:
-            text = " ".join(file.tree.source(call).split())[:80]
-            reason = f"its name is computed, so it may reuse `{table.creation.name}`, which would be a second variable"
-            action = "give it a fixed name, or a scope of its own"
-            table.stops.append(Stop(call, RULE, f"`{text}` may be this variable", reason, action))
 
 
 def may_reuse(file: File) -> bool:
@@ -51,10 +28,10 @@ def namesake(file: File, creation: Creation) -> cst.Call | None:
     for call, _ in file.calls("get_variable"):
         if call is creation.call or not file.tree.related(call, creation.call):
             continue
-        (head, tail), (begins, stops) = own, _ends(file, call)
+        (head, tail), (begins, ends) = own, _ends(file, call)
         begun = head.startswith(begins) or begins.startswith(head)
-        ended = tail.endswith(stops) or stops.endswith(tail)
-        if begun and ended and not _other_rank(file, call, creation.rank):
+        ended = tail.endswith(ends) or ends.endswith(tail)
+        if begun and ended and not has_other_rank(file, call, creation.rank):
             return call
     return None
 
@@ -62,13 +39,13 @@ def namesake(file: File, creation: Creation) -> cst.Call | None:
 def _ends(file: File, call: cst.Call) -> tuple[str, str]:
     """Return the texts that the full name of a variable certainly begins and ends with."""
     outer = prefix(file, call)
-    wanted = pattern(file, _argument(call, "name", 0)).split(".*")
+    wanted = pattern(file, given_argument(call, "name", 0)).split(".*")
     head, tail = (re.sub(r"\\(.)", r"\1", part) for part in (wanted[0], wanted[-1]))
     before = "".join(f"{part}/" for part in outer if part) if outer is not None else ""
     return (before + head if outer is not None else ""), (before + tail if len(wanted) == 1 else tail)
 
 
-def _argument(call: cst.Call, name: str, position: int) -> cst.BaseExpression | None:
+def given_argument(call: cst.Call, name: str, position: int) -> cst.BaseExpression | None:
     """Return what `call` gives for a parameter; None when it gives nothing or hides it behind a star."""
     for place, arg in enumerate(call.args):
         if arg.star:
@@ -78,25 +55,9 @@ def _argument(call: cst.Call, name: str, position: int) -> cst.BaseExpression | 
     return None
 
 
-def _name(call: cst.Call) -> str | None:
-    return string(_argument(call, "name", 0))
-
-
-def _may_be(file: File, call: cst.Call, table: Table) -> bool:
-    """True when the name and the shape of `call` may be those of the table."""
-    if not file.tree.related(call, table.creation.call) or _other_rank(file, call, table.creation.rank):
-        return False
-    own, around = prefix(file, table.creation.call), prefix(file, call)
-    name = "/".join(filter(None, (*(own or ()), table.creation.name)))
-    before = "" if around is None or own is None else re.escape("".join(f"{part}/" for part in around if part))
-    wanted = pattern(file, _argument(call, "name", 0))
-    free = "(.*/)?" if around is None or own is None else ""
-    return re.fullmatch(f"{free}{before}{wanted}", name) is not None
-
-
-def _other_rank(file: File, call: cst.Call, rank: int) -> bool:
+def has_other_rank(file: File, call: cst.Call, rank: int) -> bool:
     """True when the call gives a shape that a table of that rank cannot have."""
-    given = _argument(call, "shape", 1)
+    given = given_argument(call, "shape", 1)
     shape = resolve(file.tree, given) if given is not None else None
     if not isinstance(shape, cst.List | cst.Tuple) or any(isinstance(e, cst.StarredElement) for e in shape.elements):
         return False

@@ -14,9 +14,9 @@ import libcst as cst
 from migrate.source.flow import Holder, Value
 from migrate.source.tensorflow.base.arguments import bind, literal
 from migrate.source.tensorflow.base.bindings import is_fixed, is_target, resolve, scope_of_name
-from migrate.source.tensorflow.base.model import Change, Creation, Followed, Lookup, Stop
+from migrate.source.tensorflow.base.model import Adaptation, Blocker, CodeChange, Creation, Lookup
+from migrate.source.tensorflow.base.repeatable import is_repeatable
 from migrate.source.tensorflow.base.rule_kinds import File
-from migrate.source.tensorflow.base.shapes import is_repeatable
 from migrate.source.tensorflow.base.unique_names import Fresh
 from migrate.source.tensorflow.base.value_flow import flow_of
 from migrate.source.tensorflow.facts.references.table_values import TableValues
@@ -45,7 +45,7 @@ class Padded:
     found: list[Padding] = field(default_factory=list)
     reads: dict[int, Padding] = field(default_factory=dict)  #: id of a read -> what pads it
     more: list[cst.BaseExpression] = field(default_factory=list)  #: reads that do not mention the variable itself
-    stops: list[Stop] = field(default_factory=list)
+    blockers: list[Blocker] = field(default_factory=list)
 
     values: list[Value] = field(default_factory=list)  #: the padded tables
 
@@ -79,9 +79,9 @@ def _read_padded(file: File, known: TableValues, one: Padding, padded: Padded) -
             if sure and one.flag is None:
                 continue
             if sure or not _covers(file, one, read):
-                padded.stops.append(_unclear(file, read))
+                padded.blockers.append(_unclear(file, read))
             elif not _same_name(file, one, read):
-                padded.stops.append(_aliased(file, one, read))
+                padded.blockers.append(_aliased(file, one, read))
 
 
 def _is_before(file: File, known: TableValues, one: Padding, read: cst.BaseExpression) -> bool:
@@ -105,10 +105,10 @@ def _is_fresh(file: File, known: TableValues, one: Padding) -> bool:
     return _around(file, made) is _around(file, line) and file.tree.span(made)[0] < file.tree.span(line)[0]
 
 
-def _unclear(file: File, node: cst.BaseExpression) -> Stop:
+def _unclear(file: File, node: cst.BaseExpression) -> Blocker:
     reason = "whether it reads the padded rows or the others depends on the order of execution"
     message = f"`{file.tree.source(node)}` is bound more than once"
-    return Stop(node, RULE, message, reason, "give the padded table a name of its own")
+    return Blocker(node, RULE, message, reason, "give the padded table a name of its own")
 
 
 def _same_name(file: File, one: Padding, read: cst.BaseExpression) -> bool:
@@ -120,11 +120,11 @@ def _same_name(file: File, one: Padding, read: cst.BaseExpression) -> bool:
     return target is not None and file.tree.source(target) == file.tree.source(read)
 
 
-def _aliased(file: File, one: Padding, read: cst.BaseExpression) -> Stop:
+def _aliased(file: File, one: Padding, read: cst.BaseExpression) -> Blocker:
     target = file.tree.source(one.target or one.table)
     message = f"`{file.tree.source(read)}` is another name of the table than the padded `{target}`"
     reason = "whether it means the padded rows or the others is not followed"
-    return Stop(read, RULE, message, reason, "give the padded table a name of its own")
+    return Blocker(read, RULE, message, reason, "give the padded table a name of its own")
 
 
 def _around(file: File, node: cst.CSTNode) -> cst.CSTNode | None:
@@ -254,27 +254,29 @@ def _is_zero_row(file: File, node: cst.BaseExpression) -> bool:
     )
 
 
-def pad(file: File, use: Lookup | Followed | Stop, one: Padding, creation: Creation) -> Lookup | Stop:
+def pad(file: File, use: Lookup | Adaptation | Blocker, one: Padding, creation: Creation) -> Lookup | Blocker:
     """Return the lookup with the rows of padding ids made zeros, or why that cannot be written."""
     if isinstance(use, Lookup):
         return _masked(file, use, one, creation)
-    if isinstance(use, Stop) and not use.assumption:
+    if isinstance(use, Blocker) and not use.assumption:
         return use
     reason = "only what is looked up can be padded"
-    return Stop(use.node, RULE, "the padded table is also used in another way", reason, "keep the variable dense")
+    return Blocker(use.node, RULE, "the padded table is also used in another way", reason, "keep the variable dense")
 
 
-def _masked(file: File, lookup: Lookup, one: Padding, creation: Creation) -> Lookup | Stop:
+def _masked(file: File, lookup: Lookup, one: Padding, creation: Creation) -> Lookup | Blocker:
     ids = lookup.ids
     if ids is None or lookup.function != "sparse_lookup" or creation.rank != 2:
         reason = "rows of zeros cannot be told apart once they are combined"
-        return Stop(lookup.call, RULE, "this lookup reads a padded table", reason, "keep the variable dense")
+        return Blocker(lookup.call, RULE, "this lookup reads a padded table", reason, "keep the variable dense")
     if not is_repeatable(ids.value) or isinstance(ids.value, cst.Await | cst.NamedExpr):
         reason = "the ids are needed twice: to look up, and to find the padding"
-        return Stop(lookup.call, RULE, "the ids of this lookup in a padded table have no name", reason, "name the ids")
+        return Blocker(
+            lookup.call, RULE, "the ids of this lookup in a padded table have no name", reason, "name the ids"
+        )
     if one.kind == "last" and not _same_rows(file, lookup, creation):
         reason = f"the padding's id is the number of rows, `{creation.rows_text}`, which may be another one here"
-        return Stop(lookup.call, RULE, "this lookup reads a padded table", reason, "look up where the table is made")
+        return Blocker(lookup.call, RULE, "this lookup reads a padded table", reason, "look up where the table is made")
     text = file.tree.source(ids.value)
     number = "0"
     if one.kind == "last":
@@ -305,16 +307,16 @@ def _same_rows(file: File, lookup: Lookup, creation: Creation) -> bool:
     return same_size(file, rows, creation.call, lookup.call)
 
 
-def follow(file: File, padded: Padded) -> Iterator[Followed]:
+def follow(file: File, padded: Padded) -> Iterator[Adaptation]:
     """Yield what becomes of the concatenations themselves."""
     for one in padded.found:
         text = file.tree.source(one.table)
         rebound = one.line is not None and one.target is not None and file.tree.source(one.target) == text
         node = one.line if rebound and one.line is not None else one.call
         new = text if not rebound else "pass" if _leaves_nothing(file, node) else ""
-        change = Change(node, partial(_text, new))
+        change = CodeChange(node, partial(_text, new))
         reason = "the looked-up rows are multiplied by zero where the id is the padding's"
-        yield Followed(one.call, RULE, f"the row of zeros next to `{text}` is not stored", reason, (change,))
+        yield Adaptation(one.call, RULE, f"the row of zeros next to `{text}` is not stored", reason, (change,))
 
 
 def _text(text: str, fresh: Fresh, items: tuple[str, ...]) -> str:

@@ -1,0 +1,76 @@
+"""Shapes and sizes that the value flow knows."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from migrate.source.flow import Constant, as_written, only_reads
+from migrate.source.flow import is_none as is_none_value
+from migrate.source.tensorflow.base.arguments import literal, number
+from migrate.source.tensorflow.base.bindings import resolve
+from migrate.source.tensorflow.base.repeatable import is_repeatable
+from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.base.shapes import Shape
+from migrate.targets.runtime import TARGET as RUNTIME
+
+
+def shape_of(file: File, node: cst.BaseExpression) -> Shape | int | None:
+    """Return the shape that `node` is; its rank when that is not 1 or 2; None when it is not understood."""
+    listed = node if isinstance(node, cst.List | cst.Tuple) else as_written(file.names.flow, node)
+    if listed is None or not all(isinstance(e, cst.Element) for e in listed.elements):
+        return None
+    elements = [e.value for e in listed.elements]
+    if len(elements) not in (1, 2):
+        return len(elements)
+    if any(literal(e) is None or literal(e) == -1 for e in elements):
+        return None
+    if listed is not node and not is_repeatable(node):
+        found = [known_number(file, e) for e in elements] if only_reads(file.names.flow, node) else [None]
+        elements = [e for e in found if e is not None]
+        if len(elements) != len(found):
+            return None
+    named = listed is not node and is_repeatable(node)
+    texts = [f"{file.tree.source(node)}[{i}]" if named else file.tree.source(e) for i, e in enumerate(elements)]
+    return Shape(elements[0], (*elements, None)[1], texts[0], (*texts, "1")[1])
+
+
+def repeatable(file: File, shape: Shape) -> Shape | None:
+    """Return the shape with sizes that may be written twice; None where one calls what may do more than give it.
+
+    A number that is known stands for what computes it wherever it is written again. Of the runtime's tables only the
+    rows are computed, and once, as they were.
+    """
+    rows, columns = _repeatable(file, shape.rows), _repeatable(file, shape.columns)
+    if columns is None and shape.columns is not None:
+        return None
+    if rows is None and file.target is RUNTIME and (columns is None or isinstance(columns, cst.Integer)):
+        rows = known_number(file, shape.rows)
+    if rows is None:
+        return None
+    text = shape.columns_text if columns is shape.columns or columns is None else file.tree.source(columns)
+    return Shape(rows, columns, shape.rows_text, text)
+
+
+def _repeatable(file: File, node: cst.BaseExpression | None) -> cst.BaseExpression | None:
+    if node is None or is_repeatable(node):
+        return node
+    return known_number(file, node) if only_reads(file.names.flow, node) else None
+
+
+def known_number(file: File, node: cst.BaseExpression) -> cst.BaseExpression | None:
+    """Return the one number, as it is written, that a size is whenever it is computed; None for any other.
+
+    A size that is None is none: making the variable fails.
+    """
+    values = [value for value in file.names.flow.values(node) if not is_none_value(value)]
+    made = values[0].node if len(values) == 1 and isinstance(values[0], Constant) else None
+    return made if isinstance(made, cst.BaseExpression) and number(made) is not None else None
+
+
+def is_int64(file: File, node: cst.BaseExpression) -> bool:
+    """True when `node` is a tensor that the file shows to be of int64."""
+    call = resolve(file.tree, node)
+    makers = {"cast", "constant", "placeholder", "sparse_placeholder", "to_int64"}
+    if not isinstance(call, cst.Call) or file.names.of(call.func) not in makers:
+        return False
+    return any(file.names.of(arg.value) == "int64" or literal(arg.value) == "int64" for arg in call.args)

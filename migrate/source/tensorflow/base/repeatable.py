@@ -1,0 +1,54 @@
+"""Expressions that may be written twice, and code that only reads."""
+
+from __future__ import annotations
+
+import libcst as cst
+import libcst.matchers as m
+
+from migrate.source.tensorflow.base.rule_kinds import File
+
+#: Calls that may be written twice: they have no effect and always give the same.
+PURE_CALLS = {"int", "len", "max", "min", "round", "float", "abs"}
+#: What classes define that compute an entry when it is read.
+ENTRIES = ("__getitem__", "__missing__", "__class_getitem__", "defaultdict")
+
+
+def is_repeatable(node: cst.CSTNode | None) -> bool:
+    """True when writing the expression twice computes the same twice."""
+    if node is None:
+        return True
+    calls = _Calls()
+    node.visit(calls)
+    pure = all(isinstance(c.func, cst.Name) and c.func.value in PURE_CALLS for c in calls.found)
+    return pure and not calls.sets
+
+
+def reads_plainly(file: File, node: cst.CSTNode) -> bool:
+    """True when nothing read in `node` is seen to be a property, or an entry, that does more than give a value."""
+    tree = file.tree
+    if m.findall(node, m.Subscript()) and any(name in tree.names for name in ENTRIES):
+        return False
+    names = {one.attr.value for one in m.findall(node, m.Attribute()) if isinstance(one, cst.Attribute)}
+    made = [tree.parent(use) for name in names for use in tree.names.get(name, ())]
+    return all(_gives(one) for one in made if isinstance(one, cst.FunctionDef) and one.decorators)
+
+
+def _gives(function: cst.FunctionDef) -> bool:
+    """True for a function that only returns an expression without calls."""
+    small = (line.body if isinstance(line, cst.SimpleStatementLine) else [line] for line in function.body.body)
+    code = [
+        one for line in small for one in line if not m.matches(one, m.Expr(m.SimpleString() | m.ConcatenatedString()))
+    ]
+    return len(code) == 1 and isinstance(code[0], cst.Return) and is_repeatable(code[0].value)
+
+
+class _Calls(cst.CSTVisitor):
+    def __init__(self) -> None:
+        self.found: list[cst.Call] = []
+        self.sets = False  #: whether it gives a name a value
+
+    def visit_NamedExpr(self, node: cst.NamedExpr) -> None:
+        self.sets = True
+
+    def visit_Call(self, node: cst.Call) -> None:
+        self.found.append(node)

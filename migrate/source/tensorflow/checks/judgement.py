@@ -1,0 +1,55 @@
+"""What becomes of the tables of a file, as data: which move, and what keeps the others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import libcst as cst
+
+from migrate.source.tensorflow.base.model import Blocker, Table
+from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.facts.optimizers.training_model import Step, Training
+from migrate.source.tensorflow.facts.training.dense_half import trains_dense
+
+#: Rules whose reasons end with their own file.
+OWN = {"tf-opaque"}
+
+
+@dataclass
+class Judgement:
+    """What becomes of each table of a file."""
+
+    file: File
+    tables: list[Table]
+    training: Training
+    file_blockers: list[Blocker] = field(default_factory=list)
+    assumed: list[Blocker] = field(default_factory=list)  #: doubts about the whole file lifted by `--assume`
+
+    @property
+    def moving(self) -> list[Table]:
+        """The tables that become dynamic."""
+        return [
+            t for t in self.tables if not t.blockers and not any(concerns(self.file, s, t) for s in self.file_blockers)
+        ]
+
+    @property
+    def steps(self) -> list[Step]:
+        """The training steps that may train a table that moves."""
+        related, moving = self.file.tree.related, self.moving
+        return [s for s in self.training.steps if any(s.trains(t) and related(s.call, t.creation.call) for t in moving)]
+
+    def trains_dense(self, step: Step) -> bool:
+        """True when a step may train something besides tables."""
+        calls = {id(table.creation.call) for table in self.moving}
+        if step.listed is not None:
+            return bool(step.listed.dense) or not step.listed.tables <= calls
+        return trains_dense(self.file, step.call, calls)
+
+
+def concerns(file: File, blocker: Blocker, table: Table) -> bool:
+    """True when a reason that holds for a whole file keeps that table as it is."""
+    if file.tree.module_of(blocker.node) is file.tree.module_of(table.creation.call):
+        return True
+    if isinstance(blocker.node, cst.Module) and blocker.rule == "tf-training-step":
+        return False
+    return blocker.rule not in OWN and file.tree.related(blocker.node, table.creation.call)
