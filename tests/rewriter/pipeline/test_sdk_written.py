@@ -291,7 +291,7 @@ def test_ids_that_a_function_computes_stay_and_say_so(graph: tf.Graph) -> None:
     tf.function(lambda ids: runtime.sparse_lookup(table, ids, modify_graph=True))(_numbers(features))
     plan = move_ids()
     assert not plan.moved and len(plan.staying) == 2
-    assert {one.reason for one in plan.staying} == {"it stands inside a function that computes them"}
+    assert {one.reason for one in plan.staying} == {"they are computed inside of a function"}
 
 
 def _model_fn(features: Any, labels: Any, mode: str) -> Any:
