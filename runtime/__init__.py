@@ -1,4 +1,4 @@
-"""The SDK that a moved model calls: hash tables that grow, on stock TensorFlow, eager, traced and in v1 graphs."""
+"""Dynamic embedding tables for TensorFlow: growing hash tables for eager mode, tf.function and v1 graphs."""
 
 from __future__ import annotations
 
