@@ -1,7 +1,7 @@
-"""Checkpoints of several ranks, which any number of ranks reads: `save` and `restore` in eager mode, `Saver` in graphs.
+"""Checkpoints of several ranks, for any number of ranks to read: `save` and `restore` in eager mode, `Saver` in graphs.
 
-Each rank writes an ordinary checkpoint of what it holds, `<prefix>.rank-<r>-of-<n>`; a small file `<prefix>.ranks` says
-that all are there.
+Each rank writes an ordinary checkpoint of what it holds, `<prefix>.rank-<r>-of-<n>`; a small file `<prefix>.ranks`
+marks the checkpoint as complete.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ __all__ = ["Saver", "latest", "restore", "save"]
 
 
 def save(checkpoint: tf.train.Checkpoint, prefix: str) -> str:
-    """Write what all ranks hold, in eager mode; every rank calls it with the same path, which all can reach.
+    """Save what all ranks hold, in eager mode; every rank must call it with the same path on a shared file system.
 
-    Returns `prefix`. A checkpoint of that name is replaced; until all ranks are done there is none.
+    Returns `prefix`. It replaces a checkpoint of that name; until all ranks are done there is none.
 
     Raises:
         RanksError: this is a v1 graph.
     """
     _refuse_graphs()
     engine = current()
-    engine.barrier()  # others may still restore the checkpoint of that name
+    engine.barrier()  # other ranks may still be restoring the checkpoint of that name
     if engine.rank == 0:
         checkpoint_parts.unmark(prefix)
     engine.barrier()
@@ -47,10 +47,10 @@ def save(checkpoint: tf.train.Checkpoint, prefix: str) -> str:
 
 
 def restore(checkpoint: tf.train.Checkpoint, prefix: str) -> None:
-    """Read what any number of ranks wrote: variables whole, and of each table the rows that this rank is to hold.
+    """Restore a checkpoint of any number of ranks: all variables, and from each table the rows that this rank holds.
 
     Raises:
-        RanksError: there is no whole checkpoint of that name, or this is a v1 graph.
+        RanksError: there is no complete checkpoint of that name, or this is a v1 graph.
     """
     _refuse_graphs()
     held = _tables_of(checkpoint)
@@ -68,12 +68,12 @@ def restore(checkpoint: tf.train.Checkpoint, prefix: str) -> None:
 def _refuse_graphs() -> None:
     if not tf.executing_eagerly():
         raise RanksError(
-            "save and restore of runtime.ranks.checkpoint run in eager mode: in a v1 graph, and for counted tables, "
-            "which only graphs have, use its Saver on every rank"
+            "save and restore of runtime.ranks.checkpoint need eager mode: in a v1 graph, and for counted tables, use "
+            "its Saver on every rank"
         )
 
 
 def _tables_of(checkpoint: Any) -> list[Table]:
-    """Return the eager tables that the checkpoint reaches."""
+    """Return the eager tables that the checkpoint contains."""
     found = {id(one) for one in tf.train.TrackableView(checkpoint).descendants() if isinstance(one, TableResource)}
     return [table for table in tables() if id(table.resource) in found]

@@ -89,7 +89,7 @@ def test_what_some_ranks_wrote_others_read(monkeypatch: pytest.MonkeyPatch, tmp_
         program.restore(saved)
         assert program.rows() == {key: row for key, row in want.items() if key % size == rank}
     Path(f"{saved}.ranks").unlink()
-    with pytest.raises(ranks.RanksError, match=r"no whole checkpoint .*model\.ckpt-1"):
+    with pytest.raises(ranks.RanksError, match=r"no complete checkpoint .*model\.ckpt-1"):
         program.restore(saved)
 
 
@@ -109,7 +109,7 @@ def test_a_stock_saver_is_read_and_does_not_save_a_part(monkeypatch: pytest.Monk
     assert not list(tmp_path.glob("model.ckpt-8*"))
     stock = _Program(monkeypatch, 0, 2, stock=True)
     for act in (stock.save, stock.restore):
-        with pytest.raises(tf.errors.InvalidArgumentError, match=r"`(user|copied)` lie in 2 ranks"):
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"`(user|copied)` are distributed over 2 ranks"):
             act(path)
 
 
@@ -122,9 +122,9 @@ def test_tables_that_ranks_would_have_each_for_itself_are_refused(
         stock = tf.compat.v1.train.Saver([counted.variable])
         with tf.compat.v1.Session() as session:
             session.run(tf.compat.v1.global_variables_initializer())
-            with pytest.raises(tf.errors.InvalidArgumentError, match="`counted` lie in 2 ranks"):
+            with pytest.raises(tf.errors.InvalidArgumentError, match="`counted` are distributed over 2 ranks"):
                 stock.save(session, str(tmp_path / "model"))
-        with pytest.raises(ranks.RanksError, match="`moved` takes the place of a variable"):
+        with pytest.raises(ranks.RanksError, match="`moved` replaces a variable"):
             table_for_variable("moved", 2, 2, "moved_table", lambda: (tf.range(2), tf.zeros([2, 2])))
 
 

@@ -141,9 +141,9 @@ def test_a_saver_of_tensorflows_own_does_not_take_one_ranks_rows_for_all(
         session.run(variable.assign(tf.zeros([6, 2])))
         alone.restore(session, path)
         np.testing.assert_array_equal(tf.train.load_variable(path, "shared"), np.ones([6, 2]))
-        with pytest.raises(tf.errors.InvalidArgumentError, match="lie in 2 ranks"):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="are distributed over 2 ranks"):
             of_two.save(session, str(tmp_path / "of_two"))
-        with pytest.raises(tf.errors.InvalidArgumentError, match="lie in 2 ranks"):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="are distributed over 2 ranks"):
             of_two.restore(session, path)
         np.testing.assert_array_equal(session.run(variable), np.ones([6, 2]))
 

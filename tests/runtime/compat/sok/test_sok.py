@@ -191,7 +191,7 @@ def test_variables_by_hand(sok: Any, monkeypatch: pytest.MonkeyPatch) -> None:
             part = sok.Variable(shape=[5, 2], initializer=tf.random_normal_initializer(seed=5))
             np.testing.assert_array_equal(part, np.asarray(whole)[rank::2])
             assert sok.export(part)[0].numpy().tolist() == list(range(rank, 5, 2))
-            with pytest.raises(RuntimeError, match="a checkpoint would keep those of one"):
+            with pytest.raises(RuntimeError, match="this checkpoint would only have those of one"):
                 tf.train.Checkpoint(part=part).write("/nowhere")
             patch.setattr("runtime.ranks.saver.current", lambda: SimpleNamespace(size=2))
             with pytest.raises(RuntimeError, match=r"save it with sok\.Saver"):
