@@ -243,8 +243,8 @@ def test_a_lookup_that_does_not_permit_it_keeps_its_ids() -> None:
     (left,) = plan.staying
     assert left.ids.table == "item"
     assert str(left).startswith(
-        "the ids of `left_here/RecLookupOrInsert` stay in the graph: modify_graph=True, with which the lookup permits "
-        "it, was not given ("
+        "the ids of `left_here/RecLookupOrInsert` stay in the graph: the lookup does not have modify_graph=True, "
+        "which permits it ("
     )
     assert "test_sdk_written.py:" in left.source
 

@@ -190,7 +190,7 @@ def test_what_does_not_fit_is_refused_while_the_graph_is_built() -> None:
     gradients = tf.gradients(loss, rows)
     with pytest.raises(ValueError, match=r"does not fit the addresses .* it must be \(None, 3\)"):
         optimizer.apply_gradients([(tf.ones([2, DIM + 1]), addresses)])
-    with pytest.raises(ValueError, match="is no tensor of addresses"):
+    with pytest.raises(ValueError, match="is not a tensor of addresses"):
         optimizer.apply_gradients([(gradients[0], tf.identity(addresses))])
     with pytest.raises(ValueError, match="not compatible with the optimizer"):
         optimizer.apply_gradients([(gradients[0], table.variable)])
@@ -213,7 +213,7 @@ def test_an_eager_table_is_refused_when_it_is_made() -> None:
     runtime.init(use_dynamic_expansion=True)
     try:
         with pytest.raises(
-            RuntimeError, match=r"`user` would be made in eager mode .*: leave it False, since an eager"
+            RuntimeError, match=r"`user` cannot be created in eager mode .*: leave it False, since an eager"
         ):
             table_named("user")
     finally:
