@@ -95,7 +95,7 @@ def test_a_wrong_name_lists_near_ones(saved: str) -> None:
         Bundle(saved).read("user_keys")
     with pytest.raises(checkpoint.CheckpointError, match=r"no rows of a table `item`: its tables are user$"):
         checkpoint.export_numpy(saved, Path(saved).parent / "out", ["item"])
-    with pytest.raises(checkpoint.CheckpointError, match=r"nothing\.index is not there"):
+    with pytest.raises(checkpoint.CheckpointError, match=r"nothing\.index does not exist"):
         Bundle(Path(saved).parent / "nothing")
 
 

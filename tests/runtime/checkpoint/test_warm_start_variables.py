@@ -174,7 +174,7 @@ def test_refusals(graph: tf.Graph, tmp_path: Path) -> None:
     table = make_table()
     with pytest.raises(checkpoint.CheckpointError, match=r"no variable `users`: similar names: user"):
         checkpoint.warm_start(table, path, "users")
-    with pytest.raises(checkpoint.CheckpointError, match=r"shape \[23, 4\] and the table `wide` rows of 5: no tensor"):
+    with pytest.raises(checkpoint.CheckpointError, match=r"shape \[23, 4\], but the table `wide` has rows of 5: no tensor"):
         checkpoint.warm_start(make_table("wide", dim=5), path, "user")
     with pytest.raises(checkpoint.CheckpointError, match=r"shape \[\] .* tensors of that width: user, user/Adam"):
         checkpoint.warm_start(table, path, "beta1_power")
@@ -194,7 +194,7 @@ def test_refusals(graph: tf.Graph, tmp_path: Path) -> None:
 def test_half_of_the_slots_is_refused(graph: tf.Graph, tmp_path: Path) -> None:
     rows = np.zeros([3, 4], np.float32)
     write_bundle(tmp_path / "half", {"user": rows, "user/Adam": rows})
-    with pytest.raises(checkpoint.CheckpointError, match="holds the slots m of `user` and not v: name the tensors"):
+    with pytest.raises(checkpoint.CheckpointError, match="holds the slots m of `user` but not v: name the tensors"):
         checkpoint.warm_start(make_table(), tmp_path / "half", optimizer="lazy_adam")
     write_bundle(tmp_path / "two", {"user": rows, "user/Adagrad": rows, "user/Adagrad_side": rows})
     assert find_slots(Bundle(tmp_path / "two"), "user", "adagrad", ("accumulator",)) == {"accumulator": "user/Adagrad"}

@@ -138,7 +138,7 @@ def test_reuse_gives_the_table_that_exists() -> None:
         assert make_table("user") is table
         with pytest.raises(ValueError, match="dim 5, int64 but has dim 4"):
             make_table("user", dim=5)
-        with pytest.raises(ValueError, match="is not there"):
+        with pytest.raises(ValueError, match="does not exist"):
             make_table("item")
 
 

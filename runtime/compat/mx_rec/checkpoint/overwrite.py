@@ -1,7 +1,7 @@
-"""A checkpoint of tables and variables whose name is used again: see `runtime.checkpoint.backup`.
+"""Sets aside a checkpoint of tables and variables whose name is used again: see `runtime.checkpoint.backup`.
 
-Tables lie in directories of their own and increments in an index besides. So all three change their name, and whatever
-a save of the same name is killed at, the checkpoint that TensorFlow's state file names has its own tables.
+Tables are in directories of their own, and increments also in an index. All three get another name, so that at whatever
+point a save of the same name is killed, the checkpoint in TensorFlow's state file has its own tables.
 """
 
 from __future__ import annotations

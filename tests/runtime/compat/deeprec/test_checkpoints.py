@@ -322,5 +322,5 @@ def test_an_option_says_which_checkpoint_to_begin_with(rec: Any, tmp_path: Path)
 
 def test_a_checkpoint_to_begin_with_that_is_not_there(rec: Any, tmp_path: Path) -> None:
     option = rec.EmbeddingVariableOption(ckpt=rec.CheckpointOption(str(tmp_path / "none")))
-    with pytest.raises(ValueError, match="and there is none"):
+    with pytest.raises(ValueError, match="which does not exist"):
         rec.get_embedding_variable("user", 3, ev_option=option)
