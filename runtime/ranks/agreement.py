@@ -13,9 +13,9 @@ import numpy as np
 import tensorflow as tf
 
 from runtime import native
-from runtime.optimizers.update_rules import rule_names
+from runtime._assertions import checked
+from runtime.native.update_rules import rule_names
 from runtime.ranks.engine import Engine
-from runtime.table.anchor import checked
 
 #: Rates are compared by the logarithms of their sums, in steps of a 256th: one step is what rounding may come to.
 _RATES = 1 << 16
