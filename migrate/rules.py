@@ -7,8 +7,9 @@ whole file. Each is a class under `@register` with an id, a title, a docstring a
 """
 
 from migrate.report.model import Applicability, State
-from migrate.source.rules import Example, Rule, register
+from migrate.source.rules import Example, Refusal, Rule, register
 from migrate.source.tensorflow.base.arguments import bind, is_none, literal, number, string
+from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Blocker, Creation, Initializer, Lookup
 from migrate.source.tensorflow.base.rule_kinds import CreationRule, File, FileRule, LookupRule, Remark, UseRule
 from migrate.source.tensorflow.facts.variables.creations import read_initial_op, read_shape, refuse, refuse_options
@@ -25,11 +26,13 @@ __all__ = [
     "Initializer",
     "Lookup",
     "LookupRule",
+    "Refusal",
     "Remark",
     "Rule",
     "State",
     "UseRule",
     "bind",
+    "blocker",
     "is_none",
     "literal",
     "make_lookup",

@@ -21,7 +21,7 @@ from rewriter.graph.view import GraphView, uncollected
 from rewriter.plan.plan import Plan
 from rewriter.plan.planner import make_plan
 from rewriter.plan.provenance import with_sources
-from runtime.table.table import tables as runtime_tables
+from runtime.table.create import tables as runtime_tables
 
 __all__ = ["rewrite", "rewrite_and_view"]
 

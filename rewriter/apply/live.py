@@ -31,8 +31,8 @@ from rewriter.plan.plan import ControlEdit, Plan
 from runtime import sparse_lookup
 from runtime.checkpoint.stock_variable import StockVariable
 from runtime.optimizers.by_rule import record_updates, update_by_rule
+from runtime.table.create import table_for_variable
 from runtime.table.table import Table as RuntimeTable
-from runtime.table.table import table_for_variable
 
 __all__ = ["MOVED", "apply_plan"]
 

@@ -15,7 +15,7 @@ from rewriter.patterns.assignments import results_of
 from rewriter.patterns.branches import ASKS, READS
 from rewriter.plan.initialized import started_parts
 from rewriter.plan.plan import Plan
-from runtime.table.table import tables
+from runtime.table.create import tables
 
 __all__ = ["refuse_later_uses"]
 

@@ -11,8 +11,8 @@ from rewriter import _tf_private
 from rewriter.pipeline.cones import ENTRANCES
 from rewriter.pipeline.facts import IdsOf, Staying
 from runtime import ranks
+from runtime.table.create import tables as runtime_tables
 from runtime.table.table import Table
-from runtime.table.table import tables as runtime_tables
 
 __all__ = ["Reading", "lookups_of", "readings"]
 

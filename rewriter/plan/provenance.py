@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from rewriter.facts import Table
 from rewriter.graph.view import GraphView
 from rewriter.patterns.pooled import SEGMENTS
+from rewriter.plan.plan import ControlEdit, InputEdit, Plan
 from rewriter.plan.region import ADDED, Region
 
-if TYPE_CHECKING:
-    from rewriter.plan.plan import ControlEdit, InputEdit, Plan
+__all__ = ["with_rules", "with_sources"]
 
-__all__ = ["table_line", "with_rules", "with_sources"]
-
-Edit = TypeVar("Edit", "InputEdit", "ControlEdit")
+Edit = TypeVar("Edit", InputEdit, ControlEdit)
 #: Returns the user's line for each given op that has one.
 Sources = Callable[[Iterable[str]], Mapping[str, str]]
 
@@ -53,29 +51,6 @@ def with_sources(plan: Plan, sources: Sources) -> Plan:
         controls=tuple(replace(edit, source=line(edit.op)) for edit in plan.controls),
         regions=tuple(_region_with_sources(region, line) for region in plan.regions),
     )
-
-
-def table_line(table: Table) -> str:
-    """Return one line that says what happens to a variable."""
-    count = len(table.lookups)
-    lookups = f"{count} lookup{'' if count == 1 else 's'}{_places(one.source for one in table.lookups)}"
-    rules = dict.fromkeys(update.rule for update in table.updates)
-    updates = ", ".join(
-        rule + _places(update.source for update in table.updates if update.rule == rule) for rule in rules
-    )
-    parts = f" for {len(table.parts)} parts ({table.strategy})" if len(table.parts) > 1 else ""
-    note = f" by itself ({table.note})" if table.note else ""
-    assumed = f" (assumed: {table.new_rows.assumption})" if table.new_rows.assumption else ""
-    return (
-        f"`{table.name}` [{table.rows}, {table.dim}] becomes a table{parts}{note}: {lookups}, {updates or 'no update'}"
-        f"; new ids start as {table.new_rows}{assumed}"
-    )
-
-
-def _places(sources: Iterable[str], most: int = 4) -> str:
-    places = list(dict.fromkeys(source.partition(" in ")[0] for source in sources if source))
-    shown = ", ".join(places[:most]) + (", …" if len(places) > most else "")
-    return f" ({shown})" if places else ""
 
 
 def _with_rules(view: GraphView, table: Table) -> Table:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from runtime.checkpoint.bundle import Bundle, CheckpointError
 from runtime.checkpoint.variable_names import full_names
-from runtime.optimizers.update_rules import UPDATE_RULES
+from runtime.native.update_rules import UPDATE_RULES
 
 __all__ = [
     "DELTA_JOINT",

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import tensorflow as tf
 
+from runtime._assertions import checked
 from runtime.checkpoint.rows import optimizer_kind
-from runtime.table.anchor import ROWS, checked
+from runtime.table.anchor import ROWS
 from runtime.table.table import Table
 
 __all__ = ["StockVariable"]

@@ -17,7 +17,8 @@ from runtime import _tf_private, _tf_private_estimator
 from runtime.checkpoint.bundle import Bundle, CheckpointError
 from runtime.checkpoint.variables_from_tables import is_rewritten
 from runtime.table.anchor import GraphAnchor, no_variable
-from runtime.table.table import Table, tables
+from runtime.table.create import tables
+from runtime.table.table import Table
 
 __all__: list[str] = []
 

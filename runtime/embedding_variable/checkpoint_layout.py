@@ -12,30 +12,20 @@ from __future__ import annotations
 import os
 import weakref
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
 from runtime import _tf_private, native
+from runtime._assertions import checked
 from runtime.embedding_variable.checkpoint_reader import BLOOM, BUCKETS, read_parts
+from runtime.embedding_variable.counted_table import CountedTable, Slots
 from runtime.ranks import placements
-from runtime.table.anchor import checked
 
-if TYPE_CHECKING:
-    from runtime.embedding_variable.counted_table import CountedTable
-
-__all__ = ["Rows", "Slots", "read", "read_increment", "restored", "saved", "shard"]
+__all__ = ["Rows", "read", "read_increment", "restored", "saved", "shard"]
 
 #: Tensors that were read of variables in a graph, by prefix, variable and slots; names do not keep the graph alive.
 _read: weakref.WeakKeyDictionary[tf.Graph, dict[Any, list[str]]] = weakref.WeakKeyDictionary()
-
-
-class Slots(NamedTuple):
-    """The optimizer of a table: its rule, and names and initial values of its slots."""
-
-    rule: str = "none"
-    names: tuple[str, ...] = ()
-    starts: tuple[float, ...] = ()
 
 
 class Rows(NamedTuple):

@@ -8,11 +8,12 @@ from typing import Any
 import tensorflow as tf
 
 from runtime import _tf_private, _validation
-from runtime.embedding_variable.counted_table import CountedAnchor, CountedTable
+from runtime.embedding_variable.counted_anchor import CountedAnchor
+from runtime.embedding_variable.counted_table import CountedTable
 from runtime.embedding_variable.options import InitialRows, KeyRules, WarmStart
 from runtime.ranks import checkpoint_parts
 from runtime.table.arguments import TableArguments
-from runtime.table.table import tables
+from runtime.table.create import new_in_graph, tables
 
 __all__ = ["counted_table", "create_counted_table"]
 
@@ -102,7 +103,7 @@ def counted_table(
         storage=rules.storage,
     )
     drawn = (rules.initial or InitialRows()).drawn(dim, initializer)
-    with v1.name_scope(None), tf.control_dependencies(None):
+    with new_in_graph():
         table = CountedTable(arguments, rules.updates, drawn, anchor, share)
         if rules.warm_start is not None:
             _start(table, rules.warm_start)

@@ -14,9 +14,10 @@ import tensorflow as tf
 
 from runtime import _tf_private, native
 from runtime.embedding_variable import checkpoint_layout
-from runtime.embedding_variable.checkpoint_layout import Rows, Slots
+from runtime.embedding_variable.checkpoint_layout import Rows
 from runtime.embedding_variable.checkpoint_reader import BLOOM, BUCKETS, INCREMENT, filled
-from runtime.embedding_variable.counted_table import CountedAnchor
+from runtime.embedding_variable.counted_anchor import CountedAnchor
+from runtime.embedding_variable.counted_table import Slots
 from runtime.ranks.process_group import refuse_a_part
 
 __all__ = ["ChangedRows"]

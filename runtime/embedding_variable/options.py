@@ -10,8 +10,8 @@ import tensorflow as tf
 
 from runtime import _validation
 from runtime.embedding_variable.counted_table import UpdateRules
-from runtime.policy.admission import CountingBloom
 from runtime.storage.tiers import Storage
+from runtime.table.admission_rules import CountingBloom
 
 __all__ = ["Admission", "Eviction", "InitialRows", "KeyRules", "WarmStart"]
 

@@ -13,7 +13,8 @@ import tensorflow as tf
 
 from runtime import _tf_private
 from runtime.lookup.pooled import embedding_lookup_sparse, safe_embedding_lookup_sparse
-from runtime.table.table import Table, create_table, tables
+from runtime.table.create import create_table, tables
+from runtime.table.table import Table
 
 __all__ = ["embedding_column", "shared_embedding_columns"]
 

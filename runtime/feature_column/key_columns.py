@@ -14,10 +14,12 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime.embedding_variable import pooled_lookup
-from runtime.embedding_variable.counted_table import CountedAnchor, CountedTable, int_keys
+from runtime.embedding_variable.counted_anchor import CountedAnchor
+from runtime.embedding_variable.counted_table import CountedTable
 from runtime.embedding_variable.create import create_counted_table
 from runtime.embedding_variable.options import KeyRules
+from runtime.lookup import counted_pooled
+from runtime.lookup.counted import int_keys
 
 __all__ = [
     "KeyColumn",
@@ -183,7 +185,7 @@ def _looked_up(column: Any, tables: Sequence[CountedTable], sparse: Any) -> tf.T
     ids, weights = sparse.id_tensor, sparse.weight_tensor
     rank = tf.compat.dimension_value(ids.dense_shape.shape[0])
     safe = column.use_safe_embedding_lookup or rank is None or rank > 2
-    function = pooled_lookup.safe_lookup_sparse if safe else pooled_lookup.lookup_sparse
+    function = counted_pooled.safe_lookup_sparse if safe else counted_pooled.lookup_sparse
     name = f"{column.name}_weights"
     return function(tables, ids, weights, combiner=column.combiner, max_norm=column.max_norm, name=name)
 

@@ -14,7 +14,8 @@ from runtime.keras import adapters
 from runtime.keras.distributed import refuse_drift
 from runtime.lookup.sparse import sparse_lookup
 from runtime.ranks.process_group import refuse_a_part
-from runtime.table.table import Table, create_table
+from runtime.table.create import create_table
+from runtime.table.table import Table
 
 _PARTS = ("keys", "values", "slots", "meta")
 # Arguments of the stock layer that apply to its whole matrix, which a growing table does not have; and the remedy.

@@ -12,6 +12,7 @@ from runtime.lookup import id_checks
 from runtime.lookup.sparse import dense_keys, sparse_lookup
 from runtime.policy import admission
 from runtime.ranks.fused_exchange import Request, handles_of, rows_of_all
+from runtime.table.admission_rules import OFF
 from runtime.table.table import Table
 
 
@@ -47,7 +48,7 @@ def grouped_lookup(
         ]
     members = [table for table, _ in pairs]
     for table in members:
-        admission.agree(table, admission.OFF)
+        admission.agree(table, OFF)
     id_checks.refuse_expanding(members, is_train, is_grad)
     trains = id_checks.with_gradient(members, is_grad)
     scope = tf.name_scope(name or "grouped_lookup")

@@ -11,8 +11,7 @@ from typing import Any
 import tensorflow as tf
 
 from runtime import _tf_private, _validation
-from runtime.embedding_variable import pooled_lookup
-from runtime.lookup import id_checks
+from runtime.lookup import counted_pooled, id_checks
 from runtime.lookup.pooled_ops import fused, fused_safe
 from runtime.table.table import Table
 
@@ -64,7 +63,7 @@ def embedding_lookup_sparse(
         _validation.text("name", name)
     _validation.boolean("negative_keys", negative_keys)
     if table.reads_each_step:
-        counted = pooled_lookup.lookup_sparse([table], sp_ids, sp_weights, combiner, max_norm, name)
+        counted = counted_pooled.lookup_sparse([table], sp_ids, sp_weights, combiner, max_norm, name)
         return counted if _validation.boolean("is_grad", is_grad) else tf.stop_gradient(counted)
     return fused(
         table,
@@ -111,7 +110,7 @@ def safe_embedding_lookup_sparse(
     if name is not None:
         _validation.text("name", name)
     if table.reads_each_step:
-        counted = pooled_lookup.safe_lookup_sparse(
+        counted = counted_pooled.safe_lookup_sparse(
             [table], sparse_ids, sparse_weights, combiner, default_id, max_norm, name
         )
         return counted if _validation.boolean("is_grad", is_grad) else tf.stop_gradient(counted)

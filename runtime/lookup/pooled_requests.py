@@ -12,6 +12,7 @@ import tensorflow as tf
 from runtime import _validation
 from runtime.lookup import id_checks
 from runtime.policy import admission
+from runtime.table.admission_rules import OFF
 from runtime.table.table import Table
 
 _COMBINERS = ("mean", "sqrtn", "sum")
@@ -140,7 +141,7 @@ def _pooling(
     if combiner not in _COMBINERS:
         raise ValueError(f"combiner must be one of 'mean', 'sqrtn' or 'sum', got {combiner}")
     norm = tf.zeros([0]) if max_norm is None else _norm(max_norm, table)
-    admission.agree(table, admission.OFF)
+    admission.agree(table, OFF)
     return Pooling(table, bags, rows, combiner, norm, finish)
 
 

@@ -8,12 +8,12 @@ from typing import Any
 import tensorflow as tf
 
 from runtime import _tf_private, _validation, native
-from runtime.embedding_variable import counted_table
 from runtime.embedding_variable.counted_table import CountedTable
-from runtime.lookup import dynamic_expansion, id_checks
+from runtime.lookup import counted, dynamic_expansion, id_checks
 from runtime.lookup.serving_default import Default
 from runtime.policy import admission
 from runtime.ranks.fused_exchange import Request, handles_of, rows_of_all
+from runtime.table.admission_rules import AdmissionRules
 from runtime.table.table import Table
 
 
@@ -95,8 +95,8 @@ def _counted_rows(table: CountedTable, ids: Any, trains: bool, name: str | None)
     if isinstance(ids, tf.SparseTensor):
         dense_keys(ids, table)  # raises with a message
     with tf.name_scope(name or "sparse_lookup"):
-        keys = counted_table.int_keys(ids.flat_values if isinstance(ids, tf.RaggedTensor) else ids)
-        rows = counted_table.lookup([table], keys)
+        keys = counted.int_keys(ids.flat_values if isinstance(ids, tf.RaggedTensor) else ids)
+        rows = counted.lookup([table], keys)
         rows = rows if trains else tf.stop_gradient(rows)
         return ids.with_flat_values(rows) if isinstance(ids, tf.RaggedTensor) else rows
 
@@ -136,7 +136,7 @@ def _admitted_rows(
     keys: tf.Tensor,
     is_train: Any,
     default: Default | None,
-    rules: admission.AdmissionRules,
+    rules: AdmissionRules,
     config: dict[str, Any] | None,
 ) -> tf.Tensor:
     """Return the rows of admitted keys, and `default` or zeros for the others."""

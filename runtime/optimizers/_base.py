@@ -12,7 +12,8 @@ import tensorflow as tf
 from runtime import _tf_private, _validation, native
 from runtime.table import control_dependencies
 from runtime.table.anchor import Anchor
-from runtime.table.table import Table, tables
+from runtime.table.create import tables
+from runtime.table.table import Table
 
 _MAX_LEARNING_RATE = 10
 _BY_ADDRESS = ("lazy_adam", "adagrad", "sgd")

@@ -8,8 +8,8 @@ from typing import Any
 import tensorflow as tf
 
 from runtime import _validation, native
-from runtime.lookup import dynamic_expansion
 from runtime.optimizers._base import INCOMPATIBLE, TableOptimizer, record_updates
+from runtime.table.addresses import ID_OFFSET, LOCAL_EMB, table_of
 from runtime.table.anchor import Anchor
 from runtime.table.table import Table
 
@@ -33,7 +33,7 @@ class AddressOptimizer(TableOptimizer):
         if not checked:
             raise ValueError(
                 f"{self.get_name()} has no gradient for any address: the loss must depend on a training lookup, and "
-                f"the gradients are those of the rows in the collection {dynamic_expansion.LOCAL_EMB}"
+                f"the gradients are those of the rows in the collection {LOCAL_EMB}"
             )
         global_step = self._counted_by(global_step)
         self._prepare()
@@ -49,10 +49,10 @@ class AddressOptimizer(TableOptimizer):
     def _checked(self, gradient: Any, addresses: Any) -> tuple[Table, tf.Tensor, tf.Tensor]:
         if isinstance(addresses, Anchor):
             raise ValueError(
-                f"{INCOMPATIBLE} {self.get_name()}: it takes addresses (the collection {dynamic_expansion.ID_OFFSET}), "
+                f"{INCOMPATIBLE} {self.get_name()}: it takes addresses (the collection {ID_OFFSET}), "
                 f"and `{addresses.table.table_name}` is a table; use the optimizer's create_hash_optimizer for it"
             )
-        table = dynamic_expansion.table_of(addresses)
+        table = table_of(addresses)
         places = addresses
         if isinstance(gradient, tf.IndexedSlices):  # the gradient of a gather of some rows, perhaps with repetitions
             places = tf.gather(addresses, gradient.indices)

@@ -9,7 +9,8 @@ import tensorflow as tf
 
 from runtime import _tf_private, _validation, native, ranks
 from runtime.policy.admission import time_scalar
-from runtime.table.table import Table, tables
+from runtime.table.create import tables
+from runtime.table.table import Table
 
 
 @_tf_private.as_written

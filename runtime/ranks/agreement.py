@@ -13,9 +13,9 @@ import numpy as np
 import tensorflow as tf
 
 from runtime import native
-from runtime.optimizers.update_rules import rule_names
+from runtime._assertions import checked
+from runtime.native.update_rules import rule_names
 from runtime.ranks.engine import Engine
-from runtime.table.anchor import checked
 
 #: Rates are compared by the logarithm of their sum, in steps of 1/256: rounding may cause a difference of one step.
 _RATES = 1 << 16

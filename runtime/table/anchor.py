@@ -3,31 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import tensorflow as tf
 
 from runtime import _tf_private, native
-from runtime.checkpoint.presence import tables_in
-from runtime.checkpoint.variables_from_tables import read_whole
+from runtime._assertions import checked
 from runtime.ranks.process_group import why_not_a_part
-
-if TYPE_CHECKING:
-    from runtime.table.table import Table
+from runtime.table.table import Table
 
 #: Collection of the anchors of a graph, under Rec SDK's name.
 HASHTABLE_COLLECTION = "ASCEND_GLOBAL_HASHTABLE_COLLECTION"
 
 #: Suffixes of a table's tensors in a checkpoint, besides the anchor's.
 ROWS = ("-keys", "-values", "-slots", "-meta")
-
-
-def checked(condition: tf.Tensor, message: str, value: tf.Tensor) -> tf.Operation:
-    """Return an op that fails with a message and a value if a condition is false.
-
-    Like tf.compat.v1.assert_equal, but one op instead of ten: a graph has several checks for each table.
-    """
-    return tf.raw_ops.Assert(condition=condition, data=[message, value])
 
 
 class Anchor:
@@ -323,19 +312,3 @@ def no_variable(name: str) -> str:
         "GraphModifierHook or, if hooks cannot be used, by rewriter.rewrite() at the end of "
         f"model_fn; its rows are `{name}-values`, in the order of `{name}-keys`"
     )
-
-
-def _read(prefix: tf.Tensor, items: list[Any]) -> dict[int, list[tf.Tensor]]:
-    """Return all restored tensors for tables that replaced variables; for others only the empty anchor."""
-    anchors = {at: item for at, item in enumerate(items) if isinstance(item, GraphAnchor) and item.table.is_save}
-    first = {at: [tf.zeros([0, anchor.table.dim])] for at, anchor in anchors.items()}
-    readers = {at: (anchor.table.table_name, anchor.reader) for at, anchor in anchors.items() if anchor.reader}
-    if readers:
-        there = tables_in(prefix, [name for name, _ in readers.values()])
-        first |= {at: read(prefix, one) for (at, (_, read)), one in zip(readers.items(), there, strict=True)}
-    whole = {at: item.read_all(prefix) for at, item in enumerate(items) if at in anchors or hasattr(item, "read_all")}
-    first |= {at: tensors for at, tensors in whole.items() if tensors is not None}
-    return first | read_whole(prefix, items)
-
-
-_tf_private.extend_savers(_read)

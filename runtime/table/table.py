@@ -1,35 +1,27 @@
-"""Tables: `create_table`, the `Table` object and the tables of a graph."""
+"""The `Table` object, which has the rows; its variable, the anchor, is made by what creates it (`create.py`)."""
 
 from __future__ import annotations
 
 import contextlib
 import itertools
-import weakref
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn
 
 import tensorflow as tf
 
 from runtime import _tf_private, _validation, native
 from runtime.initializers import initializer_text, table_seed
 from runtime.ranks import placements
-from runtime.ranks.process_group import refuse_several
-from runtime.storage.tiers import Storage
-from runtime.table import arguments as table_arguments
-from runtime.table import in_memory_evaluator
-from runtime.table.anchor import HASHTABLE_COLLECTION, Anchor, EagerAnchor, GraphAnchor
+from runtime.table.admission_rules import AdmissionRules
+from runtime.table.arguments import TableArguments
 from runtime.table.eager_resource import TableResource
 from runtime.table.properties import TableFacts
-
-if TYPE_CHECKING:
-    from runtime.policy.admission import AdmissionRules
 
 _instances = itertools.count()
 _NO_COPY = (
     "cannot be copied or pickled: create another table and fill it with import_rows(*table.snapshot()[:2]), or save "
     "and restore it with tf.train.Checkpoint"
 )
-_eager_tables: list[weakref.ref[Table]] = []
 
 
 class Table(TableFacts, _tf_private.Parent):
@@ -45,14 +37,16 @@ class Table(TableFacts, _tf_private.Parent):
 
     def __init__(
         self,
-        arguments: table_arguments.TableArguments,
+        arguments: TableArguments,
+        anchor: Callable[[Any], Any],
         below: str = "",
         first_rows: Callable[[], tuple[tf.Tensor, tf.Tensor]] | None = None,
     ) -> None:
-        """Create handle and anchor, in eager mode or in the current graph; call `create_table` instead.
+        """Make handle and variable, in eager mode or in the current graph; call `create_table` instead.
 
-        `below` is a prefix for names of the graph's ops, in case another op has the table's name; `first_rows` creates
-        keys [n] and values [n, dim] that the init op fills the table with.
+        `anchor` makes the variable that stands for the table, once the table has its handle. `below` goes before the
+        name in the names of a graph's ops, where another op has the table's name; `first_rows` makes keys [n] and
+        values [n, dim] that the init op fills the table with.
 
         Raises:
             RuntimeError: in eager mode after `init(use_dynamic_expansion=True)`.
@@ -100,14 +94,12 @@ class Table(TableFacts, _tf_private.Parent):
         if self.graph is None:
             with tf.device("/device:CPU:0"):
                 self.resource = TableResource(attributes, arguments.dim, arguments.is_save)
-                self.variable: Any = self._eager_anchor()
-            _eager_tables.append(weakref.ref(self, _eager_tables.remove))
+                self.variable: Any = anchor(self)
         else:
-            self._add_to_graph(attributes)
+            self._add_to_graph(attributes, anchor)
 
-    def _add_to_graph(self, attributes: dict[str, Any]) -> None:
+    def _add_to_graph(self, attributes: dict[str, Any], anchor: Callable[[Any], Any]) -> None:
         assert self.graph is not None
-        in_memory_evaluator.watch()
         self.graph.unique_name(self.graph_name)  # reserves the name, as the scope below is entered as an existing one
         with tf.name_scope(self.graph_name + "/"), tf.device("/device:CPU:0"):
             self.created: tf.Tensor = native.ops().rec_table_handle(**attributes, name="created")
@@ -117,13 +109,7 @@ class Table(TableFacts, _tf_private.Parent):
                 self.created, trainable=False, collections=[], use_resource=True, name="handle"
             )
             self._handle: tf.Tensor = self.filled.value()
-            self.variable = self._anchor()
-
-    def _anchor(self) -> GraphAnchor:
-        return GraphAnchor(self)
-
-    def _eager_anchor(self) -> EagerAnchor:
-        return EagerAnchor(self)
+            self.variable = anchor(self)
 
     @property
     def handle(self) -> tf.Tensor:
@@ -259,155 +245,3 @@ class Table(TableFacts, _tf_private.Parent):
 
     def __repr__(self) -> str:
         return f"<runtime table {self.table_name!r}, dim {self.dim}>"
-
-
-@_tf_private.as_written
-def create_table(
-    key_dtype: Any,
-    dim: Any,
-    name: str,
-    emb_initializer: Any,
-    device_vocabulary_size: int = 1,
-    host_vocabulary_size: int = 0,
-    ssd_vocabulary_size: int = 0,
-    ssd_data_path: Sequence[str] = table_arguments.SSD_DATA_PATH,
-    is_save: bool = True,
-    is_dp: bool = False,
-    init_param: float = 1.0,
-    all2all_gradients_op: str = "sum_gradients",
-    enable_merge: bool = False,
-    padding_keys: int | Sequence[int] | None = None,
-    padding_keys_mask: bool = False,
-    padding_keys_len: int | None = None,
-    value_dtype: Any = tf.float32,
-    shard_num: int = 1,
-    fusion_optimizer_var: bool = True,
-    hashtable_threshold: int = 0,
-    max_bytes: int | None = None,
-    when_full: str = "error",
-    storage: Storage | None = None,
-    placement: str = "distributed",
-) -> Table:
-    """Create a table of float32 rows of width `dim`, eager or in the current v1 graph; the arguments are Rec SDK's.
-
-    Args:
-        key_dtype: tf.int64 or tf.int32.
-        dim: values per row, an int or a TensorShape of one dimension.
-        name: of the table; other characters than letters, digits and underscores are removed.
-        emb_initializer: a TensorFlow or Keras initializer, or `column_blocks`.
-        device_vocabulary_size: number of rows to reserve memory for, also used as the fan of initializers; not a limit.
-        host_vocabulary_size: leave it 0.
-        ssd_vocabulary_size: leave it 0.
-        ssd_data_path: has no effect, which is logged if it is given.
-        is_save: whether checkpoints save the rows.
-        is_dp: True is the same as `placement="replicated"`.
-        init_param: factor for all initial values.
-        all2all_gradients_op: "sum_gradients" over ranks, or the operation that divides these sums by their number.
-        enable_merge: leave it False.
-        padding_keys: keys whose rows are never updated.
-        padding_keys_mask: True if and only if `padding_keys` is given.
-        padding_keys_len: largest number of distinct ids of a batch, needed with `padding_keys`; has no further effect.
-        value_dtype: tf.float32.
-        shard_num: has no effect, which is logged if it is given.
-        fusion_optimizer_var: has no effect, which is logged if it is given.
-        hashtable_threshold: has no effect, which is logged if it is given.
-        max_bytes: limit for the memory of rows and index; default: none.
-        when_full: at `max_bytes`, "error" lets a lookup fail with ResourceExhaustedError, "evict" replaces the rows
-            that were least recently used.
-        storage: tiers below memory for rows that do not fit in memory.
-        placement: which of several ranks (runtime.ranks) holds a row: "distributed" (key mod ranks), "localized:0"
-            (rank 0) or "replicated" (each rank has a copy).
-
-    Returns:
-        The table. Under a variable scope with reuse, a known name returns the existing table.
-
-    Raises:
-        ValueError: an argument has a wrong type, range or combination or requests a missing feature; the graph already
-            has the name; or a reused table differs in dim or key dtype.
-        RuntimeError: inside of a `tf.function`, which would create a table at every trace, or in eager mode after
-            `init(use_dynamic_expansion=True)`.
-    """
-    return made(table_arguments.checked(dict(locals())))
-
-
-def made(arguments: table_arguments.TableArguments, kind: type[Table] = Table) -> Table:
-    """Create a table, perhaps of a subclass, for a façade that has checked the arguments itself.
-
-    Raises:
-        ValueError, RuntimeError: see `create_table`.
-    """
-    traced = not tf.executing_eagerly()
-    with tf.init_scope():
-        if tf.executing_eagerly():
-            if traced:
-                raise RuntimeError(
-                    f"create_table({arguments.name!r}) was called inside a tf.function: create the table once, outside"
-                )
-            return kind(arguments)
-        reuse = tf.compat.v1.get_variable_scope().reuse
-        known = {table.table_name: table for table in tables()}.get(arguments.name)
-        if known is not None:
-            return _reused(known, arguments, bool(reuse))
-        _check_new(arguments.name, reuse)
-        with tf.compat.v1.name_scope(None), tf.control_dependencies(None):
-            return kind(arguments)
-
-
-def tables(graph: tf.Graph | None = None) -> list[Table]:
-    """Return the tables of `graph` (default: the current graph, or the eager tables) in order of creation."""
-    with tf.init_scope():
-        if graph is None and tf.executing_eagerly():
-            return [table for table in (reference() for reference in _eager_tables) if table is not None]
-    if graph is not None:
-        _validation.kind("graph", graph, tf.Graph, "a tf.Graph or None")
-    graph = graph or tf.compat.v1.get_default_graph()
-    return [anchor.table for anchor in graph.get_collection(HASHTABLE_COLLECTION) if isinstance(anchor, Anchor)]
-
-
-def _reused(known: Table, arguments: table_arguments.TableArguments, reuse: bool) -> Table:
-    if not reuse:
-        raise ValueError(
-            f"the table `{arguments.name}` exists in this graph already: give the second another name, or create it "
-            "under tf.compat.v1.variable_scope(..., reuse=tf.compat.v1.AUTO_REUSE)"
-        )
-    if (known.dim, known.key_dtype) != (arguments.dim, arguments.key_dtype):
-        raise ValueError(
-            f"the table `{arguments.name}` is reused with dim {arguments.dim}, {arguments.key_dtype.name} but has dim "
-            f"{known.dim}, {known.key_dtype.name}: make them equal or choose another name"
-        )
-    return known
-
-
-def _check_new(name: str, reuse: Any) -> None:
-    if reuse is True:
-        raise ValueError(
-            f"the table `{name}` does not exist and the variable scope has reuse=True: create it, or use AUTO_REUSE"
-        )
-    try:
-        tf.compat.v1.get_default_graph().get_operation_by_name(name)
-    except KeyError:
-        return
-    raise ValueError(f"the graph has an operation `{name}` already: give the table another name")
-
-
-def table_for_variable(
-    name: str,
-    rows: int,
-    dim: int,
-    below: str,
-    first_rows: Callable[[], tuple[tf.Tensor, tf.Tensor]],
-    initializer: Any = None,
-) -> Table:
-    """Create the table that replaces a variable [rows, dim] of the current graph, under its name.
-
-    `below` is the scope of its ops, because the variable has its name. The init op fills the table with `first_rows`;
-    rows of other ids are initialized by `initializer`, or with zeros if it is None.
-
-    Raises:
-        RanksError: there are several ranks, which a rewritten graph does not support.
-    """
-    refuse_several(name, "replaces a variable in a rewritten graph")
-    new = tf.compat.v1.zeros_initializer() if initializer is None else initializer
-    arguments = table_arguments.TableArguments(tf.int64, dim, name, new, rows, is_save=True, init_param=1.0)
-    with tf.compat.v1.name_scope(None), tf.control_dependencies(None):
-        return Table(arguments, below, first_rows)

@@ -8,7 +8,8 @@ from typing import Any
 import tensorflow as tf
 
 from runtime.table.anchor import Anchor
-from runtime.table.table import Table, tables
+from runtime.table.create import tables
+from runtime.table.table import Table
 
 
 def get_dense_and_sparse_variable(

@@ -10,7 +10,7 @@ from typing import Any
 import tensorflow as tf
 
 from runtime import _validation
-from runtime.table.table import tables
+from runtime.table.create import tables
 
 #: For each graph: table name -> full name of the variable that it stands for.
 _named: weakref.WeakKeyDictionary[Any, dict[str, str]] = weakref.WeakKeyDictionary()

@@ -1,5 +1,5 @@
 """Conversion rules, one a file; `base` says what a rule is and finds them."""
 
-from migrate.source.rules.base import Example, Rule, load, local_rules, register, rules
+from migrate.source.rules.base import Example, Refusal, Rule, load, local_rules, refusal, refusals_of, register, rules
 
-__all__ = ["Example", "Rule", "load", "local_rules", "register", "rules"]
+__all__ = ["Example", "Refusal", "Rule", "load", "local_rules", "refusal", "refusals_of", "register", "rules"]

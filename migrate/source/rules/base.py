@@ -1,4 +1,4 @@
-"""What a rule is: an id, a text for the user, examples, and one question it answers about the code.
+"""What a rule is: an id, a text for the user, examples, what it refuses, and one question it answers about the code.
 
 A rule is one file; the decorator registers it and `load` imports every file of a package, so adding a file is all.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import ClassVar, TypeVar
@@ -28,6 +28,24 @@ class Example:
     switches: tuple[tuple[str, object], ...] = ()  #: of the target, by their names in configuration files
 
 
+@dataclass(frozen=True)
+class Refusal:
+    """What a rule says where it leaves code unchanged: templates, with `{names}` for what the code shows."""
+
+    key: str  #: stable, and its own within the rule and its base classes
+    message: str  #: what stands there
+    reason: str = ""  #: why it cannot be converted
+    action: str = ""  #: what the user may do
+    assumption: str = ""  #: set for a doubt: what must hold for the conversion, which `--assume` takes for granted
+    applicability: Applicability = Applicability.ASSUMPTION  #: what the conversion under the assumption then is
+
+    def filled(self, words: Mapping[str, object]) -> Refusal:
+        """Return the texts with these words in place of their names; raises KeyError for a name without a word."""
+        message, reason = self.message.format_map(words), self.reason.format_map(words)
+        action, assumption = self.action.format_map(words), self.assumption.format_map(words)
+        return Refusal(self.key, message, reason, action, assumption, self.applicability)
+
+
 class Rule:
     """Base of all rules; the class attributes are the rule's page in the catalogue."""
 
@@ -37,6 +55,7 @@ class Rule:
     applicability: ClassVar[Applicability | None] = Applicability.EXACT  #: None: the rule only refuses or notes
     fix_safety: ClassVar[str] = ""  #: required when `applicability` is not exact
     examples: ClassVar[tuple[Example, ...]] = ()
+    refusals: ClassVar[tuple[Refusal, ...]] = ()  #: those of base classes hold as well
 
 
 R = TypeVar("R", bound=Rule)
@@ -104,3 +123,19 @@ def rules(kind: type[R]) -> list[R]:
 def local_rules(kind: type[R]) -> list[R]:
     """Return the user's own rules of that kind."""
     return [rule for rule in _REGISTRY.local if isinstance(rule, kind)]
+
+
+def refusal(rule: str, key: str) -> Refusal:
+    """Return what a rule refuses under this key; raises LookupError where it has no such row."""
+    known = {one.id: one for one in (*_REGISTRY.own.values(), *_REGISTRY.local)}
+    rows = refusals_of(known[rule]) if rule in known else ()
+    found = next((row for row in rows if row.key == key), None)
+    if found is None:
+        raise LookupError(f"the rule `{rule}` has no refusal `{key}`")
+    return found
+
+
+def refusals_of(rule: Rule) -> tuple[Refusal, ...]:
+    """Return all rows of a rule, those of its base classes behind its own."""
+    kinds = [kind for kind in type(rule).__mro__ if issubclass(kind, Rule) and "refusals" in vars(kind)]
+    return tuple(row for kind in kinds for row in kind.refusals)

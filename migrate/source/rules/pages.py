@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
 from migrate.report.model import Applicability
-from migrate.source.rules.base import Example, Rule
+from migrate.source.rules.base import Example, Refusal, Rule, refusals_of
 
 WIDTH = 100
 KINDS = {
@@ -23,6 +23,7 @@ MEANINGS = {
     Applicability.CHANGES_VALUES: "converts; the values change",
     None: "changes nothing; it says what it sees, or why a table stays",
 }
+REFUSED = "What it leaves unchanged, why, and what to do:"
 HEAD = """# Rules
 
 <!-- Written by `migrate rules list --markdown`; a test compares it with the rules. -->
@@ -53,6 +54,12 @@ def page(rule: Rule) -> Iterator[str]:
         yield ""
         yield f"{_heading(example)}:"
         yield from (f"    {line}" for line in shown(example))
+    rows = refusals_of(rule)
+    if rows:
+        yield ""
+        yield REFUSED
+    for row in rows:
+        yield from textwrap.wrap(_refused(row), WIDTH, initial_indent="  - ", subsequent_indent="    ")
 
 
 def documentation(rule: Rule) -> list[str]:
@@ -91,7 +98,25 @@ def markdown(rules: Iterable[Rule]) -> str:
         parts += [f"\n{paragraph}\n" for paragraph in documentation(rule)]
         parts += [f"\nSafety: {rule.fix_safety}\n"] if rule.fix_safety else []
         parts += [_example(example) for example in rule.examples]
+        rows = refusals_of(rule)
+        parts += [f"\n{REFUSED}\n\n", *(f"- {_refused(row)}\n" for row in rows)] if rows else []
     return "".join(parts)
+
+
+def _refused(row: Refusal) -> str:
+    """Return a row as a sentence or two; what the code shows is `...`."""
+    words = _Shown()
+    message, reason, action = (text.format_map(words) for text in (row.message, row.reason, row.action))
+    doubt = " (lifted by `--assume`)" if row.assumption else ""
+    text = f"{message}{': ' if reason else ''}{reason}{doubt}"
+    return f"{text}. {_sentence(action)}" if action else f"{text}."
+
+
+class _Shown(dict[str, str]):
+    """What stands for names in texts that are not about one piece of code."""
+
+    def __missing__(self, key: str) -> str:
+        return "…"
 
 
 def _sentence(text: str) -> str:

@@ -9,8 +9,8 @@ import tensorflow as tf
 from runtime import _validation
 from runtime.compat.deeprec.creation import get_embedding_variable
 from runtime.compat.deeprec.variable import tables_of
-from runtime.embedding_variable import counted_table
-from runtime.embedding_variable.counted_table import int_keys
+from runtime.lookup import counted
+from runtime.lookup.counted import int_keys
 
 __all__ = [
     "Composed",
@@ -64,7 +64,7 @@ class DynamicEmbeddingVariable(Composed):
         tables = tables_of(self.blocks[at])
         assert tables is not None
         places = tf.where(numbers > at)
-        found = counted_table.lookup(tables, tf.gather_nd(keys, places))
+        found = counted.lookup(tables, tf.gather_nd(keys, places))
         dim = tables[0].dim
         spread = tf.scatter_nd(places, found, tf.cast(tf.concat([tf.shape(keys), [dim]], 0), tf.int64))
         spread.set_shape(keys.shape.concatenate([dim]))

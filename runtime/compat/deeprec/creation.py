@@ -21,7 +21,7 @@ from runtime.compat.deeprec.options import (
 from runtime.compat.deeprec.variable import EmbeddingVariable, PartitionedEmbeddingVariable
 from runtime.embedding_variable.create import counted_table
 from runtime.embedding_variable.options import Admission, Eviction, InitialRows, KeyRules, WarmStart
-from runtime.policy.admission import CountingBloom
+from runtime.table.admission_rules import CountingBloom
 
 __all__ = ["get_embedding_variable"]
 

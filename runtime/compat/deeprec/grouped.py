@@ -12,8 +12,9 @@ import tensorflow as tf
 from runtime import ranks
 from runtime.compat.deeprec.composed import Composed
 from runtime.compat.deeprec.variable import tables_of
-from runtime.embedding_variable.counted_table import CountedTable, int_keys, lookup_all
-from runtime.embedding_variable.pooled_lookup import lookup_sparse_all
+from runtime.embedding_variable.counted_table import CountedTable
+from runtime.lookup.counted import int_keys, lookup_all
+from runtime.lookup.counted_pooled import lookup_sparse_all
 
 __all__ = [
     "enable_distributed_strategy",

@@ -22,7 +22,7 @@ from runtime import _tf_private
 from runtime.checkpoint import backup
 from runtime.checkpoint.bundle import CheckpointError
 from runtime.checkpoint.increments import index_crc
-from runtime.embedding_variable.counted_table import CountedAnchor
+from runtime.embedding_variable.counted_anchor import CountedAnchor
 from runtime.embedding_variable.increments import ChangedRows
 
 __all__ = ["FOLDER", "IncrementalSaver", "Saver"]

@@ -11,8 +11,9 @@ import tensorflow as tf
 
 from runtime.compat.deeprec.composed import Composed
 from runtime.compat.deeprec.variable import tables_of
-from runtime.embedding_variable import counted_table, pooled_lookup
-from runtime.embedding_variable.counted_table import int_keys
+from runtime.embedding_variable.counted_table import CountedTable
+from runtime.lookup import counted, counted_pooled
+from runtime.lookup.counted import int_keys
 
 __all__ = [
     "FUSED",
@@ -35,7 +36,7 @@ def embedding_lookup(
     with tf.name_scope(name or "embedding_lookup"):
         keys = int_keys(ids)
         composed = isinstance(params, Composed)
-        rows = params.rows(keys, blocknums) if composed else counted_table.lookup(_tables(params), keys)
+        rows = params.rows(keys, blocknums) if composed else counted.lookup(_tables(params), keys)
         if max_norm is None:
             return rows
         return tf.clip_by_norm(rows, max_norm, axes=[keys.shape.rank])
@@ -50,7 +51,7 @@ def embedding_lookup_sparse(
     name: str | None = None,
 ) -> tf.Tensor:
     """Return float32 [rows, dim], as the stock function."""
-    return pooled_lookup.lookup_sparse(_tables(params), sp_ids, sp_weights, combiner, max_norm, name)
+    return counted_pooled.lookup_sparse(_tables(params), sp_ids, sp_weights, combiner, max_norm, name)
 
 
 def safe_embedding_lookup_sparse(
@@ -70,12 +71,12 @@ def safe_embedding_lookup_sparse(
     """
     if prune is not True:
         raise ValueError("safe_embedding_lookup_sparse with prune=False is not supported: use embedding_lookup_sparse")
-    return pooled_lookup.safe_lookup_sparse(
+    return counted_pooled.safe_lookup_sparse(
         _tables(embedding_weights), sparse_ids, sparse_weights, combiner, default_id, max_norm, name
     )
 
 
-def _tables(params: Any) -> list[counted_table.CountedTable]:
+def _tables(params: Any) -> list[CountedTable]:
     if isinstance(params, Composed):
         raise ValueError(
             f"the variable `{params.name}` has no sparse lookup: look its ids up with tf.nn.embedding_lookup and "

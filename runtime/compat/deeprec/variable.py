@@ -11,7 +11,9 @@ from runtime import _tf_private, native
 from runtime.compat.deeprec.config_pb2 import StorageType
 from runtime.compat.deeprec.options import EmbeddingVariableOption
 from runtime.embedding_variable.checkpoint_reader import filled
-from runtime.embedding_variable.counted_table import CountedAnchor, CountedTable, int_keys, lookup
+from runtime.embedding_variable.counted_anchor import CountedAnchor
+from runtime.embedding_variable.counted_table import CountedTable
+from runtime.lookup.counted import int_keys, lookup
 
 __all__ = ["EmbeddingVariable", "PartitionedEmbeddingVariable", "tables_of"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import enum
 from typing import Any, TypeVar
 
-from runtime.lookup.dynamic_expansion import ID_OFFSET, LOCAL_EMB
 from runtime.policy.admission import TIMESTAMP_COLLECTION
+from runtime.table.addresses import ID_OFFSET, LOCAL_EMB
 from runtime.table.anchor import HASHTABLE_COLLECTION
 
 __all__ = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import logging
 import weakref
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import tensorflow as tf
 
@@ -13,14 +13,10 @@ import runtime
 from runtime import _validation, config
 from runtime.compat import graph_modifier
 from runtime.compat.mx_rec.constants import ASCEND_GLOBAL_HASHTABLE_COLLECTION, EVAL_CHANNEL_ID, TRAIN_CHANNEL_ID
+from runtime.compat.mx_rec.embedding.pending_lookups import Joint, Standing
+from runtime.compat.mx_rec.features.feature_spec import FeatureSpec
 from runtime.compat.mx_rec.ranks import rank_ids
-
-if TYPE_CHECKING:
-    from runtime.compat.mx_rec.embedding.joint_expansion import Joint
-    from runtime.compat.mx_rec.embedding.merged_lookups import Standing
-    from runtime.compat.mx_rec.embedding.sparse_embedding import BaseSparseEmbedding
-    from runtime.compat.mx_rec.features.feature_spec import FeatureSpec
-    from runtime.table.table import Table
+from runtime.table.table import Table
 
 __all__ = ["ConfigInitializer", "GraphState", "forget", "init", "state_of", "terminate_config_initializer"]
 
@@ -155,7 +151,7 @@ class SparseEmbedConfig:
 
     def __init__(self) -> None:
         """Start without any."""
-        self._tables: weakref.WeakValueDictionary[str, BaseSparseEmbedding] = weakref.WeakValueDictionary()
+        self._tables: weakref.WeakValueDictionary[str, Table] = weakref.WeakValueDictionary()
         #: All names so far, because the tables of a graph are removed with it.
         self.names: set[str] = set()
 
@@ -164,12 +160,12 @@ class SparseEmbedConfig:
         """The names of all tables."""
         return set(self.names)
 
-    def insert(self, table: BaseSparseEmbedding) -> None:
+    def insert(self, table: Table) -> None:
         """Add a new table."""
         self.names.add(table.table_name)
         self._tables[table.table_name] = table
 
-    def get_table_instance_by_name(self, name: str) -> BaseSparseEmbedding:
+    def get_table_instance_by_name(self, name: str) -> Table:
         """Return the latest table with this name.
 
         Raises:
@@ -179,7 +175,7 @@ class SparseEmbedConfig:
             raise KeyError(f"there is no table {name!r}: the tables are {sorted(self._tables)}")
         return self._tables[name]
 
-    def get_table_instance(self, variable: Any) -> BaseSparseEmbedding:
+    def get_table_instance(self, variable: Any) -> Table:
         """Return the table of an anchor.
 
         Raises:
@@ -188,7 +184,7 @@ class SparseEmbedConfig:
         table = getattr(variable, "table", None)
         if table is None:
             raise KeyError(f"{variable!r} is not a table's variable: use one of get_dense_and_sparse_variable()[1]")
-        found: BaseSparseEmbedding = table
+        found: Table = table
         return found
 
 
@@ -196,7 +192,7 @@ class FeatureSpecConfig:
     """`ConfigInitializer.feature_spec_config`: all FeatureSpecs that a dataset sends, by name."""
 
     def __init__(self) -> None:
-        """Start with none."""
+        """Start without any."""
         self.feature_spec_dict: dict[str, FeatureSpec] = {}
         self.table_name_to_feature_spec: dict[str, dict[bool, list[FeatureSpec]]] = {}
 
@@ -212,7 +208,7 @@ class OptimizerConfig:
     """`ConfigInitializer.optimizer_config`."""
 
     def __init__(self) -> None:
-        """Start with none."""
+        """Start without any."""
         #: The latest sparse optimizer.
         self.optimizer_instance: Any = None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import string
 from typing import Any, NoReturn
@@ -15,8 +16,10 @@ from runtime.lookup.sparse import sparse_rows
 from runtime.optimizers import stock
 from runtime.policy import admission
 from runtime.table import arguments as table_arguments
-from runtime.table.anchor import Anchor, EagerAnchor, GraphAnchor
-from runtime.table.table import Table, made
+from runtime.table.admission_rules import AdmissionRules
+from runtime.table.anchor import EagerAnchor, GraphAnchor
+from runtime.table.create import Anchors, made
+from runtime.table.table import Table
 
 __all__ = ["DynamicVariable", "create"]
 
@@ -24,9 +27,9 @@ _numbers = itertools.count()
 _KINDS = ("hybrid", "hbm")
 _CONFIG = ("init_capacity", "max_capacity", "max_hbm_for_vectors", "max_bucket_size", "max_load_factor", "block_size")
 #: Every key gets a row at once, and the time of its last lookup is recorded.
-_TIMED = admission.AdmissionRules(access_threshold=0)
+_TIMED = AdmissionRules(access_threshold=0)
 #: `use_low_frequency_filter`: a key gets its row when it occurs for the second time.
-_FILTERED = admission.AdmissionRules(access_threshold=2)
+_FILTERED = AdmissionRules(access_threshold=2)
 
 
 class _Made(type(_tf_private.ResourceVariable)):  # type: ignore[misc]
@@ -106,7 +109,7 @@ class DynamicVariable(metaclass=_Made):
         rows.set_shape(keys.shape.concatenate([self.table.dim]))
         return rows if self.trains else tf.stop_gradient(rows)
 
-    def _noted(self, keys: tf.Tensor, rules: admission.AdmissionRules) -> tf.Tensor:
+    def _noted(self, keys: tf.Tensor, rules: AdmissionRules) -> tf.Tensor:
         now = {"timestamp": tf.cast(tf.timestamp(), tf.int64)} if self.times else None
         rows, _ = admission.counting_lookup(self.table, keys, rules, now)
         id_checks.recorded([self.table], rows)
@@ -169,16 +172,6 @@ class _Graph(DynamicVariable, GraphAnchor):
     constraint = None
 
 
-class _Table(Table):
-    """A table whose variable is a DynamicVariable."""
-
-    def _anchor(self) -> GraphAnchor:
-        return _Graph(self, trainable=True)
-
-    def _eager_anchor(self) -> EagerAnchor:
-        return _Eager(self)
-
-
 def create(
     dimension: int,
     initializer: Any = None,
@@ -222,7 +215,7 @@ def create(
         init_param=1.0,
         placement=placing.placement_of(mode),
     )
-    variable = made(arguments, _Table).variable
+    variable = made(arguments, anchors=Anchors(_Eager, functools.partial(_Graph, trainable=True))).variable
     variable.trains, variable.times, variable.backend_type = trainable, var_type == "hybrid", var_type or "hybrid"
     return variable
 
@@ -250,7 +243,7 @@ def _law(initializer: Any) -> Any:
 
 
 def _is_dynamic(variable: Any) -> bool:
-    return isinstance(variable, Anchor) and isinstance(variable.table, _Table)
+    return isinstance(variable, DynamicVariable)
 
 
 def _update(optimizer: Any, anchor: Any, gradient: Any) -> Any:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from runtime._assertions import checked
 from runtime.ranks import messages
-from runtime.table.anchor import checked
 
 __all__ = ["Bags", "bags_of", "pooled"]
 

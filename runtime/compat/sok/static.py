@@ -10,9 +10,9 @@ import numpy as np
 import tensorflow as tf
 
 from runtime import _tf_private, ranks
+from runtime._assertions import checked
 from runtime.compat.sok import placing
 from runtime.compat.sok.starting import require_init
-from runtime.table.anchor import checked
 
 __all__ = ["DistributedVariable", "LocalizedVariable", "SharedVariable", "Variable"]
 

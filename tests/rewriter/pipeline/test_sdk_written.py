@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 import runtime
 from rewriter import GraphModifierHook, modify_graph_and_start_emb_cache, move_ids
 from rewriter.pipeline import PipelinePlan
-from runtime.lookup import dynamic_expansion
 from runtime.optimizers import adagrad, lazy_adam_by_addr
+from runtime.table.addresses import ID_OFFSET, LOCAL_EMB
 
 v1 = tf.compat.v1
 KEYS, DIM, SIZE, BATCHES = 40, 4, 8, 10
@@ -213,9 +213,7 @@ def test_ids_of_an_expanding_table_move(graph: tf.Graph) -> None:
         iterator = v1.data.make_initializable_iterator(_data())
         features, labels = iterator.get_next()
         loss = _loss(runtime.sparse_lookup(_table(), _numbers(features), modify_graph=True), labels)
-        rows, addresses = (
-            v1.get_collection(name) for name in (dynamic_expansion.LOCAL_EMB, dynamic_expansion.ID_OFFSET)
-        )
+        rows, addresses = (v1.get_collection(name) for name in (LOCAL_EMB, ID_OFFSET))
         gradients = tf.gradients(loss, rows)
         step = lazy_adam_by_addr.create_hash_optimizer_by_address(0.05).apply_gradients(
             zip(gradients, addresses, strict=True)

@@ -174,7 +174,9 @@ def test_refusals(graph: tf.Graph, tmp_path: Path) -> None:
     table = make_table()
     with pytest.raises(checkpoint.CheckpointError, match=r"no variable `users`: similar names: user"):
         checkpoint.warm_start(table, path, "users")
-    with pytest.raises(checkpoint.CheckpointError, match=r"shape \[23, 4\], but the table `wide` has rows of 5: no tensor"):
+    with pytest.raises(
+        checkpoint.CheckpointError, match=r"shape \[23, 4\], but the table `wide` has rows of 5: no tensor"
+    ):
         checkpoint.warm_start(make_table("wide", dim=5), path, "user")
     with pytest.raises(checkpoint.CheckpointError, match=r"shape \[\] .* tensors of that width: user, user/Adam"):
         checkpoint.warm_start(table, path, "beta1_power")

@@ -12,8 +12,8 @@ import tensorflow as tf
 import runtime
 from runtime import ranks
 from runtime.compat import sok
+from runtime.native.update_rules import rule_names
 from runtime.optimizers import adagrad, adam, gradient_descent
-from runtime.optimizers.update_rules import rule_names
 from runtime.ranks import agreement
 from tests.support.ranks import thread_ranks
 

@@ -13,11 +13,12 @@ import tensorflow as tf
 import runtime
 from runtime import ranks
 from runtime.checkpoint.admission_counters import parse
+from runtime.checkpoint.ranks import eager, saver, shares
 from runtime.optimizers import momentum
-from runtime.ranks import checkpoint, checkpoint_parts, process_group, saver
+from runtime.ranks import checkpoint, checkpoint_parts, process_group
 from runtime.ranks.checkpoint import Saver, latest
 from runtime.ranks.engine import Alone
-from runtime.table.table import table_for_variable
+from runtime.table.create import table_for_variable
 
 v1 = tf.compat.v1
 _KEYS = np.arange(-3, 9)
@@ -142,9 +143,7 @@ def test_counters_of_keys_without_rows_go_to_the_rank_that_is_to_hold_them(monke
     for (placement, rank), waiting in held.items():
         monkeypatch.setattr(process_group, "_current", [_One(rank, 3)])
         placed: Any = SimpleNamespace(placement=placement)
-        keys, values, slots, meta = checkpoint_parts.merged(
-            placed, [checkpoint_parts.own_rows(placed, one) for one in written]
-        )
+        keys, values, slots, meta = shares.merged(placed, [shares.own_rows(placed, one) for one in written])
         assert len(keys) == len(values) == len(slots) == 0 and slots.shape[1] == 2
         seen = parse(meta)
         assert seen is not None and set(seen.keys.tolist()) == waiting
@@ -161,7 +160,7 @@ def test_a_checkpoint_stays_whole_until_all_ranks_come_to_write_it_anew(
         def barrier(self) -> None:
             whole.append(checkpoint_parts.is_whole(prefix))
 
-    for module in (saver, checkpoint):
+    for module in (saver, eager):
         monkeypatch.setattr(module, "current", First)
     for _ in range(2):
         checkpoint.save(tf.train.Checkpoint(one=tf.Variable(1.0)), prefix)

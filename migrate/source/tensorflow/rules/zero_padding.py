@@ -5,7 +5,8 @@ from __future__ import annotations
 import libcst as cst
 
 from migrate.report.model import Applicability
-from migrate.source.rules import Example, register
+from migrate.source.rules import Example, Refusal, register
+from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File, UseRule
 from migrate.source.tensorflow.facts.variables.zero_padding import RULE, padding_of
@@ -27,6 +28,50 @@ class ZeroPadding(UseRule):
     id = RULE
     title = "A row of zeros that is put in front of a table, or behind it, becomes a mask on what is looked up"
     applicability = Applicability.EXACT
+    refusals = (
+        Refusal(
+            "unseen-use",
+            "a row of zeros is put next to this table",
+            "its use is not followed",
+            "look rows up in what the concatenation gives, or keep the table dense",
+        ),
+        Refusal(
+            "bound-again",
+            "`{name}` is bound more than once",
+            "whether it reads the padded rows or the others depends on the order of execution",
+            "give the padded table a name of its own",
+        ),
+        Refusal(
+            "other-name",
+            "`{name}` is another name of the table than the padded `{padded}`",
+            "whether it means the padded rows or the others is not followed",
+            "give the padded table a name of its own",
+        ),
+        Refusal(
+            "other-use",
+            "the padded table is also used in another way",
+            "only what is looked up can be padded",
+            "keep the variable dense",
+        ),
+        Refusal(
+            "combined-rows",
+            "this lookup reads a padded table",
+            "rows of zeros cannot be told apart once they are combined",
+            "keep the variable dense",
+        ),
+        Refusal(
+            "unnamed-ids",
+            "the ids of this lookup in a padded table have no name",
+            "the ids are needed twice: to look up, and to find the padding",
+            "name the ids",
+        ),
+        Refusal(
+            "other-size",
+            "this lookup reads a padded table",
+            "the padding's id is the number of rows, `{rows}`, which may be another one here",
+            "look up where the table is made",
+        ),
+    )
     examples = (
         Example(
             "row 0 is zeros, under the same name",
@@ -60,10 +105,4 @@ class ZeroPadding(UseRule):
         padding = padding_of(file, reference)
         if padding is None:
             return None
-        return Blocker(
-            padding.call,
-            RULE,
-            "a row of zeros is put next to this table",
-            "its use is not followed",
-            "look rows up in what the concatenation gives, or keep the table dense",
-        )
+        return blocker(padding.call, RULE, "unseen-use")

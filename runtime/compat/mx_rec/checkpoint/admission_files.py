@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from runtime.checkpoint import CheckpointError
 from runtime.checkpoint.admission_counters import Seen, parse, with_seen
-from runtime.policy.admission import AdmissionRules
+from runtime.table.admission_rules import AdmissionRules
 
 __all__ = ["ITEMS", "attribute_of", "items_of", "with_counters"]
 

@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from runtime.checkpoint import TableRows
 from runtime.checkpoint.live_tables import replace_rows
+from runtime.checkpoint.ranks import shares
 from runtime.checkpoint.rows import PARTS
 from runtime.compat.mx_rec.checkpoint import layout
-from runtime.ranks import RanksError, checkpoint_parts, current
+from runtime.ranks import RanksError, current
 from runtime.ranks.process_group import parts_together
 from runtime.table.table import Table
 
@@ -58,7 +59,7 @@ def held(table: Table, rows: TableRows) -> TableRows:
     """Return the rows of a checkpoint that this rank holds, with the counters of its keys."""
     if current().size == 1:
         return rows
-    return TableRows(*checkpoint_parts.merged(table, [checkpoint_parts.own_rows(table, _parts_of(rows))]))
+    return TableRows(*shares.merged(table, [shares.own_rows(table, _parts_of(rows))]))
 
 
 def replaced(table: Table, rows: Sequence[tf.Tensor]) -> tf.Operation | None:
@@ -69,10 +70,10 @@ def replaced(table: Table, rows: Sequence[tf.Tensor]) -> tf.Operation | None:
 
 def _together(table: Table, folders: Sequence[Path]) -> TableRows:
     found = (layout.read_table(folder, table.dim, table.seed, table.expands) for folder in folders)
-    return TableRows(*checkpoint_parts.merged(table, [_parts_of(rows) for rows in found], whole=True))
+    return TableRows(*shares.merged(table, [_parts_of(rows) for rows in found], whole=True))
 
 
-def _parts_of(rows: TableRows) -> checkpoint_parts.Rows:
+def _parts_of(rows: TableRows) -> shares.Rows:
     return tuple(getattr(rows, part) for part in PARTS)
 
 

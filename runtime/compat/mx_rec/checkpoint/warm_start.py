@@ -11,7 +11,7 @@ import tensorflow as tf
 from runtime.compat.mx_rec.checkpoint import rank_parts
 from runtime.compat.mx_rec.checkpoint.table_files import filling, table_names
 from runtime.compat.mx_rec.embedding.sparse_embedding import BaseSparseEmbedding
-from runtime.table.table import tables
+from runtime.table.create import tables
 
 __all__ = ["starting"]
 

@@ -7,9 +7,9 @@ from typing import Any
 import tensorflow as tf
 
 import runtime
+from runtime._assertions import checked
 from runtime.compat.mx_rec.constants import ASCEND_SPARSE_LOOKUP_UNIQUE_KEYS, INVALID
 from runtime.compat.mx_rec.embedding.shared_counters import admitted
-from runtime.table.anchor import checked
 
 __all__ = ["rows_of"]
 

@@ -7,7 +7,6 @@ which each further lookup extends; each gets its part of the rows.
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import tensorflow as tf
@@ -15,24 +14,12 @@ import tensorflow as tf
 from runtime import _tf_private
 from runtime.compat.mx_rec.constants import INVALID
 from runtime.compat.mx_rec.embedding.invalid_ids import rows_of
+from runtime.compat.mx_rec.embedding.pending_lookups import Joint
 from runtime.compat.mx_rec.state import GraphState
 
-__all__ = ["Joint", "fits", "joined"]
+__all__ = ["fits", "joined"]
 
 v1: Any = tf.compat.v1
-
-
-@dataclasses.dataclass
-class Joint:
-    """The lookups of a table so far."""
-
-    config: dict[str, Any] | None
-    #: Inputs of the lookup: the ids [n] of all, and default rows [n, dim] for ids without a row, if any are given.
-    ids: tf.Tensor
-    default: tf.Tensor | None
-    rows: tf.Tensor
-    #: For each lookup: its ids [m], its default, and an identity op with its part of the rows [m, dim].
-    parts: list[tuple[tf.Tensor, tf.Tensor | None, tf.Tensor]] = dataclasses.field(default_factory=list)
 
 
 def fits(table: Any, ids: tf.Tensor) -> bool:

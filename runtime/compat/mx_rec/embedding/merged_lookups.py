@@ -6,7 +6,6 @@ computes gradients or `do_merge_lookup` is called; then a single lookup is built
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,20 +13,9 @@ import tensorflow as tf
 
 from runtime import _tf_private
 from runtime.compat.mx_rec.embedding.invalid_ids import rows_of
+from runtime.compat.mx_rec.embedding.pending_lookups import Standing
 
-__all__ = ["Standing", "merge", "stand_for"]
-
-
-@dataclasses.dataclass(frozen=True)
-class Standing:
-    """A lookup that is not built yet: its arguments, and the placeholder for its rows."""
-
-    table: Any
-    ids: tf.Tensor
-    config: dict[str, Any]
-    default: tf.Tensor | None
-    is_grad: bool
-    rows: tf.Tensor
+__all__ = ["merge", "stand_for"]
 
 
 def stand_for(table: Any, ids: tf.Tensor, config: dict[str, Any], default: Any, is_grad: bool) -> Standing:

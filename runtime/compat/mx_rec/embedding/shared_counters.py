@@ -14,9 +14,11 @@ from runtime.compat.mx_rec.constants import INVALID
 from runtime.compat.mx_rec.ranks import rank_ids
 from runtime.compat.mx_rec.state import state_of
 from runtime.policy import admission
+from runtime.table.admission_rules import AdmissionRules
 from runtime.table.anchor import HASHTABLE_COLLECTION
 from runtime.table.arguments import TableArguments
-from runtime.table.table import Table, made
+from runtime.table.create import made
+from runtime.table.table import Table
 
 __all__ = ["NAME", "admitted"]
 
@@ -33,7 +35,7 @@ def admitted(keys: tf.Tensor, config: _Config | None, is_train: bool) -> tuple[t
     if not environment.combines_counters() or not config or (config.get("access_threshold") or -1) < 1:
         return keys, config
     rank_ids.refuse_several("USE_COMBINE_FAAE=1", "leave it out, so that each table counts its own ids")
-    rules = admission.AdmissionRules(config["access_threshold"], None, config.get("faae_coefficient") or 1)
+    rules = AdmissionRules(config["access_threshold"], None, config.get("faae_coefficient") or 1)
     counter = _counter()
     if is_train:
         _, seen = admission.counting_lookup(counter, keys, rules, None)

@@ -15,8 +15,9 @@ from runtime.compat.mx_rec.ranks.rank_ids import get_rank_size
 from runtime.compat.mx_rec.state import ConfigInitializer, state_of
 from runtime.storage.tiers import Storage
 from runtime.table import arguments as table_arguments
+from runtime.table.create import made
 from runtime.table.status import status
-from runtime.table.table import Table, made
+from runtime.table.table import Table
 
 __all__ = [
     "BaseSparseEmbedding",

@@ -6,7 +6,7 @@ import itertools
 from typing import Any, ClassVar
 
 from runtime import _validation
-from runtime.policy import admission
+from runtime.table import admission_rules
 from runtime.table.arguments import table_name as clean_name
 
 __all__ = ["FeatureSpec"]
@@ -64,7 +64,7 @@ class FeatureSpec:
             "eviction_threshold": eviction_threshold,
             "faae_coefficient": faae_coefficient,
         }
-        admission.parse(rules)
+        admission_rules.parse(rules)
         self.access_threshold, self.eviction_threshold = access_threshold, eviction_threshold
         self.faae_coefficient = faae_coefficient
         self.is_timestamp, self.batch_size = is_timestamp, batch_size

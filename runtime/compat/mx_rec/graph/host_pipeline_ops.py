@@ -9,7 +9,7 @@ import tensorflow as tf
 import runtime
 from runtime import _validation
 from runtime.compat.mx_rec.environment import combines_counters
-from runtime.table.table import tables
+from runtime.table.create import tables
 
 __all__ = ["PipelineOps", "eos_map", "import_host_pipeline_ops"]
 

@@ -14,7 +14,7 @@ from runtime.compat.mx_rec.embedding.sparse_embedding import BaseSparseEmbedding
 from runtime.compat.mx_rec.embedding.sparse_lookup import collected_time, with_time
 from runtime.compat.mx_rec.features import batch_ids
 from runtime.compat.mx_rec.state import ConfigInitializer, GraphState, state_of
-from runtime.table.table import tables
+from runtime.table.create import tables
 
 __all__ = [
     "do_merge_lookup",

@@ -15,10 +15,10 @@ import pytest
 import tensorflow as tf
 
 from runtime import native
+from runtime.checkpoint.ranks.saver import Saver
 from runtime.compat import sok as facade
 from runtime.compat.sok.dumping import name_in_files
 from runtime.compat.sok.files import FilesError
-from runtime.ranks.saver import Saver
 from tests.support.compat.sok_cases import (
     AFTER,
     EMBEDDINGS,
@@ -193,7 +193,7 @@ def test_variables_by_hand(sok: Any, monkeypatch: pytest.MonkeyPatch) -> None:
             assert sok.export(part)[0].numpy().tolist() == list(range(rank, 5, 2))
             with pytest.raises(RuntimeError, match="this checkpoint would only have those of one"):
                 tf.train.Checkpoint(part=part).write("/nowhere")
-            patch.setattr("runtime.ranks.saver.current", lambda: SimpleNamespace(size=2))
+            patch.setattr("runtime.checkpoint.ranks.saver.current", lambda: SimpleNamespace(size=2))
             with pytest.raises(RuntimeError, match=r"save it with sok\.Saver"):
                 Saver([part])
 

@@ -14,6 +14,7 @@ import libcst as cst
 from migrate.source.flow import Holder, Value
 from migrate.source.tensorflow.base.arguments import bind, literal
 from migrate.source.tensorflow.base.bindings import is_fixed, is_target, resolve, scope_of_name
+from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Adaptation, Blocker, CodeChange, Creation, Lookup
 from migrate.source.tensorflow.base.repeatable import is_repeatable
 from migrate.source.tensorflow.base.rule_kinds import File
@@ -106,9 +107,7 @@ def _is_fresh(file: File, known: TableValues, one: Padding) -> bool:
 
 
 def _unclear(file: File, node: cst.BaseExpression) -> Blocker:
-    reason = "whether it reads the padded rows or the others depends on the order of execution"
-    message = f"`{file.tree.source(node)}` is bound more than once"
-    return Blocker(node, RULE, message, reason, "give the padded table a name of its own")
+    return blocker(node, RULE, "bound-again", name=file.tree.source(node))
 
 
 def _same_name(file: File, one: Padding, read: cst.BaseExpression) -> bool:
@@ -121,10 +120,8 @@ def _same_name(file: File, one: Padding, read: cst.BaseExpression) -> bool:
 
 
 def _aliased(file: File, one: Padding, read: cst.BaseExpression) -> Blocker:
-    target = file.tree.source(one.target or one.table)
-    message = f"`{file.tree.source(read)}` is another name of the table than the padded `{target}`"
-    reason = "whether it means the padded rows or the others is not followed"
-    return Blocker(read, RULE, message, reason, "give the padded table a name of its own")
+    padded = file.tree.source(one.target or one.table)
+    return blocker(read, RULE, "other-name", name=file.tree.source(read), padded=padded)
 
 
 def _around(file: File, node: cst.CSTNode) -> cst.CSTNode | None:
@@ -260,23 +257,17 @@ def pad(file: File, use: Lookup | Adaptation | Blocker, one: Padding, creation: 
         return _masked(file, use, one, creation)
     if isinstance(use, Blocker) and not use.assumption:
         return use
-    reason = "only what is looked up can be padded"
-    return Blocker(use.node, RULE, "the padded table is also used in another way", reason, "keep the variable dense")
+    return blocker(use.node, RULE, "other-use")
 
 
 def _masked(file: File, lookup: Lookup, one: Padding, creation: Creation) -> Lookup | Blocker:
     ids = lookup.ids
     if ids is None or lookup.function != "sparse_lookup" or creation.rank != 2:
-        reason = "rows of zeros cannot be told apart once they are combined"
-        return Blocker(lookup.call, RULE, "this lookup reads a padded table", reason, "keep the variable dense")
+        return blocker(lookup.call, RULE, "combined-rows")
     if not is_repeatable(ids.value) or isinstance(ids.value, cst.Await | cst.NamedExpr):
-        reason = "the ids are needed twice: to look up, and to find the padding"
-        return Blocker(
-            lookup.call, RULE, "the ids of this lookup in a padded table have no name", reason, "name the ids"
-        )
+        return blocker(lookup.call, RULE, "unnamed-ids")
     if one.kind == "last" and not _same_rows(file, lookup, creation):
-        reason = f"the padding's id is the number of rows, `{creation.rows_text}`, which may be another one here"
-        return Blocker(lookup.call, RULE, "this lookup reads a padded table", reason, "look up where the table is made")
+        return blocker(lookup.call, RULE, "other-size", rows=creation.rows_text)
     text = file.tree.source(ids.value)
     number = "0"
     if one.kind == "last":

@@ -12,10 +12,12 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 from runtime.checkpoint.bundle import Bundle, CheckpointError
+from runtime.checkpoint.ranks import shares
 from runtime.embedding_variable import checkpoint_layout
 from runtime.embedding_variable.checkpoint_reader import BLOOM, BUCKETS
-from runtime.embedding_variable.counted_table import CountedAnchor, CountedTable
-from runtime.ranks import checkpoint_parts, placements
+from runtime.embedding_variable.counted_anchor import CountedAnchor
+from runtime.embedding_variable.counted_table import CountedTable
+from runtime.ranks import placements
 from runtime.ranks.process_group import current
 from runtime.table.anchor import ROWS, GraphAnchor
 from runtime.table.table import Table
@@ -61,10 +63,8 @@ class Import:
             session.run(self._op)
             return
         name = self._table.table_name
-        found = [
-            checkpoint_parts.own_rows(self._table, [one.read(name + suffix) for suffix in ROWS]) for one in bundles
-        ]
-        session.run(self._op, dict(zip(self._given, checkpoint_parts.merged(self._table, found), strict=True)))
+        found = [shares.own_rows(self._table, [one.read(name + suffix) for suffix in ROWS]) for one in bundles]
+        session.run(self._op, dict(zip(self._given, shares.merged(self._table, found), strict=True)))
 
 
 class CountedImport:

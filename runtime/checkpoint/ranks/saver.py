@@ -14,11 +14,11 @@ import numpy as np
 import tensorflow as tf
 
 from runtime.checkpoint.bundle import Bundle
-from runtime.embedding_variable.counted_table import CountedAnchor
+from runtime.checkpoint.ranks.table_import import import_of
+from runtime.embedding_variable.counted_anchor import CountedAnchor
 from runtime.ranks import checkpoint_parts
 from runtime.ranks.engine import RanksError
 from runtime.ranks.process_group import current, parts_together
-from runtime.ranks.table_import import import_of
 from runtime.table.anchor import GraphAnchor
 
 
