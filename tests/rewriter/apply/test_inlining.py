@@ -55,7 +55,7 @@ CALLS: list[tuple[Callable[[Any, Any], Any], str, str]] = [
     (_in_a_case, "Case", "before the graph is built"),
     (_in_a_loop, "While", "before the graph is built"),
     (_in_map_fn, "While", "before the graph is built"),
-    (_in_a_function, "PartitionedCall", "look it up outside of the tf.function"),
+    (_in_a_function, "PartitionedCall", "look rows up outside of the tf.function"),
     (_behind_a_read_in_a_branch, "If", "before the graph is built"),
 ]
 

@@ -289,9 +289,9 @@ def test_refuses_arguments() -> None:
             look_up(table, ids, combiner="max")
         with pytest.raises(TypeError, match=r"ids of the table `user` are .*use sparse_lookup for dense ids"):
             look_up(table, [1, 2])
-        with pytest.raises(TypeError, match="they must be None or a SparseTensor as the ids are"):
+        with pytest.raises(TypeError, match="they must be None or a SparseTensor, like the ids"):
             look_up(table, ids, ragged)
-        with pytest.raises(TypeError, match="they must be None or a RaggedTensor as the ids are"):
+        with pytest.raises(TypeError, match="they must be None or a RaggedTensor, like the ids"):
             look_up(table, ragged, ids)
         with pytest.raises(ValueError, match="must be of rank 2"):
             look_up(table, tf.ragged.constant([[[1]], [[2]]], dtype=tf.int64))

@@ -159,7 +159,7 @@ def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     with pytest.raises(CheckpointError, match="rank-1-of-2 holds no rows of the counted table `user`"):
         reader.restored(path)
     Path(f"{path}.rank-1-of-2.index").unlink()
-    with pytest.raises(CheckpointError, match=r"rank-1-of-2\.index is not there"):
+    with pytest.raises(CheckpointError, match=r"rank-1-of-2\.index does not exist"):
         reader.restored(path)
 
 

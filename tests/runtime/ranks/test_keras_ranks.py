@@ -58,7 +58,7 @@ def test_what_cannot_be_distributed() -> None:
     for given, error, message in (
         (adam, ValueError, "wrap it once"),
         (tf.compat.v1.train.AdamOptimizer(), TypeError, r"runtime\.ranks\.reduced_gradients"),
-        (scaled(tf.keras.optimizers.SGD()), TypeError, "that is inside"),
+        (scaled(tf.keras.optimizers.SGD()), TypeError, "with the inner optimizer"),
     ):
         with pytest.raises(error, match=message):
             DistributedOptimizer(given)

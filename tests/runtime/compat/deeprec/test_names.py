@@ -36,7 +36,7 @@ def test_modules_of_deeprec(rec: Any) -> None:
     assert adam_async.AdamAsyncOptimizer is rec.train.AdamAsyncOptimizer
     with pytest.raises(AttributeError, match=r"weight_decay_optimizers\.MomentumWOptimizer is not supported"):
         _ = importlib.import_module("tensorflow.python.training.weight_decay_optimizers").MomentumWOptimizer
-    with pytest.raises(AttributeError, match=r"tensorflow\.contrib\.opt is not served"):
+    with pytest.raises(AttributeError, match=r"tensorflow\.contrib\.opt is not supported"):
         _ = rec.contrib.opt
     deeprec.uninstall()
     for module in ("ops.kv_variable_ops", "training.adam_async"):

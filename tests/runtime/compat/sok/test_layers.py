@@ -117,7 +117,7 @@ def test_what_else_layers_do(sok: Any) -> None:
     np.testing.assert_array_equal(reference(tf.constant([[5, 0]])), np.full([1, 2, 2], 3))
     sparse = sok.DistributedEmbedding("sum", 8, 2, 1, 2)
     for call, error, message in (
-        (lambda: sparse(tf.constant([[1, 2]])), TypeError, r"takes a tf\.SparseTensor"),
+        (lambda: sparse(tf.constant([[1, 2]])), TypeError, r"needs a tf\.SparseTensor"),
         (lambda: layer(_sparse()), TypeError, "needs a dense tensor"),
         (lambda: sok.DistributedEmbedding("sqrtn", 8, 2, 1, 2), ValueError, "'mean' and 'sum'"),
         (lambda: sok.DistributedEmbedding("sum", 8, 2, 1, 2, max_feature_num=3), ValueError, "max_feature_num"),
