@@ -34,7 +34,7 @@ class StandIn:
 
     def _carry(self, op: tf.Operation) -> list[tf.Tensor]:
         with _tf_private.control_flow_of(op) as inside:
-            if inside:  # the context brings what comes from outside, as it brought the variable
+            if inside:  # the control-flow context carries outer tensors in, as it carried the variable
                 return list(tf.identity(self._value).op.inputs[0].op.outputs)
             data = self.of(op.inputs[0])
             if op.type in SWITCHES:
