@@ -30,7 +30,7 @@ def check_placement(placement: Any) -> str:
             "'replicated' (all rows everywhere) or 'localized:' and the rank that has all rows, as in 'localized:0'"
         )
     if match is not None and int(match[1]) >= current().size:
-        raise ValueError(f"`placement` {placement!r} names rank {match[1]}, but there are only {current().size} ranks")
+        raise ValueError(f"`placement` {placement!r} names rank {match[1]}, but ranks are 0 to {current().size - 1}")
     return str(placement)
 
 

@@ -184,7 +184,7 @@ def test_refusals(graph: tf.Graph, tmp_path: Path) -> None:
         checkpoint.warm_start(table, path, slots={"m": "user/Adam"}, optimizer="lazy_adam")
     with pytest.raises(ValueError, match="none in this graph: give `optimizer`"):
         checkpoint.warm_start(table, path, slots={"m": "user/Adam"})
-    with pytest.raises(ValueError, match="`optimizer` is one of none, sgd, adagrad"):
+    with pytest.raises(ValueError, match="`optimizer` must be one of none, sgd, adagrad"):
         checkpoint.warm_start(table, path, optimizer="adam2")
     with pytest.raises(
         checkpoint.CheckpointError, match=r"`beta1_power` of .* is not a slot of `user`: it has another shape"

@@ -115,7 +115,7 @@ def test_one_process_is_alone(monkeypatch: pytest.MonkeyPatch) -> None:
         (lambda: ranks.start("mpi"), ValueError, "'mpi' is unknown: choose one of auto, alone, collectives, horovod"),
         (lambda: ranks.start(timeout_seconds=0), ValueError, "must be above 0"),
         (lambda: ranks.start("collectives"), ranks.RanksError, "TF_CONFIG does not say which rank this is"),
-        (lambda: check_placement("localized:1"), ValueError, "names rank 1, but there are only 1 ranks"),
+        (lambda: check_placement("localized:1"), ValueError, "names rank 1, but ranks are 0 to 0"),
         (lambda: check_placement("local"), ValueError, "must be 'distributed'"),
         (lambda: ranks.reduced_gradients([], "max"), ValueError, "operation"),
         (
