@@ -14,7 +14,7 @@ from tests.support.paths import ROOT
 
 FRONT_END = ROOT / "migrate/source/tensorflow"
 #: What the function `blocker` takes beside the words of the row.
-OWN = {"changes", "takes_rows", "otherwise", "state"}
+OWN = {"under", "changes", "takes_rows", "otherwise", "state"}
 
 
 def test_each_row_that_is_asked_for_is_there_and_gets_its_words() -> None:

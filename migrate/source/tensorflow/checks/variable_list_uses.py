@@ -11,10 +11,9 @@ from migrate.source.tensorflow.base.bindings import assigned_value, is_target, l
 from migrate.source.tensorflow.base.logging_statements import prints
 from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File
-from migrate.source.tensorflow.checks.savers import saves_all
-from migrate.source.tensorflow.checks.variable_lists import collected
 from migrate.source.tensorflow.facts.optimizers.collection_keys import RULE
 from migrate.source.tensorflow.facts.references.metadata_loops import METADATA
+from migrate.source.tensorflow.facts.references.variable_lists import collected, saves_all
 
 #: Functions that list variables whatever these are for, or restore them by such a list.
 LISTS = re.compile(

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from migrate.report.model import State
-from migrate.source.rules import Example, register
+from migrate.source.rules import Example, Refusal, register
 from migrate.source.tensorflow.base.arguments import literal, string
 from migrate.source.tensorflow.base.bindings import is_target
 from migrate.source.tensorflow.base.model import Blocker
@@ -38,6 +38,15 @@ class Opaque(FileRule):
 
     id = "tf-opaque"
     title = "Code that cannot be followed is named"
+    refusals = (
+        Refusal(
+            "computed-imports",
+            "{shown} imports modules by a name that is computed",
+            "what they do with variables is not seen",
+            "import them by statements, or convert with --assume",
+            "what {shown} imports by a computed name does nothing with the tables",
+        ),
+    )
     examples = (
         Example("star import", "from tensorflow import *\nW = get_variable('w', [9, 4])\n", says="`*`"),
         Example("getattr", 'import tensorflow as tf\nmake = getattr(tf, "get_variable")\n', says="getattr"),
