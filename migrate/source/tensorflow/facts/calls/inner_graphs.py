@@ -132,12 +132,21 @@ class _Search:
     def follow(self, node: cst.BaseExpression, runner: cst.BaseExpression, *, called: bool) -> None:
         """Mark the functions that `node` may be or hold; one that is `called` may be made of any of its arguments."""
         for value in self.flow.values(node):
-            key = (node if isinstance(value, Unknown) else value, called)
-            if key not in self._asked:
-                self._asked.add(key)
-                self._unknown(node, value, runner, called) if key[0] is node else self._value(value, runner, called)
+            if not isinstance(value, Unknown):
+                self._value(value, runner, called)
+            elif self._is_new(node, called):
+                self._unknown(node, value, runner, called)
+
+    def _is_new(self, asked: object, called: bool) -> bool:
+        """True when that is asked for the first time: lists may hold themselves."""
+        key, found = (asked, called), self._asked
+        new = key not in found
+        found.add(key)
+        return new
 
     def _value(self, value: Value, runner: cst.BaseExpression, called: bool) -> None:
+        if not self._is_new(value, called):
+            return
         node = value.function.node if isinstance(value, Bound) else value.node
         if isinstance(value, Function | Bound) and isinstance(node, cst.FunctionDef | cst.Lambda):
             self.code(node, runner)
