@@ -209,9 +209,12 @@ class ValueFlow:
     def carried(self, node: cst.BaseExpression) -> list[cst.BaseExpression]:
         """Return `node` and the expressions that are what it is, by names, parameters and what functions return.
 
-        Where a value is put into a container or an object, or asked for, its way ends.
+        Of a name that is bound, those that read it. Where a value is put into a container or an object, or asked for,
+        its way ends.
         """
         first = self._program.known(node)
+        if first is None and isinstance(node, cst.Name):
+            first = self._program.definition(node)
         found = {first: None} if first is not None else {}
         pending = list(found)
         while pending:

@@ -15,7 +15,7 @@ from migrate.source.tensorflow.base.rule_registry import rules
 from migrate.source.tensorflow.checks.judgement import Judgement, concerns
 from migrate.source.tensorflow.checks.unresolved_lookups import left_alone, namesakes, of_line
 from migrate.source.tensorflow.edits.planner import Plan
-from migrate.source.tensorflow.facts.calls.variable_scopes import call_sites
+from migrate.source.tensorflow.facts.calls.callers import call_sites
 from migrate.source.tensorflow.facts.optimizers.optimizers import Maker
 from migrate.source.tensorflow.facts.optimizers.training_model import owner
 from migrate.source.tensorflow.facts.training.dense_half import reaches

@@ -87,12 +87,12 @@ class TableContainer(UseRule):
                 return None
             if call.func.attr.value != "append" or not isinstance(file.tree.parent(call), cst.Expr):
                 return None
-            return self._listed(file, reference, call, call.func.value, appended=True)
+            return self._listed(file, reference, call, call.func.value, call.func.value)
         whole = file.tree.parent(around) if isinstance(around, cst.Element) else None
         target = file.tree.parent(whole) if isinstance(whole, cst.List) else None
         if not isinstance(target, cst.Assign) or len(target.targets) != 1:
             return None
-        return self._listed(file, reference, target, target.targets[0].target, appended=False)
+        return self._listed(file, reference, target, target.value, target.targets[0].target)
 
     def _listed(
         self,
@@ -100,11 +100,10 @@ class TableContainer(UseRule):
         reference: cst.BaseExpression,
         node: cst.CSTNode,
         listed: cst.BaseExpression,
-        *,
-        appended: bool,
+        named: cst.BaseExpression,
     ) -> Blocker | Adaptation | None:
         found = reader(file, listed)
-        name = file.tree.source(listed)
+        name = file.tree.source(named)
         message = f"the table is put into the list `{name}`"
         if found is None:
             return None
@@ -116,7 +115,7 @@ class TableContainer(UseRule):
         if found is Reader.NOBODY:
             return Adaptation(node, self.id, message, "nothing reads its members")
         if found is Reader.OTHERS:
-            return self._dropped(file, node, name, message) if appended else None
+            return self._dropped(file, node, name, message) if isinstance(node, cst.Call) else None
         source = file.tree.source(reference)
         return Blocker(
             node,

@@ -131,10 +131,9 @@ def _is_listed(file: File, found: TableValues, node: cst.BaseExpression) -> bool
     held = holder_of(file, node)
     if held is None:
         return False
-    display = _targets(file, [held[0]])
-    name = held[0] if isinstance(held[0], cst.Name | cst.Attribute) else display[0] if len(display) == 1 else None
-    read = reader(file, name) if name is not None else None
-    if not isinstance(read, Reader) or read is not Reader.OTHERS:
+    named = isinstance(held[0], cst.Name | cst.Attribute) or len(_targets(file, [held[0]])) == 1
+    read = reader(file, held[0]) if named else None
+    if read is not Reader.OTHERS:
         return isinstance(read, Reader)
     flow = flow_of(file)
     return not any(is_given_to_training(file, use) for one in _collections(file, found) for use in flow.mentions(one))

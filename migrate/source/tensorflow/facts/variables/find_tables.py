@@ -13,11 +13,11 @@ from migrate.source.tensorflow.base.model import Adaptation, Blocker, Creation, 
 from migrate.source.tensorflow.base.rule_kinds import CreationRule, File, LookupRule, UseRule
 from migrate.source.tensorflow.base.rule_registry import rules
 from migrate.source.tensorflow.base.symbols import is_lookup
-from migrate.source.tensorflow.facts.calls.callers import repeats_function
+from migrate.source.tensorflow.facts.calls.callers import runs
 from migrate.source.tensorflow.facts.calls.execution_count import repeated
 from migrate.source.tensorflow.facts.calls.inner_graphs import in_branch, run_apart
 from migrate.source.tensorflow.facts.calls.object_attributes import MAKERS
-from migrate.source.tensorflow.facts.calls.variable_scopes import in_loop, runs
+from migrate.source.tensorflow.facts.calls.variable_scopes import in_loop
 from migrate.source.tensorflow.facts.references.escaping_lookups import may_look_up
 from migrate.source.tensorflow.facts.references.l2_terms import check_terms
 from migrate.source.tensorflow.facts.references.table_values import RULE, Other, TableValues, others, table_values
@@ -319,7 +319,6 @@ def _runs_often(file: File, function: cst.FunctionDef) -> bool:
     sites, unknown = runs(file, function)
     return (
         unknown
-        or repeats_function(file, function)
         or any(in_loop(file, site) or repeated(file, site, skips=False) for site in sites)
         or any(file.tree.related(first, second) for i, first in enumerate(sites) for second in sites[i + 1 :])
     )
