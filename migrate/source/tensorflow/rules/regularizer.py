@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from migrate.report.model import Applicability
 from migrate.source.rules import Example, Rule, register
+from migrate.source.tensorflow.base.common_refusals import OF_TERMS
 from migrate.source.tensorflow.checks.regularizers import RULE
 
 HEAD = "import tensorflow.compat.v1 as tf\nr = tf.keras.regularizers.l2(0.1)\n"
@@ -38,6 +39,7 @@ class Regularizer(Rule):
         "Where nothing reads the regularization losses, dropping the term is exact. Where they are read, a row is "
         "decayed only by the steps that look it up, as by `tf-table-norm`."
     )
+    refusals = OF_TERMS
     examples = (
         Example(
             "the regularization losses are read",

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import libcst as cst
 
-from migrate.source.rules import Example, register
+from migrate.source.rules import Example, Refusal, register
+from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Blocker, CodeChange
 from migrate.source.tensorflow.base.rule_kinds import File, UseRule
-from migrate.source.tensorflow.checks.savers import STATE, listed_by_name
+from migrate.source.tensorflow.checks.savers import listed_by_name
 
 HEAD = "import tensorflow.compat.v1 as tf\n"
 ROWS = 'W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())\ne = tf.nn.embedding_lookup(W, ids)\n'
@@ -37,6 +38,15 @@ class Saver(UseRule):
     id = "tf-saver"
     title = "A `Saver` with a list of variables keeps the tables"
     applicability = None
+    refusals = (
+        Refusal(
+            "listed",
+            "`{text}` lists the table for a saver",
+            "a checkpoint of it holds the rows and the state of its optimizer, which the list did not have",
+            "use Saver() without a list, or convert with --assume",
+            "what a saver keeps of a table, its rows and the state of its optimizer, is what is wanted",
+        ),
+    )
     examples = (
         Example("a list", MADE + "s = tf.train.Saver(tf.trainable_variables())\n", says="lists its variables"),
         Example("of other variables", HEAD + ROWS + LISTED, HEAD + TABLE + LISTED),
@@ -55,7 +65,5 @@ class Saver(UseRule):
             return None
         text = file.tree.source(reference)
         change = CodeChange(reference, lambda fresh, items: f"{text}.variable")
-        message = f"`{' '.join(file.tree.source(given).split())[:60]}` lists the table for a saver"
-        reason = "a checkpoint of it holds the rows and the state of its optimizer, which the list did not have"
-        action = "use Saver() without a list, or convert with --assume"
-        return Blocker(reference, self.id, message, reason, action, STATE, changes=(change,))
+        shown = " ".join(file.tree.source(given).split())[:60]
+        return blocker(reference, self.id, "listed", changes=(change,), text=shown)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from migrate.report.model import Applicability
-from migrate.source.rules import Example, Rule, register
+from migrate.source.rules import Example, Refusal, Rule, register
 
 HEAD = "import tensorflow.compat.v1 as tf\n"
 MADE = HEAD + (
@@ -28,6 +28,29 @@ class VariableCollection(Rule):
     fix_safety = (
         "A term such as L2 over all trainable variables no longer covers the tables: their rows are not decayed by it, "
         "and the loss is smaller. Counts and prints of all variables leave the tables out."
+    )
+    refusals = (
+        Refusal(
+            "computed-key",
+            "`{text}` may list variables",
+            "its key is computed: a table is not in a collection of variables, or without its rows",
+            "write the key out, or convert with --assume",
+            "`{text}` reads no collection of variables",
+        ),
+        Refusal(
+            "list-handed-on",
+            "`{text}` hands on `{listed}`, which lists variables",
+            "tables are not in this list, and what is done with each of its variables is not seen",
+            "call it where the variables are used",
+        ),
+        Refusal(
+            "trainable-list-handed-on",
+            "`{text}` hands on `{listed}`, which lists variables",
+            "tables are not in this list, and what is done with each of its variables is not seen",
+            "call it where the variables are used, or convert with --assume",
+            "what is done with all trainable variables is right without the tables, which a term no longer covers",
+            applicability=Applicability.CHANGES_VALUES,
+        ),
     )
     examples = (
         Example(
