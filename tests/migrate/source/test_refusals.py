@@ -10,6 +10,7 @@ import pytest
 
 from migrate.source.rules import Refusal, refusal, refusals_of
 from migrate.source.rules.catalogue import catalogue
+from migrate.source.tensorflow.facts.calls.sinks import Meaning
 from tests.support.paths import ROOT
 
 FRONT_END = ROOT / "migrate/source/tensorflow"
@@ -69,6 +70,10 @@ def test_a_key_is_that_of_one_row_of_a_rule() -> None:
     for rule in catalogue():
         keys = [row.key for row in refusals_of(rule)]
         assert len(keys) == len(set(keys)), rule.id
+
+
+def test_what_a_sink_means_is_a_row_of_the_rule_for_whole_tables() -> None:
+    assert {refusal("tf-whole-table", meaning.value).key for meaning in Meaning} == {one.value for one in Meaning}
 
 
 def _rows() -> Iterator[tuple[str, Refusal]]:

@@ -11,40 +11,8 @@ from migrate.source.tensorflow.base.bindings import is_captured
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File, UseRule
-from migrate.source.tensorflow.facts.optimizers.optimizers import TRAINING
+from migrate.source.tensorflow.facts.calls.sinks import SINKS, Meaning, Sink, asked, method_sink
 
-#: What functions do with a whole table that they are given: the keys of what is refused.
-REASONS = {
-    "nn.l2_loss": "l2",
-    "contrib.layers.l2_regularizer": "l2",
-    "square": "l2",
-    "math.square": "l2",
-    "norm": "l2",
-    "matmul": "matrix",
-    "linalg.matmul": "matrix",
-    "multiply": "matrix",
-    "concat": "joined",
-    "nn.sampled_softmax_loss": "sampled-loss",
-    "nn.nce_loss": "sampled-loss",
-    "nn.l2_normalize": "normalised",
-    "assign": "written",
-    "scatter_update": "written",
-    "scatter_add": "written",
-    "scatter_sub": "written",
-    "summary.histogram": "histogram",
-    "train.Saver": "saver",
-    "gather_nd": "gathered",
-    "add_to_collection": "collected",
-    "colocate_with": "colocated",
-    "gradients": "gradient",
-}
-#: The same for methods and attributes of a variable.
-ATTRIBUTES = {
-    **dict.fromkeys(("assign", "assign_add", "assign_sub", "scatter_update", "load"), "written"),
-    **dict.fromkeys(("eval", "read_value", "value", "numpy", "initialized_value"), "evaluated"),
-    **dict.fromkeys(("shape", "get_shape", "dtype"), "size-read"),
-    **dict.fromkeys(("name", "op"), "name-read"),
-}
 MADE = 'import tensorflow.compat.v1 as tf\nW = tf.get_variable("w", [9, 4])\ne = tf.nn.embedding_lookup(W, ids)\n'
 
 
@@ -234,29 +202,28 @@ class WholeTable(UseRule):
         if not isinstance(call, cst.Call):
             return None
         name = file.names.of(call.func) or (file.names.of(call.func.func) if isinstance(call.func, cst.Call) else None)
-        if name in REASONS:
-            return self._blocker(file, call, REASONS[name])
-        if isinstance(call.func, cst.Attribute) and call.func.attr.value in TRAINING:
-            return self._blocker(file, call, "trained")
+        method = method_sink(call)
+        sink = SINKS.get(name or "") or (method if name is None or _trains(method) else None)
+        if sink is not None:
+            return self._blocker(file, call, sink.meaning.value)
         if name is not None:
             return self._blocker(file, call, "computed-with")
-        if isinstance(call.func, cst.Attribute) and call.func.attr.value == "run":
-            return self._blocker(file, call, "fetched")
         return self._blocker(file, call, "passed", callee=file.tree.source(call.func))
 
     def _attribute(self, file: File, attribute: cst.Attribute) -> Blocker:
         name = attribute.attr.value
         shown = file.tree.parent(attribute) if isinstance(file.tree.parent(attribute), cst.Call) else attribute
-        return self._blocker(file, shown or attribute, ATTRIBUTES.get(name, "attribute-read"), name=name)
+        sink = asked(name)
+        return self._blocker(file, shown or attribute, sink.meaning.value if sink else "attribute-read", name=name)
 
     def _collection(self, file: File, reference: cst.BaseExpression) -> Blocker | None:
         for around in file.tree.ancestors(reference):
             if isinstance(around, cst.Call):
                 name = file.names.of(around.func)
-                if name in REASONS:
-                    return self._blocker(file, around, REASONS[name])
-                if isinstance(around.func, cst.Attribute) and around.func.attr.value in TRAINING:
-                    return self._blocker(file, around, "trained")
+                method = method_sink(around)
+                sink = SINKS.get(name or "") or (method if _trains(method) else None)
+                if sink is not None:
+                    return self._blocker(file, around, sink.meaning.value)
                 return self._blocker(file, around, "passed-inside", callee=file.tree.source(around.func))
             if not isinstance(around, cst.Element | cst.DictElement | cst.List | cst.Tuple | cst.Dict | cst.Arg):
                 return None
@@ -265,3 +232,7 @@ class WholeTable(UseRule):
     def _blocker(self, file: File, node: cst.CSTNode, key: str, **words: Any) -> Blocker:
         text = " ".join(file.tree.source(node).split())
         return blocker(node, self.id, key, text=text if len(text) <= 80 else text[:77] + "...", **words)
+
+
+def _trains(sink: Sink | None) -> bool:
+    return sink is not None and sink.meaning is Meaning.TRAINED

@@ -26,12 +26,12 @@ from migrate.source.tensorflow.base.value_flow import flow_of
 from migrate.source.tensorflow.facts.calls.callers import last_name
 from migrate.source.tensorflow.facts.calls.execution_count import repeated
 from migrate.source.tensorflow.facts.calls.object_attributes import methods, relatives
+from migrate.source.tensorflow.facts.calls.sinks import TRAINING
 from migrate.source.tensorflow.facts.optimizers.classes import chosen_classes
 from migrate.source.tensorflow.facts.optimizers.factories import Builder, builder_of
 from migrate.source.tensorflow.facts.optimizers.values import maker_of
 
 RULE = "tf-optimizer"
-TRAINING = ("minimize", "compute_gradients", "apply_gradients")
 #: What may be read from an optimizer without training anything.
 HARMLESS = {"get_slot", "get_slot_names", "get_name", "_lr", "_learning_rate"}
 _FTRL = (

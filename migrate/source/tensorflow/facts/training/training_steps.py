@@ -11,7 +11,8 @@ from migrate.source.tensorflow.base.insertion_points import has_own_line, is_ins
 from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.calls.side_effects import is_quiet
-from migrate.source.tensorflow.facts.optimizers.optimizers import TRAINING, Optimizer, optimizer_of
+from migrate.source.tensorflow.facts.calls.sinks import TRAINING
+from migrate.source.tensorflow.facts.optimizers.optimizers import Optimizer, optimizer_of
 from migrate.source.tensorflow.facts.optimizers.training_model import (
     APPLY,
     HELPERS,
