@@ -14,6 +14,7 @@ def blocker(
     rule: str,
     key: str,
     *,
+    under: str = "",
     changes: tuple[CodeChange, ...] = (),
     takes_rows: bool = False,
     otherwise: Blocker | None = None,
@@ -22,12 +23,13 @@ def blocker(
 ) -> Blocker:
     """Return what keeps a table at `node`, in the words of the rule's row `key` (`Rule.refusals`).
 
+    It is reported `under` another rule where one judges what the other reads: who ignores that one hears nothing of it.
     Raises LookupError for a row that the rule does not have, KeyError for a word that the row needs.
     """
     row = refusal(rule, key).filled(words)
     return Blocker(
         node,
-        rule,
+        under or rule,
         row.message,
         row.reason,
         row.action,

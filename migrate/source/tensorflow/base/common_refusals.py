@@ -73,7 +73,7 @@ OF_CREATIONS = (
         "give the initializer where the variable is made",
     ),
     Refusal(
-        "same-name",
+        "names-alike",
         "this makes the variables `{first}` and `{second}`",
         "they would both be the table `{name}`, in which `_` stands for `/`",
         "give one of them another name",

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 import libcst as cst
 
 from migrate.source.tensorflow.base.bindings import assigned_value, is_target, local_names, scope_of_name
+from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.logging_statements import prints
 from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File
-from migrate.source.tensorflow.checks.savers import saves_all
-from migrate.source.tensorflow.checks.variable_lists import collected
 from migrate.source.tensorflow.facts.optimizers.collection_keys import RULE
 from migrate.source.tensorflow.facts.references.metadata_loops import METADATA
+from migrate.source.tensorflow.facts.references.variable_lists import collected, saves_all
 
 #: Functions that list variables whatever these are for, or restore them by such a list.
 LISTS = re.compile(
@@ -44,14 +44,7 @@ def all_variables(file: File) -> Iterator[Blocker]:
         if initialises or prints(file, call) or _unused(file, call) or saves_all(file, outer, call):
             continue
         text = " ".join(file.tree.source(file.tree.statement(call) or call).split())[:80]
-        message = f"`{text}` uses all variables"
-        reason = "tables are not in this list, so what is done with every variable would no longer reach them"
-        action = "list the variables that are meant"
-        if _is_stored(file, call):
-            assumption = "what is done with all variables does not need the tables"
-            yield Blocker(call, RULE, message, reason, f"{action}, or convert with --assume", assumption)
-        else:
-            yield Blocker(call, RULE, message, reason, action)
+        yield blocker(call, RULE, "all-stored" if _is_stored(file, call) else "all-used", text=text)
 
 
 def _unused(file: File, call: cst.Call) -> bool:

@@ -40,6 +40,13 @@ class Opaque(FileRule):
     title = "Code that cannot be followed is named"
     refusals = (
         Refusal(
+            "computed-imports",
+            "{shown} imports modules by a name that is computed",
+            "what they do with variables is not seen",
+            "import them by statements, or convert with --assume",
+            "what {shown} imports by a computed name does nothing with the tables",
+        ),
+        Refusal(
             "other-code",
             "`{text}` reads variables of other code",
             "a table may be reached without the name that it is bound to",

@@ -1,20 +1,91 @@
-"""Optimizers without a table optimizer that computes the same."""
+"""Optimizers without a table optimizer that computes the same, or that also move rows which a batch does not name.
+
+A matmul gives a variable a gradient with a row for every id: an optimizer with momentum moves all rows by it, and equal
+ids are summed before it is clipped. A table is updated by the rows of the batch.
+"""
 
 from __future__ import annotations
 
-from migrate.source.rules import Example, Refusal, Rule, register
+from collections.abc import Callable, Iterator
+
+from migrate.report.model import Applicability
+from migrate.source.rules import Example, Refusal, register
+from migrate.source.tensorflow.base.blockers import blocker
+from migrate.source.tensorflow.base.model import Blocker, Table
+from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.checks.check_rule import CheckRule
+from migrate.source.tensorflow.checks.judgement import Judgement
+from migrate.source.tensorflow.facts.optimizers.optimizers import RULE
+from migrate.source.tensorflow.facts.optimizers.training_model import Step, Training
 
 MADE = 'import tensorflow.compat.v1 as tf\nW = tf.get_variable("w", [9, 4])\ne = tf.nn.embedding_lookup(W, ids)\n'
+#: A row without a gradient stays as it is, or is moved by the table's optimizer as well.
+STILL = {"train.GradientDescentOptimizer", "train.AdagradOptimizer", "train.AdamOptimizer"}
+STILL |= {"train.ProximalGradientDescentOptimizer", "train.ProximalAdagradOptimizer"}
+CLIPS = ("clip_by_norm", "clip_by_value", "clip_by_global_norm", "clip_by_average_norm")
+USE = "`--target runtime` converts it"
 
 
 @register
-class Optimizer(Rule):
+class Optimizer(CheckRule):
     """A table is trained by an optimizer that computes what the stock one does; without one, the tables stay."""
 
-    id = "tf-optimizer"
+    id = RULE
     title = "A model of an optimizer without a counterpart keeps its tables"
     applicability = None
     refusals = (
+        Refusal(
+            "moves-all-rows",
+            "`{optimizer}` also moves rows whose gradient is zero",
+            "{why}",
+            "train with SGD, Adagrad or Adam, or convert with --assume",
+            "rows that a batch does not name need no update",
+        ),
+        Refusal(
+            "clipped",
+            "the gradient of this variable is clipped",
+            "{why}, in which equal ids are summed; a table's gradient has a row for each use of an id",
+            "convert with --assume if the small difference is welcome",
+            "clipping may count each use of an id apart",
+        ),
+        Refusal(
+            "no-counterpart",
+            "`{text}` trains the tables of this file",
+            "{title} has no table optimizer that computes the same as {name}",
+            USE,
+        ),
+        Refusal(
+            "trains-otherwise",
+            "`{text}` trains a table of {title} in another way",
+            "{difference}",
+            f"convert with --assume if that will do; {USE} exactly",
+            "{difference}",
+            Applicability.CHANGES_VALUES,
+        ),
+        Refusal(
+            "tables-alone",
+            "a training step of nothing but tables",
+            "an optimizer of {title} trains what it is given, and nothing but tables is trained here",
+            USE,
+        ),
+        Refusal(
+            "some-variables",
+            "a training step of `{text}`",
+            "{title} lists the tables of a graph together, and this step trains some variables only",
+            USE,
+        ),
+        Refusal(
+            "scope-of-variables",
+            "a training step of `{text}`",
+            "a table of {title} has another name, by which the scope may find it or not",
+            USE,
+        ),
+        Refusal(
+            "expanding-gradients",
+            "gradients are taken and applied apart",
+            "the gradients of tables that expand are of other shapes, so that what is done with them may differ",
+            "use `minimize`",
+        ),
         Refusal(
             "several-makers",
             "`{text}` makes an optimizer",
@@ -26,12 +97,6 @@ class Optimizer(Rule):
             "`{text}` makes an optimizer",
             "it is called several times, and each optimizer keeps a state of its own, but a table has one state",
             "call it once, and keep what it makes",
-        ),
-        Refusal(
-            "no-counterpart",
-            "`{text}` trains the tables of this file",
-            "no table optimizer computes the same as {short} yet",
-            "use SGD, Momentum, Adagrad, Adadelta, RMSProp, Ftrl or Adam",
         ),
         Refusal(
             "unread-arguments",
@@ -123,6 +188,12 @@ class Optimizer(Rule):
             "the slots of a table are not among these variables",
             "train where the optimizer is made, and hand the loss on instead",
         ),
+        Refusal(
+            "no-table-optimizer",
+            "`{text}` trains the tables of this file",
+            "no table optimizer computes the same as {short} yet",
+            "use SGD, Momentum, Adagrad, Adadelta, RMSProp, Ftrl or Adam",
+        ),
     )
     examples = (
         Example(
@@ -131,3 +202,61 @@ class Optimizer(Rule):
             says="AdagradDA",
         ),
     )
+
+    def judge(self, judgement: Judgement) -> None:
+        file, training = judgement.file, judgement.training
+        clips = bool(file.calls(*CLIPS))
+        for table in judgement.tables:
+            _check_rows(table, training, clips=clips)
+        judgement.file_blockers += _makers(file, training)
+
+
+def _check_rows(table: Table, training: Training, *, clips: bool) -> None:
+    """Add a doubt to a table that an optimizer or a clip would treat in another way than its variable."""
+    steps = [step for step in training.steps if step.trains(table)]
+    makers = [maker for step in steps for maker in step.optimizer.makers if maker.name not in STILL]
+    clips = clips and any(not step.is_minimize for step in steps)
+    idle = next((lookup for lookup in table.lookups if lookup.idle), None)
+    dense = next((lookup for lookup in table.lookups if lookup.dense), None)
+    if idle is not None and not training.steps:
+        table.creation.notes.append(f"{idle.idle}: SGD, Adagrad and Adam train the table as the variable was trained")
+    if idle is not None and makers:
+        optimizer = makers[0].name.rpartition(".")[2]
+        table.blockers.append(
+            blocker(idle.call, RULE, "moves-all-rows", under=idle.rule, optimizer=optimizer, why=idle.idle)
+        )
+    if dense is not None and clips:
+        table.blockers.append(blocker(dense.call, RULE, "clipped", under=dense.rule, why=dense.idle))
+    term = next((one for one in table.blockers if one.takes_rows), None)
+    if term is not None and clips:
+        why = "a term over the whole table makes its gradient a matrix"
+        table.blockers.append(blocker(term.node, RULE, "clipped", under=term.rule, why=why))
+
+
+def _makers(file: File, training: Training) -> Iterator[Blocker]:
+    """Yield the optimizers that the target has none for, or another one."""
+    known, title = file.target.optimizers(file.switches), file.target.title
+    for maker in {(id(m.call), m.name): m for step in training.steps for m in step.optimizer.makers}.values():
+        follows = known.get(maker.stock.module)
+        text = " ".join(file.tree.source(maker.call.func).split())
+        if follows is None:
+            name = maker.name.split(".")[-1]
+            yield blocker(maker.call, RULE, "no-counterpart", text=text, title=title, name=name)
+        elif follows.difference:
+            difference = follows.difference
+            yield blocker(maker.call, RULE, "trains-otherwise", text=text, title=title, difference=difference)
+
+
+def untrainable(file: File, step: Step, dense: Callable[[], bool]) -> Iterator[Blocker]:
+    """Yield why the target cannot train by a step; `dense` says whether it also trains variables."""
+    target, program = file.target, file.target.program
+    if not target.trains_alone and not dense():
+        yield blocker(step.call, RULE, "tables-alone", title=target.title)
+    if step.listed is not None and target.splits and target.lists is None:
+        text = " ".join(file.tree.source(step.listed.node).split())
+        yield blocker(step.call, RULE, "some-variables", text=text, title=target.title)
+    if step.listed is not None and step.listed.beside and target.among_trainables:
+        text = " ".join(file.tree.source(step.listed.calls[0]).split())
+        yield blocker(step.call, RULE, "scope-of-variables", text=text, title=target.title)
+    if step.sources and program is not None and program.pipeline and file.switches.dynamic_expansion:
+        yield blocker(step.call, RULE, "expanding-gradients")

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from migrate.source.project.analysis_units import LIMIT
 from migrate.source.rules import Example, Refusal, register
 from migrate.source.tensorflow.base.arguments import bind, is_none, string
 from migrate.source.tensorflow.base.bindings import local_names, resolve, scope_of_name
@@ -14,8 +15,11 @@ from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File, FileRule
 from migrate.source.tensorflow.base.shapes import is_float32
-from migrate.source.tensorflow.checks.exports import CONSTANTS, exports
+from migrate.source.tensorflow.checks.check_rule import CheckRule
+from migrate.source.tensorflow.checks.judgement import Judgement
 from migrate.source.tensorflow.facts.calls.variable_scopes import PARAMETERS
+from migrate.source.tensorflow.facts.references.exports import CONSTANTS, exports
+from migrate.source.tensorflow.facts.references.unanalysed_code import not_given, opened
 
 SHARED = "parameter servers and strategies share variables between processes, which a table of a session does not"
 EAGER = "tables of this runtime live in a v1 graph"
@@ -70,12 +74,38 @@ def _listed(file: File, use: cst.Name) -> bool:
 
 
 @register
-class Surroundings(FileRule):
+class Surroundings(FileRule, CheckRule):
     """Refuses every table of a file that runs where tables do not."""
 
     id = "tf-surroundings"
     title = "A file that runs eagerly or distributed keeps its tables"
     refusals = (
+        Refusal(
+            "other-module",
+            "`{text}` is another module",
+            "the converted file imports the installed package `runtime`, and Python knows one module of a name",
+            "rename that module",
+        ),
+        Refusal(
+            "module-beside",
+            "`{path}` is there",
+            "beside the converted file it would hide the installed package `runtime`",
+            "rename that module",
+        ),
+        Refusal(
+            "judged-alone",
+            "this file is judged alone",
+            "the files of its programs have more than {limit} characters: what others do with tables is not seen",
+            "give the files of one model alone, or convert with --assume",
+            "no other file uses all variables, or these tables in a way that does not name them",
+        ),
+        Refusal(
+            "not-given",
+            "`{place}` is imported and was not given",
+            "its `{word}` may concern the tables",
+            "give the directory, whose files are judged together; or convert with --assume",
+            "`{place}` does nothing with the tables",
+        ),
         Refusal(
             "unread-library",
             "`{text}` is called beside the tables, and its code is not read",
@@ -230,6 +260,16 @@ class Surroundings(FileRule):
         for call in file.tree.calls:
             if {name.split(".")[0] for name in file.tree.imported_names(call.func)[0]} & PARALLEL:
                 yield blocker(call, self.id, "several-processes", text=file.tree.source(call.func))
+
+    def of_file(self, judgement: Judgement, file: File) -> Iterator[Blocker]:
+        """Yield a doubt for each piece of code that runs with a file and is not judged with it."""
+        module, link = file.tree.module, file.tree.link
+        if link is not None and link.crowded():
+            yield blocker(module, self.id, "judged-alone", limit=f"{LIMIT:,}")
+        for shown in opened(file):
+            yield blocker(module, "tf-opaque", "computed-imports", shown=shown)
+        for place, word in not_given(file, judgement.tables):
+            yield blocker(module, self.id, "not-given", place=place, word=word)
 
     def _processes(self, file: File) -> Iterator[Blocker]:
         """What may make the file one of several processes that share their variables."""

@@ -245,7 +245,7 @@ def _foreign(file: File, node: cst.BaseExpression, name: str | None) -> Blocker:
     text = " ".join(file.tree.source(node.func if isinstance(node, cst.Call) else node).split())
     if name is not None and OPTIMIZER.fullmatch(name):
         short = name.rpartition(".")[2]
-        return blocker(node, RULE, "no-counterpart", text=text, short=short)
+        return blocker(node, RULE, "no-table-optimizer", text=text, short=short)
     if wrapped := _wrapped(file, node):
         return blocker(node, RULE, "wrapped", text=text, name=wrapped)
     if isinstance(node, cst.IfExp):

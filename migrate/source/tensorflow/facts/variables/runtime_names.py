@@ -45,7 +45,9 @@ def check_scope(file: File, table: Table) -> None:
     if alike is not None:
         first, second = alike
         name = re.sub(PLAIN, "_", first)
-        table.blockers.append(blocker(creation.call, creation.rule, "same-name", first=first, second=second, name=name))
+        table.blockers.append(
+            blocker(creation.call, creation.rule, "names-alike", first=first, second=second, name=name)
+        )
         return
     creation.scoped = True
     creation.notes.append(NAMED if creation.named_by is None else COMPUTED)
