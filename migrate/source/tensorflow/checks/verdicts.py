@@ -59,10 +59,11 @@ def _found(file: File) -> Judgement:
 
 
 def _file_blockers(judgement: Judgement) -> Iterator[Blocker]:
+    checks = check_rules()
     for part in judgement.file.files:
         for rule in rules(FileRule):
             yield from rule.blockers(part)
-        for check in check_rules():
+        for check in checks:
             yield from check.of_file(judgement, part)
 
 

@@ -80,7 +80,7 @@ class GetVariable(CreationRule, CheckRule):
             "open the scope with a fixed name where the variable is made",
         ),
         Refusal(
-            "same-name",
+            "same-table-name",
             "`{label}` may be a table of the same name",
             "the name of one is computed, and a table has `_` for `/` and for numbers behind names",
             "give one of them a name that begins with another text",
@@ -278,7 +278,7 @@ def _check_computed(judgement: Judgement) -> None:
                     met = True
                     for one, twin in ((table, other), (other, table)):
                         call, rule = one.creation.call, one.creation.rule
-                        found = blocker(call, GetVariable.id, "same-name", under=rule, label=twin.label)
+                        found = blocker(call, GetVariable.id, "same-table-name", under=rule, label=twin.label)
                         if all(known.message != found.message for known in one.blockers):
                             one.blockers.append(found)
 

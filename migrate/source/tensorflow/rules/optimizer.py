@@ -49,7 +49,7 @@ class Optimizer(CheckRule):
             "clipping may count each use of an id apart",
         ),
         Refusal(
-            "no-counterpart",
+            "none-of-target",
             "`{text}` trains the tables of this file",
             "{title} has no table optimizer that computes the same as {name}",
             USE,
@@ -241,7 +241,7 @@ def _makers(file: File, training: Training) -> Iterator[Blocker]:
         text = " ".join(file.tree.source(maker.call.func).split())
         if follows is None:
             name = maker.name.split(".")[-1]
-            yield blocker(maker.call, RULE, "no-counterpart", text=text, title=title, name=name)
+            yield blocker(maker.call, RULE, "none-of-target", text=text, title=title, name=name)
         elif follows.difference:
             difference = follows.difference
             yield blocker(maker.call, RULE, "trains-otherwise", text=text, title=title, difference=difference)

@@ -86,7 +86,7 @@ class TrainingStep(CheckRule):
             TRAINED,
         ),
         Refusal(
-            "two-states",
+            "two-optimizers",
             "two optimizers train the same variables",
             "each optimizer keeps state of its own, but a table has one state",
             "train the tables by one of them: give the other its variables by `var_list`",
@@ -316,7 +316,7 @@ def _states(judgement: Judgement) -> Iterator[Blocker]:
                 and _separate_states(file, first, second)
                 and any(_trains(file, first, home) and _trains(file, second, home) for home in homes)
             ):
-                yield blocker(second.call, RULE, "two-states")
+                yield blocker(second.call, RULE, "two-optimizers")
 
 
 def _dense(judgement: Judgement) -> Iterator[Blocker]:
