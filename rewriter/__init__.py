@@ -1,6 +1,6 @@
-"""Graph rewriting: tables of the runtime for variables of a v1 graph. Knows graphs, not source and not reports.
+"""Graph rewriter: replaces embedding variables of a v1 graph with dynamic tables of the runtime.
 
-What is exported is imported when it is asked for: regions and drawings, which reports show, need no TensorFlow.
+Exported names are imported lazily, so that regions and drawings, which reports need, do not load TensorFlow.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = [
     "rewrite",
 ]
 
-#: The module that each of these comes from.
+#: Module that defines each exported name.
 _HOMES = {
     "GraphModifierHook": "rewriter.hook",
     "LookupSubgraphSlicerHook": "rewriter.slicer_hooks",

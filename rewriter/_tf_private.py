@@ -1,4 +1,4 @@
-"""The only module of the rewriter that touches TensorFlow names which are not public; a test guards each."""
+"""The only module of the rewriter that uses private names of TensorFlow; a test guards each of them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _MARK = "_has_manual_control_dependencies"
 
 
 def replace_controls(op: tf.Operation, before: Sequence[tf.Operation]) -> None:
-    """Let an op in a live graph wait for these ops only."""
+    """Replace the control inputs of an op in a live graph."""
     op._remove_all_control_inputs()
     op._add_control_inputs(list(before))
 
@@ -54,9 +54,10 @@ Seen = Callable[[str, str, list[tf.Tensor]], "tuple[list[tf.Tensor], list[tf.Ope
 
 
 def watch_inputs(graph: tf.Graph, see: Seen) -> None:
-    """Let `see` see the type, the name and the inputs of each op before Python builds it in a live graph.
+    """Call `see` with type, name and inputs of each op before Python builds it in a live graph.
 
-    It may return other inputs, and ops to wait for. What it raises, the author's line that would build the op raises.
+    `see` may return other inputs, and ops to wait for. An exception that it raises surfaces at the user's line that
+    would build the op.
     """
     create = graph._create_op_internal
 
@@ -72,15 +73,15 @@ def watch_inputs(graph: tf.Graph, see: Seen) -> None:
 
 
 def body_of(function: Any) -> tuple[Any, dict[str, str]]:
-    """Return the body of a FunctionDef as a GraphDef, and names of tensors there by those that the function has."""
+    """Return the body of a FunctionDef as a GraphDef, with a map from the function's tensor names to names there."""
     definition, names = function_def_to_graph.function_def_to_graph_def(function)
     return definition, dict(names)
 
 
 def arguments_of(node: Any) -> list[tuple[str, int]] | None:
-    """Return the name and the type (a number, 0 where it is not known) of each data input of a NodeDef.
+    """Return name and type (an enum number, 0 if unknown) of each data input of a NodeDef.
 
-    None when this process does not know the op.
+    None if this process does not know the op.
     """
     definition = op_def_registry.get(node.op)
     if definition is None:
@@ -97,7 +98,7 @@ def arguments_of(node: Any) -> list[tuple[str, int]] | None:
 
 
 def settings_of(node: Any) -> Iterator[tuple[str, Any, Any]]:
-    """Yield the name, value and default of each attribute of a NodeDef that is no type and no note (`_name`)."""
+    """Yield name, value and default of each attribute of a NodeDef that is neither a type nor private (`_name`)."""
     definition = op_def_registry.get(node.op)
     known = {one.name: one for one in definition.attr} if definition is not None else {}
     for name, value in node.attr.items():
@@ -113,7 +114,7 @@ def _default(known: Mapping[str, Any], name: str) -> Any:
 
 
 def writes_in_place(node: Any) -> bool:
-    """Whether a NodeDef is of an op that changes its first input: it gives a reference to it, or nothing."""
+    """Whether the op of a NodeDef updates its first input in place: it returns a reference to it, or nothing."""
     definition = op_def_registry.get(node.op)
     if definition is None or not definition.input_arg:
         return False
@@ -123,7 +124,7 @@ def writes_in_place(node: Any) -> bool:
 
 @contextlib.contextmanager
 def waiting_for(before: Sequence[tf.Operation]) -> Iterator[None]:
-    """Build ops that wait for others, as tf.control_dependencies does, which marks those for automatic ordering."""
+    """Build ops with these control inputs, without the marks that tf.control_dependencies leaves for automatic ones."""
     unmarked = [op for op in before if _MARK not in op.node_def.attr]
     with tf.control_dependencies(list(before)):
         yield
@@ -132,14 +133,14 @@ def waiting_for(before: Sequence[tf.Operation]) -> Iterator[None]:
 
 
 def closed_loops(graph: tf.Graph) -> frozenset[str]:
-    """Return the Enter ops of v1 loops that nothing can be built in: import_graph_def brings no contexts."""
+    """Return the Enter ops of v1 loops that cannot be extended: import_graph_def restores no control-flow contexts."""
     entries = (op for op in graph.get_operations() if op.type in ("Enter", "RefEnter"))
     return frozenset(op.name for op in entries if op._get_control_flow_context() is None)
 
 
 @contextlib.contextmanager
 def control_flow_of(op: tf.Operation) -> Iterator[bool]:
-    """Build ops in the v1 control-flow context of `op`; tell whether it has one."""
+    """Build ops in the v1 control-flow context of `op`; yield whether it has one."""
     context: Any = op._get_control_flow_context()
     if context is None:
         yield False
@@ -152,7 +153,7 @@ def control_flow_of(op: tf.Operation) -> Iterator[bool]:
 
 
 def inputs_called(op: tf.Operation, name: str) -> list[int]:
-    """Return the numbers of the data inputs that an op's definition calls so; a list of tensors has several."""
+    """Return the positions of the data input called `name` in an op's definition; a list input has several."""
     first = 0
     for argument in op.op_def.input_arg:
         count = op.get_attr(argument.number_attr) if argument.number_attr else 1
@@ -163,9 +164,9 @@ def inputs_called(op: tf.Operation, name: str) -> list[int]:
 
 
 def parts_of(item: Any) -> list[tf.Variable]:
-    """Return the variables that an item of a collection is; none for what is none.
+    """Return the variables in an item of a collection; none if the item is not a variable.
 
-    A partitioned one is its parts, and that of a strategy its copies here.
+    A partitioned variable gives its parts, a distributed variable its copies in this process.
     """
     if isinstance(item, PartitionedVariable):
         return [part for one in item for part in parts_of(one)]
@@ -175,16 +176,16 @@ def parts_of(item: Any) -> list[tf.Variable]:
 
 
 def strategy_of(item: Any) -> tuple[str, int]:
-    """Return the tf.distribute.Strategy that an item of a collection belongs to, and its replicas; "" and 1 for none.
+    """Return the name of the tf.distribute.Strategy that an item belongs to, and its replica count; "" and 1 if none.
 
-    Asked by its initializer, a variable of a strategy would build ops.
+    The item's initializer is not looked at, because that of a distributed variable would build ops.
     """
     strategy: Any = getattr(item, "distribute_strategy", None)
     return (type(strategy).__name__, strategy.num_replicas_in_sync) if strategy else ("", 1)
 
 
 def captured_from(tensor: tf.Tensor, graph: tf.Graph) -> tf.Tensor | None:
-    """Return the tensor of `graph` that `tensor`, in a function below it, was captured from; None if it was not."""
+    """Return the tensor of `graph` that a function below it captured as `tensor`; None if there is none."""
     while tensor.graph is not graph:
         captures = getattr(tensor.graph, "captures", ())
         outside = next((outer for outer, inner in captures if inner is tensor), None)
@@ -195,9 +196,9 @@ def captured_from(tensor: tf.Tensor, graph: tf.Graph) -> tf.Tensor | None:
 
 
 def calls(op: tf.Operation, body: tf.Graph) -> bool:
-    """Whether `op` calls the function of `body`, the graph of a function, or one that it stands in.
+    """Whether `op` calls the function with graph `body`, or a function that contains it.
 
-    A gradient gives the functions that it needs more of new names.
+    A gradient gives new names to functions of which it needs more outputs.
     """
     while isinstance(getattr(body, "outer_graph", None), tf.Graph) and body.outer_graph is not op.graph:
         body = body.outer_graph
@@ -208,7 +209,7 @@ def calls(op: tf.Operation, body: tf.Graph) -> bool:
 
 
 def number_functions_beyond(last: int) -> None:
-    """Let the functions of branches that are built from now on have names that end with numbers above `last`."""
+    """Let names of branch functions that are built from now on end with numbers above `last`."""
     while ops.uid() < last:
         pass
 
@@ -217,7 +218,7 @@ _element_specs: WeakKeyDictionary[tf.Graph, dict[str, Any]] = WeakKeyDictionary(
 
 
 def _keep_element_specs() -> None:
-    """Let the iterators of graphs leave the structure of their elements: the graph itself has only flat components."""
+    """Record the element structure of v1 iterators as they are made: the graph only keeps flat components."""
     kind: Any = tf.compat.v1.data.Iterator
     make = kind.__init__
 
@@ -234,17 +235,17 @@ _keep_element_specs()
 
 
 def element_spec(graph: tf.Graph, iterator: str) -> Any:
-    """Return the structure of the elements of an iterator, by its op; None when it was made in another way."""
+    """Return the element structure of an iterator, given its op; None if it was not recorded."""
     return _element_specs.get(graph, {}).get(iterator)
 
 
 def element_of_tensors(spec: Any, tensors: Sequence[tf.Tensor]) -> Any:
-    """Return an element of this structure with these components."""
+    """Return an element of structure `spec` made of these component tensors."""
     return structure.from_tensor_list(spec, list(tensors))
 
 
 def replace_iterators(graph: tf.Graph, new: Mapping[str, tf.Tensor], undo: contextlib.ExitStack) -> None:
-    """Let the collection that CheckpointInputPipelineHook saves hold others for the iterators of these names."""
+    """Replace the iterators of these names in the collection that CheckpointInputPipelineHook saves."""
     held = graph.get_collection_ref("iterators")
     undo.callback(held.__setitem__, slice(None), list(held))
     held[:] = [new.get(one.op.name, one) for one in held]

@@ -1,4 +1,4 @@
-"""What was found in a graph, as data: variables that are tables, their lookups and updates, and why one stays."""
+"""Analysis results as data: variables that can become tables, their lookups and updates, and reasons for the others."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ __all__ = ["Assignment", "Lookup", "NewRows", "Part", "Refusal", "StaticAnswer",
 
 @dataclass(frozen=True)
 class Lookup:
-    """A gather of rows, of the shape of `ids` with the table's dim behind, or what pools such rows.
+    """A gather of rows: the output has the shape of `ids` plus the table's dim. Also a pooled lookup of such rows.
 
-    Where it stitches the rows of a partitioned variable, `gathers` are those of the parts, and `ids` what they share.
-    `rule` and `source` (the user's line, empty where it is not known) are for readers, here and in all that follows.
+    For a partitioned variable, `gathers` are the gathers of its parts and `ids` are the ids before they are split.
+    `rule` and `source` (the user's line, empty if unknown) are for messages and reports, here and in all classes below.
     """
 
     op: str
@@ -28,11 +28,11 @@ class Lookup:
 
 @dataclass(frozen=True)
 class Update:
-    """A sparse step of a stock optimizer: the sum of `values` per distinct one of `indices`, by a native rule.
+    """A sparse update by a stock optimizer: `values` of equal `indices` are summed, then a native rule is applied.
 
-    `hyper` are the rule's numbers in its order: tensors of the graph, or constants. `ops` is what the step consists of
-    that writes: all who wait for one of them wait for the moved update instead. Where the parts of a partitioned
-    variable have gradients of their own, `pieces` are their values and indices, and `slots` those of the first part.
+    `hyper` are the rule's hyperparameters in its order, as tensors of the graph or as constants. `ops` are the ops that
+    write; whatever waits for one of them waits for the new update instead. If the parts of a partitioned variable have
+    separate gradients, `pieces` are their (values, indices), and `slots` are the slot variables of the first part.
     """
 
     rule: str
@@ -48,9 +48,9 @@ class Update:
 
 @dataclass(frozen=True)
 class StaticAnswer:
-    """An op that asks the variable of this `shape` what is known without it.
+    """An op whose answer follows from the static `shape` of a variable.
 
-    `kind` is what: its `shape`, `size` or `rank`, or whether it is `set`.
+    `kind` says what it returns: `shape`, `size`, `rank`, or `set` (whether the variable is initialized).
     """
 
     op: str
@@ -61,7 +61,7 @@ class StaticAnswer:
 
 @dataclass(frozen=True)
 class Assignment:
-    """An op of the author's that sets all rows, or all of one part, to `value`, such as pretrained ones."""
+    """An assignment by user code that sets all rows, or all rows of a part, to `value`, such as pretrained rows."""
 
     op: str
     value: Tensor
@@ -70,7 +70,7 @@ class Assignment:
 
 @dataclass(frozen=True)
 class Summary:
-    """An op that only summarises all rows, or all of one part."""
+    """A summary op (such as a histogram) over all rows, or over all rows of one part."""
 
     op: str
     input: int
@@ -79,7 +79,7 @@ class Summary:
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a partitioned variable, or the whole of another: how it starts, and the slots of its updates."""
+    """One part of a partitioned variable (or a whole unpartitioned one): its initial value and its slot variables."""
 
     name: str
     rows: int
@@ -90,10 +90,10 @@ class Part:
 
 @dataclass(frozen=True)
 class NewRows:
-    """How a row starts whose id the variable did not have: `kind` and numbers as the runtime's initializers have them.
+    """How rows of new ids are initialized: `kind` and parameters as in the runtime's initializers.
 
-    `constant` (a), `normal` and `truncated_normal` (mean a, standard deviation b), `uniform` (from a to b);
-    `assumption` says what was not known.
+    `constant` (a), `normal` and `truncated_normal` (mean a, standard deviation b), `uniform` (from a to b).
+    `assumption` says what could not be determined.
     """
 
     kind: str
@@ -110,11 +110,11 @@ class NewRows:
 
 @dataclass(frozen=True)
 class Table:
-    """A variable [rows, dim] of which the graph only gathers, and updates, single rows.
+    """A variable [rows, dim] that the graph uses only through lookups and sparse updates of rows.
 
-    `carriers` are ops that carry it whole into a branch or loop, or read it, for which ops wait that still run.
-    One that is partitioned has several `parts`, over which `strategy`, `mod` or `div`, spreads the ids. `note` says why
-    a part is a table of its own.
+    `carriers` are ops that pass the whole variable into a branch or loop, or read it, and that other ops wait for by
+    control edges. A partitioned variable has several `parts`; `strategy` (`mod` or `div`) says how ids are spread over
+    them. `note` says why a part became a table of its own.
     """
 
     name: str
@@ -136,31 +136,31 @@ class Table:
 
     @property
     def pieces(self) -> tuple[Part, ...]:
-        """The parts of the variable; one that is not partitioned is a part itself."""
+        """The parts of the variable; an unpartitioned variable is its own single part."""
         slots = tuple(dict.fromkeys(slot for update in self.updates for slot in update.slots))
         return self.parts or (Part(self.name, self.rows, self.initial, self.initializer, slots),)
 
     @property
     def slots(self) -> tuple[str, ...]:
-        """The slots of all parts."""
+        """The slot variables of all parts."""
         return tuple(slot for part in self.pieces for slot in part.slots)
 
     @property
     def slots_by_number(self) -> tuple[tuple[str, ...], ...]:
-        """Each slot of a row in the order of the row, as its variables: one for each part."""
+        """For each slot, in the order in which a row stores them: its variables, one for each part."""
         return tuple(zip(*(part.slots for part in self.pieces), strict=True))
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """The variables that the table stands for: its parts, each with the slots of its updates."""
+        """All variables that the table replaces: its parts, each followed by its slot variables."""
         return tuple(name for part in self.pieces for name in (part.name, *part.slots))
 
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why a variable that is looked up stays as it is; `path` leads from it to the op at fault.
+    """Why a variable that is looked up is not replaced; `path` leads from the variable to the op that prevents it.
 
-    `source` is the user's line that built that op, `built` the one that built the variable.
+    `source` is the user's line that built that op, `built` the line that built the variable.
     """
 
     table: str

@@ -1,4 +1,4 @@
-"""`GraphModifierHook`: rewrites the graph of an Estimator, or of any MonitoredSession, before the session starts."""
+"""`GraphModifierHook`: rewrites the graph of an Estimator or MonitoredSession before its session starts."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def modify_graph_and_start_emb_cache(
     move_ids: bool = True,
     prefetch: bool = True,
 ) -> Plan:
-    """Rewrite a graph (default: the current one) before its session, as GraphModifierHook does.
+    """Rewrite a graph (default: the current one) before its session starts, as GraphModifierHook does.
 
-    It has Rec SDK's name, for plain sessions. There is no cache to start: a table is there with the session that uses
-    it. See GraphModifierHook for the arguments.
+    This is Rec SDK's name for the function, for programs that use plain sessions. No cache has to be started: tables
+    exist as soon as a session uses them. The arguments are those of GraphModifierHook.
 
     Raises:
         ValueError, RuntimeError, RewriteError: see `rewriter.rewrite`.
@@ -51,7 +51,7 @@ def _modify(graph: tf.Graph, dump: bool, tables: Any, ids: bool, prefetch: bool)
 
 
 def _tell(plan: Plan, pipeline: PipelinePlan, asked: Any) -> None:
-    """Log what was done; as a warning what was asked for by name and stays, and all that stays where nothing moves."""
+    """Log the result. Warn about refused variables that were requested by name, or about all if none was replaced."""
     wanted = set() if asked == "auto" else set(asked)
     for refusal in plan.refusals:
         if refusal.table in wanted or not plan.tables:
@@ -66,7 +66,7 @@ def _write(graph: tf.Graph, when: str, wanted: bool) -> None:
 
 
 class GraphModifierHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
-    """Moves a model to tables without touching its source; see `rewriter.rewrite` and `rewriter.move_ids`."""
+    """Replaces embedding variables with tables, without source changes; see `rewriter.rewrite`, `rewriter.move_ids`."""
 
     def __init__(
         self,
@@ -78,16 +78,19 @@ class GraphModifierHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc
         verify: int = 0,
         prefetch: bool = True,
     ) -> None:
-        """Take what to move: `tables` is "auto" or a list of variables' names.
+        """Configure the rewrite.
 
-        `modify_graph=False` leaves the graph as it is; `dump_graph=True` writes it to `./export_graph` as pbtxt before
-        and after; `move_ids=False` leaves the computation of ids in the graph; `prefetch=False` does not let
-        datasets have the rows of their ids read ahead, where a table has tiers below memory; `report` names a .json
-        file for what was done, which `migrate report html` makes a page of.
-
-        `verify=N` proves the rewrite by the first N steps that look rows up, or those that there are at the end: what
-        fed them is recorded, which costs that memory, and both graphs are run over it from fresh initial values in
-        sessions of their own, beside the user's, which goes on undisturbed. See `rewriter.prove`.
+        Args:
+            dump_graph: write the graph to `./export_graph` as pbtxt, before and after the rewrite.
+            modify_graph: False leaves the graph unchanged.
+            tables: "auto", or a list of names of the variables to replace.
+            move_ids: whether datasets compute the ids of lookups; False leaves that computation in the graph.
+            report: path of a .json file that records what was done; `migrate report html` renders it as a page.
+            verify: prove the rewrite with the first N steps that look up rows (0: no proof). Inputs of these steps are
+                recorded in memory. Both graphs then run on them from fresh initial values in separate sessions, and
+                the training session is not disturbed. If training ends earlier, the steps recorded so far are used.
+                See `rewriter.prove`.
+            prefetch: whether datasets read rows ahead for tables that have storage tiers below memory.
 
         Raises:
             ValueError: `report` cannot be written.
@@ -96,13 +99,13 @@ class GraphModifierHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc
         self._dump, self._modify, self._tables, self._move_ids = dump_graph, modify_graph, tables, move_ids
         self._verify, self._prefetch = verify, prefetch
         self._recorder: Recorder | None = None
-        #: What was done to the graph of the last session.
+        #: The plan that was applied to the graph of the last session.
         self.plan: Plan | None = None
-        #: What was done to its datasets.
+        #: The plan that was applied to its datasets.
         self.pipeline = PipelinePlan()
 
     def begin(self) -> None:
-        """Rewrite the current graph, which is not finalized yet."""
+        """Rewrite the current graph, which must not be finalized."""
         if self._modify:
             graph = tf.compat.v1.get_default_graph()
             self._recorder = Recorder(graph, self._verify) if self._verify else None
@@ -114,14 +117,14 @@ class GraphModifierHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc
 
     @property
     def proof(self) -> Proof | None:
-        """What `verify` found of the graph of the last session; None before, and when it could not be proved."""
+        """The result of `verify` for the last session's graph; None before it is known, or if no proof was possible."""
         return self._recorder.proof if self._recorder else None
 
     def before_run(self, run_context: Any) -> Any:
-        """Refuse to feed what moved ids are computed from: the step reads them ready from the dataset.
+        """Refuse feeds of tensors that moved ids are computed from: the step takes the ids from the dataset.
 
         Raises:
-            ValueError: names the tensor.
+            ValueError: such a tensor is fed; the message names it.
         """
         asked = run_context.original_args
         if self.pipeline.moved:
@@ -133,17 +136,17 @@ class GraphModifierHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc
         """Record the run for the proof.
 
         Raises:
-            RewriteError: the rewritten graph computes something else.
+            RewriteError: the rewritten graph computes different values.
         """
         if self._recorder:
             with self._reported(self._recorder):
                 self._recorder.after_run(run_values.results)
 
     def end(self, session: Any) -> None:
-        """Prove by what was recorded, if that is less than was asked for.
+        """Run the proof on the recorded steps if there are fewer than `verify` asked for.
 
         Raises:
-            RewriteError: the rewritten graph computes something else.
+            RewriteError: the rewritten graph computes different values.
         """
         if self._recorder:
             with self._reported(self._recorder):
@@ -151,7 +154,7 @@ class GraphModifierHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc
 
     @contextlib.contextmanager
     def _reported(self, recorder: Recorder) -> Iterator[None]:
-        """Add the proof to the report when there is one, also one that fails."""
+        """Add the proof, whether it passes or fails, to the report."""
         before = recorder.proof
         try:
             yield

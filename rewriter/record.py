@@ -1,4 +1,4 @@
-"""The record of a rewrite: what a hook did, as a JSON file that `migrate report` shows."""
+"""The record of a rewrite: a JSON file that says what a hook did, for `migrate report`."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from rewriter.proof.result import Proof
 
 __all__ = ["RECORD", "check_record_path", "proof_data", "record", "write_record"]
 
-#: Name and version of the format; what adds keys counts up the last number.
+#: Name and version of the format; adding keys increments the last number.
 RECORD = ("recmigrate-graph", 1, 0)
 
 
 @uncollected()
 def record(plan: Plan, ids: PipelinePlan | None = None, proof: Proof | None = None) -> dict[str, Any]:
-    """Return the record as JSON types."""
+    """Return the record as JSON-compatible values."""
     name, major, minor = RECORD
     return {
         "schema": {"name": name, "major": major, "minor": minor},
@@ -43,20 +43,20 @@ def record(plan: Plan, ids: PipelinePlan | None = None, proof: Proof | None = No
 
 
 def check_record_path(path: str) -> Path:
-    """Return the path of a record that is to be written, before there is one.
+    """Check the path of a record before it is written, and return it.
 
     Raises:
-        ValueError: it does not end with `.json`, or its directory does not exist.
+        ValueError: the path does not end with `.json`, or its directory does not exist.
     """
     if Path(path).suffix != ".json":
-        raise ValueError(f"report={path!r}: the report is JSON, name a .json file; `migrate report html` makes a page")
+        raise ValueError(f"report={path!r} must name a .json file; `migrate report html` makes a page of it")
     if not Path(path).parent.is_dir():
-        raise ValueError(f"report={path!r}: its directory does not exist; make it first")
+        raise ValueError(f"report={path!r}: its directory does not exist; create it first")
     return Path(path)
 
 
 def write_record(path: Path, plan: Plan, ids: PipelinePlan, proof: Proof | None = None) -> None:
-    """Write what was done to a live graph; a reader sees the file whole or not at all."""
+    """Write the record of a rewrite atomically: readers see the whole file or none."""
     content = record(plan, ids, proof)
     made = path.with_name(f".{path.name}.new")
     made.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
@@ -68,7 +68,7 @@ def _data(plan: Plan) -> Any:
 
 
 def _ids(ids: PipelinePlan) -> dict[str, Any]:
-    """Return how many lookups' ids come from datasets, and why others do not."""
+    """Return how many lookups take their ids from datasets, and why the others do not."""
     staying = [
         {
             "table": one.ids.table,
@@ -83,7 +83,7 @@ def _ids(ids: PipelinePlan) -> dict[str, Any]:
 
 
 def proof_data(proof: Proof) -> dict[str, Any]:
-    """Return the proof as JSON types; numbers that JSON does not have are words."""
+    """Return the proof as JSON-compatible values; infinities and NaN become strings."""
     data = dataclasses.asdict(proof)
     for one in data["compared"]:
         one |= {name: str(one[name]) for name in ("largest", "scale") if not math.isfinite(one[name])}

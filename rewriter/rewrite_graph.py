@@ -1,4 +1,4 @@
-"""`rewrite`: judge a live graph, plan, apply, check; or only plan."""
+"""`rewrite`: analyse a live graph, plan, apply the plan and check the result."""
 
 from __future__ import annotations
 
@@ -21,33 +21,33 @@ from rewriter.graph.view import GraphView, uncollected
 from rewriter.plan.plan import Plan
 from rewriter.plan.planner import make_plan
 from rewriter.plan.provenance import with_sources
-from runtime.table.table import tables as runtime_tables
+from runtime.table.create import tables as runtime_tables
 
 __all__ = ["rewrite", "rewrite_and_view"]
 
 
 def rewrite(graph: tf.Graph | None = None, tables: Any = "auto", dry_run: bool = False) -> Plan:
-    """Let tables of the runtime take the place of variables of `graph` (default: the current one) that are looked up.
+    """Replace embedding variables of `graph` (default: the current one) with dynamic tables of the runtime.
 
     Args:
-        graph: a v1 graph before its first session.
-        tables: "auto" for every variable that is only looked up and updated by rows, or a list of variables' names.
-        dry_run: plan, and change nothing.
+        graph: a v1 graph whose first session has not started.
+        tables: "auto" for every variable that is only looked up and updated by rows, or a list of variable names.
+        dry_run: return the plan without changing the graph.
 
     Returns:
-        The plan, with what moved, and what did not and why.
+        The plan: which variables were replaced, and why others were not.
 
     Raises:
-        ValueError: `tables` names what is no variable.
+        ValueError: a name in `tables` is not a variable of the graph.
         RuntimeError: the graph is finalized.
-        RewriteError: the rewritten graph would be wrong; it is as it was before.
+        RewriteError: the rewritten graph would be wrong; the rewrite was undone.
     """
     return rewrite_and_view(graph or tf.compat.v1.get_default_graph(), tables, dry_run)[0]
 
 
 @uncollected()
 def rewrite_and_view(graph: tf.Graph, tables: Any = "auto", dry_run: bool = False) -> tuple[Plan, GraphView]:
-    """Do what `rewrite` does; return the view of the graph as it then is, too."""
+    """Do what `rewrite` does; return the plan and a view of the resulting graph."""
     before = GraphView.of(graph)
     tables_there = (table.table_name for table in runtime_tables(graph))
     known = {*MOVED.get(graph, ()), *tables_there, *moved_before(before)}
@@ -70,7 +70,7 @@ def rewrite_and_view(graph: tf.Graph, tables: Any = "auto", dry_run: bool = Fals
 
 
 def _apply(graph: tf.Graph, before: GraphView, plan: Plan, undo: contextlib.ExitStack) -> GraphView:
-    """Carry the plan out and check it; return the view of the graph as it then is."""
+    """Apply the plan and check the result; return a view of the resulting graph."""
     _require_open(graph)
     held = collections_of(graph)
     undo.callback(apply_plan(graph, plan))

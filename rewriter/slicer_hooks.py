@@ -1,4 +1,4 @@
-"""Rec SDK's slicer hooks, by their names: thin over `move_ids`, and in any order with GraphModifierHook."""
+"""Rec SDK's slicer hooks as thin wrappers of `move_ids`; they may come before or after GraphModifierHook."""
 
 from __future__ import annotations
 
@@ -15,41 +15,41 @@ _log = logging.getLogger("rewriter")
 
 
 class LookupSubgraphSlicerHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
-    """Lets datasets compute the ids of the lookups that certain ops are upstream of; GraphModifierHook moves all."""
+    """Lets datasets compute ids that depend on ops of given types; GraphModifierHook moves all ids that can move."""
 
     def __init__(self, op_types: list[str]) -> None:
-        """Take types of ops, such as `StringToNumber`.
+        """Take op types, such as `["StringToNumber"]`.
 
         Raises:
-            ValueError: no list, an empty one, or one of something else than types.
+            ValueError: `op_types` is not a list of op types, or it is empty.
         """
         if not isinstance(op_types, list) or not op_types or not all(isinstance(one, str) and one for one in op_types):
             raise ValueError(
-                f"`op_types` of LookupSubgraphSlicerHook must be a list of types of ops such as ['StringToNumber'], "
+                f"`op_types` of LookupSubgraphSlicerHook must be a list of op types such as ['StringToNumber'], "
                 f"got {op_types!r}"
             )
         self._op_types = list(op_types)
-        #: What was done to the datasets of the last session's graph.
+        #: The plan that was applied to the datasets of the last session's graph.
         self.pipeline = PipelinePlan()
 
     def begin(self) -> None:
-        """Move the ids in the current graph, which is not finalized yet."""
+        """Move the ids in the current graph, which must not be finalized."""
         self.pipeline = move_ids(op_types=self._op_types)
         for line in self.pipeline.summary().splitlines():
             _log.info("%s", line)
 
     def before_run(self, run_context: Any) -> None:
-        """Refuse to feed what moved ids are computed from.
+        """Refuse feeds of tensors that moved ids are computed from.
 
         Raises:
-            ValueError: names the tensor.
+            ValueError: such a tensor is fed; the message names it.
         """
         self.pipeline.require_unfed(run_context.original_args.feed_dict)
 
 
 class OrphanLookupKeySlicerHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
-    """Accepts ids that no dataset is behind: they need no pipeline here, so it moves nothing."""
+    """Accepts lookups whose ids come from no dataset. Tables look these up in the graph, so it changes nothing."""
 
     def begin(self) -> None:
-        """Say that there is nothing to do."""
-        _log.info("OrphanLookupKeySlicerHook moves nothing: ids without a dataset are looked up where they are")
+        """Log that there is nothing to do."""
+        _log.info("OrphanLookupKeySlicerHook changes nothing: ids that come from no dataset are looked up in the graph")

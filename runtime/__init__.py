@@ -1,4 +1,4 @@
-"""The SDK that a moved model calls: hash tables that grow, on stock TensorFlow, eager, traced and in v1 graphs."""
+"""Dynamic embedding tables for TensorFlow: growing hash tables for eager mode, tf.function and v1 graphs."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ from runtime.lookup.partitioned import partitioned_lookup
 from runtime.lookup.pooled import embedding_lookup_sparse, safe_embedding_lookup_sparse
 from runtime.lookup.prefetch import prefetch
 from runtime.lookup.sparse import sparse_lookup
-from runtime.policy.admission import CountingBloom, set_threshold
+from runtime.policy.admission import set_threshold
 from runtime.policy.eviction import EvictHook, evict_by_age, evict_by_norm, evict_by_step
-from runtime.storage.summaries import tier_summaries
 from runtime.storage.tiers import Storage
+from runtime.table.admission_rules import CountingBloom
+from runtime.table.create import create_table, tables
 from runtime.table.status import status
-from runtime.table.table import Table, create_table, tables
+from runtime.table.table import Table
+from runtime.table.tier_summaries import tier_summaries
 from runtime.table.trainable_variables import get_dense_and_sparse_variable
 from runtime.table.variable_scopes import scoped_initializer, scoped_name, unique_name
 

@@ -1,8 +1,8 @@
-"""The only module that touches TensorFlow names which are not public; tests/runtime/test_private_names.py guards each.
+"""The only module that uses private names of TensorFlow; tests/runtime/test_private_names.py guards each of them.
 
-`ResourceVariable` and `SaveableObject` are base classes that TensorFlow tests for by `isinstance`; control edges can be
-added to an operation that exists only through a private method. Automatic control dependencies know what an op does to
-a resource only from its inputs, or from a resolver; only `control_flow_util` tells whether XLA will compile a trace.
+`ResourceVariable` and `SaveableObject` are base classes that TensorFlow checks for by `isinstance`. Control inputs can
+be added to an existing op only through a private method. Automatic control dependencies learn how an op uses a
+resource from its inputs or from a resolver; whether XLA will compile a trace is known to `control_flow_util` alone.
 """
 
 from __future__ import annotations
@@ -67,14 +67,14 @@ __all__ = [
     "worker_answers",
 ]
 
-#: The tensor of an object-based checkpoint that tells which objects it was written from.
+#: Name of the tensor with the object graph in an object-based checkpoint.
 OBJECT_GRAPH_KEY = "_CHECKPOINTABLE_OBJECT_GRAPH"
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class Parent(Trackable):  # type: ignore[misc]
-    """An object whose `children`, by name, `tf.train.Checkpoint` and `tf.saved_model.save` keep."""
+    """A trackable object: `tf.train.Checkpoint` and `tf.saved_model.save` save its `children` by name."""
 
     def children(self) -> dict[str, Any]:
         """Return the trackable parts."""
@@ -85,18 +85,18 @@ class Parent(Trackable):  # type: ignore[misc]
 
 
 class CheckpointedVariable(ResourceVariable):  # type: ignore[misc]
-    """A resource variable that says itself what `tf.train.Checkpoint` saves of it."""
+    """A resource variable that defines itself what `tf.train.Checkpoint` saves for it."""
 
     def checkpoint_tensors(self) -> dict[str, tf.Tensor]:
-        """Return what to save, by names of which one is `VARIABLE_VALUE`."""
+        """Return the tensors to save, by name; one of the names is `VARIABLE_VALUE`."""
         raise NotImplementedError
 
     def restore_tensors(self, restored: dict[str, tf.Tensor]) -> tf.Operation:
-        """Take back what `checkpoint_tensors` gave."""
+        """Restore what `checkpoint_tensors` returned."""
         raise NotImplementedError
 
     def start_by(self, op: tf.Operation) -> None:
-        """Let another op be the initializer."""
+        """Use another op as the initializer."""
         self._initializer_op = op
 
     def _serialize_to_tensors(self) -> dict[str, tf.Tensor]:
@@ -107,23 +107,23 @@ class CheckpointedVariable(ResourceVariable):  # type: ignore[misc]
 
 
 def add_control_inputs(op: tf.Operation, inputs: Iterable[tf.Operation]) -> None:
-    """Make `op`, which is in a v1 graph already, run after `inputs`."""
+    """Make `op`, an existing op of a v1 graph, run after `inputs`."""
     for before in inputs:
         op._add_control_input(before)
 
 
 def update_input(op: tf.Operation, number: int, tensor: tf.Tensor) -> None:
-    """Let a data input of an op in a v1 graph read another tensor; TensorFlow checks neither type nor cycles."""
+    """Replace a data input of an op in a v1 graph; TensorFlow checks neither types nor cycles."""
     op._update_input(number, tensor)
 
 
 def abort_collectives(message: str) -> None:
-    """Let all collectives of this process fail from now on, those that wait as well (DeadlineExceededError)."""
+    """Let all collectives of this process fail from now on with DeadlineExceededError, also those that are waiting."""
     context.context().abort_collective_ops(tf.errors.DEADLINE_EXCEEDED, message)
 
 
 def worker_answers(number: int, seconds: float) -> bool:
-    """Whether a worker of this process' cluster answers within the time; one that was started anew does not count."""
+    """Whether a worker of this process's cluster answers within this time; a restarted worker does not count."""
     try:
         context.context().check_collective_ops_peer_health(f"/job:worker/replica:0/task:{number}", int(seconds * 1000))
     except tf.errors.OpError:
@@ -132,27 +132,27 @@ def worker_answers(number: int, seconds: float) -> bool:
 
 
 def in_control_flow(op: tf.Operation) -> bool:
-    """Whether `op` stands inside a v1 `tf.cond` or `tf.while_loop`, where it may be dead."""
+    """Whether `op` is inside a v1 `tf.cond` or `tf.while_loop`, where it may be dead."""
     context: Any = op._get_control_flow_context()
     return context is not None
 
 
 def may_run_or_not(graph: Any) -> bool:
-    """Whether ops that are made in `graph` now stand in a branch of `tf.cond` or in a `tf.while_loop`."""
+    """Whether ops that are created in `graph` now are inside a branch of `tf.cond` or a `tf.while_loop`."""
     return isinstance(graph, CondBranchFuncGraph) or in_loop(graph) or graph._get_control_flow_context() is not None
 
 
 def in_loop(graph: Any) -> bool:
-    """Whether ops that are made in `graph` now stand in a `tf.while_loop`."""
+    """Whether ops that are created in `graph` now are inside a `tf.while_loop`."""
     context: Any = graph._get_control_flow_context()
     inside = context is not None and context.GetWhileContext() is not None
     return isinstance(graph, (WhileBodyFuncGraph, WhileCondFuncGraph)) or inside
 
 
 def stateful_types(op: tf.Operation) -> set[str]:
-    """Return the types of the stateful ops (readers, iterators, variables, random numbers) that running `op` runs.
+    """Return the types of the stateful ops (readers, iterators, variables, random numbers) that run when `op` runs.
 
-    That of `op` itself, or of those in the functions that it calls: an assertion often stands inside an `If`.
+    These are `op` itself or ops in the functions that it calls: an assertion is often inside an `If`.
     """
     if not op._is_stateful:
         return set()
@@ -165,7 +165,7 @@ def stateful_types(op: tf.Operation) -> set[str]:
 
 
 def nodes_called(op: tf.Operation) -> Iterator[Any]:
-    """Yield the nodes of the functions that `op` calls, and of those that these call."""
+    """Yield the nodes of the functions that `op` calls, directly or through other functions."""
     pending, known = [op.node_def], set[str]()
     while pending:
         names = _functions(pending.pop())
@@ -187,9 +187,9 @@ def parse_object_graph(content: bytes) -> list[Any]:
 
 
 def order_by_handle(prefix: str, reads: Collection[str]) -> None:
-    """Let `tf.function` order ops of types that start with `prefix` by the variables their int64 inputs are read from.
+    """Let `tf.function` order ops with a type prefix by the variables that their int64 inputs are read from.
 
-    Those of the types `reads` may change places with each other, the others with none.
+    Ops of the types `reads` are not ordered among each other, only relative to the other types.
     """
 
     def resolve(op: tf.Operation, read: Any, written: Any) -> bool:
@@ -230,20 +230,20 @@ def global_seed() -> int | None:
 
 
 def as_written(function: Function) -> Function:
-    """Keep `tf.function` from rewriting `function`, which has no Python branch over tensors: its errors stay short."""
+    """Exempt `function` from AutoGraph: it has no Python control flow over tensors, and error messages stay short."""
     return cast(Function, tf.autograph.experimental.do_not_convert(function))
 
 
 def track(parent: Any, name: str, child: Any) -> None:
-    """Let checkpoints of `parent` keep `child` under `name`, and fill it now from one that was restored before."""
+    """Add `child` to checkpoints of `parent` as `name`; a checkpoint that was restored before fills it now."""
     parent._track_trackable(child, name, overwrite=True)
 
 
 def keep_loaded_resources_when_saved() -> None:
-    """Let saving a loaded SavedModel leave its resources alive.
+    """Keep the resources of a loaded SavedModel alive when it is saved again.
 
-    TensorFlow's saver copies each resource, and a copy of a loaded one ends the original when it is collected, before
-    the saver has written what the original holds.
+    TensorFlow's saver copies each resource. When the copy of a loaded resource is collected, it destroys the original
+    before the saver has written its contents.
     """
     restored: Any = trackable_resource.RestoredResource
     export = restored._export_to_saved_model_graph
@@ -259,7 +259,7 @@ def keep_loaded_resources_when_saved() -> None:
 def extend_warm_starts(
     complete: Callable[[Any, Any], list[tuple[str, Any]]], listed: Callable[[Any, dict[str, Any]], dict[str, Any]]
 ) -> None:
-    """Let `complete` give the pairs of `init_from_checkpoint`, and `listed` the variables of `WarmStartSettings`."""
+    """Let `complete` return the pairs of `init_from_checkpoint`, and `listed` the variables of `WarmStartSettings`."""
     initialize: Any = checkpoint_utils._init_from_checkpoint
     group: Any = warm_starting_util._get_grouped_variables
 
@@ -274,9 +274,9 @@ def extend_warm_starts(
 
 
 def extend_savers(reader: Callable[[Any, list[Any]], dict[int, list[Any]]]) -> None:
-    """Let Savers take the first tensors that they restore of some items from `reader`, instead of by their names.
+    """Let `reader` provide the first tensors that Savers restore for some items, instead of reading them by name.
 
-    It gets the prefix and all items, and returns those tensors by the numbers of the items.
+    It gets the checkpoint prefix and all items, and returns these tensors by the items' numbers.
     """
     builder: Any = saver.BulkSaverBuilder
     read_all = builder.bulk_restore
@@ -296,13 +296,13 @@ def extend_savers(reader: Callable[[Any, list[Any]], dict[int, list[Any]]]) -> N
 
 @dataclass(frozen=True)
 class _Specs:
-    """What of a saveable object tells what to read."""
+    """A saveable object reduced to its specs, which say what to read."""
 
     specs: list[Any]
 
 
 def replace_saver(change: Callable[[Any, str, Any], None], kind: type) -> None:
-    """Let the sessions and hooks of TensorFlow make Savers of another kind, by `change(module, name, value)`."""
+    """Let TensorFlow's sessions and hooks create Savers of class `kind`, installed by `change(module, name, value)`."""
     change(saver, "Saver", kind)
 
 
@@ -311,9 +311,9 @@ def time_checkpoints(
     timer: Callable[[int | None], Any],
     saving: Callable[[Any, Any], AbstractContextManager[None]],
 ) -> None:
-    """Let `timer` give what tells CheckpointSaverHooks when to save (None: what they have), by `change`.
+    """Let `timer` return the timers of CheckpointSaverHooks (None: keep the hook's own), installed by `change`.
 
-    It gets how many steps lie between their saves, None where they save by seconds. They save within
+    It gets the number of steps between saves, or None if the hook saves by seconds. Hooks save inside of the context
     `saving(saver, timer)`.
     """
     hook: Any = tf.compat.v1.train.CheckpointSaverHook
@@ -334,7 +334,7 @@ def time_checkpoints(
 
 
 def choose_exported_saver(change: Callable[[Any, str, Any], None], choose: Callable[[Any], Any]) -> None:
-    """Let `choose` say, from the Saver that it is given, which one a SavedModel is written with; None for its own."""
+    """Let `choose` return, for a given Saver, the one that a SavedModel is written with; None keeps the given one."""
     builder: Any = tf.compat.v1.saved_model.Builder
     make = builder._maybe_create_saver
 
@@ -346,7 +346,7 @@ def choose_exported_saver(change: Callable[[Any, str, Any], None], choose: Calla
 
 
 def explain_restores(explain: Callable[[tf.Graph, str, str], str | None]) -> None:
-    """Let `explain` say, from the graph, the path and the message, why a Saver cannot restore a checkpoint."""
+    """Let `explain` return, from graph, path and error message, why a Saver cannot restore a checkpoint, or None."""
     restore = saver.Saver.restore
 
     @functools.wraps(restore)
@@ -363,13 +363,13 @@ def explain_restores(explain: Callable[[tf.Graph, str, str], str | None]) -> Non
 
 
 def extend_optimizers(adapted: Callable[[Any], bool], update: Callable[[Any, Any, Any], tf.Operation]) -> None:
-    """Let v1 optimizers leave the update of variables that are `adapted` to `update`, and make no slots for them.
+    """Let `update` build the updates of `adapted` variables in all v1 optimizers, which create no slots for them.
 
     It gets the optimizer, prepared for the step, the variable and its gradient, and returns the op.
     """
 
     class Processor:
-        """What an optimizer asks about a variable."""
+        """What a v1 optimizer uses to update one variable."""
 
         def __init__(self, variable: Any) -> None:
             self._variable = variable
@@ -392,7 +392,7 @@ def _skip(owner: Any, name: str, adapted: Callable[[Any], bool]) -> None:
 
     @functools.wraps(made)
     def make(self: Any, *args: Any, **kwargs: Any) -> Any:
-        variable = args[0] if args else kwargs["var"]  # by name where a slot is restored
+        variable = args[0] if args else kwargs["var"]  # passed by name when a slot is restored
         return None if adapted(variable) else made(self, *args, **kwargs)
 
     setattr(owner, name, make)

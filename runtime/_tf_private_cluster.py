@@ -1,4 +1,4 @@
-"""TensorFlow's cluster of processes: names that are not public, beside those of `runtime._tf_private`."""
+"""Private names for TensorFlow's cluster of processes; in addition to `runtime._tf_private`."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ __all__ = ["bound_waits"]
 
 
 def bound_waits(workers: int, begin_seconds: float, silent_seconds: float) -> None:
-    """Let the server of a `MultiWorkerMirroredStrategy` that is made next wait no longer than this.
+    """Bound the waits of the server of the next `MultiWorkerMirroredStrategy`.
 
     Args:
-        workers: how many processes there are.
-        begin_seconds: how long a process waits for the others to come; TensorFlow's own wait is an hour.
-        silent_seconds: how long one may be silent before the others are ended for it; TensorFlow's own is 10 s.
+        workers: number of processes.
+        begin_seconds: how long a process waits for the others to start; TensorFlow's default is an hour.
+        silent_seconds: how long a process may be silent before the others are stopped; TensorFlow's default is 10 s.
     """
     experimental = config_pb2.ConfigProto().experimental
     job = experimental.coordination_config.coordinated_job_list.add(name="worker", num_tasks=workers)

@@ -1,6 +1,6 @@
-"""The only module that touches names, of tf.estimator and of how it reads checkpoints, that are not public.
+"""The only module that uses private names of tf.estimator, and of how it reads checkpoints.
 
-Tests guard each. Nothing here imports tf.estimator, which takes its time: a program that uses it has done so.
+Tests guard each of them. Nothing here imports tf.estimator, which is slow: a program that uses it has imported it.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ _ESTIMATOR = "tensorflow_estimator.python.estimator.estimator"
 _HOOKS = "tensorflow_estimator.python.estimator.hooks.hooks"
 
 
-#: The checkpoint that an Estimator is exporting.
+#: Path of the checkpoint that an Estimator is exporting.
 _exported: contextvars.ContextVar[str | None] = contextvars.ContextVar("exported", default=None)
 
 
 def extend_exports(prepare: Callable[[tf.Graph, str], None]) -> None:
-    """Let `prepare` change each graph that an Estimator exports, if the program has tf.estimator.
+    """Let `prepare` change each graph that an Estimator exports, if the program uses tf.estimator.
 
-    It gets the graph that model_fn has just built, and the checkpoint that its Saver is going to restore.
+    It gets the graph that model_fn has just built, and the path of the checkpoint that its Saver will restore.
     """
     kind: Any = getattr(sys.modules.get(_ESTIMATOR), "Estimator", None)
     if kind is None or hasattr(kind._add_meta_graph_for_mode, "__wrapped__"):
@@ -54,9 +54,9 @@ def extend_exports(prepare: Callable[[tf.Graph, str], None]) -> None:
 
 
 def extend_in_memory_evaluators(hook: Callable[[Any, tf.Graph, set[str]], Any]) -> None:
-    """Let every evaluation of an InMemoryEvaluatorHook have one more hook, if the program has tf.estimator.
+    """Add a hook to every evaluation of an InMemoryEvaluatorHook, if the program uses tf.estimator.
 
-    `hook` gets the session that trains, the graph that evaluates, and the names of the variables that are carried over.
+    `hook` gets the training session, the evaluation graph, and the names of the variables that are copied.
     """
     kind: Any = getattr(sys.modules.get(_HOOKS), "InMemoryEvaluatorHook", None)
     if kind is None or hasattr(kind._evaluate, "__wrapped__"):
@@ -76,11 +76,11 @@ def extend_in_memory_evaluators(hook: Callable[[Any, tf.Graph, set[str]], Any]) 
 
 
 def extend_load_variable(read: Callable[[Any, str], Any]) -> None:
-    """Let `read` say what `load_variable` and `get_variable_value` return, from a checkpoint's reader and a name."""
+    """Let `read(reader, name)` return what `load_variable` and `get_variable_value` return."""
     opened = checkpoint_utils.load_checkpoint
 
     class Reader:
-        """What reads a checkpoint; it asks `read` for the tensors."""
+        """A checkpoint reader that takes tensors from `read`."""
 
         def __init__(self, path: Any) -> None:
             self._reader = opened(path)

@@ -1,4 +1,4 @@
-"""Argument checks with the wording that Rec SDK scripts and tests know; every failure is a ValueError."""
+"""Argument checks with the wording that Rec SDK's programs and tests expect; every failure is a ValueError."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ MAX_INT32 = 2**31 - 1
 
 
 def kind(name: str, value: object, types: type | tuple[type, ...], allowed: str) -> None:
-    """Demand an instance of `types`; `allowed` says in words what they are."""
+    """Require an instance of `types`; `allowed` describes them in the message."""
     if not isinstance(value, types):
         raise ValueError(f"Invalid parameter type of para `{name}`: got {value!r}, must be {allowed}")
 
 
 def boolean(name: str, value: object) -> bool:
-    """Demand a bool."""
+    """Require a bool."""
     kind(name, value, (bool, np.bool_), "a bool")
     return bool(value)
 
 
 def text(name: str, value: Any, longest: int = 255) -> str:
-    """Demand a str of 1 to `longest` characters."""
+    """Require a str of 1 to `longest` characters."""
     if not isinstance(value, str):
         raise ValueError(f"`{name}` is not str: got {value!r}")
     length(name, value, 1, longest)
@@ -32,7 +32,7 @@ def text(name: str, value: Any, longest: int = 255) -> str:
 
 
 def items(name: str, value: Any, each: str) -> list[Any]:
-    """Return what the list or other iterable `value` holds; `each` says in words what that is."""
+    """Return the items of a list or other iterable; `each` describes an item in the message."""
     try:
         if isinstance(value, (str, bytes)):
             raise TypeError
@@ -42,7 +42,7 @@ def items(name: str, value: Any, each: str) -> list[Any]:
 
 
 def pairs(name: str, value: Any, each: str) -> list[tuple[Any, Any]]:
-    """Return a list of pairs; `each` says in words what one is."""
+    """Return a list of pairs; `each` describes a pair in the message."""
     found = items(name, value, each)
     for one in found:
         if not isinstance(one, (tuple, list)) or len(one) != 2:
@@ -51,7 +51,7 @@ def pairs(name: str, value: Any, each: str) -> list[tuple[Any, Any]]:
 
 
 def length(name: str, value: Sized, low: int, high: int) -> None:
-    """Demand `low <= len(value) <= high`."""
+    """Require `low <= len(value) <= high`."""
     if len(value) < low:
         raise ValueError(f"`{name}`: length is less than {low}: got {value!r}")
     if len(value) > high:
@@ -59,7 +59,7 @@ def length(name: str, value: Sized, low: int, high: int) -> None:
 
 
 def integer(name: str, value: Any, low: int, high: int = MAX_INT32) -> int:
-    """Demand an int in [low, high]; a bool is not an int here."""
+    """Require an int in [low, high]; a bool is not accepted."""
     if not isinstance(value, Integral) or isinstance(value, bool):
         raise ValueError(f"Invalid parameter type of para `{name}`: got {value!r}, must be an int")
     _range(name, value, low, high)
@@ -67,7 +67,7 @@ def integer(name: str, value: Any, low: int, high: int = MAX_INT32) -> int:
 
 
 def real(name: str, value: Any, low: float, high: float, whole: bool = False) -> float:
-    """Demand a float in [low, high]; an int passes only where `whole` says so."""
+    """Require a float in [low, high]; an int is accepted only if `whole`."""
     if not isinstance(value, (float, np.floating)) and not (whole and _is_int(value)):
         raise ValueError(f"`{name}` is not float: got {value!r}")
     _range(name, value, low, high)
@@ -75,13 +75,13 @@ def real(name: str, value: Any, low: float, high: float, whole: bool = False) ->
 
 
 def option(name: str, value: Any, allowed: Collection[Any]) -> None:
-    """Demand one of `allowed`."""
+    """Require one of `allowed`."""
     if value not in allowed:
         raise ValueError(f"`{name}` must be one of {sorted(map(str, allowed))}: got {value!r}")
 
 
 def tensor(name: str, owner: str, value: Any, dtype: Any) -> Any:
-    """Return `value` as a tensor of `dtype`, None for integers; `owner` says in the message whose it is."""
+    """Return `value` as a tensor of `dtype` (None: int32 or int64); `owner` says in the message what it belongs to."""
     import tensorflow as tf
 
     try:
@@ -92,7 +92,7 @@ def tensor(name: str, owner: str, value: Any, dtype: Any) -> Any:
 
 
 def unsupported(argument: str, remedy: str) -> ValueError:
-    """The error for an argument of Rec SDK whose feature this version lacks."""
+    """Return the error for an argument of Rec SDK that this version does not support."""
     return ValueError(f"`{argument}` is not supported yet by this version of the runtime: {remedy}")
 
 
@@ -101,7 +101,7 @@ def _is_int(value: Any) -> bool:
 
 
 def _range(name: str, value: Any, low: Any, high: Any) -> None:
-    if not isinstance(value, Real) or value != value:  # NaN compares with nothing
+    if not isinstance(value, Real) or value != value:  # NaN is unequal to itself
         raise ValueError(f"`{name}` is not a number: got {value!r}")
     if value < low:
         raise ValueError(f"`{name}` is less than {low}: got {value!r}")

@@ -1,4 +1,4 @@
-"""The process-wide settings that `init` takes; tables and graphs keep their own state and need none of them."""
+"""Process-wide settings of `init`; tables and graphs have their own state and work without it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _log = logging.getLogger("runtime")
 
 @dataclass(frozen=True)
 class Config:
-    """What `init` was told; names, types and ranges are Rec SDK's."""
+    """The arguments of `init`; names, types and ranges are Rec SDK's."""
 
     max_steps: int = -1
     train_steps: int = -1
@@ -61,9 +61,9 @@ _RULES: Mapping[str, Callable[[str, Any], object]] = {
     "recent_key_count_threshold": lambda name, value: _validation.integer(name, value, 0),
 }
 
-# Asking for one of these asks for behaviour that is not there; the value is the remedy.
+# Settings that request missing features, with the remedy.
 _ABSENT: Mapping[str, str] = {
-    "use_lccl": "leave it False, training runs in one process",
+    "use_lccl": "leave it False; training runs in one process",
     "is_incremental_checkpoint": "leave it False and save full checkpoints",
     "save_checkpoint_due_time": "leave it out and let the Saver or RunConfig decide when to save",
     "save_delta_checkpoints_secs": "leave it out and save full checkpoints",
@@ -75,13 +75,13 @@ _current: Config | None = None
 
 
 def init(**kwargs: Any) -> None:
-    """Set up the process, once.
+    """Configure the process; optional, and allowed once.
 
-    Optional: tables work without it. Steps are ints in [-1, 2**31 - 1], -1 meaning until the data ends. Keywords that
-    are not known (`use_mpi` and other relics) are ignored with a log line that names them.
+    Tables work without it. Step counts are ints in [-1, 2**31 - 1]; -1 means until the data ends. Unknown keywords,
+    such as `use_mpi` of older releases, are ignored with a warning that names them.
 
     Raises:
-        ValueError: a value has the wrong type or range, all step counts are 0, or its feature is not there yet.
+        ValueError: a value has a wrong type or range, all step counts are 0, or it requests a missing feature.
         EnvironmentError: called twice without `terminate_config_initializer` in between.
     """
     global _current
@@ -97,35 +97,35 @@ def init(**kwargs: Any) -> None:
 
 
 def terminate_config_initializer() -> None:
-    """Forget what `init` set; a call without a preceding `init` only warns."""
+    """Discard the settings of `init`; without a preceding `init`, only log a warning."""
     global _current
     if _current is None:
-        _log.warning("terminate_config_initializer has nothing to do: init was not called, or already terminated")
+        _log.warning("terminate_config_initializer has no effect: init was not called, or was already terminated")
     _current = None
 
 
 def current() -> Config | None:
-    """Return what `init` set, or None before it."""
+    """Return the settings of `init`, or None before it is called."""
     return _current
 
 
 def use_dynamic_expansion() -> bool:
-    """Return whether `init` asked for tables whose training works on rows and addresses."""
+    """Return whether `init` enabled dynamic expansion, in which training works on rows and their addresses."""
     return _current is not None and _current.use_dynamic_expansion
 
 
 def checked(given: Mapping[str, Any]) -> Config:
-    """Return the settings that known keywords of `init` give, by Rec SDK's rules.
+    """Check the known keywords of `init` by Rec SDK's rules, and return them as settings.
 
     Raises:
-        ValueError: a value has the wrong type or range, or all step counts are 0.
+        ValueError: a value has a wrong type or range, or all step counts are 0.
     """
     config = Config(**given)
     for name, rule in _RULES.items():
         rule(name, getattr(config, name))
     if config.max_steps == config.train_steps == config.eval_steps == 0:
         raise ValueError(
-            "`max_steps`, `train_steps` and `eval_steps` are all 0: give at least one of them a step count"
+            "`max_steps`, `train_steps` and `eval_steps` are all 0: set at least one of them to a step count"
         )
     return config
 

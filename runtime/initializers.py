@@ -1,7 +1,7 @@
-"""Translates TensorFlow's initializer objects to the text that the native table computes initial values from.
+"""Translates TensorFlow's initializer objects to the text from which the native table computes initial rows.
 
-A row's initial value is a function of (table seed, key), so it cannot be drawn by the TensorFlow initializer itself;
-distribution and parameters are the same. Text: `width:kind:a:b` for every block of columns, joined by `;`.
+A row's initial value is a function of (table seed, key), so TensorFlow's initializer cannot draw it; distribution and
+parameters are the same. The text is `width:kind:a:b` for each block of columns, joined by `;`.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ import tensorflow as tf
 
 from runtime import _validation, ranks
 
-# Standard deviation of a unit normal cut at two standard deviations; TensorFlow divides by it as well.
+# Standard deviation of a standard normal truncated at two standard deviations; TensorFlow divides by it as well.
 _CUT_STDDEV = 0.87962566103423978
 _MODULES = ("tensorflow", "keras", "tf_keras")
 
 
 @dataclass(frozen=True)
 class ColumnBlocks:
-    """An initializer per block of columns, as `(width, initializer)` pairs from left to right."""
+    """One initializer per block of columns, as `(width, initializer)` pairs from left to right."""
 
     blocks: tuple[tuple[int, Any], ...]
 
 
 @dataclass(frozen=True)
 class _Law:
-    """A distribution: its name in the text and its two parameters."""
+    """A distribution: its name in the text, and two parameters."""
 
     kind: str
     a: float
@@ -47,13 +47,13 @@ class _Law:
 
 
 def column_blocks(blocks: Sequence[tuple[int, Any]]) -> ColumnBlocks:
-    """Initialise column blocks of one table differently: `column_blocks([(8, zeros), (4, normal)])` for dim 12.
+    """Initialize blocks of columns differently: `column_blocks([(8, zeros), (4, normal)])` for dim 12.
 
-    Only initializers that need no fan (constant, uniform, normal, truncated normal): the fan of a block is its author's
-    to know, so write the limits out.
+    Initializers that depend on fan-in or fan-out (Glorot, He, Lecun) are not accepted, because the fan of a block is
+    unknown: use a uniform or normal initializer with explicit limits instead.
 
     Raises:
-        ValueError: no block, or a width below 1. Widths that do not sum to `dim` fail in `create_table`.
+        ValueError: there is no block, or a width is below 1. Widths that do not sum to `dim` fail in `create_table`.
     """
     pairs = _validation.pairs("blocks", blocks, "pairs (width, initializer)")
     if not pairs or any(not isinstance(w, (int, np.integer)) or isinstance(w, bool) or w < 1 for w, _ in pairs):
@@ -62,10 +62,10 @@ def column_blocks(blocks: Sequence[tuple[int, Any]]) -> ColumnBlocks:
 
 
 def initializer_text(initializer: Any, rows: int, dim: int, factor: float = 1.0) -> str:
-    """Return the native text of `initializer` for a table of `rows` by `dim`, all values multiplied by `factor`.
+    """Return the native text of `initializer` for a table of `rows` by `dim`, with all values multiplied by `factor`.
 
     Raises:
-        ValueError: the initializer is not one that a table can compute by key, or column widths do not sum to `dim`.
+        ValueError: a table cannot compute the initializer by key, or column widths do not sum to `dim`.
     """
     if not isinstance(initializer, ColumnBlocks):
         return _law(_instance(initializer), (rows, dim)).scaled(factor).text(dim)
@@ -76,12 +76,12 @@ def initializer_text(initializer: Any, rows: int, dim: int, factor: float = 1.0)
 
 
 def table_seed(initializer: Any, table_name: str, graph_seed: int | None) -> int:
-    """Return a seed in [0, 2**63): a function of the seeds given and the table's name, random when none is given."""
+    """Return a seed in [0, 2**63): a function of the given seeds and the table's name, or random if none is given."""
     parts = [part for _, part in initializer.blocks] if isinstance(initializer, ColumnBlocks) else [initializer]
     seeds = [_plain(_seed(_instance(part))) for part in parts]
     graph_seed = _plain(graph_seed)
     if graph_seed is None and all(seed is None for seed in seeds):
-        graph_seed = ranks.current().seed  # what ranks share must start alike on all of them
+        graph_seed = ranks.current().seed  # a shared table must have the same initial rows on all ranks
         if graph_seed is None:
             return secrets.randbits(63)
     digest = hashlib.sha256(repr((graph_seed, seeds, table_name)).encode()).digest()
@@ -98,7 +98,7 @@ def _seed(initializer: Any) -> Any:
 
 
 def _plain(seed: Any) -> Any:
-    """Make numpy's integers Python's: they print differently from one numpy to the next."""
+    """Convert numpy integers to Python's, whose text form does not depend on numpy's version."""
     return int(seed) if isinstance(seed, np.integer) else seed
 
 
@@ -110,7 +110,7 @@ def _law(initializer: Any, shape: tuple[int, int] | None) -> _Law:
             if base.__name__ in _WITH_FAN:
                 return _checked(base.__name__, _WITH_FAN[base.__name__](initializer, _known(base.__name__, shape)))
     raise ValueError(
-        f"the initializer {initializer!r} cannot initialise rows by key: use a TensorFlow or Keras Constant, Zeros, "
+        f"the initializer {initializer!r} cannot initialize rows by key: use a TensorFlow or Keras Constant, Zeros, "
         "Ones, RandomUniform, RandomNormal, "
         "TruncatedNormal or VarianceScaling (Glorot, He, Lecun) object, or column_blocks"
     )
@@ -118,18 +118,18 @@ def _law(initializer: Any, shape: tuple[int, int] | None) -> _Law:
 
 def _checked(name: str, law: _Law) -> _Law:
     for value in (law.a, law.b):
-        if not abs(value) <= float(np.finfo(np.float32).max):  # NaN is not either
-            raise ValueError(f"{name}: {value!r} is not a number that float32 holds; give another")
+        if not abs(value) <= float(np.finfo(np.float32).max):  # also true for NaN
+            raise ValueError(f"{name}: {value!r} is not a float32 number; give another")
     if law.kind == "uniform" and law.b < law.a:
         raise ValueError(f"{name}: the upper limit {law.b} is below the lower limit {law.a}; exchange them")
     if law.kind.endswith("normal") and law.b < 0:
-        raise ValueError(f"{name}: a standard deviation of {law.b} is negative; give it without the sign")
+        raise ValueError(f"{name}: the standard deviation {law.b} is negative; give a positive one")
     return law
 
 
 def _known(name: str, shape: tuple[int, int] | None) -> tuple[int, int]:
     if shape is None:
-        raise ValueError(f"{name} inside column_blocks has no fan: write its limits out in a RandomUniform or a normal")
+        raise ValueError(f"{name} inside column_blocks has no fan: use a uniform or normal with explicit limits")
     return shape
 
 
@@ -137,8 +137,8 @@ def _constant(initializer: Any) -> _Law:
     value = np.asarray(initializer.value)
     if value.ndim != 0:
         raise ValueError(
-            f"a constant initializer of shape {value.shape} cannot initialise a table that grows: use a scalar, and "
-            "import_rows for rows with values of their own"
+            f"a constant initializer of shape {value.shape} cannot initialize a growing table: use a scalar, and "
+            "import_rows for rows with individual values"
         )
     return _Law("constant", _number(value), 0.0)
 

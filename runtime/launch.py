@@ -1,8 +1,8 @@
 """Start a program as several ranks on this machine: `python -m runtime.launch -n 2 [options] train.py [arguments]`.
 
-Each rank finds its number and the others' addresses in TF_CONFIG, or over Horovod in Horovod's variables, and prints
-as itself, line by line. When one fails, the others are stopped and the exit code is that of the first to fail. The
-program may be a module: `-m runtime.compat.mx_rec train.py`.
+Each rank gets its number and the others' addresses in TF_CONFIG, or with Horovod in Horovod's variables. Its output is
+printed line by line with its number in front. When a rank fails, the others are stopped, and the exit code is that of
+the first one to fail. The program may be a module: `-m runtime.compat.mx_rec train.py`.
 """
 
 from __future__ import annotations
@@ -23,28 +23,28 @@ from types import FrameType
 from typing import IO, NoReturn
 
 _POLL_SECONDS = 0.05
-#: TensorFlow binds its servers to 0.0.0.0, whatever the address; Horovod's are bound to the loopback interface.
+#: TensorFlow binds its servers to 0.0.0.0, whatever address is configured; Horovod's use the loopback interface.
 _OPEN = (
-    "TensorFlow's servers of the ranks listen on all network interfaces, and answer whoever reaches them: let a "
-    "firewall keep others out, or use --engine horovod, which listens on 127.0.0.1 alone"
+    "TensorFlow's servers of the ranks listen on all network interfaces and answer any client: restrict access with a "
+    "firewall, or use --engine horovod, which listens on 127.0.0.1 alone"
 )
-_OTHERS = ("TF_CONFIG", "HOROVOD_RANK")  # what would tell ranks of another job
+_OTHERS = ("TF_CONFIG", "HOROVOD_RANK")  # these would describe the ranks of another job
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return its exit code."""
     parser = argparse.ArgumentParser(prog="python -m runtime.launch", description=__doc__.split("\n\n")[1])
-    parser.add_argument("-n", "--ranks", type=int, required=True, help="how many processes")
+    parser.add_argument("-n", "--ranks", type=int, required=True, help="number of processes")
     parser.add_argument(
-        "--engine", choices=("collectives", "horovod"), default="collectives", help="what connects them"
+        "--engine", choices=("collectives", "horovod"), default="collectives", help="what the ranks communicate by"
     )
-    parser.add_argument("--grace", type=float, default=5.0, help="seconds that ranks have to end once one has failed")
-    parser.add_argument("-m", dest="module", action="store_true", help="the program is a module, as of `python -m`")
+    parser.add_argument("--grace", type=float, default=5.0, help="seconds that ranks get to end after one has failed")
+    parser.add_argument("-m", dest="module", action="store_true", help="the program is a module, as in `python -m`")
     parser.add_argument("program", help="a Python file, or with -m a module")
-    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="for the program")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="arguments of the program")
     options = parser.parse_args(arguments)
     if options.ranks < 1:
-        parser.error(f"-n {options.ranks}: a program needs one rank or more")
+        parser.error(f"-n {options.ranks}: there must be at least one rank")
     if not options.module and not os.path.isfile(options.program):  # noqa: PTH113
         parser.error(f"there is no program {options.program}: name a Python file")
     command = [sys.executable, *(["-m"] if options.module else []), options.program, *options.arguments]
@@ -52,13 +52,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return launch(command, options.ranks, options.grace, options.engine)
     except ImportError as error:
         parser.error(
-            f"--engine horovod: Horovod cannot be imported ({error}): build it with `make horovod`, or as "
-            "docs/ranks.md says"
+            f"--engine horovod: Horovod cannot be imported ({error}): build it with `make horovod`, or as described "
+            "in docs/ranks.md"
         )
 
 
 def launch(command: Sequence[str], ranks: int, grace_seconds: float = 5.0, engine: str = "collectives") -> int:
-    """Run `command` once for each rank, and wait for all; return 0, or the exit code of the first that failed.
+    """Run `command` once for each rank and wait for all; return 0, or the exit code of the first one to fail.
 
     Raises:
         ImportError: the engine is "horovod", and Horovod is not installed.
@@ -72,7 +72,7 @@ def launch(command: Sequence[str], ranks: int, grace_seconds: float = 5.0, engin
     for rank, own in enumerate(variables):
         process = subprocess.Popen(
             command,
-            # One seed of hashes for all: ranks that go through a set of names come to the tables in one order.
+            # A common hash seed: ranks that iterate over a set of names get the tables in the same order.
             env={"PYTHONHASHSEED": "0", **inherited, **own, "PYTHONUNBUFFERED": "1"},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -100,14 +100,14 @@ def launch(command: Sequence[str], ranks: int, grace_seconds: float = 5.0, engin
 
 
 def _of_tensorflow(ranks: int) -> list[dict[str, str]]:
-    """Return the variables that tell each rank who it is, as TensorFlow's multi-worker training has them."""
+    """Return the environment variables that tell each rank its number, as in TensorFlow's multi-worker training."""
     workers = [f"127.0.0.1:{port}" for port in _free_ports(ranks)]
     tasks = ({"type": "worker", "index": rank} for rank in range(ranks))
     return [{"TF_CONFIG": json.dumps({"cluster": {"worker": workers}, "task": task})} for task in tasks]
 
 
 def _of_horovod(ranks: int) -> list[Mapping[str, str]]:
-    """Return Horovod's variables for each rank; in this process runs the server by which they find each other."""
+    """Return Horovod's variables for each rank; their rendezvous server runs in this process."""
     from horovod.runner import gloo_run
     from horovod.runner.common.util.hosts import get_host_assignments, parse_hosts
     from horovod.runner.http.http_server import RendezvousServer
@@ -126,7 +126,7 @@ def _of_horovod(ranks: int) -> list[Mapping[str, str]]:
 
 @contextlib.contextmanager
 def _on_loopback() -> Iterator[None]:
-    """Let Horovod's server, which would listen on all interfaces, listen on 127.0.0.1."""
+    """Make Horovod's server listen on 127.0.0.1 instead of all interfaces."""
     from horovod.runner.http import http_server
 
     before = http_server.find_port
@@ -138,7 +138,7 @@ def _on_loopback() -> Iterator[None]:
 
 
 class _TerminatedError(Exception):
-    """The launcher was asked to end."""
+    """The launcher got a signal to end."""
 
 
 def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
@@ -146,12 +146,12 @@ def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
 
 
 def _end_with_parent() -> None:
-    """Let the kernel end this rank when the launcher is killed (prctl's PR_SET_PDEATHSIG, Linux)."""
+    """Let the kernel end this rank if the launcher is killed (prctl's PR_SET_PDEATHSIG, Linux)."""
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 
 
 def _first_failure(processes: Sequence[subprocess.Popen[bytes]]) -> int:
-    """Wait until all ranks are done, or one has failed, and say which; return its exit code, or 0."""
+    """Wait until all ranks have ended or one has failed, and print which; return its exit code, or 0."""
     codes = [process.poll() for process in processes]
     while None in codes and not any(codes):
         time.sleep(_POLL_SECONDS)
@@ -159,7 +159,7 @@ def _first_failure(processes: Sequence[subprocess.Popen[bytes]]) -> int:
     failed = [(rank, code) for rank, code in enumerate(codes) if code]
     if not failed:
         return 0
-    # One that was killed comes first: it is why others fail.
+    # Report a killed rank first, because it is why others fail.
     rank, code = min(failed, key=lambda one: one[1] > 0)
     rest = f"; the other {codes.count(None)} are stopped" if None in codes else ""
     print(f"runtime.launch: rank {rank} {_ended(code)}{rest}", file=sys.stderr, flush=True)
@@ -170,7 +170,7 @@ def _first_failure(processes: Sequence[subprocess.Popen[bytes]]) -> int:
 
 
 def _suspended(process: int) -> bool:
-    """Whether a signal has stopped a process; Linux tells its state behind its name, which stands in brackets."""
+    """Whether a process is stopped by a signal; on Linux, its state follows its name, which is in parentheses."""
     try:
         with open(f"/proc/{process}/stat", encoding="utf-8", errors="replace") as file:  # noqa: PTH123
             return file.read().rpartition(")")[2].split()[0] in "Tt"
@@ -183,11 +183,11 @@ def _ended(code: int) -> str:
 
 
 def _end(processes: Sequence[subprocess.Popen[bytes]], grace_seconds: float) -> None:
-    """Ask what still runs to end, and kill it when it does not within the time."""
+    """Ask the remaining processes to end, and kill those that are still running after the grace period."""
     for process in processes:
         if process.poll() is None:
             process.terminate()
-            process.send_signal(signal.SIGCONT)  # one that is suspended would not hear it
+            process.send_signal(signal.SIGCONT)  # a suspended process could not react
     until = time.monotonic() + grace_seconds
     for process in processes:
         try:
@@ -205,7 +205,7 @@ def _print_lines(rank: int, source: IO[bytes], sink: IO[bytes], printing: thread
 
 
 def _free_ports(count: int) -> list[int]:
-    """Return ports that nobody listens on now; a rank whose port another program takes first says so."""
+    """Return ports that are free now; if another program takes one first, its rank reports that."""
     sockets = [socket.socket() for _ in range(count)]
     try:
         for one in sockets:

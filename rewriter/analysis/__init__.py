@@ -1,1 +1,1 @@
-"""Which variables of a graph can become tables, which did before, and what Savers do with them."""
+"""Which variables of a graph can become tables, which already did, and which of them Savers save or restore."""

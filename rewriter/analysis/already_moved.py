@@ -1,4 +1,4 @@
-"""Tables that an earlier rewrite put into a graph, told by its ops alone: an import has nothing else."""
+"""Detects tables that an earlier rewrite added, by their ops alone: an imported graph has no other trace of them."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from rewriter.patterns.partitioned import named
 
 __all__ = ["SCOPE", "moved_before"]
 
-#: Ops that a rewrite adds are below this scope.
+#: Name scope of all ops that a rewrite adds.
 SCOPE = "recmigrate/"
 
 
 def moved_before(view: GraphView) -> set[str]:
-    """Return the names of the variables that became tables."""
+    """Return the names of the variables that an earlier rewrite replaced."""
     names = {op: view.attribute(op, "table_name").s.decode() for op in view.of_type("RecTableHandle")}
     found = [name for op, name in names.items() if op == f"{SCOPE}{name}/created"]
     return {*found, *named(view, found, view.of_type("VarHandleOp", "VariableV2", "Variable"), ())}

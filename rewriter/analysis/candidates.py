@@ -1,4 +1,4 @@
-"""Finds the variables that are tables: every use must be a lookup, an update, or what a table can answer as well."""
+"""Finds variables that can become tables: each use must be a lookup, a sparse update or a query that tables answer."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from rewriter.patterns.pooled import SEGMENTS
 
 __all__ = ["LOOKUPS", "VARIABLES", "find_tables"]
 
-#: Types of ops that are variables.
+#: Op types that create a variable.
 VARIABLES = ("VarHandleOp", "VariableV2", "Variable")
 _GATHERS = ("ResourceGather", "GatherV2", "Gather")
 #: Types of ops that look rows up.
@@ -35,16 +35,16 @@ LOOKUPS = (*_GATHERS, *SEGMENTS)
 _SCATTERS = ("ResourceScatterAdd", "ResourceScatterSub", "ScatterAdd", "ScatterSub")
 _SUBTRACTIONS = ("AssignSubVariableOp", "AssignSub")
 _ASSIGNMENTS = ("AssignVariableOp", "Assign")
-#: Types of ops that a table replaces: what they are set to must be known.
+#: Op types that a table replaces, so that all their attributes must be understood.
 _REPLACED = {*LOOKUPS, *FUSED, *_SCATTERS, *_SUBTRACTIONS, *_ASSIGNMENTS}
-_REMEDY = "look rows up by tf.nn.embedding_lookup of the variable itself, and change these"
-#: Jobs whose variables only one session trains, other than those of parameter servers.
+_REMEDY = "use tf.nn.embedding_lookup on the variable itself, and change the rows that it returns"
+#: Jobs whose variables are trained by a single session, unlike those of parameter servers.
 _OWN_JOBS = ("localhost", "local", "worker", "chief", "master")
 _ANSWERS = {"VariableShape": "shape", "Shape": "shape", "Size": "size", "Rank": "rank"} | dict.fromkeys(ASKS, "set")
 
 
 class _Refused(Exception):
-    """Carries a reason out of the walk over a variable's uses."""
+    """Ends the walk over a variable's uses with a reason."""
 
     def __init__(self, reason: str, *path: str) -> None:
         super().__init__(reason)
@@ -52,21 +52,21 @@ class _Refused(Exception):
 
 
 class _Whole(_Refused):
-    """The last op of the path uses the variable whole."""
+    """The last op of the path uses the whole variable."""
 
 
 def _why_whole(found: _Whole, pick: Pick | None) -> _Refused:
-    """Say more of an op that uses a variable whole if it picks of it, or leads to what does."""
+    """Extend the reason if the op that uses the whole variable selects rows, or if an op after it does."""
     if pick is None or found.path != pick.path[: len(found.path)]:
         return found
     if pick.op == found.path[-1]:
-        return _Refused(f"{pick.type} `{pick.op}` picks of it, and a table only looks rows up: {_REMEDY}", *pick.path)
-    return _Refused(f"{found.reason} for what {pick.type} `{pick.op}` picks of: {_REMEDY}", *pick.path)
+        return _Refused(f"{pick.type} `{pick.op}` selects rows of it and is not a lookup: {_REMEDY}", *pick.path)
+    return _Refused(f"{found.reason}, and {pick.type} `{pick.op}` selects rows of the result: {_REMEDY}", *pick.path)
 
 
 @dataclass
 class _Uses:
-    """What was met among the uses of one variable."""
+    """The uses of one variable, by kind."""
 
     lookups: list[tuple[str, Tensor]] = field(default_factory=list)
     updates: list[Update] = field(default_factory=list)
@@ -79,17 +79,20 @@ class _Uses:
 def find_tables(
     view: GraphView, names: Iterable[str] | None = None, moved: Collection[str] = ()
 ) -> tuple[list[Table], list[Refusal]]:
-    """Judge every variable that is looked up, or those of `names`, in this order, but for those that `moved` before.
+    """Judge every variable that is looked up, or the variables `names` in this order; skip those in `moved`.
+
+    Returns:
+        The variables that can become tables, and refusals for the others.
 
     Raises:
-        ValueError: `names` has one that is no variable of the graph.
+        ValueError: a name in `names` is not a variable of the graph.
     """
     variables = view.of_type(*VARIABLES)
     stitches = find_stitches(view)
     wanted = variables if names is None else named(view, names, variables, stitches)
     unknown = sorted(set(wanted) - set(variables))
     if unknown:
-        raise ValueError(f"the graph has no variable `{unknown[0]}`: give names of variables whose rows it looks up")
+        raise ValueError(f"the graph has no variable `{unknown[0]}`: name variables whose rows the graph looks up")
     finder = _Finder(view)
     tables, refusals = [], []
     for name in (one for one in wanted if one not in moved):
@@ -108,14 +111,14 @@ def find_tables(
 
 
 class _Finder:
-    """Walks the uses of variables; facts that are asked for again are kept."""
+    """Walks the uses of variables; intermediate results are cached."""
 
     def __init__(self, view: GraphView) -> None:
         self.view = view
         self._picks = Picks(view)
 
     def judge(self, name: str, asked: bool) -> Table | None:
-        """Return the table that a variable is; None for one that nobody looks up."""
+        """Return the table that can replace a variable; None if the graph never looks up its rows."""
         pick = self._picks.of(name)
         if not asked and pick is None:
             return None
@@ -130,7 +133,7 @@ class _Finder:
         except _Whole as whole:
             raise _why_whole(whole, pick) from None
         if not uses.lookups:
-            raise _Refused("nothing looks its rows up")
+            raise _Refused("its rows are never looked up")
         sets = sort_assignments(self.view, name, uses.assignments)
         if isinstance(sets, str):
             raise _Refused(sets)
@@ -148,22 +151,22 @@ class _Finder:
         if name in self.view.copied:
             strategy, replicas = self.view.copied[name]
             raise _Refused(
-                f"{strategy} has a copy of it on each of {replicas} replicas, and a table is one: leave "
-                "train_distribute and eval_distribute out, or give the strategy one device"
+                f"{strategy} copies it to each of {replicas} replicas, and a table has no copies: leave out "
+                "train_distribute and eval_distribute, or give the strategy one device"
             )
         device = str(self.view.nodes[name].device)
         found = re.search("/job:([^/]*)", device)
         if found and found[1] not in _OWN_JOBS:
             raise _Refused(
-                f"it stands on {device}, where the sessions of other workers would train it too, and a table belongs "
-                "to one session: train in one process"
+                f"it is placed on {device}, where sessions of other workers train it too, and a table belongs to one "
+                "session: train in one process"
             )
 
     def _check_shared(self, name: str) -> None:
-        """Refuse a variable that other ops give, too: those that import a graph twice share its variables."""
+        """Refuse a variable that another op also creates: two imports of one graph share their variables by name."""
         others = [one for one in self._sharing.get(self._shared_name(name), ()) if one != name]
         if others:
-            raise _Refused(f"`{others[0]}` is the same variable by its shared_name: import the graph once", others[0])
+            raise _Refused(f"`{others[0]}` has the same shared_name: import the graph only once", others[0])
 
     @functools.cached_property
     def _sharing(self) -> dict[tuple[str, str], list[str]]:
@@ -179,7 +182,7 @@ class _Finder:
     def _check_settings(self, op: str, *path: str) -> None:
         strange = strange_setting(self.view, op)
         if strange:
-            raise _Refused(f"{self.view.type(op)} `{op}` has {strange}, which no table has", *path)
+            raise _Refused(f"{self.view.type(op)} `{op}` has {strange}, which a table does not support", *path)
 
     @staticmethod
     def _check_updates(updates: list[Update]) -> None:
@@ -188,7 +191,7 @@ class _Finder:
             if (one.rule, one.slots, one.starts) != (first.rule, first.slots, first.starts):
                 raise _Refused(
                     f"two optimizers train it, {first.rule} `{first.ops[0]}` and {one.rule} `{one.ops[0]}`, and a "
-                    "table has the slots of one: minimize the sum of the losses, or give one optimizer both",
+                    "table has slots for one: minimize the sum of the losses, or use one optimizer",
                     one.ops[0],
                 )
 
@@ -196,13 +199,13 @@ class _Finder:
         kind = tf.as_dtype(self.view.attribute(name, "dtype").type)
         shape = tf.TensorShape(self.view.attribute(name, "shape").shape)
         if kind != tf.float32:
-            raise _Refused(f"it is {kind.name}, and tables hold float32")
+            raise _Refused(f"its type is {kind.name}, and a table holds float32")
         if shape.rank != 2 or not shape.is_fully_defined():
-            raise _Refused(f"its shape is {shape}, and a table's is [rows, dim]")
+            raise _Refused(f"its shape is {shape}, and a table has shape [rows, dim]")
         return int(shape[0]), int(shape[1])
 
     def _use(self, name: str, use: Use, uses: _Uses, path: tuple[str, ...]) -> None:
-        """Sort one use of the variable, or of what reads it whole, in; raise for what a table cannot do."""
+        """Classify one use of the variable, or of a read of it; raise for a use that a table cannot replace."""
         op, kind = use.op, self.view.type(use.op)
         path = (*path, op)
         if kind in _REPLACED and use.input == 0:
@@ -218,13 +221,13 @@ class _Finder:
         elif kind in _ASSIGNMENTS and use.input == 0:
             uses.assignments += [] if restored_by(self.view, op) else [op]
         elif kind in ("SaveV2", "DisableCopyOnRead") or self._of_handle(op):
-            pass  # `why_not_saved` has its say when the slots are known; a handle is there when its variable is gone
+            pass  # `why_not_saved` decides about Savers once slots are known; a handle outlives its variable
         elif kind in _ANSWERS:
             uses.answers.append(StaticAnswer(op, _ANSWERS[kind], self._size(name)))
         elif kind == "HistogramSummary":
             uses.summaries.append(Summary(op, use.input))
         elif op in self.view.closed:
-            raise _Refused(f"`{op}` takes it into a loop that nothing can be added to: {CLOSED}", *path)
+            raise _Refused(f"`{op}` passes it into a loop that cannot be extended: {CLOSED}", *path)
         elif carries(self.view, use):
             uses.carriers.append(op)
             for further in self.view.users(op):
@@ -232,16 +235,16 @@ class _Finder:
         elif functions_of(self.view, self.view.nodes[op]):
             raise _Refused(why_not_entered(self.view, use, LOOKUPS), *path)
         else:
-            raise _Whole(f"{kind} `{op}` uses it whole", *path)
+            raise _Whole(f"{kind} `{op}` uses the whole variable", *path)
 
     def _of_handle(self, op: str) -> bool:
-        """Whether this is the shape of a variable's handle, as in gradients of nested loops, not of its value."""
+        """Whether an op takes the shape of the variable's handle, as gradients of nested loops do, not of its value."""
         return self.view.type(op) == "Shape" and self.view.attribute(op, "T").type == tf.resource.as_datatype_enum
 
     def _ids(self, op: str, path: tuple[str, ...]) -> Tensor:
         axis = self.view.number(self.view.inputs(op)[2]) if self.view.type(op) == "GatherV2" else np.int32(0)
         if axis is None or int(axis) != 0 or self.view.attribute(op, "batch_dims").i != 0:
-            raise _Refused(f"`{op}` gathers along another axis than rows", *path)
+            raise _Refused(f"`{op}` gathers along another axis than the rows", *path)
         return self.view.inputs(op)[1]
 
     @staticmethod
@@ -249,17 +252,17 @@ class _Finder:
         if isinstance(found, Refusal):
             raise _Refused(found.reason, *found.path)
         if isinstance(found, Mismatch):
-            raise _Refused(f"`{path[-1]}` is no update of a known optimizer: at `{found.op}` {found.reason}", *path)
+            raise _Refused(f"`{path[-1]}` is not an update of a known optimizer: at `{found.op}` {found.reason}", *path)
         uses.updates.append(found)
 
     def _variable(self, tensor: Tensor) -> str:
         slot = source(self.view, tensor).op
         if self.view.type(slot) not in VARIABLES:
-            raise _Refused(f"`{tensor}` holds a slot and is no variable", tensor.op)
+            raise _Refused(f"`{tensor}` is used as a slot but is not a variable", tensor.op)
         return slot
 
     def _start(self, slot: str) -> float:
-        """Return the number that all of a slot starts with."""
+        """Return the constant that all elements of a slot are initialized with."""
         assigned = [
             use.op for use in self.view.users(slot) if self.view.type(use.op) in _ASSIGNMENTS and use.input == 0
         ]
@@ -267,4 +270,4 @@ class _Finder:
             value = self.view.number(self.view.inputs(op)[1])
             if value is not None:
                 return float(value)
-        raise _Refused(f"its slot `{slot}` does not start with one number", slot)
+        raise _Refused(f"its slot `{slot}` is not initialized with a constant", slot)

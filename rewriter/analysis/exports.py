@@ -1,4 +1,4 @@
-"""Graphs beside the trained one: those that an Estimator exports, and those that take a variable whole."""
+"""Graphs other than the training graph: exports of an Estimator, and graphs that use a whole variable."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _WRITES = ("Assign", "Scatter", "Apply", "SparseApply", "ResourceScatter", "Reso
 
 
 def let_restore_whole(graph: tf.Graph, view: GraphView, moved: Collection[str]) -> None:
-    """Let Savers that are built later read variables [rows, dim] that the graph does not train also from tables."""
+    """Let later Savers restore untrained variables [rows, dim] of the graph from tables of a checkpoint, too."""
     restore_from_tables(graph, {name: shape for name, shape in _untrained(view) if name not in moved})
 
 
@@ -40,14 +40,14 @@ def _trained(view: GraphView, name: str) -> bool:
 
 
 def _starts(view: GraphView, name: str, op: str) -> bool:
-    """Whether an op gives a variable its first value, or that of a checkpoint."""
+    """Whether an op assigns a variable its initial value or a restored one."""
     return view.type(op) in _ASSIGNMENTS and (view.initializers.get(name) == op or bool(restored_by(view, op)))
 
 
 def prepare_exports(rewrite: Callable[..., Any]) -> None:
-    """Let the graphs that Estimators export be rewritten by `rewrite` for the checkpoint that they are exported with.
+    """Rewrite each graph that an Estimator exports, by `rewrite`, to fit the checkpoint that it is exported with.
 
-    What is a table there moves, where it can; what does not is read from the table.
+    Variables that are tables in the checkpoint are replaced if possible; the others are read from these tables.
     """
 
     def prepare(graph: tf.Graph, path: str) -> None:
@@ -57,6 +57,6 @@ def prepare_exports(rewrite: Callable[..., Any]) -> None:
         if held:
             wanted = [table.name for table in rewrite(graph, dry_run=True).tables if table.name in held]
             for line in rewrite(graph, wanted).summary().splitlines():
-                _log.info("for the export: %s", line)
+                _log.info("export: %s", line)
 
     extend_exports(prepare)

@@ -1,4 +1,4 @@
-"""Savers that a graph has already: what they write and read of variables that become tables."""
+"""Savers that the graph already has: how they save and restore variables that become tables."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ __all__ = ["SavedTable", "SaverPart", "find_savers", "restored_by", "why_not_sav
 _READS = ("ReadVariableOp", "Identity")
 _ASSIGNMENTS = ("AssignVariableOp", "Assign")
 _FED = ("PlaceholderWithDefault", "Placeholder")
-# SaveV2 reads prefix, names and slices before the tensors.
+# Inputs 0 to 2 of SaveV2 are prefix, names and slices; tensors follow.
 _FIRST_SAVED = 3
 
 
 @dataclass(frozen=True)
 class SavedTable:
-    """A table in a SaveV2 or RestoreV2: what the numbers there are of its variables, and what assigns them.
+    """A table in a SaveV2 or RestoreV2: the positions of its variables there, and the ops that assign restored values.
 
-    `pieces` are the variable's names in the checkpoint: one, or one for each part that is a tensor of its own; `slots`
-    are those of each slot.
+    `pieces` are the variable's names in the checkpoint: one, or one for each part that is saved as a tensor of its own.
+    `slots` are the same for each slot.
     """
 
     table: str
@@ -40,7 +40,7 @@ class SavedTable:
 
 @dataclass(frozen=True)
 class SaverPart:
-    """A SaveV2 or RestoreV2 with tables in it; `kept` are the names and slices of all else, by their numbers."""
+    """A SaveV2 or RestoreV2 that includes tables; `kept` are (position, name, slice) of everything else in it."""
 
     op: str
     restores: bool
@@ -49,37 +49,37 @@ class SaverPart:
 
 
 def restored_by(view: GraphView, assignment: str) -> Tensor | None:
-    """Return the output of a Saver's RestoreV2 that an op assigns; None when it assigns something else."""
+    """Return the RestoreV2 output of a Saver that an op assigns; None if it assigns another value."""
     value = view.inputs(assignment)[1]
     while view.type(value.op) in ("Identity", "Reshape"):
         value = view.inputs(value.op)[0]
-    # One whose prefix is a constant is no Saver's: init_from_checkpoint gives an initial value so.
+    # A RestoreV2 with a constant prefix is an initial value (init_from_checkpoint), not a Saver.
     fed = view.type(value.op) == "RestoreV2" and view.type(view.inputs(value.op)[0].op) in _FED
     return value if fed else None
 
 
 def why_not_saved(view: GraphView, table: Table) -> tuple[str, str] | None:
-    """Return a reason, and the op at fault, why the Savers of the graph could not save a table instead; or None."""
+    """Return why the graph's Savers could not save a table instead, with the op that prevents it; None if they can."""
     for op, uses in _met(view, table.variables).items():
         names, slices = _texts(view, op, 1), _texts(view, op, 2)
         if names is None or slices is None:
-            return f"`{op}` finds out when it runs which tensors it saves or restores", op
+            return f"`{op}` computes at run time which tensors it saves or restores", op
         met = {variable: number for number, variable, _ in uses}
         missing = [part.name for part in table.pieces if part.name not in met]
         if len(missing) == len(table.pieces):
-            return f"`{op}` saves or restores its slot `{uses[0][1]}` without it", op
+            return f"`{op}` saves or restores its slot `{uses[0][1]}` without the variable", op
         if missing:
             return f"`{op}` saves or restores it without its part `{missing[0]}`", op
         if not _whole(table, met, names, slices):
-            return f"`{op}` saves or restores it in parts", op
+            return f"`{op}` saves or restores slices of it", op
         for number, _, assignment in uses:
             if assignment and (view.users(assignment) or len(view.uses(Tensor(op, number))) != 1):
-                return f"what `{op}` restores of it is also used elsewhere", op
+                return f"the value that `{op}` restores for it is also used elsewhere", op
     return None
 
 
 def find_savers(view: GraphView, tables: Sequence[Table]) -> tuple[SaverPart, ...]:
-    """Return every SaveV2 and RestoreV2 that the tables are in."""
+    """Return every SaveV2 and RestoreV2 that includes one of the tables."""
     found: dict[str, list[SavedTable]] = {}
     for table in tables:
         for op, uses in _met(view, table.variables).items():
@@ -92,13 +92,13 @@ def find_savers(view: GraphView, tables: Sequence[Table]) -> tuple[SaverPart, ..
 
 
 def _groups(table: Table, met: Mapping[str, int]) -> list[tuple[str, ...]]:
-    """Return the parts, and those of each slot that a Saver has of all of them."""
+    """Return the parts, then for each slot its variables, as far as the Saver has all of them."""
     groups = [tuple(part.name for part in table.pieces), *zip(*(part.slots for part in table.pieces), strict=True)]
     return [group for group in groups if all(one in met for one in group)]
 
 
 def _whole(table: Table, met: Mapping[str, int], names: Sequence[str], slices: Sequence[str]) -> bool:
-    """Tell whether the slices of a Saver put the parts together again, or there are none."""
+    """Whether the Saver's slices cover all rows of the parts in order, or it has no slices."""
     starts = accumulate((part.rows for part in table.pieces), initial=0)
     wanted = [
         f"{table.rows} {table.dim} {start},{part.rows}:0,{table.dim}"
@@ -106,7 +106,7 @@ def _whole(table: Table, met: Mapping[str, int], names: Sequence[str], slices: S
     ]
     for group in _groups(table, met):
         found = [slices[met[one]] for one in group]
-        # Without slices each part is a tensor of its own; with them they are one.
+        # Without slices each part is a tensor of its own; with slices all parts share one name.
         if any(found) and (found != wanted or len({names[met[one]] for one in group}) != 1):
             return False
     return True
@@ -120,7 +120,7 @@ def _part(view: GraphView, op: str, tables: list[SavedTable]) -> SaverPart:
 
 
 def _met(view: GraphView, variables: Sequence[str]) -> dict[str, list[tuple[int, str, str]]]:
-    """Return by SaveV2 or RestoreV2 the variables in it: number, variable, and the assignment of what is restored."""
+    """Return the variables in each SaveV2 or RestoreV2, as (position, variable, op that assigns the restored value)."""
     found: dict[str, list[tuple[int, str, str]]] = {}
     for variable in variables:
         for use in _uses(view, variable):

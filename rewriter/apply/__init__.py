@@ -1,1 +1,1 @@
-"""Changes a live graph as a plan says, and takes it back: edges, branches, partitions, Savers, inlined functions."""
+"""Applies a plan to a live graph and can undo it: edges, branches, partitions, Savers and inlined functions."""

@@ -1,4 +1,4 @@
-"""Sends what stands in for a variable into the branches and loops of a live graph that the variable went into."""
+"""Routes a stand-in for a replaced variable into the branches and loops that the variable was passed into."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ __all__ = ["StandIn", "carried_from", "carried_parts"]
 
 
 class StandIn:
-    """A constant on the ways of a variable: dead in the branches, and once in the loops, where the variable is."""
+    """A constant routed like a variable: dead in a branch when the variable is, and once in each loop."""
 
     def __init__(self, value: tf.Tensor) -> None:
-        """Take the constant, made outside of all control flow."""
+        """Take the constant, which must be created outside of all control flow."""
         self._value = value
         self._carried: dict[str, Any] = {}
 
     def of(self, tensor: tf.Tensor) -> tf.Tensor:
-        """Return what stands at the place of a tensor that carries the variable."""
+        """Return the stand-in for a tensor that carries the variable."""
         op = tensor.op
         if op.type in READS:
             return self.of(op.inputs[0])
@@ -34,7 +34,7 @@ class StandIn:
 
     def _carry(self, op: tf.Operation) -> list[tf.Tensor]:
         with _tf_private.control_flow_of(op) as inside:
-            if inside:  # the context brings what comes from outside, as it brought the variable
+            if inside:  # the control-flow context carries outer tensors in, as it carried the variable
                 return list(tf.identity(self._value).op.inputs[0].op.outputs)
             data = self.of(op.inputs[0])
             if op.type in SWITCHES:
@@ -44,14 +44,14 @@ class StandIn:
 
 
 def carried_from(tensor: tf.Tensor) -> tf.Operation:
-    """Return the op of what was carried to a tensor: the variable, where it is one."""
+    """Return the op that a carried tensor comes from: the variable, if it carries one."""
     while tensor.op.type in (*READS, *SWITCHES, *ENTRIES):
         tensor = tensor.op.inputs[0]
     return tensor.op
 
 
 def carried_parts(graph: tf.Graph, table: Table) -> dict[str, tf.Tensor]:
-    """Return what to wait for instead of the carriers of a table, by the names that the plan calls them."""
+    """Return what to wait for instead of each carrier of a table, by the plan's part names."""
     if not table.carriers:
         return {}
     stand_in = StandIn(tf.constant(True))

@@ -1,4 +1,4 @@
-"""Moves single edges of a live tf.Graph, and remembers how to take that back."""
+"""Changes single edges of a live tf.Graph and records how to undo that."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def edit_input(graph: tf.Graph, edit: InputEdit, new: tf.Tensor, undo: contextli
     """Let a data input read `new`.
 
     Raises:
-        RewriteError: it is of another type than what was read before.
+        RewriteError: `new` has another type than the tensor that was read before.
     """
     op = graph.get_operation_by_name(edit.use.op)
     old = op.inputs[edit.use.input]
     if new.dtype != old.dtype:
-        raise RewriteError(f"`{op.name}` reads {old.dtype.name} and would read {new.dtype.name} at {edit.use.input}")
+        raise RewriteError(f"`{op.name}` reads {old.dtype.name} at {edit.use.input} and would read {new.dtype.name}")
     undo.callback(_tf_private.update_input, op, edit.use.input, old)
     _tf_private.update_input(op, edit.use.input, new)
 
@@ -31,9 +31,9 @@ def edit_input(graph: tf.Graph, edit: InputEdit, new: tf.Tensor, undo: contextli
 def edit_controls(
     graph: tf.Graph, edits: Iterable[tuple[ControlEdit, tf.Operation]], undo: contextlib.ExitStack
 ) -> None:
-    """Let ops wait for the new ones instead of the old ones.
+    """Replace control inputs of ops by new ones.
 
-    All edits of an op are made at once: the initializer of a graph waits for all variables, and each may edit it.
+    All edits of one op are applied at once: the initializer of a graph waits for all variables, each with an edit.
     """
     by_op: dict[str, list[tuple[ControlEdit, tf.Operation]]] = {}
     for edit, new in edits:

@@ -1,4 +1,4 @@
-"""Builds in a live graph what a call of functions computes: the body of a tf.function, or a v1 branch or loop."""
+"""Inlines a function call in a live graph: the body of a tf.function, or a v2 branch or loop as v1 control flow."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _XLA = "_XlaMustCompile"
 
 
 def can_be_built(view: GraphView, call: str) -> bool:
-    """Whether `build_call` can do it: of a known kind, not for XLA, and what it decides by is a bool."""
+    """Whether `build_call` supports a call: of a known kind, not for XLA, and with a bool as its condition."""
     kind, node = view.type(call), view.nodes[call]
     if kind not in (*_CALLS, *_IFS, *_CASES, *_WHILES) or _flagged(node):
         return False
@@ -47,10 +47,10 @@ def _functions(node: Any) -> list[str]:
 
 
 def build_call(view: GraphView, call: tf.Operation) -> list[tf.Tensor]:
-    """Build what a call computes where it is, waiting for what it waits for.
+    """Build what a call computes, in its place and with its control inputs.
 
     Returns:
-        Tensors for the outputs of the call; where it has none, one to wait for.
+        A tensor for each output of the call; if it has no outputs, one tensor to wait for.
     """
     names, inputs, kind = _functions(view.nodes[call.name]), list(call.inputs), call.type
     bodies = _Bodies(view)
@@ -83,7 +83,7 @@ def _v1_control_flow() -> Iterator[None]:
 
 
 def _leave_groups(nodes: Sequence[Any]) -> None:
-    """Take nodes out of colocation groups of what the function was given, which it knows by names of its own."""
+    """Remove colocations with arguments of the function, which only the function's own names refer to."""
     own = {f"loc:@{node.name}".encode() for node in nodes}
     for node in nodes:
         groups = node.attr["_class"].list.s if "_class" in node.attr else ()
@@ -94,13 +94,13 @@ def _leave_groups(nodes: Sequence[Any]) -> None:
 
 
 class _Bodies:
-    """Builds bodies of a graph's functions."""
+    """Builds bodies of the functions in a graph's library."""
 
     def __init__(self, view: GraphView) -> None:
         self._view = view
 
     def build(self, name: str, arguments: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-        """Build a body in the current context; outputs wait for all that the function does besides."""
+        """Build a body in the current context; its outputs wait for all side effects of the function."""
         function = self._view.functions[name]
         body, flat = _tf_private.body_of(function)
         given = {one.name: tensor for one, tensor in zip(function.signature.input_arg, arguments, strict=True)}
@@ -120,7 +120,7 @@ class _Bodies:
             return [tf.identity(one) for one in outputs] or [tf.constant(0)]
 
     def branches(self, choice: tf.Tensor, names: Sequence[str], arguments: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-        """Build the branch that `choice` is the number of, or true for the last of two; beyond all it is the last."""
+        """Build a Case or If: `choice` is the branch's number, or true for the second; other numbers take the last."""
         return self._branch(choice, names, arguments, 0)
 
     def _branch(
@@ -138,7 +138,7 @@ class _Bodies:
         return found
 
     def loop(self, names: Sequence[str], arguments: Sequence[tf.Tensor], call: tf.Operation) -> list[tf.Tensor]:
-        """Build a loop; what its body gives back as it got it, such as a variable, is no loop variable."""
+        """Build a loop. Arguments that its body returns unchanged, such as variables, do not become loop variables."""
         body = self._view.functions[names[1]]
         results = [body.ret[one.name] for one in body.signature.output_arg]
         own = [i for i, one in enumerate(body.signature.input_arg) if results[i] != one.name]

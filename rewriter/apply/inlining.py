@@ -1,6 +1,6 @@
-"""Puts bodies of functions that look variables up in the place of their calls, for then the lookups can move.
+"""Inlines functions whose bodies look up variables, so that these lookups can be replaced.
 
-Branches and loops of v2 control flow become those of v1, as TensorFlow itself lowers them in every session.
+v2 branches and loops become v1 control flow, as TensorFlow itself lowers them in every session.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from rewriter.plan.planner import make_plan
 
 __all__ = ["inline_calls", "unlocked_by_inlining"]
 
-#: A function may call itself; no model's calls are nested deeper.
+#: Limit for recursive functions; calls in models are not nested deeper.
 _DEEPEST = 10
 
 
 @dataclass(frozen=True)
 class _Inlining:
-    """The edits that let everybody read what stands in a call's place."""
+    """The edits that let all readers use the inlined ops instead of a call."""
 
     inputs: tuple[InputEdit, ...]
     controls: tuple[ControlEdit, ...]
 
 
 def unlocked_by_inlining(view: GraphView, tables: Any, moved: Collection[str]) -> tuple[list[str], GraphView]:
-    """Return the variables that move if calls that look them up are inlined, and the view of a graph in which they are.
+    """Return the variables that can be replaced only after inlining, and the view of an inlined copy of the graph.
 
-    Nothing is changed: it is tried on a copy, which is made only where functions look variables up.
+    The graph is not changed. The copy is made only if functions look up variables.
     """
     wanted = view.of_type(*VARIABLES) if tables == "auto" else list(tables)
     inside = [name for name in wanted if name in view and name not in moved and _calls(view, [name])]
@@ -56,13 +56,13 @@ def unlocked_by_inlining(view: GraphView, tables: Any, moved: Collection[str]) -
 def inline_calls(
     graph: tf.Graph, view: GraphView, variables: Collection[str]
 ) -> tuple[GraphView, tuple[tuple[str, str], ...], Callable[[], None]]:
-    """Inline the calls whose functions look these variables up.
+    """Inline the calls whose functions look up these variables.
 
     Returns:
-        The new view, pairs of an output of a call and the tensor in its place, and what takes all edges back.
+        The new view, (output of a call, tensor in its place) pairs, and a function that restores all edges.
 
     Raises:
-        RewriteError: the graph would not be what it was; it is as it was before.
+        RewriteError: the inlined graph would not be equivalent; it was restored.
     """
     placed: list[tuple[str, str]] = []
     with contextlib.ExitStack() as undo:
@@ -79,7 +79,7 @@ def inline_calls(
 
 
 def _calls(view: GraphView, variables: Collection[str]) -> list[str]:
-    """Return the calls that can be inlined whose functions look one of the variables up."""
+    """Return the calls that can be inlined and whose functions look up one of the variables."""
     found: dict[str, None] = {}
     for variable in variables:
         for use in carried_uses(view, variable):
@@ -123,13 +123,13 @@ def _edits(view: GraphView, name: str, outputs: int, given: Sequence[int]) -> _I
 
 
 def _variables_given(view: GraphView, name: str) -> list[int]:
-    """Return the inputs of a call that are variables, or reads of them: the old call must not keep them."""
+    """Return the inputs of a call that are variables, or reads of them, which the old call must not keep."""
     inputs = enumerate(view.inputs(name))
     return [number for number, tensor in inputs if view.type(source(view, tensor).op) in VARIABLES]
 
 
 def _gone(name: str, outputs: Sequence[tf.Tensor]) -> tf.Operation:
-    """Fail, in whoever fetches the call itself, with what to fetch instead."""
+    """Build an op that raises when the old call is fetched, with a message that says what to fetch instead."""
     names = ", ".join(f"`{output.name}`" for output in outputs)
-    text = f"`{name}` is given a variable that has become a table: fetch {names}, or name what it gives by tf.identity"
+    text = f"`{name}` gets a variable that has become a table: fetch {names}, or name its results with tf.identity"
     return tf.raw_ops.Assert(condition=tf.constant(False), data=[text], name="gone")

@@ -1,6 +1,6 @@
-"""Applies a plan to a live tf.Graph before its first session: adds tables, lookups and updates, then moves the edges.
+"""Applies a plan to a live tf.Graph before its first session: adds tables, lookups and updates, then moves edges.
 
-Nothing can be taken out of a tf.Graph: what is replaced stays in it and is run by nobody.
+Ops cannot be removed from a tf.Graph: replaced ops stay in it, but nothing runs them.
 """
 
 from __future__ import annotations
@@ -31,26 +31,26 @@ from rewriter.plan.plan import ControlEdit, Plan
 from runtime import sparse_lookup
 from runtime.checkpoint.stock_variable import StockVariable
 from runtime.optimizers.by_rule import record_updates, update_by_rule
+from runtime.table.create import table_for_variable
 from runtime.table.table import Table as RuntimeTable
-from runtime.table.table import table_for_variable
 
 __all__ = ["MOVED", "apply_plan"]
 
 _SLOTS = re.compile(r"(.+)/slots/(\d+(?:,\d+)*)")
-#: Optimizers, Savers and warm starts find here what they are about: also the tables that took the place of variables.
+#: Optimizers, Savers and warm starts read this collection, so it must list the anchors of tables.
 _TRAINABLE = tf.compat.v1.GraphKeys.TRAINABLE_VARIABLES
-#: The names of the variables of a graph that became tables. No collection has them: it would be exported.
+#: Names of the variables of a graph that became tables; not a collection, because collections are exported.
 MOVED: weakref.WeakKeyDictionary[tf.Graph, list[str]] = weakref.WeakKeyDictionary()
 
 
 def apply_plan(graph: tf.Graph, plan: Plan, made: dict[str, str] | None = None) -> Callable[[], None]:
-    """Carry the plan out; return what takes all edges and collections back to where they were.
+    """Apply the plan; return a function that restores all edges and collections.
 
-    `made` is given the names, in the graph, of the tensors and ops that the parts are.
+    `made` receives, by part name, the graph's name of each tensor or op that was added.
 
     Raises:
-        RuntimeError: the graph is finalized: a session has started.
-        RewriteError: a part has another type than the tensor that it stands for; all is taken back.
+        RuntimeError: the graph is finalized, because a session has started.
+        RewriteError: a part has another type than the tensor that it replaces; the rewrite was undone.
     """
     if graph.finalized:
         raise RuntimeError(
@@ -75,7 +75,7 @@ def apply_plan(graph: tf.Graph, plan: Plan, made: dict[str, str] | None = None) 
 
 
 def _edit(graph: tf.Graph, plan: Plan, parts: _Parts, undo: contextlib.ExitStack) -> None:
-    """Move the edges of tables, then build Savers anew, which save what is now there, and move theirs."""
+    """Move the edges of the tables, then rebuild the Savers on the new state and move their edges."""
     first = set(parts.names)
     for saving in (False, True):
         if saving:
@@ -88,43 +88,43 @@ def _edit(graph: tf.Graph, plan: Plan, parts: _Parts, undo: contextlib.ExitStack
 
 
 class _Parts:
-    """The ops that a plan's tables need, made in the graph, by the names that the plan calls them."""
+    """The ops that the plan's tables need, by part name; they are built in the graph on demand."""
 
     def __init__(self, graph: tf.Graph, awaited: Iterable[str]) -> None:
-        """Take the graph, and the names of the parts that ops read or wait for; some are made only if one does."""
+        """Take the graph, and the names of the parts that ops read or wait for; some are built only if needed."""
         self._graph = graph
         self._awaited = set(awaited)
-        self._slots: dict[str, dict[str, list[int]]] = {}  # by table, by part: the numbers of the slots
+        self._slots: dict[str, dict[str, list[int]]] = {}  # table -> part -> numbers of the slots
         for part in self._awaited:
             if found := _SLOTS.fullmatch(part):
                 self._slots.setdefault(found[1], {})[part] = [int(one) for one in found[2].split(",")]
         self._parts: dict[str, Any] = {}
-        self._waits: dict[str, list[str]] = {}  # by op of the graph: lookups made that wait for what it waits for
-        self._spans: list[tuple[list[str], int, int]] = []  # such ops, and the numbers of what was made then
+        self._waits: dict[str, list[str]] = {}  # op of the graph -> new lookups that inherit its control inputs
+        self._spans: list[tuple[list[str], int, int]] = []  # such ops, and the range of op numbers built meanwhile
         self._made: dict[str, RuntimeTable] = {}
         self._stocks: dict[str, StockVariable] = {}
 
     @property
     def names(self) -> list[str]:
-        """The parts that are there."""
+        """The parts that exist."""
         return list(self._parts)
 
     def add_savers(self, savers: Iterable[SaverPart]) -> None:
-        """Build the Savers' ops that tables are in."""
+        """Rebuild the SaveV2 and RestoreV2 ops that include tables."""
         with _name_scope(f"{SCOPE}savers/"):
             for saver in savers:
                 self._parts |= build_saver(self._graph, saver, self._made, self._stocks)
 
     def found(self, part: str) -> Any:
-        """Return the tensor or op that a part is."""
+        """Return the tensor or op of a part."""
         return self._parts[part]
 
     def anchor(self, table: str) -> tf.Variable:
-        """Return the variable that stands for a table."""
+        """Return the anchor, the variable that stands for a table in gradients, collections and Savers."""
         return self._made[table].variable
 
     def tensor(self, part: str) -> tf.Tensor:
-        """Return a part that gives a value."""
+        """Return a part that is a tensor."""
         return self._parts[part]
 
     def op(self, part: str) -> tf.Operation:
@@ -133,7 +133,7 @@ class _Parts:
         return found.op if isinstance(found, tf.Tensor) else found
 
     def waiting(self, waits: Iterable[ControlEdit]) -> Iterator[ControlEdit]:
-        """Yield the edits of ops for the lookups made that stand for them, and still wait for what is replaced."""
+        """Yield edits also for new lookups whose inherited control inputs are themselves replaced."""
         by_op: dict[str, list[ControlEdit]] = {}
         for wait in waits:
             if wait.op in self._waits:
@@ -145,10 +145,10 @@ class _Parts:
 
     @contextlib.contextmanager
     def _waiting(self, lookup: Lookup) -> Iterator[None]:
-        """Build what waits for all that a lookup, and the read of the variable for it, wait for."""
+        """Build ops with the control inputs of a lookup and of the variable read that it uses."""
         old = [self._graph.get_operation_by_name(name) for name in (lookup.op, *lookup.gathers)]
         for op in tuple(old):
-            # A gather on a ref variable leaves it to its axis, which is made with it, to wait.
+            # On a ref variable, the gather's control inputs are on its axis constant, which is created with it.
             old += [one.op for one in op.inputs[2:] if op.type == "GatherV2"]
             while op.inputs and op.inputs[0].op.type in READS:
                 op = op.inputs[0].op
@@ -158,7 +158,7 @@ class _Parts:
 
     @contextlib.contextmanager
     def _waiting_as(self, old: Iterable[tf.Operation], awaited: Iterable[tf.Operation]) -> Iterator[None]:
-        """Build what waits for `awaited`, as the ops `old` do; what takes their place takes it here, too."""
+        """Build ops that wait for `awaited` as the ops `old` do; later replacements of `awaited` apply here, too."""
         before = dict.fromkeys(awaited)
         first = self._graph.version
         with _tf_private.waiting_for(list(before)):
@@ -167,7 +167,7 @@ class _Parts:
             self._spans.append(([op.name for op in old], first, self._graph.version))
 
     def add(self, tables: Sequence[Table]) -> None:
-        """Make the tables with their lookups, then updates, which wait for the lookups of their step, then the rest."""
+        """Build the tables with their lookups, then the updates, which wait for these lookups, then the rest."""
         updates = []
         for table in tables:
             self._add_table(table)
@@ -179,7 +179,7 @@ class _Parts:
                     self._parts[f"{table.name}/update/{i}"] = self._update(made, table, update)
                     updates.append((self._parts[f"{table.name}/update/{i}"], made))
         record_updates(updates)
-        ops = self._graph.get_operations()  # once, for it copies them all
+        ops = self._graph.get_operations()  # called once, because it copies the list
         for names, first, last in self._spans:
             waiting = [op.name for op in ops[first:last] if op.control_inputs]
             for name in names:
@@ -202,7 +202,7 @@ class _Parts:
         self._parts[f"{table.name}/gone"] = _gone(table.name)
 
     def _add_lookup(self, table: Table, part: str, lookup: Lookup) -> None:
-        """Look the ids up; what else is made is for who fetches the old op itself."""
+        """Build the lookup, and the tensors that the old op needs so that it can still be fetched."""
         ids, old = self._take(lookup.ids), self._graph.get_operation_by_name(lookup.op)
         with _branch(old), self._waiting(lookup):
             rows = sparse_lookup(self._made[table.name], ids, is_train=lookup.trains, modify_graph=True)
@@ -223,7 +223,7 @@ class _Parts:
         for answer in table.answers:
             self._parts[f"{table.name}/{answer.kind}/{answer.op}"] = self._answer(answer)
         self._parts |= carried_parts(self._graph, table)
-        # After the updates, which would wait for it in every step.
+        # Built after the updates, which would otherwise wait for it in every step.
         for summary in table.summaries:
             with _branch(self._graph.get_operation_by_name(summary.op)):
                 self._parts[f"{table.name}/summary/{summary.op}"] = all_rows(made, table, summary.part)
@@ -238,7 +238,7 @@ class _Parts:
     def _update(self, made: RuntimeTable, table: Table, update: Update) -> tf.Operation:
         hyper = [self._take(given) if isinstance(given, Tensor) else given for given in update.hyper]
         old = [self._graph.get_operation_by_name(name) for name in update.ops]
-        # A step waits for reads and decays of its own slots, which nobody runs any more.
+        # Ignore waits for reads and decays of the update's own slots, which no longer run.
         gone = {*update.ops, *table.variables}
         own = (one for op in old for one in op.control_inputs if one.name not in gone)
         awaited = [one for one in own if not any(carried_from(given).name in gone for given in one.inputs)]
@@ -255,7 +255,7 @@ class _Parts:
 
 
 def _initializer(rows: NewRows) -> Any:
-    """Return the runtime's initializer of new rows: a row is a function of the table's seed and the key."""
+    """Return the runtime's initializer for new rows: a row is a function of the table's seed and the key."""
     initializers = tf.compat.v1
     if rows.kind == "constant":
         return initializers.constant_initializer(rows.a)
@@ -268,26 +268,26 @@ def _initializer(rows: NewRows) -> Any:
 
 
 def _numbers(lookup: Lookup, ids: tf.Tensor) -> tf.Tensor:
-    """Count the ids, in their shape, for who picks their rows one after another; a stitch takes int32."""
+    """Return 0, 1, ... in the shape of the ids, to pick the looked-up rows one by one; a stitch needs int32."""
     if lookup.gathers:
         return tf.compat.v1.placeholder_with_default(tf.range(tf.size(ids)), [None])
     return tf.reshape(tf.range(tf.size(ids, ids.dtype)), tf.shape(ids))
 
 
 def _of_any_number(rows: tf.Tensor) -> tf.Tensor:
-    """Forget how many rows there are: TensorFlow gives an edge to another tensor only if their static shapes agree."""
+    """Drop the static row count: TensorFlow moves an edge only between tensors whose static shapes agree."""
     return tf.compat.v1.placeholder_with_default(rows, [None, *rows.shape[1:]])
 
 
 def _gone(table: str) -> tf.Operation:
-    """Fail, in whoever runs an op that reads the variable itself, with what to do instead."""
-    text = f"the variable `{table}` has become a table: fetch what is computed from its lookups, or runtime's snapshot"
+    """Build an op that raises when an op that reads the variable itself is run; the message says what to do."""
+    text = f"the variable `{table}` has become a table: fetch results of its lookups, or call table.snapshot()"
     with _name_scope(f"{SCOPE}{table}/"):
         return tf.raw_ops.Assert(condition=tf.constant(False), data=[text], name="gone")
 
 
 def _moved_away(op: str, rows: tf.Tensor) -> tf.Operation:
-    """Fail, in whoever fetches a gather that cannot be made to read the table, with what to fetch instead."""
+    """Build an op that raises when a gather is fetched that cannot read the table; the message says what to fetch."""
     text = f"`{op}` reads a variable that has become a table: fetch `{rows.name}`, or name the rows with tf.identity"
     return tf.raw_ops.Assert(condition=tf.constant(False), data=[text])
 
@@ -297,7 +297,7 @@ def _is_trainable(graph: tf.Graph, table: Table) -> bool:
 
 
 def _leave_collections(graph: tf.Graph, names: set[str]) -> None:
-    """Take variables out of all collections: nobody initializes, saves or trains them any more."""
+    """Remove variables from all collections, so that they are no longer initialized, saved or trained."""
     for name in graph.collections:
         held = graph.get_collection_ref(name)
         held[:] = [item for item in held if not stands_for(item, names)]
@@ -316,6 +316,6 @@ def _name_scope(name: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _branch(op: tf.Operation) -> Iterator[None]:
-    """Build where `op` is: in the same branch of a v1 tf.cond."""
+    """Build in the same branch of a v1 tf.cond as `op`."""
     with _tf_private.control_flow_of(op):
         yield

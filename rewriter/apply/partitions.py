@@ -1,4 +1,4 @@
-"""The parts of a partitioned variable in a live graph: their rows and gradients, by the ids that all parts share."""
+"""Partitioned variables in a live graph: rows, gradients and assignments of their parts in terms of common ids."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ Take = Callable[[Tensor], tf.Tensor]
 
 
 def first_rows(table: Table, take: Take) -> tuple[tf.Tensor, tf.Tensor]:
-    """Return the keys [rows] and values [rows, dim] that the variable starts with."""
+    """Return the keys [rows] and values [rows, dim] that the variable is initialized with."""
     values = [take(part.initial) for part in table.pieces]
     return row_keys(table), values[0] if len(values) == 1 else tf.concat(values, 0)
 
 
 def row_keys(table: Table) -> tf.Tensor:
-    """Return the ids of the rows of the whole variable, which has its parts one below the other."""
+    """Return the id of each row of the whole variable, whose parts are concatenated."""
     if table.strategy != "mod":
         return tf.range(table.rows, dtype=tf.int64)
     parts = enumerate(table.pieces)
@@ -32,13 +32,13 @@ def row_keys(table: Table) -> tf.Tensor:
 
 
 def all_rows(made: RuntimeTable, table: Table, part: int) -> tf.Tensor:
-    """Return the rows of the variable, or of a part of it, as they are."""
+    """Return the current rows of the variable, or of a part of it."""
     rows = table.pieces[part].rows
     return sparse_lookup(made, _keys(table, part, tf.range(rows, dtype=tf.int64)), is_train=False)
 
 
 def assign_rows(made: RuntimeTable, table: Table, assignment: Assignment, take: Take) -> tf.Operation:
-    """Set all rows of the variable, or of a part of it, when what the old op waited for is done."""
+    """Assign all rows of the variable, or of a part of it, after what the old op waited for."""
     value = take(assignment.value)
     old = value.graph.get_operation_by_name(assignment.op)
     initializers = {part.initializer for part in table.pieces}
@@ -49,7 +49,7 @@ def assign_rows(made: RuntimeTable, table: Table, assignment: Assignment, take: 
 
 
 def start_slots(made: RuntimeTable, starts: Mapping[int, float]) -> tf.Operation:
-    """Let slots, by their numbers in a row, be what they started with, in rows that keep their values."""
+    """Reset slots, given by their numbers in a row, to their initial values; row values are not changed."""
     with tf.device("/device:CPU:0"):
         keys, values, slots, meta = native.ops().rec_table_snapshot(made.created)
         number = tf.range(tf.shape(slots)[1]) // made.dim
@@ -59,12 +59,12 @@ def start_slots(made: RuntimeTable, starts: Mapping[int, float]) -> tf.Operation
 
 
 def unread(rows: int, dim: int) -> tf.Tensor:
-    """Return a ref variable for assignments that give their value still; it takes memory when one is run."""
+    """Return a ref variable for assignments whose results are still used; it needs memory only once one runs."""
     return tf.raw_ops.VariableV2(shape=[rows, dim], dtype=tf.float32)
 
 
 def gradient(table: Table, update: Update, take: Take) -> tf.IndexedSlices:
-    """Return the gradient of an update by id: that of the whole lookup, or of all parts behind one another."""
+    """Return the gradient of an update by id: of the whole lookup, or the concatenated gradients of the parts."""
     if not update.pieces:
         return tf.IndexedSlices(take(update.values), take(update.indices))
     values = [take(values) for values, _ in update.pieces]
@@ -73,7 +73,7 @@ def gradient(table: Table, update: Update, take: Take) -> tf.IndexedSlices:
 
 
 def _keys(table: Table, number: int, rows: tf.Tensor) -> tf.Tensor:
-    """Return the ids of rows of one part."""
+    """Return the ids of given rows of one part."""
     rows = tf.cast(rows, tf.int64)
     if table.strategy == "mod":
         return rows * len(table.pieces) + number

@@ -1,4 +1,4 @@
-"""Builds a SaveV2 or RestoreV2 of a live graph anew, with tables in the place of their variables."""
+"""Rebuilds SaveV2 and RestoreV2 ops of a live graph with tables in place of their variables."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["build_saver", "let_restore_stock"]
 
 
 def let_restore_stock(made: RuntimeTable, table: Table) -> StockVariable:
-    """Let Savers built from now on read what the variable left in a checkpoint, too."""
+    """Let later Savers also restore the table from the variable in a checkpoint of the original model."""
     stock = _stock(made, table)
     names, slots = _names(table)
     made.variable.reader = lambda prefix, there: stock.read(prefix, there, names, slots if stock.optimizer else ())
@@ -27,7 +27,7 @@ def let_restore_stock(made: RuntimeTable, table: Table) -> StockVariable:
 def build_saver(
     graph: tf.Graph, saver: SaverPart, tables: Mapping[str, RuntimeTable], stocks: Mapping[str, StockVariable]
 ) -> dict[str, tf.Tensor | tf.Operation]:
-    """Return the new parts, by the names that the plan calls them."""
+    """Return the new parts, by the plan's part names."""
     old = graph.get_operation_by_name(saver.op)
     with tf.device(old.device), tf.control_dependencies(old.control_inputs):
         if saver.restores:
@@ -59,11 +59,11 @@ def _restore(
         )
         parts |= {f"saver/{saver.op}/{number}": one for (number, _, _), one in zip(saver.kept, restored, strict=True)}
     there = tables_in(old.inputs[0], [_own_name(saved) for saved in saver.tables])
-    # Who waits for the old op waits for the files to be read.
+    # Ops that waited for the old op must wait until the files are read.
     parts[f"saver/{saver.op}"] = restored[0].op if saver.kept else there[0].op
     for saved, is_table in zip(saver.tables, there, strict=True):
         stock = stocks[saved.table]
-        # Slots of a Saver that leaves some out start afresh.
+        # Slots that the Saver does not include start afresh.
         slots = saved.slots if len(saved.slots) == len(stock.starts) else ()
         tensors = stock.read(old.inputs[0], is_table, saved.pieces, slots)
         parts[f"{saved.table}/restore/{saver.op}"] = tables[saved.table].variable.restore(tensors, None)
@@ -71,14 +71,14 @@ def _restore(
 
 
 def _own_name(saved: SavedTable) -> str:
-    """The name of the variable itself in the checkpoint, or of its first part."""
+    """The name in the checkpoint of the variable itself, or of its first part."""
     return saved.pieces[0]
 
 
 def _names(table: Table) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
-    """Return the names of the variable's parts in stock's checkpoint, and of each slot's.
+    """Return the names of the variable's parts in a checkpoint of the original model, and the same for each slot.
 
-    The parts that a partitioner made are one tensor there, under the name of the whole.
+    Parts made by a partitioner are one tensor there, under the name of the whole variable.
     """
     first = table.pieces[0]
     if first.name != table.name:
@@ -87,7 +87,7 @@ def _names(table: Table) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
 
 
 def _stock(made: RuntimeTable, table: Table) -> StockVariable:
-    """Say what trains the table, unless several do: then nobody knows what its slots are."""
+    """Return the stock variable with its optimizer, unless several optimizers train it: then its slots are unknown."""
     updates = {(update.rule, update.slots, update.starts) for update in table.updates}
     rule, _, starts = next(iter(updates)) if len(updates) == 1 else (None, (), ())
     return StockVariable(made, table.rows, rule, starts, lambda: row_keys(table))

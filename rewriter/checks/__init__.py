@@ -1,1 +1,1 @@
-"""What must hold after a rewrite, which is taken back otherwise; and the guard against uses that come later."""
+"""Post-conditions of a rewrite, which is undone if one fails, and a guard against later uses of replaced variables."""

@@ -1,4 +1,4 @@
-"""What must hold after a rewrite; a rewrite for which it does not is taken back."""
+"""Post-conditions of a rewrite; if one fails, the rewrite is undone."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Edits", "RewriteError", "check", "check_acyclic"]
 
 
 class Edits(Protocol):
-    """A plan, as far as it is checked."""
+    """The part of a plan that is checked."""
 
     @property
     def inputs(self) -> Sequence[InputEdit]: ...
@@ -23,16 +23,16 @@ class Edits(Protocol):
 
 
 class RewriteError(RuntimeError):
-    """A rewritten graph breaks a post-condition; the rewrite was taken back."""
+    """The rewritten graph violates a post-condition; the rewrite was undone."""
 
 
 def check(before: GraphView, after: GraphView, plan: Edits) -> None:
-    """Compare the graph after a rewrite with the one before: the plan's edits are there and nothing else changed.
+    """Check that all edits of the plan were made and that nothing else changed.
 
-    Dangling edges are refused when `after` is indexed.
+    Dangling edges are found when `after` is indexed.
 
     Raises:
-        RewriteError: names the first op at fault.
+        RewriteError: names the first op that violates this.
     """
     _check_edges(before, after, plan)
     _check_untouched(before, after, plan)
@@ -47,10 +47,10 @@ def _check_edges(before: GraphView, after: GraphView, plan: Edits) -> None:
         op, _, output = edit.old.partition(":")
         old = Tensor(op, int(output))
         if new == old:
-            raise RewriteError(f"`{edit.use.op}` still reads `{edit.old}` at input {edit.use.input}")
+            raise RewriteError(f"input {edit.use.input} of `{edit.use.op}` still reads `{edit.old}`")
         had, has = before.shape(old), after.shape(new)
         if edit.same_shape and not has.is_compatible_with(had):
-            raise RewriteError(f"`{edit.use.op}` read {had} and would read {has} at input {edit.use.input}")
+            raise RewriteError(f"input {edit.use.input} of `{edit.use.op}` had shape {had} and would have {has}")
     for wait in plan.controls:
         left = set(wait.old) & set(after.controls(wait.op))
         if left:
@@ -61,15 +61,15 @@ def _check_untouched(before: GraphView, after: GraphView, plan: Edits) -> None:
     edited = {edit.use.op for edit in plan.inputs} | {wait.op for wait in plan.controls}
     for name, node in before.nodes.items():
         if name not in after:
-            raise RewriteError(f"`{name}` is gone")
+            raise RewriteError(f"`{name}` is missing")
         if name not in edited and after.nodes[name] != node:
-            raise RewriteError(f"`{name}` changed, which no edit asked for")
+            raise RewriteError(f"`{name}` changed, but the plan has no such edit")
         if name in edited and _but_inputs(after.nodes[name]) != _but_inputs(node):
-            raise RewriteError(f"`{name}` has another device, group or attribute than before, not other inputs alone")
+            raise RewriteError(f"`{name}` changed in its device, colocation or attributes, not only in its inputs")
 
 
 def _but_inputs(node: Any) -> Any:
-    """Return a copy of a node without its inputs, and without shapes, which follow from them."""
+    """Return a copy of a node without its inputs and without output shapes, which depend on the inputs."""
     copy = type(node)()
     copy.CopyFrom(node)
     copy.ClearField("input")
@@ -78,37 +78,37 @@ def _but_inputs(node: Any) -> Any:
 
 
 def _check_other_edges(before: GraphView, after: GraphView, plan: Edits) -> None:
-    """Check of the edited ops what no edit asked for: their other inputs, and whom they wait for."""
+    """Check that edited ops kept the other inputs and control inputs."""
     inputs = {edit.use for edit in plan.inputs}
     for op in dict.fromkeys(edit.use.op for edit in plan.inputs):
         for number, tensor in enumerate(before.inputs(op)):
             if Use(op, number) not in inputs and after.inputs(op)[number] != tensor:
-                raise RewriteError(f"`{op}` reads `{after.inputs(op)[number]}` at {number}, which no edit asked for")
+                raise RewriteError(f"the plan has no edit for input {number} of `{op}`, `{after.inputs(op)[number]}`")
     left: dict[str, set[str]] = {}
     for wait in plan.controls:
         left.setdefault(wait.op, set(before.controls(wait.op))).difference_update(wait.old)
     for op, waited in left.items():
         if waited - set(after.controls(op)):
-            raise RewriteError(f"`{op}` waits no more for `{min(waited - set(after.controls(op)))}`")
+            raise RewriteError(f"`{op}` no longer waits for `{min(waited - set(after.controls(op)))}`")
 
 
 def _check_groups(after: GraphView) -> None:
-    """Check that whom ops are colocated with is there."""
+    """Check that ops which others are colocated with exist."""
     for name, node in after.nodes.items():
         for group in node.attr["_class"].list.s if "_class" in node.attr else ():
             leader = group.decode().removeprefix("loc:@")
             if group.startswith(b"loc:@") and leader not in after:
-                raise RewriteError(f"`{name}` is colocated with `{leader}`, which is not there")
+                raise RewriteError(f"`{name}` is colocated with `{leader}`, which does not exist")
 
 
 def check_acyclic(view: GraphView, edited: Iterable[str] | None = None) -> None:
-    """Look for cycles, which go through one of the `edited` ops: there was none before, and new ops read older ones.
+    """Check that there is no cycle. It would go through one of the `edited` ops, as new ops only read older ones.
 
-    Of what comes after them (of all ops when it is not said which were edited), ops are taken away whose inputs are all
-    away (Kahn's algorithm). Loops of tf.while_loop are cut at NextIteration.
+    Of the ops that follow the edited ones (all ops if `edited` is None), those whose inputs are all removed are removed
+    repeatedly (Kahn's algorithm). Loops of tf.while_loop are cut at NextIteration.
 
     Raises:
-        RewriteError: names an op that is left.
+        RewriteError: names an op that remains.
     """
     starts = view.nodes if edited is None else edited
     missing = dict.fromkeys(view.descendants(starts, stop=lambda op: view.type(op) == "NextIteration"), 0)
@@ -127,7 +127,7 @@ def check_acyclic(view: GraphView, edited: Iterable[str] | None = None) -> None:
 
 
 def _next(view: GraphView, op: str) -> Iterator[str]:
-    """Yield who reads `op` or waits for it, once for each edge."""
+    """Yield the ops that read `op` or wait for it, once per edge."""
     if view.type(op) != "NextIteration":
         yield from (use.op for use in view.users(op))
         yield from view.waiting(op)

@@ -1,4 +1,4 @@
-"""Refuses ops that are built on a variable after it became a table: they would use what nobody sets or reads."""
+"""Refuses new ops on a variable that became a table: they would read or write a variable that nothing else uses."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from rewriter.patterns.assignments import results_of
 from rewriter.patterns.branches import ASKS, READS
 from rewriter.plan.initialized import started_parts
 from rewriter.plan.plan import Plan
-from runtime.table.table import tables
+from runtime.table.create import tables
 
 __all__ = ["refuse_later_uses"]
 
-#: By graph: the ops that give a moved variable whole, with its name and that of its table.
+#: For each graph: the ops whose value is a whole replaced variable, with the names of variable and table.
 _dead: WeakKeyDictionary[tf.Graph, dict[str, tuple[str, str]]] = WeakKeyDictionary()
 
 
 def refuse_later_uses(graph: tf.Graph, before: GraphView, plan: Plan) -> Callable[[], None]:
-    """Let Python build no more ops in a live graph that use a variable of the plan's tables; return what ends it.
+    """Refuse new Python-built ops in a live graph that use a replaced variable; return a function that ends the guard.
 
-    The op that would be built raises a ValueError, in the author's line.
+    The op raises a ValueError at the user's line that would build it.
     """
     known = dict(_dead.get(graph, {}))
     _dead[graph] = known | {op: (name, table.name) for table in plan.tables for op, name in _whole(before, table)}
@@ -36,7 +36,7 @@ def refuse_later_uses(graph: tf.Graph, before: GraphView, plan: Plan) -> Callabl
 
 
 def _whole(view: GraphView, table: Table) -> Iterator[tuple[str, str]]:
-    """Yield the variables and their reads, but for those that give the author of an assignment what was assigned."""
+    """Yield the replaced variables and their reads, except reads that return the result of an assignment."""
     valid = set(results_of(view, table))
     for name in table.variables:
         yield name, name
@@ -47,7 +47,7 @@ def _whole(view: GraphView, table: Table) -> Iterator[tuple[str, str]]:
 def _seen(
     graph: tf.Graph, kind: str, name: str, tensors: list[tf.Tensor]
 ) -> tuple[list[tf.Tensor], list[tf.Operation]] | None:
-    """Refuse an op that uses a moved variable; let one that asks whether it is initialized ask the table."""
+    """Refuse an op that uses a replaced variable; redirect a query whether it is initialized to the table."""
     dead = _dead.get(graph, {})
     used = next((tensor for tensor in tensors if tensor.op.name in dead), None)
     if used is None:

@@ -1,4 +1,4 @@
-"""What must hold for variables that became tables: collections have left them, and who reads one says why it cannot."""
+"""Post-conditions for replaced variables: no collection lists them, and ops that still read them raise when run."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ __all__ = ["check_collections", "check_readers", "collections_of", "stands_for"]
 
 
 def collections_of(graph: tf.Graph) -> dict[str, list[Any]]:
-    """Return what the collections of a graph hold now."""
+    """Return the current contents of the collections of a graph."""
     return {name: list(graph.get_collection_ref(name)) for name in graph.collections}
 
 
 def stands_for(item: Any, variables: set[str]) -> bool:
-    """Whether an item of a collection is one of these variables, or has one as a part."""
+    """Whether an item of a collection is one of these variables, or has one of them as a part."""
     return any(part.op.name in variables for part in _tf_private.parts_of(item))
 
 
 def check_collections(before: Mapping[str, Sequence[Any]], after: Mapping[str, Sequence[Any]], plan: Plan) -> None:
-    """Check that the variables of tables are in no collection any more, and all else is where it was.
+    """Check that no collection lists a replaced variable, and that all other items are unchanged.
 
     Raises:
         RewriteError: names the collection.
@@ -37,18 +37,18 @@ def check_collections(before: Mapping[str, Sequence[Any]], after: Mapping[str, S
     for name, items in after.items():
         left = [item.name.removesuffix(":0") for item in items if stands_for(item, gone)]
         if left:
-            raise RewriteError(f"the collection `{name}` still has `{left[0]}`, which has become a table")
+            raise RewriteError(f"the collection `{name}` still lists `{left[0]}`, which has become a table")
     for name, items in before.items():
         kept = [item for item in items if not stands_for(item, gone)]
         now = after.get(name, ())
         if len(now) < len(kept) or any(one is not other for one, other in zip(kept, now, strict=False)):
-            raise RewriteError(f"the collection `{name}` lost or moved an item that has nothing to do with a table")
+            raise RewriteError(f"the collection `{name}` lost or reordered an item that does not belong to a table")
 
 
 def check_readers(before: GraphView, after: GraphView, plan: Plan) -> None:
-    """Check that every op that still reads a variable of a table says, when it is fetched, what to fetch instead.
+    """Check that each op that still reads a replaced variable raises when it is fetched and says what to fetch.
 
-    An assignment alone may run and changes nothing that counts.
+    Assignments are excepted: they may run, and have no effect on results.
 
     Raises:
         RewriteError: names the op.
@@ -62,4 +62,4 @@ def check_readers(before: GraphView, after: GraphView, plan: Plan) -> None:
                     and op not in known
                     and not any(after.type(one) == "Assert" for one in after.controls(op))
                 ):
-                    raise RewriteError(f"`{op}` reads `{variable}`, which has become a table, and does not say so")
+                    raise RewriteError(f"`{op}` reads `{variable}`, which became a table, but does not raise")

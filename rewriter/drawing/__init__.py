@@ -1,4 +1,4 @@
-"""Draws what a rewrite did around a table, as SVG. Needs no TensorFlow."""
+"""Draws the changes of a rewrite around a table as SVG, without TensorFlow."""
 
 from rewriter.drawing.svg import draw
 

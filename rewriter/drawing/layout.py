@@ -1,4 +1,4 @@
-"""Places a region's boxes in columns from left to right, and lets its arrows bend around boxes on their way."""
+"""Lays out a region: boxes in columns from left to right, and arrows that bend around boxes."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from rewriter.plan.region import Region
 
 __all__ = ["BEND", "BOX", "GAP", "Placed", "place"]
 
-#: Width and height of a box, and what is left free between columns and rows.
+#: Width and height of a box, and the gaps between columns and rows.
 BOX = (176, 56)
 GAP = (46, 14)
-#: What an arrow takes of a column that it passes.
+#: Height that an arrow takes in a column that it passes through.
 BEND = 10
 _SWEEPS = 12
 
 
 @dataclass(frozen=True)
 class Placed:
-    """Where everything is: the upper left corners of boxes, and the points at which each arrow starts, bends and ends.
+    """The layout: the upper left corners of boxes, and for each arrow its start, bends and end.
 
-    `ways` has the number of its arrow first; an arrow of which an end does not exist has none.
+    An element of `ways` begins with the arrow's number; arrows with an end that does not exist are left out.
     """
 
     corners: tuple[tuple[float, float], ...]
@@ -32,7 +32,7 @@ class Placed:
 
 
 def place(region: Region) -> Placed:
-    """Return a layout; the same region has the same one."""
+    """Return a layout; it is the same for the same region."""
     count = len(region.boxes)
     arrows = [
         (number, arrow.start, arrow.end)
@@ -53,7 +53,7 @@ def place(region: Region) -> Placed:
 
 
 def _columns(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
-    """Return each box's column: one behind the last of what it reads; what reads nothing, just before who reads it."""
+    """Return each box's column: after all boxes that it reads; a box without inputs is just before its first reader."""
     ordered = _without_cycles(count, edges)
     columns = [0] * count
     for _ in range(count):
@@ -73,7 +73,7 @@ def _columns(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
 
 
 def _without_cycles(count: int, edges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Leave out the edges that lead back: folding several ops into a box can make a cycle."""
+    """Drop edges that lead back; merging several ops into one box can create cycles."""
     after: list[list[int]] = [[] for _ in range(count)]
     for start, end in edges:
         after[start].append(end)
@@ -98,7 +98,7 @@ def _without_cycles(count: int, edges: Sequence[tuple[int, int]]) -> list[tuple[
 
 
 def _chains(arrows: Sequence[tuple[int, int, int]], columns: Sequence[int]) -> tuple[list[list[int]], list[int]]:
-    """Return for each arrow the nodes that it leads through, and the column of every node: boxes first, then bends."""
+    """Return the nodes that each arrow passes through, and the column of every node: boxes first, then bends."""
     nodes, chains = list(columns), []
     for _, start, end in arrows:
         chain = [start]
@@ -110,7 +110,7 @@ def _chains(arrows: Sequence[tuple[int, int, int]], columns: Sequence[int]) -> t
 
 
 def _rows(nodes: Sequence[int], edges: Sequence[tuple[int, int]], count: int) -> list[list[int]]:
-    """Order each column so that few arrows cross: by the mean place of the neighbours, from either side in turn."""
+    """Order each column to reduce crossings: by the mean position of the neighbours, from left and right in turn."""
     rows: list[list[int]] = [[] for _ in range(max(nodes, default=-1) + 1)]
     for node, column in enumerate(nodes):
         rows[column].append(node)
@@ -147,7 +147,7 @@ def _crossings(rows: Sequence[Sequence[int]], edges: Sequence[tuple[int, int]], 
 
 
 def _tops(rows: Sequence[Sequence[int]], edges: Sequence[tuple[int, int]], heights: Sequence[float]) -> list[float]:
-    """Return the upper edge of each node: near the middle of its neighbours, as far as its column's order allows."""
+    """Return the upper edge of each node: near the middle of its neighbours, as far as the column's order allows."""
     tops = [0.0] * len(heights)
     for row in rows:
         top = 0.0
@@ -172,8 +172,8 @@ def _wanted(node: int, near: Sequence[Sequence[int]], tops: Sequence[float], hei
 
 
 def _settle(row: Sequence[int], wanted: dict[int, float], tops: list[float], heights: Sequence[float]) -> None:
-    """Place a column: neighbours that want the same place are pushed apart evenly (isotonic regression)."""
-    groups: list[tuple[list[int], float]] = []  # nodes that touch, and where the first wants to be
+    """Place a column: neighbours that want the same position are pushed apart evenly (isotonic regression)."""
+    groups: list[tuple[list[int], float]] = []  # nodes that touch, and the wanted position of the first
     for node in row:
         group, top = [node], wanted[node]
         while groups and groups[-1][1] + _extent(groups[-1][0], heights) > top:

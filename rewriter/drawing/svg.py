@@ -1,4 +1,4 @@
-"""Draws a region as a small SVG that is readable in light and dark, without colours, and by its titles without eyes."""
+"""Draws a region as SVG that is readable in light and dark mode, without colours, and by screen readers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rewriter.plan.region import ADDED, KEPT, REMOVED, Box, Region
 
 __all__ = ["STYLE", "draw", "shortened"]
 
-#: For drawings without a style of their own; the colours are told apart by the colour-blind, too.
+#: For drawings that are embedded without a style; its colours are safe for colour-blind readers.
 STYLE = """
 .cut { --ink: #1b2130; --soft: #5a6375; --kept: #7b8496; --removed: #c24e00; --added: #0068a8; --kept-fill: #f4f5f8;
   --removed-fill: #fdf1e8; --added-fill: #e7f2fa; }
@@ -32,21 +32,21 @@ STYLE = """
 """
 _MARGIN, _LEGEND = 6, 34
 _PADDING, _CHARACTER = 8, 6.65
-#: Characters of a line in a box, for each of the two sizes of text.
+#: Number of characters in a line of a box, for both text sizes.
 _ROOM = int((BOX[0] - 2 * _PADDING) / _CHARACTER)
 _ROOM_SOFT = int((BOX[0] - 2 * _PADDING) / (_CHARACTER * 10 / 11))
 _MARKS = {KEPT: "", REMOVED: "−", ADDED: "+"}
-_MEANING = {KEPT: "kept", REMOVED: "removed: nothing runs it any more", ADDED: "added"}
+_MEANING = {KEPT: "kept", REMOVED: "removed: no longer run", ADDED: "added"}
 _NOT_XML = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _NAMED = 12
 
 
 def draw(region: Region, style: bool = True) -> str:
-    """Return the SVG of a region, with STYLE in it if `style`; the same region gives the same text."""
+    """Return the SVG of a region, with STYLE included if `style`; it is the same for the same region."""
     placed = place(region)
     width = max(placed.width, 3 * BOX[0]) + 2 * _MARGIN
     height = placed.height + 2 * _MARGIN + _LEGEND
-    label = f"How the table {region.table} takes the place of a variable: " + ", ".join(
+    label = f"How the table {region.table} replaces a variable: " + ", ".join(
         f"{len(region.ops(state))} {state}" for state in (REMOVED, ADDED)
     )
     parts = [
@@ -62,7 +62,7 @@ def draw(region: Region, style: bool = True) -> str:
 
 
 def shortened(text: str, room: int) -> str:
-    """Return the text in at most `room` columns, its middle left out: both ends of an op's name tell most."""
+    """Shorten text to `room` columns by leaving out its middle, as both ends of an op's name say most."""
     if _columns(text) <= room:
         return text
     head, tail = "", ""
@@ -106,7 +106,7 @@ def _title(box: Box, state: str) -> str:
 
 
 def _arrows(region: Region, placed: Placed) -> Iterator[str]:
-    """Yield the arrows, what was there before below what is new."""
+    """Yield the arrows; new ones are drawn above old ones."""
     order = {REMOVED: 0, KEPT: 1, ADDED: 2}
     for number, points in sorted(placed.ways, key=lambda way: order[_state(region.arrows[way[0]].state)]):
         arrow = region.arrows[number]
@@ -125,7 +125,7 @@ def _arrows(region: Region, placed: Placed) -> Iterator[str]:
 
 
 def _legend(y: float) -> Iterator[str]:
-    """Yield what the three kinds of boxes and arrows mean."""
+    """Yield the legend of the three kinds of boxes and arrows."""
     x = 0
     for state, words in ((KEPT, "kept"), (REMOVED, "removed"), (ADDED, "added")):
         mark = f"{_MARKS[state]} " if _MARKS[state] else ""
@@ -135,7 +135,7 @@ def _legend(y: float) -> Iterator[str]:
             f'<text class="soft" x="{x + 60}" y="{y:g}">{mark}{words}</text></g>'
         )
         x += 84 + 7 * len(mark + words)
-    yield f'<text class="soft" x="{x}" y="{y:g}">thin: waits only</text>'
+    yield f'<text class="soft" x="{x}" y="{y:g}">thin: control edge</text>'
 
 
 def _state(state: str) -> str:

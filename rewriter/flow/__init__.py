@@ -1,4 +1,4 @@
-"""Where the value of a variable goes in a graph, its functions included, and whether rows are picked of it there."""
+"""Follows the value of a variable through a graph and its functions, and finds where rows of it are selected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the inputs of an op are, by its definition: their names and types; and what its outputs are."""
+"""Names and types of the inputs and outputs of an op, from its definition."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rewriter import _tf_private
 
 __all__ = ["picks_by", "writes"]
 
-#: Integers that say of what form a result is, or how many steps there are; all others pick parts of another input.
+#: Integer inputs that give the form of a result or a number of steps; all other integers select from another input.
 SHAPING = frozenset(
     {
         *("shape", "dims", "multiples", "axis", "axes", "dim", "dimension", "perm", "paddings", "output_shape"),
@@ -24,7 +24,7 @@ SHAPING = frozenset(
 
 
 def picks_by(node: Any, number: int) -> bool:
-    """Whether an input of an op is integers that pick parts of its other inputs; so does one that nobody knows."""
+    """Whether an input of an op holds integers that select parts of its other inputs; also if the op is unknown."""
     arguments = _tf_private.arguments_of(node)
     if arguments is None or number >= len(arguments):
         return True
@@ -33,5 +33,5 @@ def picks_by(node: Any, number: int) -> bool:
 
 
 def writes(node: Any) -> bool:
-    """Whether an op changes a variable in its place: it gives the variable again, or nothing."""
+    """Whether an op updates a variable in place: it outputs the variable again, or nothing."""
     return _tf_private.writes_in_place(node)

@@ -1,4 +1,4 @@
-"""The graph itself and the functions of its library, in one form: ops, what they read and who reads them."""
+"""The graph and the functions of its library in one form: ops, their inputs and their users."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from rewriter.graph.view import GraphView, Tensor, Use
 __all__ = ["CALLS", "LOOPS", "Body", "body_of_function", "body_of_graph", "called", "gives_results", "is_condition"]
 
 LOOPS = ("While", "StatelessWhile")
-#: Types of ops whose outputs are those of the functions that they call.
+#: Op types that output the results of the functions that they call.
 CALLS = ("PartitionedCall", "StatefulPartitionedCall", "If", "StatelessIf", "Case", "StatelessCase", *LOOPS)
 
 
 @dataclass(frozen=True)
 class Body:
-    """Ops by name. `arguments` and `results` are those of a function; the graph itself, with the name "", has none."""
+    """Ops by name. `arguments` and `results` belong to a function; the main graph has the name "" and neither."""
 
     name: str
     nodes: dict[str, Any]
@@ -31,7 +31,7 @@ class Body:
     results: tuple[Tensor, ...] = ()
 
     def type(self, op: str) -> str:
-        """Return the type of an op; that of an argument is empty."""
+        """Return the type of an op; an empty string for an argument."""
         return str(self.nodes[op].op) if op in self.nodes else ""
 
 
@@ -41,7 +41,7 @@ def body_of_graph(view: GraphView) -> Body:
 
 
 def body_of_function(function: Any, functions: dict[str, Any]) -> Body:
-    """Return a FunctionDef as a body; its tensors have the numbers that the outputs of calls have."""
+    """Return a FunctionDef as a body; tensors are numbered like the outputs of calls."""
     nodes = {node.name: node for node in function.node_def}
     arguments = [one.name for one in function.signature.input_arg]
     number = functools.partial(_tensor, nodes=nodes, functions=functions)
@@ -67,18 +67,18 @@ def called(body: Body, op: str, functions: dict[str, Any]) -> list[str]:
 
 
 def gives_results(body: Body, op: str, function: str, functions: dict[str, Any]) -> bool:
-    """Whether the outputs of an op are the results of a function that it calls; those of a loop's condition are not."""
+    """Whether the outputs of an op are the results of this function; not true of a loop's condition."""
     kind = body.type(op)
     return kind in functions or (kind in CALLS and not (kind in LOOPS and is_condition(body, op, function)))
 
 
 def is_condition(body: Body, op: str, function: str) -> bool:
-    """Whether a function says of a loop whether it goes on."""
+    """Whether a function is the condition of a loop."""
     return bool(body.nodes[op].attr["cond"].func.name == function)
 
 
 def _tensor(text: str, nodes: dict[str, Any], functions: dict[str, Any]) -> Tensor:
-    """Read `argument`, `op:output` or `op:output:number`, of which the last numbers the tensors of one output."""
+    """Parse `argument`, `op:output` or `op:output:number`; the number counts the tensors of one output."""
     op, _, rest = text.partition(":")
     output, _, number = rest.partition(":")
     kind = nodes[op].op if op in nodes else ""

@@ -1,4 +1,4 @@
-"""Whether a tensor is one-hot rows, one at the places of ids and zero elsewhere: times a table they pick its rows."""
+"""Whether a tensor consists of one-hot rows; their product with a table selects rows of the table."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from rewriter.graph.view import Tensor
 
 __all__ = ["is_one_hot"]
 
-#: What only hands on, shapes, scales or adds up such rows, all of input 0.
+#: Ops that only pass on, reshape, scale or sum such rows, which are input 0.
 _HANDED_ON = (
     *("Identity", "StopGradient", "Reshape", "Squeeze", "ExpandDims", "Transpose", "Cast", "Sum", "Max", "Mean"),
     *("Tile", "Slice", "StridedSlice", "Switch", "RefSwitch", "Enter", "RefEnter"),
 )
-_TOGETHER = {"Pack": 0, "AddN": 0, "Add": 0, "AddV2": 0, "ConcatV2": 1}  #: how many of the last inputs are no rows
+_TOGETHER = {"Pack": 0, "AddN": 0, "Add": 0, "AddV2": 0, "ConcatV2": 1}  #: number of trailing inputs that are no rows
 _ONES = ("Const", "Fill", "OnesLike")
 
 
 def is_one_hot(body: Body, tensor: Tensor) -> bool:
-    """Whether all that a tensor is computed from are such rows; a layer's input that is so in part is none."""
+    """Whether everything that a tensor is computed from is one-hot rows; false for a dense input that is so in part."""
     pending, known = [tensor], {tensor}
     while pending:
         one = pending.pop()
@@ -34,7 +34,7 @@ def is_one_hot(body: Body, tensor: Tensor) -> bool:
 
 
 def _before(body: Body, tensor: Tensor) -> Sequence[Tensor] | None:
-    """Return what must be such rows for a tensor to be; None for one that cannot be."""
+    """Return the tensors that must be one-hot for a tensor to be one-hot; None if it cannot be."""
     op, kind = tensor.op, body.type(tensor.op)
     if kind in ("OneHot", "SparseToDense") or (kind == "Equal" and _of_integers(body, op)):
         return ()
@@ -43,7 +43,7 @@ def _before(body: Body, tensor: Tensor) -> Sequence[Tensor] | None:
     if kind in _TOGETHER:
         inputs = body.inputs(op)
         return inputs[: len(inputs) - _TOGETHER[kind]]
-    if kind == "Mul":  # by weights, one for all of a row
+    if kind == "Mul":  # by weights, one for each row
         wide = [one for one in body.inputs(op) if _width(body, one) != 1]
         return wide if len(wide) == 1 else None
     return body.inputs(op)[:1] if kind in _HANDED_ON else None

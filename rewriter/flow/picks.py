@@ -1,9 +1,10 @@
-"""Whether rows of a variable are picked, however its value gets to where they are: what is a table that nobody judges?
+"""Finds where rows of a variable are selected, to decide whether the variable is an embedding table.
 
 A value is followed along all ops whose result is the same at each step: it may be read, padded, scaled, reshaped,
-concatenated, dropped out in parts, go into branches, loops and functions. Where it meets what varies, either integers
-pick of it (a gather, a slice, a partition, a product with sparse ids or with one-hot rows), and then it is a table; or
-it is used as the kernel of a dense layer is, and what comes out is of the batch and no table any more.
+concatenated, have dropout applied to a part, and pass through branches, loops and functions. Where it meets values that
+vary by step, either integers select from it (a gather, a slice, a partition, a product with sparse ids or one-hot
+rows), and then the variable is an embedding table; or it is used like the kernel of a dense layer, and the result
+belongs to the batch and is not followed.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from rewriter.graph.view import GraphView, Tensor, Use
 
 __all__ = ["PICKS", "Pick", "Picks"]
 
-#: Types of ops that pick of input 0, whatever by.
+#: Op types that select from input 0 in any case.
 PICKS = (
     *("Gather", "GatherV2", "GatherNd", "ResourceGather", "ResourceGatherNd"),
     *(f"SparseSegment{kind}{form}" for kind in ("Sum", "Mean", "SqrtN") for form in ("", "WithNumSegments")),
@@ -41,7 +42,7 @@ _DEEPEST = 10
 
 @dataclass(frozen=True)
 class Pick:
-    """The op, of a type, that picks of a variable's value; `path` leads to it, by ops of functions, too."""
+    """An op that selects from a variable's value; `path` leads to it, through ops in functions, too."""
 
     path: tuple[str, ...]
     type: str
@@ -54,24 +55,24 @@ class Pick:
 
 @dataclass(frozen=True)
 class _Step:
-    """A tensor that has the value, or what was made of it, and the ops on the way."""
+    """A tensor that has the value, or a value derived from it, and the ops on the path to it."""
 
     tensor: Tensor
     path: tuple[str, ...]
 
 
 class Picks:
-    """Follows variables of a graph; what varies is found once."""
+    """Follows variables of a graph; what varies by step is computed once."""
 
     def __init__(self, view: GraphView) -> None:
         self._graph = body_of_graph(view)
         self._functions = view.functions
 
     def of(self, variable: str) -> Pick | None:
-        """Return where rows of a variable, or of what is made of it, are first picked; None where none are."""
+        """Return the first op that selects rows of a variable or of a value derived from it; None if there is none."""
         shape = tf.TensorShape(self._graph.nodes[variable].attr["shape"].shape)
         if shape.rank == 0 or (shape.is_fully_defined() and shape.num_elements() == 0):
-            return None  # a table's anchor has no rows
+            return None  # the anchor of a table has no rows
         found = self._search(self._graph, (), [_Step(Tensor(variable), (variable,))], 0)
         return next((one for one in found if isinstance(one, Pick)), None)
 
@@ -84,7 +85,7 @@ class Picks:
         return Varying(self._bodies, self._functions)
 
     def _search(self, body: Body, arguments: Iterable[str], starts: list[_Step], depth: int) -> Iterator[Pick | _Step]:
-        """Yield where rows are picked in a body, and the results of a function that the value gets to."""
+        """Yield where rows are selected in a body, and the results of a function that the value reaches."""
         varying = self._varying.of(body, tuple(arguments))
         pending, known = deque(starts), {one.tensor for one in starts}
         while pending:
@@ -112,13 +113,13 @@ class Picks:
             if use.input == 0:
                 yield _Step(Tensor(use.op), path)
         elif kind in (*_MERGES, *_CARRIERS):
-            given = kind in _MERGES or use.input == 0  # not the choice of a Switch
+            given = kind in _MERGES or use.input == 0  # not the predicate of a Switch
             yield from (_Step(Tensor(use.op, number), path) for number in range(2) if given)
         elif kind not in SHAPES:
             yield from self._computed(body, varying, use, path)
 
     def _computed(self, body: Body, varying: VaryingIn, use: Use, path: tuple[str, ...]) -> Iterator[Pick | _Step]:
-        """Go on behind an op that computes something of the value, or tell that it picks."""
+        """Continue behind an op that derives something from the value, or yield that the op selects from it."""
         inputs, kind = body.inputs(use.op), body.type(use.op)
         given = inputs[use.input]
         others = [number for number, one in enumerate(inputs) if number != use.input and one in varying]
@@ -131,7 +132,7 @@ class Picks:
 
     @staticmethod
     def _goes_on(body: Body, use: Use, given: Tensor, varies: bool) -> bool:
-        """Whether the result still has the rows: it is none of one number, of other rows, or of the batch."""
+        """Whether the result still has the rows: it is not a single number, not other rows, and not of the batch."""
         kind, node = body.type(use.op), body.nodes[use.op]
         before, after = body.shape(given), body.shape(Tensor(use.op))
         if after.rank == 0:
@@ -147,7 +148,7 @@ class Picks:
     def _called(
         self, body: Body, varying: VaryingIn, use: Use, path: tuple[str, ...], depth: int
     ) -> Iterator[Pick | _Step]:
-        """Go on in the functions of an op, and behind it where the value comes out of them."""
+        """Continue in the functions that an op calls, and behind the op if the value is among their results."""
         for name in called(body, use.op, self._functions) if depth < _DEEPEST else ():
             function = self._bodies[name]
             place = use.input - len(body.inputs(use.op)) + len(function.arguments)
@@ -164,7 +165,7 @@ class Picks:
     def _inside(
         self, body: Body, varying: VaryingIn, op: str, function: Body, start: _Step, depth: int
     ) -> Iterator[Pick | _Step]:
-        """Search a function; what a loop hands to its next turn is searched again."""
+        """Search a function; values that a loop passes to its next iteration are searched again."""
         loops = body.type(op) in LOOPS
         given = self._varying.arguments(body, op, function, varying)
         starts, known = [start], {start.tensor}

@@ -1,6 +1,6 @@
-"""What differs from step to step: all that is computed from fed data, elements of datasets, queues or random numbers.
+"""Finds which values differ from step to step: computed from feeds, dataset elements, queues or random numbers.
 
-The values of variables do not count, nor shapes: what is computed from these alone is the same for all of a batch.
+Values of variables do not count, nor do shapes: values computed from these alone are the same for the whole batch.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from rewriter.graph.view import Tensor
 
 __all__ = ["GIVERS", "SHAPES", "Varying", "VaryingIn"]
 
-#: Types of ops that give other values at each run, without a seed that makes two sessions alike.
+#: Op types whose output differs between runs, even with a seed that makes two sessions equal.
 GIVERS = (
     *("IteratorGetNext", "IteratorGetNextSync", "IteratorGetNextAsOptional"),
     *("QueueDequeue", "QueueDequeueV2", "QueueDequeueMany", "QueueDequeueManyV2", "QueueDequeueUpTo"),
     *("QueueDequeueUpToV2", "ReaderRead", "ReaderReadV2", "ReaderReadUpTo", "ReaderReadUpToV2", "Unstage"),
     *("PyFunc", "EagerPyFunc", "PyFuncStateless", "Timestamp"),
 )
-#: Types of ops that tell nothing of values.
+#: Op types whose output does not depend on values.
 SHAPES = ("Shape", "ShapeN", "Size", "Rank", "VariableShape", "VarIsInitializedOp", "IsVariableInitialized")
 _FED = ("Placeholder", "PlaceholderV2", "PlaceholderWithDefault")
 _VARIABLES = ("VarHandleOp", "VariableV2", "Variable")
@@ -33,7 +33,7 @@ _DEEPEST = 10
 
 @dataclass
 class VaryingIn:
-    """The ops of one body that vary, and the single outputs of calls that do."""
+    """The ops of one body whose outputs vary by step, and single varying outputs of calls."""
 
     ops: set[str] = field(default_factory=set)
     outputs: set[Tensor] = field(default_factory=set)
@@ -43,25 +43,25 @@ class VaryingIn:
 
 
 class Varying:
-    """Answers what varies, in the graph and in its functions, by which of their arguments do; answers are kept."""
+    """Answers which values vary by step, in the graph and in functions, by their varying arguments; with a cache."""
 
     def __init__(self, bodies: dict[str, Body], functions: dict[str, Any]) -> None:
-        """Take the bodies of functions by name."""
+        """Take the bodies of functions, by name."""
         self._bodies, self._functions = bodies, functions
         self._known: dict[tuple[str, frozenset[str]], VaryingIn] = {}
 
     def of(self, body: Body, arguments: Collection[str] = (), depth: int = 0) -> VaryingIn:
-        """Return what varies in a body when these arguments of it do."""
+        """Return what varies in a body if these of its arguments do."""
         key = body.name, frozenset(arguments)
         if key not in self._known:
-            self._known[key] = VaryingIn(set(arguments))  # for a function that calls itself
+            self._known[key] = VaryingIn(set(arguments))  # ends the recursion of a function that calls itself
             self._known[key] = self._spread(body, arguments, depth)
         return self._known[key]
 
     def arguments(self, body: Body, op: str, function: Body, varying: VaryingIn) -> list[str]:
-        """Return the arguments that vary of a function that `op` calls.
+        """Return which arguments vary of a function that `op` calls.
 
-        A dataset gives its function elements, and a loop what the turn before left.
+        A dataset passes elements to its function, and a loop passes the values of the previous iteration.
         """
         inputs, kind = body.inputs(op), body.type(op)
         first = len(inputs) - len(function.arguments)
@@ -97,7 +97,7 @@ class Varying:
         return (kind in CALLS or kind in self._functions) and bool(called(body, op, self._functions))
 
     def _call(self, body: Body, op: str, found: VaryingIn, depth: int) -> bool:
-        """Add the outputs of a call that vary; tell whether there are new ones. A loop may have more at each turn."""
+        """Add the varying outputs of a call; return whether any is new. A loop may add more at each iteration."""
         before, size = len(found.outputs), -1
         while size != len(found.outputs):
             size = len(found.outputs)
@@ -108,7 +108,7 @@ class Varying:
         return len(found.outputs) > before
 
     def _results(self, body: Body, op: str, name: str, found: VaryingIn, depth: int) -> Iterable[int]:
-        """Return the numbers of a call's outputs that vary by what one of its functions computes."""
+        """Return the numbers of a call's outputs that vary because of one of its functions."""
         function, loops = self._bodies[name], body.type(op) in LOOPS
         if loops and is_condition(body, op, name):
             return ()
@@ -119,7 +119,7 @@ class Varying:
 
 
 def _gives(body: Body, op: str) -> bool:
-    """Whether an op is data by itself. Single floats and truths are settings of a step: a rate, `is_training`."""
+    """Whether an op is a source of data. Scalar floats and bools are settings of a step: a rate, `is_training`."""
     node, kind = body.nodes[op], body.type(op)
     if kind in _VARIABLES:
         held = tf.as_dtype(node.attr["dtype"].type)

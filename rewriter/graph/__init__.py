@@ -1,1 +1,1 @@
-"""Graphs as they are: a view of one, files, the names of a MetaGraph, the lines that built ops. Changes nothing."""
+"""Read access to graphs: a view, files, names in a MetaGraph, the source lines of ops."""

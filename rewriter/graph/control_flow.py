@@ -1,4 +1,4 @@
-"""The branches and loops of v1 control flow in a MetaGraph: which ops stand in each, by name."""
+"""Contexts of v1 control flow in a MetaGraph: which ops are in which branch or loop."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from tensorflow.core.protobuf import control_flow_pb2
 
 __all__ = ["CONTEXTS", "forget_gone"]
 
-#: What the collections of branches and loops hold.
+#: The messages in the collections of branches and loops.
 CONTEXTS = {"cond_context": control_flow_pb2.CondContextDef, "while_context": control_flow_pb2.WhileContextDef}
 
 
 def _values_of(context: Any) -> Iterator[Any]:
-    """Return what stands in a branch or loop, and in those within it."""
+    """Yield the contents of a branch or loop, and of those nested in it."""
     yield context.values_def
     for nested in context.nested_contexts:
         kind = nested.WhichOneof("ctxt")
@@ -23,7 +23,7 @@ def _values_of(context: Any) -> Iterator[Any]:
 
 
 def forget_gone(meta: Any) -> None:
-    """Take ops that the graph does not have any more out of the branches and loops that they stood in."""
+    """Remove ops that the graph no longer has from the contexts of branches and loops."""
     there = {node.name for node in meta.graph_def.node}
     for key in CONTEXTS:
         if key not in meta.collection_def:
@@ -36,7 +36,7 @@ def forget_gone(meta: Any) -> None:
 
 
 def _keep(values: Any, there: set[str]) -> None:
-    """Keep what is there; what comes from outside, by a name of its own inside, stands there under both or neither."""
+    """Keep existing ops; an outer value that is renamed inside is kept or removed under both names."""
     outer = values.external_values
     lost = {one for one, other in outer.items() if not {one.partition(":")[0], other.partition(":")[0]} <= there}
     for name in lost:

@@ -1,4 +1,4 @@
-"""Reads and writes the graphs that TensorFlow writes: GraphDef (.pb, .pbtxt), MetaGraph (.meta) and SavedModel."""
+"""Reads and writes graph files of TensorFlow: GraphDef (.pb, .pbtxt), MetaGraph (.meta) and SavedModel."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from tensorflow.core.protobuf import saved_model_pb2
 __all__ = ["graphs_of", "kind_of", "read_graph", "read_graphs", "read_message", "to_bytes"]
 
 _OF_CHECKPOINT = re.compile(r"\.(index|data-\d+-of-\d+)$")
-#: What the file of a SavedModel is called in its directory.
+#: File names of a SavedModel in its directory.
 _SAVED_MODEL = ("saved_model.pb", "saved_model.pbtxt")
 
 
 def kind_of(path: str | Path) -> str:
-    """Return what a path is or would be by its name: `GraphDef`, `MetaGraphDef`, or `SavedModel` for a directory.
+    """Return the kind of graph file that a path names: `GraphDef`, `MetaGraphDef`, or `SavedModel` for a directory.
 
     Raises:
-        ValueError: the name says none of these.
+        ValueError: the name is of no known kind.
     """
     path = Path(path)
     if path.is_dir() or path.name in _SAVED_MODEL or not path.suffix:
@@ -31,18 +31,16 @@ def kind_of(path: str | Path) -> str:
         return "GraphDef"
     if path.suffix == ".meta":
         return "MetaGraphDef"
-    raise ValueError(
-        f"{path} says by its name nothing that is known: call it .pb, .pbtxt or .meta, or name a directory"
-    )
+    raise ValueError(f"the name of {path} has no known ending: call it .pb, .pbtxt or .meta, or name a directory")
 
 
 def read_graphs(path: str | Path) -> dict[str, Any]:
-    """Return the MetaGraphDefs in a file or a SavedModel's directory, by their tags, which commas separate.
+    """Return the MetaGraphDefs in a file or a SavedModel's directory, by their comma-separated tags.
 
-    A GraphDef comes in a MetaGraphDef that has nothing else.
+    A GraphDef is returned in an otherwise empty MetaGraphDef.
 
     Raises:
-        ValueError: there is no such file, or it is none of these kinds.
+        ValueError: the file does not exist, or it is of none of these kinds.
     """
     message = read_message(path)
     if isinstance(message, tf.compat.v1.GraphDef):
@@ -55,36 +53,36 @@ def read_graphs(path: str | Path) -> dict[str, Any]:
 
 
 def graphs_of(model: Any) -> dict[str, Any]:
-    """Return the MetaGraphDefs of a SavedModel by their tags, which commas separate."""
+    """Return the MetaGraphDefs of a SavedModel, by their comma-separated tags."""
     return {",".join(sorted(meta.meta_info_def.tags)): meta for meta in model.meta_graphs}
 
 
 def read_graph(path: str | Path) -> Any:
-    """Return the GraphDef in a file, or of a SavedModel's directory.
+    """Return the GraphDef in a file or in a SavedModel's directory.
 
     Raises:
-        ValueError: there is no such file, it is none of these kinds, or a SavedModel with several graphs.
+        ValueError: the file does not exist, is of none of these kinds, or is a SavedModel with several graphs.
     """
     graphs = read_graphs(path)
     if len(graphs) != 1:
-        raise ValueError(f"{path} holds {len(graphs)} graphs: export the one that is meant by itself")
+        raise ValueError(f"{path} holds {len(graphs)} graphs: export a SavedModel with only the graph that is needed")
     return next(iter(graphs.values())).graph_def
 
 
 def read_message(path: str | Path) -> Any:
-    """Return what is in a file or a SavedModel's directory: a GraphDef, MetaGraphDef or SavedModel.
+    """Return the message in a file or a SavedModel's directory: a GraphDef, MetaGraphDef or SavedModel.
 
     Raises:
-        ValueError: there is no such file, or it is none of these kinds.
+        ValueError: the file does not exist, or it is of none of these kinds.
     """
     path = Path(path)
     if path.is_dir():
         return _of_saved_model(path)
     if not path.is_file():
-        hint = "; that is a checkpoint, which has no graph" if Path(f"{path}.index").is_file() else ""
+        hint = "; it is the prefix of a checkpoint, which holds no graph" if Path(f"{path}.index").is_file() else ""
         raise ValueError(f"{path} does not exist{hint}: give a .pb, .pbtxt or .meta file, or a SavedModel's directory")
     if _OF_CHECKPOINT.search(path.name):
-        raise ValueError(f"{path} is part of a checkpoint, which has no graph: give the .meta file beside it")
+        raise ValueError(f"{path} is part of a checkpoint, which holds no graph: give the .meta file beside it")
     if path.name in _SAVED_MODEL:
         return _of_saved_model(path.parent)
     message = _parsed(path, tf.compat.v1.MetaGraphDef() if path.suffix == ".meta" else tf.compat.v1.GraphDef())
@@ -92,12 +90,12 @@ def read_message(path: str | Path) -> Any:
     if not nodes:
         raise ValueError(f"{path} holds no graph: it is empty")
     if not all(node.name and node.op for node in nodes):
-        raise ValueError(f"{path} is no {type(message).__name__}: a node has no name or type")
+        raise ValueError(f"{path} is not a {type(message).__name__}: a node has no name or type")
     return message
 
 
 def to_bytes(message: Any, path: str | Path) -> bytes:
-    """Return a message as the file `path` holds it: as text if its name ends with `txt`."""
+    """Return the bytes of a message for the file `path`: as text if its name ends with `txt`."""
     if Path(path).suffix == ".pbtxt":
         return str(text_format.MessageToString(message)).encode()
     return bytes(message.SerializeToString(deterministic=True))
@@ -106,20 +104,20 @@ def to_bytes(message: Any, path: str | Path) -> bytes:
 def _of_saved_model(folder: Path) -> Any:
     found = [folder / name for name in _SAVED_MODEL if (folder / name).is_file()]
     if not found:
-        raise ValueError(f"{folder} holds no saved_model.pb: give a SavedModel's directory or the file of a graph")
+        raise ValueError(f"{folder} holds no saved_model.pb: give a SavedModel's directory or a graph file")
     model = _parsed(found[0], saved_model_pb2.SavedModel())
     if not model.meta_graphs:
         raise ValueError(f"{found[0]} holds no graph: it is empty")
     if any(meta.HasField("object_graph_def") for meta in model.meta_graphs):
         raise ValueError(
-            f"{folder} is a SavedModel of TensorFlow 2, whose lookups are in functions that no Saver knows: change the "
-            "program that exports it, with `migrate convert` or runtime.keras.Embedding, and export it again"
+            f"{folder} is a SavedModel of TensorFlow 2, whose lookups are in functions that no Saver covers: change "
+            "the program that exports it, with `migrate convert` or runtime.keras.Embedding, and export it again"
         )
     return model
 
 
 def _parsed(path: Path, message: Any) -> Any:
-    """Fill `message` from a file; a MetaGraph may be text under either name."""
+    """Parse a file into `message`; a MetaGraph may be text under either name."""
     try:
         content = path.read_bytes()
         if path.suffix == ".pbtxt":
@@ -132,5 +130,5 @@ def _parsed(path: Path, message: Any) -> Any:
             message.Clear()
             text_format.Parse(content.decode(), message)
     except (DecodeError, text_format.ParseError, UnicodeDecodeError, OSError) as error:
-        raise ValueError(f"{path} is no {type(message).__name__}: {str(error).splitlines()[0]}") from error
+        raise ValueError(f"{path} is not a {type(message).__name__}: {str(error).splitlines()[0]}") from error
     return message

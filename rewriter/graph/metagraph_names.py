@@ -1,4 +1,4 @@
-"""What a MetaGraph says about its graph by the names of ops: collections, signatures, the Saver's names, assets."""
+"""References from a MetaGraph to ops of its graph: collections, signatures, the Saver's names, assets."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rewriter.graph.control_flow import CONTEXTS
 __all__ = ["named_ops", "op_of", "variable_in"]
 
 _KEYS = tf.compat.v1.GraphKeys
-#: What a collection's bytes are, where they are no variable.
+#: The message types in collections that do not hold variables.
 _MESSAGES = {
     **CONTEXTS,
     _KEYS.QUEUE_RUNNERS: queue_runner_pb2.QueueRunnerDef,
@@ -24,9 +24,9 @@ _MESSAGES = {
 
 
 def named_ops(meta: Any, ops: Collection[str]) -> dict[str, str]:
-    """Return those of `ops` that a MetaGraphDef names outside its graph, with what names each first.
+    """Return which of `ops` a MetaGraphDef refers to from outside its graph, and what refers to each first.
 
-    To stand in a branch or loop is not to be named; what begins and ends them is.
+    Membership in the context of a branch or loop does not count; being the op that begins or ends it does.
     """
     found: dict[str, str] = {}
     for text, where in _names(meta, ops):
@@ -37,12 +37,12 @@ def named_ops(meta: Any, ops: Collection[str]) -> dict[str, str]:
 
 
 def op_of(name: str) -> str:
-    """Return the op of a tensor's name, a control input or an op's name."""
+    """Return the op of a tensor name, a control input or an op name."""
     return name.removeprefix("^").partition(":")[0]
 
 
 def variable_in(value: bytes) -> Any:
-    """Return the VariableDef that bytes in a collection are; None when they are something else."""
+    """Return the VariableDef in the bytes of a collection item; None if they are something else."""
     try:
         definition = variable_pb2.VariableDef.FromString(value)
     except DecodeError:
@@ -69,13 +69,13 @@ def _collected(key: str, collection: Any, ops: Collection[str]) -> Iterator[str]
 
 
 def _mentioned(value: bytes, ops: Collection[str]) -> Iterator[str]:
-    """Guess, on the safe side, what bytes name of which nobody knows the form."""
+    """Search bytes of unknown format for names of ops; it may find too many, never too few."""
     text = value.decode("utf-8", errors="replace")
     return (op for op in ops if op in text)
 
 
 def _texts(message: Message) -> Iterator[str]:
-    """Return all strings in a message, those in messages within it included."""
+    """Yield all strings in a message and its submessages."""
     for field, value in message.ListFields():
         if field.name == "values_def":
             continue

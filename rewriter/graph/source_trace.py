@@ -1,7 +1,7 @@
-"""Which line of the user's code built an op of a live graph.
+"""Finds the line of user code that built an op of a live graph.
 
-Graphs in files do not tell: a SavedModel with `save_debug_info` has the lines of ops in functions alone, where a plan
-changes none.
+Graphs in files do not have it: a SavedModel with `save_debug_info` only has the lines of ops in functions, which a plan
+does not change.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import tensorflow as tf
 
 __all__ = ["line_here", "source_of", "sources_of"]
 
-# What an API call of TensorFlow passes through on its way from the user's line.
+# Modules between the user's line and the op: libraries that user code calls.
 _LIBRARIES = re.compile(
     r"/(site|dist)-packages/(tensorflow|tensorflow_estimator|keras|tf_keras|tf_slim|wrapt|absl)(/|$)"
     r"|/lib(64)?/python[\d.]+/(?!(site|dist)-packages/)"
@@ -31,7 +31,7 @@ _FOLDERS = tuple(
     f"{folder.resolve()}/"
     for folder in (_HERE / "rewriter", _HERE / "runtime", _HERE / "migrate", Path(tf.__file__).parent)
 )
-#: The file of code without one: wrappers of an op library, or what `python -c` runs, which counts when all is so.
+#: File name of generated code: wrappers of an op library, or `python -c`, which counts as user code if all is of it.
 _GENERATED = "<string>"
 _PYTHON = f"{sysconfig.get_path('stdlib')}/"
 
@@ -45,21 +45,21 @@ class _Frame(NamedTuple):
 def source_of(op: tf.Operation) -> str | None:
     """Return the user's line that built an op of a live graph, such as `model.py:123 in build_model`.
 
-    It is the innermost frame outside of TensorFlow, Keras, this package and Python's library; the path is relative when
-    the file is below the working directory. None for an op that was imported, or that no line of the user's built.
+    It is the innermost frame outside of TensorFlow, Keras, this package and Python's library; the path is relative if
+    the file is below the working directory. None for an op that was imported or that no user code built.
     """
     stack = op.traceback
     return None if stack is None else _users_line(_Frame(f.filename, f.lineno, f.name) for f in _inwards(stack))
 
 
 def line_here() -> str | None:
-    """Return the user's line that is being run, as `source_of` does for an op."""
+    """Return the user's line that is running, in the form of `source_of`."""
     stack = traceback.extract_stack()
     return _users_line(_Frame(one.filename, one.lineno or 0, one.name) for one in reversed(stack))
 
 
 def sources_of(graph: tf.Graph, ops: Iterable[str]) -> dict[str, str]:
-    """Return `source_of` for those of the named ops that have one; ops that the graph does not have are left out."""
+    """Return `source_of` for the named ops; ops without a line, or not in the graph, are left out."""
     found: dict[str, str] = {}
     for name in dict.fromkeys(ops):
         try:
@@ -72,7 +72,7 @@ def sources_of(graph: tf.Graph, ops: Iterable[str]) -> dict[str, str]:
 
 
 def _inwards(stack: Any) -> Iterator[Any]:
-    """Walk the frames innermost first: most stacks are left long before their end."""
+    """Walk the frames from the innermost, because the search mostly ends early."""
     return (stack[number] for number in range(len(stack) - 1, -1, -1))
 
 

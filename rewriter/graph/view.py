@@ -1,4 +1,4 @@
-"""A read-only view of a GraphDef: nodes, data and control edges, and who consumes what, indexed once."""
+"""A read-only view of a GraphDef: nodes, data and control edges and their consumers, indexed once."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-#: An op with so many users (what a Saver restores has as many as there are variables) is searched once.
+#: Ops with at least this many users (such as a RestoreV2) get an index of their users by output.
 _MANY = 16
 
 
 class Tensor(NamedTuple):
-    """An output of an op, by the op's name."""
+    """An output of an op."""
 
     op: str
     output: int = 0
@@ -43,26 +43,26 @@ class Tensor(NamedTuple):
 
 
 class Use(NamedTuple):
-    """A data input of an op that reads a tensor."""
+    """A data input of an op."""
 
     op: str
     input: int
 
 
 class GraphView:
-    """What a GraphDef says, by name; nothing here changes it. Memory and time grow with nodes and edges."""
+    """Read access to a GraphDef by name. Memory and time are linear in nodes and edges."""
 
     def __init__(self, definition: Any) -> None:
         """Index `definition`, a GraphDef.
 
         Raises:
-            ValueError: two nodes of one name, or an input that no node gives.
+            ValueError: two nodes have the same name, or an input names an op that does not exist.
         """
-        #: The entries of loops in which nothing can be built; known of a live graph.
+        #: Enter ops of loops that cannot be extended; only known for a live graph.
         self.closed: frozenset[str] = frozenset()
-        #: Where the graph is live, the op that initializes each variable.
+        #: The initializer op of each variable of a live graph.
         self.initializers: dict[str, str] = {}
-        #: Where the graph is live, the strategy and how many replicas it has, by the variables that it copies to each.
+        #: Variables of a live graph that a strategy copies to replicas: the strategy and the number of replicas.
         self.copied: dict[str, tuple[str, int]] = {}
         with uncollected():
             self._build(definition)
@@ -71,7 +71,7 @@ class GraphView:
         self.definition = definition
         self.nodes: dict[str, Any] = {node.name: node for node in definition.node}
         if len(self.nodes) != len(definition.node):
-            raise ValueError("the graph has two nodes of one name: it was not exported by TensorFlow")
+            raise ValueError("the graph has two nodes with one name: it was not exported by TensorFlow")
         self._inputs: dict[str, tuple[Tensor, ...]] = {}
         self._controls: dict[str, tuple[str, ...]] = {}
         self._users: dict[str, list[Use]] = {name: [] for name in self.nodes}
@@ -96,7 +96,7 @@ class GraphView:
             for op in controls:
                 self._waiting[op].append(node.name)
         except KeyError as error:
-            raise ValueError(f"`{node.name}` reads `{error.args[0]}`, which the graph does not have") from None
+            raise ValueError(f"`{node.name}` reads `{error.args[0]}`, which is not in the graph") from None
 
     @classmethod
     def of(cls, graph: tf.Graph) -> GraphView:
@@ -104,7 +104,7 @@ class GraphView:
         view = cls(graph.as_graph_def(add_shapes=True))
         view.closed = _tf_private.closed_loops(graph)
         variables = graph.get_collection(tf.compat.v1.GraphKeys.GLOBAL_VARIABLES)
-        # That of a variable on references is the tensor of the op.
+        # The initializer of a ref variable is a tensor, the output of the op.
         found = ((one.op.name, one.initializer) for item in variables for one in _tf_private.parts_of(item))
         view.initializers = {name: getattr(op, "op", op).name for name, op in found if op is not None}
         strategies = ((item, _tf_private.strategy_of(item)) for item in variables)
@@ -121,7 +121,7 @@ class GraphView:
         return str(self.nodes[op].op)
 
     def of_type(self, *types: str) -> list[str]:
-        """Return the ops of these types, in the graph's order."""
+        """Return the ops of these types, in graph order."""
         return [name for kind in types for name in self._by_type.get(kind, [])]
 
     @functools.cached_property
@@ -136,11 +136,11 @@ class GraphView:
         return self._inputs[op]
 
     def controls(self, op: str) -> tuple[str, ...]:
-        """Return the ops that `op` waits for by control edges."""
+        """Return the ops that `op` has as control inputs."""
         return self._controls[op]
 
     def uses(self, tensor: Tensor) -> Sequence[Use]:
-        """Return every data input that reads `tensor`; an op that reads it twice comes twice."""
+        """Return every data input that reads `tensor`, once per input."""
         users = self._users[tensor.op]
         if len(users) < _MANY:
             return [use for use in users if self._inputs[use.op][use.input] == tensor]
@@ -155,20 +155,20 @@ class GraphView:
         return self._users[op]
 
     def waiting(self, op: str) -> Sequence[str]:
-        """Return the ops that wait for `op` by a control edge."""
+        """Return the ops with `op` as a control input."""
         return self._waiting[op]
 
     def attribute(self, op: str, name: str) -> Any:
-        """Return an attribute as protobuf's AttrValue; an empty one when the node does not have it."""
+        """Return an attribute as AttrValue; an empty one if the node does not have it."""
         return self.nodes[op].attr[name] if name in self.nodes[op].attr else tf.compat.v1.AttrValue()
 
     def shape(self, tensor: Tensor) -> tf.TensorShape:
-        """Return the static shape, unknown when the graph was exported without shapes."""
+        """Return the static shape; unknown if the graph was exported without shapes."""
         shapes = self.attribute(tensor.op, "_output_shapes").list.shape
         return tf.TensorShape(shapes[tensor.output]) if tensor.output < len(shapes) else tf.TensorShape(None)
 
     def texts(self, op: str) -> Sequence[str] | None:
-        """Return the strings that a Const holds, read once: a Saver's has all names; None for an op of another type."""
+        """Return the strings of a Const, cached since a Saver's are long; None for an op of another type."""
         if self.type(op) != "Const":
             return None
         if op not in self._texts:
@@ -177,9 +177,9 @@ class GraphView:
         return self._texts[op]
 
     def number(self, tensor: Tensor) -> Any:
-        """Return the number that all elements of a tensor are, found without evaluating it; None where there is none.
+        """Return the number that all elements of a tensor are equal to, without running ops; None if unknown.
 
-        It sees Const, Fill, Identity and arithmetic, which is what initializers, axes and settings are made of.
+        It understands Const, Fill, Identity and arithmetic, of which initializers, axes and settings are made.
         """
         kind, inputs = self.type(tensor.op), self.inputs(tensor.op)
         if kind == "Const":
@@ -196,9 +196,9 @@ class GraphView:
     def ancestors(
         self, tensors: Iterable[Tensor], stop: Callable[[str], bool] = lambda _: False, controls: bool = False
     ) -> list[str]:
-        """Return the ops that the tensors are computed from, nearest first, not looking behind ops where `stop`.
+        """Return the ops that the tensors are computed from, nearest first; the search ends where `stop` is true.
 
-        Those that they wait for count with `controls`.
+        With `controls`, control inputs are followed, too.
         """
         found: dict[str, None] = {}
         pending = deque(tensor.op for tensor in tensors)
@@ -213,7 +213,7 @@ class GraphView:
         return list(found)
 
     def descendants(self, ops: Iterable[str], stop: Callable[[str], bool] = lambda _: False) -> list[str]:
-        """Return `ops` and what depends on them by data or control edges, nearest first, not looking behind `stop`."""
+        """Return `ops` and all ops that depend on them by data or control edges, nearest first, up to `stop`."""
         found: dict[str, None] = {}
         pending = deque(ops)
         while pending:
@@ -227,7 +227,7 @@ class GraphView:
         return list(found)
 
     def path(self, start: str, end: str) -> list[str]:
-        """Return the ops of a shortest way along data edges from `start` to `end`; empty when there is none."""
+        """Return the ops of a shortest path along data edges from `start` to `end`; empty if there is none."""
         before: dict[str, str] = {start: start}
         pending = deque([start])
         while pending and end not in before:
@@ -240,7 +240,7 @@ class GraphView:
 
     @functools.cached_property
     def network(self) -> nx.MultiDiGraph:
-        """The graph as networkx has it: an edge for each data input (`output`, `input`) and control (`control`)."""
+        """The graph as a networkx graph; data edges have `output` and `input`, control edges have `control`."""
         network = nx.MultiDiGraph()
         network.add_nodes_from((name, {"type": node.op}) for name, node in self.nodes.items())
         for op, inputs in self._inputs.items():
@@ -256,7 +256,7 @@ class GraphView:
 
 @contextlib.contextmanager
 def uncollected() -> Iterator[None]:
-    """Keep Python from looking for garbage: it would search all of a large graph again for every few objects made."""
+    """Disable the garbage collector, which would traverse all of a large graph again and again as objects are made."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -267,7 +267,7 @@ def uncollected() -> Iterator[None]:
 
 
 def _one_number(constant: Any) -> Any:
-    """Return the number that a TensorProto repeats: one value may stand for all, and is not spread out then."""
+    """Return the number that a TensorProto repeats; it may store one value for all elements."""
     single = type(constant)()
     single.CopyFrom(constant)
     if not constant.tensor_content:
@@ -277,7 +277,7 @@ def _one_number(constant: Any) -> Any:
 
 
 def _given(constant: Any) -> int:
-    """Count the values that a TensorProto spells out, in whichever of its lists they are; none of them is one zero."""
+    """Count the values that a TensorProto stores, in whichever of its fields; no value means a single zero."""
     return max(1, *(len(value) for field, value in constant.ListFields() if field.name.endswith("_val")), 1)
 
 

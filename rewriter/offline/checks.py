@@ -1,4 +1,4 @@
-"""What must hold of a rewritten graph before it is written, after what was replaced is gone."""
+"""Post-conditions of a rewritten graph in a file, after the replaced ops were removed."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def check_result(source: Any, result: Any, plan: Plan, pruned: Pruned) -> None:
     _check_names(result, pruned)
     check_acyclic(view)
     if set(map(str, _tables(view))) & {table.name for table in plan.tables}:
-        raise RewriteError(f"`{plan.tables[0].name}` is still a variable that could move")
+        raise RewriteError(f"`{plan.tables[0].name}` is still a variable that could be replaced")
 
 
 def view_of(definition: Any) -> GraphView:
-    """Return the view of a result.
+    """Return the view of a rewritten graph.
 
     Raises:
-        RewriteError: an edge begins nowhere.
+        RewriteError: an input names an op that does not exist.
     """
     try:
         return GraphView(definition)
@@ -46,10 +46,10 @@ def view_of(definition: Any) -> GraphView:
 
 
 def check_import(meta: Any) -> None:
-    """Let TensorFlow import a MetaGraphDef: it checks types, shapes, attributes and functions.
+    """Import a MetaGraphDef, by which TensorFlow checks types, shapes, attributes and functions.
 
     Raises:
-        RewriteError: TensorFlow refuses it.
+        RewriteError: TensorFlow rejects it.
     """
     copy = type(meta)()
     copy.CopyFrom(meta)
@@ -57,7 +57,7 @@ def check_import(meta: Any) -> None:
         with tf.Graph().as_default():
             tf.compat.v1.train.import_meta_graph(copy)
     except (ValueError, KeyError, TypeError, tf.errors.OpError) as error:
-        raise RewriteError(f"TensorFlow does not import the result: {str(error)[:500]}") from error
+        raise RewriteError(f"TensorFlow cannot import the result: {str(error)[:500]}") from error
 
 
 def _tables(view: GraphView) -> list[str]:
@@ -67,22 +67,22 @@ def _tables(view: GraphView) -> list[str]:
 
 
 def _check_kept(source: Any, view: GraphView, plan: Plan, pruned: Pruned) -> None:
-    """Nodes that no edit names are there with every byte; those that one names differ in inputs and place only."""
+    """Check that nodes without an edit are identical, and that edited ones differ only in inputs and colocation."""
     inputs = {edit.use.op for edit in plan.inputs} | {wait.op for wait in plan.controls} | pruned.edited
     for node in source.node:
         if node.name in pruned.removed:
             if node.name in view:
-                raise RewriteError(f"`{node.name}` is there again")
+                raise RewriteError(f"`{node.name}` was removed and is there again")
             continue
         if node.name not in view:
-            raise RewriteError(f"`{node.name}` is gone")
+            raise RewriteError(f"`{node.name}` is missing")
         now = view.nodes[node.name]
         if node.name in pruned.replaced or now == node:
             continue
         if node.name not in inputs:
-            raise RewriteError(f"`{node.name}` changed, which no edit asked for")
+            raise RewriteError(f"`{node.name}` changed, but the plan has no such edit")
         if _bare(now) != _bare(node):
-            raise RewriteError(f"`{node.name}` changed beyond its inputs and its place")
+            raise RewriteError(f"`{node.name}` changed in more than its inputs and its colocation")
 
 
 def _bare(node: Any) -> Any:
@@ -97,9 +97,9 @@ def _check_colocations(view: GraphView, pruned: Pruned) -> None:
     for op in view.nodes:
         for place in view.attribute(op, _COLOCATION).list.s:
             if place.decode().removeprefix("loc:@") in pruned.removed:
-                raise RewriteError(f"`{op}` is to be placed with `{place.decode()}`, which is gone")
+                raise RewriteError(f"`{op}` is colocated with `{place.decode()}`, which is missing")
 
 
 def _check_names(result: Any, pruned: Pruned) -> None:
     for op, where in named_ops(result, pruned.removed).items():
-        raise RewriteError(f"{where} names `{op}`, which is gone")
+        raise RewriteError(f"{where} names `{op}`, which is missing")

@@ -1,6 +1,6 @@
-"""Carries what a rewrite changed in an imported graph over to the MetaGraphDef that it was imported from.
+"""Transfers the changes that a rewrite made to an imported graph to the MetaGraphDef that was imported.
 
-What the rewrite did not touch keeps its bytes: an import and an export would fill in and lose things on the way.
+Everything else keeps its bytes: exporting the imported graph instead would add defaults and lose data.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ __all__ = ["names_without", "patched"]
 
 
 def patched(source: Any, before: Any, after: Any, gone: Collection[str]) -> Any:
-    """Return the MetaGraphDef `source` with all that differs in `after`, exported, from `before`, exported.
+    """Return `source` with every difference between the exported MetaGraphDefs `before` and `after` applied.
 
-    The variables of `gone` leave all collections.
+    The variables `gone` are removed from all collections.
     """
     result = type(source)()
     result.CopyFrom(source)
@@ -31,7 +31,7 @@ def patched(source: Any, before: Any, after: Any, gone: Collection[str]) -> Any:
 
 
 def names_without(meta: Any, gone: Collection[str]) -> Any:
-    """Return the MetaGraphDef without its graph, and without the variables of `gone` in collections."""
+    """Return the MetaGraphDef without its graph, and without the variables `gone` in its collections."""
     result = type(meta)()
     for field, value in meta.ListFields():
         if field.name in ("collection_def", "signature_def", "saver_def", "asset_file_def"):

@@ -1,4 +1,4 @@
-"""The graphs of a file, by their tags: they share a checkpoint, so a variable moves in all that have it, or in none."""
+"""Rewrites all graphs of a file: they share a checkpoint, so a variable is replaced in all graphs or in none."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ Judged = TypeVar("Judged", Plan, Rewritten)
 
 
 def judge_meta_graphs(graphs: Mapping[str, Any], tables: Any = "auto") -> dict[str, Plan]:
-    """Plan what `rewrite_meta_graphs` does; TensorFlow need not be able to import the graphs.
+    """Return the plans of `rewrite_meta_graphs`; TensorFlow does not have to be able to import the graphs.
 
     Raises:
-        ValueError: `tables` names what is a variable in no graph.
+        ValueError: a name in `tables` is not a variable of any graph.
     """
     return _together(graphs, tables, judge_meta_graph)
 
 
 def rewrite_meta_graphs(graphs: Mapping[str, Any], tables: Any = "auto") -> dict[str, Rewritten]:
-    """Rewrite MetaGraphDefs, which are not changed.
+    """Rewrite copies of MetaGraphDefs, by tags.
 
     Raises:
-        ValueError: `tables` names what is a variable in no graph; or see `rewrite_meta_graph`.
+        ValueError: a name in `tables` is not a variable of any graph; or see `rewrite_meta_graph`.
         RewriteError: see `rewrite_meta_graph`.
     """
     return _together(graphs, tables, rewrite_meta_graph)
@@ -41,7 +41,7 @@ def _together(
     wanted = {tags: _wanted(tables, there, len(graphs)) for tags, there in variables.items()}
     unknown = [] if tables == "auto" else sorted(set(tables) - set().union(*variables.values()))
     if unknown and len(graphs) > 1:
-        raise ValueError(f"no graph has a variable `{unknown[0]}`: give names of variables whose rows they look up")
+        raise ValueError(f"no graph has a variable `{unknown[0]}`: name variables whose rows the graphs look up")
     stay: dict[str, Refusal] = {}
     while True:
         done = {tags: judge(meta, wanted[tags], stay) for tags, meta in graphs.items()}
@@ -56,12 +56,12 @@ def _variables(meta: Any) -> set[str]:
 
 
 def _wanted(tables: Any, there: set[str], graphs: int) -> Any:
-    """Return those of the named tables that a graph has; one graph alone must have all."""
+    """Return the requested names that this graph has; a single graph must have all of them."""
     return tables if tables == "auto" or graphs == 1 else [name for name in tables if name in there]
 
 
 def _uneven(plans: Mapping[str, Plan], variables: Mapping[str, set[str]]) -> dict[str, Refusal]:
-    """Refuse tables of which a variable stays in another graph."""
+    """Refuse tables whose variable is not replaced in another graph."""
     found = {}
     for plan in plans.values():
         for table in plan.tables:
@@ -69,6 +69,6 @@ def _uneven(plans: Mapping[str, Plan], variables: Mapping[str, set[str]]) -> dic
                 gone = {name for one in plans[tags].tables for name in one.variables}
                 left = [name for name in table.variables if name in there - gone]
                 if left:
-                    reason = f"`{left[0]}` stays in the graph tagged `{tags}`, which reads the same checkpoint"
+                    reason = f"`{left[0]}` is not replaced in the graph `{tags}`, which reads the same checkpoint"
                     found[table.name] = Refusal(table.name, reason)
     return found

@@ -1,7 +1,7 @@
-"""Takes out of a rewritten graph in a file what the rewrite replaced, as far as nothing else reads it.
+"""Removes the ops that a rewrite replaced from a graph in a file, unless something else still reads them.
 
-An op is kept when it was an end of the graph (nothing reads it) that does not belong to a moved variable, when it is
-named (by a collection, a signature, the Saver), when it is fed, or when one that is kept reads it or waits for it.
+An op is kept if it was an output of the graph (nothing reads it) and does not belong to a replaced variable, if it is
+named by a collection, a signature or the Saver, if it is fed, or if a kept op reads it or waits for it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from rewriter.patterns.branches import ASKS, carried_uses, carries
 __all__ = ["Pruned", "prune", "reads", "touched"]
 
 _ASSIGNMENTS = ("AssignVariableOp", "Assign")
-#: Types of ops that are of no use but for a variable.
+#: Op types that are useless without their variable.
 _IDLE = (*_ASSIGNMENTS, *ASKS, "VariableShape", "Shape", "SaveV2", "DisableCopyOnRead")
 _FED = ("Placeholder", "PlaceholderWithDefault", "PlaceholderV2")
 _COLOCATION = "_class"
@@ -28,7 +28,7 @@ _COLOCATION = "_class"
 
 @dataclass(frozen=True)
 class Pruned:
-    """What happened to ops of the graph as it was: taken out, of another type now, edited in place."""
+    """What happened to ops of the original graph: removed, replaced by another type, or edited in place."""
 
     removed: frozenset[str]
     replaced: frozenset[str]
@@ -36,13 +36,13 @@ class Pruned:
 
 
 def reads(view: GraphView, table: Table) -> set[str]:
-    """Return the ops that give the table's variables whole."""
+    """Return the ops that output the whole variables of the table."""
     uses = (use for variable in table.variables for use in carried_uses(view, variable))
     return {use.op for use in uses if carries(view, use)}
 
 
 def touched(view: GraphView, tables: Iterable[Table]) -> set[str]:
-    """Return the variables of the tables and those of the ops that use them which tables make idle."""
+    """Return the variables of the tables, and the ops on them that are useless once the variables are replaced."""
     found: set[str] = set()
     for table in tables:
         found |= {op for update in table.updates for op in update.ops}
@@ -54,14 +54,14 @@ def touched(view: GraphView, tables: Iterable[Table]) -> set[str]:
 
 
 def prune(graph: Any, before: GraphView, tables: Collection[Table], parts: dict[str, str], named: set[str]) -> Pruned:
-    """Take out of `graph`, a rewritten GraphDef, what is not kept; the others keep their order.
+    """Remove the ops that are not kept from `graph`, a rewritten GraphDef; the others keep their order.
 
     Args:
-        graph: it has ops of `before` under their names, and new ones.
+        graph: has the ops of `before` under their old names, and new ones.
         before: the graph before the rewrite.
-        tables: those that moved.
-        parts: by the names that the plan gives parts, the tensor or op that each is.
-        named: ops that something outside the graph names.
+        tables: the tables that were added.
+        parts: the tensor or op of each part, by the plan's part names.
+        named: ops that are referred to from outside the graph.
     """
     nodes = {node.name: node for node in graph.node}
     replaced = _stand_ins(nodes, before, tables, parts, named)
@@ -98,7 +98,7 @@ def _needed(nodes: dict[str, Any], roots: Iterable[str]) -> set[str]:
 def _stand_ins(
     nodes: dict[str, Any], before: GraphView, tables: Iterable[Table], parts: dict[str, str], named: set[str]
 ) -> list[str]:
-    """Let ops under whose names somebody may fetch or run what the table does now, do so."""
+    """Turn ops whose names may be fetched or run from outside into aliases of what the table does now."""
     found = []
     for table in tables:
         for i, lookup in enumerate(table.lookups):
@@ -117,7 +117,7 @@ def _stand_ins(
 
 
 def _become(node: Any, kind: str, inputs: list[str], **types: tf.DType) -> None:
-    """Make a node another under its name, on its device."""
+    """Change a node to another op with the same name and device."""
     node.op = kind
     node.input[:] = inputs
     for key in set(node.attr) - ({"_output_shapes"} if types else set()):
@@ -127,7 +127,7 @@ def _become(node: Any, kind: str, inputs: list[str], **types: tf.DType) -> None:
 
 
 def _drop_waits(nodes: dict[str, Any], before: GraphView, tables: Iterable[Table]) -> set[str]:
-    """Let nobody wait any more for slots to start: they start with the rows."""
+    """Remove waits for the initialization of slots: tables initialize them with their rows."""
     edited = set()
     for op in (start for table in tables for start in _slot_starts(before, table)):
         for waiting in before.waiting(op):
@@ -137,7 +137,7 @@ def _drop_waits(nodes: dict[str, Any], before: GraphView, tables: Iterable[Table
 
 
 def _slot_starts(view: GraphView, table: Table) -> Iterator[str]:
-    """Return the ops that give the slots their first values."""
+    """Yield the ops that compute the initial values of the slots."""
     steps = {op for update in table.updates for op in update.ops}
     for slot in table.slots:
         for use in view.users(slot):
@@ -147,7 +147,7 @@ def _slot_starts(view: GraphView, table: Table) -> Iterator[str]:
 
 
 def _drop_colocations(nodes: dict[str, Any], kept: Collection[str]) -> set[str]:
-    """Let what is kept be placed freely where it was to be placed with what is gone."""
+    """Remove colocations of kept ops with removed ones."""
     edited = set()
     for op in kept:
         node = nodes[op]

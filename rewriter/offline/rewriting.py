@@ -1,6 +1,6 @@
-"""Rewrites graphs in files: the plan of a live graph is applied to an import, and what changed to the file's content.
+"""Rewrites graphs in files: applies the plan to an imported graph and transfers the changes to the file's message.
 
-The result is free of what tables replaced, and holds every byte of what they did not touch.
+Replaced ops are removed from the result; everything else keeps its bytes.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ __all__ = ["Rewritten", "judge_meta_graph", "rewrite_graph_def", "rewrite_meta_g
 
 v1 = tf.compat.v1
 _KEYS = v1.GraphKeys
-#: How a Saver is called that a graph is given for its tables because it has none.
+#: Name of the Saver that is added for the tables of a graph without one.
 _SAVER = SCOPE + "save"
 
 
 @dataclass(frozen=True)
 class Rewritten:
-    """A graph with tables: the message in which it came, what moved and why not, and what became of its ops."""
+    """A rewritten graph: the message, the plan with refusals, and what happened to the original ops."""
 
     content: Any
     plan: Plan
@@ -48,7 +48,7 @@ class Rewritten:
 
 
 def rewrite_graph_def(definition: Any, tables: Any = "auto", stay: Mapping[str, Refusal] | None = None) -> Rewritten:
-    """Let tables take the place of variables of a GraphDef; as `rewrite_meta_graph`, without names from outside."""
+    """Replace variables of a GraphDef with tables; like `rewrite_meta_graph`, without names from outside the graph."""
     meta = v1.MetaGraphDef()
     meta.graph_def.CopyFrom(definition)
     done = rewrite_meta_graph(meta, tables, stay)
@@ -56,18 +56,18 @@ def rewrite_graph_def(definition: Any, tables: Any = "auto", stay: Mapping[str, 
 
 
 def rewrite_meta_graph(meta: Any, tables: Any = "auto", stay: Mapping[str, Refusal] | None = None) -> Rewritten:
-    """Let tables take the place of variables of a MetaGraphDef, which is not changed.
+    """Replace variables of a MetaGraphDef with tables; `meta` itself is not changed.
 
     Args:
         meta: a MetaGraphDef; its collections, signatures, Saver and assets stay valid.
-        tables: "auto" for every variable that is only looked up and updated by rows, or a list of variables' names.
-        stay: variables that must stay, with the reason.
+        tables: "auto" for every variable that is only looked up and updated by rows, or a list of variable names.
+        stay: variables that must not be replaced, with the reason.
 
     Returns:
-        The result, as a new message; equal to `meta` when nothing moves.
+        The result in a new message; equal to `meta` if no variable is replaced.
 
     Raises:
-        ValueError: `tables` names what is no variable, or this TensorFlow cannot import the graph.
+        ValueError: a name in `tables` is not a variable, or this TensorFlow cannot import the graph.
         RewriteError: the rewritten graph would be wrong.
     """
     kept: dict[str, Refusal] = dict(stay or {})
@@ -81,10 +81,10 @@ def rewrite_meta_graph(meta: Any, tables: Any = "auto", stay: Mapping[str, Refus
 
 
 def judge_meta_graph(meta: Any, tables: Any = "auto", stay: Mapping[str, Refusal] | None = None) -> Plan:
-    """Plan what `rewrite_meta_graph` does, without importing the graph.
+    """Return the plan of `rewrite_meta_graph` without importing the graph.
 
     Raises:
-        ValueError: `tables` names what is no variable.
+        ValueError: a name in `tables` is not a variable.
     """
     view = GraphView(meta.graph_def)
     kept: dict[str, Refusal] = dict(stay or {})
@@ -97,7 +97,7 @@ def judge_meta_graph(meta: Any, tables: Any = "auto", stay: Mapping[str, Refusal
 
 
 def _attempt(meta: Any, tables: Any, kept: Mapping[str, Refusal]) -> tuple[Rewritten, list[Refusal]]:
-    """Rewrite; return also which tables may not move because something else needs what they replace."""
+    """Rewrite; also return the tables that must be refused because other ops need what they replace."""
     with imported(meta) as graph:
         before = GraphView.of(graph)
         plan = _plan(before, tables, kept)
@@ -127,7 +127,7 @@ def _attempt(meta: Any, tables: Any, kept: Mapping[str, Refusal]) -> tuple[Rewri
 
 
 def _plan(view: GraphView, tables: Any, kept: Mapping[str, Refusal]) -> Plan:
-    """Plan without those that are kept, and say why they are."""
+    """Plan without the variables `kept`, and add their refusals."""
     moved = moved_before(view)
     plan = make_plan(view, tables, moved)
     held = [table.name for table in plan.tables if table.name in kept]
@@ -143,15 +143,15 @@ def _variables(plan: Plan) -> set[str]:
 
 
 def _named_whole(view: GraphView, meta: Any, table: Table) -> Iterator[Refusal]:
-    """Refuse a table whose variable something outside the graph names as a whole, a signature say."""
+    """Refuse a table if a name from outside the graph, such as a signature, refers to its whole variable."""
     whole = reads(view, table)
     for op, where in named_ops(names_without(meta, set(table.variables)), whole).items():
-        yield Refusal(table.name, f"{where} gives it whole, by `{op}`", (table.name, op))
+        yield Refusal(table.name, f"{where} exposes the whole variable by `{op}`", (table.name, op))
         return
 
 
 def _read_elsewhere(before: GraphView, after: GraphView, plan: Plan, named: Mapping[str, str]) -> list[Refusal]:
-    """Refuse tables of which something that is left still uses the variable or a slot."""
+    """Refuse tables whose variable or slot is still used by an op that is kept."""
     found = []
     for table in plan.tables:
         inside = touched(before, [table]) | set(named)
@@ -166,9 +166,9 @@ def _read_elsewhere(before: GraphView, after: GraphView, plan: Plan, named: Mapp
 
 
 def _saver(meta: Any) -> Any:
-    """Make a Saver in the current graph if the file has none and would be given one of its variables when imported.
+    """Build a Saver in the current graph if the file has none and the import would add one.
 
-    That one could not know tables, of which an import has only the ops.
+    The Saver that an import adds does not cover tables, because an imported graph only has their ops.
     """
     if meta.HasField("saver_def") or _KEYS.GLOBAL_VARIABLES not in meta.collection_def:
         return None
@@ -177,15 +177,15 @@ def _saver(meta: Any) -> Any:
 
 @contextmanager
 def imported(meta: Any) -> Iterator[tf.Graph]:
-    """Make a MetaGraphDef the current graph.
+    """Import a MetaGraphDef and make it the current graph.
 
     Raises:
         ValueError: this TensorFlow cannot import it.
     """
-    native.ops()  # a graph that was rewritten before has them
+    native.ops()  # register the ops: a graph that was rewritten before contains them
     copy = type(meta)()
     copy.CopyFrom(meta)
-    if not copy.HasField("saver_def"):  # the import would add a Saver's ops
+    if not copy.HasField("saver_def"):  # otherwise the import would add a Saver's ops
         copy.saver_def.CopyFrom(tf.compat.v1.train.SaverDef(save_tensor_name="-", restore_op_name="-"))
     with tf.Graph().as_default() as graph:
         try:
@@ -193,14 +193,14 @@ def imported(meta: Any) -> Iterator[tf.Graph]:
         except (ValueError, KeyError, TypeError, tf.errors.OpError) as error:
             reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
             raise ValueError(
-                f"TensorFlow {tf.__version__} cannot import the graph: {reason}; take the TensorFlow that wrote it"
+                f"TensorFlow {tf.__version__} cannot import the graph: {reason}; use the version that wrote it"
             ) from error
         _tf_private.number_functions_beyond(_numbers(meta.graph_def.library.function))
         yield graph
 
 
 def _numbers(functions: Iterable[Any]) -> int:
-    """Return the last number that the name of a function of an earlier rewrite, in another process, ends with."""
+    """Return the highest number at the end of function names that an earlier rewrite, in another process, added."""
     names = [one.signature.name for one in functions]
     ends = [name.rpartition("_")[2] for name in names if SCOPE.replace("/", "_") in name]
     return max((int(end) for end in ends if end.isdecimal()), default=0)

@@ -1,4 +1,4 @@
-"""Writes SavedModels of TensorFlow 1 whose graphs were rewritten, with the checkpoint that they share."""
+"""Writes rewritten SavedModels of TensorFlow 1, together with the checkpoint that their graphs share."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ __all__ = ["write_saved_model"]
 
 v1 = tf.compat.v1
 _VARIABLES = Path("variables", "variables")
-#: What is written anew, or tells of the source only.
+#: Files that are written anew, or only describe the source.
 _NOT_COPIED = ("saved_model.pb", "saved_model.pbtxt", "variables", "fingerprint.pb", ".recmigrate.json")
 
 
 def write_saved_model(model: Any, done: Mapping[str, Rewritten], source: Path, target: Path) -> None:
     """Write a SavedModel with rewritten graphs to the directory `target`, which must be empty.
 
-    The checkpoint is read as the rewritten graphs read that of the source, and written as they write theirs.
+    The variables are read the way the rewritten graphs restore the source's checkpoint, and written as they save them.
 
     Raises:
         ValueError: the source has no checkpoint, or a damaged one.
@@ -32,7 +32,7 @@ def write_saved_model(model: Any, done: Mapping[str, Rewritten], source: Path, t
     if not Path(f"{checkpoint}.index").is_file():
         table = next(table.name for one in done.values() for table in one.plan.tables)
         raise ValueError(
-            f"{source} has no {_VARIABLES}.index, so that nobody knows the rows of `{table}`: export it again with its "
+            f"{source} has no {_VARIABLES}.index, so the rows of `{table}` are unknown: export it again with its "
             "variables"
         )
     result = type(model)()
@@ -51,7 +51,7 @@ def _gone(done: Rewritten) -> set[str]:
 
 
 def _write_checkpoint(graphs: Sequence[Rewritten], source: Path, target: Path) -> None:
-    """Let each graph restore and save, the one with the most slots first; join what they saved and what none has."""
+    """Restore and save with each graph, the one with most slots first; merge the results and the remaining tensors."""
     target.parent.mkdir()
     parts: dict[Path, list[str]] = {}
     known: set[str] = set()
@@ -68,7 +68,7 @@ def _write_checkpoint(graphs: Sequence[Rewritten], source: Path, target: Path) -
 
 
 def _saved_names(done: Rewritten) -> set[str]:
-    """Return the names in the checkpoint of what moved."""
+    """Return the names in the checkpoint of the replaced variables and their slots."""
     return {name for part in done.plan.savers for saved in part.tables for name in saved.names}
 
 
@@ -86,7 +86,7 @@ def _save_again(meta: Any, source: Path, target: Path) -> None:
 
 
 def _join(parts: Mapping[Path, list[str]], target: Path) -> None:
-    """Write the named tensors of several checkpoints as one."""
+    """Write the named tensors of several checkpoints into one checkpoint."""
     names, tensors = [], []
     with tf.Graph().as_default() as graph, v1.Session(graph=graph) as session:
         for path, some in parts.items():

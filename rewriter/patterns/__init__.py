@@ -1,1 +1,1 @@
-"""The rules: what a lookup and an update look like in a graph, one kind a file."""
+"""Patterns of lookups, updates and initializers in a graph; one kind a file."""

@@ -1,4 +1,4 @@
-"""Ops that set a variable whole: its initializer, one that init_from_checkpoint put there, or the author's own."""
+"""Ops that assign a whole variable: its initializer, one added by init_from_checkpoint, or one in user code."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _HANDED_ON = ("Identity", "Reshape")
 
 @dataclass(frozen=True)
 class Assigned:
-    """The op that gives the first rows, the one that the author meant to (`usual`), and those that set rows later."""
+    """The op that assigns the first rows, the initializer in user code (`usual`), and ops that assign rows later."""
 
     initializer: str
     usual: str
@@ -24,24 +24,24 @@ class Assigned:
 
 
 def sort_assignments(view: GraphView, name: str, ops: Sequence[str]) -> Assigned | str:
-    """Tell which of the ops that set the variable `name` whole is its initializer; or why nobody knows."""
+    """Return which of the ops that assign all of the variable `name` is its initializer; a reason if it is unknown."""
     usual = f"{name}/Assign" if f"{name}/Assign" in ops else ops[0] if ops else ""
     initializer = _initializer(view, name, ops, usual)
     if initializer is None:
-        return f"{len(ops)} ops set it whole, not its initializer alone: " + ", ".join(f"`{op}`" for op in ops)
-    # Also an initializer that was replaced: nobody runs it, and who does sets the rows that it gives.
+        return f"{len(ops)} ops assign it as a whole, not only its initializer: " + ", ".join(f"`{op}`" for op in ops)
+    # A replaced initializer counts as later: normally it is not run, and if it is, it assigns its rows.
     later = [op for op in ops if op != initializer]
     return Assigned(initializer, usual, tuple(Assignment(op, view.inputs(op)[1]) for op in later))
 
 
 def results_of(view: GraphView, table: Table) -> list[str]:
-    """Return the reads that give the author of an assignment what was assigned, by the old variable still."""
+    """Return the reads that give the result of an assignment, which still come from the old variable."""
     waiting = (op for one in table.assigned for op in view.waiting(one.op))
     return [op for op in waiting if view.type(op) == "ReadVariableOp"]
 
 
 def _initializer(view: GraphView, name: str, ops: Sequence[str], usual: str) -> str | None:
-    """Return the initializer: the live graph knows it; elsewhere the last that reads a checkpoint, or the usual one."""
+    """Return the initializer: a live graph knows it; else the last op that reads a checkpoint, or the usual one."""
     known = view.initializers.get(name)
     if known in ops:
         return known

@@ -1,6 +1,6 @@
-"""v1 control flow: the ops that carry a variable whole into a branch of `tf.cond` or the body of `tf.while_loop`.
+"""v1 control flow: ops that pass a whole variable into a branch of `tf.cond` or the body of `tf.while_loop`.
 
-What stands behind them uses the variable itself. They are Switch in a branch and Enter in a loop, and plain reads.
+These carriers are Switch in a branch, Enter in a loop, and plain reads. Ops behind them use the variable itself.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ __all__ = [
 READS = ("ReadVariableOp", "Identity", "RefIdentity")
 SWITCHES = ("Switch", "RefSwitch")
 ENTRIES = ("Enter", "RefEnter")
-#: Who asks whether a variable is initialized: of a resource, and of a reference.
+#: Ops that query whether a resource variable or a ref variable is initialized.
 ASKS = ("VarIsInitializedOp", "IsVariableInitialized")
-#: The remedy where TensorFlow does not know a loop as one.
-CLOSED = "import the graph with tf.compat.v1.train.import_meta_graph, which knows its loops, or call the model's code"
-#: What needs no value of a resource variable, or sets it.
+#: The remedy if an imported graph has lost the contexts of its loops.
+CLOSED = "import the graph with tf.compat.v1.train.import_meta_graph, which restores loops, or build the model anew"
+#: Ops that assign a resource variable or do not need its value.
 _VALUELESS = ("VarIsInitializedOp", "Shape", "AssignVariableOp")
 _CHOICES = ("Merge", "RefMerge", "NextIteration", "RefNextIteration", "Exit", "RefExit")
 _CARRIERS = (*READS, *SWITCHES, *ENTRIES)
 
 
 def carries(view: GraphView, use: Use) -> bool:
-    """Whether what stands behind this use of a variable has the variable itself."""
+    """Whether the output of this use of a variable is the variable itself."""
     return use.input == 0 and view.type(use.op) in _CARRIERS
 
 
 def carried_uses(view: GraphView, variable: str, chosen: bool = False) -> Iterator[Use]:
-    """Return every use of a variable, those behind carriers included, each once.
+    """Yield every use of a variable, including uses behind carriers, once each.
 
-    With `chosen` also the uses of what is the variable only sometimes: what a tf.cond or a loop chose among several.
+    With `chosen`, also uses of a value that a tf.cond or a loop selects among several, the variable among them.
     """
     pending, known = [variable], {variable}
     while pending:
@@ -58,14 +58,14 @@ def carried_uses(view: GraphView, variable: str, chosen: bool = False) -> Iterat
 
 
 def is_reference(view: GraphView, variable: str) -> bool:
-    """Whether a variable is one on references, whose op is run by all who take it."""
+    """Whether a variable is a ref variable, whose op runs whenever a consumer runs."""
     return view.type(variable) != "VarHandleOp"
 
 
 def readers(view: GraphView, variable: str) -> list[str]:
-    """Return what fails when a variable is gone: a ref variable itself, or who reads the value of a resource.
+    """Return the ops that fail once a variable is replaced: a ref variable itself, or reads of a resource variable.
 
-    What stands in a loop is left out: nobody fetches it, and it can wait for nothing outside.
+    Ops in loops are left out: they cannot be fetched and cannot wait for ops outside.
     """
     if is_reference(view, variable):
         return [variable]
@@ -83,21 +83,21 @@ def readers(view: GraphView, variable: str) -> list[str]:
 
 
 def source(view: GraphView, tensor: Tensor) -> Tensor:
-    """Return what was carried to a tensor: the variable, where it is one."""
+    """Return the tensor that was carried to a tensor: the variable, if it carries one."""
     while view.type(tensor.op) in _CARRIERS:
         tensor = view.inputs(tensor.op)[0]
     return tensor
 
 
 def waited_for(view: GraphView, carriers: Iterable[str], answers: Iterable[str]) -> tuple[str, ...]:
-    """Return the carriers that ops wait for which still run when the variable is gone."""
+    """Return the carriers that other ops wait for and that still run after the variable is replaced."""
     carriers = dict.fromkeys(carriers)
     gone = {*carriers, *answers}
     return tuple(op for op in carriers if set(view.waiting(op)) - gone)
 
 
 def computed_from(view: GraphView, tensors: Iterable[Tensor]) -> set[str]:
-    """Return the ops that the tensors are computed from, also by the stacks that a loop fills for its gradient."""
+    """Return the ops that the tensors are computed from, also through the stacks that a loop fills for its gradient."""
     pending, found = list(tensors), set[str]()
     while pending:
         ops = [op for op in view.ancestors(pending) if op not in found]

@@ -1,4 +1,4 @@
-"""Sparse steps that are written out in several ops: gradient descent and Adam of `tf.compat.v1.train`."""
+"""Sparse updates composed of several ops: gradient descent and Adam of `tf.compat.v1.train`."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ VariableOf = Callable[[Tensor], str]
 
 
 def descent_update(view: GraphView, op: str) -> Update | Mismatch:
-    """Return the update that a scatter of `-rate * gradient` (or a subtraction of `rate * gradient`) is."""
+    """Return the update that a scatter of `-rate * gradient` (or a subtraction of `rate * gradient`) performs."""
     _, indices, change = view.inputs(op)
     found = match(view, change.op, _SCATTERED[view.type(op)])
     if isinstance(found, Mismatch):
         return found
     if view.shape(found.tensors["rate"]).rank not in (0, None):
-        return Mismatch(found.tensors["rate"].op, "it is no learning rate, one number for all rows", 1)
+        return Mismatch(found.tensors["rate"].op, "it is not a scalar learning rate", 1)
     if view.shape(found.tensors["values"]).rank not in (2, None):
-        return Mismatch(found.tensors["values"].op, "it is no gradient, a row for each id", 1)
+        return Mismatch(found.tensors["values"].op, "it is not a gradient with a row for each id", 1)
     values, indices = before_summing(view, found.tensors["values"], indices)
     return Update("sgd", values, indices, (found.tensors["rate"], 0.0), (), (), (op,))
 
@@ -46,7 +46,7 @@ def descent_update(view: GraphView, op: str) -> Update | Mismatch:
 def adam_update(
     view: GraphView, op: str, variable_of: VariableOf, start_of: Callable[[str], float]
 ) -> Update | Mismatch:
-    """Return the update that `variable -= rate * m / (sqrt(v) + epsilon)` is, where m and v are Adam's moments."""
+    """Return the update that `variable -= rate * m / (sqrt(v) + epsilon)` performs; m and v are Adam's moments."""
     found = match(view, view.inputs(op)[1].op, _ADAM)
     if isinstance(found, Mismatch):
         return found
@@ -56,7 +56,7 @@ def adam_update(
         return first if isinstance(first, Mismatch) else second  # type: ignore[return-value]
     (to_m, mean), (to_v, square) = first, second
     if mean.tensors["values"] != square.tensors["values"]:
-        return Mismatch(op, "its two moments are of different gradients", 2)
+        return Mismatch(op, "its two moments belong to different gradients", 2)
     values, indices = before_summing(view, mean.tensors["values"], view.inputs(to_m)[1])
     slots = tuple(variable_of(view.inputs(scatter)[0]) for scatter in (to_m, to_v))
     hyper = (found.tensors["rate"], mean.tensors["beta"], square.tensors["beta"], found.tensors["epsilon"])
@@ -65,10 +65,10 @@ def adam_update(
 
 
 def _moment(view: GraphView, read: str, pattern: Node) -> tuple[str, Match] | Mismatch:
-    """Return the scatter into a moment that `read` waits for, or is, and what it adds."""
+    """Return the scatter into a moment that `read` waits for, or is, and the match of what it adds."""
     scatters = [op for op in (read, *view.controls(read)) if view.type(op) in ("ResourceScatterAdd", "ScatterAdd")]
     if not scatters:
-        return Mismatch(read, "no scatter into the moment comes before it", 2)
+        return Mismatch(read, "it is not preceded by a scatter into the moment", 2)
     found = match(view, view.inputs(scatters[0])[2].op, pattern)
     if isinstance(found, Mismatch):
         return found
@@ -76,5 +76,5 @@ def _moment(view: GraphView, read: str, pattern: Node) -> tuple[str, Match] | Mi
     expected = node("Mul", node("ReadVariableOp|Identity|Switch|Enter"), "beta")
     decayed = [match(view, view.inputs(op)[1].op, expected) for op in decays]
     if not any(isinstance(one, Match) and one.tensors["beta"] == found.tensors["beta"] for one in decayed):
-        return Mismatch(scatters[0], "the moment does not decay by its beta before", 3)
+        return Mismatch(scatters[0], "it is not preceded by the moment's decay by beta", 3)
     return scatters[0], found

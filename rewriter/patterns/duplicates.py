@@ -1,4 +1,4 @@
-"""Stock optimizers sum the gradients of equal ids before their sparse step; the native update does that itself."""
+"""Removes the summing of equal ids that stock optimizers do before a sparse step; native updates do it themselves."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _SUMMED = node("UnsortedSegmentSum", "values", node("|".join(UNIQUE), label="uni
 
 
 def before_summing(view: GraphView, values: Tensor, indices: Tensor) -> tuple[Tensor, Tensor]:
-    """Return values and indices as they were before `_deduplicate_indexed_slices`, or as they are."""
+    """Return the values and indices before `_deduplicate_indexed_slices`; unchanged if it was not applied."""
     found = match(view, values.op, _SUMMED)
     if isinstance(found, Mismatch) or indices != Tensor(found.ops["unique"], 0):
         return values, indices

@@ -1,4 +1,4 @@
-"""Functions that are given a variable: those of tf.function, of v2 control flow (If, While, Case) and of datasets."""
+"""Functions with a variable as argument: those of tf.function, v2 control flow (If, While, Case) and datasets."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CALLS = ("PartitionedCall", "StatefulPartitionedCall")
 
 @dataclass(frozen=True)
 class InnerUse:
-    """An op in the body of a function that uses what the function was given, as its data input of this number."""
+    """An op in a function's body that reads an argument of the function at data input `input`."""
 
     function: str
     op: str
@@ -32,7 +32,7 @@ def functions_of(view: GraphView, node: Any) -> list[str]:
 
 
 def inner_uses(view: GraphView, use: Use) -> Iterator[InnerUse]:
-    """Return what uses the tensor in the functions that an op calls, and in those that they call, each once."""
+    """Yield the uses of a tensor in the functions that an op calls, and in the functions that these call, once each."""
     node = view.nodes[use.op]
     pending = list(_arguments(view, node, use.input, len(view.inputs(use.op))))
     known = set(pending)
@@ -47,26 +47,26 @@ def inner_uses(view: GraphView, use: Use) -> Iterator[InnerUse]:
 
 
 def why_not_entered(view: GraphView, use: Use, lookups: Container[str]) -> str:
-    """Return why a variable stays that an op gives to functions: what uses it there, and what to do."""
+    """Return why a variable passed to functions is not replaced: how it is used there, and the remedy."""
     kind = view.type(use.op)
     found = sorted(inner_uses(view, use), key=lambda one: one.type in lookups)
     if not found:
         return f"{kind} `{use.op}` calls functions with it"
     first = found[0]
-    where = f"{kind} `{use.op}` gives it to the function `{first.function}`, where {first.type} `{first.op}`"
+    where = f"{kind} `{use.op}` passes it to the function `{first.function}`, where {first.type} `{first.op}`"
     if first.type not in lookups:
-        return f"{where} uses it whole"
+        return f"{where} uses the whole variable"
     if kind in _BRANCHES:
-        remedy = "call tf.compat.v1.disable_control_flow_v2() before the graph is built, or look it up before"
+        remedy = "call tf.compat.v1.disable_control_flow_v2() before the graph is built, or look rows up before it"
     elif kind in _CALLS or kind in view.functions:
-        remedy = "look it up outside of the tf.function"
+        remedy = "look rows up outside of the tf.function"
     else:
-        remedy = "look it up in the graph, not in a dataset's function"
-    return f"{where} looks it up, and nothing moves in it: {remedy}"
+        remedy = "look rows up in the graph, not in a dataset's function"
+    return f"{where} looks it up, and lookups in this function cannot be replaced: {remedy}"
 
 
 def _arguments(view: GraphView, node: Any, number: int, inputs: int) -> Iterator[tuple[str, str]]:
-    """Return functions and their arguments that are a node's input: the first inputs (If's choice) may be its own."""
+    """Yield (function, argument) pairs that get an input of a node; leading inputs (If's condition) are its own."""
     for name in functions_of(view, node):
         if name in view.functions:
             arguments = view.functions[name].signature.input_arg
@@ -76,7 +76,7 @@ def _arguments(view: GraphView, node: Any, number: int, inputs: int) -> Iterator
 
 
 def _readers(function: Any, argument: str) -> Iterator[tuple[Any, int]]:
-    """Return the nodes of a body that use an argument, also behind reads of it, with the number of the input."""
+    """Yield (node, input) pairs of a body that use an argument, also through reads of it."""
     sources = {argument}
     for node in _inputs_first(function):
         for number, text in enumerate(node.input):
@@ -89,7 +89,7 @@ def _readers(function: Any, argument: str) -> Iterator[tuple[Any, int]]:
 
 
 def _inputs_first(function: Any) -> Iterator[Any]:
-    """Return the nodes of a body, each after those that it reads."""
+    """Yield the nodes of a body in topological order."""
     nodes = {node.name: node for node in function.node_def}
     done: set[str] = set()
     for name in nodes:

@@ -1,4 +1,4 @@
-"""Sparse steps that are one op: Adagrad, Momentum, RMSProp, FTRL and Adadelta of `tf.compat.v1.train`."""
+"""Sparse updates that are a single op: Adagrad, Momentum, RMSProp, FTRL and Adadelta of `tf.compat.v1.train`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Hyper = int | float | str
 
 @dataclass(frozen=True)
 class _Fused:
-    """Where the op has what. `hyper`: the input of that number, a constant, or the bool attribute of that name."""
+    """Input positions of an op. Each of `hyper` is an input position, a constant, or the name of a bool attribute."""
 
     rule: str
     slots: tuple[int, ...]
@@ -38,19 +38,19 @@ _OPS = {
     "SparseApplyFtrlV2": _Fused("ftrl", (1, 2), 3, (5, 6, 7, 8, 9, 0.0)),
     "SparseApplyAdadelta": _Fused("adadelta", (1, 2), 6, (3, 4, 5)),
 }
-#: Types of the ops, on resource and ref variables.
+#: Op types of sparse updates, on resource and ref variables.
 FUSED = {prefix + name: op for name, op in _OPS.items() for prefix in ("", "Resource")}
 
 
 def fused_update(
     view: GraphView, op: str, table: str, variable_of: Callable[[Tensor], str], start_of: Callable[[str], float]
 ) -> Update | Refusal:
-    """Return the update that a fused sparse step of `table` is, with its slots' variables and what they start with."""
+    """Return the update that a fused sparse step of `table` performs, with its slots and their initial values."""
     form, inputs = FUSED[view.type(op)], view.inputs(op)
     if form.rule == "adagrad" and not _flag(view, op, "update_slots", True):
         return Refusal(table, "its Adagrad step does not update the accumulator", (table, op))
     if view.type(inputs[form.indices].op) not in UNIQUE:
-        reason = "may get an id twice and then applies one gradient after the other, where a table applies their sum"
+        reason = "may get an id twice and then applies one gradient after the other, while a table applies their sum"
         return Refusal(table, f"its step `{op}` {reason}", (table, op))
     values, indices = before_summing(view, inputs[form.values], inputs[form.indices])
     slots = tuple(variable_of(inputs[number]) for number in form.slots)

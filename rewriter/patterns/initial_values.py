@@ -1,4 +1,4 @@
-"""Initializers: the distribution that a variable's rows are drawn from at its start, so that rows of new ids are."""
+"""Reads the distribution of a variable's initial rows from its initializer, so that rows of new ids follow it."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ from rewriter.patterns.matching import Match, Mismatch, match, node
 __all__ = ["new_rows"]
 
 _FORMS = {"RandomNormal": "normal", "TruncatedNormal": "truncated_normal", "RandomUniform": "uniform"}
-#: Ops that draw numbers of mean 0 and deviation 1, or between 0 and 1, and how the runtime calls that.
+#: Ops that draw from a standard normal or from [0, 1), with the runtime's name for the distribution.
 _DRAWS = {"RandomStandardNormal": "normal", "TruncatedNormal": "truncated_normal", "RandomUniform": "uniform"} | {
     f"Stateless{form}{version}": kind for form, kind in _FORMS.items() for version in ("", "V2")
 }
-_UNKNOWN = {"Const": "it is an array of given rows", "RestoreV2": "it reads a checkpoint"}
-# What only hands values on, perhaps not all of them, or in another order.
+_UNKNOWN = {"Const": "it is a constant array of rows", "RestoreV2": "it reads a checkpoint"}
+# Ops that only pass values on, perhaps a part of them, or in another order.
 _SAME = ("Identity", "StopGradient", "Reshape", "EnsureShape", "CheckNumerics", "Slice", "Transpose")
 _ORTHOGONAL = node("Mul", node("Qr", label="qr"), node("Sign"))
 _UNIT = "RandomUniform|StatelessRandomUniform|StatelessRandomUniformV2"
 _UNIFORM = node("AddV2|Add", node("Mul", node(_UNIT, label="draw"), "width"), "low")
 _WIDTH = node("Sub", "high", "low")
-# The `seed` attribute of an op to which the author gave a seed in a graph without one.
+# The `seed` attribute that TensorFlow uses for an op with a seed in a graph without one.
 _NO_GRAPH_SEED = 87654321
 
 
 def new_rows(view: GraphView, initial: Tensor) -> NewRows:
-    """Return how rows of ids beyond the variable's start: as `initial` is made, or at zero with the reason why."""
+    """Return how rows of ids beyond the variable are initialized: as `initial` is, or zero with the reason."""
     found = _law(view, initial)
     if isinstance(found, NewRows):
         if math.isfinite(found.a) and math.isfinite(found.b):
             return found
         found = Mismatch(initial.op, f"it is {found}", 0)
-    return NewRows("constant", 0.0, 0.0, assumption=f"`{found.op}` is of no known distribution: {found.reason}")
+    return NewRows("constant", 0.0, 0.0, assumption=f"`{found.op}` has no known distribution: {found.reason}")
 
 
 def _law(view: GraphView, tensor: Tensor) -> NewRows | Mismatch:
-    """Return the distribution that each value of a tensor has, whatever multiplies and shifts it on its way."""
+    """Return the distribution of the single values of a tensor, including scaling and shifts on the way."""
     kind, inputs = view.type(tensor.op), view.inputs(tensor.op)
     if kind in _DRAWS:
         return NewRows(_DRAWS[kind], 0.0, 1.0, _seed(view, tensor.op))
@@ -59,7 +59,7 @@ def _law(view: GraphView, tensor: Tensor) -> NewRows | Mismatch:
 
 
 def _uniform(view: GraphView, op: str) -> NewRows | None:
-    """Return the uniform distribution with the limits that the author gave, not rounded by a subtraction."""
+    """Return a uniform distribution with its limits as given in user code, without rounding by a subtraction."""
     found = match(view, op, _UNIFORM)
     width = match(view, found.tensors["width"].op, _WIDTH) if isinstance(found, Match) else found
     if isinstance(found, Mismatch) or isinstance(width, Mismatch):
@@ -71,25 +71,25 @@ def _uniform(view: GraphView, op: str) -> NewRows | None:
 
 
 def _orthogonal(view: GraphView, op: str) -> NewRows | None:
-    """Return the distribution of the single values of a random orthogonal matrix, which has no further rows."""
+    """Return the distribution of single values of a random orthogonal matrix, which has no rows beyond its size."""
     found = match(view, op, _ORTHOGONAL)
     if isinstance(found, Mismatch):
         return None
     shape = view.shape(Tensor(found.ops["qr"]))
     if not shape.is_fully_defined():
         return None
-    note = f"`{found.ops['qr']}` makes orthogonal rows, and new ones are of their size only"
+    note = f"`{found.ops['qr']}` makes orthogonal rows; new rows have the same magnitude but are not orthogonal"
     return NewRows("normal", 0.0, float(max(shape)) ** -0.5, assumption=note)
 
 
 def _changed(view: GraphView, op: str, kind: str) -> NewRows | Mismatch:
-    """Multiply or shift the distribution of one input by the number that the other is."""
+    """Scale or shift the distribution of one input by the constant in the other."""
     one, other = view.inputs(op)
     number, drawn = view.number(other), one
     if number is None and kind != "RealDiv":
         number, drawn = view.number(one), other
     if number is None:
-        return Mismatch(op, "neither of its inputs is a number", 0)
+        return Mismatch(op, "neither of its inputs is a constant number", 0)
     law = _law(view, drawn)
     if isinstance(law, Mismatch):
         return law
@@ -114,7 +114,7 @@ def _shifted(law: NewRows, by: float) -> NewRows:
 
 
 def _seed(view: GraphView, op: str) -> int | None:
-    """Return the seed that the author, or Keras, gave to a draw; None where it follows from the graph's."""
+    """Return the seed that user code or Keras gave to a random op; None if it depends on the graph's seed."""
     if not view.type(op).startswith("Stateless"):
         given = int(view.attribute(op, "seed").i) == _NO_GRAPH_SEED
         return int(view.attribute(op, "seed2").i) if given else None

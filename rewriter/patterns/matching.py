@@ -1,7 +1,7 @@
-"""Patterns over a GraphView: expressions of op types with named tensors, and why one does not match.
+"""Patterns over a GraphView: expressions of op types with named tensors; a mismatch says where and why.
 
-`node("RealDiv", node("Mul", "rate", "momentum"), node("AddV2|Add", node("Sqrt", "variance"), "epsilon"))` reads as the
-expression does. A name stands for the same tensor wherever it comes; ANY for any.
+`node("RealDiv", node("Mul", "rate", "momentum"), node("AddV2|Add", node("Sqrt", "variance"), "epsilon"))` reads like
+the expression. Equal names must match the same tensor; ANY matches any tensor.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from rewriter.graph.view import GraphView, Tensor
 
 __all__ = ["ANY", "Match", "Mismatch", "Node", "Pattern", "match", "node"]
 
-#: Matches any tensor and gives it no name.
+#: Matches any tensor without naming it.
 ANY = "_"
 
 
 @dataclass(frozen=True)
 class Node:
-    """An op of one of some types, with patterns for its data inputs; `label` names the op in the match."""
+    """An op of one of these types, with patterns for its data inputs; `label` names the op in the match."""
 
     types: tuple[str, ...]
     inputs: tuple[Pattern, ...] | None
@@ -34,13 +34,13 @@ Pattern: TypeAlias = "Node | str"
 
 
 def node(types: str, *inputs: Pattern, label: str = "", commutes: bool = False) -> Node:
-    """Return the pattern of an op: types separated by `|`; no inputs at all means that they do not matter."""
+    """Return the pattern of an op: types separated by `|`; without inputs, any inputs match."""
     return Node(tuple(types.split("|")), inputs or None, label, commutes)
 
 
 @dataclass(frozen=True)
 class Match:
-    """What the names of a pattern stand for."""
+    """The tensors and ops that the names of a pattern matched."""
 
     tensors: Mapping[str, Tensor]
     ops: Mapping[str, str]
@@ -51,7 +51,7 @@ class Match:
 
 @dataclass(frozen=True)
 class Mismatch:
-    """The op at which a pattern stopped, and why; `depth` ops were passed on the way there."""
+    """The op at which a pattern failed, and why; `depth` is the number of ops matched before it."""
 
     op: str
     reason: str
@@ -62,7 +62,7 @@ class Mismatch:
 
 
 def match(view: GraphView, op: str, pattern: Node) -> Match | Mismatch:
-    """Compare what computes `op` with `pattern`; a mismatch is that of the order of inputs that got furthest."""
+    """Match `op` and what it is computed from with `pattern`; a mismatch is the deepest one over all input orders."""
     return _match_op(view, op, pattern, Match({}, {}), 0)
 
 

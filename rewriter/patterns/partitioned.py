@@ -1,6 +1,6 @@
-"""Partitioned variables: the sub-graph in which `embedding_lookup` asks each part for its ids and stitches the rows.
+"""Partitioned variables: the subgraph in which `embedding_lookup` looks ids up in each part and stitches the rows.
 
-`mod`: id i is row `i // parts` of part `i % parts`. `div`: the parts are consecutive, the first ones a row longer.
+`mod`: id i is row `i // parts` of part `i % parts`. `div`: parts are consecutive, and the first ones are a row longer.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _BELOW = re.compile(r"(.+)/part_(\d+)")
 
 @dataclass(frozen=True)
 class Stitch:
-    """A lookup in parts: the flat ids, the variables that are asked, and the gathers that ask them."""
+    """A partitioned lookup: its flat ids, the variables of the parts, and the gather on each."""
 
     op: str
     ids: Tensor
@@ -43,7 +43,7 @@ class Stitch:
 
 
 def named(view: GraphView, names: Iterable[str], variables: Sequence[str], stitches: Iterable[Stitch]) -> list[str]:
-    """Return the variables that are meant: the parts of a partitioned variable, and with a part all others."""
+    """Return the variables that `names` mean: a partitioned variable, or one of its parts, means all parts."""
     below: dict[str, list[str]] = {}
     for one in variables:
         if part_of := _BELOW.fullmatch(one):
@@ -60,7 +60,7 @@ def named(view: GraphView, names: Iterable[str], variables: Sequence[str], stitc
 
 
 def find_stitches(view: GraphView) -> list[Stitch]:
-    """Return the lookups in parts of a graph."""
+    """Return the partitioned lookups of a graph."""
     found = (_stitch(view, op) for op in view.of_type(*_STITCHES))
     return [one for one in found if isinstance(one, Stitch)]
 
@@ -71,13 +71,13 @@ def _stitch(view: GraphView, op: str) -> Stitch | Mismatch:
     numbers, gathers = inputs[:count], inputs[count:]
     split = numbers[0].op
     if view.type(split) != "DynamicPartition" or numbers != tuple(Tensor(split, i) for i in range(count)):
-        return Mismatch(op, "it does not put back what one partition gave", 0)
+        return Mismatch(op, "it does not reassemble the result of a single partition", 0)
     if any(view.type(one.op) not in _GATHERS for one in gathers):
-        return Mismatch(op, "it does not stitch gathers alone", 0)
+        return Mismatch(op, "it stitches other tensors than gathers", 0)
     asked = [view.inputs(one.op) for one in gathers]
     rows, part = asked[0][1].op, view.inputs(split)[1]
     if view.type(rows) != "DynamicPartition" or view.inputs(rows)[1] != part:
-        return Mismatch(op, "its gathers do not read what one partition gave", 1)
+        return Mismatch(op, "its gathers do not read the result of a single partition", 1)
     if any(given[1] != Tensor(rows, i) for i, given in enumerate(asked)):
         return Mismatch(op, "its gathers read the parts in another order", 1)
     variables = tuple(source(view, given[0]).op for given in asked)
@@ -92,7 +92,7 @@ def _stitch(view: GraphView, op: str) -> Stitch | Mismatch:
 
 
 def _strategy(view: GraphView, row: Tensor, part: Tensor, count: int) -> tuple[str, Tensor] | Mismatch:
-    """Return how ids are split, and the ids."""
+    """Return how ids are split (`mod` or `div`), and the ids."""
     whole = view.inputs(part.op)[0] if view.type(part.op) == "Cast" else part
     one, other = match(view, whole.op, _MOD_PART), match(view, row.op, _MOD_ROW)
     if isinstance(one, Match) and isinstance(other, Match) and one.tensors["ids"] == other.tensors["ids"]:
@@ -103,16 +103,16 @@ def _strategy(view: GraphView, row: Tensor, part: Tensor, count: int) -> tuple[s
         return one if isinstance(one, Mismatch) else other  # type: ignore[return-value]
     same = one.tensors["ids"] == other.tensors["ids"] and other.tensors["part"] == whole
     if not same or view.number(one.tensors["one"]) != 1 or view.number(other.tensors["one"]) != 1:
-        return Mismatch(row.op, "it splits neither by mod nor by div", 1)
+        return Mismatch(row.op, "it splits ids neither by mod nor by div", 1)
     pairs = {(view.number(found.tensors["length"]), view.number(found.tensors["extras"])) for found in (one, other)}
     ((length, extras), *others) = pairs
     if others or length is None or extras is None:
-        return Mismatch(row.op, "its parts are of unknown lengths", 1)
+        return Mismatch(row.op, "its parts have unknown lengths", 1)
     return f"div {int(length) * count + int(extras)}", one.tensors["ids"]
 
 
 def join_parts(view: GraphView, tables: Sequence[Table], stitches: Sequence[Stitch]) -> list[Table]:
-    """Return the tables, with one for the parts of each partitioned variable; or a note why they are several."""
+    """Return the tables, with one table for all parts of a partitioned variable, or a note why they stay separate."""
     known = {table.name: table for table in tables}
     groups: dict[tuple[str, ...], list[Stitch]] = {}
     for stitch in stitches:
@@ -127,7 +127,7 @@ def join_parts(view: GraphView, tables: Sequence[Table], stitches: Sequence[Stit
         if not names or table.name in found:
             found.setdefault(table.name, table)
             continue
-        joined: Table | str = "a lookup in parts is not what tf.nn.embedding_lookup makes, or another part stays"
+        joined: Table | str = "a partitioned lookup is not by tf.nn.embedding_lookup, or another part is not replaced"
         if isinstance(names, tuple) and set(names) <= set(known):
             joined = _join(view, [known[name] for name in names], groups.get(names, []))
         for name in names if isinstance(joined, Table) else (table.name,):
@@ -136,7 +136,7 @@ def join_parts(view: GraphView, tables: Sequence[Table], stitches: Sequence[Stit
 
 
 def _group(view: GraphView, name: str, met: Sequence[tuple[str, ...]]) -> tuple[str, ...] | str | None:
-    """Return the variables that belong together with `name`, which is in the groups `met`; None where it is alone."""
+    """Return the variables grouped with `name` by the lookups `met`, or why they do not agree; None if it is alone."""
     below = _BELOW.fullmatch(name)
     if len(met) == 1:
         return met[0]
@@ -146,17 +146,17 @@ def _group(view: GraphView, name: str, met: Sequence[tuple[str, ...]]) -> tuple[
 
 
 def _join(view: GraphView, tables: Sequence[Table], stitches: Sequence[Stitch]) -> Table | str:
-    """Return the one table that the tables of the parts are, in the order of the stitches' variables; or why not."""
+    """Return one table for the tables of the parts, in the order of the stitches' variables; or the reason against."""
     strategies = {stitch.strategy for stitch in stitches}
     rows = sum(table.rows for table in tables)
     count = len(tables)
     if len(strategies) > 1 or len({table.dim for table in tables}) > 1:
-        return "its lookups split the ids in different ways" if len(strategies) > 1 else "the parts differ in width"
+        return "its lookups split ids in different ways" if len(strategies) > 1 else "its parts differ in width"
     if [table.rows for table in tables] != [rows // count + (part < rows % count) for part in range(count)]:
-        return "the parts are not as long as a partitioner makes them"
+        return "its parts do not have the lengths that a partitioner makes"
     strategy, _, total = strategies.pop().partition(" ") if strategies else ("div", "", "")
     if total and int(total) != rows:
-        return "its lookups split the ids for parts of other lengths"
+        return "its lookups split ids for parts of other lengths"
     asked = {op for stitch in stitches for op in stitch.gathers}
     alone = [lookup.op for table in tables for lookup in table.lookups if lookup.op not in asked] if stitches else []
     if alone:
@@ -187,7 +187,7 @@ def _join(view: GraphView, tables: Sequence[Table], stitches: Sequence[Stitch]) 
 
 
 def _name(view: GraphView, names: Sequence[str]) -> str:
-    """Return the name of the partitioned variable; a list of variables goes by the name of the first."""
+    """Return the name of the partitioned variable; for a list of variables, the name of the first."""
     found = [_BELOW.fullmatch(name) for name in names]
     wholes = {one[1] for one in found if one}
     if len(wholes) != 1 or any(one is None or int(one[2]) != part for part, one in enumerate(found)):
@@ -200,7 +200,7 @@ def _new_rows(tables: Sequence[Table]) -> NewRows:
     first = tables[0].new_rows
     if all((one.new_rows.kind, one.new_rows.a, one.new_rows.b) == (first.kind, first.a, first.b) for one in tables):
         return first
-    return first if first.assumption else replace(first, assumption="its parts start in different ways, as the first")
+    return first if first.assumption else replace(first, assumption="its parts start in different ways; as the first")
 
 
 def _joined_updates(view: GraphView, tables: Sequence[Table], stitches: Sequence[Stitch]) -> tuple[Update, ...] | str:
@@ -213,13 +213,13 @@ def _joined_updates(view: GraphView, tables: Sequence[Table], stitches: Sequence
         for step in steps[1:]:
             alike = (step.rule, step.starts, len(step.slots)) == (first.rule, first.starts, len(first.slots))
             if not alike or not all(map(lambda a, b: _same(view, a, b), step.hyper, first.hyper)):
-                return f"`{step.ops[0]}` does not update its part as `{first.ops[0]}` does the first"
+                return f"`{step.ops[0]}` does not update its part as `{first.ops[0]}` updates the first"
         joined.append(_joined(view, steps, stitches))
     return tuple(joined)
 
 
 def _joined(view: GraphView, steps: Sequence[Update], stitches: Sequence[Stitch]) -> Update:
-    """Return the one update that those of the parts are: of the gradient before it was split, or of all pieces."""
+    """Return one update for those of the parts: with the gradient before it was split, or with all its pieces."""
     ops = tuple(op for step in steps for op in step.ops)
     whole = _before_split(view, steps, stitches)
     if whole is not None:
@@ -228,7 +228,7 @@ def _joined(view: GraphView, steps: Sequence[Update], stitches: Sequence[Stitch]
 
 
 def _before_split(view: GraphView, steps: Sequence[Update], stitches: Sequence[Stitch]) -> Tensor | None:
-    """Return the gradient of all stitched rows, if those of the parts are what the stitch's own takes of it."""
+    """Return the gradient of all stitched rows, if the parts' gradients are slices of it; else None."""
     stitch = _stitch_of(view, steps, stitches)
     if stitch is None:
         return None
@@ -250,7 +250,7 @@ def _flat_ids(view: GraphView, steps: Sequence[Update], stitches: Sequence[Stitc
 
 
 def _stitch_of(view: GraphView, steps: Sequence[Update], stitches: Sequence[Stitch]) -> Stitch | None:
-    """Return the stitch by whose gathers' indices the parts are updated."""
+    """Return the stitch whose gathers have the indices by which the parts are updated."""
     indices = [_through(view, step.indices) for step in steps]
     for stitch in stitches:
         if indices == [view.inputs(gather)[1] for gather in stitch.gathers]:
@@ -265,7 +265,7 @@ def _through(view: GraphView, tensor: Tensor) -> Tensor:
 
 
 def _same(view: GraphView, one: Any, other: Any) -> bool:
-    """Tell whether two numbers, or tensors, are computed alike: Adam computes its rate anew for every part."""
+    """Whether two numbers or tensors are computed alike: Adam computes its learning rate separately for each part."""
     if not isinstance(one, Tensor) or not isinstance(other, Tensor) or one == other:
         return bool(one == other)
     if one.output != other.output or view.type(one.op) != view.type(other.op):

@@ -1,4 +1,4 @@
-"""Moves the computation of ids from the graph into tf.data: what the next step looks up is ready when it starts."""
+"""Moves the computation of ids from the graph into tf.data, so that a step finds its ids ready."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What the author of a script asks for by Rec SDK's names: the initializer and the batch behind the lookups.
+"""Rec SDK's functions that return the iterator initializer and the batch behind the lookups.
 
-Rec SDK's scripts need both, since its old iterators are dead after the rewrite. Here the author's own initializer and
-batch tensors go on working, and these functions find the same ones for a script that no longer holds them.
+Rec SDK's programs need them because their own iterator is unused after its rewrite. Here the program's initializer and
+batch tensors still work; these functions find the same ones for a program that no longer holds them.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from rewriter.pipeline.lookups import readings
 
 __all__ = ["get_initializer", "get_target_batch", "note_getter"]
 
-#: By the name of the op that reads extended elements: what the author's op and its iterator are called.
+#: By the op that reads extended elements: names of the original op and of its iterator.
 _moved: WeakKeyDictionary[tf.Graph, dict[str, tuple[str, str]]] = WeakKeyDictionary()
 
 
 def note_getter(graph: tf.Graph, new: str, getter: str, iterator: str) -> None:
-    """Note which op now reads the elements that `getter` read of `iterator`; names, which keep no graph alive."""
+    """Record which op now reads the elements that `getter` read of `iterator`; names do not keep the graph alive."""
     _moved.setdefault(graph, {})[new] = getter, iterator
 
 
 def get_initializer(is_train: bool, graph: tf.Graph | None = None) -> tf.Operation:
-    """Return the op that initializes the iterator of the lookups for training, or of those for evaluation.
+    """Return the op that initializes the iterator behind the lookups for training, or behind those for evaluation.
 
-    It is the author's `iterator.initializer`, also after `GraphModifierHook`.
+    It is the program's own `iterator.initializer`, also after `GraphModifierHook`.
 
     Args:
-        is_train: True for the lookups that insert, False for those that only read.
-        graph: with the lookups; default: the current one.
+        is_train: True for lookups that insert new keys, False for read-only lookups.
+        graph: the graph with the lookups; default: the current one.
 
     Raises:
-        ValueError: no dataset is behind such lookups, several are, or its iterator has no initializer or several.
+        ValueError: the lookups read no dataset, or several, or the iterator has no initializer, or several.
     """
     graph = graph or tf.compat.v1.get_default_graph()
     getters = [graph.get_operation_by_name(name) for name in _getters(graph, is_train)]
@@ -46,23 +46,23 @@ def get_initializer(is_train: bool, graph: tf.Graph | None = None) -> tf.Operati
     iterator = iterators[_only(iterators, is_train, "iterators")]
     makers = [op for op in iterator.consumers() if op.type in MAKERS]
     if not makers:
-        raise ValueError(f"`{iterator.op.name}` is a {iterator.op.type} without an initializer: run none for it")
+        raise ValueError(f"`{iterator.op.name}` is a {iterator.op.type}, which has no initializer: remove this call")
     return graph.get_operation_by_name(_only((op.name for op in makers), is_train, "datasets by their initializers"))
 
 
 def get_target_batch(is_train: bool, graph: tf.Graph | None = None) -> Any:
-    """Return the batch that the lookups for training, or those for evaluation, read their ids of.
+    """Return the batch from which the lookups for training, or those for evaluation, take their ids.
 
-    It has the structure of the author's `iterator.get_next()`, and fetched in a step it is the batch of that step, as
-    the author's own tensors are. An iterator made before the import of `rewriter.GraphModifierHook`, or imported with a
-    MetaGraph, has left no structure: its batch is a tuple of its components.
+    It has the structure of the program's `iterator.get_next()`; fetched in a step, it is that step's batch, like the
+    program's own tensors. The structure is unknown for an iterator that was made before `rewriter.GraphModifierHook`
+    was imported, or that was imported with a MetaGraph: then the batch is a flat tuple of its components.
 
     Args:
-        is_train: True for the lookups that insert, False for those that only read.
-        graph: with the lookups; default: the current one.
+        is_train: True for lookups that insert new keys, False for read-only lookups.
+        graph: the graph with the lookups; default: the current one.
 
     Raises:
-        ValueError: no dataset is behind such lookups, or several batches are.
+        ValueError: the lookups read no dataset, or several batches.
     """
     graph = graph or tf.compat.v1.get_default_graph()
     name = _only(_getters(graph, is_train), is_train, "batches")
@@ -77,7 +77,7 @@ def get_target_batch(is_train: bool, graph: tf.Graph | None = None) -> Any:
 
 
 def _getters(graph: tf.Graph, is_train: bool) -> list[str]:
-    """Return the ops that read the elements behind such lookups."""
+    """Return the ops that read the dataset elements behind such lookups."""
     if not isinstance(is_train, bool):
         raise ValueError(f"`is_train` must be True (training) or False (evaluation), got {is_train!r}")
     found = [one.ids for one in readings(graph) if one.trains is is_train and one.ids.input >= 0]
@@ -106,6 +106,6 @@ def _only(names: Iterable[str], is_train: bool, what: str) -> str:
         return found[0]
     mode = "training" if is_train else "evaluation"
     if not found:
-        raise ValueError(f"no dataset is behind the graph's lookups for {mode}: feed their ids as before")
+        raise ValueError(f"the ids of the graph's lookups for {mode} come from no dataset: feed them as before")
     listed = ", ".join(f"`{name}`" for name in sorted(found))
-    raise ValueError(f"the graph's lookups for {mode} read {len(found)} {what}, {listed}: take the one you mean")
+    raise ValueError(f"the graph's lookups for {mode} read {len(found)} {what}, {listed}: choose one of them yourself")

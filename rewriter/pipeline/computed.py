@@ -1,4 +1,4 @@
-"""The function that a dataset maps over its elements: the ops that computed ids in the graph, cut out of it."""
+"""The function that a dataset maps over its elements: the ops that computed ids, extracted from the graph."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Computed"]
 
 
 class Computed:
-    """What a family's datasets compute in addition, as a function of their elements."""
+    """What the datasets of one family of iterators compute in addition, as a function of their elements."""
 
     def __init__(self, graph: tf.Graph, view: GraphView, family: Inputs) -> None:
         self._graph, self._family = graph, family
@@ -27,22 +27,22 @@ class Computed:
 
     @property
     def extends(self) -> bool:
-        """Whether elements bring more along than before."""
+        """Whether elements get additional components."""
         return bool(self._family.cuts)
 
     def applied(self, variant: tf.Tensor, element: Element) -> tf.Tensor:
-        """Return the dataset of the extended elements of the dataset `variant`."""
+        """Return the dataset `variant` with extended elements."""
         specs = tuple(map(tf.TensorSpec, element.shapes, element.types))
         dataset = tf.data.experimental.from_variant(variant, specs)
         extended = dataset.map(self._call, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
         return tf.data.experimental.to_variant(extended.prefetch(tf.data.AUTOTUNE))
 
     def factory(self, one_shot: tf.Operation, element: Element) -> Any:
-        """Return the function that makes the dataset of a one-shot iterator, as it was and then extended."""
+        """Return the factory function of a one-shot iterator, extended in the same way."""
         made = one_shot.get_attr("dataset_factory").name
 
         def extended() -> tf.Tensor:
-            # A call without state and inputs would be folded to a constant, and no dataset can be one.
+            # TensorFlow would fold a stateless call without inputs into a constant, and a dataset cannot be one.
             (variant,) = tf.raw_ops.StatefulPartitionedCall(args=[], Tout=[tf.variant], f=made)
             return self.applied(variant, element)
 
@@ -74,7 +74,7 @@ def _full(name: str) -> str:
 
 
 def _definition(view: GraphView, family: Inputs) -> Any:
-    """Return the GraphDef of what is computed, with the constants it needs, free of devices and of neighbours."""
+    """Return the GraphDef of the computed ops with the constants they need, without devices and colocations."""
     ends = (*GETTERS, *CAPTURED)
     needed = view.ancestors(family.cuts, lambda op: view.type(op) in ends, controls=True)
     inside = {op for op in needed if view.type(op) not in ends}

@@ -1,4 +1,4 @@
-"""Finds what the ids of lookups are computed from, and which of it a dataset could compute as well."""
+"""Finds the ops that ids of lookups are computed from, and which of them a dataset can compute instead."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from rewriter.graph.view import GraphView, Tensor
 
 __all__ = ["ENTRANCES", "GETTERS", "Cone", "Origin", "through_branches"]
 
-#: Types of the ops that read an element of an iterator.
+#: Op types that read an element of an iterator.
 GETTERS = ("IteratorGetNext", "IteratorGetNextSync")
 _PLACEHOLDERS = ("Placeholder", "PlaceholderV2", "PlaceholderWithDefault")
-#: Ops that let a tensor into a branch or a loop of TensorFlow 1.
+#: Op types that pass a tensor into a v1 branch or loop.
 ENTRANCES = ("Switch", "RefSwitch", "Enter", "RefEnter")
-# Stateful by declaration, yet the same in a dataset: a check of the ids, and a table that is filled once.
+# Stateful by declaration, but equivalent in a dataset: assertions, and hash tables that are filled once.
 _MOVABLE = frozenset(
     {"Assert", "HashTable", "HashTableV2", "LookupTableFind", "LookupTableFindV2", "LookupTableSizeV2"}
 )
-#: Ops that a dataset's function captures: they stay in the graph.
+#: Op types that stay in the graph and are captured by a dataset's function.
 CAPTURED = ("HashTableV2", "HashTable")
 
 
 @dataclass(frozen=True)
 class Origin:
-    """Where ids come from: the ops that read elements, or the reason why a dataset cannot compute them, with a path."""
+    """Where ids come from: ops that read elements, or why a dataset cannot compute them, with the path to that op."""
 
     getters: frozenset[str]
     reason: str = ""
@@ -33,7 +33,7 @@ class Origin:
 
 
 def through_branches(view: GraphView, tensor: Tensor) -> Tensor:
-    """Return the tensor outside of v1 branches and loops that one inside is let in from."""
+    """Return the tensor outside of v1 branches and loops that `tensor`, inside of them, is the value of."""
     while view.type(tensor.op) in ENTRANCES:
         tensor = view.inputs(tensor.op)[0]
     return tensor
@@ -41,21 +41,21 @@ def through_branches(view: GraphView, tensor: Tensor) -> Tensor:
 
 @dataclass
 class Cone:
-    """All ops that some tensors are computed from, back to the elements of iterators; control edges count.
+    """All ops that some tensors are computed from, back to elements of iterators, including control edges.
 
-    `types_run` gives the types of the stateful ops that running an op runs, `in_branch` whether an op stands inside a
-    v1 tf.cond or tf.while_loop.
+    `types_run` returns the types of the stateful ops that run when an op runs; `in_branch` says whether an op is inside
+    a v1 tf.cond or tf.while_loop.
     """
 
     view: GraphView
     types_run: Callable[[str], set[str]]
     in_branch: Callable[[str], bool]
-    _reasons: dict[str, tuple[str, str]] = field(default_factory=dict)  # by op: why, and the op at fault
-    _before: dict[str, str] = field(default_factory=dict)  # by op: the next one on the way to the op at fault
+    _reasons: dict[str, tuple[str, str]] = field(default_factory=dict)  # op -> reason, and the op that prevents it
+    _before: dict[str, str] = field(default_factory=dict)  # op -> the next op on the path to that one
     _getters: dict[str, frozenset[str]] = field(default_factory=dict)
 
     def explore(self, tensors: Iterable[Tensor]) -> None:
-        """Walk back from tensors, once over each op, and find what reaches which op."""
+        """Walk back from tensors, visiting each op once, and find what reaches which op."""
         ops = self._ancestors(tensors)
         within = set(ops)
         faults = [(op, reason) for op in ops if (reason := self._fault(op))]
@@ -71,7 +71,7 @@ class Cone:
                 self._getters[user] = self._getters.get(user, frozenset()) | own
 
     def origin(self, tensor: Tensor) -> Origin:
-        """Say where an explored tensor comes from."""
+        """Return where an explored tensor comes from."""
         getters = self._getters.get(tensor.op, frozenset())
         if tensor.op not in self._reasons:
             return Origin(getters)
@@ -79,12 +79,12 @@ class Cone:
         return Origin(getters, reason, tuple(self._way(tensor.op)))
 
     def movable(self, op: str) -> bool:
-        """Whether a dataset can compute `op` from its element: nothing else comes in but constants."""
+        """Whether a dataset can compute `op` from its element and constants."""
         found = self._getters.get(op, frozenset())
         return op not in self._reasons and len(found) == 1 and self.view.type(op) not in GETTERS
 
     def computed(self, tensors: Iterable[Tensor]) -> list[str]:
-        """Return the movable ops behind explored tensors, nearest first."""
+        """Return the movable ops that explored tensors are computed from, nearest first."""
         found = self._ancestors(tensors)
         return [op for op in found if self.movable(op)]
 
@@ -96,7 +96,7 @@ class Cone:
         return self.view.ancestors(tensors, lambda op: self.view.type(op) in GETTERS, controls=True)
 
     def _forward(self, starts: Iterable[str], within: Collection[str]) -> Iterator[tuple[str, str]]:
-        """Go from ops to those computed from them, breadth first, and yield each step the first time it gets there."""
+        """Yield (op, op computed from it) breadth first, from `starts`; each op is reached once."""
         found = dict.fromkeys(starts)
         pending = deque(found)
         while pending:
@@ -112,11 +112,11 @@ class Cone:
         if kind in GETTERS:
             return ""
         if kind in _PLACEHOLDERS:
-            return f"`{op}` is fed, so only the step knows it"
+            return f"`{op}` is fed, so its value is only known in the step"
         if self.in_branch(op):
-            return f"`{op}` stands inside a branch or a loop of TensorFlow 1"
+            return f"`{op}` is inside a branch or loop of TensorFlow 1"
         stateful = sorted(self.types_run(op) - _MOVABLE)
-        return f"{stateful[0]} `{op}` has a state, or is random" if stateful else ""
+        return f"{stateful[0]} `{op}` is stateful or random" if stateful else ""
 
     def _way(self, op: str) -> Iterator[str]:
         way = [op]

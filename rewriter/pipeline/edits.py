@@ -1,4 +1,4 @@
-"""The edges that move when the elements of iterators bring ids along."""
+"""Lists the edges to change when elements of iterators carry ids."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ __all__ = ["Edits"]
 
 @dataclass(frozen=True)
 class Edits:
-    """Lists who reads something else when iterators are extended; the uses in `kept` read what they read."""
+    """Lists which ops read other tensors once iterators are extended; the uses in `kept` are not changed."""
 
     view: GraphView
     extended: tuple[Inputs, ...]
     kept: frozenset[Use] = frozenset()
 
     def inputs(self) -> Iterator[InputEdit]:
-        """Yield the data inputs that read something else."""
+        """Yield the data inputs to change."""
         for family in self.extended:
             edits = self._elements(family) if family.cuts else self._datasets(family)
             tables = ", ".join(family.tables)
             yield from (replace(edit, table=tables) for edit in edits)
 
     def _elements(self, family: Inputs) -> Iterator[InputEdit]:
-        """Let iterators with longer elements take the places of those there are."""
+        """Replace reads of elements by reads of the extended elements."""
         inside = set(family.computed)
         for number, (cut, getter) in enumerate(zip(family.cuts, family.readers, strict=True)):
             count = len(self.view.attribute(getter, "output_types").list.type)
@@ -42,7 +42,7 @@ class Edits:
             yield from self._iterator(op, family.getters)
 
     def controls(self) -> Iterator[ControlEdit]:
-        """Yield the ops that wait for something else."""
+        """Yield the control inputs to change."""
         for family in (one for one in self.extended if one.cuts):
             inside, told = set(family.computed), {"rule": "batch", "table": ", ".join(family.tables)}
             for getter in family.getters:
@@ -57,7 +57,7 @@ class Edits:
                 yield InputEdit(use, str(tensor), f"{getter}/{tensor.output}", rule="batch")
 
     def _datasets(self, family: Inputs) -> Iterator[InputEdit]:
-        """Give iterators whose elements stay as they are other datasets; a one-shot iterator is made with its own."""
+        """Give extended datasets to iterators whose element type does not change; one-shot iterators are replaced."""
         for op in family.sources:
             for use in self.view.users(op):
                 if self.view.type(op) == "OneShotIterator":

@@ -1,4 +1,4 @@
-"""What was found of the ids of lookups, as data: what the dataset can compute, and why the rest stays in the graph."""
+"""Analysis results on the ids of lookups, as data: which ids datasets can compute, and why the others stay."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ __all__ = ["IdsOf", "Inputs", "Staying"]
 
 @dataclass(frozen=True)
 class IdsOf:
-    """The ids that a lookup of a table reads: data input number `input` of `op`; `inserts` where it trains.
+    """Ids that a lookup of a table reads, at data input `input` of `op`; `inserts` if the lookup trains.
 
-    `tiered` is the `instance` of a table whose rows may lie in tiers below memory; empty for others.
+    `tiered` is the `instance` of a table whose rows may be in storage tiers below memory; empty for other tables.
     """
 
     table: str
@@ -25,9 +25,9 @@ class IdsOf:
 
 @dataclass(frozen=True)
 class Staying:
-    """Why the ids of a lookup stay in the graph; `path` leads from the op at fault to the lookup.
+    """Why the ids of a lookup stay in the graph; `path` leads from the op that prevents it to the lookup.
 
-    `source` is the user's line that built the op at fault, or what comes next on the path.
+    `source` is the user's line that built that op, or the next op on the path with a known line.
     """
 
     ids: IdsOf
@@ -42,14 +42,14 @@ class Staying:
 
 @dataclass(frozen=True)
 class Inputs:
-    """Iterators that hand their elements to each other's readers, and are therefore extended alike.
+    """Iterators that share readers, and whose elements are therefore extended in the same way.
 
     `getters` are the ops that read an element, `sources` those that make an iterator (IteratorV2, OneShotIterator) and
-    `handles` those that take one by its string handle. `cuts` are the tensors that the elements bring along; each is
-    computed from what the getter of the same place in `readers` reads, by ops of `computed`, which move into the
-    datasets. Of `prepared`, cuts or tensors of the element that tables look up for training, the datasets de-duplicate
-    the ids, too; of the tensors in `prefetched` they have the rows read ahead, in the tables of these instances.
-    `tables` look them up.
+    `handles` those that take one by its string handle. `cuts` are the tensors added to elements; each is computed from
+    what the getter at the same position of `readers` reads, by ops of `computed`, which move into the datasets.
+    `prepared` are those cuts and tensors of the element that tables look up for training: datasets remove duplicates
+    from them. For each tensor in `prefetched`, datasets read rows ahead in the tables of these instances. `tables` are
+    the tables that look up the ids.
     """
 
     getters: tuple[str, ...]

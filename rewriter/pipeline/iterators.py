@@ -1,4 +1,4 @@
-"""Finds the iterators of a graph: what makes them, who reads them, and which hand their elements to each other's."""
+"""Finds the iterators of a graph: ops that make them, ops that read them, and iterators that share readers."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ __all__ = ["MAKERS", "SAVERS", "Element", "Family", "element_of", "families", "o
 
 _SOURCES = ("IteratorV2", "Iterator", "OneShotIterator")
 _HANDLES = ("IteratorFromStringHandleV2", "IteratorFromStringHandle")
-#: Types of the ops that give an iterator its dataset.
+#: Op types that attach a dataset to an iterator.
 MAKERS = ("MakeIterator",)
-#: Types of the ops that write the state of an iterator, and read it.
+#: Op types that save and restore the state of an iterator.
 SAVERS = ("SerializeIterator", "DeserializeIterator")
 _NAMERS = ("IteratorToStringHandle",)
 _GETTERS = ("IteratorGetNext", "IteratorGetNextSync")
@@ -23,20 +23,20 @@ _GETTERS = ("IteratorGetNext", "IteratorGetNextSync")
 
 @dataclass(frozen=True)
 class Element:
-    """Types and static shapes of the tensors that an element consists of."""
+    """Types and static shapes of the components of an element."""
 
     types: tuple[tf.DType, ...]
     shapes: tuple[tf.TensorShape, ...]
 
     def fits(self, other: Element) -> bool:
-        """Whether elements of the one may be read as those of the other."""
+        """Whether an element of this form can be read as one of the other form."""
         pairs = zip(self.shapes, other.shapes, strict=True) if self.types == other.types else ()
         return self.types == other.types and all(one.is_compatible_with(two) for one, two in pairs)
 
 
 @dataclass(frozen=True)
 class Family:
-    """Iterators whose elements may come out of each other's readers; `reason` says why they cannot be extended."""
+    """Iterators with common readers; `reason` says why their elements cannot be extended, `fault` at which op."""
 
     sources: tuple[str, ...]
     handles: tuple[str, ...]
@@ -46,16 +46,16 @@ class Family:
 
 
 def element_of(view: GraphView, op: str) -> Element:
-    """Return what an iterator's op, or one that reads an element, says of the element."""
+    """Return the element form that an iterator op, or an op that reads an element, declares."""
     types = view.attribute(op, "output_types").list.type
     shapes = view.attribute(op, "output_shapes").list.shape
     return Element(tuple(map(tf.as_dtype, types)), tuple(map(tf.TensorShape, shapes)))
 
 
 def families(view: GraphView, getters: Iterable[str]) -> list[Family]:
-    """Return the iterators that these ops read; each iterator is in one family.
+    """Return the families of iterators that these ops read; each iterator is in one family.
 
-    An iterator that is taken by its string handle may be any whose elements fit.
+    An iterator that is taken by its string handle may be any iterator with elements of this form.
     """
     handles, sources = view.of_type(*_HANDLES), view.of_type(*_SOURCES)
     joined = {op: [op] for op in (*handles, *sources)}
@@ -69,7 +69,7 @@ def families(view: GraphView, getters: Iterable[str]) -> list[Family]:
 
 
 def one_shots(view: GraphView, family: Family) -> list[str]:
-    """Return the iterators of a family that make their dataset themselves."""
+    """Return the one-shot iterators of a family, which make their dataset themselves."""
     return [op for op in family.sources if view.type(op) == "OneShotIterator"]
 
 
@@ -85,9 +85,9 @@ def _family(view: GraphView, members: list[str]) -> Family:
     known = (*_GETTERS, *MAKERS, *SAVERS, *_NAMERS)
     for op in uses:
         if view.type(op) not in known:
-            return Family(sources, handles, getters, f"{view.type(op)} `{op}` uses the iterator in its own way", op)
+            return Family(sources, handles, getters, f"{view.type(op)} `{op}` uses the iterator in an unknown way", op)
     for op in sources:
         makers = [use.op for use in view.users(op) if view.type(use.op) in MAKERS]
         if view.type(op) != "OneShotIterator" and not makers:
-            return Family(sources, handles, getters, f"nothing in the graph gives `{op}` a dataset", op)
+            return Family(sources, handles, getters, f"no op in the graph attaches a dataset to `{op}`", op)
     return Family(sources, handles, getters)

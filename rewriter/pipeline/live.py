@@ -1,9 +1,8 @@
-"""Extends the datasets of a live tf.Graph by what the plan of an id pipeline lets them compute.
+"""Extends the datasets of a live tf.Graph as the plan of an id pipeline says.
 
-The author's names go on working. `iterator.initializer` initializes the extended iterator, and its string handle is
-that of the extended one. The op that read an element before, whose outputs the author holds, reads the very element
-that the extended one gave in this step, from an iterator of that one element (its echo), and runs only where it is
-fetched.
+The program's own names still work: `iterator.initializer` initializes the extended iterator, and its string handle is
+that of the extended one. The op that the program reads elements from is fed by an iterator of a single element (the
+echo), which is the element that the extended iterator returned in this step; it runs only if it is fetched.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ __all__ = ["PipelineParts"]
 
 
 class PipelineParts:
-    """The ops that a plan needs, made in the graph, by the names that the plan calls them."""
+    """The ops that a plan needs, built in the graph, by the plan's part names."""
 
     def __init__(self, graph: tf.Graph, view: GraphView, plan: PipelinePlan) -> None:
         self._graph, self._view = graph, view
@@ -37,12 +36,12 @@ class PipelineParts:
 
     @property
     def iterators(self) -> dict[str, tf.Tensor]:
-        """The iterators that take the place of others, by the names of those."""
+        """The new iterators, by the names of those that they replace."""
         ending = "/iterator"
         return {part[: -len(ending)]: made for part, made in self._parts.items() if part.endswith(ending)}
 
     def tensor(self, part: str) -> tf.Tensor:
-        """Return a part that gives a value."""
+        """Return a part that is a tensor."""
         return self._parts[part]
 
     def op(self, part: str) -> tf.Operation:
@@ -84,7 +83,7 @@ class PipelineParts:
                     self._parts[f"{use.op}/dataset"] = function.applied(variant, element_of(self._view, op))
 
     def _getter(self, getter: str, extended: Element, count: int) -> None:
-        """Read the extended element, and echo what the getter read of it before."""
+        """Read the extended element, and echo to the old getter what it read before."""
         old = self._graph.get_operation_by_name(getter)
         source = self._parts[f"{old.inputs[0].op.name}/iterator"]
         with _tf_private.control_flow_of(old), tf.device(old.device):

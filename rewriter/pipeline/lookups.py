@@ -1,4 +1,4 @@
-"""Lists the ids that the tables of a live graph look up: which may move, and why others may not."""
+"""Lists the ids that tables of a live graph look up: which may move to datasets, and why others may not."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from rewriter import _tf_private
 from rewriter.pipeline.cones import ENTRANCES
 from rewriter.pipeline.facts import IdsOf, Staying
 from runtime import ranks
+from runtime.table.create import tables as runtime_tables
 from runtime.table.table import Table
-from runtime.table.table import tables as runtime_tables
 
 __all__ = ["Reading", "lookups_of", "readings"]
 
-_NOT_PERMITTED = "modify_graph=True, with which the lookup permits it, was not given"
-_EXCHANGED = "several ranks exchange them"
+_NOT_PERMITTED = "the lookup does not have modify_graph=True, which permits it"
+_EXCHANGED = "they are exchanged between several ranks"
 _INSERTING = ("OrInsert", "AndAdmit", "Expand")
 
 
 @dataclass(frozen=True)
 class Reading:
-    """A lookup of a table in a graph, as the graph sees it.
+    """A lookup of a table, as seen from the main graph.
 
-    One that stands inside a function, such as a branch of a tf.cond over a tensor `is_train`, counts as the op that
-    calls the function with the ids; `ids.input` is -1 when they are computed inside.
+    A lookup inside a function, such as a branch of a tf.cond on a tensor `is_train`, is represented by the op that
+    calls the function with the ids; `ids.input` is -1 if the ids are computed inside.
     """
 
     ids: IdsOf
@@ -35,7 +35,7 @@ class Reading:
 
 
 def readings(graph: tf.Graph) -> Iterator[Reading]:
-    """Yield the lookups of the graph's tables, in the graph's order."""
+    """Yield the lookups of the graph's tables, in graph order."""
     for table in runtime_tables(graph):
         for op in (*table.lookups, *table.inner_lookups):
             trains = any(part in op.type for part in _INSERTING)
@@ -44,7 +44,7 @@ def readings(graph: tf.Graph) -> Iterator[Reading]:
 
 
 def lookups_of(graph: tf.Graph) -> tuple[list[IdsOf], list[Staying]]:
-    """Return the ids that may move, in the graph's order, and those that stay whatever they are computed from."""
+    """Return the ids that may move, in graph order, and those that must stay wherever they come from."""
     may: dict[tuple[str, int], IdsOf] = {}
     staying: dict[tuple[str, int], Staying] = {}
     for reading in readings(graph):
@@ -52,14 +52,14 @@ def lookups_of(graph: tf.Graph) -> tuple[list[IdsOf], list[Staying]]:
         if not reading.movable:
             staying.setdefault((ids.op, ids.input), Staying(ids, _EXCHANGED if ranks.size() > 1 else _NOT_PERMITTED))
         elif ids.input < 0:
-            staying.setdefault((ids.op, ids.input), Staying(ids, "it stands inside a function that computes them"))
+            staying.setdefault((ids.op, ids.input), Staying(ids, "they are computed inside of a function"))
         else:
             may.setdefault((ids.op, ids.input), ids)
     return [ids for place, ids in may.items() if place not in staying], list(staying.values())
 
 
 def _keys(table: Table, op: tf.Operation) -> Iterator[int]:
-    """Yield the numbers of the inputs of `op` that are ids of this table; a grouped lookup has those of several."""
+    """Yield the input positions of `op` with ids of this table; a grouped lookup has ids of several tables."""
     handles = _tf_private.inputs_called(op, "handle") or _tf_private.inputs_called(op, "handles")
     for handle, keys in zip(handles, _tf_private.inputs_called(op, "keys"), strict=True):
         if _is(op.inputs[handle], table.handle):
@@ -67,7 +67,7 @@ def _keys(table: Table, op: tf.Operation) -> Iterator[int]:
 
 
 def _is(tensor: tf.Tensor, outside: tf.Tensor) -> bool:
-    """Whether a tensor, which may stand in functions and branches, is one of the graph outside of them."""
+    """Whether a tensor, perhaps inside of functions and branches, is this tensor of the main graph."""
     found = _tf_private.captured_from(tensor, outside.graph)
     while found is not None and found.op.type in ENTRANCES:
         found = found.op.inputs[0]

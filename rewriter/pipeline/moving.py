@@ -1,4 +1,4 @@
-"""`move_ids`: plan the id pipeline of a live graph, apply, check."""
+"""`move_ids`: plans the id pipeline of a live graph, applies the plan and checks the result."""
 
 from __future__ import annotations
 
@@ -31,21 +31,22 @@ def move_ids(
 ) -> PipelinePlan:
     """Let the datasets of `graph` (default: the current one) compute the ids that tables look up, ahead of the step.
 
-    Where rows of a table lie in tiers below memory (`create_table(storage=...)`), they also have those of the ids read.
+    For tables with storage tiers below memory (`create_table(storage=...)`), datasets also read the rows of the ids
+    ahead.
 
     Args:
-        graph: a v1 graph before its first session.
-        dry_run: plan, and change nothing.
-        view: of the graph as it is now, where one is at hand: making it takes time.
-        op_types: move only ids that an op of one of these types is upstream of; none given, all that can move.
+        graph: a v1 graph whose first session has not started.
+        dry_run: return the plan without changing the graph.
+        view: a view of the graph in its current state, if available; creating one takes time.
+        op_types: move only ids that depend on an op of one of these types; by default, all that can move.
         prefetch: whether rows are read ahead.
 
     Returns:
-        The plan, with the lookups whose ids moved, and why those of others did not.
+        The plan: the lookups whose ids moved, and why those of others did not.
 
     Raises:
         RuntimeError: the graph is finalized.
-        RewriteError: the graph would be wrong; it is as it was before.
+        RewriteError: the resulting graph would be wrong; the changes were undone.
     """
     graph = graph or tf.compat.v1.get_default_graph()
     lookups, staying = lookups_of(graph)
@@ -74,7 +75,7 @@ def move_ids(
         raise
     for op in plan.replaced():
         for tensor in graph.get_operation_by_name(op).outputs:
-            graph.prevent_feeding(tensor)  # a plain session has no hook that says why
+            graph.prevent_feeding(tensor)  # a plain session has no hook to explain it
     return plan
 
 

@@ -1,4 +1,4 @@
-"""The plan of an id pipeline: which tensors the elements of iterators bring along, and who then reads them, as data."""
+"""The plan of an id pipeline as data: which tensors are added to the elements of iterators, and which ops read them."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from rewriter.plan.plan import ControlEdit, InputEdit
 
 __all__ = ["SCOPE", "PipelinePlan", "plan_pipeline"]
 
-#: Ops that a pipeline adds are below this scope.
+#: Name scope of all ops that a pipeline adds.
 SCOPE = "recmigrate/ids/"
 
 
 @dataclass(frozen=True)
 class PipelinePlan:
-    """What moves into datasets. Parts are called `<getter>/<n>`, `<maker>/dataset`, `<source>/iterator`, …
+    """What moves into datasets. Parts are named `<getter>/<n>`, `<maker>/dataset`, `<source>/iterator`, …
 
-    `moved` are ids that datasets compute from now on, `passing` those that were elements of one before.
+    `moved` are ids that datasets compute from now on, `passing` are ids that were components of elements before.
     """
 
     moved: tuple[IdsOf, ...] = ()
@@ -38,10 +38,10 @@ class PipelinePlan:
     controls: tuple[ControlEdit, ...] = ()
 
     def require_unfed(self, feeds: Mapping[Any, Any] | None) -> None:
-        """Refuse feeds that would take the place of what datasets bring along: nobody reads them any more.
+        """Refuse feeds of tensors that datasets compute now, since the step no longer reads the fed values.
 
         Raises:
-            ValueError: names the tensor.
+            ValueError: such a tensor is fed; the message names it.
         """
         replaced = self.replaced()
         for fed in feeds or {}:
@@ -50,11 +50,11 @@ class PipelinePlan:
                 if name.partition(":")[0] in replaced:
                     raise ValueError(
                         f"`{name}` is fed, but ids are computed from it in the dataset, ahead of the step: "
-                        "give GraphModifierHook move_ids=False, or let the dataset bring what you feed"
+                        "give GraphModifierHook move_ids=False, or let the dataset provide this value"
                     )
 
     def replaced(self) -> set[str]:
-        """Return the ops whose values datasets bring along, and the step reads no more where they are."""
+        """Return the ops whose values come from datasets, so that the step no longer reads the ops."""
         return {op for inputs in self.extended if inputs.cuts for op in (*inputs.getters, *inputs.computed)}
 
     def to_json(self) -> str:
@@ -62,10 +62,10 @@ class PipelinePlan:
         return json.dumps(dataclasses.asdict(self), indent=2, default=str)
 
     def with_sources(self, sources: Callable[[Iterable[str]], Mapping[str, str]]) -> PipelinePlan:
-        """Return the plan with the user's lines in it; `sources` is asked once, for all ops that the plan speaks of."""
+        """Return the plan with lines of user code; `sources` is called once, with all ops of the plan."""
         ops = [op for staying in self.staying for op in (*staying.path, staying.ids.op)]
         ops += [*(edit.use.op for edit in self.inputs), *(edit.op for edit in self.controls)]
-        # Those that the rewriter built stem from the line that called it.
+        # Ops that the rewriter built have the line that called it.
         found = sources(op for op in ops if not op.startswith("recmigrate/"))
 
         def line(*ops: str) -> str:
@@ -79,7 +79,7 @@ class PipelinePlan:
         )
 
     def summary(self) -> str:
-        """Return how many lookups' ids come out of datasets, and why others do not, a line each."""
+        """Return how many lookups take their ids from datasets, and why the others do not, one per line."""
         found = len(self.moved) + len(self.passing)
         total = found + len(self.staying)
         if not total:
@@ -102,13 +102,13 @@ def plan_pipeline(
     """Plan to compute the ids of lookups in the datasets that they come from.
 
     Args:
-        view: of the graph, static shapes included.
-        lookups: whose ids to move.
-        types_run: gives the types of the stateful ops that running an op runs.
-        in_branch: whether an op stands inside a v1 tf.cond or tf.while_loop.
-        carried: whether elements of a dataset can hold a tensor.
-        staying: ids that are to stay: their lookups read what they read before, even where others let the same move.
-        op_types: move only ids that an op of one of these types is upstream of; none given, all that can move.
+        view: of the graph, with static shapes.
+        lookups: the ids to move.
+        types_run: returns the types of the stateful ops that run when an op runs.
+        in_branch: whether an op is inside a v1 tf.cond or tf.while_loop.
+        carried: whether a tensor can be a component of a dataset's elements.
+        staying: ids that must stay: their lookups keep their inputs, even if other lookups let the same ids move.
+        op_types: move only ids that depend on an op of one of these types; empty for all that can move.
     """
     cone = Cone(view, types_run, in_branch)
     tensors = {ids: through_branches(view, view.inputs(ids.op)[ids.input]) for ids in lookups}
@@ -117,7 +117,7 @@ def plan_pipeline(
     sorted_ids = _Sorted(staying=list(staying))
     for ids, tensor in tensors.items():
         if op_types and not any(view.type(op) in op_types for op in cone.behind(tensor)):
-            sorted_ids.staying.append(Staying(ids, f"no op of the types {', '.join(op_types)} is upstream"))
+            sorted_ids.staying.append(Staying(ids, f"they depend on no op of the types {', '.join(op_types)}"))
         else:
             sorted_ids.add(view, cone, found, ids, tensor)
     extended = _extended(view, cone, found, sorted_ids, tensors, carried)
@@ -141,7 +141,7 @@ def _extended(
     tensors: Mapping[IdsOf, Tensor],
     carried: Callable[[Tensor], bool],
 ) -> tuple[Inputs, ...]:
-    """Return the families of iterators that moved or passing ids come from, with what their elements bring along."""
+    """Return the iterator families that moved or passing ids come from, with the tensors added to their elements."""
     computed: dict[Family, list[str]] = {}
     prepared: dict[Family, list[Tensor]] = {}
     prefetched: dict[Family, dict[Tensor, dict[str, None]]] = {}
@@ -177,7 +177,7 @@ def _one(getters: frozenset[str]) -> str:
 
 
 def _prepares(view: GraphView, family: Family) -> bool:
-    """Whether datasets of a family were extended before."""
+    """Whether datasets of a family were extended by an earlier call."""
     makers = [use.op for op in family.sources for use in view.users(op) if view.type(use.op) in MAKERS]
     datasets = [view.inputs(maker)[0].op for maker in makers]
     return any(op.startswith(SCOPE) for op in (*datasets, *one_shots(view, family)))
@@ -185,7 +185,7 @@ def _prepares(view: GraphView, family: Family) -> bool:
 
 @dataclass
 class _Sorted:
-    """The ids of lookups by what becomes of them."""
+    """The ids of lookups by their outcome."""
 
     moved: list[IdsOf] = dataclasses.field(default_factory=list)
     passing: list[IdsOf] = dataclasses.field(default_factory=list)
@@ -202,12 +202,12 @@ class _Sorted:
 
 
 def _why_staying(view: GraphView, cone: Cone, found: dict[str, Family], tensor: Tensor) -> tuple[str, ...] | None:
-    """Return why no dataset can compute a tensor, and the way from the op at fault; None when one can."""
+    """Return why no dataset can compute a tensor, and the path from the op that prevents it; None if one can."""
     origin = cone.origin(tensor)
     if origin.reason:
         return (origin.reason, *origin.path)
     if not origin.getters:
-        return ("they are constants, and no dataset is behind them",)
+        return ("they are constants and come from no dataset",)
     for getter in sorted(origin.getters):
         if getter not in found:
             return f"the graph does not show which dataset `{getter}` reads", getter
@@ -217,21 +217,21 @@ def _why_staying(view: GraphView, cone: Cone, found: dict[str, Family], tensor: 
             return f"a one-shot iterator's dataset cannot hold `{table}`: make the iterator initializable", table
     if len(origin.getters) > 1 and not cone.computed([tensor]):
         readers = ", ".join(f"`{getter}`" for getter in sorted(origin.getters))
-        return (f"they are nothing but a combination of several elements, of {readers}",)
+        return (f"each is computed from several elements, of {readers}",)
     for getter in sorted(origin.getters):
         for op in _unsavable(view, cone, found[getter], tensor):
-            return f"{view.type(op)} `{op}` has a state, and a saver of the iterator saves none", op
+            return f"{view.type(op)} `{op}` is stateful, and the iterator's Saver does not save its state", op
     return None
 
 
 def _uncapturable(view: GraphView, cone: Cone, family: Family, tensor: Tensor) -> Iterator[str]:
-    """Yield the hash tables behind a tensor that no dataset of a one-shot iterator can hold."""
+    """Yield the hash tables that a tensor depends on and that the dataset of a one-shot iterator cannot capture."""
     if one_shots(view, family):
         yield from (op for op in cone.behind(tensor) if view.type(op) in CAPTURED)
 
 
 def _unsavable(view: GraphView, cone: Cone, family: Family, tensor: Tensor) -> Iterator[str]:
-    """Yield the ops with a state behind a tensor, if the graph saves an iterator of the family."""
+    """Yield the stateful ops that a tensor depends on, if the graph saves an iterator of the family."""
     if any(view.type(use.op) in SAVERS for op in family.sources for use in view.users(op)):
         yield from (op for op in cone.behind(tensor) if view.type(op) not in GETTERS and cone.types_run(op))
 
@@ -241,7 +241,7 @@ def _getters(cone: Cone, tensors: Iterable[Tensor]) -> list[str]:
 
 
 def _cuts(view: GraphView, computed: list[str], carried: Callable[[Tensor], bool]) -> tuple[Tensor, ...]:
-    """Return all that is read of the computed ops by others."""
+    """Return the tensors of the computed ops that other ops read."""
     inside = set(computed)
     cuts: dict[Tensor, None] = {}
     for op in computed:

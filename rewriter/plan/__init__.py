@@ -1,1 +1,1 @@
-"""Which edges move, as data: the plan, the rule and line behind each edit, the region around each table."""
+"""The plan as data: edges to change, with the rule and the line behind each, and the region around each table."""

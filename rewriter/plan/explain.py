@@ -1,4 +1,4 @@
-"""What the rewriter makes of one tensor: the table whose rows it is or changes, or what stopped the match."""
+"""Explains one tensor: the table that it is looked up from or updates, or why its variable is not replaced."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["explain"]
 
 
 def explain(view: GraphView, name: str) -> str:
-    """Return what becomes of the variable that a tensor (`ops/name:0` or the op's name) is nearest to, and why.
+    """Return what happens to the variable nearest to a tensor (`ops/name:0`, or the op's name), and why.
 
     Raises:
         ValueError: the graph has no such tensor.
@@ -20,7 +20,7 @@ def explain(view: GraphView, name: str) -> str:
         raise ValueError(f"the graph has no tensor `{name}`: give the name of an op or of one of its outputs")
     variable = nearest_variable(view, op)
     if variable is None:
-        return f"`{name}` is computed from no variable: there is nothing to move"
+        return f"`{name}` is not computed from a variable: there is nothing to replace"
     way = " → ".join(view.path(variable, op))
     plan = make_plan(view, [variable])
     verdict = plan.summary()
@@ -28,7 +28,7 @@ def explain(view: GraphView, name: str) -> str:
 
 
 def nearest_variable(view: GraphView, op: str) -> str | None:
-    """Return the variable that the fewest ops lie between and `op`, itself when it is one."""
+    """Return the variable with the fewest ops between it and `op`; `op` itself if it is a variable."""
     types = set(VARIABLES)
     found = view.ancestors([Tensor(op)], stop=lambda one: view.type(one) in types)
     return next((one for one in found if view.type(one) in types), None)

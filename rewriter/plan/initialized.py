@@ -1,4 +1,4 @@
-"""Whether a table has its first rows: what answers who asks whether a variable that became one is initialized."""
+"""Redirects queries whether a variable is initialized to the table that replaced it."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ __all__ = ["asked", "asked_in_place", "started_parts"]
 
 
 def asked_in_place(view: GraphView, table: Table) -> Iterator[Use]:
-    """Yield who asks a variable of the table, or a slot, itself: not one that was carried into a branch or loop."""
+    """Yield the queries of the table's variables and slots themselves, not of copies passed into a branch or loop."""
     for variable in table.variables:
         yield from (use for use in view.users(variable) if use.input == 0 and view.type(use.op) in ASKS)
 
 
 def asked(view: GraphView, table: Table) -> tuple[list[InputEdit], list[ControlEdit]]:
-    """Return the edits by which these ask whether the table was filled instead."""
+    """Return the edits that redirect these queries to the table."""
     inputs, controls = [], []
     for use in asked_in_place(view, table):
         part = f"{table.name}/started/{view.type(use.op)}"
@@ -34,15 +34,15 @@ def asked(view: GraphView, table: Table) -> tuple[list[InputEdit], list[ControlE
 
 
 def started_parts(table: str, made: RuntimeTable, reference: bool) -> dict[str, tf.Tensor | tf.Operation]:
-    """Return what is initialized when the table is, by the names that the plan has for it.
+    """Return what is initialized once the table is, by the plan's part names.
 
-    A reference is so once the op `known` has run, for which who asks waits.
+    A ref variable is initialized once the op `known` has run; its queries wait for that op.
     """
     resource, on_reference = (f"{table}/started/{kind}" for kind in ASKS)
-    handle = parts_of(made.filled)[0].handle  # a strategy's variable has one only inside of a replica
+    handle = parts_of(made.filled)[0].handle  # a distributed variable only has a handle inside of a replica
     found = {resource: handle}
     if reference:
-        flag = tf.raw_ops.VariableV2(shape=None, dtype=tf.float32)  # stands for variables of any shape
+        flag = tf.raw_ops.VariableV2(shape=None, dtype=tf.float32)  # replaces variables of any shape
         filled = tf.raw_ops.VarIsInitializedOp(resource=handle)
         no, yes = tf.raw_ops.Switch(data=tf.constant(0.0), pred=filled)
         known = tf.raw_ops.Merge(inputs=[no, tf.raw_ops.Assign(ref=flag, value=yes, validate_shape=False)])

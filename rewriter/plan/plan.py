@@ -1,4 +1,4 @@
-"""The plan: which tables move, which inputs then read something else, and what stays and why, as data."""
+"""The plan as data: which tables are added, which inputs read them, and why other variables are not replaced."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from dataclasses import dataclass
 from rewriter.analysis.savers import SaverPart
 from rewriter.facts import Refusal, Table
 from rewriter.graph.view import Use
-from rewriter.plan.provenance import table_line
 from rewriter.plan.region import Region
+from rewriter.plan.table_line import table_line
 
 __all__ = ["ControlEdit", "InputEdit", "Plan"]
 
 
 @dataclass(frozen=True)
 class InputEdit:
-    """The data input `use` reads the part called `by` instead of the tensor `old`; of its shape if `same_shape`.
+    """Data input `use` reads the part `by` instead of the tensor `old`, which has its shape if `same_shape`.
 
-    `rule` of `table` asks for it (of several tables, separated by commas, when they share a Saver); `source` is the
-    user's line that built the op.
+    `rule` and `table` say what the edit is for (several tables, separated by commas, if they share a Saver); `source`
+    is the user's line that built the op.
     """
 
     use: Use
@@ -34,7 +34,7 @@ class InputEdit:
 
 @dataclass(frozen=True)
 class ControlEdit:
-    """`op` waits for the part called `by` instead of the ops `old`; the rest is as in InputEdit."""
+    """`op` waits for the part `by` instead of the ops `old`; other fields as in InputEdit."""
 
     op: str
     old: tuple[str, ...]
@@ -46,9 +46,9 @@ class ControlEdit:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a rewrite does. Parts, the ops that it adds, are called `<table>/lookup/<n>`, `<table>/update/<n>`, …
+    """What a rewrite does. The ops that it adds (parts) are named `<table>/lookup/<n>`, `<table>/update/<n>`, …
 
-    `inlined` are the outputs of calls of functions, whose lookups were inlined first, and the tensors in their place.
+    `inlined` are (output of a function call, tensor in its place) pairs of calls that were inlined before.
     """
 
     tables: tuple[Table, ...]
@@ -64,6 +64,6 @@ class Plan:
         return json.dumps(dataclasses.asdict(self), indent=2, default=str)
 
     def summary(self) -> str:
-        """Return what moves and what stays, a line each."""
+        """Return one line for each table that is added and each variable that is not replaced."""
         moved = [table_line(table) for table in self.tables]
         return "\n".join([*moved, *map(str, self.refusals)])

@@ -1,4 +1,4 @@
-"""Makes the plan: judges the variables of a graph, and lists the edits that move those that become tables."""
+"""Makes the plan: judges the variables of a graph and lists the edits that replace them with tables."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ __all__ = ["make_plan"]
 def make_plan(view: GraphView, tables: Any = "auto", moved: Collection[str] = ()) -> Plan:
     """Judge the variables of a graph (`tables`: "auto" for all that are looked up, or names) and list the edits.
 
-    Those of `moved` became tables before: what is left of them in the graph is run by nobody.
+    The variables `moved` became tables in an earlier rewrite and are skipped.
 
     Raises:
-        ValueError: a name that is no variable of the graph.
+        ValueError: a name in `tables` is not a variable of the graph.
     """
     found, refusals = find_tables(view, None if tables == "auto" else list(tables), moved)
     inputs = [edit for table in found for edit in _inputs(view, table)]
@@ -52,7 +52,7 @@ def _inputs(view: GraphView, table: Table) -> list[InputEdit]:
 
 
 def _set_elsewhere(view: GraphView, table: Table) -> list[InputEdit]:
-    """Let initializers of, and assignments to, a ref variable, which fails whoever takes it, set one nobody reads."""
+    """Redirect assignments of a ref variable, which now raises when it runs, to a variable that nothing reads."""
     sets = [(one.op, one.part) for one in table.assigned]
     sets += [(part.initializer, number) for number, part in enumerate(table.pieces)]
     return [
@@ -63,23 +63,23 @@ def _set_elsewhere(view: GraphView, table: Table) -> list[InputEdit]:
 
 
 def _replaced(view: GraphView, table: Table) -> dict[str, str]:
-    """Return the lookups that parts replace; a pooled one stays, and reads the rows that its lookup found."""
+    """Return the lookup ops that parts replace; a pooled lookup stays and reads the rows of its new lookup."""
     lookups = enumerate(table.lookups)
     return {one.op: f"{table.name}/lookup/{i}" for i, one in lookups if view.type(one.op) not in SEGMENTS}
 
 
 def _fetches(view: GraphView, table: Table, number: int, lookup: Lookup) -> list[InputEdit]:
-    """Let the gather itself, which the author may fetch, pick one after another of the rows that the lookup found.
+    """Let the old gather, which user code may fetch, pick the looked-up rows one by one.
 
-    So do the segments of a pooled lookup, which pool on. A ResourceGather takes no rows: it will say what to fetch
-    instead (embedding_lookup has an Identity behind it).
+    The segments of a pooled lookup pool them in the same way. A ResourceGather cannot read rows: it raises when it is
+    fetched and says what to fetch instead (embedding_lookup adds an Identity after it).
     """
     if view.type(lookup.op) == "ResourceGather":
         return []
     parts = [f"{table.name}/lookup/{number}/{part}" for part in ("rows", "numbers")]
     inputs = view.inputs(lookup.op)
     if lookup.gathers:
-        # Every part's rows become all rows, at the places of all.
+        # For each part, its rows become all rows, at the positions of all ids.
         parts = [part for part in reversed(parts) for _ in lookup.gathers]
     return [
         InputEdit(Use(lookup.op, i), str(inputs[i]), part, same_shape=lookup.gathers == () and i != 0)
@@ -100,14 +100,14 @@ def _controls(view: GraphView, table: Table) -> list[ControlEdit]:
     waits: dict[tuple[str, str], list[str]] = {}
     for op, part in replaced.items():
         for waiting in view.waiting(op):
-            # What starts slots alone anew must not take the trained rows with it.
+            # Re-initializing only slots must not reset the trained rows.
             alone = op in starts and waiting not in starting
             if waiting not in inside and not alone:
                 waits.setdefault((waiting, part), []).append(op)
     waits |= _slots_alone(view, table, starts, starting)
     edits = [ControlEdit(op, tuple(dict.fromkeys(old)), part) for (op, part), old in waits.items()]
     edits += asked(view, table)[1]
-    # Who runs the initializer itself, [variable.initializer for ...], starts the table, too.
+    # Running the initializer itself, as in [variable.initializer for ...], initializes the table, too.
     edits += [ControlEdit(op, (), f"{table.name}/initializer") for op in own]
     gathers = {op: i for i, lookup in enumerate(table.lookups) for op in (lookup.op, *lookup.gathers)}
     resources = {op: i for op, i in gathers.items() if view.type(op) == "ResourceGather"}
@@ -121,10 +121,10 @@ def _controls(view: GraphView, table: Table) -> list[ControlEdit]:
 def _slots_alone(
     view: GraphView, table: Table, starts: Sequence[str], starting: set[str]
 ) -> dict[tuple[str, str], list[str]]:
-    """Return what only starts slots anew, such as `variables_initializer(optimizer.variables())`, by op and part.
+    """Return the ops that only initialize slots, as `variables_initializer(optimizer.variables())`, by op and part.
 
-    The part is called by the numbers of those slots. `starting` waits for the variable's own initializer; what is
-    inside of another group may start the variable as well.
+    The part's name lists the numbers of these slots. Ops in `starting` also wait for the variable's own initializer;
+    ops inside another group may do so as well.
     """
     waits: dict[tuple[str, str], list[str]] = {}
     started = {op: view.inputs(op)[0].op for op in starts}
@@ -141,14 +141,14 @@ def _slots_alone(
 
 
 def _slot_initializers(view: GraphView, table: Table) -> list[str]:
-    """Return what starts the slots with a number; init ops of the variable wait for the table alone."""
+    """Return the ops that initialize the slots with a constant; init ops of the variable wait for the table alone."""
     uses = [use for slot in table.slots for use in view.users(slot) if use.input == 0]
     assigned = [use.op for use in uses if view.type(use.op) in ("AssignVariableOp", "Assign")]
     return [op for op in assigned if view.number(view.inputs(op)[1]) is not None]
 
 
 def _saver_inputs(view: GraphView, saver: SaverPart) -> list[InputEdit]:
-    """List who reads what a RestoreV2 restores beside tables."""
+    """Yield the inputs that read variables which a RestoreV2 restores together with tables."""
     return [
         InputEdit(use, str(Tensor(saver.op, number)), f"saver/{saver.op}/{number}")
         for number, _, _ in saver.kept

@@ -1,28 +1,26 @@
-"""Where a plan's edits come from: the rule and the table that ask for each, and the user's line that built the op."""
+"""Adds to each edit of a plan the rule and table that it is for, and the user's line that built the op."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from rewriter.facts import Table
 from rewriter.graph.view import GraphView
 from rewriter.patterns.pooled import SEGMENTS
+from rewriter.plan.plan import ControlEdit, InputEdit, Plan
 from rewriter.plan.region import ADDED, Region
 
-if TYPE_CHECKING:
-    from rewriter.plan.plan import ControlEdit, InputEdit, Plan
+__all__ = ["with_rules", "with_sources"]
 
-__all__ = ["table_line", "with_rules", "with_sources"]
-
-Edit = TypeVar("Edit", "InputEdit", "ControlEdit")
-#: Returns the lines of those of the ops that have one.
+Edit = TypeVar("Edit", InputEdit, ControlEdit)
+#: Returns the user's line for each given op that has one.
 Sources = Callable[[Iterable[str]], Mapping[str, str]]
 
 
 def with_rules(view: GraphView, plan: Plan) -> Plan:
-    """Return the plan with the rule of every lookup, the rule and the table of every edit, and shapes of what stays."""
+    """Return the plan with the rule of each lookup, rule and table of each edit, and shapes of refused variables."""
     tables = tuple(_with_rules(view, table) for table in plan.tables)
     refusals = tuple(replace(one, shape=one.shape or _shape(view, one.table)) for one in plan.refusals)
     plan = replace(plan, tables=tables, refusals=refusals)
@@ -37,7 +35,7 @@ def with_rules(view: GraphView, plan: Plan) -> Plan:
 
 
 def with_sources(plan: Plan, sources: Sources) -> Plan:
-    """Return the plan with the user's lines in it; `sources` is asked once, for all ops that the plan speaks of."""
+    """Return the plan with lines of user code; `sources` is called once, with all ops of the plan."""
     found = sources(_ops(plan))
 
     def line(*ops: str) -> str:
@@ -55,29 +53,6 @@ def with_sources(plan: Plan, sources: Sources) -> Plan:
     )
 
 
-def table_line(table: Table) -> str:
-    """Return what becomes of a table, in a line."""
-    count = len(table.lookups)
-    lookups = f"{count} lookup{'' if count == 1 else 's'}{_places(one.source for one in table.lookups)}"
-    rules = dict.fromkeys(update.rule for update in table.updates)
-    updates = ", ".join(
-        rule + _places(update.source for update in table.updates if update.rule == rule) for rule in rules
-    )
-    parts = f" for {len(table.parts)} parts ({table.strategy})" if len(table.parts) > 1 else ""
-    note = f" by itself ({table.note})" if table.note else ""
-    assumed = f" (assumed: {table.new_rows.assumption})" if table.new_rows.assumption else ""
-    return (
-        f"`{table.name}` [{table.rows}, {table.dim}] becomes a table{parts}{note}: {lookups}, {updates or 'no update'}"
-        f"; new ids start as {table.new_rows}{assumed}"
-    )
-
-
-def _places(sources: Iterable[str], most: int = 4) -> str:
-    places = list(dict.fromkeys(source.partition(" in ")[0] for source in sources if source))
-    shown = ", ".join(places[:most]) + (", …" if len(places) > most else "")
-    return f" ({shown})" if places else ""
-
-
 def _with_rules(view: GraphView, table: Table) -> Table:
     kinds = ("pooled lookup" if view.type(lookup.op) in SEGMENTS else "lookup" for lookup in table.lookups)
     return replace(
@@ -86,12 +61,12 @@ def _with_rules(view: GraphView, table: Table) -> Table:
 
 
 def _shape(view: GraphView, variable: str) -> tuple[int, ...]:
-    """Return a variable's shape, -1 for what is not known; empty when nothing is."""
+    """Return a variable's shape, with -1 for unknown dimensions; empty if the rank is unknown."""
     return tuple(int(one.size) for one in view.attribute(variable, "shape").shape.dim)
 
 
 def _origins(plan: Plan) -> dict[str, tuple[str, str]]:
-    """Return rule and table by the part that an edit brings in."""
+    """Return (rule, table) by the part that an edit brings in."""
     found: dict[str, tuple[str, str]] = {}
     for table in plan.tables:
         found[f"{table.name}/initializer"] = "initializer", table.name
@@ -113,7 +88,7 @@ def _origins(plan: Plan) -> dict[str, tuple[str, str]]:
 
 
 def _origin(part: str, origins: Mapping[str, tuple[str, str]], names: Collection[str]) -> tuple[str, str]:
-    """Find the part, or what it is a piece of (`user/lookup/0/rows`); else read the part's name."""
+    """Return (rule, table) of a part, or of the part that it belongs to (`user/lookup/0/rows`)."""
     pieces = [part]
     while pieces[-1]:
         if pieces[-1] in origins:

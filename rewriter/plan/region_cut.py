@@ -1,4 +1,4 @@
-"""Finds the region that a plan cuts around each table: which ops nothing runs any more, and what is next to them."""
+"""Cuts the region around each table out of a plan: the ops that no longer run, the new ops and their neighbours."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from rewriter.plan.region import ADDED, KEPT, REMOVED, Arrow, Box, Region
 
 __all__ = ["with_regions"]
 
-#: How many boxes each part of a region takes; the last one stands for all the rest.
+#: Maximum number of boxes by role; the last box stands for all further ops.
 _BOXES = {"lookup": 3, "ids": 2, "reader": 3}
 
 
 def with_regions(view: GraphView, plan: Plan) -> Plan:
-    """Return the plan with the region of every table; `view` is that of the graph before."""
+    """Return the plan with the region of each table; `view` is the graph before the rewrite."""
     cuts = {table.name: _Cut(view, table) for table in plan.tables}
     for saver in plan.savers:
         for saved in saver.tables:
             cuts[saved.table].take_saver(saver, saved.assignments)
     for edit in plan.inputs:
         asked = view.type(edit.use.op) not in ASKS or view.users(edit.use.op)
-        if edit.rule != "saver" and asked:  # a Saver's is how other variables are restored
+        if edit.rule != "saver" and asked:  # a Saver's edit only concerns how other variables are restored
             cut = cuts.get(edit.table)
             if cut:
                 cut.edits.append(_Edge(edit.old.rpartition(":")[0], edit.use.op, edit.by))
@@ -42,7 +42,7 @@ def with_regions(view: GraphView, plan: Plan) -> Plan:
 
 
 def _find_edges(view: GraphView, cuts: Sequence[_Cut]) -> None:
-    """Give every cut the edges between its ops, by one walk over all: an op of a Saver is in as many as there are."""
+    """Find the edges inside each cut in one pass over all edges; an op of a Saver is in many cuts."""
     found: dict[str, dict[int, _Cut]] = {}
     for number, cut in enumerate(cuts):
         for op, state in cut.states.items():
@@ -60,7 +60,7 @@ def _find_edges(view: GraphView, cuts: Sequence[_Cut]) -> None:
 
 @dataclass(frozen=True)
 class _Edge:
-    """An edge that an edit moves: `new` reads, or waits for, the part `by` instead of the op `old`."""
+    """An edge that an edit moves: `op` reads, or waits for, the part `by` instead of the op `old`."""
 
     old: str
     op: str
@@ -70,7 +70,7 @@ class _Edge:
 
 @dataclass
 class _Cut:
-    """Collects the ops of a region by the part that they play; an op plays the first that it is given."""
+    """Collects the ops of a region by role; the first role that an op gets counts."""
 
     view: GraphView
     table: Table
@@ -80,7 +80,7 @@ class _Cut:
     types: dict[str, str] = field(default_factory=dict)
     savers: list[SaverPart] = field(default_factory=list)
     restored: list[str] = field(default_factory=list)
-    between: dict[str, list[tuple[str, bool]]] = field(default_factory=dict)  # who reads an op, or waits for it (True)
+    between: dict[str, list[tuple[str, bool]]] = field(default_factory=dict)  # op -> its readers; True: waits only
 
     def take_saver(self, saver: SaverPart, assignments: Iterable[str]) -> None:
         self.savers.append(saver)
@@ -93,7 +93,7 @@ class _Cut:
         self._added()
 
     def region(self) -> Region:
-        """Return the region, when its ops and the edges between them are known."""
+        """Return the region, once its ops and the edges between them are known."""
         boxes: dict[str, list[str]] = {}
         for op in self.roles:
             boxes.setdefault(self._box(op, boxes), []).append(op)
@@ -107,7 +107,7 @@ class _Cut:
         return Region(self.table.name, tuple(made), tuple(arrows))
 
     def _box(self, op: str, boxes: dict[str, list[str]]) -> str:
-        """Return the name of the box for an op: one of its own while there is room for its part, then the last."""
+        """Return the name of the box for an op: its own as long as its role has room, then the last box of the role."""
         key = f"{self.roles[op]}/{self.states[op]}"
         room = _BOXES.get(self.roles[op], 1)
         taken = [name for name in (f"{key}/{i}" for i in range(room)) if name in boxes]
@@ -124,7 +124,7 @@ class _Cut:
         self._take(REMOVED, "slot", *table.slots)
         for update in table.updates:
             self._take(REMOVED, "update", *sorted(update.ops, key=lambda op: not self._writes(op)))
-        self._dead()  # the arithmetic of the updates, first of all: it reads slots, too
+        self._dead()  # first the arithmetic of the updates, because it reads slots, too
         moved = {edge.op for edge in self.edits if not edge.control} | {one.op for one in table.assigned}
         self._take(
             REMOVED, "lookup", *(op for one in table.lookups for op in (one.op, *one.gathers) if op not in moved)
@@ -141,14 +141,14 @@ class _Cut:
 
     @property
     def parts(self) -> list[str]:
-        """The variables that the table is in whole or in parts."""
+        """The variables that the table replaces, whole or in parts."""
         return [part.name for part in self.table.pieces]
 
     def _writes(self, op: str) -> bool:
         return any(tensor.op in self.parts for tensor in self.view.inputs(op))
 
     def _part_of_use(self, variable: str, op: str) -> str:
-        """Name the part of an op that reads a variable and is none of what is known: an answer, or a read."""
+        """Return the role of an op that reads a variable but is no lookup or update: an answer, or a read."""
         if any(self.roles.get(before) == "update" for before in self.view.controls(op)):
             return "update"
         if variable not in self.parts:
@@ -158,7 +158,7 @@ class _Cut:
         return "read" if self.view.users(op) or self.view.waiting(op) else "variable"
 
     def _kept(self) -> None:
-        """Take what the parts read, and who reads or waits for them."""
+        """Add the ops that the parts read, and the ops that read or wait for the parts."""
         table = self.table
         self._take(KEPT, "lookup", *(one.op for one in table.lookups))
         self._take(KEPT, "ids", *(one.ids.op for one in table.lookups))
@@ -170,13 +170,13 @@ class _Cut:
                 self._take(KEPT, f"waits {_kind(edge.by)}" if edge.control else "reader", edge.op)
 
     def _dead(self) -> None:
-        """Take, as removed, what only removed ops need: the arithmetic of an update, for one."""
+        """Add as removed the ops that only removed ops need, such as the arithmetic of an update."""
         pending = [op for op, state in self.states.items() if state == REMOVED]
         needed, savers = self._needed(), {saver.op for saver in self.savers}
         while pending:
             op = pending.pop()
             if self.roles[op] == "save":
-                continue  # its inputs are those of every variable
+                continue  # its inputs belong to all variables
             for before in dict.fromkeys((*(tensor.op for tensor in self.view.inputs(op)), *self.view.controls(op))):
                 if before in self.roles or before in needed or not self._only_removed_need(before):
                     continue
@@ -185,7 +185,7 @@ class _Cut:
                     pending.append(before)
 
     def _needed(self) -> set[str]:
-        """Return what the parts read, but for those of Savers."""
+        """Return the ops that the parts read, except those of Savers."""
         table = self.table
         needed = {*(part.initial.op for part in table.pieces), *(one.ids.op for one in table.lookups)}
         for update in table.updates:
@@ -246,14 +246,14 @@ class _Cut:
                 yield self._part(edge.by), edge.op, ADDED, edge.control
 
     def _part(self, by: str) -> str:
-        """Return the added op that a part is, or is a piece of."""
+        """Return the added op that a part is, or belongs to."""
         while by and _new(by) not in self.roles:
             by = by.rpartition("/")[0]
         return _new(by)
 
 
 def _new(part: str) -> str:
-    """Tell the name of a part from that of an op: a table has its variable's name."""
+    """Return a part's name that differs from op names: a table has the name of its variable."""
     return f"+{part}"
 
 

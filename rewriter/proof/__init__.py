@@ -1,4 +1,4 @@
-"""The proof that a rewritten graph computes the same: both graphs run over recorded steps, and compared."""
+"""Proves that a rewritten graph computes the same values: both graphs run over recorded steps and are compared."""
 
 from __future__ import annotations
 

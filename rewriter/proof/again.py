@@ -1,4 +1,4 @@
-"""Whether the original agrees with itself where the rewritten graph differs: some models race, or draw from outside."""
+"""Checks whether the original reproduces a value that differs: some models have races or read outside state."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ __all__ = ["Again", "Found", "value_of"]
 
 @dataclass(frozen=True)
 class Found:
-    """Something that differs: a pair of tensors at a step, or the state of a variable or table after it.
+    """A difference: a pair of tensors at a step, or the state of a variable or table after it.
 
-    `one` is the value that the original has there, of a table at the rows `keys` if these are given.
+    `one` is the original's value; for a table, that of the rows `keys` if these are given.
     """
 
     step: int
@@ -36,14 +36,14 @@ class Found:
 
 
 class Again:
-    """Runs the original anew, in a session beside the others."""
+    """Runs the original a second time, in a session of its own."""
 
     def __init__(self, both: Both, recording: Recording, watch: Watch) -> None:
         self._both, self._recording, self._watch = both, recording, watch
         self._side = Side(both.original.definition)
 
     def agrees(self, found: Found) -> bool:
-        """Whether what differs is, in the original, what it was."""
+        """Whether the second run of the original gives the same value as the first."""
         if found.one is None:
             return True
         self._side.start(self._both.started)
@@ -64,7 +64,7 @@ class Again:
 
 
 def value_of(both: Both, side: Side, found: Found, values: Mapping[str, Any]) -> Any:
-    """Return what was found in a run of the original on `side` that is at the step; `values` is what it computed."""
+    """Return the value of `found` in the original on `side`, which is at that step; `values` are the step's results."""
     if found.pair is not None:
         return values[str(found.pair.original)]
     if found.table is None:

@@ -1,4 +1,4 @@
-"""Finds the first tensor that differs: from where a difference was seen back along edges whose values differ, too."""
+"""Finds the first tensor that differs, by walking back from a difference along edges whose values differ."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["blame", "describe"]
 
 @dataclass(frozen=True)
 class _Edge:
-    """What an op reads in both graphs; `expected` is what stands for `original` in the rewritten one."""
+    """An input of an op in both graphs; `expected` is the counterpart of `original` in the rewritten graph."""
 
     original: Tensor
     moved: Tensor
@@ -39,7 +39,7 @@ class _Culprit:
 
 
 def blame(both: Both, recording: Recording, found: Found, watch: Watch, tolerance: float) -> tuple[str, str]:
-    """Return the tensor at which the difference begins, and what differs there."""
+    """Return the tensor at which the difference begins, and how it differs."""
     if found.step == 0:
         return _initial(both, found)
     if found.kind == "the run":
@@ -51,12 +51,12 @@ def blame(both: Both, recording: Recording, found: Found, watch: Watch, toleranc
 
 def _initial(both: Both, found: Found) -> tuple[str, str]:
     if found.table is not None:
-        return str(found.table.table.initial), f"the table starts with other rows: {found.detail}"
-    return f"{found.item}:0", f"the variable starts with other values: {found.detail}"
+        return str(found.table.table.initial), f"the table is initialized with other rows: {found.detail}"
+    return f"{found.item}:0", f"the variable is initialized with other values: {found.detail}"
 
 
 class _Search:
-    """All values of one step that can be had before anything is written, in both graphs."""
+    """All values of one step, in both graphs, that can be computed before the step writes anything."""
 
     def __init__(self, both: Both, recording: Recording, found: Found, watch: Watch, tolerance: float) -> None:
         self.both, self.found, self.tolerance = both, found, tolerance
@@ -109,7 +109,7 @@ class _Search:
         return f"the step of the rewritten graph does not run `{op}`"
 
     def _before(self, culprit: _Culprit, seen: Collection[str]) -> _Culprit:
-        """Return an op from which `culprit` has what differs, or itself when all that it reads is equal."""
+        """Return an op that `culprit` gets the difference from; `culprit` itself if all its inputs are equal."""
         moved = self.both.table_of(culprit.op)
         update = _update_of(moved, culprit.op)
         if update is not None and (reason := self._numbers(update)):
@@ -133,17 +133,17 @@ class _Search:
         return (f"the dataset computes it as `{edge.moved}`: " if computed else "") + where(one, other)
 
     def _at(self, culprit: _Culprit, moved: MovedTable | None) -> _Culprit:
-        """Say what is wrong with an op that reads the same and gives something else."""
+        """Return why an op gives another result on equal inputs."""
         if moved is None or _update_of(moved, culprit.op) is not None:
             return culprit
         other = self.both.read_by(moved, culprit.op)
         if other is not moved:
             return _Culprit(culprit.op, f"it reads the table `{other.table.name if other else '?'}`", culprit.output)
-        reason = f"its ids are equal and the rows that it finds in the table are not: {culprit.reason}"
+        reason = f"its ids are equal, but the rows that it reads from the table differ: {culprit.reason}"
         return _Culprit(culprit.op, reason, culprit.output)
 
     def _edges(self, op: str, seen: Collection[str]) -> Iterator[_Edge]:
-        """Yield what an op reads and both graphs could be asked for; in place of what could not be, what that reads."""
+        """Yield the inputs of an op that are comparable in both graphs; for others, the inputs of their ops."""
         passed = set(seen)
         pending = [op]
         while pending:
@@ -159,7 +159,7 @@ class _Search:
         table = self.both.table_of(op)
         update = _update_of(table, op)
         if update is not None:
-            # The gradients of parts have no counterpart each.
+            # Gradients of single parts have no counterpart.
             stock_inputs = () if update.stock.pieces else ((update.stock.indices, 1), (update.stock.values, 2))
             for tensor, number in stock_inputs:
                 yield self._edge(tensor, moved_view.inputs(update.op)[number])
@@ -180,7 +180,7 @@ class _Search:
         return view.type(moved.op) == "Cast" and view.inputs(moved.op)[0] == expected
 
     def _numbers(self, update: MovedUpdate) -> str | None:
-        """Compare the hyper-parameters of an update."""
+        """Compare the hyperparameters of an update."""
         packed = self.other.get(str(self.both.moved.view.inputs(update.op)[3]))
         if packed is None:
             return None
@@ -188,7 +188,7 @@ class _Search:
             value = self.one.get(str(given)) if isinstance(given, Tensor) else given
             if value is not None and gap(value, float(packed[number]), self.tolerance).differs:
                 name = f" (`{given}`)" if isinstance(given, Tensor) else ""
-                return f"its number {number}{name} of {update.stock.rule} {where(value, packed[number])}"
+                return f"hyperparameter {number}{name} of {update.stock.rule}: {where(value, packed[number])}"
         return None
 
 
@@ -207,7 +207,7 @@ def _reached(side: Side, step: Step) -> dict[str, None]:
 
 
 def _values(side: Side, ops: Collection[str], dead: Collection[str], step: Step) -> dict[str, Any]:
-    """Return all tensors of a step that can be had without writing anything, and what is fed."""
+    """Return all tensors of a step that can be computed without writing anything, and the feeds."""
     return {**step.feeds, **side.run([], step.feeds, _readable(side, ops, dead))}
 
 
@@ -222,7 +222,7 @@ def _readable(side: Side, ops: Collection[str], dead: Collection[str]) -> list[s
 
 
 def describe(both: Both, found: Found, tensor: str, reason: str, source: Any) -> Difference:
-    """Return the difference with the type of its op, the nearest table, and the line that built it."""
+    """Return the difference with the type of its op, the nearest table, and the line of user code that built the op."""
     op = tensor.partition(":")[0]
     view = both.original.view if op in both.original.view else both.moved.view
     return Difference(
@@ -240,7 +240,7 @@ def describe(both: Both, found: Found, tensor: str, reason: str, source: Any) ->
 
 
 def _table(both: Both, found: Found, op: str) -> str | None:
-    """Return the table that differs, of the lookup nearest to `op`, or of the one whose ids `op` is on the way to."""
+    """Return the table that differs, or that of the nearest lookup, or the one whose ids depend on `op`."""
     behind_it = both.original.view.ancestors([Tensor(op)]) if op in both.original.view else [op]
     seen_at = [found.pair.consumer] if found.pair else []
     tables = (both.table_of(one) for one in (*behind_it, *seen_at))

@@ -1,4 +1,4 @@
-"""The original and the rewritten graph side by side: which tensor of the one stands for which of the other."""
+"""The original and the rewritten graph side by side, with a map from tensors to their counterparts."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from rewriter.proof.replay import Side
 __all__ = ["LOOKUPS", "Both", "MovedTable", "MovedUpdate"]
 
 _HANDLE = "RecTableHandle"
-#: Types of the ops that look rows up in a table.
+#: Op types that look rows up in a table.
 LOOKUPS = ("RecLookupOrInsert", "RecLookup")
 _UPDATE = "RecApply"
 
 
 @dataclass(frozen=True)
 class MovedUpdate:
-    """The op that does an update on the table, with inputs handle, indices, values and hyper-parameters."""
+    """The op that updates the table, with inputs handle, indices, values and hyperparameters."""
 
     op: str
     stock: Update
@@ -35,7 +35,7 @@ class MovedUpdate:
 
 @dataclass(frozen=True)
 class MovedTable:
-    """A table of the plan and the ops of the rewritten graph that serve it; `base` is the scope of all of them."""
+    """A table of the plan with its ops in the rewritten graph; `base` is their name scope."""
 
     table: Table
     base: str
@@ -44,32 +44,32 @@ class MovedTable:
 
     @property
     def handle(self) -> str:
-        """The variable that tells which table was filled."""
+        """The variable that is true once the table is filled."""
         return f"{self.base}/handle"
 
     def lookup_of(self, op: str) -> str:
-        """Return the op that takes the place of a lookup of the original."""
+        """Return the op that replaces a lookup of the original."""
         return self.lookups[[lookup.op for lookup in self.table.lookups].index(op)]
 
 
 class Both:
-    """The two graphs, and what the plan makes correspond; all else corresponds by name."""
+    """The two graphs. Tensors correspond as the plan says; all others correspond by name."""
 
     def __init__(self, original: Any, moved: Any, plan: Plan, pipeline: PipelinePlan | None = None) -> None:
-        """Import two GraphDefs; `pipeline` is what moved into datasets, too.
+        """Import two GraphDefs; `pipeline` is the plan of what moved into datasets.
 
         Raises:
-            ValueError: the rewritten graph has not the tables, lookups and updates of the plan.
+            ValueError: the rewritten graph does not have the tables, lookups and updates of the plan.
         """
         self.plan = plan
         gone = [name for table in plan.tables for name in table.variables]
         self.original, self.moved = Side(original), Side(moved, gone)
-        #: What initial values are made of that Python computes.
+        #: Recorded inputs of initial values, such as results of Python functions.
         self.started: Mapping[str, Any] = {}
         self.tables = _tables(self.moved.view, plan)
-        #: What gives rows, elements of iterators, and what datasets compute, in the rewritten graph.
+        #: Tensors of the rewritten graph that replace rows, elements of iterators, and values that datasets compute.
         self._moved_to = elements(self.moved.view, pipeline)
-        # What functions computed that are inlined; lookups in them are those of no op of the original.
+        # Results of inlined functions; lookups in their bodies have no counterpart in the original.
         self._moved_to |= {tensor_of(old): tensor_of(new) for old, new in plan.inlined}
         for moved_table in self.tables:
             for lookup, op in zip(moved_table.table.lookups, moved_table.lookups, strict=True):
@@ -78,7 +78,7 @@ class Both:
                     self._moved_to[lookup.rows] = Tensor(op)
 
     def start(self) -> None:
-        """Begin fresh sessions with the same initial values, each time."""
+        """Begin new sessions of both graphs with the same initial values."""
         self.started = self.original.start(self.started)
         self.moved.start(self.started)
 
@@ -88,7 +88,7 @@ class Both:
 
     @staticmethod
     def rows_of(side: Side, table: Table, keys: Any, slot: int | None = None) -> Any:
-        """Return these as another run of the original, on `side`, has them."""
+        """Return the same from another run of the original, on `side`."""
         names = [part.name if slot is None else part.slots[slot] for part in table.pieces]
         if len(names) == 1:
             return side.rows(names[0], keys)
@@ -102,7 +102,7 @@ class Both:
         self.moved.close()
 
     def counterpart(self, tensor: Tensor) -> Tensor | None:
-        """Return what stands for a tensor of the original in the rewritten graph; None when nothing does."""
+        """Return the counterpart of a tensor of the original; None if it has none."""
         found = self._moved_to.get(tensor, tensor)
         return found if found.op in self.moved.view else None
 
@@ -113,20 +113,20 @@ class Both:
 
     @functools.cached_property
     def variables(self) -> tuple[str, ...]:
-        """The variables that both graphs have and keep."""
+        """The variables that exist in both graphs."""
         return tuple(name for name in self.moved.variables if name in self.original.variables)
 
     def table_of(self, op: str) -> MovedTable | None:
-        """Return the table of which an op of the original is a lookup, or a part of the update."""
+        """Return the table whose lookup or update an op of the original belongs to."""
         return self._by_op.get(op)
 
     def read_by(self, table: MovedTable, lookup: str) -> MovedTable | None:
-        """Return the table from which the op that takes the place of `lookup` has its rows, which should be `table`."""
+        """Return the table that the replacement of `lookup` reads, which should be `table`."""
         read = self.moved.view.ancestors([self.moved.view.inputs(table.lookup_of(lookup))[0]])
         return next((one for one in self.tables if one.handle in read or f"{one.base}/created" in read), None)
 
     def stock_of(self, op: str) -> str:
-        """Return the op of the original in whose place one of the rewritten graph is, or that op itself."""
+        """Return the op of the original that an op of the rewritten graph replaces; by default the op itself."""
         for table in self.tables:
             stock = dict(zip(table.lookups, (lookup.op for lookup in table.table.lookups), strict=True))
             stock |= {update.op: update.stock.ops[0] for update in table.updates}
@@ -161,7 +161,7 @@ def _tables(view: GraphView, plan: Plan) -> list[MovedTable]:
 def _moved(view: GraphView, table: Table, base: str, ops: Iterable[str]) -> MovedTable:
     ops = list(ops)
     lookups = [op for op in ops if view.type(op) in LOOKUPS]
-    # Those that summaries read come last.
+    # The lookups for summaries come last.
     lookups = lookups[: len(lookups) - len(table.summaries)]
     updates = [op for op in ops if view.type(op) == _UPDATE]
     if (len(lookups), len(updates)) != (len(table.lookups), len(table.updates)):
@@ -174,7 +174,7 @@ def _moved(view: GraphView, table: Table, base: str, ops: Iterable[str]) -> Move
 
 
 def _ids_of_rows(table: Table) -> Any:
-    """Return the ids of the rows of a partitioned variable, its parts one below the other."""
+    """Return the ids of the rows of a partitioned variable whose parts are concatenated."""
     if table.strategy != "mod":
         return np.arange(table.rows)
     return np.concatenate([np.arange(part, table.rows, len(table.parts)) for part in range(len(table.parts))])
@@ -185,5 +185,5 @@ def _name(view: GraphView, op: str) -> str:
 
 
 def _in_order(view: GraphView, types: tuple[str, ...]) -> list[str]:
-    """Return the ops of these types in the order in which they were made."""
+    """Return the ops of these types in the order of their creation."""
     return [name for name in view.nodes if view.type(name) in types]

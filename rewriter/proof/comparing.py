@@ -1,4 +1,4 @@
-"""Runs both graphs over a recording and compares what they compute, until something differs."""
+"""Runs both graphs over a recording and compares them until a value differs."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from rewriter.proof.watch import Pair, Watch, Watched
 
 __all__ = ["Comparison"]
 
-#: What a step hands to the next: as long as all of it is equal to the last bit, no rounding explains a difference.
+#: State that a step passes to the next. While all of it is equal to the last bit, rounding explains no difference.
 _STATE = ("rows looked up", "touched rows", "slots of touched rows", "dense variables")
 
 
 class Comparison:
-    """Compares step by step; what it counts is in `tally`."""
+    """Compares step by step; counts are in `tally`."""
 
     def __init__(self, both: Both, recording: Recording, tolerance: float, losses: Collection[str]) -> None:
         self.both, self.recording = both, recording
@@ -35,10 +35,10 @@ class Comparison:
         self.notes: list[str] = []
 
     def run(self) -> Found | None:
-        """Return the first difference; None when all is equal.
+        """Return the first difference; None if there is none.
 
-        What the original itself computes otherwise when it runs again is left out, with a note; so is what moves in the
-        original as far when the last digits of its tables' first rows are others.
+        Values that the original does not reproduce in a second run are left out, with a note. So are values that change
+        as much in the original when its tables' first rows change in their last digits.
 
         Raises:
             ValueError: the original graph does not run.
@@ -64,19 +64,19 @@ class Comparison:
         return None
 
     def _why_left_out(self, found: Found) -> str:
-        """Say why something that differs tells nothing of the rewrite; empty where it does."""
+        """Return why a difference says nothing about the rewrite; an empty string if it does."""
         if not self._again.agrees(found):
-            return "the original differs from itself"
+            return "the original does not reproduce them itself"
         drifted = self.tally.differ(_STATE)
         if not drifted or not found.step or found.one is None or not found.gap.limit:
             return ""
         nudge = self._control.moved_by(found).amount
         figures = f"they differ by {found.gap.amount:.2g} of {found.gap.scale:.2g} at step {found.step}"
-        compared = f"the original nudged by one unit in the last place of its first rows, by {nudge:.2g}"
+        compared = f"the original with its first rows changed in the last digit differs by {nudge:.2g}"
         if math.isfinite(nudge) and found.gap.amount <= self._control.allowed(found.step, nudge):
             return f"{figures}, and {compared}"
         if nudge > found.gap.limit * found.gap.scale:
-            self.notes.append(f"{found.kind} of `{found.item}`: {figures}; {compared}, so this is no rounding")
+            self.notes.append(f"{found.kind} of `{found.item}`: {figures}; {compared}, so this is not rounding")
         return ""
 
     @functools.cached_property
@@ -88,12 +88,12 @@ class Comparison:
         return Again(self.both, self.recording, self.watch)
 
     def _note_missing(self) -> None:
-        """Say what of the tables was not compared."""
+        """Note which lookups and updates of the tables were not compared."""
         trained, view = self.tally.items("updated ids"), self.both.original.view
         for table in (table.table for table in self.both.tables):
             inside = [one.op for one in table.lookups if one.op not in view]
             if inside:
-                self.notes.append(f"functions look `{table.name}` up: these ids were not compared, what they give was")
+                self.notes.append(f"functions look `{table.name}` up: their results were compared, these ids were not")
             elif table.updates and table.name not in trained:
                 self.notes.append(f"no step trains `{table.name}`: its lookups were compared, its updates were not")
 
@@ -145,7 +145,7 @@ class Comparison:
             yield from self._differ(number, kind, name, one[name], other[name], None)
 
     def _touched(self, number: int, table: MovedTable, ids: dict[str, Any], watched: Watched) -> Iterator[Found]:
-        """Compare the rows that a step looked up, as it left them, and their slots where it updated them."""
+        """Compare the rows that a step looked up, as they are after it, and their slots if the step updated them."""
         given = [np.ravel(ids[one.op]) for one in table.table.lookups if one.op in ids]
         if not given:
             return
@@ -165,7 +165,7 @@ class Comparison:
             yield from self._differ(steps, "all rows at the end", table.table.name, one, other, table)
 
     def _sorted(self, table: MovedTable, keys: Any) -> tuple[Any, Any]:
-        """Return rows and slots of the table's keys; a row of NaN for one that it has not."""
+        """Return rows and slots of the table by sorted keys; missing rows are NaN."""
         known, values, slots = self.both.moved.snapshot(table.handle)
         order = np.argsort(known)
         if not known.size:
@@ -190,6 +190,6 @@ class Comparison:
 
 
 def _keys(pair: Pair, one: Any, other: Any) -> tuple[Any, Any]:
-    """Let ids of int32 and int64 be equal."""
+    """Compare ids of int32 and int64 as equal."""
     exact = pair.kind in ("ids", "updated ids")
     return (one.astype(np.int64), other.astype(np.int64)) if exact else (one, other)

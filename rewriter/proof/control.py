@@ -1,7 +1,7 @@
-"""The control of a difference: the original beside itself with the first rows of its tables nudged in the last place.
+"""A control for differences: the original compared with itself, its tables' first rows changed in the last digit.
 
-A model may magnify rounding: attention with sharp weights turns the last digit of a row into another loss. Where the
-original does so itself, a difference that is no greater says nothing of the rewrite.
+A model can magnify rounding: attention with sharp weights turns the last digit of a row into another loss. If the
+original does so itself, a difference of the same size says nothing about the rewrite.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from rewriter.proof.watch import Watch
 
 __all__ = ["Control", "nudged"]
 
-#: How much more than the control's a difference may be, for each step: a step may round each row once more.
+#: Factor by which a difference may exceed the control's, for each step: a step may round each row once more.
 _MARGIN = 2.0
-#: Every nudge is another draw of signs; the greatest difference counts.
+#: Seeds of the random signs of two such changes; the larger difference counts.
 _SEEDS = (0, 1)
-#: The magnitude of which a table of zeros is taken to be: that of rows after a step.
+#: The magnitude to assume for a table of zeros: that of its rows after a step.
 _SMALL = 0.01
 
 
 def nudged(rows: Any, seed: int) -> Any:
-    """Return float rows, each number a unit in its last place greater or smaller; zeros by that of the largest."""
+    """Return rows with each float changed by one unit in its last place; zeros by that of the largest number."""
     sizes = np.abs(rows)
     largest = sizes.max(initial=0.0) or np.float32(_SMALL)
     units = np.spacing(np.where(sizes > 0, sizes, largest).astype(rows.dtype))
@@ -38,7 +38,7 @@ def nudged(rows: Any, seed: int) -> Any:
 
 
 class Control:
-    """Runs the original and its nudged twins step by step, as far as differences are asked for, in order of steps."""
+    """Runs the original and its changed twins up to the steps that are asked for, in order."""
 
     def __init__(self, both: Both, recording: Recording, watch: Watch) -> None:
         self._both, self._recording, self._watch = both, recording, watch
@@ -49,11 +49,11 @@ class Control:
 
     @staticmethod
     def allowed(step: int, amount: float) -> float:
-        """Return how much may differ after so many steps where a nudge makes a difference of `amount`."""
+        """Return the difference that is accepted after so many steps if the control differs by `amount`."""
         return _MARGIN * step * amount
 
     def moved_by(self, found: Found) -> Gap:
-        """Return the greatest difference that a nudge makes to what was found."""
+        """Return the greatest difference between the original and its twins in what was found."""
         self._advance(found.step)
         runs = zip(self._twins, self._values, strict=True)
         values = (value_of(self._both, side, found, known) for side, known in runs)
@@ -81,7 +81,7 @@ class Control:
             side.start({**started, **{str(part.initial): nudged(rows[part.name], seed) for part in parts}})
 
     def _run(self, number: int) -> None:
-        """Run a step, the twins with the gradients of the original, as the rewritten graph ran it."""
+        """Run a step; the twins use the original's gradients, as the rewritten graph did."""
         step = self._recording.steps[number]
         watched = self._watch.of(step)
         before = [str(pair.original) for pair in watched.before]

@@ -1,4 +1,4 @@
-"""Iterators that were extended by ids: which outputs of which op give an element, and what its dataset computes."""
+"""Iterators extended by ids: which outputs of which op give an element, and what the dataset computes."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from rewriter.pipeline import PipelinePlan
 
 __all__ = ["GETTERS", "elements", "fillers"]
 
-#: Types of the ops that read an element of an iterator.
+#: Op types that read an element of an iterator.
 GETTERS = ("IteratorGetNext", "IteratorGetNextSync")
 _MAKER = "MakeIterator"
 
 
 def elements(view: GraphView, pipeline: PipelinePlan | None) -> dict[Tensor, Tensor]:
-    """Return what a rewritten graph reads instead of elements, and of what datasets compute, by the old tensor.
+    """Return a map from tensors of elements, or tensors that datasets compute now, to those of the rewritten graph.
 
-    An op that read an element before reads the echo of it: an iterator over the one element that the new op gave.
+    An op that read an element before reads its echo: an iterator over the single element that the new op returned.
     """
     found: dict[Tensor, Tensor] = {}
     for maker in view.of_type(_MAKER):
@@ -34,7 +34,7 @@ def elements(view: GraphView, pipeline: PipelinePlan | None) -> dict[Tensor, Ten
 
 
 def fillers(view: GraphView) -> list[str]:
-    """Return what gives each iterator its dataset, of several the first; not what echoes an element."""
+    """Return the op that attaches a dataset to each iterator (the first of several), except those of echoes."""
     found: dict[Tensor, str] = {}
     for maker in view.of_type(_MAKER):
         dataset, iterator = view.inputs(maker)

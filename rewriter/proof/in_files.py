@@ -1,4 +1,4 @@
-"""The proof of a graph in a file: what a step fetches is in its collections or at its ends, and feeds are made up."""
+"""The proof for a graph in a file: fetches come from its collections or its outputs, feeds are synthetic."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TRAIN, _LOSSES = "train_op", "losses"
 
 
 def prove_file(source: Path, tables: Any, steps: int) -> dict[str, Proof]:
-    """Rewrite the graphs in a file, in memory, and prove each in which a table moves, by the tags of a SavedModel.
+    """Rewrite the graphs in a file in memory, and prove each that has a new table; by tags of a SavedModel.
 
     Raises:
         ValueError: the file cannot be read or proved; see `prove_meta_graph`.
@@ -37,13 +37,13 @@ def prove_file(source: Path, tables: Any, steps: int) -> dict[str, Proof]:
 
 
 def prove_meta_graph(meta: Any, moved: Any, plan: Plan, steps: int, tolerance: float = TOLERANCE) -> Proof:
-    """Compare a MetaGraphDef with the one that `plan` made of it, over steps with feeds that are made up.
+    """Compare a MetaGraphDef with its rewrite by `plan`, over steps with synthetic feeds.
 
-    A step runs the train op of its collections and computes the losses there, and what its signatures give; without
-    these, it runs all that lookups and updates lead to.
+    A step runs the train op of its collections and computes the losses there and the outputs of signatures; without
+    these, it runs all ops that depend on lookups and updates.
 
     Raises:
-        ValueError: nothing moved, or a placeholder that nobody can guess the values of.
+        ValueError: no table was added, or values for a placeholder cannot be synthesized.
     """
     view = GraphView(meta.graph_def)
     fetches = _fetches(meta, view, plan)

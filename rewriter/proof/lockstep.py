@@ -1,4 +1,4 @@
-"""One step of both graphs: first all that can be compared before anything is written, then the step itself."""
+"""One step of both graphs: first everything that can be compared before a write, then the step itself."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from rewriter.proof.watch import Pair, Watched
 
 __all__ = ["Valued", "run_before", "run_step", "start"]
 
-#: A pair, and its values in the original and in the rewritten graph.
+#: A pair, with its values in the original and in the rewritten graph.
 Valued = tuple[Pair, Any, Any]
 
 
 def start(both: Both) -> None:
-    """Begin both graphs anew.
+    """Start both graphs from the same initial values.
 
     Raises:
         ValueError: an initial value of the original cannot be computed.
@@ -31,11 +31,11 @@ def start(both: Both) -> None:
 
 
 def run_before(both: Both, step: Step, watched: Watched) -> list[Valued]:
-    """Compute what a step does not write.
+    """Compute the values of a step that do not depend on its writes.
 
     Raises:
         ValueError: the original fails.
-        tf.errors.OpError: the rewritten graph does.
+        tf.errors.OpError: the rewritten graph fails.
     """
     one = _original(both, [], step, [pair.original for pair in watched.before])
     other = both.moved.run([], step.feeds, [str(pair.moved) for pair in watched.before])
@@ -43,11 +43,11 @@ def run_before(both: Both, step: Step, watched: Watched) -> list[Valued]:
 
 
 def run_step(both: Both, step: Step, watched: Watched) -> tuple[list[Valued], dict[str, Any]]:
-    """Run a step, the rewritten graph with the gradients of the original; return the ids of lookups, too.
+    """Run a step, the rewritten graph with the original's gradients; also return the ids of lookups.
 
     Raises:
         ValueError: the original fails.
-        tf.errors.OpError: the rewritten graph does.
+        tf.errors.OpError: the rewritten graph fails.
     """
     ids = {pair.item: str(pair.original) for pair in watched.before if pair.kind == "ids"}
     wanted = [*(pair.original for pair in watched.within), *watched.forced, *ids.values()]

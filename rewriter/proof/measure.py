@@ -1,4 +1,4 @@
-"""Differences between arrays, and their tally by kind."""
+"""Differences between arrays, and their counts by kind."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from rewriter.proof.result import Compared
 
 __all__ = ["Gap", "Tally", "gap", "where"]
 
-#: Rounding of types that hold fewer digits than float32 is taken for equal up to this many of their units.
+#: For types with less precision than float32, a difference of this many units in the last place is accepted.
 _UNITS = 4.0
 
 
 @dataclass(frozen=True)
 class Gap:
-    """The greatest difference between the elements of two arrays, and the greatest magnitude in the first."""
+    """The greatest difference between elements of two arrays, and the greatest magnitude in the first."""
 
     amount: float
     scale: float
@@ -27,17 +27,17 @@ class Gap:
 
     @property
     def differs(self) -> bool:
-        """Whether the two are further apart than rounding explains."""
+        """Whether the difference is larger than rounding explains."""
         return not self.amount <= self.limit * self.scale
 
     @property
     def ratio(self) -> float:
-        """The difference in units of the magnitude."""
+        """The difference relative to the magnitude."""
         return self.amount / self.scale if self.scale else math.inf if self.amount else 0.0
 
 
 def gap(one: Any, other: Any, tolerance: float, scale: float = 0.0) -> Gap:
-    """Compare two arrays; `scale` is a magnitude that is known from before. What are no floats must be equal."""
+    """Compare two arrays; `scale` is a magnitude known from before. Values that are not floats must be equal."""
     one, other = np.asarray(one), np.asarray(other)
     exact = not (_floating(one) and _floating(other))
     if one.shape != other.shape:
@@ -56,10 +56,10 @@ def gap(one: Any, other: Any, tolerance: float, scale: float = 0.0) -> Gap:
 
 
 def where(one: Any, other: Any) -> str:
-    """Say where two arrays are furthest apart."""
+    """Describe where two arrays differ most."""
     one, other = np.asarray(one), np.asarray(other)
     if one.shape != other.shape:
-        return f"its shape is {list(other.shape)}, and was {list(one.shape)}"
+        return f"its shape is {list(other.shape)} instead of {list(one.shape)}"
     if _floating(one):
         distance = np.nan_to_num(np.abs(one.astype(np.float64) - other.astype(np.float64)), nan=math.inf)
     else:
@@ -68,12 +68,12 @@ def where(one: Any, other: Any) -> str:
         return "it is empty"
     place = np.unravel_index(int(np.argmax(distance)), distance.shape)
     index = f" at [{', '.join(map(str, place))}]" if place else ""
-    return f"it is {other[place]:.6g}{index}, and was {one[place]:.6g}" if _number(one) else f"it is different{index}"
+    return f"it is {other[place]:.6g}{index} instead of {one[place]:.6g}" if _number(one) else f"it is different{index}"
 
 
 @dataclass
 class _Item:
-    """What is known of an item: how often it was compared, its worst gap, and its magnitude so far."""
+    """Statistics of an item: number of comparisons, worst gap, and greatest magnitude so far."""
 
     times: int = 0
     worst: Gap = field(default_factory=lambda: Gap(0.0, 0.0, 0.0))
@@ -81,14 +81,14 @@ class _Item:
 
 
 class Tally:
-    """Counts comparisons by kind and item, and remembers the worst of each."""
+    """Counts comparisons by kind and item, and keeps the worst of each."""
 
     def __init__(self, tolerance: float) -> None:
         self._tolerance = tolerance
         self._kinds: dict[str, dict[str, _Item]] = {}
 
     def add(self, kind: str, item: str, one: Any, other: Any) -> Gap:
-        """Compare two arrays of an item; its magnitude is the greatest that it had so far."""
+        """Compare two arrays of an item; the magnitude is the greatest of all its arrays so far."""
         known = self._kinds.setdefault(kind, {}).setdefault(item, _Item())
         found = gap(one, other, self._tolerance, known.scale)
         known.scale = found.scale
@@ -101,15 +101,15 @@ class Tally:
         self._kinds[kind].pop(item)
 
     def items(self, kind: str) -> list[str]:
-        """Return what was compared of a kind."""
+        """Return the items of a kind that were compared."""
         return list(self._kinds.get(kind, {}))
 
     def differ(self, kinds: Iterable[str]) -> bool:
-        """Whether anything of these kinds was not the same to the last bit."""
+        """Whether any item of these kinds was not equal to the last bit."""
         return any(one.worst.amount for kind in kinds for one in self._kinds.get(kind, {}).values())
 
     def compared(self) -> tuple[Compared, ...]:
-        """Return what was counted."""
+        """Return the comparisons by kind."""
         return tuple(_compared(kind, items) for kind, items in self._kinds.items() if items)
 
 

@@ -1,4 +1,4 @@
-"""`prove` and `prove_graphs`: the proof that a rewritten graph computes what the original does."""
+"""`prove` and `prove_graphs`: prove that a rewritten graph computes what the original computes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from rewriter.rewrite_graph import rewrite
 
 __all__ = ["TOLERANCE", "prove", "prove_graphs", "record"]
 
-#: The greatest difference of floats, in units of the greatest magnitude in the tensor, that is taken for equal.
+#: Greatest difference of floats that counts as equal, relative to the greatest magnitude in the tensor.
 TOLERANCE = 1e-5
 
 Feeds = Iterable[Mapping[Any, Any]]
@@ -36,19 +36,19 @@ def prove(
     tolerance: float = TOLERANCE,
     move_ids: bool = True,
 ) -> Proof:
-    """Rewrite the model that `build` makes, and compare what it computes with the model as it was, step by step.
+    """Rewrite the model that `build` creates, and compare it with the original step by step.
 
     Args:
-        build: makes the model in the current v1 graph and returns what a step fetches, such as loss and train op.
-        feeds: a feed_dict for each step, by names or tensors; or what returns them when the model is built. None is
-            needed where an iterator feeds the model.
-        steps: how many steps to run, if `feeds` has as many.
+        build: creates the model in the current v1 graph and returns what a step fetches, such as loss and train op.
+        feeds: a feed_dict for each step, by names or tensors, or a function that returns them once the model is built.
+            Not needed if an iterator feeds the model.
+        steps: number of steps to run; fewer if `feeds` has fewer.
         tables: see `rewriter.rewrite`.
-        tolerance: of floats, in units of the greatest magnitude in the tensor.
-        move_ids: let datasets compute the ids, as GraphModifierHook does; what they give is compared as well.
+        tolerance: of floats, relative to the greatest magnitude in the tensor.
+        move_ids: let datasets compute the ids, as GraphModifierHook does; their results are compared as well.
 
     Raises:
-        ValueError: nothing moves, nothing is fetched, or the model itself does not run.
+        ValueError: no variable is replaced, nothing is fetched, or the model itself does not run.
     """
     with tf.Graph().as_default() as graph:
         fetches = fetch_names(graph, build())
@@ -63,9 +63,9 @@ def prove(
 
 
 def record(original: Any, moved: Any, fetches: Iterable[str], feeds: Sequence[dict[str, Any]]) -> Recording:
-    """Return the steps that `fetches` and `feeds` make, with what the iterators of the rewritten GraphDef give.
+    """Return the steps given by `fetches` and `feeds`, with elements from the iterators of the rewritten GraphDef.
 
-    Where datasets compute ids, these come from there; the elements, that is what the original reads, do so too.
+    If datasets compute ids, the recording has their results and the elements, which the original reads.
 
     Raises:
         ValueError: nothing is fetched, or the input cannot be read.
@@ -102,27 +102,27 @@ def prove_graphs(
     losses: Collection[str] = (),
     tolerance: float = TOLERANCE,
 ) -> Proof:
-    """Compare two GraphDefs, of which `plan` made the second of the first, over the steps of a recording.
+    """Compare two GraphDefs, the second made from the first by `plan`, over the steps of a recording.
 
-    Both start from the same initial values and are fed alike, in sessions of their own. The ids of every moved lookup,
-    initial values and all integers must be equal, floats up to `tolerance`. Memory: both models, and the recording.
+    Both start from the same initial values and get the same feeds, in sessions of their own. Ids of replaced lookups,
+    initial values and all integers must be equal, floats up to `tolerance`. Memory: both models and the recording.
 
     Args:
         original: the GraphDef before the rewrite.
         moved: the GraphDef after it.
         plan: what the rewrite did.
-        recording: what the steps fetch, and what feeds them.
+        recording: what the steps fetch, and their inputs.
         pipeline: what moved into datasets.
-        live: the graph that the user's code built, for the lines of it in what is found.
+        live: the graph that user code built, to report lines of it.
         losses: tensors to compare besides the floats that the steps fetch and those that gradients are taken of.
-        tolerance: of floats, in units of the greatest magnitude that the tensor had so far.
+        tolerance: of floats, relative to the greatest magnitude that the tensor had so far.
 
     Raises:
-        ValueError: nothing moved, or the original graph does not run.
+        ValueError: no variable was replaced, or the original graph does not run.
     """
     if not plan.tables:
         reasons = "; ".join(map(str, plan.refusals)) or "no variable of the graph is looked up"
-        raise ValueError(f"nothing moved, so there is nothing to prove: {reasons}")
+        raise ValueError(f"no variable was replaced, so there is nothing to prove: {reasons}")
     both = Both(original, moved, plan, pipeline)
     comparison = Comparison(both, recording, tolerance, losses)
     found = comparison.run()

@@ -1,4 +1,4 @@
-"""What a run of a graph reaches: the ops that it needs, those that may be dead, and those that something follows."""
+"""Reachability in a graph: ops that a run needs, ops that may be dead, and ops that depend on others."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ _MERGES = ("Merge", "RefMerge")
 
 
 def op_of(name: str) -> str:
-    """Return the op of a fetch, `op` or `op:0`."""
+    """Return the op of a fetch, which is `op` or `op:0`."""
     return name.removeprefix("^").partition(":")[0]
 
 
 def tensor_of(name: str) -> Tensor:
-    """Return the tensor that a name such as `op:0` stands for."""
+    """Return the tensor with a name such as `op:0`."""
     op, _, output = name.partition(":")
     return Tensor(op, int(output or 0))
 
 
 def needed(view: GraphView, names: Iterable[str], fed: Collection[str] = ()) -> dict[str, None]:
-    """Return the ops that a run of `names` (ops or tensors) runs when the tensors `fed` are fed."""
+    """Return the ops that run for `names` (ops or tensors) if the tensors `fed` are fed."""
     found: dict[str, None] = {}
     pending = deque(op_of(name) for name in names if name not in fed)
     while pending:
@@ -39,7 +39,7 @@ def needed(view: GraphView, names: Iterable[str], fed: Collection[str] = ()) -> 
 
 
 def behind(view: GraphView, ops: Iterable[str]) -> set[str]:
-    """Return the ops, and all that run after one of them."""
+    """Return the ops and all ops that run after one of them."""
     found: set[str] = set()
     pending = deque(ops)
     while pending:
@@ -72,7 +72,7 @@ def maybe_dead(view: GraphView) -> set[str]:
 
 
 def _depth(view: GraphView, op: str, depths: dict[str, int]) -> int:
-    """Return in how many branches and loops an op is; a merge leaves a branch, and `Exit` a loop and its branch."""
+    """Return how many branches and loops an op is in; Merge leaves a branch, and `Exit` a loop with its branch."""
     kind = view.type(op)
     before = [*(tensor.op for tensor in view.inputs(op)), *view.controls(op)]
     depth = max((depths.get(one, 0) for one in before), default=0)
@@ -84,7 +84,7 @@ def _depth(view: GraphView, op: str, depths: dict[str, int]) -> int:
 
 
 def alive(view: GraphView, tensor: Tensor, dead: Collection[str]) -> Tensor | None:
-    """Return the tensor, or what is passed into the branch under its name; None when it is computed in there."""
+    """Return the tensor, or the outer tensor that it passes into a branch; None if it is computed inside."""
     while tensor.op in dead:
         if view.type(tensor.op) not in (*_SWITCHES, "Identity", "Cast"):
             return None

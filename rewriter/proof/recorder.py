@@ -1,4 +1,4 @@
-"""Records the first steps of a session that trains a rewritten graph, and proves the rewrite by them."""
+"""Records the first steps of a session that trains a rewritten graph, and proves the rewrite with them."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _log = logging.getLogger("rewriter")
 
 
 class Recorder:
-    """What GraphModifierHook does with `verify`: made before the rewrite, told of it, then asked at every run.
+    """Implements `verify` of GraphModifierHook: created before the rewrite, then called at each run.
 
-    It fetches beside what the user fetches, and feeds nothing, so the session computes what it would have computed. The
-    arrays that fed the steps, and both GraphDefs, are kept until the proof.
+    It adds fetches to those of the user and feeds nothing, so the session computes the same values. Recorded inputs and
+    both GraphDefs are kept until the proof.
     """
 
     def __init__(self, graph: tf.Graph, steps: int) -> None:
-        """Remember the graph as it is."""
+        """Keep a copy of the current graph."""
         self._graph, self._wanted = graph, steps
         self._original = graph.as_graph_def()
         self._losses = [one.name for one in graph.get_collection(tf.compat.v1.GraphKeys.LOSSES)]
@@ -40,21 +40,21 @@ class Recorder:
         self._open: tuple[tuple[str, ...], dict[str, Any], bool] | None = None
         self._plan: Plan | None = None
         self._finished = False
-        #: The proof, once it is made.
+        #: The proof, once there is one.
         self.proof: Proof | None = None
 
     def rewritten(self, plan: Plan, pipeline: PipelinePlan) -> None:
-        """Take what was done to the graph, as it is now."""
+        """Take the plans that were applied to the graph."""
         self._plan, self._pipeline = plan, pipeline
         self._moved = self._graph.as_graph_def()
         self._view = GraphView(self._moved)
         self._sources = Sources(GraphView(self._original)), Sources(self._view)
         self._lookups = set(self._view.of_type(*LOOKUPS))
         if not plan.tables:
-            self._give_up("nothing moved")
+            self._give_up("no variable was replaced")
 
     def before_run(self, fetches: Any, feeds: Mapping[Any, Any] | None) -> dict[str, str]:
-        """Return what to fetch beside the user's `fetches`, by name."""
+        """Return what to fetch besides the user's `fetches`, by name."""
         self._open = None
         if self._finished:
             return {}
@@ -70,10 +70,10 @@ class Recorder:
         return wanted
 
     def after_run(self, fetched: Mapping[str, Any] | None) -> None:
-        """Keep a run, and prove when there are enough.
+        """Keep a run, and run the proof once there are enough.
 
         Raises:
-            RewriteError: the rewritten graph computes something else.
+            RewriteError: the rewritten graph computes different values.
         """
         if self._open is None or self._finished:
             return
@@ -84,15 +84,15 @@ class Recorder:
             self._prove()
 
     def end(self) -> None:
-        """Prove by what there is.
+        """Run the proof on the steps recorded so far.
 
         Raises:
-            RewriteError: the rewritten graph computes something else.
+            RewriteError: the rewritten graph computes different values.
         """
         if not self._finished and self._recorded:
             self._prove()
         elif not self._finished:
-            self._give_up("no step looked anything up")
+            self._give_up("no step looked up a row")
 
     def _prove(self) -> None:
         assert self._plan is not None
@@ -113,4 +113,4 @@ class Recorder:
 
     def _give_up(self, reason: str) -> None:
         self._finished, self._steps = True, []
-        _log.warning("the rewrite is not proved: %s", reason)
+        _log.warning("the rewrite could not be proved: %s", reason)

@@ -1,4 +1,4 @@
-"""A recording: what fed each step, so that it can be run again without iterators, queues and Python functions."""
+"""A recording: the inputs of each step, so that it can run again without iterators, queues and Python functions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _COMPOSITES = (tf.SparseTensor, tf.RaggedTensor, tf.IndexedSlices)
 
 @dataclass(frozen=True)
 class Step:
-    """One run: the names of what it fetched (ops, or tensors `op:0`), and the values of all that fed it, by tensor."""
+    """One run: names of its fetches (ops, or tensors `op:0`), and the values of all inputs, by tensor."""
 
     fetches: tuple[str, ...]
     feeds: Mapping[str, Any]
@@ -29,20 +29,20 @@ class Step:
 
 @dataclass(frozen=True)
 class Recording:
-    """The runs of a training, in order; all of them are run again, since all may write variables."""
+    """The runs of a training in order; all of them run again, since each may write variables."""
 
     steps: tuple[Step, ...]
 
 
 class Sources:
-    """Finds the tensors of a graph that must be recorded for a run of some fetches."""
+    """Finds the tensors of a graph that must be recorded for a run of given fetches."""
 
     def __init__(self, view: GraphView) -> None:
         self._view = view
         self._found: dict[tuple[frozenset[str], frozenset[str]], tuple[str, ...]] = {}
 
     def of(self, fetches: Iterable[str], fed: Collection[str]) -> tuple[str, ...]:
-        """Return the tensors to record, besides those that are fed anyway; fetches that the graph has not do not count.
+        """Return the tensors to record, besides those that are fed; fetches that are not in the graph are ignored.
 
         Raises:
             ValueError: one is in a branch or loop, where it cannot be fetched.
@@ -59,12 +59,12 @@ class Sources:
             for tensor in self._read(op, ops):
                 if str(tensor) not in fed:
                     found[str(tensor)] = None
-        # A source behind another is not run again: what feeds it need not be recorded.
+        # A source that depends on another recorded one does not run again: its inputs need not be recorded.
         reached = needed(self._view, fetches, {*fed, *found})
         kept = tuple(name for name in found if any(use.op in reached for use in self._uses(name)))
         for name in kept:
             if name.partition(":")[0] in self._dead:
-                raise ValueError(f"`{name}` gives data inside a branch or loop: move it in front of it")
+                raise ValueError(f"`{name}` reads data inside a branch or loop: move it out of it")
         return kept
 
     def _uses(self, name: str) -> Iterable[Any]:
@@ -72,7 +72,7 @@ class Sources:
         return self._view.uses(Tensor(op, int(output)))
 
     def _read(self, op: str, ops: Collection[str]) -> Iterable[Tensor]:
-        """Return the outputs of a source that the ops read; of one that no array can hold, what its readers make."""
+        """Return the outputs of a source that the ops read; if one is not an array, the results of its readers."""
         for use in self._view.users(op):
             if use.op not in ops:
                 continue
@@ -96,7 +96,7 @@ class Sources:
 
     @functools.cached_property
     def _giving(self) -> set[str]:
-        """The functions that run a source, or call one that does."""
+        """The functions that run a source, or call a function that does."""
         functions = self._view.functions
         nodes = {name: list(one.node_def) for name, one in functions.items()}
         found = {name for name, body in nodes.items() if any(node.op in GIVERS for node in body)}
@@ -120,7 +120,7 @@ def _functions(value: Any) -> list[str]:
 
 
 def fetch_names(graph: tf.Graph, fetches: Any) -> tuple[str, ...]:
-    """Return the names of all that a nest of fetches holds: ops, tensors, variables, sparse tensors, names."""
+    """Return the names in a nest of fetches: ops, tensors, variables, sparse tensors, names."""
     found: dict[str, None] = {}
     for one in tf.nest.flatten(fetches):
         parts = tf.nest.flatten(one, expand_composites=True) if isinstance(one, _COMPOSITES) else [one]
@@ -131,7 +131,7 @@ def fetch_names(graph: tf.Graph, fetches: Any) -> tuple[str, ...]:
 
 
 def fed_values(feeds: Mapping[Any, Any] | None) -> dict[str, Any]:
-    """Return what a feed_dict feeds, by the names of tensors; sparse and ragged ones are taken apart."""
+    """Return the values of a feed_dict by tensor name; sparse and ragged values are split into their tensors."""
     found: dict[str, Any] = {}
     for key, value in (feeds or {}).items():
         tensors = tf.nest.flatten(key, expand_composites=True)

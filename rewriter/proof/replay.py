@@ -1,4 +1,4 @@
-"""One of the two graphs, in a session of its own: started with the same numbers, fed with what was recorded."""
+"""One of the two graphs in a session of its own, with the same initial values and the recorded inputs."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ _JOB = re.compile(r"/(job|replica|task):[^/]*")
 
 
 class Side:
-    """A graph definition, imported into a tf.Graph of its own, and its sessions, one at a time.
+    """A GraphDef imported into a tf.Graph of its own, and its sessions, one at a time.
 
-    Random ops without a seed get one that is made of their name: two graphs draw the same numbers, whatever branch or
-    function they are in, and no draw needs to be recorded.
+    Random ops without a seed get one that depends on their name: two graphs draw the same numbers, whatever branch or
+    function they are in, and draws need not be recorded.
     """
 
     def __init__(self, definition: Any, gone: Collection[str] = ()) -> None:
-        """Import a GraphDef; the variables `gone` have become tables and get no initial values."""
+        """Import a GraphDef; the variables `gone` have become tables and are not initialized."""
         native.ops()
         self.definition = definition
         self.view = GraphView(definition)
@@ -51,7 +51,7 @@ class Side:
         return op in self.view and (not output or int(output) < len(self.graph.get_operation_by_name(op).outputs))
 
     def start(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
-        """Begin a fresh session with initial values; return what was recorded of them, to feed to the other side."""
+        """Begin a new session with initial values; return the recorded inputs of these, to feed to the other side."""
         self.close()
         self._session = v1.Session(graph=self.graph, config=v1.ConfigProto(allow_soft_placement=True))
         self._session.run([self.graph.get_operation_by_name(op) for op in self.view.of_type(*_FILLS)])
@@ -61,7 +61,7 @@ class Side:
         return {**feeds, **dict(zip(recorded, values, strict=False))}
 
     def fill_iterators(self) -> None:
-        """Run what gives each iterator its dataset; of several the first."""
+        """Run the op that attaches a dataset to each iterator; of several, the first."""
         self._session.run([self.graph.get_operation_by_name(op) for op in fillers(self.view)])
 
     def run(self, fetches: Sequence[str], feeds: Mapping[str, Any], wanted: Iterable[str] = ()) -> dict[str, Any]:
@@ -82,7 +82,7 @@ class Side:
             self._session = None
 
     def values(self, names: Iterable[str]) -> dict[str, Any]:
-        """Return the values of variables, in one run: each set of fetches costs the session an executor."""
+        """Return the values of variables, in one run, because each set of fetches costs the session an executor."""
         return dict(
             self.evaluate({name: self._reader("read", name, lambda name=name: self._read(name)) for name in names})
         )
@@ -102,12 +102,12 @@ class Side:
 
     @functools.cached_property
     def variables(self) -> tuple[str, ...]:
-        """The variables that get an initial value."""
+        """The variables with an initial value."""
         return tuple(self._assigned)
 
     @functools.cached_property
     def _assigned(self) -> dict[str, str]:
-        """What gives each variable its initial value: the op that TensorFlow calls so, or the only one."""
+        """The op that initializes each variable: the one with TensorFlow's name for it, or the only assignment."""
         found = {}
         for name in self.view.of_type(*VARIABLES):
             assigned = [
@@ -128,7 +128,7 @@ class Side:
         return {name: value for name, value in feeds.items() if name in self}
 
     def _reader(self, what: str, name: str, make: Any) -> Any:
-        """Return tensors that read state, made once; nothing else is added to the graph."""
+        """Return tensors that read state; they are cached and are the only additions to the graph."""
         key = f"{what} {name}"
         if key not in self._readers:
             with self.graph.as_default(), tf.device("/device:CPU:0"):
@@ -154,20 +154,20 @@ class Side:
 
 
 def reason_of(error: tf.errors.OpError) -> str:
-    """Return the line of an error that says what is wrong."""
+    """Return the line of an error message that says what is wrong."""
     lines = [line.strip() for line in str(error.message).splitlines()]
     return next((line for line in lines if line and not line.startswith(_TALK)), type(error).__name__)
 
 
 def _seeded(definition: Any) -> Any:
-    """Return a copy whose random ops all have a seed, and whose devices are those of this process."""
+    """Return a copy in which all random ops have a seed, and devices are those of this process."""
     copy = tf.compat.v1.GraphDef()
     copy.CopyFrom(definition)
     bodies = [("", copy.node), *((one.signature.name, one.node_def) for one in copy.library.function)]
     for scope, nodes in bodies:
         for node in nodes:
             node.device = _JOB.sub("", node.device)
-            # Shapes that were exported are found anew.
+            # Exported shapes are dropped and inferred anew.
             if "_output_shapes" in node.attr:
                 del node.attr["_output_shapes"]
             if "seed" in node.attr and "seed2" in node.attr and not (node.attr["seed"].i or node.attr["seed2"].i):

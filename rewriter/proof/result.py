@@ -1,4 +1,4 @@
-"""What a proof found, as plain data: what was compared, how far apart it was, and the first tensor that differs."""
+"""The result of a proof as data: what was compared, how large differences were, and the first tensor that differs."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ __all__ = ["Compared", "Difference", "Proof"]
 
 @dataclass(frozen=True)
 class Compared:
-    """All comparisons of one kind: `items` are tensors or variables, each compared `times` times in all.
+    """All comparisons of one kind: `items` are tensors or variables, `times` is the total number of comparisons.
 
-    `largest` is the greatest difference between two elements, and `scale` the greatest magnitude in the tensors of the
-    item for which the two are in the worst ratio. `limit` is the greatest ratio that is taken for equal; 0 is exact.
+    `largest` is the greatest difference between two elements, and `scale` the greatest magnitude, of the item with the
+    worst ratio of the two. `limit` is the greatest ratio that counts as equal; 0 means exact.
     """
 
     kind: str
@@ -45,10 +45,10 @@ def _counted(count: int, kind: str) -> str:
 
 @dataclass(frozen=True)
 class Difference:
-    """What differs first. `step` counts from 1, and 0 is before the first; `found` is where the comparison failed.
+    """The first difference. `step` counts from 1; 0 is before the first step. `found` is the compared item.
 
-    `tensor`, of an op of type `type`, is the first that differs on the way there; all that it is computed from, but
-    what `reason` names, is equal.
+    `tensor`, of an op of type `type`, is the first tensor that differs on the path to it: everything that it is
+    computed from, except what `reason` names, is equal.
     """
 
     step: int
@@ -78,7 +78,7 @@ _EVIDENCE = ("ids", "updated ids", "losses", "fetched tensors")
 
 @dataclass(frozen=True)
 class Proof:
-    """Whether a rewritten graph computes what the original does, over some recorded steps."""
+    """Whether a rewritten graph computes the same values as the original over recorded steps."""
 
     steps: int
     tables: tuple[str, ...]
@@ -89,14 +89,14 @@ class Proof:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing differs, and something that depends on lookups was compared: their ids, where they are had.
+        """Whether nothing differs and something that depends on lookups was compared, including available ids.
 
-        Ids in loops and in functions that were inlined cannot be fetched.
+        Ids in loops and in inlined functions cannot be fetched.
         """
         return self.difference is None and any(one.kind in _EVIDENCE and one.times for one in self.compared)
 
     def to_json(self) -> str:
-        """Return the proof as JSON, with `ok`; numbers that JSON does not have are words."""
+        """Return the proof as JSON, with `ok`; infinities and NaN become strings."""
         data = {"ok": self.ok, **dataclasses.asdict(self)}
         for one in (*data["compared"], *([data["difference"]] if self.difference else [])):
             one |= {name: str(value) for name, value in one.items() if isinstance(value, float) and not isfinite(value)}

@@ -1,4 +1,4 @@
-"""Feeds made up for the placeholders of a graph in a file: ids within the rows that they look up, floats, and so on."""
+"""Synthetic feeds for the placeholders of a graph in a file: ids within the tables' rows, floats, and so on."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rewriter.proof.recording import GIVERS
 
 __all__ = ["BATCH", "ends", "synthetic_feeds"]
 
-#: What an unknown dimension of a placeholder is.
+#: The size of unknown dimensions of placeholders.
 BATCH = 32
 _PLACEHOLDERS = ("Placeholder", "PlaceholderV2")
 _WIDTH = 4
@@ -24,9 +24,9 @@ _INSTEAD = "give GraphModifierHook(verify=N) to a session that trains the model"
 
 
 def ends(view: GraphView, plan: Plan) -> tuple[str, ...]:
-    """Return the ops that nothing follows and that a lookup or an update of a table leads to, but those of Savers.
+    """Return the outputs of the graph that depend on a lookup or an update of a table, except those of Savers.
 
-    A step that fetches them runs the whole model: there is nothing in a GraphDef that calls an op the loss.
+    A step that fetches them runs the whole model; a GraphDef does not say which op is the loss.
     """
     parts = {lookup.op for table in plan.tables for lookup in table.lookups}
     parts |= {op for table in plan.tables for update in table.updates for op in update.ops}
@@ -36,22 +36,22 @@ def ends(view: GraphView, plan: Plan) -> tuple[str, ...]:
 
 
 def synthetic_feeds(view: GraphView, plan: Plan, fetches: Iterable[str], steps: int) -> list[dict[str, Any]]:
-    """Return feeds for all placeholders that `fetches` need; the same numbers at every call.
+    """Return feeds for all placeholders that `fetches` need; deterministic.
 
     Raises:
-        ValueError: a placeholder that nobody can guess the values of, or data from an iterator.
+        ValueError: values for a placeholder cannot be synthesized, or the data comes from an iterator.
     """
     ops = needed(view, fetches)
     for op in ops:
         if view.type(op) in GIVERS:
-            raise ValueError(f"`{op}` gives data that the file does not have: {_INSTEAD}")
+            raise ValueError(f"`{op}` reads data that is not in the file: {_INSTEAD}")
     names = [op for op in ops if view.type(op) in _PLACEHOLDERS]
     maker = _Maker(view, plan, np.random.default_rng(0))
     return [maker.feeds(names) for _ in range(steps)]
 
 
 class _Maker:
-    """Draws values."""
+    """Draws random values."""
 
     def __init__(self, view: GraphView, plan: Plan, random: np.random.Generator) -> None:
         self._view, self._random = view, random
@@ -63,13 +63,13 @@ class _Maker:
                     self._rows[op] = min(self._rows.get(op, table.rows), table.rows)
 
     def feeds(self, names: Collection[str]) -> dict[str, Any]:
-        """Return values for placeholders; the three of a sparse one fit together, and weights fit their ids."""
+        """Return values for placeholders; the three of a sparse tensor are consistent, and weights match their ids."""
         counts = self._random.integers(0, _WIDTH + 1, BATCH)
         counts[[0, -1]] = 1, _WIDTH
         found: dict[str, Any] = {}
         for name in names:
             base, _, part = name.rpartition("/")
-            # An op may read the values alone, of weights say.
+            # An op may read only the values, for example of weights.
             if part in ("indices", "values", "shape") and {f"{base}/indices", f"{base}/values"} <= self._placeholders:
                 if f"{base}/indices:0" not in found:
                     found |= self._sparse(base, counts)
@@ -79,7 +79,7 @@ class _Maker:
         return {name: value for name, value in found.items() if name in known}
 
     def _sparse(self, base: str, counts: Any) -> dict[str, Any]:
-        """Return a matrix with so many values in each row."""
+        """Return a sparse matrix with the given number of values in each row."""
         indices = [(row, column) for row, count in enumerate(counts) for column in range(count)]
         return {
             f"{base}/indices:0": np.array(indices, np.int64),
@@ -90,7 +90,7 @@ class _Maker:
     def _shape(self, name: str) -> tuple[int, ...]:
         shape = tf.TensorShape(self._view.attribute(name, "shape").shape)
         if shape.rank is None:
-            raise ValueError(f"the placeholder `{name}` has no static shape to make values of: {_INSTEAD}")
+            raise ValueError(f"the placeholder `{name}` has no static shape to synthesize values for: {_INSTEAD}")
         return tuple(BATCH if one is None else one for one in shape.as_list())
 
     def _values(self, name: str, shape: tuple[int, ...]) -> Any:
@@ -100,7 +100,7 @@ class _Maker:
         if kind.is_integer:
             return self._random.integers(0, self._rows.get(name, 2), shape).astype(kind.as_numpy_dtype)
         if kind.is_floating:
-            # A number by itself is a rate or a probability rather than a feature.
+            # A scalar is a rate or a probability rather than a feature.
             values = self._random.normal(size=shape) if shape else np.float64(0.1)
             return values.astype(kind.as_numpy_dtype)
-        raise ValueError(f"nobody can guess the {kind.name} values of the placeholder `{name}`: {_INSTEAD}")
+        raise ValueError(f"{kind.name} values of the placeholder `{name}` cannot be synthesized: {_INSTEAD}")

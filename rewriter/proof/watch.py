@@ -1,4 +1,4 @@
-"""What is compared at a step: ids, rows, losses and dense gradients, as pairs of tensors of the two graphs."""
+"""Selects what is compared at a step: ids, rows, losses and dense gradients, as pairs of tensors of the two graphs."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ __all__ = ["Pair", "Watch", "Watched", "no_array", "writers", "written"]
 
 _DENSE, _ROWS = "dense gradients", "gradients of rows"
 _GRADIENTS = ("grad", "delta", "updates")
-# The op whose gradient begins with the number one: `tf.gradients` calls its first op after it.
+# The op that `tf.gradients` differentiates: its first gradient op is named after it and starts with a one.
 _START = re.compile(r"(?:.*/)?gradients(?:_\d+)?/(?P<op>.+?)_grad/")
 
 
 @dataclass(frozen=True)
 class Pair:
-    """A tensor of the original graph and the one that must have its value; `item` is what the report calls it."""
+    """A tensor of the original graph and its counterpart, which must be equal; `item` is its name in the report."""
 
     kind: str
     item: str
@@ -35,11 +35,11 @@ class Pair:
 
 @dataclass(frozen=True)
 class Watched:
-    """What is compared at a step: `before` anything is written and with what is written, in the step itself.
+    """The pairs of a step: `before` are compared before a write, `within` during the step itself.
 
-    `forced` are the gradients by which the step changes variables. Once they were compared, those of the original are
-    fed to the rewritten graph: an optimizer that divides by the size of a gradient makes differences in the last digit
-    of one that is nearly zero as large as its learning rate, in any two runs of one model.
+    `forced` are the gradients by which the step changes variables. Once they have been compared, the original's are fed
+    to the rewritten graph, too: an optimizer that divides by the size of a gradient turns a last-digit difference of a
+    gradient near zero into one as large as its learning rate, in any two runs of one model.
     """
 
     before: tuple[Pair, ...]
@@ -48,10 +48,10 @@ class Watched:
 
 
 class Watch:
-    """Finds the pairs of a step; steps that fetch the same share them."""
+    """Finds the pairs of a step; steps with equal fetches share them."""
 
     def __init__(self, both: Both, losses: Collection[str] = ()) -> None:
-        """Take the graphs, and the names of tensors that are losses beside the floats that a step fetches."""
+        """Take both graphs, and the names of tensors that are losses besides the floats that a step fetches."""
         self._both = both
         self._losses = tuple(losses)
         self._found: dict[tuple[frozenset[str], frozenset[str]], Watched] = {}
@@ -75,7 +75,7 @@ class Watch:
         return Watched(tuple(one for one in pairs if one not in within), within, tuple(forced))
 
     def _lookups(self, ops: Collection[str]) -> Iterator[Pair]:
-        """Yield ids, then rows."""
+        """Yield the pairs of ids, then of rows."""
         rows: list[Pair] = []
         dead, moved_dead = self._both.dead
         for table in self._both.tables:
@@ -92,7 +92,7 @@ class Watch:
         yield from rows
 
     def _floats(self, step: Step, ops: Collection[str]) -> Iterator[Pair]:
-        """Yield the floats that a step fetches and that depend on a table, and the losses that it computes anyway."""
+        """Yield the floats that a step fetches and that depend on a table, and losses that it computes."""
         view = self._both.original.view
         fetched = [one for one in step.fetches if ":" in one and one in self._both.original]
         given = [one for one in (*self._losses, *self._starts(ops)) if self._computable(one, step, ops)]
@@ -107,13 +107,13 @@ class Watch:
                 yield Pair("losses" if scalar else "fetched tensors", name, tensor, other, tensor.op)
 
     def _computable(self, name: str, step: Step, ops: Collection[str]) -> bool:
-        """Whether a tensor needs no data that the step has not: a train op runs gradients, and not the loss itself."""
+        """Whether a tensor can be computed from a step's data: a train op runs gradients, but not the loss itself."""
         view = self._both.original.view
         further = [op for op in needed(view, [name], step.feeds) if op not in ops]
         return not any(view.type(op) in (*GIVERS, "Placeholder") for op in further)
 
     def _starts(self, ops: Collection[str]) -> Iterator[str]:
-        """Yield the tensors that `tf.gradients` was asked to derive."""
+        """Yield the tensors that `tf.gradients` differentiates."""
         view = self._both.original.view
         for op in view.of_type("Fill"):
             if op in ops and re.search(r"(^|/)grad_ys_\d+$", op):
@@ -144,25 +144,25 @@ class Watch:
                     continue
                 _, indices, values, _ = self._both.moved.view.inputs(update.op)
                 pairs = [(update.stock.indices, indices, update.stock.values, values)]
-                if update.stock.pieces:  # by the rows of each part, which the rewritten graph puts together
+                if update.stock.pieces:  # compared by the rows of each part, which the rewritten graph concatenates
                     pairs = [(rows, rows, given, given) for given, rows in update.stock.pieces]
                 for stock_indices, moved_indices, stock_values, moved_values in pairs:
                     for kind, one, other in (
                         ("updated ids", stock_indices, moved_indices),
                         (_ROWS, stock_values, moved_values),
                     ):
-                        # What a call of a function gave has another name where the call was inlined.
+                        # Results of inlined functions have other names in the original.
                         if str(one) in self._both.original:
                             yield Pair(kind, table.table.name, one, other, op)
 
 
 def written(view: GraphView, ops: Collection[str]) -> list[str]:
-    """Return the ops, among these, that change variables or rows of tables."""
+    """Return those of the ops that change variables or rows of tables."""
     return [*writers(view, ops), *(op for op in ops if view.type(op) == "RecApply")]
 
 
 def writers(view: GraphView, ops: Collection[str]) -> dict[str, str]:
-    """Return the ops that write a variable, among these, with the variable."""
+    """Return those of the ops that write a variable, with the variable."""
     found = {}
     for op in ops:
         inputs = view.inputs(op)
@@ -175,5 +175,5 @@ def writers(view: GraphView, ops: Collection[str]) -> dict[str, str]:
 
 
 def no_array(tensor: tf.Tensor) -> bool:
-    """Whether a tensor's value cannot be fetched as one array of one moment."""
+    """Whether a tensor's value cannot be fetched as a single array."""
     return tensor.dtype in (tf.resource, tf.variant) or tensor.dtype.name.endswith("_ref")

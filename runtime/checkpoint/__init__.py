@@ -1,8 +1,9 @@
-"""Checkpoints beside the Saver's: warm start, numpy files, increments, and a check that names a damaged file."""
+"""Checkpoints beyond the Saver's: warm start, numpy files, increments, and integrity checks."""
 
 from __future__ import annotations
 
-from runtime.checkpoint import warm_start_scopes as _scopes  # noqa: F401 - importing reaches into warm starts
+from runtime.checkpoint import saver_reads as _reads  # noqa: F401 - importing it extends Savers
+from runtime.checkpoint import warm_start_scopes as _scopes  # noqa: F401 - importing it extends warm starts
 from runtime.checkpoint.bundle import CheckpointError
 from runtime.checkpoint.incremental import IncrementalSaver
 from runtime.checkpoint.loading import check, latest_complete, load_rows

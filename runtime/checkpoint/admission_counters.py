@@ -1,4 +1,4 @@
-"""Counters of admission and eviction in a table's meta data: brought together from several ranks, shared out to one."""
+"""Admission and eviction counters in a table's metadata: merged from several ranks, or selected for one rank."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from runtime.checkpoint.rows import optimizer_kind
 
 __all__ = ["Seen", "mergeable", "meta_of_rank", "parse", "with_seen"]
 
-_MARK = 0x6E656573  # what the native engine begins them with
+_MARK = 0x6E656573  # marks the beginning of the counters
 _Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Seen:
-    """As the engine writes them: newest time, keys with count and time in one number, and a Bloom filter's counters.
+    """Counters in the engine's format: newest time, a number with count and time for each key, Bloom filter counters.
 
-    A time t is kept as t + 1 below the count's 32 bits, 0 being never.
+    The count is in the high 32 bits; a time t is stored as t + 1 in the low 32 bits, where 0 means never.
     """
 
     newest: int
@@ -28,14 +28,14 @@ class Seen:
     sightings: _Ints
     filter_settings: _Ints  # elements, bits of the rate, counter bits, bytes
     counters: _Ints
-    threshold: _Ints  # what `set_threshold` said and whether counting stopped; empty when it was never called
+    threshold: _Ints  # from `set_threshold`, and whether counting stopped; empty if it was never called
 
 
 def meta_of_rank(metas: Sequence[_Ints], held: Callable[[_Ints], NDArray[np.bool_]]) -> _Ints:
-    """Return the first of `metas` with the counters of all of them, but only of keys that are `held` by the rank.
+    """Return the first of `metas` with the merged counters of all of them, restricted to keys `held` by the rank.
 
-    Of several Bloom filters every counter becomes the largest, so that no key is counted too low; of several
-    thresholds that were set, the first counts.
+    For several Bloom filters, each counter is the maximum, so that no key is undercounted. Of several thresholds set by
+    `set_threshold`, the first counts.
     """
     known = [seen for seen in map(parse, metas) if seen is not None]
     if not known:
@@ -58,9 +58,9 @@ def meta_of_rank(metas: Sequence[_Ints], held: Callable[[_Ints], NDArray[np.bool
 
 
 def mergeable(before: _Ints, now: _Ints) -> bool:
-    """Whether an increment with the meta data `now` can be merged into rows with those of `before`.
+    """Whether an increment with metadata `now` can be merged into rows with metadata `before`.
 
-    Counters may differ, since every increment holds all of them; but where none are left, merging would leave the old.
+    Counters may differ, as every increment has all of them; but if it has none, merging would keep the old ones.
     """
     one, other = before[: _start(before)], now[: _start(now)]
     return np.array_equal(one, other) and (len(before) > len(one)) == (len(now) > len(other))
@@ -68,11 +68,11 @@ def mergeable(before: _Ints, now: _Ints) -> bool:
 
 def _start(meta: _Ints) -> int:
     decays = int(meta[0]) == 3 or (int(meta[0]) == 2 and int(meta[4]) == optimizer_kind("keras_adamw"))
-    return 5 + int(meta[3]) + decays  # what weight decay left of initial rows comes before the counters
+    return 5 + int(meta[3]) + decays  # the factor of weight decay on initial rows precedes the counters
 
 
 def parse(meta: _Ints) -> Seen | None:
-    """Return the counters in the meta data of a table; None where it counts nothing."""
+    """Return the counters in a table's metadata; None if the table counts nothing."""
     rest = meta[_start(meta) :]
     if len(rest) == 0 or rest[0] != _MARK:
         return None
@@ -83,7 +83,7 @@ def parse(meta: _Ints) -> Seen | None:
 
 
 def with_seen(meta: _Ints, seen: Seen) -> _Ints:
-    """Return meta data with these counters in the place of its own."""
+    """Return the metadata with its counters replaced by these."""
     head = np.array([_MARK, seen.newest, len(seen.keys)], np.int64)
     tail = [head, seen.keys, seen.sightings, seen.filter_settings, seen.counters, seen.threshold]
     return np.concatenate([meta[: _start(meta)], *tail])

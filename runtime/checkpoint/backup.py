@@ -1,8 +1,9 @@
-"""A checkpoint whose name is used again: it is set aside under another one, so that a kill on the way costs nothing.
+"""Renames a checkpoint whose name is used again, so that a killed process loses neither the old nor the new one.
 
-TensorFlow replaces the files of a checkpoint in turn, and tables and lists lie in files of their own: written over, a
-checkpoint is neither the old nor the new one for a while. So the files of the old one first get second names
-(`model-3` is `model-aside-3`, too), then what named it names that, and it goes when the new one is named.
+TensorFlow replaces the files of a checkpoint one after the other, and tables and lists are in separate files: while it
+is overwritten, a checkpoint is neither the old nor the new one. So the files of the old checkpoint first get second
+names (`model-3` also becomes `model-aside-3`), then references to it are changed, and it is removed once the new
+checkpoint is referenced.
 """
 
 from __future__ import annotations
@@ -35,12 +36,12 @@ _META = "meta"
 
 
 def exists(path: Path) -> bool:
-    """Whether there is a bundle with the prefix `path`."""
+    """Whether there is a checkpoint with the prefix `path`."""
     return Path(f"{path}.index").exists()
 
 
 def free_name(path: Path) -> Path:
-    """Return the prefix under which the checkpoint `path` can be set aside; no file there has it in its name."""
+    """Return an unused prefix under which the checkpoint `path` can be set aside."""
     stem, step = _split(path.name)
     for number in itertools.count(1):
         candidate = path.with_name(f"{stem}-aside{'' if number == 1 else number}{step}")
@@ -50,19 +51,19 @@ def free_name(path: Path) -> Path:
 
 
 def of(path: Path, names: Iterable[str]) -> list[str]:
-    """Return those of `names` under which `path` was set aside."""
+    """Return the names, out of `names`, under which `path` was set aside."""
     stem, step = _split(path.name)
     return [name for name in names if re.fullmatch(rf"{re.escape(stem)}-aside\d*{step}", name)]
 
 
 def on_disk(path: Path) -> list[str]:
-    """Return the names under which `path` was set aside of which files are there, be it not all of them."""
+    """Return the names under which `path` was set aside and of which some files exist."""
     names = {re.sub(r"\.(index|data-\d+-of-\d+)$", "", file.name) for file in path.parent.iterdir()}
     return sorted(of(path, names))
 
 
 def prefix_of(name: str) -> str:
-    """Return the name of a checkpoint without its step, also of one that was set aside."""
+    """Return the name of a checkpoint, perhaps one that was set aside, without its step."""
     stem, step = _split(name)
     return re.sub(r"-aside\d*$", "", stem) if step else stem
 
@@ -73,7 +74,7 @@ def _split(name: str) -> tuple[str, str]:
 
 
 def link(source: str | Path, target: str | Path) -> None:
-    """Give a file a second name; it is copied where the file system has no such links."""
+    """Hard-link a file, or copy it if the file system has no hard links."""
     try:
         os.link(source, target)
     except OSError:
@@ -81,7 +82,7 @@ def link(source: str | Path, target: str | Path) -> None:
 
 
 def link_bundle(source: Path, target: Path, meta_suffix: str = _META) -> None:
-    """Give a bundle a second prefix; its index file comes last, so that what a kill leaves is no checkpoint."""
+    """Give a checkpoint a second prefix. Its index file is linked last: without it, the files are no checkpoint."""
     files = [*_data(source), Path(f"{source}.{meta_suffix}"), Path(f"{source}.index")]
     for file in files:
         if file.exists():
@@ -89,7 +90,7 @@ def link_bundle(source: Path, target: Path, meta_suffix: str = _META) -> None:
 
 
 def set_aside(path: Path, state_file: str | None = None) -> None:
-    """Make room for the bundle `path`, which nothing but TensorFlow's state file names."""
+    """Set the checkpoint `path`, which only TensorFlow's state file refers to, aside."""
     if exists(path):
         other = free_name(path)
         link_bundle(path, other)
@@ -98,7 +99,7 @@ def set_aside(path: Path, state_file: str | None = None) -> None:
 
 
 def remove_bundle(prefix: Path, meta_suffix: str = _META) -> None:
-    """Remove the files of a checkpoint, its index first: what is left of a killed removal is no checkpoint."""
+    """Remove the files of a checkpoint, the index first: without it, remaining files are no checkpoint."""
     Path(f"{prefix}.index").unlink(missing_ok=True)
     for file in _data(prefix):
         file.unlink(missing_ok=True)
@@ -110,12 +111,12 @@ def _data(prefix: Path) -> list[Path]:
 
 
 def named(directory: Path, state_file: str | None = None) -> list[str]:
-    """Return the names of the checkpoints that TensorFlow's state file of a directory names, the latest one last."""
+    """Return the names of the checkpoints in TensorFlow's state file of a directory, the latest last."""
     return [Path(path).name for path in _paths(directory, state_file)]
 
 
 def rename_in_state(directory: Path, state_file: str | None, old: str, new: str) -> None:
-    """Let TensorFlow's state file name `new` where it names `old`."""
+    """Replace the name `old` by `new` in TensorFlow's state file."""
     paths = _paths(directory, state_file)
     renamed = [str(directory / new) if _is(Path(path), directory / old) else path for path in paths]
     if renamed != paths:

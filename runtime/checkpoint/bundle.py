@@ -1,4 +1,4 @@
-"""TensorFlow's checkpoint files ("bundles") read without a graph; every failure names the file that is to blame."""
+"""Reads TensorFlow's checkpoint files ("bundles") without a graph; every error names the file at fault."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Bundle", "CheckpointError", "read_all", "write_bundle"]
 
 
 class CheckpointError(ValueError):
-    """A checkpoint that is not there, is damaged, or does not hold what was asked for; names the file or tensor."""
+    """A checkpoint is missing or damaged, or lacks what was requested; the message names the file or tensor."""
 
 
 class Bundle:
@@ -28,12 +28,12 @@ class Bundle:
         """Open the checkpoint with prefix `path`, or the latest one of a directory.
 
         Raises:
-            CheckpointError: no checkpoint there, or its index is damaged.
+            CheckpointError: there is no checkpoint, or its index is damaged.
         """
         self.path = _prefix(path)
         index = self.path + ".index"
         if not Path(index).exists():
-            raise CheckpointError(f"{index} is not there: give the prefix of a checkpoint, as Saver.save returns it")
+            raise CheckpointError(f"{index} does not exist: give the prefix of a checkpoint, as Saver.save returns it")
         try:
             self._reader: Any = tf.train.load_checkpoint(self.path)
             self.shapes: dict[str, list[int]] = self._reader.get_variable_to_shape_map()
@@ -48,7 +48,7 @@ class Bundle:
         """Return one tensor.
 
         Raises:
-            CheckpointError: unknown name (the message lists near ones), or damaged data.
+            CheckpointError: the name is unknown (the message lists similar ones), or the data is damaged.
         """
         if name not in self.shapes:
             raise CheckpointError(f"{self.path} holds no tensor `{name}`: {self.near(name)}")
@@ -58,14 +58,14 @@ class Bundle:
             raise _damaged(self._data_file(str(error)), error, f" at the tensor `{name}`") from error
 
     def near(self, name: str) -> str:
-        """Say which tensors have a name like `name`."""
+        """Return text that lists the tensors with a name similar to `name`."""
         known = [other for other in self.shapes if other != _tf_private.OBJECT_GRAPH_KEY]
         near = difflib.get_close_matches(name, known, 5, 0.5)
         near += [other for other in sorted(known) if name in other and other not in near][: 5 - len(near)]
-        return f"near names are {', '.join(near)}" if near else f"it holds {', '.join(sorted(known)[:10]) or 'nothing'}"
+        return f"similar names: {', '.join(near)}" if near else f"it holds {', '.join(sorted(known)[:10]) or 'nothing'}"
 
     def _data_file(self, message: str) -> str:
-        """Find the data file that TensorFlow's message speaks of: it tells the shard, the file, or neither."""
+        """Find the data file that TensorFlow's message is about; it names the shard, the file, or neither."""
         files = sorted(str(file) for file in Path(self.path).parent.glob(Path(self.path).name + ".data-*"))
         shard = re.search(r"shard (\d+) ", message)
         named = [file for file in files if shard and f".data-{int(shard[1]):05d}-of-" in file]
@@ -74,10 +74,10 @@ class Bundle:
 
 
 def read_all(path: str | Path) -> None:
-    """Read every tensor of one bundle, one at a time, checksums included.
+    """Read every tensor of a checkpoint, one at a time, and verify checksums.
 
     Raises:
-        CheckpointError: a file is missing, cut short or changed; the message names it.
+        CheckpointError: a file is missing, truncated or changed; the message names it.
     """
     bundle = Bundle(path)
     for name in bundle.shapes:
@@ -85,7 +85,7 @@ def read_all(path: str | Path) -> None:
 
 
 def write_bundle(path: str | Path, tensors: Mapping[str, Any]) -> None:
-    """Write arrays as a checkpoint with prefix `path`; its index file appears last, complete."""
+    """Write arrays as a checkpoint with prefix `path`; its index file appears last and complete."""
     with tf.Graph().as_default(), tf.device("/device:CPU:0"):
         arrays = [np.asarray(array) for array in tensors.values()]
         fed = [tf.compat.v1.placeholder(array.dtype, array.shape) for array in arrays]
@@ -109,5 +109,5 @@ def _damaged(file: str, error: Exception, where: str = "") -> CheckpointError:
     text = str(error).splitlines()[0] if str(error) else type(error).__name__
     return CheckpointError(
         f"{file} is damaged{where} ({text}): restore another checkpoint; runtime.checkpoint.latest_complete(directory) "
-        "finds the newest whole one"
+        "finds the newest complete one"
     )

@@ -21,7 +21,7 @@ class Delta:
 
 
 def apply_delta(rows: TableRows, delta: Delta) -> TableRows:
-    """Return `rows` with what `delta` says changed; rows that stayed keep their order and come first."""
+    """Return `rows` with the changes of `delta`; remaining rows keep their order and come first."""
     stay = rows.take(~np.isin(rows.keys, np.concatenate([delta.rows.keys, delta.removed])))
     keys = np.concatenate([stay.keys, delta.rows.keys])
     values = np.concatenate([stay.values, delta.rows.values])

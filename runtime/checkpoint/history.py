@@ -1,7 +1,7 @@
-"""Which checkpoint the next one may build on, and in which order files come and go.
+"""Decides which checkpoint the next one may build on, and in which order files are written and removed.
 
-At every moment each checkpoint that TensorFlow's state file names can be restored, and a kill costs none of them:
-files, list, state file is the order in which one comes, and state file, list, files that in which one goes.
+At any moment, every checkpoint in TensorFlow's state file can be restored, even if the process is killed: a new one
+is written in the order files, list, state file; an old one is removed in the order state file, list, files.
 """
 
 from __future__ import annotations
@@ -23,39 +23,39 @@ __all__ = ["NOTHING", "Baseline", "History", "Writer"]
 
 
 class Baseline(NamedTuple):
-    """What is remembered of a table that was saved: keys int64 [n], fingerprints of the rows int64 [n], meta data."""
+    """What a saver keeps of a saved table: keys int64 [n], fingerprints of the rows int64 [n], metadata."""
 
     keys: Any
     fingerprints: Any
     meta: Any
 
 
-#: With this baseline every row has changed.
+#: With this baseline, every row counts as changed.
 NOTHING = Baseline(*(np.zeros(0, np.int64) for _ in Baseline._fields))
 
-#: Writes a bundle with this prefix: whole without baselines, else what changed since them. Returns those of now.
+#: Writes a bundle with this prefix: complete if baselines are None, else the changes since them. Returns new baselines.
 Writer = Callable[[str, "Sequence[Baseline] | None"], "list[Baseline]"]
 
 
 class History:
-    """The checkpoints of one saver: every `full_every`-th is whole, `keep` of them (0: all) stay restorable."""
+    """The checkpoints of one saver: every `full_every`-th is complete, and the last `keep` (0: all) can be restored."""
 
     def __init__(self, full_every: int, keep: int | None) -> None:
-        """Check the numbers.
+        """Check the arguments.
 
         Raises:
-            ValueError: a number that is too small.
+            ValueError: `full_every` is below 1, or `keep` below 0.
         """
         if full_every < 1 or (keep or 0) < 0:
-            raise ValueError(f"full_every={full_every}, max_to_keep={keep}: give 1 or more, 0 or more")
+            raise ValueError(f"full_every={full_every}, max_to_keep={keep}: they must be at least 1 and at least 0")
         self._full_every, self._keep = full_every, keep or 0
         self._since_full = 0
         self._last: tuple[Any, str, list[Baseline]] | None = None
-        #: Paths and times of the checkpoints that can be restored, oldest first.
+        #: Paths and times of the checkpoints that are kept, oldest first.
         self.known: list[tuple[str, float]] = []
 
     def forget_last(self) -> None:
-        """Let the next checkpoint be a whole one."""
+        """Make the next checkpoint a complete one."""
         self._last = None
 
     def save(
@@ -68,7 +68,7 @@ class History:
         state_file: str | None = None,
         meta_suffix: str = "meta",
     ) -> str:
-        """Write `<prefix>-<step>`, an increment if the last one was of the same `owner` (a session, say)."""
+        """Write `<prefix>-<step>`, as an increment if the last one had the same `owner` (such as a session)."""
         path, index = Path(f"{prefix}-{step}"), Increments(prefix)
         index.directory.mkdir(parents=True, exist_ok=True)
         builds_on = self._base(owner, path.name, index)
@@ -80,9 +80,10 @@ class History:
         return f"{prefix}-{step}"
 
     def _name(self, index: Increments, path: Path, write_state: bool, state_file: str | None, meta_suffix: str) -> None:
-        """Name the checkpoint that was saved, and drop what is not kept.
+        """Add the saved checkpoint to the state file, and drop those that are not kept.
 
-        The list loses a checkpoint after the state file, and before its files go: so all that are named restore.
+        The list loses a checkpoint after the state file does, and before its files are removed, so that every
+        checkpoint in the state file can be restored.
         """
         before, asides = index.names(), backup.of(path, index.names())
         if not write_state:
@@ -103,11 +104,11 @@ class History:
             backup.remove_bundle(index.directory / name, meta_suffix)
 
     def _write(self, owner: Any, path: str, builds_on: str | None, write: Writer) -> str | None:
-        """Write the bundle; return the name of what it builds on."""
+        """Write the bundle; return the name of the checkpoint that it builds on, None if it is complete."""
         before = self._last[2] if self._last and builds_on else None
         now = write(path, before)
         if before and any(not mergeable(a.meta, b.meta) for a, b in zip(before, now, strict=True)):
-            # The layout of a table's rows changed: no increment can be merged into the old ones.
+            # The row layout of a table changed, so increments cannot be merged into the old rows.
             backup.remove_bundle(Path(path))
             builds_on, now = None, write(path, None)
         self._since_full = 1 if builds_on is None else self._since_full + 1
@@ -115,7 +116,7 @@ class History:
         return builds_on
 
     def _base(self, owner: Any, name: str, index: Increments) -> str | None:
-        """Return the checkpoint that the next one may hold the changes since: the last one, of this owner."""
+        """Return the checkpoint that the next one may be an increment of: the last one, if it has this owner."""
         if self._last is None or self._last[0]() is not owner or self._since_full >= self._full_every:
             return None
         links = [link.name for link in index.chain(self._last[1])]
@@ -123,7 +124,7 @@ class History:
 
 
 def _set_aside(index: Increments, path: Path, state_file: str | None, meta_suffix: str) -> None:
-    """Make room for the checkpoint `path`: one of that name that is listed or named lives on under another name."""
+    """Make room for the checkpoint `path`: if one of that name is listed, it is kept under another name."""
     name, is_listed = path.name, path.name in index.names()
     is_named = name in backup.named(index.directory, state_file)
     if (is_listed or is_named) and backup.exists(path):

@@ -1,4 +1,4 @@
-"""`IncrementalSaver`: a Saver that writes whole checkpoints seldom and between them only the rows that changed."""
+"""`IncrementalSaver`: a Saver that writes a complete checkpoint now and then, and only changed rows in between."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ _v1 = tf.compat.v1
 
 
 class IncrementalSaver(tf.compat.v1.train.Saver):  # type: ignore[misc]
-    """A v1 Saver for training loops, `Scaffold(saver=…)` and Estimator alike.
+    """A v1 Saver for training loops, `Scaffold(saver=…)` and Estimator.
 
-    Every `full_every`-th save writes an ordinary checkpoint; the others write the dense variables, the rows that
-    changed since the save before, and the keys that were removed. `restore` takes the path of either kind. Between two
-    saves it keeps 16 bytes per row. `max_to_keep` checkpoints stay restorable (0 or None: all), and what they build on.
+    Every `full_every`-th save writes an ordinary checkpoint. The others (increments) write the dense variables, the
+    rows that changed since the previous save, and the removed keys. `restore` takes the path of either kind. Between
+    saves, 16 bytes per row are kept in memory. The last `max_to_keep` checkpoints (0 or None: all) can be restored;
+    those that they build on are kept as well.
     """
 
     def __init__(
@@ -35,7 +36,7 @@ class IncrementalSaver(tf.compat.v1.train.Saver):  # type: ignore[misc]
         """Take variables and anchors as a Saver does; default: all of the current v1 graph.
 
         Raises:
-            ValueError: no table among them, or a number below 1.
+            ValueError: there is no table among them, or a number is below 1.
         """
         self._history = History(full_every, max_to_keep)
         items: Any = var_list
@@ -63,13 +64,13 @@ class IncrementalSaver(tf.compat.v1.train.Saver):  # type: ignore[misc]
         strip_default_attrs: bool = False,
         save_debug_info: bool = False,
     ) -> str:
-        """Write a checkpoint `<save_path>-<global_step>` and return its path; arguments as of a Saver.
+        """Write a checkpoint `<save_path>-<global_step>` and return its path; the arguments are those of a Saver.
 
         Raises:
-            ValueError: no `global_step`.
+            ValueError: `global_step` is missing.
         """
         if global_step is None:
-            raise ValueError("IncrementalSaver.save needs a `global_step`: each checkpoint is a file of its own")
+            raise ValueError("IncrementalSaver.save needs a `global_step`: each checkpoint needs a name of its own")
         is_number = isinstance(global_step, Integral)
         step = int(global_step if is_number else _v1.train.global_step(sess, global_step))
         path = self._history.save(
@@ -86,10 +87,10 @@ class IncrementalSaver(tf.compat.v1.train.Saver):  # type: ignore[misc]
         return path
 
     def restore(self, sess: Any, save_path: Any) -> None:
-        """Restore a checkpoint of this saver, or any other one of these variables.
+        """Restore a checkpoint of this saver, or any other checkpoint of these variables.
 
         Raises:
-            CheckpointError: a file is missing or damaged; names it.
+            CheckpointError: a file is missing or damaged; the message names it.
         """
         self._history.forget_last()
         full, *deltas = chain_of(save_path)
@@ -109,7 +110,7 @@ class IncrementalSaver(tf.compat.v1.train.Saver):  # type: ignore[misc]
         feeds: dict[Any, Any] = {definition.filename_tensor_name: path}
         for rows, baseline in zip(self._deltas.values(), before or [NOTHING] * len(self._deltas), strict=True):
             feeds |= rows.feeds(baseline)
-        # One run: what the next save is compared with is the same snapshot that this one writes.
+        # In one run, so that the baseline of the next save is the snapshot that this save writes.
         noted, _ = session.run([[rows.noted for rows in self._deltas.values()], definition.save_tensor_name], feeds)
         return [Baseline(*part) for part in noted]
 
@@ -120,14 +121,14 @@ class IncrementalSaver(tf.compat.v1.train.Saver):  # type: ignore[misc]
 
 
 class _DeltaRows(_tf_private.SaveableObject):  # type: ignore[misc]
-    """What a delta holds of one table: the rows that differ from a baseline, which is fed."""
+    """The changes of one table: the rows that differ from a baseline, which is fed."""
 
     optional_restore = False
 
     def __init__(self, anchor: GraphAnchor) -> None:
         self.anchor = anchor
         table = anchor.table
-        # The tensors that a full save writes, so that one run gives the same rows to both.
+        # These are the tensors that a full save writes, so that one run gives both the same rows.
         keys, values, slots, meta = (spec.tensor for spec in anchor.specs[1:])
         with table.graph.as_default(), table.scope("delta"):
             self._before = [_v1.placeholder(tf.int64, [None], name=name) for name in ("keys", "fingerprints")]
@@ -141,11 +142,11 @@ class _DeltaRows(_tf_private.SaveableObject):  # type: ignore[misc]
         super().__init__(anchor, specs, f"{table.table_name}/delta")
 
     def feeds(self, before: Baseline) -> dict[Any, Any]:
-        """Return what to feed to save the changes since `before`."""
+        """Return what to feed in order to save the changes since `before`."""
         return dict(zip(self._before, before[:2], strict=True))
 
     def restore(self, restored_tensors: list[tf.Tensor], restored_shapes: Any) -> tf.Operation:
-        """Change the table's rows by a delta that was saved."""
+        """Apply saved changes to the table's rows."""
         *rows, removed = restored_tensors
         table = self.anchor.table
         with table.scope("increment"), tf.control_dependencies([native.ops().rec_table_remove(table.handle, removed)]):

@@ -1,4 +1,4 @@
-"""The index file of incremental checkpoints, `<prefix>.increments.json`: what each one builds on."""
+"""The index file of incremental checkpoints, `<prefix>.increments.json`: which checkpoint each one builds on."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _FORMAT = 1
 
 @dataclasses.dataclass(frozen=True)
 class Entry:
-    """One checkpoint: `previous` is the one it holds the changes since, None for a full one."""
+    """One checkpoint: `previous` is the one that it holds the changes since, None for a full one."""
 
     name: str
     previous: str | None
     step: int
     time: float
-    #: CRC of the bundle's index file, which holds the CRCs of all tensors: so it stands for all the data.
+    #: CRC of the bundle's index file; as that holds the CRCs of all tensors, it covers all data.
     crc: int
 
 
@@ -35,7 +35,7 @@ class Increments:
     """The entries of one prefix, oldest first."""
 
     def __init__(self, prefix: str | Path) -> None:
-        """Read the index of the checkpoints `<prefix>-<step>`, empty if there is none.
+        """Read the index of the checkpoints `<prefix>-<step>`; it is empty if there is none.
 
         Raises:
             CheckpointError: the file is damaged.
@@ -47,7 +47,7 @@ class Increments:
             self.entries = _read(self.file)
 
     def chain(self, name: str) -> list[Entry]:
-        """Return the full checkpoint that `name` builds on, then the deltas up to `name`; empty if it is unknown."""
+        """Return the full checkpoint that `name` builds on, then the increments up to `name`; empty if unknown."""
         known = {entry.name: entry for entry in self.entries}
         chain: list[Entry] = []
         following: str | None = name
@@ -61,7 +61,7 @@ class Increments:
         return [entry.name for entry in self.entries]
 
     def copy(self, name: str, other: str) -> None:
-        """Note that the checkpoint `name` is also called `other`; what builds on it now builds on that."""
+        """Record that the checkpoint `name` is also called `other`; increments on it now build on `other`."""
         copied: list[Entry] = []
         for entry in self.entries:
             copied.append(entry if entry.previous != name else dataclasses.replace(entry, previous=other))
@@ -70,7 +70,7 @@ class Increments:
         self.entries = copied
 
     def forget(self, name: str) -> None:
-        """Drop an entry, and all that build on it."""
+        """Drop an entry and all entries that build on it."""
         self.entries = [entry for entry in self.entries if name not in [link.name for link in self.chain(entry.name)]]
 
     def add(self, name: str, previous: str | None, step: int, time: float) -> None:
@@ -78,13 +78,13 @@ class Increments:
         self.entries.append(Entry(name, previous, step, time, index_crc(self.directory / name)))
 
     def prune(self, keep: int, also: Iterable[str] = ()) -> None:
-        """Keep the last `keep` entries (0: all), those of the names `also`, and what they build on."""
+        """Keep the last `keep` entries (0: all), those named in `also`, and what they build on."""
         kept = [entry.name for entry in self.entries[-keep:]]
         needed = {link.name for name in (*kept, *also) for link in self.chain(name)}
         self.entries = [entry for entry in self.entries if entry.name in needed]
 
     def write(self) -> None:
-        """Replace the file; a reader sees the old or the new one, whenever the writer dies."""
+        """Replace the file atomically."""
         text = json.dumps({"format": _FORMAT, "checkpoints": [dataclasses.asdict(entry) for entry in self.entries]})
         descriptor, partial = tempfile.mkstemp(prefix=f".{self.file.name}.", dir=self.directory)
         with os.fdopen(descriptor, "w") as stream:
@@ -94,10 +94,10 @@ class Increments:
 
 
 def chain_of(path: str | Path) -> list[Path]:
-    """Return the prefixes to read in turn for the checkpoint `path`; `[path]` for one that is no increment.
+    """Return the prefixes to read, in order, for the checkpoint `path`; `[path]` for one that is no increment.
 
     Raises:
-        CheckpointError: a link is missing, or its files are not those that the index file speaks of.
+        CheckpointError: one is missing, or its files are not those that the index file lists.
     """
     path = Path(path)
     for file in sorted(path.parent.glob(f"*{_SUFFIX}")):
@@ -117,10 +117,10 @@ def index_crc(prefix: Path) -> int:
 def _check_link(prefix: Path, entry: Entry, file: Path) -> None:
     if not Path(f"{prefix}.index").exists():
         raise CheckpointError(
-            f"{prefix}.index is missing, which {file} says is part of the checkpoint: restore an older"
+            f"{prefix}.index is missing, which {file} lists as a part of the checkpoint: restore an older"
         )
     if index_crc(prefix) != entry.crc:
-        raise CheckpointError(f"{prefix}.index is damaged or not the one that {file} speaks of: restore an older one")
+        raise CheckpointError(f"{prefix}.index is damaged, or not the one that {file} lists: restore an older one")
 
 
 def _read(file: Path) -> list[Entry]:

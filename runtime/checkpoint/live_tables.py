@@ -1,4 +1,4 @@
-"""The rows of a table that is in use: in a session of its v1 graph, or eager."""
+"""Rows of a live table: in a session of its v1 graph, or in eager mode."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _snapshots: weakref.WeakKeyDictionary[Table, Any] = weakref.WeakKeyDictionary()
 
 
 def snapshot_tensors(table: Table) -> Any:
-    """Return the tensors of a snapshot: of a v1 table always the same ones, so that its graph grows once."""
+    """Return the tensors of a snapshot; cached for a v1 table, so that its graph grows only once."""
     if table not in _snapshots:
         with table.graph.as_default(), tf.control_dependencies(None):
             _snapshots[table] = table.snapshot()
@@ -26,7 +26,7 @@ def snapshot_tensors(table: Table) -> Any:
 
 
 def snapshot_rows(table: Table, session: Any = None) -> TableRows:
-    """Return the rows of `table`, of one in a v1 graph those in `session` (default: the default session).
+    """Return the rows of `table`; for a table of a v1 graph, those in `session` (default: the default session).
 
     Raises:
         ValueError: there is no session.
@@ -35,12 +35,12 @@ def snapshot_rows(table: Table, session: Any = None) -> TableRows:
         return TableRows(*(tensor.numpy() for tensor in table.snapshot()))
     session = session or tf.compat.v1.get_default_session()
     if session is None:
-        raise ValueError(f"the table `{table.table_name}` lives in a session: give `session=`")
+        raise ValueError(f"the table `{table.table_name}` belongs to a session: give `session=`")
     return TableRows(*session.run(snapshot_tensors(table)))
 
 
 def replace_rows(table: Table, rows: Sequence[tf.Tensor]) -> tf.Operation | None:
-    """Replace all rows by `rows`: keys, values, slots, meta. Of a v1 table return the op; it also initialises it."""
+    """Replace all rows by `rows`: keys, values, slots, metadata. For a v1 table, return the op; it initializes it."""
     if table.graph is not None:
         return table.variable.restore([tf.zeros([0, table.dim]), *rows], None)
     with table.written():

@@ -1,4 +1,4 @@
-"""Checkpoints of any kind, full ones and increments with what they build on: checked, and read without a graph."""
+"""Checks and reads checkpoints without a graph: full ones, and increments with those that they build on."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ __all__ = ["check", "latest_complete", "load_rows", "load_tables"]
 
 
 def check(path: str | Path) -> None:
-    """Read a whole checkpoint with its checksums, an increment with all that it builds on.
+    """Read a checkpoint, with all that an increment builds on, and verify checksums.
 
     Raises:
-        CheckpointError: a file is missing, cut short or changed; the message names it.
+        CheckpointError: a file is missing, truncated or changed; the message names it.
     """
     for link in chain_of(Bundle(path).path):
         if delta_names(Bundle(link)) and link == chain_of(link)[0]:
-            part_names(Bundle(link), "")  # says that the list of increments is missing
+            part_names(Bundle(link), "")  # raises if the list of increments is missing
         read_all(link)
 
 
@@ -42,22 +42,22 @@ def load_rows(path: str | Path, table: str) -> TableRows:
     """Read the rows of `table` from the checkpoint with prefix `path`, or the latest one of a directory.
 
     Raises:
-        CheckpointError: no checkpoint, no such table, or a damaged file.
+        CheckpointError: there is no checkpoint or no such table, or a file is damaged.
     """
     ((_, rows),) = load_tables(path, [table])
     return rows
 
 
 def load_tables(path: str | Path, names: Iterable[str] | None = None) -> Iterator[tuple[str, TableRows]]:
-    """Give each table of a checkpoint (default: all) with its rows, reading one table at a time.
+    """Yield (name, rows) of each table in a checkpoint (default: all tables), reading one table at a time.
 
     Raises:
-        CheckpointError: see `load_rows`; also when the checkpoint has no table.
+        CheckpointError: see `load_rows`; also if the checkpoint has no table.
     """
     full, *deltas = [Bundle(link) for link in chain_of(Bundle(path).path)]
     wanted = table_names(full) if names is None else list(names)
     if not wanted:
-        part_names(full, "")  # says why there is none
+        part_names(full, "")  # raises with the reason
     return ((name, _merged(full, deltas, name)) for name in wanted)
 
 

@@ -22,7 +22,7 @@ from runtime.table.table import Table
 __all__ = ["export_numpy", "read_numpy"]
 
 _FORMAT = 1
-# Per row, behind the slots: step counters and the like, of some optimizers and settings.
+# Further values per row, after the slots: step counters and the like, for some optimizers and settings.
 _CELLS = "cells"
 
 
@@ -32,25 +32,30 @@ def export_numpy(
     tables: Iterable[str] | None = None,
     session: tf.compat.v1.Session | None = None,
 ) -> list[Path]:
-    """Write tables to `directory`, each into a folder of its own that appears complete or not at all.
+    """Write tables to `directory`, each into its own folder, which appears complete or not at all.
 
-    `source` is a checkpoint's prefix (or directory: the latest in it), from which `tables` chooses by name, or tables
-    themselves: those of a v1 graph with a `session` (default: the default session). Slots are named by their optimizer.
-    Returns the folders.
+    Args:
+        source: prefix of a checkpoint (or a directory: the latest in it), or live tables.
+        directory: where to create the folders.
+        tables: names of the tables of a checkpoint to export; default: all.
+        session: for tables of a v1 graph; default: the default session.
+
+    Returns:
+        The folders. Slot files are named after the slots of the optimizer.
 
     Raises:
-        CheckpointError: no checkpoint, no such table, or a damaged file.
-        FileExistsError: a folder is there already; nothing is ever overwritten.
+        CheckpointError: there is no checkpoint or no such table, or a file is damaged.
+        FileExistsError: a folder exists already; nothing is overwritten.
     """
     held = load_tables(source, tables) if isinstance(source, (str, Path)) else _from_tables(source, session)
     return [_write(Path(directory), name, rows) for name, rows in held]
 
 
 def read_numpy(directory: str | Path, mmap: bool = False) -> TableRows:
-    """Read the folder of one table; with `mmap` keys and values stay on disk until they are used.
+    """Read the folder of one table; with `mmap`, keys and values stay on disk until they are used.
 
     Raises:
-        CheckpointError: a file is missing, cut short, or does not fit the others.
+        CheckpointError: a file is missing or truncated, or does not fit the others.
     """
     folder = Path(directory)
     file = folder / "meta.json"

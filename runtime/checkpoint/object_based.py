@@ -22,9 +22,9 @@ _DELTA = "delta_"
 
 
 class IncrementalCheckpoint:
-    """Saves a `tf.train.Checkpoint` whole at every `full_every`-th time, and between only what changed in its tables.
+    """Saves a `tf.train.Checkpoint` completely at every `full_every`-th save, and only the tables' changes in between.
 
-    What is no table is written every time. The whole ones are ordinary: `tf.train.Checkpoint.read` takes them.
+    Objects that are not tables are always saved completely. `tf.train.Checkpoint.read` reads the complete ones.
     """
 
     def __init__(
@@ -35,16 +35,16 @@ class IncrementalCheckpoint:
         full_every: int = 10,
         max_to_keep: int | None = 5,
     ) -> None:
-        """Take a checkpoint and those of its tables that are to be saved by increments, below `<prefix>-<step>`.
+        """Take a checkpoint, and those of its tables that are saved incrementally; files are `<prefix>-<step>`.
 
         Raises:
-            ValueError: no table, one of a v1 graph, or a number that is too small.
+            ValueError: there is no table, one belongs to a v1 graph, or a number is too small.
         """
         strange = [table.table_name for table in tables if table.graph is not None]
         if strange or not tables:
             raise ValueError(
-                f"`tables` of an IncrementalCheckpoint are eager ones, and at least one: got {strange or 'none'}; a v1 "
-                "graph has IncrementalSaver"
+                f"`tables` of an IncrementalCheckpoint must be eager tables, at least one: got {strange or 'none'}; in "
+                "a v1 graph use IncrementalSaver"
             )
         self._checkpoint, self._tables, self._prefix = checkpoint, list(tables), str(prefix)
         self._history = History(full_every, max_to_keep)
@@ -54,10 +54,10 @@ class IncrementalCheckpoint:
         return self._history.save(self, self._prefix, int(step), self._write)
 
     def restore(self, path: str | Path) -> None:
-        """Restore a checkpoint of either kind into the objects there are.
+        """Restore a checkpoint of either kind into the existing objects.
 
         Raises:
-            CheckpointError: a file is missing or damaged; names it.
+            CheckpointError: a file is missing or damaged; the message names it.
         """
         self._history.forget_last()
         full, *deltas = chain_of(path)
@@ -79,7 +79,7 @@ class IncrementalCheckpoint:
 
     @contextlib.contextmanager
     def _switched(self, kinds: Sequence[Any]) -> Iterator[None]:
-        """Let the tables write and read themselves in these ways."""
+        """Let the tables save and restore in these ways."""
         resources = [table.resource for table in self._tables if table.resource is not None]
         for resource, kind in zip(resources, kinds, strict=True):
             resource.saved_as = kind
@@ -91,13 +91,13 @@ class IncrementalCheckpoint:
 
 
 class _Whole:
-    """All rows, under the names that a table without increments uses."""
+    """All rows, under the names of a table without increments."""
 
     def __init__(self) -> None:
         self.now = NOTHING
 
     def tensors(self, handle: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Return what to save."""
+        """Return the tensors to save."""
         rows = native.ops().rec_table_snapshot(handle)
         _, _, prints = native.ops().rec_changed_rows(*rows[:3], NOTHING.keys, NOTHING.fingerprints)
         self.now = Baseline(rows[0].numpy(), prints.numpy(), rows[3].numpy())
@@ -116,7 +116,7 @@ class _Changes:
         self.now = NOTHING
 
     def tensors(self, handle: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Return what to save; a restore asks for the names."""
+        """Return the tensors to save; only their names matter in a restore."""
         rows = native.ops().rec_table_snapshot(handle)
         changed, removed, prints = native.ops().rec_changed_rows(*rows[:3], *self._before[:2])
         self.now = Baseline(rows[0].numpy(), prints.numpy(), rows[3].numpy())
@@ -124,7 +124,7 @@ class _Changes:
         return {_DELTA + part: tensor for part, tensor in zip(DELTA_PARTS, parts, strict=True)}
 
     def restore(self, handle: tf.Tensor, restored: dict[str, tf.Tensor]) -> None:
-        """Change the rows by what was saved."""
+        """Apply the saved changes to the rows."""
         *rows, removed = (restored[_DELTA + part] for part in DELTA_PARTS)
         native.ops().rec_table_remove(handle, removed)
         native.ops().rec_table_merge(handle, *rows)

@@ -1,4 +1,4 @@
-"""Tells in a graph which tables a checkpoint holds: a RestoreV2 of a tensor that is not there fails."""
+"""Tests inside a graph which tables a checkpoint has, because RestoreV2 fails on a missing tensor."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ __all__ = ["tables_in"]
 
 
 def tables_in(prefix: tf.Tensor, names: Sequence[str]) -> list[tf.Tensor]:
-    """Return for each name whether the checkpoint `prefix` has a table of that name: booleans.
+    """Return for each name a bool tensor: whether the checkpoint `prefix` has a table with that name.
 
-    A table has its meta data beside its rows, and a variable does not. Datasets are what can pass over an error
-    in a graph that also other programs run.
+    A table has metadata beside its rows, unlike a variable. Datasets are used since they can ignore an error, also if
+    another program runs the graph.
     """
 
     @_tf_private.as_written
@@ -28,6 +28,6 @@ def tables_in(prefix: tf.Tensor, names: Sequence[str]) -> list[tf.Tensor]:
 
     with tf.device("/device:CPU:0"):
         found = tf.data.Dataset.from_tensor_slices(list(names)).map(recmigrate_table).ignore_errors()
-        # There is always one, since an empty dataset gives no element.
+        # The extra element keeps the dataset from being empty, in which case there would be no result.
         there = tf.data.Dataset.from_tensors("").concatenate(found).batch(len(names) + 1).get_single_element()
         return [tf.reduce_any(tf.equal(there, name)) for name in names]

@@ -1,4 +1,4 @@
-"""Restore of single tables: from the checkpoints of another number of ranks, under another name, from increments."""
+"""Restores single tables: from another number of ranks, under another name, from increments."""
 
 from __future__ import annotations
 
@@ -30,15 +30,21 @@ def restore_table(
 ) -> tf.Operation | None:
     """Replace the rows of `table` by those of the checkpoints `paths` with `key mod ranks == rank`.
 
-    Give the checkpoints of all the ranks that saved, each of which holds part of the keys; this rank takes what is its
-    own. `name` is the table's name there (default: the same). Increments are read with what they build on. The rows of
-    a rank that no update had reached get the slots that new rows get. In a v1 graph the result is an op that reads the
-    files when it runs; it also initialises the table.
+    Args:
+        table: the table to restore.
+        paths: checkpoint prefixes of all ranks that saved, as each holds a part of the keys; increments are allowed.
+        name: the table's name in the checkpoints; default: its own.
+        rank: this rank.
+        ranks: number of ranks now.
+
+    Returns:
+        In a v1 graph, an op that reads the files when it runs and also initializes the table; None in eager mode. Rows
+        saved by a rank whose table was never updated get the slots of new rows.
 
     Raises:
-        CheckpointError: no such checkpoint or table, a damaged index, rows of another width, or checkpoints of
-            different optimizers or seeds.
-        ValueError: a rank outside [0, ranks).
+        CheckpointError: there is no such checkpoint or table, an index is damaged, the width differs, or the
+            checkpoints have different optimizers or seeds.
+        ValueError: `rank` is not in [0, ranks).
     """
     if not 0 <= rank < ranks:
         raise ValueError(f"`rank` is {rank} of {ranks}: it must be in [0, ranks)")
@@ -50,12 +56,12 @@ def restore_table(
     if any(head.tolist() != trained[: len(head)].tolist() for head in alike):
         raise CheckpointError(
             f"the checkpoints {', '.join(chain[-1].path for chain in chains)} hold rows of `{name}` with different "
-            "seeds or optimizers: give those of one training"
+            "seeds or optimizers: give checkpoints of one training"
         )
     if metas[0][2] != table.dim:
         raise CheckpointError(
-            f"the rows of `{name}` in {chains[0][-1].path} are {metas[0][2]} wide and those of the table "
-            f"`{table.table_name}` {table.dim}: create it with that dim"
+            f"the rows of `{name}` in {chains[0][-1].path} have width {metas[0][2]}, but the table "
+            f"`{table.table_name}` has {table.dim}: create it with that dim"
         )
     with table.scope("restore_table"):
         parts = [_of_rank(_read(chain, name), rank, ranks) for chain in chains]
@@ -70,9 +76,9 @@ def restore_table(
 
 
 def _with_slots(rows: tuple[tf.Tensor, ...], trained: NDArray[np.int64]) -> tuple[tf.Tensor, ...]:
-    """Return rows that have no slots with those that the table of the meta data `trained` gives new rows."""
+    """Add slots to rows that have none: those that the table with metadata `trained` gives to new rows."""
     slots = int(trained[3])
-    # Format 1 had one start for all slots, and left it out where it was zero.
+    # Format 1 stored a single initial value for all slots, and none if it was zero.
     bits = trained[5 : 5 + slots] if trained[0] != 1 else np.resize(np.append(trained[5:6], 0)[:1], slots)
     starts = np.repeat(bits.astype(np.uint32).view(np.float32), int(trained[2]))
     return rows[0], rows[1], tf.tile(starts[None, :], [tf.shape(rows[0])[0], 1])
@@ -81,7 +87,7 @@ def _with_slots(rows: tuple[tf.Tensor, ...], trained: NDArray[np.int64]) -> tupl
 def _merged(
     before: Sequence[tf.Tensor], changed: Sequence[tf.Tensor], removed: tf.Tensor
 ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-    """Return keys, values and slots after changes: `before` and `changed` are such triples, `removed` keys."""
+    """Return keys, values and slots after changes; `before` and `changed` are such triples, `removed` are keys."""
     stay, at = tf.raw_ops.ListDiff(x=before[0], y=tf.concat([changed[0], removed], 0), out_idx=tf.int64)
     values, slots = (
         tf.concat([tf.gather(old, at), new], 0) for old, new in zip(before[1:3], changed[1:3], strict=True)

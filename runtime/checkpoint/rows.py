@@ -1,4 +1,4 @@
-"""The rows of one table as arrays, and where a checkpoint keeps them."""
+"""The rows of one table as arrays, and their tensors in a checkpoint."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from runtime.checkpoint.bundle import Bundle, CheckpointError
 from runtime.checkpoint.variable_names import full_names
-from runtime.optimizers.update_rules import UPDATE_RULES
+from runtime.native.update_rules import UPDATE_RULES
 
 __all__ = [
     "DELTA_JOINT",
@@ -28,19 +28,19 @@ __all__ = [
     "table_names",
 ]
 
-#: What a checkpoint holds of a table, and an increment.
+#: The tensors of a table in a checkpoint, and in an increment.
 PARTS = ("keys", "values", "slots", "meta")
 DELTA_PARTS = (*PARTS, "removed")
 DELTA_JOINT = "/delta/"
 _DELTA_JOINTS = (DELTA_JOINT, "/rows/.ATTRIBUTES/delta_")
 
-# How the Saver, tf.train.Checkpoint in a graph and in eager mode join a table's name with a part.
+# What separates a table's name from a part: in a Saver, and in tf.train.Checkpoint in a graph and in eager mode.
 _JOINTS = ("-", "/rows/.ATTRIBUTES/", "/.ATTRIBUTES/")
 
 
 @dataclasses.dataclass(frozen=True)
 class TableRows:
-    """Rows of one moment: keys int64 [n], values float32 [n, dim], slots float32 [n, width], meta int64 [m]."""
+    """A snapshot: keys int64 [n], values float32 [n, dim], slots float32 [n, width], meta int64 [m]."""
 
     keys: NDArray[np.int64]
     values: NDArray[np.float32]
@@ -49,10 +49,10 @@ class TableRows:
     meta: NDArray[np.int64]
 
     def __post_init__(self) -> None:
-        """Check that the parts belong together.
+        """Check that the parts are consistent.
 
         Raises:
-            CheckpointError: shapes or meta data that contradict each other.
+            CheckpointError: shapes or metadata contradict each other.
         """
         rows = len(self.keys)
         fits = self.keys.ndim == self.meta.ndim == 1 and self.values.ndim == self.slots.ndim == 2
@@ -90,24 +90,26 @@ class TableRows:
         return self.slots[:, number * self.dim : (number + 1) * self.dim]
 
     def take(self, chosen: NDArray[Any]) -> TableRows:
-        """Return the rows that an index or boolean array chooses."""
+        """Return the rows that an index or boolean array selects."""
         return TableRows(self.keys[chosen], self.values[chosen], self.slots[chosen], self.meta)
 
 
 def optimizer_kind(name: str) -> int:
-    """Return the number of an optimizer.
+    """Return the number by which the engine knows an optimizer.
 
     Raises:
-        ValueError: unknown; the message lists the known ones.
+        ValueError: it is unknown; the message lists the known ones.
     """
     for kind, (known, _) in UPDATE_RULES.items():
         if known == name:
             return kind
-    raise ValueError(f"`optimizer` is one of {', '.join(known for known, _ in UPDATE_RULES.values())}: got {name!r}")
+    raise ValueError(
+        f"`optimizer` must be one of {', '.join(known for known, _ in UPDATE_RULES.values())}: got {name!r}"
+    )
 
 
 def optimizer_slots(name: str) -> tuple[str, ...]:
-    """Return the slots of an optimizer, in the order of a row."""
+    """Return the names of an optimizer's slots, in the order of a row."""
     return UPDATE_RULES[optimizer_kind(name)][1]
 
 
@@ -123,17 +125,17 @@ def table_names(bundle: Bundle) -> list[str]:
 
 
 def part_names(bundle: Bundle, table: str) -> dict[str, str]:
-    """Return the tensors that hold the PARTS of `table`.
+    """Return the tensor names of the PARTS of `table`.
 
     Raises:
-        CheckpointError: no such table; the message lists those there are.
+        CheckpointError: there is no such table; the message lists the existing ones.
     """
     for name, joint in itertools.product(_paths(bundle, table), _JOINTS):
         if all(f"{name}{joint}{part}" in bundle for part in PARTS):
             return {part: f"{name}{joint}{part}" for part in PARTS}
     if delta_names(bundle):
         raise CheckpointError(
-            f"{bundle.path} is an increment, and no .increments.json beside it says what it builds on: give a full "
+            f"{bundle.path} is an increment, but the .increments.json with what it builds on is missing: give a full "
             "checkpoint"
         )
     known = ", ".join(table_names(bundle)) or "none (was it saved with `is_save=False`?)"
@@ -144,13 +146,13 @@ def read_rows(bundle: Bundle, table: str) -> TableRows:
     """Read the rows of `table` from a full checkpoint.
 
     Raises:
-        CheckpointError: no such table, or a damaged file.
+        CheckpointError: there is no such table, or a file is damaged.
     """
     return TableRows(*(bundle.read(name) for name in part_names(bundle, table).values()))
 
 
 def delta_part_names(bundle: Bundle, table: str) -> dict[str, str]:
-    """Return the tensors that hold the DELTA_PARTS of `table`; empty unless `bundle` is an increment of it."""
+    """Return the tensor names of the DELTA_PARTS of `table`; empty unless `bundle` is an increment of it."""
     for name, joint in itertools.product(_paths(bundle, table), _DELTA_JOINTS):
         if all(f"{name}{joint}{part}" in bundle for part in DELTA_PARTS):
             return {part: f"{name}{joint}{part}" for part in DELTA_PARTS}
@@ -158,13 +160,13 @@ def delta_part_names(bundle: Bundle, table: str) -> dict[str, str]:
 
 
 def delta_names(bundle: Bundle) -> list[str]:
-    """Return the names of the tables whose changes `bundle` holds: none unless it is an increment."""
+    """Return the names of the tables with changes in `bundle`; empty unless it is an increment."""
     ends = [joint + DELTA_PARTS[0] for joint in _DELTA_JOINTS]
     return sorted(name.removesuffix(end) for end in ends for name in bundle.shapes if name.endswith(end))
 
 
 def _paths(bundle: Bundle, table: str) -> list[str]:
-    """Return where to look for a table: under its name, or where an object-based checkpoint has its anchor."""
+    """Return where a table may be: under its name, or where an object-based checkpoint has its anchor."""
     anchor = full_names(bundle).get(table, "").removesuffix("/.ATTRIBUTES/VARIABLE_VALUE")
     return [table, *([anchor, anchor.rpartition("/")[0]] if anchor else [])]
 

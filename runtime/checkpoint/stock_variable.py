@@ -1,4 +1,4 @@
-"""Checkpoints of before a table took the place of a variable: its rows and slots, read where a Saver restores."""
+"""Restores a table from a checkpoint in which it was still a variable, with its optimizer slots."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import tensorflow as tf
 
+from runtime._assertions import checked
 from runtime.checkpoint.rows import optimizer_kind
-from runtime.table.anchor import ROWS, checked
+from runtime.table.anchor import ROWS
 from runtime.table.table import Table
 
 __all__ = ["StockVariable"]
@@ -19,10 +20,10 @@ _TYPES = (tf.int64, tf.float32, tf.float32, tf.int64)
 
 @dataclass(frozen=True)
 class StockVariable:
-    """The variable [rows, dim] that `table` stands for: row i has key i.
+    """The variable [rows, dim] that `table` replaced: row i has key i.
 
-    `optimizer` is the one that trains the table in this graph, `None` where none does; then its slots are left out.
-    `starts` is what they start with. With `keys` row i has the key that this makes int64 [rows] of.
+    `optimizer` is the one that trains the table in this graph; None if there is none, and then slots are not restored.
+    `starts` are the initial values of the slots. `keys`, if given, returns the key of each row, int64 [rows].
     """
 
     table: Table
@@ -34,11 +35,11 @@ class StockVariable:
     def read(
         self, prefix: tf.Tensor, is_table: tf.Tensor, names: Sequence[str], slots: Sequence[Sequence[str]]
     ) -> list[tf.Tensor]:
-        """Return anchor, keys, values, slots and meta from a checkpoint of the table or of the variable.
+        """Return anchor, keys, values, slots and metadata from a checkpoint of the table or of the variable.
 
-        `is_table` tells which of them the checkpoint `prefix` has as `names[0]`. Further names are those of the
-        variable's further parts. `slots` are the names of the variable's slots, in a row's order, each in parts as
-        well; with none the slots start afresh.
+        `is_table` says which of the two the checkpoint `prefix` has as `names[0]`. Further names belong to the
+        variable's other parts. `slots` are the names of the variable's slots in the order of a row, each in parts as
+        well; if it is empty, the slots start afresh.
         """
 
         def of_table() -> list[tf.Tensor]:
@@ -54,7 +55,7 @@ class StockVariable:
         variable = tf.concat(_floats(prefix, names), 0)
         name, shape = self.table.table_name, [self.rows, self.table.dim]
         message = (
-            f"the checkpoint's variable `{name}` has another shape than {shape}, which that of the model had: restore "
+            f"the checkpoint's variable `{name}` does not have the shape {shape} of the model's variable: restore "
             "a checkpoint of this model"
         )
         kind = self.optimizer if slots else None

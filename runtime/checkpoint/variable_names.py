@@ -1,8 +1,8 @@
-"""A stock variable and its optimizer slots in a checkpoint: which tensor is which, by the names TensorFlow gives them.
+"""Finds a stock variable and its optimizer slots in a checkpoint, by TensorFlow's names for them.
 
-v1 optimizers: `<variable>/<Optimizer>`, `<variable>/<Optimizer>_1`, … in the order in which they make their slots.
+v1 optimizers: `<variable>/<Optimizer>`, `<variable>/<Optimizer>_1`, … in the order in which they create their slots.
 Keras up to 2.10 and `legacy`: `<variable>/.OPTIMIZER_SLOT/<optimizer>/<slot>/.ATTRIBUTES/VARIABLE_VALUE`.
-Keras from 2.11 on numbers its variables; the object graph in the checkpoint tells their full names:
+Keras from 2.11 on numbers its variables; the object graph in the checkpoint has their full names:
 `<Optimizer>/<slot>/<variable>`, and in Keras 3 `<optimizer>/<variable with _ for />_<slot>`.
 """
 
@@ -18,7 +18,7 @@ __all__ = ["find_slots", "find_variable"]
 
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
 
-# By slot of ours: what Keras calls it.
+# The runtime's slot names, with Keras' names for them.
 _SPELLINGS = {
     "m": ("m", "momentum"),
     "v": ("v", "velocity"),
@@ -30,7 +30,7 @@ _SPELLINGS = {
     "accum": ("accum_grad", "accumulated_grad"),
     "accum_update": ("accum_var", "accumulated_delta_var"),
 }
-# By optimizer of ours: its usual names, and its slots in the order in which the v1 optimizer makes them.
+# The runtime's optimizers, with the usual v1 names and the slots in the order in which v1 creates them.
 _V1: dict[str, tuple[str, tuple[str, ...]]] = {
     "adagrad": ("adagrad", ("accumulator",)),
     "adagrad_inside": ("adagrad", ("accumulator",)),
@@ -48,17 +48,17 @@ _V1: dict[str, tuple[str, tuple[str, ...]]] = {
 
 
 def find_variable(bundle: Bundle, name: str) -> str:
-    """Return the tensor of the variable `name`: its name in the checkpoint, in the graph, or in the object graph.
+    """Return the tensor of the variable `name`, given by its name in the checkpoint, the graph or the object graph.
 
     Raises:
-        CheckpointError: there is none; the message lists near names.
+        CheckpointError: there is none; the message lists similar names.
     """
     name = name.removesuffix(":0")
     for known in (name, name + _VALUE, full_names(bundle).get(name, "")):
         if known in bundle:
             return known
     spelled = [full for full in full_names(bundle) if name in full]
-    also = f", or as objects name them {', '.join(spelled[:5])}" if spelled else ""
+    also = f", or by object names {', '.join(spelled[:5])}" if spelled else ""
     raise CheckpointError(f"{bundle.path} holds no variable `{name}`: {bundle.near(name)}{also}")
 
 
@@ -66,14 +66,14 @@ def find_slots(bundle: Bundle, variable: str, optimizer: str, slots: tuple[str, 
     """Return the tensors of the `slots` of `optimizer` that belong to the tensor `variable`; empty if it has none.
 
     Raises:
-        CheckpointError: some are there and some are not.
+        CheckpointError: some exist and some do not.
     """
     found = _v1_slots(bundle, variable, optimizer) or _keras_slots(bundle, variable, slots)
     missing = [slot for slot in slots if slot not in found]
     if found and missing:
         raise CheckpointError(
-            f"{bundle.path} holds the slots {', '.join(found)} of `{variable}` and not {', '.join(missing)}: name the "
-            "tensors in slots={…}, or give slots={} to start with fresh ones"
+            f"{bundle.path} holds the slots {', '.join(found)} of `{variable}` but not {', '.join(missing)}: name the "
+            "tensors in slots={…}, or give slots={} to start with new ones"
         )
     return found
 
@@ -115,7 +115,7 @@ def _keras_slots(bundle: Bundle, variable: str, slots: tuple[str, ...]) -> dict[
 def _spelled(
     bundle: Bundle, names: Mapping[str, str], variable: str, full: str, spellings: tuple[str, ...]
 ) -> Iterator[str]:
-    """Give the tensors that may be the slot with these spellings of a variable with the full name `full`."""
+    """Yield the tensors that may be the slot, with one of these names, of a variable with the full name `full`."""
     shape, stem = bundle.shapes[variable], re.escape(variable.removesuffix(_VALUE))
     for slot in spellings:
         for tensor in bundle.shapes:

@@ -1,6 +1,6 @@
-"""Variables that stay in a rewritten graph, as what takes them whole, are read from a table where a checkpoint has one.
+"""Restores variables of a rewritten graph that are used whole from tables of a checkpoint.
 
-A model is trained with tables, and a graph that only scores with it may need all rows at once.
+A model may be trained with tables, while a graph that only scores with it needs all rows at once.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from runtime.checkpoint.presence import tables_in
 
 __all__ = ["is_rewritten", "read_whole", "restore_from_tables"]
 
-#: By graph that was rewritten: the shapes [rows, dim] of the variables that it does not train.
+#: For each rewritten graph: the shapes [rows, dim] of the variables that it does not train.
 _shapes: WeakKeyDictionary[tf.Graph, dict[str, tuple[int, int]]] = WeakKeyDictionary()
 
 
 def restore_from_tables(graph: tf.Graph, shapes: Mapping[str, tuple[int, int]]) -> None:
-    """Let Savers that are built from now on read these variables also from tables: row i is that of key i."""
+    """Let Savers that are built later restore these variables also from tables: row i is that of key i."""
     _shapes[graph] = dict(shapes)
 
 
 def is_rewritten(graph: tf.Graph) -> bool:
-    """Tell whether a graph was rewritten."""
+    """Whether a graph was rewritten."""
     return graph in _shapes
 
 
 def read_whole(prefix: tf.Tensor, items: list[Any]) -> dict[int, list[tf.Tensor]]:
-    """Return the values of such variables among the items of a Saver, by their numbers."""
+    """Return the values of such variables among a Saver's items, by the items' numbers."""
     shapes = _shapes.get(prefix.graph, {})
     found = {
         at: item.specs[0].name
@@ -52,8 +52,8 @@ def _value(prefix: tf.Tensor, name: str, shape: tuple[int, int], is_table: tf.Te
         keys, values = _restored(prefix, {f"{name}-keys": tf.int64, f"{name}-values": tf.float32})
         inside = tf.where((keys >= 0) & (keys < shape[0]))[:, 0]
         message = (
-            f"the checkpoint's table `{name}` has not all {shape[0]} rows of the variable that this graph takes "
-            "whole: look its ids up, or give the variable the number of rows that it was trained with"
+            f"the checkpoint's table `{name}` does not have all {shape[0]} rows of the variable that this graph uses "
+            "as a whole: look its ids up, or give the variable the number of rows that it was trained with"
         )
         count = tf.size(inside)
         whole = tf.raw_ops.Assert(condition=tf.equal(count, shape[0]), data=[message, count])

@@ -1,6 +1,6 @@
-"""Warm starts of TensorFlow's own that name a scope or a pattern: they reach the tables there, too.
+"""Extends TensorFlow's warm starts by scope or pattern to tables.
 
-And what of a checkpoint has become a table since says so, where a variable would be read from it.
+It also explains the error when a variable is read from a checkpoint in which it has become a table.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ from runtime import _tf_private, _tf_private_estimator
 from runtime.checkpoint.bundle import Bundle, CheckpointError
 from runtime.checkpoint.variables_from_tables import is_rewritten
 from runtime.table.anchor import GraphAnchor, no_variable
-from runtime.table.table import Table, tables
+from runtime.table.create import tables
+from runtime.table.table import Table
 
 __all__: list[str] = []
 
 
 def _with_tables(path: Any, assignment_map: Any) -> list[tuple[str, Any]]:
-    """Return the pairs of `init_from_checkpoint`, with the tables that names and scopes stand for."""
+    """Return the pairs of `init_from_checkpoint`, with names and scopes resolved to tables."""
     pairs = list(assignment_map.items() if isinstance(assignment_map, Mapping) else assignment_map)
     known = {table.table_name: table for table in tables() if isinstance(table.variable, GraphAnchor)}
     shapes = dict(tf.train.list_variables(path))
@@ -48,12 +49,12 @@ def _with_tables(path: Any, assignment_map: Any) -> list[tuple[str, Any]]:
 
 
 def _replaced(tensor: str, shapes: Mapping[str, Any]) -> bool:
-    """Tell whether a table stands there for a variable of this name: it left a text."""
+    """Whether the checkpoint has a table in place of the variable of this name, marked by a scalar string."""
     return shapes.get(tensor) == [] and f"{tensor}-keys" in shapes
 
 
 def _started(path: Any, tensor: str, target: Any, shapes: Mapping[str, Any]) -> bool:
-    """Start a table from one that stood for a variable; TensorFlow would compare its shape with that of the text."""
+    """Warm-start a table from one that replaced a variable; TensorFlow would compare shapes with the marker's."""
     if not isinstance(target, GraphAnchor) or not _replaced(tensor, shapes):
         return False
     target.start_from(Bundle(path).path, tensor)
@@ -61,7 +62,7 @@ def _started(path: Any, tensor: str, target: Any, shapes: Mapping[str, Any]) -> 
 
 
 def _explain(graph: tf.Graph, path: str, message: str) -> str | None:
-    """Say of what a Saver misses in a checkpoint that it has become a table."""
+    """Return an explanation if a Saver misses a variable that has become a table in the checkpoint; else None."""
     try:
         shapes = dict(tf.train.list_variables(path))
     except tf.errors.OpError:
@@ -74,11 +75,11 @@ def _explain(graph: tf.Graph, path: str, message: str) -> str | None:
 
 
 def _stays(name: str) -> str:
-    """Say what to do where the graph was rewritten, and the variable has its reasons to stay."""
+    """Return the remedy for a variable that a rewrite of this graph did not replace."""
     return (
-        f"`{name}` is a table in the checkpoint, and a variable in this graph, though it was rewritten: the rewrite's "
-        "plan says why it stays; train without that table, by GraphModifierHook(tables=[...]) with the others, or "
-        "evaluate and predict in a graph that does not train it"
+        f"`{name}` is a table in the checkpoint, but still a variable in this graph after its rewrite: the rewrite's "
+        "plan says why; train without that table, by GraphModifierHook(tables=[...]) with the others, or evaluate "
+        "and predict in a graph that does not train it"
     )
 
 
@@ -88,14 +89,14 @@ def _rows_of(tensor: str, anchor: GraphAnchor, shapes: Mapping[str, Any]) -> str
         tensor = anchor.table.table_name
     if anchor.table.is_save and tensor in shapes and f"{tensor}-keys" not in shapes:
         raise CheckpointError(
-            f"`{tensor}` of the checkpoint is an ordinary variable and no table: leave it out of this warm start and "
+            f"`{tensor}` of the checkpoint is an ordinary variable, not a table: leave it out of this warm start and "
             f"fill the table `{anchor.table.table_name}` with runtime.checkpoint.warm_start(table, path)"
         )
     return tensor
 
 
 def _source(table: Table, tensor: str, scope: str) -> str | None:
-    """Return its name in the checkpoint; None if it is not in `scope`, by name or by where it was made."""
+    """Return the table's name in the checkpoint; None if neither its name nor where it was created is in `scope`."""
     name, made = table.table_name, table.variable.made_in
     if not scope or name.startswith(scope + "/"):
         inner = name.removeprefix(scope).removeprefix("/")
@@ -107,7 +108,7 @@ def _is_there(table: Table, source: str, path: Any, shapes: Mapping[str, Any]) -
     if f"{source}-keys" in shapes:
         return True
     warnings.warn(
-        f"the warm start from {path} leaves out the table `{table.table_name}`, of which it holds no rows as "
+        f"the warm start from {path} leaves out the table `{table.table_name}`, because it has no rows named "
         f"`{source}`: name it, as {{name: table.variable}}, or fill it with runtime.checkpoint.warm_start",
         RuntimeWarning,
         stacklevel=2,
@@ -116,7 +117,7 @@ def _is_there(table: Table, source: str, path: Any, shapes: Mapping[str, Any]) -
 
 
 def _listed(variables: Any, grouped: dict[str, list[Any]]) -> dict[str, list[Any]]:
-    """Name tables by themselves, and add those that patterns of WarmStartSettings match: few of them are trainable."""
+    """List tables under their own names, and add those that match patterns of WarmStartSettings."""
     named = variables is None or isinstance(variables, str)
     patterns = [variables or ".*"] if named else [one for one in variables if isinstance(one, str)]
     listed = [one for group in grouped.values() for one in group if isinstance(one, GraphAnchor)]
@@ -129,10 +130,10 @@ def _listed(variables: Any, grouped: dict[str, list[Any]]) -> dict[str, list[Any
 
 
 def _rows_or_tensor(reader: Any, name: str) -> Any:
-    """Return a tensor of a checkpoint; of a table that took a variable's place the rows, in the order of their ids.
+    """Return a tensor of a checkpoint; for a table that replaced a variable, its rows in the order of their ids.
 
     Raises:
-        CheckpointError: it has other ids than those from 0 on.
+        CheckpointError: the table's ids are not 0, 1, 2, …
     """
     if not _replaced(name, reader.get_variable_to_shape_map()):
         return reader.get_tensor(name)
@@ -140,8 +141,8 @@ def _rows_or_tensor(reader: Any, name: str) -> Any:
     order = np.argsort(keys)
     if not np.array_equal(keys[order], np.arange(len(keys))):
         raise CheckpointError(
-            f"`{name}` has become a table with other ids than those from 0 to {len(keys) - 1}, which no array of rows "
-            f"tells: read `{name}-values`, in the order of `{name}-keys`"
+            f"`{name}` has become a table whose ids are not 0 to {len(keys) - 1}, so it cannot be read as an array of "
+            f"rows: read `{name}-values`, in the order of `{name}-keys`"
         )
     return values[order]
 

@@ -1,4 +1,4 @@
-"""Warm start: the rows of a table from a stock variable of an ordinary checkpoint, its optimizer slots included."""
+"""Warm start: fills a table from a stock variable of an ordinary checkpoint, with its optimizer slots."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from runtime.table.table import Table
 
 __all__ = ["warm_start"]
 
-# Rows written at once: what is copied for them, beside the variable and the table, stays small.
+# Number of rows written at once, to limit the memory for copies.
 _CHUNK = 1 << 16
 
 
@@ -28,27 +28,34 @@ def warm_start(
     key_offset: int = 0,
     optimizer: str | None = None,
 ) -> tf.Operation | None:
-    """Fill `table` from a variable [rows, dim]: key `key_offset + i` gets row i. Other rows of the table stay.
+    """Fill `table` from a variable [rows, dim]: key `key_offset + i` gets row i. Other rows are not changed.
 
-    `variable_name` (default: the table's) is a name of the checkpoint, or that of the variable in its program. `slots`
-    maps slots to tensors of the checkpoint, as `{"m": "user/Adam", "v": "user/Adam_1"}`; by default those that bear the
-    usual names of v1 and Keras optimizers are found, and where there are none the table's slots start afresh, as with
-    `{}`. `optimizer` is what the table is trained with (default: the optimizer that updates it in this graph).
+    Args:
+        table: the table to fill.
+        path: prefix of the checkpoint, or a directory.
+        variable_name: the variable's name in the checkpoint or in its program; default: the table's name.
+        slots: map from slots to tensors of the checkpoint, such as `{"m": "user/Adam", "v": "user/Adam_1"}`. By
+            default, slots are found by the usual names of v1 and Keras optimizers; if there are none, or with `{}`, the
+            table's slots start afresh.
+        key_offset: key of the first row.
+        optimizer: the optimizer that trains the table; default: the one that updates it in this graph.
 
-    In a v1 graph the result is an op that reads the file when it runs: after the init op, as in
-    `Scaffold(init_fn=lambda _, session: session.run(op))`. In eager mode the rows are there on return.
+    Returns:
+        In a v1 graph, an op that reads the file when it runs. Run it after the init op, as in
+        `Scaffold(init_fn=lambda _, session: session.run(op))`. In eager mode, None; the rows are there on return.
 
     Raises:
-        CheckpointError: no such checkpoint, variable or tensor (the message lists near names), or a wrong shape.
-        ValueError: slots without an optimizer that they belong to.
+        CheckpointError: there is no such checkpoint, variable or tensor (the message lists similar names), or a shape
+            is wrong.
+        ValueError: slots are given, but the optimizer that they belong to is unknown.
     """
     bundle = Bundle(path)
     variable = find_variable(bundle, variable_name or table.table_name)
     _check_stock(table, bundle, variable)
     if len(bundle.shapes[variable]) != 2 or bundle.shapes[variable][1] != table.dim:
         raise CheckpointError(
-            f"`{variable}` of {bundle.path} has shape {bundle.shapes[variable]} and the table `{table.table_name}` "
-            f"rows of {table.dim}: {_of_width(bundle, table.dim)}"
+            f"`{variable}` of {bundle.path} has shape {bundle.shapes[variable]}, but the table `{table.table_name}` "
+            f"has rows of {table.dim}: {_of_width(bundle, table.dim)}"
         )
     kind = optimizer or _trained_by(table)
     names = optimizer_slots(kind) if kind else ()
@@ -62,21 +69,21 @@ def warm_start(
     tensors = [variable, *(find_variable(bundle, slots[name]) for name in names if slots)]
     for tensor in tensors:
         if bundle.shapes[tensor] != bundle.shapes[variable]:
-            raise CheckpointError(f"`{tensor}` of {bundle.path} has not the shape of `{variable}`: it is no slot of it")
+            raise CheckpointError(f"`{tensor}` of {bundle.path} is not a slot of `{variable}`: it has another shape")
     return _fill(table, bundle, tensors, key_offset, kind if slots else None)
 
 
 def _check_stock(table: Table, bundle: Bundle, variable: str) -> None:
-    """Check that `variable` is no part of a table, whose row i is not key i."""
+    """Check that `variable` is not a part of a table, in which row i does not belong to key i."""
     parts = {part: name for name in table_names(bundle) for part in part_names(bundle, name).values()}
     if variable in parts or bundle.shapes[variable][:1] == [0] or bundle.types[variable] == tf.string:
         owner = (
             f"is a part of the table `{parts[variable]}`"
             if variable in parts
-            else "holds no rows, as the variable that stands for a table does"
+            else "holds no rows, as it is the anchor of a table"
         )
         raise CheckpointError(
-            f"`{variable}` of {bundle.path} {owner}, and `{table.table_name}` would get no row or wrong keys of it: "
+            f"`{variable}` of {bundle.path} {owner}; `{table.table_name}` would get no rows or wrong keys from it: "
             "fill the table with restore_table(table, path, name=…)"
         )
 
@@ -111,7 +118,7 @@ def _trained_by(table: Table) -> str | None:
     """Return the optimizer that updates `table` in its graph, None when none does."""
     found = {_optimizer_of(op) for op in table.updates}
     if len(found) > 1:
-        raise ValueError(f"the table `{table.table_name}` is trained by {sorted(found)}: say which with `optimizer`")
+        raise ValueError(f"the table `{table.table_name}` is trained by {sorted(found)}: choose one with `optimizer`")
     return found.pop() if found else None
 
 
@@ -122,4 +129,4 @@ def _optimizer_of(update: tf.Operation) -> str:
 
 def _of_width(bundle: Bundle, dim: int) -> str:
     names = [name for name, shape in sorted(bundle.shapes.items()) if len(shape) == 2 and shape[1] == dim]
-    return f"of that width are {', '.join(names[:5])}" if names else "no tensor there has that width"
+    return f"tensors of that width: {', '.join(names[:5])}" if names else "no tensor there has that width"

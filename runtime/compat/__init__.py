@@ -1,1 +1,1 @@
-"""Other SDKs' names over the same engine."""
+"""Façades: names of other SDKs over the same engine."""

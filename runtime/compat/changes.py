@@ -1,4 +1,4 @@
-"""What a façade's `install` does to TensorFlow and to `sys.modules`, kept so that `uninstall` can undo it."""
+"""Records what a façade's `install` changes in TensorFlow and `sys.modules`, so that `uninstall` can undo it."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any
 
 __all__ = ["ABSENT", "Changes"]
 
-#: Stands for what was not there.
+#: Marks an attribute or module that did not exist.
 ABSENT = object()
 
 
 class Changes:
-    """Attributes and modules that were set, and what was there before."""
+    """Attributes and modules that were set, with their previous values."""
 
     def __init__(self, facade: str) -> None:
-        """Take the façade's module name, which the modules that it adds name in their docstring."""
+        """Take the façade's module name, which the docstrings of added modules mention."""
         self._facade = facade
         self._attributes: list[tuple[Any, str, Any]] = []
         self._modules: list[tuple[str, Any]] = []
@@ -28,17 +28,17 @@ class Changes:
         setattr(owner, name, value)
 
     def add_module(self, name: str, contents: Mapping[str, Any]) -> ModuleType:
-        """Make a module, also a package, importable by its full name."""
-        module = ModuleType(name, f"Put here by {self._facade}.install().")
+        """Make a module or package importable by its full name."""
+        module = ModuleType(name, f"Added by {self._facade}.install().")
         module.__dict__.update({"__path__": [], **contents})
         self._modules.append((name, sys.modules.get(name, ABSENT)))
         sys.modules[name] = module
         return module
 
     def add_modules(self, contents: Mapping[str, Mapping[str, Any]], below: str = "") -> None:
-        """Make modules with these contents importable, with the packages that they are in; each is in its package.
+        """Make modules with these contents importable, with their packages; each becomes an attribute of its package.
 
-        The package `below` is there, and stays as it is.
+        The package `below` exists already and is not changed.
         """
         made: dict[str, ModuleType] = {}
         for name in contents:
@@ -53,7 +53,7 @@ class Changes:
                 setattr(made[package], last, module)
 
     def undo(self) -> None:
-        """Put everything back, the last change first."""
+        """Undo all changes, the last one first."""
         for owner, name, before in reversed(self._attributes):
             if before is ABSENT:
                 delattr(owner, name)

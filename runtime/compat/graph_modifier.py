@@ -1,6 +1,6 @@
-"""Finds the graph rewriter for façades that have its names.
+"""Finds the graph rewriter, for façades that offer its names.
 
-The runtime knows nothing of the rewriter: that registers itself as an entry point of the group `GROUP`.
+The runtime does not import the rewriter, which registers itself as an entry point of the group `GROUP`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 __all__ = ["GROUP", "part"]
 
 GROUP = "recmigrate.graph_modifier"
-#: What setup.cfg registers, for a source tree that is on the path and not installed.
+#: The entry point of setup.cfg, for a source tree that is on the path but not installed.
 _UNINSTALLED = EntryPoint("rewriter", "rewriter", GROUP)
 
 
@@ -23,7 +23,7 @@ def _package() -> Any:
 
 
 def part(name: str) -> Any:
-    """Return a public name of the rewriter, which is imported when it is asked for first.
+    """Return a public name of the rewriter, which is imported at the first call.
 
     Raises:
         ImportError: there is no rewriter.

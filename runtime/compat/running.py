@@ -19,8 +19,8 @@ def run_script(
 ) -> int:
     """Run the script `arguments[0]` as the main module with the other arguments.
 
-    `prepare` gets its source, does what the façade needs and returns the context that the script runs in. The exit code
-    is the script's, and so is the traceback where an error ends it.
+    `prepare` gets its source, sets up the façade, and returns the context in which the script runs. The exit code is
+    the script's; if an error ends it, so is the traceback.
     """
     if not arguments or arguments[0].startswith("-"):
         print(usage, file=sys.stderr)
@@ -41,7 +41,7 @@ def run_script(
         try:
             exec(compile(source, str(path), "exec", dont_inherit=True), module.__dict__)
         except Exception as error:
-            # The first entry is the line above.
+            # The first entry is the `exec` above.
             error.__traceback__ = None if error.__traceback__ is None else error.__traceback__.tb_next
             sys.excepthook(type(error), error, error.__traceback__)
             return 1

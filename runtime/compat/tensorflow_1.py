@@ -1,4 +1,4 @@
-"""The module that a script written for TensorFlow 1 imports as `tensorflow`: `tf.compat.v1`, and what only `tf` has."""
+"""The module that programs for TensorFlow 1 import as `tensorflow`: `tf.compat.v1`, with names that only `tf` has."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ import runtime
 
 __all__ = ["served"]
 
-#: What no such script needs, and what takes long to import.
+#: Parts that no such program needs and that are slow to import.
 _LEFT_OUT = ("keras",)
 
 
 class _TensorFlow1(ModuleType):
-    """Has each name as TensorFlow 1 means it; names of TensorFlow 2 alone are there as well."""
+    """Has each name with its meaning in TensorFlow 1, and also names that only TensorFlow 2 has."""
 
     def __getattr__(self, name: str) -> Any:
         for module in (tf.compat.v1, tf):
@@ -37,9 +37,10 @@ class _TensorFlow1(ModuleType):
 
 @contextlib.contextmanager
 def served(estimator: bool, facade: str) -> Iterator[ModuleType]:
-    """Let `import tensorflow` give this module; what was imported before keeps TensorFlow 2.
+    """Let `import tensorflow` return this module; modules that were imported before keep TensorFlow 2.
 
-    The whole runtime is, but for other façades than this one; with `estimator` that is, too, where TensorFlow has it.
+    So the whole runtime is imported first, except other façades; with `estimator` also tf.estimator, if TensorFlow has
+    it.
     """
     top = Path(runtime.__file__).parent
     for path in sorted(top.rglob("*.py")):
@@ -53,8 +54,8 @@ def served(estimator: bool, facade: str) -> Iterator[ModuleType]:
     shim = _TensorFlow1("tensorflow", tf.__doc__)
     for name in ("__path__", "__file__", "__spec__", "__version__"):
         setattr(shim, name, getattr(tf, name))
-    shim.compat = tf.compat  # type: ignore[attr-defined]  # by `import tensorflow.compat.v1 as tf`; v1's own is another
-    # TensorFlow 2.21 makes other modules of these when they are imported by name, without what a façade put on them.
+    shim.compat = tf.compat  # type: ignore[attr-defined]  # for `import tensorflow.compat.v1 as tf`; v1's own differs
+    # TensorFlow 2.21 would import new modules for these names, without what a façade added to them.
     served_as = {"tensorflow": shim, "tensorflow.compat": tf.compat, "tensorflow.compat.v1": tf.compat.v1}
     before = {name: sys.modules.get(name) for name in served_as}
     sys.modules.update(served_as)

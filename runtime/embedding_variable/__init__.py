@@ -1,1 +1,1 @@
-"""Counted tables, which only updates change: DeepRec's EmbeddingVariable."""
+"""Counted tables, in which only updates create keys, as in DeepRec's EmbeddingVariable."""

@@ -1,10 +1,10 @@
-"""Counted tables in a checkpoint as DeepRec lays out its EmbeddingVariables: each part and each slot is by itself.
+"""Checkpoint layout of counted tables: DeepRec's layout of EmbeddingVariables, one set of tensors per part and slot.
 
-`<name>-keys`, `-values`, `-freqs` and `-versions` are in the order of 1000 buckets, key mod 1000, which begin at
-`-partition_offset`; `-keys_filtered`, `-freqs_filtered` and `-versions_filtered` are keys that wait for a row. The keys
-of a slot are `<name>/<slot>-keys`. A part restores its own share of whatever parts there are: bucket b lies in part
-b mod n. Where a Bloom filter counts the keys that wait, `-bloom_filters`, int64 [7], says what it is, and
-`-bloom_counters`, uint8, what it counted; a part takes the largest counters of all parts.
+`<name>-keys`, `-values`, `-freqs` and `-versions` are ordered by 1000 buckets (key mod 1000), which begin at
+`-partition_offset`; `-keys_filtered`, `-freqs_filtered` and `-versions_filtered` are keys that wait for admission. The
+keys of a slot are `<name>/<slot>-keys`. A part restores its share from any number of parts: bucket b belongs to part
+b mod n. If a Bloom filter counts the waiting keys, `-bloom_filters`, int64 [7], has its settings and `-bloom_counters`,
+uint8, its counters; a part takes the maximum of all parts' counters.
 """
 
 from __future__ import annotations
@@ -12,34 +12,24 @@ from __future__ import annotations
 import os
 import weakref
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
 from runtime import _tf_private, native
+from runtime._assertions import checked
 from runtime.embedding_variable.checkpoint_reader import BLOOM, BUCKETS, read_parts
+from runtime.embedding_variable.counted_table import CountedTable, Slots
 from runtime.ranks import placements
-from runtime.table.anchor import checked
 
-if TYPE_CHECKING:
-    from runtime.embedding_variable.counted_table import CountedTable
+__all__ = ["Rows", "read", "read_increment", "restored", "saved", "shard"]
 
-__all__ = ["Rows", "Slots", "read", "read_increment", "restored", "saved", "shard"]
-
-#: What is read of variables in a graph: prefix, variable, slots -> names of tensors, which keep no graph alive.
+#: Tensors that were read of variables in a graph, by prefix, variable and slots; names do not keep the graph alive.
 _read: weakref.WeakKeyDictionary[tf.Graph, dict[Any, list[str]]] = weakref.WeakKeyDictionary()
 
 
-class Slots(NamedTuple):
-    """The optimizer of a table: its rule, the names of its slots, and what they start with."""
-
-    rule: str = "none"
-    names: tuple[str, ...] = ()
-    starts: tuple[float, ...] = ()
-
-
 class Rows(NamedTuple):
-    """What is read of a table: of its rows, of keys that wait for one, Bloom counters, keys and values of each slot."""
+    """What is read for a table: its rows, waiting keys, Bloom filters, and keys and values of each slot."""
 
     keys: Any
     freqs: Any
@@ -47,13 +37,13 @@ class Rows(NamedTuple):
     values: Any
     width: Any
     waiting: tuple[Any, ...]
-    #: Empty where no Bloom filter counts.
+    #: Empty if there is no Bloom filter.
     bloom: tuple[Any, ...]
     slots: tuple[tuple[Any, Any], ...]
 
 
 def saved(table: CountedTable, name: str, slots: Slots) -> dict[str, tf.Tensor]:
-    """Return the tensors of a checkpoint in which the table is called `name`, all of one moment."""
+    """Return the tensors of a checkpoint for the table under the name `name`, all of one snapshot."""
     with table.scope("save"):
         keys, freqs, versions, offsets, values, states, *rest = native.ops().rec_export_rows(table.handle)
         waiting, bloom = rest[:4], rest[4:]
@@ -63,7 +53,7 @@ def saved(table: CountedTable, name: str, slots: Slots) -> dict[str, tf.Tensor]:
         tensors = _named(name, keys, values, freqs, versions, offsets, waiting)
         if table.rules.bloom is not None:
             tensors |= {f"{name}-{part}": tensor for part, tensor in zip(BLOOM, bloom, strict=True)}
-        # A table that no update has reached has no slots yet.
+        # A table that was never updated has no slots yet.
         there = tf.shape(states)[1]
         for number, slot in enumerate(slots.names):
             begin, dim = number * table.dim, table.dim
@@ -90,9 +80,9 @@ def _named(
 
 
 def restored(table: CountedTable, slots: Slots, rows: Rows) -> tf.Operation:
-    """Return the op that replaces the rows of `table`; it also begins with `slots` where a key has none there.
+    """Return the op that replaces the rows of `table`; `slots` gives initial values for keys without slots there.
 
-    With `TF_EV_RESTORE_CUSTOM_DIM` rows of another width are cut, or go on with what a new row begins with.
+    With `TF_EV_RESTORE_CUSTOM_DIM`, rows of another width are cut, or extended with values of a new row.
     """
     fit = _adapted if os.environ.get("TF_EV_RESTORE_CUSTOM_DIM", "").lower() in ("true", "1") else _required
     values, states = fit(table, slots, rows)
@@ -115,11 +105,11 @@ def restored(table: CountedTable, slots: Slots, rows: Rows) -> tf.Operation:
 
 
 def _required(table: CountedTable, slots: Slots, rows: Rows) -> tuple[tf.Tensor, list[tf.Tensor]]:
-    """Return values and slots [n, dim] as they were saved."""
+    """Return values and slots [n, dim] as they were saved; another width is an error."""
     del slots
     message = (
-        f"the checkpoint's rows of the EmbeddingVariable `{table.table_name}` are not {table.dim} wide: create it with "
-        "the dim it was saved with, or set TF_EV_RESTORE_CUSTOM_DIM=True to cut them, or fill them up"
+        f"the checkpoint's rows of the EmbeddingVariable `{table.table_name}` are not of width {table.dim}: create it "
+        "with the dim it was saved with, or set TF_EV_RESTORE_CUSTOM_DIM=True to cut or extend them"
     )
     fits = tf.logical_or(tf.equal(tf.size(rows.keys), 0), tf.equal(rows.width, table.dim))
     with tf.control_dependencies([checked(fits, message, rows.width)]):
@@ -127,7 +117,7 @@ def _required(table: CountedTable, slots: Slots, rows: Rows) -> tuple[tf.Tensor,
 
 
 def _adapted(table: CountedTable, slots: Slots, rows: Rows) -> tuple[tf.Tensor, list[tf.Tensor]]:
-    """Return values and slots [n, dim], whatever their width was."""
+    """Return values and slots [n, dim], cut or extended from any width."""
     width, dim = tf.maximum(rows.width, 1), table.dim
 
     def fitted(saved: tf.Tensor, fresh: tf.Tensor) -> tf.Tensor:
@@ -143,17 +133,17 @@ def _adapted(table: CountedTable, slots: Slots, rows: Rows) -> tuple[tf.Tensor, 
 
 
 def read(table: CountedTable, prefix: tf.Tensor, slots: Slots, base: str | None = None) -> Rows:
-    """Return the share of `table` in the rows that the checkpoint `prefix` has of all parts of its variable, or `base`.
+    """Return the share of `table` in the rows that the checkpoint `prefix` has for its variable, or for `base`.
 
-    Of several ranks each gets what it is to hold.
+    With several ranks, each gets the keys that it holds.
 
-    Frequencies that were not saved are such that they admit a key, versions that were not are -1.
+    Missing frequencies become those that admit a key, and missing versions -1.
     """
     return _read_share(table, prefix, slots, base or table.share[0], False)[0]
 
 
 def read_increment(table: CountedTable, prefix: tf.Tensor, slots: Slots) -> tuple[Rows, tf.Tensor]:
-    """Return the same of an increment, and the keys, those of other parts with them, that it says were removed."""
+    """Return the same for an increment, and all keys (of other parts, too) that it lists as removed."""
     return _read_share(table, prefix, slots, table.share[0], True)
 
 
@@ -162,10 +152,10 @@ def _read_share(
     table: CountedTable, prefix: tf.Tensor, slots: Slots, base: str, increment: bool
 ) -> tuple[Rows, tf.Tensor]:
     message = (
-        f"the checkpoint has no rows of the EmbeddingVariable `{base}`: restore one that was saved with it, or leave "
-        "it out of the Saver"
+        f"the checkpoint has no rows of the EmbeddingVariable `{base}`: restore one that was saved with it, or "
+        "leave it out of the Saver"
     )
-    # The parts of a variable share what is read.
+    # The parts of a variable share the tensors that were read.
     known = _read.setdefault(prefix.graph, {})
     bloom = table.rules.bloom is not None
     place = (prefix.name, base, slots.names, bloom, increment)
@@ -192,12 +182,12 @@ def _read_share(
 
 
 def _own(table: CountedTable, keys: tf.Tensor) -> tf.Tensor:
-    """Return whether each key is of this part of a variable, and of this rank."""
+    """Return which keys belong to this part of a variable and to this rank, as bools."""
     _, part, parts = table.share
     own, held = tf.equal(shard(keys, parts), part), placements.held(keys, table.placement)
     return own if held is None else tf.logical_and(own, held)
 
 
 def shard(keys: tf.Tensor, parts: int) -> tf.Tensor:
-    """Return which of so many parts has each key."""
+    """Return the part, out of `parts`, that each key belongs to."""
     return tf.math.floormod(tf.math.floormod(keys, BUCKETS), parts)

@@ -1,7 +1,7 @@
-"""Reads what a checkpoint has of a variable in DeepRec's layout, whole or in however many parts, and tensors left out.
+"""Reads a variable in DeepRec's layout from a checkpoint, for any number of parts and with missing tensors.
 
-What reads is a function of the graph, traced once in a process for all variables whose optimizers have as many slots:
-tracing it takes half a second, which a model with hundreds of variables would spend for each.
+The reader is a function that is traced once per process for all variables whose optimizers have equally many slots:
+tracing takes half a second, which would add up in a model with hundreds of variables.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from runtime import _tf_private
 
 __all__ = ["BLOOM", "BUCKETS", "INCREMENT", "filled", "read_parts"]
 
-#: That keys are dealt to, and that are dealt to parts; a variable has at most as many.
+#: Number of buckets that keys are hashed to and that are assigned to parts; also the largest number of parts.
 BUCKETS = 1000
-#: What the names of an increment's tensors have before `keys` and the others.
+#: Prefix of `keys` and the other tensor names of an increment.
 INCREMENT = "sparse_incr_"
-#: What Bloom filters are, and what they counted.
+#: Tensors with the settings and the counters of Bloom filters.
 BLOOM = {"bloom_filters": tf.int64, "bloom_counters": tf.uint8}
 _Types = dict[str, tf.DType]
 
@@ -28,12 +28,12 @@ _Types = dict[str, tf.DType]
 def read_parts(
     prefix: tf.Tensor, base: str, slots: Sequence[str], least: int, bloom: bool = False, increment: bool = False
 ) -> list[tf.Tensor]:
-    """Return what the checkpoint `prefix` has of the variable `base`.
+    """Return what the checkpoint `prefix` has for the variable `base`.
 
-    That is: whether it is there at all; keys, frequencies and versions, each int64 [n], values as one vector, and their
-    width; keys, frequencies and versions of keys that wait, and those that the increment says were removed; with
-    `bloom` what is known of Bloom filters, those of one part after those of the other; keys and values, as one vector,
-    of each slot. Where frequencies are missing they are `least`, and versions -1.
+    That is: whether it exists; keys, frequencies and versions, each int64 [n], values as one vector, and their width;
+    keys, frequencies and versions of waiting keys; removed keys of an increment; with `bloom`, settings and counters of
+    the Bloom filters of all parts, concatenated; keys and values (as one vector) of each slot. Missing frequencies are
+    `least`, missing versions -1.
     """
     function = _traced(len(slots), bloom, INCREMENT if increment else "")
     names = tf.constant(list(slots), tf.string, [len(slots)])
@@ -43,7 +43,7 @@ def read_parts(
 
 @functools.cache
 def _traced(slots: int, bloom: bool, infix: str) -> Any:
-    """Return the function, traced in a graph of its own, so that it keeps no other."""
+    """Return the function, traced in a graph of its own, so that it keeps no other graph alive."""
 
     def recmigrate_read(prefix: tf.Tensor, base: tf.Tensor, names: tf.Tensor, least: tf.Tensor) -> list[tf.Tensor]:
         ids, numbers = tf.zeros([0], tf.int64), tf.zeros([0])
@@ -69,7 +69,7 @@ def _loaded(
     counted: list[tf.Tensor],
     infix: str,
 ) -> list[tf.Tensor]:
-    """Return what there is under one stem, for Bloom filters `counted` if there is none; fails where it has no rows."""
+    """Return what one stem has, with the Bloom filters `counted` if it has none; it fails if there are no rows."""
     ids, numbers = tf.zeros([0], tf.int64), tf.zeros([0])
 
     def types(dtype: tf.DType, *names: str) -> _Types:
@@ -90,9 +90,9 @@ def _loaded(
 
 
 def _joined(base: tf.Tensor, load: Callable[[tf.Tensor], list[tf.Tensor]], none: list[tf.Tensor]) -> list[tf.Tensor]:
-    """Return whether the variable `base` is there, whole or in parts, and what was read of it, one after the other.
+    """Return whether the variable `base` exists, whole or in parts, and the concatenated contents of its parts.
 
-    Datasets are what can pass over an error in a graph; the number of parts is found by trying the next one.
+    Datasets are used because they can ignore an error inside a graph; the number of parts is found by trial.
     """
     absent = (tf.constant(False), *none)
 
@@ -117,13 +117,13 @@ def _joined(base: tf.Tensor, load: Callable[[tf.Tensor], list[tf.Tensor]], none:
 
 
 def _or_else(name: tf.Tensor, load: Callable[[tf.Tensor], Any], none: Any) -> Any:
-    """Return `load(name)`, or `none` where it fails."""
+    """Return `load(name)`, or `none` if it fails."""
     found = tf.data.Dataset.from_tensors(name).map(_tf_private.as_written(load)).ignore_errors()
     return _plain(found.concatenate(tf.data.Dataset.from_tensors(none)).take(1)).get_single_element()
 
 
 def _plain(dataset: tf.data.Dataset) -> tf.data.Dataset:
-    """Return the dataset as it is: to optimize it would take longer than to run it."""
+    """Disable optimization of the dataset, which would take longer than running it."""
     options = tf.data.Options()
     options.experimental_optimization.apply_default_optimizations = False
     options.autotune.enabled = False
@@ -132,7 +132,7 @@ def _plain(dataset: tf.data.Dataset) -> tf.data.Dataset:
 
 
 def _first(prefix: tf.Tensor, stem: tf.Tensor, parts: _Types, none: list[tf.Tensor]) -> list[tf.Tensor]:
-    """Return the tensors of a stem in the checkpoint, flat, or `none` where one of them is missing."""
+    """Return the tensors of a stem in the checkpoint, flat, or `none` if one of them is missing."""
 
     def load(one: tf.Tensor) -> tuple[tf.Tensor, ...]:
         return tuple(tf.reshape(tensor, [-1]) for tensor in _tensors(prefix, one, parts))
@@ -154,7 +154,7 @@ def _tensors(prefix: tf.Tensor, stem: tf.Tensor, parts: _Types) -> Sequence[tf.T
 
 
 def filled(given: tf.Tensor, keys: tf.Tensor, value: Any) -> tf.Tensor:
-    """Return what was noted of the keys, or if nothing was `value` for each."""
+    """Return the values recorded for keys, or `value` for each key if there are none."""
     return tf.cond(
         tf.equal(tf.size(given), tf.size(keys)),
         lambda: given,

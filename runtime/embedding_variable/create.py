@@ -1,4 +1,4 @@
-"""`create_counted_table`: a table that only its updates change, as DeepRec's EmbeddingVariable."""
+"""`create_counted_table`: a table in which only updates create keys, as in DeepRec's EmbeddingVariable."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from typing import Any
 import tensorflow as tf
 
 from runtime import _tf_private, _validation
-from runtime.embedding_variable.counted_table import CountedAnchor, CountedTable
+from runtime.embedding_variable.counted_anchor import CountedAnchor
+from runtime.embedding_variable.counted_table import CountedTable
 from runtime.embedding_variable.options import InitialRows, KeyRules, WarmStart
 from runtime.ranks import checkpoint_parts
 from runtime.table.arguments import TableArguments
-from runtime.table.table import tables
+from runtime.table.create import new_in_graph, tables
 
 __all__ = ["counted_table", "create_counted_table"]
 
@@ -30,26 +31,26 @@ def create_counted_table(
     trainable: bool = True,
     collections: Sequence[str] | None = None,
 ) -> CountedTable:
-    """Create a table of float32 rows of width `dim` in the current v1 graph, which lookups only read.
+    """Create a counted table: float32 rows of width `dim` in the current v1 graph; lookups are read-only.
 
-    Its updates create keys, count them and admit them by `rules`, in this order, and saving drops rows by them. It is
-    looked up as other tables are, and trained by the optimizers of `tf.compat.v1.train` and of
-    `runtime.optimizers.deeprec`: its variable, named as one of the open variable scope, is among the trainable ones.
-    Checkpoints have the layout of DeepRec's EmbeddingVariables.
+    Updates create keys, count them and admit them according to `rules`; saving drops rows according to `rules`. It is
+    looked up like other tables, and trained by the optimizers of `tf.compat.v1.train` and `runtime.optimizers.deeprec`:
+    its variable, named in the open variable scope, is trainable. Checkpoints have the layout of DeepRec's
+    EmbeddingVariables.
 
     Args:
-        name: of the variable; below the open variable scope.
+        name: of the variable, below the open variable scope.
         dim: values per row.
         key_dtype: int64, int32 or string; strings are hashed to 63 bits.
-        initializer: of new rows, where the rules have none: an initializer, or the values of one row. Default: the
-            scope's, else truncated normal.
-        rules: default: every key gets a row by its first update.
-        trainable: whether its variable is among the trainable ones.
-        collections: further collections of the graph that get the variable.
+        initializer: of new rows, unless the rules have one: an initializer, or the values of one row. Default: the
+            scope's initializer, else truncated normal.
+        rules: default: every key gets a row in its first update.
+        trainable: whether its variable is trainable.
+        collections: further collections of the graph to add the variable to.
 
     Raises:
-        ValueError: an argument of a wrong type or value, a name that the graph has, a checkpoint to begin with that is
-            not there, or eager mode.
+        ValueError: an argument has a wrong type or value, the graph already has the name, the checkpoint to start from
+            does not exist, or eager mode is on.
     """
     _validation.text("name", name, 1000)
     if rules is not None:
@@ -75,21 +76,22 @@ def counted_table(
     anchor: Callable[[CountedTable], CountedAnchor],
     share: tuple[str, int, int] | None = None,
 ) -> CountedTable:
-    """Make the table of checked arguments, called exactly `name`; `anchor` and `share` are those of `CountedTable`.
+    """Create the table from checked arguments, with exactly this name; `anchor` and `share` as in `CountedTable`.
 
     Raises:
-        ValueError: keys of another type, a name that the graph has, no checkpoint to begin with, or eager mode.
+        ValueError: the key type is unsupported, the graph already has the name, the checkpoint to start from does not
+            exist, or eager mode is on.
     """
     if key_dtype not in _KEYS:
         raise ValueError(f"`key_dtype` {key_dtype!r} of the table `{name}` must be tf.int64, tf.int32 or tf.string")
     with tf.init_scope():
         if tf.executing_eagerly():
             raise ValueError(
-                f"the table `{name}` would be made in eager mode, where its keys cannot be counted: make it in a v1 "
+                f"the table `{name}` cannot be created in eager mode, where keys cannot be counted: create it in a v1 "
                 "graph (tf.compat.v1.disable_v2_behavior(), or with tf.Graph().as_default())"
             )
     if any(table.table_name == name for table in tables()):
-        raise ValueError(f"the table `{name}` exists already: give the second another name")
+        raise ValueError(f"the table `{name}` exists already: give the second one another name")
     arguments = TableArguments(
         key_dtype=tf.as_dtype(key_dtype),
         dim=dim,
@@ -101,7 +103,7 @@ def counted_table(
         storage=rules.storage,
     )
     drawn = (rules.initial or InitialRows()).drawn(dim, initializer)
-    with v1.name_scope(None), tf.control_dependencies(None):
+    with new_in_graph():
         table = CountedTable(arguments, rules.updates, drawn, anchor, share)
         if rules.warm_start is not None:
             _start(table, rules.warm_start)
@@ -114,9 +116,9 @@ def _start(table: CountedTable, warm: WarmStart) -> None:
         return
     if checkpoint_parts.is_whole(path):
         raise ValueError(
-            f"the table `{table.table_name}` is to begin with the checkpoint {path}, which several ranks wrote: "
-            "restore it with runtime.ranks.checkpoint.Saver in one process, and begin with what a tf.compat.v1 Saver "
-            "saves there"
+            f"the table `{table.table_name}` cannot start from the checkpoint {path}, which several ranks wrote: "
+            "restore it with runtime.ranks.checkpoint.Saver in one process, and start from a checkpoint that a "
+            "tf.compat.v1 Saver saves there"
         )
     table.variable.start_from(path, name)
     table.variable.source = (path, name) if warm.always else None

@@ -1,8 +1,8 @@
-"""What of a counted table changed since a whole checkpoint, in DeepRec's names: `<name>-sparse_incr_keys` and others.
+"""Increments of counted tables in DeepRec's layout: `<name>-sparse_incr_keys` and others.
 
-An increment holds all rows that were added or changed since the whole checkpoint that it builds on, however many
-increments came between, the keys that were removed, and all that is known of keys that wait for a row; slots are
-tables beside the one of the values here, too. `<name>-incr_partition_offset` says where each bucket begins.
+An increment holds all rows that were added or changed since its complete checkpoint (however many increments are in
+between), the removed keys, and all data of waiting keys; slots are separate tables, as in DeepRec.
+`<name>-incr_partition_offset` says where each bucket begins.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ import tensorflow as tf
 
 from runtime import _tf_private, native
 from runtime.embedding_variable import checkpoint_layout
-from runtime.embedding_variable.checkpoint_layout import Rows, Slots
+from runtime.embedding_variable.checkpoint_layout import Rows
 from runtime.embedding_variable.checkpoint_reader import BLOOM, BUCKETS, INCREMENT, filled
-from runtime.embedding_variable.counted_table import CountedAnchor
+from runtime.embedding_variable.counted_anchor import CountedAnchor
+from runtime.embedding_variable.counted_table import Slots
 from runtime.ranks.process_group import refuse_a_part
 
 __all__ = ["ChangedRows"]
@@ -27,21 +28,23 @@ _WAITING = ("keys_filtered", "freqs_filtered", "versions_filtered")
 
 
 class ChangedRows(_tf_private.SaveableObject):  # type: ignore[misc]
-    """What an increment holds of one table, compared with a baseline that is fed.
+    """The increment of one table, compared with a baseline that is fed.
 
-    `noted` is what is fed as the next baseline: keys int64 [n] and fingerprints of the rows int64 [n] of what the
-    table's own tensors in a whole checkpoint hold.
+    `noted` is the next baseline: keys int64 [n] and fingerprints int64 [n] of the rows that a complete checkpoint has.
     """
 
     optional_restore = False
 
     def __init__(self, anchor: CountedAnchor, whole: tf.Tensor, complete: tf.Tensor) -> None:
-        """Make the ops; `whole` is the prefix of the whole checkpoint that restoring begins with.
+        """Create the ops.
 
-        `complete`, a bool scalar, is whether the increment to restore holds every row, so that it replaces all.
+        Args:
+            anchor: the table's anchor.
+            whole: prefix of the complete checkpoint that a restore begins with.
+            complete: bool scalar; whether the increment to restore has every row, so that it replaces all rows.
 
         Raises:
-            RanksError: the rows lie in several ranks.
+            RanksError: the rows are distributed over several ranks.
         """
         refuse_a_part(anchor.table.table_name)
         self.anchor, self._whole, self._complete = anchor, whole, complete
@@ -50,7 +53,7 @@ class ChangedRows(_tf_private.SaveableObject):  # type: ignore[misc]
             self._before = [_v1.placeholder(tf.int64, [None], name=part) for part in ("keys", "fingerprints")]
             keys, prints = _compared({spec.name: spec.tensor for spec in anchor.specs}, name, slots, self._before)[2:]
             self.noted = (keys, prints)
-            # Not what a whole checkpoint writes: that drops rows first.
+            # Unlike a complete checkpoint, which first drops rows.
             now = checkpoint_layout.saved(table, name, slots)
             changed, gone, *_ = _compared(now, name, slots, self._before)
             tensors = _increment(now, name, slots, changed) | {f"{name}-{INCREMENT}removed": gone}
@@ -58,14 +61,14 @@ class ChangedRows(_tf_private.SaveableObject):  # type: ignore[misc]
         super().__init__(anchor, specs, f"{name}-{INCREMENT}rows")
 
     def feeds(self, baseline: tuple[Any, Any] | None) -> dict[Any, Any]:
-        """Return what to feed to save the changes since `baseline`; None takes every row for changed."""
+        """Return what to feed in order to save the changes since `baseline`; with None, every row counts as changed."""
         return dict(zip(self._before, baseline or ([], []), strict=True))
 
     def read_all(self, prefix: tf.Tensor) -> list[tf.Tensor]:
-        """Return the rows of the whole checkpoint with the changes of the increment `prefix`."""
+        """Return the rows of the complete checkpoint with the changes of the increment `prefix`."""
         table, source = self.anchor.table, self.anchor.source
         with table.scope("restore"):
-            if source is not None:  # as every restore does
+            if source is not None:  # as in every restore
                 rows = checkpoint_layout.read(table, tf.constant(source[0]), table.slots, source[1])
             else:
                 before = _unless(self._complete, checkpoint_layout.read(table, self._whole, table.slots))
@@ -74,14 +77,14 @@ class ChangedRows(_tf_private.SaveableObject):  # type: ignore[misc]
         return [*flat, *[tf.zeros([0])] * (len(self.specs) - len(flat))]
 
     def restore(self, restored_tensors: list[tf.Tensor], restored_shapes: Any) -> tf.Operation:
-        """Replace the rows by what `read_all` gave."""
+        """Replace the rows by the result of `read_all`."""
         return self.anchor.replaced(self.anchor.packed(restored_tensors))
 
 
 def _compared(tensors: Mapping[str, tf.Tensor], name: str, slots: Slots, before: list[tf.Tensor]) -> tuple[Any, ...]:
-    """Return positions that changed, keys that are gone, and keys and fingerprints of what a checkpoint would hold."""
+    """Return positions of changed rows, removed keys, and the new baseline's keys and fingerprints."""
     keys, values = tensors[f"{name}-keys"], tensors[f"{name}-values"]
-    # The engine compares bits: a row that was counted has changed, also where its gradient was zero.
+    # Bits are compared: a counted row has changed even if its gradient was zero.
     noted = [filled(tensors[f"{name}-{part}"], keys, -1) for part in ("freqs", "versions")]
     states = [tensors[f"{name}/{slot}-values"] for slot in slots.names]
     beside = tf.concat([*(tf.bitcast(one, tf.float32) for one in noted), *states], 1)
@@ -104,12 +107,12 @@ def _increment(tensors: Mapping[str, tf.Tensor], name: str, slots: Slots, change
 
 
 def _chosen(tensor: tf.Tensor, keys: tf.Tensor, changed: tf.Tensor) -> tf.Tensor:
-    """Return the changed rows of a tensor that has one for each key, or none at all."""
+    """Return the changed rows of a tensor that has one for each key, or is empty."""
     return tf.cond(tf.equal(tf.shape(tensor)[0], tf.size(keys)), lambda: tf.gather(tensor, changed), lambda: tensor[:0])
 
 
 def _unless(complete: tf.Tensor, before: Rows) -> Rows:
-    """Return `before`, or none of its rows where `complete`."""
+    """Return `before`, or none of its rows if `complete`."""
 
     def kept(one: tf.Tensor) -> tf.Tensor:
         return one[: tf.where(complete, 0, tf.shape(one)[0])]
@@ -119,13 +122,13 @@ def _unless(complete: tf.Tensor, before: Rows) -> Rows:
 
 
 def _merged(before: Rows, more: Rows, removed: tf.Tensor) -> Rows:
-    """Return `before` without the keys that `more` has or that were removed, and then `more`."""
+    """Return `before` without removed keys and keys of `more`, followed by `more`."""
     kept = tf.raw_ops.ListDiff(x=before.keys, y=tf.concat([more.keys, removed], 0)).idx
 
     def joined(one: tf.Tensor, other: tf.Tensor) -> tf.Tensor:
         return tf.concat([tf.gather(one, kept), other], 0)
 
-    # Of two values of a slot that are given for a key the last one counts.
+    # If a slot has two values for a key, the last one counts.
     slots = tuple(
         (tf.concat([one[0], other[0]], 0), tf.concat([one[1], other[1]], 0))
         for one, other in zip(before.slots, more.slots, strict=True)

@@ -1,4 +1,4 @@
-"""Which keys of a counted table have a row, how rows begin, where they lie, and which of them a checkpoint drops."""
+"""Rules of counted tables: admission, eviction, initial rows, storage tiers and warm start."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ import tensorflow as tf
 
 from runtime import _validation
 from runtime.embedding_variable.counted_table import UpdateRules
-from runtime.policy.admission import CountingBloom
 from runtime.storage.tiers import Storage
+from runtime.table.admission_rules import CountingBloom
 
 __all__ = ["Admission", "Eviction", "InitialRows", "KeyRules", "WarmStart"]
 
 
 @dataclass(frozen=True)
 class Admission:
-    """A key gets a row by the update in which it was seen `threshold` times, duplicates included; 0 is at once."""
+    """Admission by count: a key gets a row in the update in which it occurs for the `threshold`-th time; 0: at once."""
 
     threshold: int = 0
-    #: Counts the keys without a row, instead of exact counters.
+    #: Counts keys without a row by a Bloom filter instead of exact counters.
     bloom: CountingBloom | None = None
 
     def __post_init__(self) -> None:
         """Check the fields.
 
         Raises:
-            ValueError: a field of a wrong type or range.
+            ValueError: a field has a wrong type or range.
         """
         _validation.integer("threshold", self.threshold, 0)
         if self.bloom is not None:
@@ -37,18 +37,18 @@ class Admission:
 
 @dataclass(frozen=True)
 class Eviction:
-    """Saving a checkpoint drops rows; with both fields, those of either."""
+    """Eviction when a checkpoint is saved; with both fields set, rows that meet either condition are dropped."""
 
-    #: Those that no update touched for more global steps than these.
+    #: Drop rows that were not updated for more global steps than this.
     steps_to_live: int | None = None
-    #: Those whose half squared norm, 0.5 · Σ v², is below this.
+    #: Drop rows with a half squared norm, 0.5 · Σ v², below this.
     least_norm: float | None = None
 
     def __post_init__(self) -> None:
         """Check the fields.
 
         Raises:
-            ValueError: a field of a wrong type or range.
+            ValueError: a field has a wrong type or range.
         """
         if self.steps_to_live is not None:
             _validation.integer("steps_to_live", self.steps_to_live, 0)
@@ -58,26 +58,26 @@ class Eviction:
 
 @dataclass(frozen=True)
 class InitialRows:
-    """What a key without a row reads, and its row begins with: row key mod n of a matrix that the init op draws."""
+    """Initial rows, also read for keys without a row: row key mod n of a matrix that the init op draws."""
 
-    #: An initializer, or the values of one row for all; default: the table's, else truncated normal.
+    #: An initializer, or the values of a single row for all keys; default: the table's, else truncated normal.
     initializer: Any = None
     #: The number n of rows of the matrix.
     rows: int = 4096
-    #: What a key that waits for admission reads instead.
+    #: The value that is read for keys that wait for admission.
     refused: float = 0.0
 
     def __post_init__(self) -> None:
         """Check the fields.
 
         Raises:
-            ValueError: a field of a wrong type or range.
+            ValueError: a field has a wrong type or range.
         """
         _validation.integer("rows", self.rows, 1)
         _validation.real("refused", self.refused, -3.4e38, 3.4e38, whole=True)
 
     def drawn(self, dim: int, initializer: Any = None) -> Callable[[], tf.Tensor]:
-        """Return what makes the matrix [rows, dim], or [1, dim]; `initializer` is the table's own."""
+        """Return a function that draws the matrix [rows, dim], or [1, dim]; `initializer` is the table's own."""
         chosen = initializer if self.initializer is None else self.initializer
         chosen = tf.compat.v1.truncated_normal_initializer() if chosen is None else chosen
 
@@ -92,20 +92,20 @@ class InitialRows:
 
 @dataclass(frozen=True)
 class WarmStart:
-    """A checkpoint from which the init op takes rows, counts and steps, while the optimizer's slots begin anew."""
+    """A checkpoint from which the init op takes rows, counts and steps; the optimizer's slots start afresh."""
 
-    #: Its path, or a folder of which the latest is taken; None begins with no checkpoint.
+    #: Its path, or a directory, whose latest checkpoint is used; None: no checkpoint.
     checkpoint: str | None
-    #: What the table is called there; default: as here.
+    #: The table's name in the checkpoint; default: its own name.
     name: str | None = None
-    #: Whether a Saver that restores another checkpoint takes the rows from this one, too.
+    #: Whether the rows come from this checkpoint also when a Saver restores another one.
     always: bool = False
 
     def __post_init__(self) -> None:
         """Check the fields.
 
         Raises:
-            ValueError: a field of a wrong type.
+            ValueError: a field has a wrong type.
         """
         if self.checkpoint is not None:
             _validation.text("checkpoint", self.checkpoint, 4096)
@@ -114,34 +114,34 @@ class WarmStart:
         _validation.boolean("always", self.always)
 
     def path(self, table_name: str) -> str | None:
-        """Return the path of the checkpoint for the table of that name, None where it is to begin with none.
+        """Return the path of the checkpoint for a table; None if it starts from none.
 
         Raises:
-            ValueError: it is not there.
+            ValueError: the checkpoint does not exist.
         """
         if self.checkpoint is None:
             return None
         found = str(tf.train.latest_checkpoint(self.checkpoint) or self.checkpoint)
         if not tf.compat.v1.train.checkpoint_exists(found):
             raise ValueError(
-                f"the table `{table_name}` is to begin with the checkpoint {self.checkpoint!r}, and there is none: "
-                "give the path of one, or of a folder with some"
+                f"the table `{table_name}` cannot start from the checkpoint {self.checkpoint!r}, which does not exist: "
+                "give the path of a checkpoint, or of a directory with some"
             )
         return found
 
 
 @dataclass(frozen=True)
 class KeyRules:
-    """The rules of a counted table, given to `create_counted_table` and to columns of keys; None is the default."""
+    """The rules of a counted table, for `create_counted_table` and for columns of keys; None means the default."""
 
     admission: Admission | None = None
     eviction: Eviction | None = None
-    #: Tiers below memory.
+    #: Storage tiers below memory.
     storage: Storage | None = None
     initial: InitialRows | None = None
-    #: Whether to count keys where there is no admission and no tier.
+    #: Whether to count keys if neither admission nor storage tiers need it.
     counts: bool = False
-    #: Whether to note the global step of updates where no eviction needs it.
+    #: Whether to record the global step of updates if no eviction needs it.
     notes_step: bool = False
     warm_start: WarmStart | None = None
 
@@ -149,7 +149,7 @@ class KeyRules:
         """Check the fields.
 
         Raises:
-            ValueError: a field of a wrong type.
+            ValueError: a field has a wrong type.
         """
         for name, kind in (
             ("admission", Admission),
@@ -165,7 +165,7 @@ class KeyRules:
 
     @property
     def updates(self) -> UpdateRules:
-        """What updates are to note about their keys."""
+        """What updates record about their keys."""
         admission, eviction = self.admission or Admission(), self.eviction or Eviction()
         return UpdateRules(
             threshold=admission.threshold,

@@ -1,8 +1,7 @@
-"""Feature columns over tables that grow, for TensorFlow's own input layers.
+"""Feature columns over growing tables, for TensorFlow's own input layers.
 
-Categorical columns, `input_layer`, `DenseFeatures` and `sequence_input_layer` are TensorFlow's: a column of this
-package only looks its rows up in a table. A column is the stock one with the lookup replaced, so names, order and
-parsing specs are what they were.
+Categorical columns, `input_layer`, `DenseFeatures` and `sequence_input_layer` are TensorFlow's. A column of this
+package is the stock column with its lookup replaced, so names, order and parsing specs are unchanged.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`embedding_column` and `shared_embedding_columns` over tables that grow."""
+"""`embedding_column` and `shared_embedding_columns` over growing tables."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ import tensorflow as tf
 
 from runtime import _tf_private
 from runtime.lookup.pooled import embedding_lookup_sparse, safe_embedding_lookup_sparse
-from runtime.table.table import Table, create_table, tables
+from runtime.table.create import create_table, tables
+from runtime.table.table import Table
 
 __all__ = ["embedding_column", "shared_embedding_columns"]
 
 v1: Any = tf.compat.v1
-_LONGEST = 100  # characters of a table's name
-#: The tables of Keras layers: state manager -> column -> table.
+_LONGEST = 100  # maximum length of a table's name
+#: The tables of Keras layers, by state manager and column.
 _layers: weakref.WeakKeyDictionary[Any, dict[Any, Table]] = weakref.WeakKeyDictionary()
 
 
@@ -34,10 +35,11 @@ def embedding_column(
     trainable: bool = True,
     use_safe_embedding_lookup: bool = True,
 ) -> Any:
-    """Return `tf.feature_column.embedding_column(...)` whose rows are in a dynamic table, made by the input layer.
+    """Like `tf.feature_column.embedding_column`, with rows in a dynamic table that the input layer creates.
 
     Raises:
-        ValueError: an argument that stock refuses, a column that is not trained, or rows to load from a checkpoint.
+        ValueError: TensorFlow's own column refuses an argument, `trainable` is False, or rows are to be loaded from a
+            checkpoint.
     """
     _refuse("embedding_column", ckpt_to_load_from, tensor_name_in_ckpt, trainable)
     stock = v1.feature_column.embedding_column(
@@ -64,11 +66,11 @@ def shared_embedding_columns(
     trainable: bool = True,
     use_safe_embedding_lookup: bool = True,
 ) -> list[Any]:
-    """Return `tf.compat.v1.feature_column.shared_embedding_columns(...)` whose rows are in one dynamic table a graph.
+    """Like `tf.compat.v1.feature_column.shared_embedding_columns`, with rows in one dynamic table per graph.
 
     Raises:
         ValueError: as `embedding_column`.
-        RuntimeError: in eager mode, as stock.
+        RuntimeError: eager mode is on, as in TensorFlow.
     """
     _refuse("shared_embedding_columns", ckpt_to_load_from, tensor_name_in_ckpt, trainable)
     found = v1.feature_column.shared_embedding_columns(
@@ -91,24 +93,24 @@ def _refuse(function: str, checkpoint: Any, tensor: Any, trainable: Any) -> None
             "runtime.checkpoint.warm_start(table, path, variable_name)"
         )
     if trainable is not True:
-        raise ValueError(f"{function} needs trainable=True: keep TensorFlow's own column for rows that are not trained")
+        raise ValueError(f"{function} needs trainable=True: use TensorFlow's own column for rows that are not trained")
 
 
 @functools.cache
 def _over_table(stock: Any) -> Any:
-    """Return the class of stock `embedding_column`s with the variable replaced by a table."""
+    """Return the class of stock `embedding_column`s with its variable replaced by a table."""
 
     class TableEmbeddingColumn(stock):  # type: ignore[misc]
         """An embedding column over a table."""
 
         def create_state(self, state_manager: Any) -> None:
-            """Make the table of a Keras layer."""
+            """Create the table of a Keras layer."""
             made = _layers.setdefault(state_manager, {})
             made[self] = _create(_scope_name(self.name), self, _rows(self.categorical_column))
             _follow(state_manager, self.name, made[self])
 
         def get_dense_tensor(self, transformation_cache: Any, state_manager: Any, training: Any = None) -> tf.Tensor:
-            """Return the pooled rows, [batch, dimension]; they insert in training only."""
+            """Return the pooled rows, [batch, dimension]; only training inserts new keys."""
             self._trains = True if training is None and not tf.executing_eagerly() else training
             return super().get_dense_tensor(transformation_cache, state_manager)
 
@@ -127,10 +129,10 @@ def _over_table(stock: Any) -> Any:
 
 @functools.cache
 def _sharing_table(stock: Any) -> Any:
-    """Return the class of stock `shared_embedding_columns` with the variable replaced by a table."""
+    """Return the class of stock `shared_embedding_columns` with its variable replaced by a table."""
 
     class TableSharedEmbeddingColumn(stock):  # type: ignore[misc]
-        """One of several columns over a table."""
+        """One of several columns that share a table."""
 
         def _get_dense_tensor_internal(self, inputs: Any, weight_collections: Any = None, trainable: Any = None) -> Any:
             with tf.name_scope(self.name):
@@ -152,12 +154,12 @@ def _rows(categorical_column: Any) -> int:
 
 
 def _scope_name(column: str) -> str:
-    """Return the name a variable would have here, with underscores for slashes."""
+    """Return the name that a variable would have here, with underscores for slashes."""
     return _clean("_".join(filter(None, [v1.get_variable_scope().name, column, "embedding_weights"])))
 
 
 def _clean(name: str) -> str:
-    """Return a table's name: what no name may have becomes an underscore, and what is too long a number."""
+    """Return a valid table name: invalid characters become underscores, and an overlong end becomes a number."""
     clean = re.sub(r"[^0-9A-Za-z_]", "_", name).lstrip("_")
     return clean if len(clean) <= _LONGEST else f"{clean[: _LONGEST - 9]}_{zlib.crc32(clean.encode()):08x}"
 

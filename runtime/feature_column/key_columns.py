@@ -1,7 +1,7 @@
-"""Feature columns of ids of any value: a categorical column of keys, whose embedding is a counted table.
+"""Feature columns with ids of any value: a categorical column of keys, whose embedding is a counted table.
 
-Input layers, and the columns that wrap others, are TensorFlow's: a column of this module only makes a counted table
-where stock makes a variable, and looks ids up in it.
+Input layers, and columns that wrap others, are TensorFlow's. A column of this module creates a counted table where
+TensorFlow creates a variable, and looks ids up in it.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime.embedding_variable import pooled_lookup
-from runtime.embedding_variable.counted_table import CountedAnchor, CountedTable, int_keys
+from runtime.embedding_variable.counted_anchor import CountedAnchor
+from runtime.embedding_variable.counted_table import CountedTable
 from runtime.embedding_variable.create import create_counted_table
 from runtime.embedding_variable.options import KeyRules
+from runtime.lookup import counted_pooled
+from runtime.lookup.counted import int_keys
 
 __all__ = [
     "KeyColumn",
@@ -39,29 +41,29 @@ _TYPES = (tf.string, tf.int64, tf.int32)
 
 
 def _class_made_by(function: Any) -> Any:
-    """Return the class of a stock column, without the warning that stock columns are to be given up."""
+    """Return the class of a stock column, without TensorFlow's deprecation warning."""
     return type(getattr(function, "__wrapped__", function)("key", 2))
 
 
 _identity = _class_made_by(tf.feature_column.categorical_column_with_identity)
-#: The tables of Keras layers: state manager -> column -> tables.
+#: The tables of Keras layers, by state manager and column.
 _layers: weakref.WeakKeyDictionary[Any, dict[Any, Sequence[CountedTable]]] = weakref.WeakKeyDictionary()
 
 
 @dataclass(frozen=True, eq=False)
 class Keys:
-    """The type of a column's ids, and what makes its tables: name, dim, initializer, whether they are trained."""
+    """The type of a column's ids, and a function that creates its tables from name, dim, initializer and trainable."""
 
     dtype: tf.DType
     make: Callable[[str, int, Any, bool], Sequence[CountedTable]]
 
 
 class KeyColumn(_identity):  # type: ignore[misc, valid-type]
-    """A column of ids of any value, strings too; the third field of the stock column holds its `Keys`."""
+    """A column of ids of any value, including strings; the third field of the stock column holds its `Keys`."""
 
     @property
     def keys(self) -> Keys:
-        """What makes its tables."""
+        """The type of the ids, and what creates the tables."""
         keys: Keys = self.default_value
         return keys
 
@@ -83,7 +85,7 @@ def key_column(key: str, dtype: Any, make: Callable[[str, int, Any, bool], Seque
     """Return the column of feature `key`.
 
     Raises:
-        ValueError: a dtype other than string, int64 and int32.
+        ValueError: the dtype is not string, int64 or int32.
     """
     if dtype not in _TYPES:
         raise ValueError(f"dtype {dtype!r} of the column {key!r} must be tf.string, tf.int64 or tf.int32")
@@ -96,10 +98,10 @@ def sequence_of(column: KeyColumn) -> Any:
 
 
 def categorical_column_with_keys(key: str, dtype: Any = tf.string, rules: KeyRules | None = None) -> KeyColumn:
-    """Return the column of feature `key`, to wrap in `keyed_embedding_column`: each of its values is a key of a table.
+    """Return a column of feature `key` for `keyed_embedding_column`; each of its values is a key of a table.
 
     Raises:
-        ValueError: a dtype other than string, int64 and int32.
+        ValueError: the dtype is not string, int64 or int32.
     """
 
     def make(name: str, dim: int, initializer: Any, trainable: bool) -> Sequence[CountedTable]:
@@ -118,24 +120,24 @@ def sequence_categorical_column_with_keys(key: str, dtype: Any = tf.string, rule
 
 
 def keyed_embedding_column(categorical_column: Any, *args: Any, **kwargs: Any) -> Any:
-    """Return `tf.feature_column.embedding_column(...)`, over a counted table where the category is one of keys.
+    """Like `tf.feature_column.embedding_column`, over a counted table if the categorical column is one of keys.
 
-    Over any other category it is TensorFlow's own.
+    Over any other categorical column it is TensorFlow's own.
     """
     return over_keys(tf.feature_column.embedding_column, categorical_column, *args, **kwargs)
 
 
 def keyed_shared_embedding_columns(categorical_columns: Sequence[Any], *args: Any, **kwargs: Any) -> list[Any]:
-    """Return `tf.compat.v1.feature_column.shared_embedding_columns(...)`, over one table if the categories are of keys.
+    """Like `tf.compat.v1.feature_column.shared_embedding_columns`, over one counted table if the columns are of keys.
 
     Raises:
-        ValueError: some of the categories are of keys and some are not.
+        ValueError: some of the columns are of keys and some are not.
     """
     return shared_over_keys(v1.feature_column.shared_embedding_columns, categorical_columns, *args, **kwargs)
 
 
 def over_keys(stock: Any, categorical_column: Any, *args: Any, **kwargs: Any) -> Any:
-    """Return `stock(categorical_column, ...)`, over a counted table where the categorical column is one of keys."""
+    """Return `stock(categorical_column, ...)`, over a counted table if the categorical column is one of keys."""
     made = getattr(stock, "__wrapped__", stock)(categorical_column, *args, **kwargs)
     if _keys(categorical_column) is None:
         return made
@@ -144,7 +146,7 @@ def over_keys(stock: Any, categorical_column: Any, *args: Any, **kwargs: Any) ->
 
 
 def shared_over_keys(stock: Any, categorical_columns: Sequence[Any], *args: Any, **kwargs: Any) -> list[Any]:
-    """Return `stock(categorical_columns, ...)`, which share a counted table if the columns, all alike, are of keys."""
+    """Return `stock(categorical_columns, ...)`, sharing a counted table if all the columns are of keys."""
     made: list[Any] = getattr(stock, "__wrapped__", stock)(categorical_columns, *args, **kwargs)
     if _keys(categorical_columns[0]) is None:
         return made
@@ -167,7 +169,7 @@ def _keys(column: Any) -> Keys | None:
 
 
 def _tables(column: Any, categorical: Any, trainable: bool) -> Sequence[CountedTable]:
-    """Return the tables of the open variable scope; under reuse those that exist."""
+    """Return the tables of the open variable scope; with reuse, the existing ones."""
     keys = _keys(categorical)
     assert keys is not None
     scope = v1.get_variable_scope()
@@ -183,20 +185,20 @@ def _looked_up(column: Any, tables: Sequence[CountedTable], sparse: Any) -> tf.T
     ids, weights = sparse.id_tensor, sparse.weight_tensor
     rank = tf.compat.dimension_value(ids.dense_shape.shape[0])
     safe = column.use_safe_embedding_lookup or rank is None or rank > 2
-    function = pooled_lookup.safe_lookup_sparse if safe else pooled_lookup.lookup_sparse
+    function = counted_pooled.safe_lookup_sparse if safe else counted_pooled.lookup_sparse
     name = f"{column.name}_weights"
     return function(tables, ids, weights, combiner=column.combiner, max_norm=column.max_norm, name=name)
 
 
 @functools.cache
 def _over_table(stock: Any) -> Any:
-    """Return the class of stock `embedding_column`s with the variable replaced."""
+    """Return the class of stock `embedding_column`s with its variable replaced."""
 
     class KeyedEmbeddingColumn(stock):  # type: ignore[misc]
         """An embedding column over a counted table."""
 
         def create_state(self, state_manager: Any) -> None:
-            """Make the tables of a Keras layer."""
+            """Create the tables of a Keras layer."""
             made = _layers.setdefault(state_manager, {})
             made[self] = _tables(self, self.categorical_column, self.trainable)
 
@@ -214,10 +216,10 @@ def _over_table(stock: Any) -> Any:
 
 @functools.cache
 def _sharing(stock: Any) -> Any:
-    """Return the class of stock `shared_embedding_columns` with the variable replaced."""
+    """Return the class of stock `shared_embedding_columns` with its variable replaced."""
 
     class KeyedSharedEmbeddingColumn(stock):  # type: ignore[misc]
-        """One of several columns over a counted table."""
+        """One of several columns that share a counted table."""
 
         def _get_dense_tensor_internal(self, inputs: Any, weight_collections: Any = None, trainable: Any = None) -> Any:
             with tf.name_scope(self.name):

@@ -1,12 +1,12 @@
-"""Tables in Keras: `Embedding`, which takes the place of `keras.layers.Embedding`, for Keras 2 and Keras 3.
+"""Tables in Keras: `Embedding`, a replacement for `keras.layers.Embedding`, for Keras 2 and Keras 3.
 
-`model.compile(optimizer=...)` stays as it is. Importing this module lets the stock optimizers of Keras (`adapters`)
-hand the gradient of a table to the native update, by a wrapper around `update_step`: the one place that Keras 2 and
-Keras 3 both call for every variable, after loss scales are undone and gradients clipped, and that knows the learning
-rate. Neither a layer nor a variable gets to see the optimizer, so nothing less would do. Other variables are
-updated as before, and an optimizer that has no native form raises and names one that has.
+`model.compile(optimizer=...)` needs no change. Importing this module lets the stock optimizers of Keras (`adapters`)
+pass the gradient of a table to the native update, by wrapping `update_step`. Keras 2 and Keras 3 both call that method
+for every variable, after loss scaling is undone and gradients are clipped, and it knows the learning rate; neither a
+layer nor a variable sees the optimizer. Other variables are updated as before, and an optimizer without a native form
+raises an error that names those with one.
 
-Several ranks (`runtime.ranks`) fit a model with `DistributedOptimizer`, `BroadcastCallback`, `MetricAverageCallback`.
+To fit a model on several ranks (`runtime.ranks`): `DistributedOptimizer`, `BroadcastCallback`, `MetricAverageCallback`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""From a stock Keras optimizer to the native update of a table.
+"""Maps stock Keras optimizers to the native update of a table.
 
-A line of `NATIVE` is all that another optimizer needs. Adam, AdamW and SGD with momentum move every row at every step,
-and so do their native forms. Gradients of equal ids are summed first, as Keras 2 does; Keras 3 squares each by itself
-in Adagrad and Adam.
+To add an optimizer, add a line to `NATIVE`. Adam, AdamW and SGD with momentum move every row at every step, and so do
+their native forms. Gradients of equal ids are summed first, as in Keras 2; in Adagrad and Adam, Keras 3 squares each
+of them separately.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _sgd(optimizer: Any, decay: float) -> TableOptimizer:
 
 def _adagrad(optimizer: Any, decay: float) -> TableOptimizer:
     _refuse_decay(optimizer, decay)
-    # Keras divides by sqrt(accumulator + epsilon), which is an accumulator that starts epsilon higher.
+    # Keras divides by sqrt(accumulator + epsilon), which equals an accumulator that starts epsilon higher.
     start = optimizer.initial_accumulator_value + optimizer.epsilon
     return AdagradTableOptimizer(0.0, start, 0.0, False, "Adagrad", "error")
 
@@ -47,7 +47,7 @@ def _adagrad(optimizer: Any, decay: float) -> TableOptimizer:
 def _adam(optimizer: Any, decay: float) -> TableOptimizer:
     name = type(optimizer).__name__
     if optimizer.amsgrad:
-        raise TypeError(f"Keras {name} with amsgrad has no form for tables: leave amsgrad out")
+        raise TypeError(f"Keras {name} with amsgrad cannot update tables: leave amsgrad out")
     settings = (float(optimizer.beta_1), float(optimizer.beta_2), float(optimizer.epsilon))
     native = (
         KerasAdamWTableOptimizer(0.0, settings, decay, name, "error")
@@ -63,12 +63,12 @@ def _refuse_decay(optimizer: Any, decay: float) -> None:
     if decay:
         raise TypeError(
             f"Keras {type(optimizer).__name__} with weight_decay would move every row of a table at every step, which "
-            "only Adam and AdamW do here: use one of them, leave weight_decay out, or exempt the table with "
+            "only Adam and AdamW support: use one of them, leave weight_decay out, or exempt the table with "
             "exclude_from_weight_decay"
         )
 
 
-#: By the name of a stock class: what makes its native form from the settings of an instance and its weight decay.
+#: For each stock class, by name: a function from an instance and its weight decay to the native form.
 NATIVE: Mapping[str, Callable[[Any, float], TableOptimizer]] = {
     "SGD": _sgd,
     "Adagrad": _adagrad,
@@ -78,15 +78,15 @@ NATIVE: Mapping[str, Callable[[Any, float], TableOptimizer]] = {
 
 
 def update(optimizer: Any, stock: str, anchor: EagerAnchor, gradient: Any, rate: Any) -> None:
-    """Update the table of `anchor` as `optimizer`, of the stock class `stock`, would a variable that holds all rows.
+    """Update the table of `anchor` as `optimizer`, of the stock class `stock`, would update a variable with all rows.
 
     Raises:
-        TypeError: the optimizer has no native form; a dense gradient.
+        TypeError: the optimizer has no native form, or the gradient is dense.
     """
     native = _native(optimizer, stock, anchor)
     if not isinstance(gradient, tf.IndexedSlices):
         raise TypeError(
-            f"the gradient of the table `{anchor.table.table_name}` is dense: leave out what makes it so, or keep its "
+            f"the gradient of the table `{anchor.table.table_name}` is dense: remove what makes it dense, or keep its "
             "`.indices` and change its `.values`"
         )
     anchor.adapted = True
@@ -95,8 +95,8 @@ def update(optimizer: Any, stock: str, anchor: EagerAnchor, gradient: Any, rate:
 
 
 def _begin(optimizer: Any, anchor: EagerAnchor) -> None:
-    """Tell the table who updates it, so that an optimizer that made no step yet gets slots of its own."""
-    number = _numbers.setdefault(optimizer, next(_numbering))  # at once: threads may share an optimizer
+    """Tell the table which optimizer updates it, so that a new optimizer starts with slots of its own."""
+    number = _numbers.setdefault(optimizer, next(_numbering))  # atomic, as threads may share an optimizer
     steps = tf.cast(tf.convert_to_tensor(tensorflow_variable(optimizer.iterations)), tf.int64)
     with tf.device("/device:CPU:0"), anchor.table.written():
         ops().rec_table_begin(anchor.table.handle, tf.constant(number, tf.int64), steps)
@@ -108,10 +108,10 @@ def _native(optimizer: Any, stock: str, anchor: EagerAnchor) -> TableOptimizer:
         raise TypeError(f"Keras {name} cannot update the table `{table}` sparsely: {_REMEDY}")
     if getattr(optimizer, "use_ema", None):
         raise TypeError(
-            f"Keras {name} with use_ema cannot update the table `{table}`, since it would move "
+            f"Keras {name} with use_ema cannot update the table `{table}`, because it would change "
             "the average of every row at every step: leave use_ema out"
         )
-    if getattr(optimizer, "gradient_accumulation_steps", None):  # Keras 3 makes matrices of the gradients
+    if getattr(optimizer, "gradient_accumulation_steps", None):  # Keras 3 makes the gradients dense
         raise TypeError(
             f"Keras {name} with gradient_accumulation_steps cannot update the table `{table}`: leave it out and train "
             "with larger batches"
@@ -121,9 +121,9 @@ def _native(optimizer: Any, stock: str, anchor: EagerAnchor) -> TableOptimizer:
 
 
 def adapt(keras: Any) -> None:
-    """Let the stock optimizers of a Keras (`tf.keras`, `keras` or `tf_keras`) update tables; once is enough."""
+    """Let the stock optimizers of a Keras module (`tf.keras`, `keras` or `tf_keras`) update tables; idempotent."""
     base = keras.optimizers.Optimizer
-    for name in ["Optimizer", *dir(keras.optimizers)]:  # what a user's own optimizer inherits comes first
+    for name in ["Optimizer", *dir(keras.optimizers)]:  # first the base class of users' own optimizers
         stock: Any = getattr(keras.optimizers, name)
         if not (isinstance(stock, type) and issubclass(stock, base)):
             continue
@@ -139,7 +139,7 @@ def adapt(keras: Any) -> None:
 
 
 def check_first(stock: type, name: str, check: Callable[[Any], None]) -> None:
-    """Let `check(self)` run before the method `name` of a class of Keras; once is enough."""
+    """Let `check(self)` run before the method `name` of a Keras class; idempotent."""
 
     def checking(method: Callable[..., Any]) -> Callable[..., Any]:
         def checked(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -160,7 +160,7 @@ def _replace(stock: type, name: str, adapted: Callable[[Callable[..., Any]], Cal
 
 
 def _refusing(stock_build: Callable[..., Any]) -> Callable[..., Any]:
-    """Refuse an optimizer that cannot update a table while it is built, before it changes any variable."""
+    """Refuse an optimizer that cannot update a table when it is built, before it changes any variable."""
 
     def build(self: Any, variables: Any, *args: Any, **kwargs: Any) -> Any:
         delegates = hasattr(self, "inner_optimizer") or hasattr(self, "_inner_optimizers")
@@ -173,18 +173,18 @@ def _refusing(stock_build: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _stock_of(optimizer: Any, anchor: EagerAnchor) -> str:
-    """Return the stock class that `optimizer` updates as: it is one, or inherits from one."""
+    """Return the stock class whose update `optimizer` uses: its own class, or a base class."""
     stock: str | None = getattr(type(optimizer).update_step, "stock", None)
     if stock is None:
         raise TypeError(
-            f"Keras {type(optimizer).__name__} has an update_step of its own, which cannot update the table "
+            f"Keras {type(optimizer).__name__} overrides update_step, so it cannot update the table "
             f"`{anchor.table.table_name}`: {_REMEDY}"
         )
     return stock
 
 
 def _of_anchors(stock_key: Callable[..., Any]) -> Callable[..., Any]:
-    """Give the key of an anchor, which tells others that they cannot update it."""
+    """Return the key of an anchor, so that other optimizers raise because they cannot update it."""
 
     def var_key(self: Any, variable: Any) -> Any:
         anchor = tensorflow_variable(variable)
@@ -194,7 +194,7 @@ def _of_anchors(stock_key: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _of_values(stock_check: Callable[..., Any]) -> Callable[..., Any]:
-    """Let Keras 3 look for Inf and NaN in the values of sparse gradients, instead of a matrix made from them."""
+    """Let Keras 3 look for Inf and NaN in the values of sparse gradients instead of making them dense."""
 
     def check_finite(self: Any, grads: Any) -> Any:
         return stock_check(self, [grad.values if isinstance(grad, tf.IndexedSlices) else grad for grad in grads])
@@ -203,7 +203,7 @@ def _of_values(stock_check: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _clipping_sparsely(stock_clip: Callable[..., Any]) -> Callable[..., Any]:
-    """Let Keras 3 clip by the global norm without a matrix made from sparse gradients; equal ids are then summed."""
+    """Let Keras 3 clip sparse gradients by the global norm without making them dense; equal ids are summed."""
 
     def clip_gradients(self: Any, grads: Any) -> Any:
         if not self.global_clipnorm or not any(isinstance(grad, tf.IndexedSlices) for grad in grads):
@@ -223,7 +223,7 @@ def _summed(gradient: Any) -> Any:
 
 
 def _but_for_tables(stock_decay: Callable[..., Any]) -> Callable[..., Any]:
-    """Leave out tables, whose rows decay in the update."""
+    """Exclude tables, whose rows decay in the update."""
 
     def apply_weight_decay(self: Any, variables: Any) -> Any:
         return stock_decay(self, [v for v in variables if not isinstance(tensorflow_variable(v), EagerAnchor)])

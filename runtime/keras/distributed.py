@@ -1,6 +1,6 @@
-"""Keras over ranks: an optimizer that reduces gradients, copies that begin alike, and metrics of all ranks.
+"""Keras on several ranks: an optimizer that reduces gradients, equal initial weights, and metrics of all ranks.
 
-Rows of tables are shared by the lookup itself; what `fit` lacks is the rest of what `runtime.ranks` does by hand.
+Rows of tables are exchanged by the lookup itself; this module does for `fit` the rest of what `runtime.ranks` offers.
 """
 
 from __future__ import annotations
@@ -20,41 +20,41 @@ _CLIPPING = ("clipnorm", "global_clipnorm", "clipvalue")
 
 
 def DistributedOptimizer(optimizer: Any, operation: str = "mean") -> Any:
-    """Return the Keras optimizer, which from now on reduces gradients over ranks before it applies them.
+    """Make a Keras optimizer reduce gradients over ranks before it applies them, and return it.
 
-    It serves `compile` and `fit`, `minimize` and `apply_gradients`; every rank makes as many steps. See
-    `runtime.ranks.reduced_gradients`, which is not to be called as well.
+    It works with `compile` and `fit`, `minimize` and `apply_gradients`; all ranks must make equally many steps. Do not
+    call `runtime.ranks.reduced_gradients` as well.
 
     Args:
-        optimizer: of Keras 2 or Keras 3; with one rank alone it stays as it is in effect.
-        operation: "mean" where each rank's loss is the mean over its own batch, as Keras' losses are; all batches are
-            then to have as many samples. "sum" where each rank divides by the size of all batches together.
+        optimizer: of Keras 2 or Keras 3; with a single rank it works as before.
+        operation: "mean" if each rank's loss is the mean over its own batch, as Keras' losses are; all batches must
+            then have equally many samples. "sum" if each rank divides by the size of all batches together.
 
     Raises:
-        TypeError: no optimizer of Keras, or one around another (a loss scale).
-        ValueError: an unknown operation, or the optimizer reduces gradients already.
+        TypeError: it is not a Keras optimizer, or it wraps another one (loss scaling).
+        ValueError: the operation is unknown, or the optimizer reduces gradients already.
     """
     _validation.option("operation", operation, ("sum", "mean"))
     stock: Any = type(optimizer)
     if not hasattr(optimizer, "iterations") or not hasattr(optimizer, "apply_gradients"):
         raise TypeError(
-            f"DistributedOptimizer takes an optimizer of Keras: got {stock.__name__}; for others reduce the gradients "
-            "with runtime.ranks.reduced_gradients"
+            f"DistributedOptimizer needs a Keras optimizer: got {stock.__name__}; for other optimizers reduce the "
+            "gradients with runtime.ranks.reduced_gradients"
         )
     if hasattr(optimizer, "inner_optimizer") or hasattr(optimizer, "_inner_optimizers"):
         raise TypeError(
-            f"DistributedOptimizer cannot reduce for {stock.__name__}, whose decision to leave a step out each rank "
-            "would take for itself: train in float32 or bfloat16 with the optimizer that is inside"
+            f"DistributedOptimizer cannot wrap {stock.__name__}, because each rank would decide for itself to skip a "
+            "step: train in float32 or bfloat16 with the inner optimizer"
         )
     if hasattr(stock, "reduces_over_ranks"):
         raise ValueError(f"this {stock.__name__} reduces gradients over ranks already: wrap it once")
 
     class Reducing(stock):  # type: ignore[misc]
-        """The optimizer with gradients of all ranks."""
+        """The optimizer, with reduced gradients."""
 
         reduces_over_ranks = True
 
-        if hasattr(stock, "apply"):  # Keras 3, where apply_gradients calls it
+        if hasattr(stock, "apply"):  # Keras 3, whose apply_gradients calls it
 
             def apply(self, grads: Sequence[Any], trainable_variables: Any = None) -> Any:
                 variables = self._trainable_variables if trainable_variables is None else list(trainable_variables)
@@ -85,24 +85,24 @@ def _refuse_clipping(optimizer: Any) -> None:
     for name in _CLIPPING:
         if getattr(optimizer, name, None):
             raise ranks.RanksError(
-                f"Keras {type(optimizer).__name__} with {name} would clip by the rows that each of {ranks.size()} "
-                "ranks has: leave it out, or clip in the training step, each rank's gradients before they are reduced"
+                f"Keras {type(optimizer).__name__} with {name} would clip by the rows of each of {ranks.size()} ranks "
+                "separately: leave it out, or clip each rank's gradients in the training step, before they are reduced"
             )
 
 
 def refuse_drift(model: Any, stock_step: Any) -> None:
-    """Refuse to fit a model with tables over several ranks where nothing reduces the gradients of its other variables.
+    """Refuse to fit a model with tables on several ranks if the gradients of its other variables are not reduced.
 
     Raises:
-        RanksError: it is so; a `train_step` of one's own is taken to do it.
+        RanksError: they are not; a custom `train_step` is assumed to reduce them.
     """
     optimizer = getattr(model, "optimizer", None)
     if ranks.size() == 1 or optimizer is None or type(model).train_step is not stock_step:
         return
-    reduces = any(hasattr(optimizer, name) for name in ("reduces_over_ranks", "register_local_var"))  # Horovod's
+    reduces = any(hasattr(optimizer, name) for name in ("reduces_over_ranks", "register_local_var"))  # ours, Horovod's
     if not reduces and any(_has_table(layer) for layer in model._flatten_layers()):
         raise ranks.RanksError(
-            f"`fit` would let the copies of the variables of `{model.name}` that {ranks.size()} ranks have drift apart:"
+            f"`fit` would let the copies of the variables of `{model.name}` on {ranks.size()} ranks diverge:"
             " compile the model with runtime.keras.DistributedOptimizer(optimizer)"
         )
 
@@ -113,10 +113,10 @@ def _has_table(layer: Any) -> bool:
 
 
 class BroadcastCallback(_Callback):  # type: ignore[misc]
-    """Gives all ranks the weights that rank 0 has when `fit` begins; tables, whose rows are shared, are left out."""
+    """Copies rank 0's weights to all ranks when `fit` begins; tables, whose rows are shared anyway, are left out."""
 
     def on_train_begin(self, logs: Any = None) -> None:
-        """Exchange them.
+        """Exchange the weights.
 
         Raises:
             RanksError: the model has no weights yet.
@@ -125,21 +125,21 @@ class BroadcastCallback(_Callback):  # type: ignore[misc]
             return
         if not self.model.built:
             raise ranks.RanksError(
-                f"the model `{self.model.name}` has no weights that ranks could begin with alike: give it an Input, "
-                "or call it on a batch, on every rank, before `fit`"
+                f"the model `{self.model.name}` has no weights to copy to other ranks: give it an Input, or call it "
+                "on a batch, on every rank, before `fit`"
             )
         weights = [tensorflow_variable(one) for one in self.model.weights]
         ranks.broadcast(one for one in weights if one.dtype.base_dtype in (tf.float32, tf.float64, tf.int32, tf.int64))
 
 
 class MetricAverageCallback(_Callback):  # type: ignore[misc]
-    """Puts the means over ranks in place of each rank's losses and metrics at the end of an epoch.
+    """Replaces each rank's losses and metrics by their means over ranks at the end of an epoch.
 
-    Callbacks behind it that stop the training or change the learning rate then decide the same on all ranks.
+    Later callbacks that stop the training or change the learning rate then decide the same on all ranks.
     """
 
     def on_epoch_end(self, epoch: int, logs: MutableMapping[str, Any] | None = None) -> None:
-        """Exchange what `logs` holds, on all ranks the same names."""
+        """Average the values of `logs`, which must have the same names on all ranks."""
         if ranks.size() == 1 or not logs:
             return
         values = {name: np.asarray(logs[name], np.float64) for name in sorted(logs)}

@@ -1,4 +1,4 @@
-"""The `Embedding` layer over a table that grows."""
+"""The `Embedding` layer over a growing table."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from runtime.keras import adapters
 from runtime.keras.distributed import refuse_drift
 from runtime.lookup.sparse import sparse_lookup
 from runtime.ranks.process_group import refuse_a_part
-from runtime.table.table import Table, create_table
+from runtime.table.create import create_table
+from runtime.table.table import Table
 
 _PARTS = ("keys", "values", "slots", "meta")
-# Arguments of the stock layer that concern the whole matrix, which a growing table does not have.
+# Arguments of the stock layer that apply to its whole matrix, which a growing table does not have; and the remedy.
 _ABSENT = {
     "embeddings_regularizer": "give `rows_regularizer`, which acts on the distinct rows of each training batch",
     "embeddings_constraint": "leave it out",
@@ -32,7 +33,7 @@ _ABSENT = {
 def embedding_class(keras: Any) -> type:
     """Return the `Embedding` layer for a Keras module: `tf.keras`, or `tf_keras` beside Keras 3.
 
-    The optimizers of that Keras are adapted (see `runtime.keras`).
+    Also adapts the optimizers of that Keras (see `runtime.keras`).
     """
     adapters.adapt(keras)
     adapters.check_first(keras.Model, "fit", functools.partial(refuse_drift, stock_step=keras.Model.train_step))
@@ -41,11 +42,11 @@ def embedding_class(keras: Any) -> type:
 
     @keras.utils.register_keras_serializable(package="recmigrate")  # type: ignore[untyped-decorator]
     class Embedding(base):  # type: ignore[misc]
-        """Turns integer ids of any shape into rows of a table that grows: float of shape ids.shape + [output_dim].
+        """Maps integer ids of any shape to rows of a growing table: float32 of shape ids.shape + [output_dim].
 
-        It takes the arguments of `keras.layers.Embedding`. `input_dim` is only a hint for the first reservation of
-        memory and the fan of initializers: any id is allowed. Training inserts unseen ids; evaluation and prediction
-        read their initial row and insert nothing. Rows and optimizer slots are part of the layer's weights in `.keras`,
+        It takes the arguments of `keras.layers.Embedding`. `input_dim` is only a hint for the first memory reservation
+        and for the fan of initializers: any id is allowed. Training inserts new ids; evaluation and prediction read
+        their initial row and insert nothing. Rows and optimizer slots are saved with the layer's weights in `.keras`,
         `.weights.h5` and TensorFlow checkpoints.
         """
 
@@ -62,13 +63,13 @@ def embedding_class(keras: Any) -> type:
             rows_regularizer: Any = None,
             **kwargs: Any,
         ) -> None:
-            """Take the arguments of the stock layer; `weights` is a [rows, output_dim] matrix whose row i is id i's.
+            """Take the arguments of the stock layer; `weights` is a [rows, output_dim] matrix, row i for id i.
 
-            `rows_regularizer` is a Keras regularizer; in training it is added to the loss for the distinct rows of each
-            call, where the stock layer's `embeddings_regularizer` takes all rows of its matrix.
+            `rows_regularizer` is a Keras regularizer. In training, its penalty on the distinct rows of each call is
+            added to the loss; the stock layer's `embeddings_regularizer` would take all rows of the matrix.
 
             Raises:
-                ValueError: an argument that a table cannot honour, or sizes below 1.
+                ValueError: a table does not support an argument, or a size is below 1.
             """
             name = f"Embedding({kwargs.get('name', '')})".replace("()", "")
             for argument, remedy in _ABSENT.items():
@@ -96,10 +97,10 @@ def embedding_class(keras: Any) -> type:
                 self._table().import_rows(np.arange(len(matrix)), matrix)
 
         def build(self, input_shape: Any = None) -> None:
-            """Make the table, named like the layer.
+            """Create the table, named after the layer.
 
             Raises:
-                RuntimeError: inside a tf.distribute strategy.
+                RuntimeError: inside of a tf.distribute strategy.
             """
             if self.table is None:
                 self._require_one_process()
@@ -118,7 +119,7 @@ def embedding_class(keras: Any) -> type:
             one = not legacy and isinstance(tf.distribute.get_strategy(), tf.distribute.OneDeviceStrategy)
             if tf.distribute.has_strategy() and not one:
                 raise RuntimeError(
-                    f"the table of the layer `{self.name}` does not run inside a tf.distribute strategy yet: build, "
+                    f"the table of the layer `{self.name}` does not support tf.distribute strategies yet: build, "
                     "compile and fit the model outside of strategy.scope(), in one process"
                 )
 
@@ -130,11 +131,11 @@ def embedding_class(keras: Any) -> type:
             """Return the rows of integer `inputs`, in the compute dtype of the layer.
 
             Raises:
-                RuntimeError: inside a tf.distribute strategy.
+                RuntimeError: inside of a tf.distribute strategy.
             """
             return self._looked_up(inputs, training)
 
-        @_tf_private.as_written  # not `call`, whose arguments Keras reads from its signature
+        @_tf_private.as_written  # not on `call`, whose signature Keras inspects
         def _looked_up(self, inputs: Any, training: Any) -> tf.Tensor:
             self._require_one_process()
             if not isinstance(inputs, tf.RaggedTensor):
@@ -159,7 +160,7 @@ def embedding_class(keras: Any) -> type:
             return (*tuple(input_shape), self.output_dim)
 
         def compute_output_spec(self, inputs: Any, training: Any = None) -> Any:
-            """Return what `call` gives, for Keras 3 (a lookup cannot run on symbols)."""
+            """Return the spec of the output of `call`, for Keras 3, where a lookup cannot run on symbolic tensors."""
             return keras.KerasTensor(self.compute_output_shape(inputs.shape), dtype=self.compute_dtype)
 
         def get_config(self) -> dict[str, Any]:
@@ -175,10 +176,10 @@ def embedding_class(keras: Any) -> type:
             }
 
         def save_own_variables(self, store: Any) -> None:
-            """Put keys, values, slots and meta of one snapshot into `store`.
+            """Put keys, values, slots and metadata of one snapshot into `store`.
 
             Raises:
-                RanksError: the rows lie in several ranks.
+                RanksError: the rows are distributed over several ranks.
             """
             refuse_a_part(self._table().table_name)
             for part, tensor in zip(_PARTS, self._table().snapshot(), strict=True):
@@ -187,7 +188,7 @@ def embedding_class(keras: Any) -> type:
         def load_own_variables(self, store: Any) -> None:
             """Replace all rows by those in `store`."""
             if any(part not in store.keys() for part in _PARTS):  # noqa: SIM118 - an h5 group
-                raise ValueError(f"{self.name}: the file holds no rows of a table, it was not saved by runtime.keras")
+                raise ValueError(f"{self.name}: the file holds no table rows; it was not saved by runtime.keras")
             self.build(None)
             table = self._table()
             refuse_a_part(table.table_name)
@@ -207,7 +208,7 @@ def _distinct(ids: Any, rows: Any) -> tf.Tensor:
 
 
 def track_weight(keras: Any, legacy: bool, layer: Any, anchor: Any) -> None:
-    """Put the anchor among the trainable weights of `layer`."""
+    """Add the anchor to the trainable weights of `layer`."""
     if legacy:
         layer._trainable_weights.append(anchor)
         return

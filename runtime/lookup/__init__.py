@@ -1,1 +1,1 @@
-"""From ids to rows: one by one, pooled, grouped, partitioned; and the gradients back."""
+"""Lookups from ids to rows (plain, pooled, grouped, partitioned), and their gradients."""

@@ -1,4 +1,4 @@
-"""`looked_up_rows`: the rows that a graph has looked up, each once, for terms such as L2 that span a whole variable."""
+"""`looked_up_rows`: the rows that a graph looks up, once each, for terms such as L2 over a whole variable."""
 
 from __future__ import annotations
 
@@ -15,22 +15,23 @@ def looked_up_rows(table: Table, name: str | None = None) -> tf.Tensor:
     """Return float32 [n, dim]: the rows of the distinct ids of all lookups of `table` that this graph has so far.
 
     For a term over a table, as `tf.nn.l2_loss(looked_up_rows(table))`: each row of the batch counts once, however many
-    lookups read it, and its gradient trains the row like any other. Rows outside of the batch take no part. The order
-    of the rows is that of their first lookup; ids that a `safe_embedding_lookup_sparse` leaves out for being negative
-    are left out. A later training lookup of the table is an error: its rows would be missing.
+    lookups read it, and its gradient trains the row like any other. Rows outside of the batch do not count. Rows are in
+    the order of their first lookup; negative ids that a `safe_embedding_lookup_sparse` drops are left out. A later
+    training lookup of the table is an error, because its rows would be missing.
 
     Args:
         table: a table of a v1 graph.
-        name: of the scope that the ops get.
+        name: scope of the ops.
 
     Raises:
-        RuntimeError: the table is eager or expands, has no lookup yet, or one inside a loop, branch or function.
+        RuntimeError: the table is eager or uses dynamic expansion, has no lookup yet, or has one inside a loop, branch
+            or function.
     """
     id_checks.require_table(table, "table")
     with tf.name_scope(name or f"{table.table_name}_looked_up"), tf.device("/device:CPU:0"):
         keys = tf.unique(tf.concat(_keys(table), axis=0)).y
         table.taken = True
-        # Unseen ids read the row that their own lookup inserts, so that nothing is inserted or counted twice.
+        # Evaluation: an id without a row reads what its own lookup inserts, so nothing is inserted or counted twice.
         return sparse_lookup(table, keys, is_train=False)
 
 
@@ -39,8 +40,8 @@ def _keys(table: Table) -> list[tf.Tensor]:
     inside = [op for op in table.lookups if _tf_private.in_control_flow(op)]
     if table.graph is None or table.expands or table.inner_lookups or inside:
         raise RuntimeError(
-            f"the looked-up rows of the table `{table.table_name}` are known only in a v1 graph, without dynamic "
-            "expansion, and with every lookup outside of loops, branches and functions: use the results of the lookups"
+            f"the looked-up rows of the table `{table.table_name}` are only known in a v1 graph, without dynamic "
+            "expansion, and with every lookup outside of loops, branches and functions: use the lookups' results"
         )
     found = [keys for op in table.lookups for keys in _keys_of(op, table)]
     if not found:
@@ -51,7 +52,7 @@ def _keys(table: Table) -> list[tf.Tensor]:
 
 
 def _keys_of(op: tf.Operation, table: Table) -> list[tf.Tensor]:
-    """Return the ids that one op looks up in `table`; a group has handles, anchors and ids of several tables."""
+    """Return the ids that one op looks up in `table`; a grouped op has handles, anchors and ids of several tables."""
     if not op.type.startswith(("RecLookup", "RecPooledLookup")):
         return []
     members = len(op.outputs) if op.type.endswith("Group") else 1

@@ -1,4 +1,4 @@
-"""The gradient of a lookup: IndexedSlices for the anchor, with the keys as indices."""
+"""Gradients of lookups: IndexedSlices for the anchor, with keys as indices."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ def _lookup_gradient(op: tf.Operation, gradient: tf.Tensor) -> tuple[None, tf.In
     """Return None for handle and keys, and for the anchor values float [n, dim] at indices int64 keys [n]."""
     anchor, keys = op.inputs[1], op.inputs[2]
     values = tf.reshape(gradient, [-1, anchor.shape.as_list()[1]])
-    # The dense shape is there because tf.cond demands slices of one structure from both branches.
+    # The dense shape is needed because tf.cond requires equal structures from both branches.
     return None, tf.IndexedSlices(values, tf.reshape(tf.cast(keys, tf.int64), [-1]), tf.shape(anchor)), None
 
 
 def _pooled_gradient(op: tf.Operation, gradient: tf.Tensor) -> list[Any]:
-    """Return for the anchor one gradient per distinct key, and for weights [n] theirs."""
+    """Return for the anchor one gradient per distinct key, and the gradient of the weights [n]."""
     handle, anchor, keys, layout, weights, rows, max_norm = op.inputs
     attributes = ("combiner", "splits", "weighted", "prune", "negative_keys", "fill_empty", "default_id")
     settings = {name: op.get_attr(name) for name in attributes}
-    # The weights' gradient reads all rows again, in a tf.function also where nobody asks for it.
+    # The weights' gradient reads all rows again, and a tf.function would always compute it.
     differentiable = settings["weighted"] and getattr(getattr(weights, "op", None), "type", "") != "StopGradient"
     with tf.device("/device:CPU:0"):
         unique, sums, weight_gradients = native.ops().rec_pooled_gradient(
@@ -33,7 +33,7 @@ def _pooled_gradient(op: tf.Operation, gradient: tf.Tensor) -> list[Any]:
 
 
 def _pooled_group_gradient(op: tf.Operation, *gradients: tf.Tensor) -> list[Any]:
-    """Return for each anchor and for its weights what a pooled lookup of its own would give."""
+    """Return for each anchor and its weights what a pooled lookup of its own would return."""
     tables = len(gradients)
     handles, anchors, keys, layouts, weights, rows, norms = (
         op.inputs[i : i + tables] for i in range(0, 7 * tables, tables)
@@ -58,7 +58,7 @@ def _pooled_group_gradient(op: tf.Operation, *gradients: tf.Tensor) -> list[Any]
 
 
 def _grouped_gradient(op: tf.Operation, *gradients: tf.Tensor) -> list[Any]:
-    """Return for each anchor what a lookup of its own would give."""
+    """Return for each anchor what a lookup of its own would return."""
     tables = len(gradients)
     anchors, keys = op.inputs[tables : 2 * tables], op.inputs[2 * tables :]
     slices = [
@@ -69,7 +69,7 @@ def _grouped_gradient(op: tf.Operation, *gradients: tf.Tensor) -> list[Any]:
 
 
 def _admitted_gradient(op: tf.Operation, gradient: tf.Tensor, _: Any) -> list[Any]:
-    """Return for the anchor the gradients of the keys that have a row: the others get none."""
+    """Return for the anchor the gradients of keys that have a row; the others get none."""
     anchor, keys, admitted = op.inputs[1], op.inputs[2], tf.reshape(op.outputs[1], [-1])
     values = tf.boolean_mask(tf.reshape(gradient, [-1, anchor.shape.as_list()[1]]), admitted)
     kept = tf.boolean_mask(tf.reshape(keys, [-1]), admitted)
@@ -84,12 +84,12 @@ def _packed_gradient(op: tf.Operation, gradient: tf.Tensor) -> list[Any]:
 
 
 def _spread_gradient(op: tf.Operation, *gradients: tf.Tensor) -> list[Any]:
-    """Return for the message the sums of what the ids of each row, or the bags of each sum, get."""
+    """Return for the message the summed gradients of the ids of each row, or of the bags of each sum."""
     tables, (_, counts, _, *links) = len(gradients), op.inputs
     return [native.ops().rec_sum_rows(gradients, counts, links[:tables], links[tables:]), *[None] * (2 + 2 * tables)]
 
 
-# Training by address takes the gradient of the rows; towards the anchor an expanded lookup has none.
+# Training by address uses the gradient of the rows; an expanded lookup has none for the anchor.
 tf.no_gradient("RecExpand")
 tf.RegisterGradient("RecPackRows")(_packed_gradient)
 tf.RegisterGradient("RecSpreadRows")(_spread_gradient)

@@ -12,6 +12,7 @@ from runtime.lookup import id_checks
 from runtime.lookup.sparse import dense_keys, sparse_lookup
 from runtime.policy import admission
 from runtime.ranks.fused_exchange import Request, handles_of, rows_of_all
+from runtime.table.admission_rules import OFF
 from runtime.table.table import Table
 
 
@@ -23,14 +24,14 @@ def grouped_lookup(
     name: str | None = None,
     modify_graph: bool | None = False,
 ) -> list[tf.Tensor]:
-    """Return for each (table, ids) what `sparse_lookup(table, ids)` returns, all from one op.
+    """Return for each (table, ids) what `sparse_lookup(table, ids)` returns, from a single op.
 
-    A `tf.function` runs stateful ops one after another, and a small lookup is mostly the cost of its op; here many run
-    at once. A table may come several times. The other arguments are those of `sparse_lookup`, for all of them. Counted
-    tables are looked up one after another, as each of their ids has a part in the update.
+    A `tf.function` runs stateful ops one by one, and for a small lookup the op itself costs most; here many lookups run
+    at once. A table may occur several times. The other arguments are those of `sparse_lookup` and apply to all pairs.
+    Counted tables are looked up one by one, because each occurrence of an id counts in the update.
 
     Raises:
-        ValueError: as `sparse_lookup`, nothing to look up, or training a table that expands.
+        ValueError: as `sparse_lookup`; also if there is no pair, or a table with dynamic expansion is to be trained.
     """
     given = _validation.pairs("tables_and_ids", tables_and_ids, "pairs (table, ids)")
     pairs = [(id_checks.require_table(table, "hashtable"), ids) for table, ids in given]
@@ -47,7 +48,7 @@ def grouped_lookup(
         ]
     members = [table for table, _ in pairs]
     for table in members:
-        admission.agree(table, admission.OFF)
+        admission.agree(table, OFF)
     id_checks.refuse_expanding(members, is_train, is_grad)
     trains = id_checks.with_gradient(members, is_grad)
     scope = tf.name_scope(name or "grouped_lookup")
@@ -76,7 +77,7 @@ def grouped_lookup(
 
 
 def grouped_rows(members: Sequence[Table], keys: Sequence[tf.Tensor], is_train: Any) -> list[tf.Tensor]:
-    """Return the rows of keys of each table that lie in this process, from one op; keys are of any shape."""
+    """Return the rows of keys, of any shape, of each table that this process holds, from a single op."""
     wide = [id_checks.wide(one) for one in keys]
 
     def run(op: Callable[..., list[tf.Tensor]]) -> list[tf.Tensor]:

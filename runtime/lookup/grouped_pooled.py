@@ -28,24 +28,24 @@ def grouped_embedding_lookup_sparse(
     every_row: bool = False,
     modify_graph: bool | None = False,
 ) -> list[tf.Tensor]:
-    """Return what `embedding_lookup_sparse` returns for each (table, ids) or (table, ids, weights), all from one op.
+    """Return what `embedding_lookup_sparse` returns for each (table, ids) or (table, ids, weights), from a single op.
 
-    Counted tables are looked up one after another, as each of their ids has a part in the update.
+    Counted tables are looked up one by one, because each occurrence of an id counts in the update.
 
     Args:
-        lookups: one table may come several times; sparse and ragged ids may stand side by side.
-        combiner: for all lookups, or a list with one for each.
-        max_norm: for all lookups, or a list with one for each, None being none.
-        name: of the scope that the ops get.
+        lookups: a table may occur several times; sparse and ragged ids may be mixed.
+        combiner: one for all lookups, or a list with one for each.
+        max_norm: one for all lookups, or a list with one for each; None means no limit.
+        name: scope of the ops.
         is_train: as in `sparse_lookup`, for all lookups.
-        is_grad: False cuts the gradients.
-        negative_keys: True makes negative ids keys like all others.
-        every_row: True returns as many rows as the ids have, those without an id at the end as zeros, too.
+        is_grad: False stops the gradients.
+        negative_keys: True makes negative ids ordinary keys.
+        every_row: True returns as many rows as the ids have, including zeros for rows without an id at the end.
         modify_graph: as in `sparse_lookup`, for all lookups.
 
     Raises:
-        ValueError: as `embedding_lookup_sparse`, nothing to look up, or a list of another length.
-        TypeError: ids or weights that are neither sparse nor ragged.
+        ValueError: as `embedding_lookup_sparse`; also if there is no lookup, or a list has another length.
+        TypeError: ids or weights are neither sparse nor ragged.
     """
     _named(name)
     settings = {"negative_keys": _validation.boolean("negative_keys", negative_keys)}
@@ -75,11 +75,11 @@ def grouped_safe_embedding_lookup_sparse(
 ) -> list[tf.Tensor]:
     """Return what `safe_embedding_lookup_sparse` returns for each (table, ids) or (table, ids, weights), from one op.
 
-    `default_id` is the same for all; the other arguments are those of `grouped_embedding_lookup_sparse`.
+    `default_id` applies to all; the other arguments are those of `grouped_embedding_lookup_sparse`.
 
     Raises:
-        ValueError: as `safe_embedding_lookup_sparse`, nothing to look up, or a list of another length.
-        TypeError: ids or weights that are neither sparse nor ragged.
+        ValueError: as `safe_embedding_lookup_sparse`; also if there is no lookup, or a list has another length.
+        TypeError: ids or weights are neither sparse nor ragged.
     """
     _named(name)
     settings = safe_settings(default_id)
@@ -103,7 +103,7 @@ def _plain_with_every_row(table: Table, ids: Any, weights: Any, combiner: str | 
 
 
 def _padded(found: tf.Tensor, ids: tf.SparseTensor | tf.RaggedTensor) -> tf.Tensor:
-    """Return the rows that were found, and zeros for those behind the last one that has an id."""
+    """Return the rows that were found, followed by zeros for rows after the last one with an id."""
     return tf.pad(found, [[0, rows_of(ids) - tf.shape(found, tf.int64)[0]], [0, 0]])
 
 
@@ -114,7 +114,7 @@ def _requests(
     combiner: Any,
     max_norm: Any,
 ) -> list[Pooling | tf.Tensor]:
-    """Return each lookup, checked, for the one op; of a counted table what it gives."""
+    """Return each lookup, checked, for the op; for a counted table its result."""
     lookups = _validation.items("lookups", lookups, "(table, ids) or (table, ids, weights)")
     if not lookups:
         raise ValueError("a grouped lookup has nothing to look up: give it at least one (table, ids)")

@@ -1,4 +1,4 @@
-"""What all lookups ask of their ids, weights and switches."""
+"""Checks of the ids, weights and flags of all lookups."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _INSERTING = ("RecLookupOrInsert", "RecLookupAndAdmit", "RecPooledLookupOrInsert
 
 
 def integers(ids: Any, owner: str) -> tf.Tensor:
-    """Return `ids` as an int32 or int64 tensor; `owner` says in messages whose they are.
+    """Return `ids` as an int32 or int64 tensor; `owner` says in messages what they belong to.
 
     Raises:
-        ValueError: no tensor, or one of another type.
+        ValueError: it is not a tensor, or has another type.
     """
     try:
         keys = tf.convert_to_tensor(ids)
@@ -38,18 +38,18 @@ def integers(ids: Any, owner: str) -> tf.Tensor:
 
 
 def set_shape(rows: tf.Tensor, keys: tf.Tensor, dim: int) -> None:
-    """Tell a graph that `rows` are those of `keys`, dim wide; to compare an eager tensor's shape takes long."""
+    """Set the static shape of `rows` from `keys` and dim; in eager mode nothing is done, since comparing is slow."""
     if not tf.executing_eagerly():
         rows.set_shape(keys.shape.concatenate([dim]))
 
 
 def wide(keys: tf.Tensor) -> tf.Tensor:
-    """Return keys as int64; a cast from int64 does nothing, and that a hundred times in eager mode takes long."""
+    """Return keys as int64; a cast is skipped if not needed, since it is slow in eager mode."""
     return keys if keys.dtype == tf.int64 else tf.cast(keys, tf.int64)
 
 
 def either(is_train: Any, train: Callable[[], Result], evaluate: Callable[[], Result]) -> Result:
-    """Return `train()` or `evaluate()`, or where `is_train` is a tensor a tf.cond of both.
+    """Return `train()` or `evaluate()`, or a tf.cond of both if `is_train` is a tensor.
 
     Raises:
         ValueError: `is_train` is neither a bool nor a bool scalar tensor.
@@ -69,10 +69,10 @@ def either(is_train: Any, train: Callable[[], Result], evaluate: Callable[[], Re
 
 
 def require_table(table: Any, argument: str) -> Table:
-    """Return `table`, which the lookup's argument of this name gave.
+    """Return `table`, the lookup's argument of this name, after checking it.
 
     Raises:
-        ValueError: no table, or one of another graph.
+        ValueError: it is not a table, or belongs to another graph.
     """
     _validation.kind(argument, table, Table, "a table made by create_table")
     assert isinstance(table, Table)
@@ -81,7 +81,7 @@ def require_table(table: Any, argument: str) -> Table:
 
 
 def recorded(tables: Iterable[Table], result: tf.Tensor) -> None:
-    """Let the updates of these tables in this graph run after the op that gave `result`.
+    """Make the updates of these tables in this graph run after the op of `result`.
 
     Raises:
         RuntimeError: it trains a table whose `looked_up_rows` were taken before.
@@ -101,9 +101,9 @@ def recorded(tables: Iterable[Table], result: tf.Tensor) -> None:
 
 @contextlib.contextmanager
 def movable(tables: Iterable[Table], modify_graph: bool | None) -> Iterator[None]:
-    """Note at the tables of a graph whether the dataset may compute the ids of the lookups that are made inside.
+    """Record in the tables of a graph whether datasets may compute the ids of lookups created inside.
 
-    With several ranks none may: these have exchanged the ids that a lookup sees.
+    With several ranks they may not, because a lookup sees ids after the exchange.
 
     Raises:
         ValueError: `modify_graph` is neither a bool nor None.
@@ -118,7 +118,7 @@ def movable(tables: Iterable[Table], modify_graph: bool | None) -> Iterator[None
 
 
 def refuse_expanding(tables: Iterable[Table], is_train: Any, is_grad: Any) -> None:
-    """Refuse a lookup that would train an expanding table, but for which there are no rows and addresses to train.
+    """Refuse a lookup that would train a table with dynamic expansion, but provides no rows and addresses.
 
     Raises:
         ValueError: there is such a table.
@@ -133,7 +133,7 @@ def refuse_expanding(tables: Iterable[Table], is_train: Any, is_grad: Any) -> No
 
 
 def with_gradient(tables: Iterable[Table], is_grad: Any) -> bool:
-    """Check `is_grad`, and note at the tables that a lookup trains them if it is true."""
+    """Check `is_grad`; if it is true, record in the tables that a lookup trains them."""
     trains = _validation.boolean("is_grad", is_grad)
     for table in tables:
         table.is_grad = bool(table.is_grad) or trains

@@ -1,4 +1,4 @@
-"""A lookup over several tables that hold the rows of one matrix by turns: `tf.nn.embedding_lookup([a, b], ids)`."""
+"""A lookup in several tables that share the rows of one matrix: `tf.nn.embedding_lookup([a, b], ids)`."""
 
 from __future__ import annotations
 
@@ -25,20 +25,21 @@ def partitioned_lookup(
     """Return the rows of `ids`: float32 of shape ids.shape + [dim], each from the table that TensorFlow would read.
 
     Args:
-        tables: two or more tables of one dim; id i of the whole is row i // n of table i % n by `mod`. By `div` each
-            table has a range of ids, as many as its `device_vocabulary_size` says when these differ by one at most.
-        ids: int32 or int64 tensor of any rank, of the whole.
+        tables: two or more tables with equal dim. With `mod`, id i of the whole matrix is row i // n of table i % n.
+            With `div`, each table has a range of ids whose length is its `device_vocabulary_size`, if these differ by
+            at most one.
+        ids: int32 or int64 tensor of any rank, ids of the whole matrix.
         partition_strategy: `mod` or `div`, as in `tf.compat.v1.nn.embedding_lookup`.
         is_train: see `sparse_lookup`.
-        name: of the scope that the ops get.
+        name: scope of the ops.
         modify_graph: see `sparse_lookup`.
 
     Raises:
-        ValueError: no table, tables of different dims, or another strategy.
+        ValueError: there is no table, dims differ, or the strategy is unknown.
     """
     tables = list(tables)
     if not tables or len({table.dim for table in tables}) > 1:
-        raise ValueError(f"`tables` must be tables of one dim: got {[table.dim for table in tables]}")
+        raise ValueError(f"`tables` must have equal dims: got {[table.dim for table in tables]}")
     if partition_strategy not in {"mod", "div"}:
         raise ValueError(f"`partition_strategy` must be 'mod' or 'div': got {partition_strategy!r}")
     with tf.name_scope(name or "partitioned_lookup"):
@@ -61,7 +62,7 @@ def _by_turns(ids: tf.Tensor, tables: list[Table]) -> tuple[tf.Tensor, tf.Tensor
 
 
 def _by_ranges(ids: tf.Tensor, tables: list[Table]) -> tuple[tf.Tensor, tf.Tensor]:
-    """Return table and row of each id: the first tables have one row more when the rows do not divide evenly."""
+    """Return table and row of each id: the first tables have one row more if the rows do not divide evenly."""
     rows, longer = divmod(sum(table.device_vocabulary_size for table in tables), len(tables))
     part = tf.maximum(ids // (rows + 1), (ids - longer) // max(rows, 1))
     return part, tf.where(part < longer, ids % (rows + 1), (ids - longer) % max(rows, 1))

@@ -1,6 +1,7 @@
-"""Pooled lookups: sparse or ragged ids to one row per example, as `tf.nn.embedding_lookup_sparse` gives it.
+"""Pooled lookups: sparse or ragged ids to one row per example, like `tf.nn.embedding_lookup_sparse`.
 
-One op looks up, weighs, sums and divides; its gradient comes per distinct key. No vector per id is ever made.
+A single op looks up, applies weights, sums and divides; its gradient has one row per distinct key. Rows of single ids
+are never materialized.
 """
 
 from __future__ import annotations
@@ -10,8 +11,7 @@ from typing import Any
 import tensorflow as tf
 
 from runtime import _tf_private, _validation
-from runtime.embedding_variable import pooled_lookup
-from runtime.lookup import id_checks
+from runtime.lookup import counted_pooled, id_checks
 from runtime.lookup.pooled_ops import fused, fused_safe
 from runtime.table.table import Table
 
@@ -35,27 +35,27 @@ def embedding_lookup_sparse(
 ) -> tf.Tensor:
     """Return float32 [rows, dim]: the sum, mean or sqrtn of each row's embeddings, as `tf.nn.embedding_lookup_sparse`.
 
-    As there, rows is one more than the last row that has an id, rows in between without one are zeros, and a negative
+    As there, the number of rows is one more than the last row with an id, rows without an id are zero, and a negative
     id is an error when the op runs.
 
     Args:
-        table: stands where stock TensorFlow has `params`.
+        table: takes the place of TensorFlow's `params`.
         sp_ids: SparseTensor in row-major order, or RaggedTensor of rank 2; int32 or int64.
-        sp_weights: the same kind with a weight per id, or None: all are 1. They get gradients, which cost a reading of
-            all rows: put tf.stop_gradient around values that need none.
+        sp_weights: the same kind with a weight per id, or None for ones. They get gradients, for which all rows are
+            read again: wrap weights that need none in tf.stop_gradient.
         combiner: "mean" (also for None), "sqrtn" or "sum".
-        max_norm: embeddings of a greater l2 norm are scaled down to it before they are combined.
-        name: of the scope that the ops get.
-        allow_fast_lookup: accepted; the lookup is always fast.
-        partition_strategy: accepted; a table has no partitions.
+        max_norm: embeddings with a larger l2 norm are scaled down to it before they are combined.
+        name: scope of the ops.
+        allow_fast_lookup: has no effect; the lookup is always fast.
+        partition_strategy: has no effect; a table has no partitions.
         is_train: as in `sparse_lookup`.
-        is_grad: False cuts the gradient.
-        negative_keys: True makes negative ids keys like all others (hashes of 64 bits have them).
+        is_grad: False stops the gradient.
+        negative_keys: True makes negative ids ordinary keys (64-bit hashes can be negative).
         modify_graph: as in `sparse_lookup`.
 
     Raises:
-        ValueError: an argument of a wrong value, or training a table that expands.
-        TypeError: ids or weights that are neither sparse nor ragged.
+        ValueError: an argument has a wrong value, or a table with dynamic expansion is to be trained.
+        TypeError: ids or weights are neither sparse nor ragged.
     """
     del allow_fast_lookup, partition_strategy
     id_checks.require_table(table, "table")
@@ -63,7 +63,7 @@ def embedding_lookup_sparse(
         _validation.text("name", name)
     _validation.boolean("negative_keys", negative_keys)
     if table.reads_each_step:
-        counted = pooled_lookup.lookup_sparse([table], sp_ids, sp_weights, combiner, max_norm, name)
+        counted = counted_pooled.lookup_sparse([table], sp_ids, sp_weights, combiner, max_norm, name)
         return counted if _validation.boolean("is_grad", is_grad) else tf.stop_gradient(counted)
     return fused(
         table,
@@ -97,20 +97,20 @@ def safe_embedding_lookup_sparse(
 ) -> tf.Tensor:
     """Return float32 [*leading dimensions, dim], as `tf.nn.safe_embedding_lookup_sparse`.
 
-    Negative ids are left out and, unless summing, weights that are not above 0 with their ids. A row in which nothing
-    is left gets the row of `default_id`, or zeros. Ids pool over their last dimension. The other arguments are those of
-    `embedding_lookup_sparse`, which says that `allow_fast_lookup` and `partition_strategy` change nothing.
+    Negative ids are dropped and, unless summing, ids with weights that are not above 0. A row in which no id is left
+    gets the row of `default_id`, or zeros. Ids are pooled over their last dimension. The other arguments are those of
+    `embedding_lookup_sparse`; `allow_fast_lookup` and `partition_strategy` have no effect.
 
     Raises:
-        ValueError: an argument of a wrong value.
-        TypeError: ids or weights that are neither sparse nor ragged.
+        ValueError: an argument has a wrong value.
+        TypeError: ids or weights are neither sparse nor ragged.
     """
     del allow_fast_lookup, partition_strategy
     id_checks.require_table(table, "table")
     if name is not None:
         _validation.text("name", name)
     if table.reads_each_step:
-        counted = pooled_lookup.safe_lookup_sparse(
+        counted = counted_pooled.safe_lookup_sparse(
             [table], sparse_ids, sparse_weights, combiner, default_id, max_norm, name
         )
         return counted if _validation.boolean("is_grad", is_grad) else tf.stop_gradient(counted)

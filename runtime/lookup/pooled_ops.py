@@ -1,6 +1,6 @@
-"""The ops of pooled lookups, of one or of many, and with several ranks the exchange in their place.
+"""Pooled lookups as ops, for one or many tables; with several ranks, as an exchange.
 
-Below the public functions, as the lookups of counted tables, which these call, are made of them, too.
+The public functions are built on these, and so are the lookups of counted tables, which the public functions call.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def fused(
     negative_keys: bool,
     modify_graph: bool | None = False,
 ) -> tf.Tensor:
-    """Return what `embedding_lookup_sparse` does, by one op whatever the table is."""
+    """Return the result of `embedding_lookup_sparse`, from one op for any kind of table."""
     with tf.name_scope(name or f"{table.table_name}_embedding_lookup_sparse"), tf.device("/device:CPU:0"):
         one = plain(table, ids, weights, combiner, max_norm)
         return _pooled(one, is_train, is_grad, modify_graph, {"negative_keys": negative_keys})
@@ -53,7 +53,7 @@ def fused_safe(
     *,
     modify_graph: bool | None = False,
 ) -> tf.Tensor:
-    """Return what `safe_embedding_lookup_sparse` does, by one op whatever the table is."""
+    """Return the result of `safe_embedding_lookup_sparse`, from one op for any kind of table."""
     settings = safe_settings(default_id)
     with tf.name_scope(name or f"{table.table_name}_embedding_lookup"), tf.device("/device:CPU:0"):
         return _pooled(safe(table, ids, weights, combiner, max_norm), is_train, is_grad, modify_graph, settings)
@@ -62,7 +62,7 @@ def fused_safe(
 def looked_up(
     requests: Sequence[Pooling], is_train: Any, is_grad: bool, modify_graph: bool | None, settings: dict[str, Any]
 ) -> list[tf.Tensor]:
-    """Return the result of each lookup, all from one op, and with several ranks from one exchange."""
+    """Return the result of each lookup, from a single op, and with several ranks from a single exchange."""
     members = [one.table for one in requests]
     bags = [one.bags for one in requests]
     id_checks.refuse_expanding(members, is_train, is_grad)
@@ -150,9 +150,9 @@ def shared_pooled(
     together: Together | None,
     settings: dict[str, Any],
 ) -> list[tf.Tensor]:
-    """Return [rows, dim] of each lookup of tables that several ranks share, from one exchange.
+    """Return [rows, dim] of each lookup of tables that several ranks share, from a single exchange.
 
-    The rows that lie in this process come from `local`, or of all at once from `together`.
+    Rows that this process holds come from `local`, or from `together` for all tables at once.
     """
     waiting = [
         pooling.pooled(**pooling.arguments(one.bags, one.max_norm), rows=one.rows, combiner=one.combiner, **settings)

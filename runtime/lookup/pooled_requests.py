@@ -1,4 +1,4 @@
-"""One pooled lookup as data: its arguments checked as those of `tf.nn.embedding_lookup_sparse`, not yet looked up."""
+"""One pooled lookup as data, with its arguments checked like those of `tf.nn.embedding_lookup_sparse`."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import tensorflow as tf
 from runtime import _validation
 from runtime.lookup import id_checks
 from runtime.policy import admission
+from runtime.table.admission_rules import OFF
 from runtime.table.table import Table
 
 _COMBINERS = ("mean", "sqrtn", "sum")
@@ -19,7 +20,7 @@ _COMBINERS = ("mean", "sqrtn", "sum")
 
 @dataclass(frozen=True)
 class _Bags:
-    """Ids [n] with their weights [n] or [0], and which bag each is in: row splits, or a SparseTensor's indices."""
+    """Ids [n], weights [n] or [0], and the layout of the bags: row splits, or the indices of a SparseTensor."""
 
     keys: tf.Tensor
     weights: tf.Tensor
@@ -30,7 +31,7 @@ class _Bags:
 
 @dataclass(frozen=True)
 class Pooling:
-    """One checked pooled lookup: what its op takes, and what becomes of the op's output [rows, dim]."""
+    """A checked pooled lookup: the inputs of its op, and what is done with the op's output [rows, dim]."""
 
     table: Table
     bags: _Bags
@@ -40,7 +41,7 @@ class Pooling:
     finish: Callable[[tf.Tensor], tf.Tensor]
 
     def finished(self, pooled: tf.Tensor, trains: bool) -> tf.Tensor:
-        """Return what the caller gets for the op's output."""
+        """Return the result for the caller, given the op's output."""
         pooled.set_shape([None, self.table.dim])
         return self.finish(pooled if trains else tf.stop_gradient(pooled))
 
@@ -77,12 +78,12 @@ def safe(table: Table, ids: Any, weights: Any, combiner: str | None, max_norm: A
 
 
 def with_every_row(one: Pooling, ids: tf.SparseTensor | tf.RaggedTensor) -> Pooling:
-    """Return the lookup with as many rows as its ids have, those without an id at the end too."""
+    """Return the lookup with as many rows as its ids have, including rows without an id at the end."""
     return dataclasses.replace(one, rows=rows_of(ids))
 
 
 def rows_of(ids: tf.SparseTensor | tf.RaggedTensor) -> tf.Tensor:
-    """Return how many rows the ids have, int64."""
+    """Return the number of rows of the ids, int64."""
     return ids.nrows(out_type=tf.int64) if isinstance(ids, tf.RaggedTensor) else tf.cast(ids.dense_shape[0], tf.int64)
 
 
@@ -92,7 +93,7 @@ def _shaped(pooled: tf.Tensor, shape: tf.TensorShape) -> tf.Tensor:
 
 
 def _linear(bags: _Bags, leading: tf.Tensor) -> _Bags:
-    """Number the rows of ids of another rank than 2 in row-major order."""
+    """Number the rows of ids with another rank than 2 in row-major order."""
     strides = tf.math.cumprod(leading, exclusive=True, reverse=True)
     numbers = tf.reduce_sum(bags.layout[:, :-1] * strides, axis=1)
     return _Bags(bags.keys, bags.weights, bags.weighted, numbers, bags.splits)
@@ -102,13 +103,13 @@ def _bags(ids: Any, weights: Any, table: Table) -> _Bags:
     kind = tf.RaggedTensor if isinstance(ids, tf.RaggedTensor) else tf.SparseTensor
     if not isinstance(ids, kind):
         raise TypeError(
-            f"the ids of the table `{table.table_name}` are {type(ids).__name__}: a pooled lookup takes a SparseTensor "
-            "or a RaggedTensor; dense ids go to sparse_lookup"
+            f"the ids of the table `{table.table_name}` are {type(ids).__name__}: a pooled lookup needs a SparseTensor "
+            "or a RaggedTensor; use sparse_lookup for dense ids"
         )
     if weights is not None and not isinstance(weights, kind):
         raise TypeError(
             f"the weights for the table `{table.table_name}` are {type(weights).__name__}: they must be None or a "
-            f"{kind.__name__} as the ids are"
+            f"{kind.__name__}, like the ids"
         )
     ragged = kind is tf.RaggedTensor
     if ragged and (ids.ragged_rank != 1 or ids.flat_values.shape.rank not in (1, None)):
@@ -140,12 +141,12 @@ def _pooling(
     if combiner not in _COMBINERS:
         raise ValueError(f"combiner must be one of 'mean', 'sqrtn' or 'sum', got {combiner}")
     norm = tf.zeros([0]) if max_norm is None else _norm(max_norm, table)
-    admission.agree(table, admission.OFF)
+    admission.agree(table, OFF)
     return Pooling(table, bags, rows, combiner, norm, finish)
 
 
 def _norm(max_norm: Any, table: Table) -> tf.Tensor:
-    """Return the greatest norm as float32 [1]."""
+    """Return the maximum norm as float32 [1]."""
     try:
         norm = tf.convert_to_tensor(max_norm)
     except (TypeError, ValueError):
@@ -153,6 +154,6 @@ def _norm(max_norm: Any, table: Table) -> tf.Tensor:
     plain = not isinstance(max_norm, float) or max_norm == max_norm
     if not plain or not (norm.dtype.is_floating or norm.dtype.is_integer) or norm.shape.num_elements() not in (1, None):
         raise ValueError(
-            f"`max_norm` {max_norm!r} of the table `{table.table_name}` must be None or a real scalar, and no NaN"
+            f"`max_norm` {max_norm!r} of the table `{table.table_name}` must be None or a real scalar, not NaN"
         )
     return tf.reshape(tf.cast(norm, tf.float32), [1])

@@ -1,4 +1,4 @@
-"""`prefetch`: has the rows of ids read from tiers below memory before the step that looks them up."""
+"""`prefetch`: reads rows from storage tiers below memory before the step that looks them up."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ __all__ = ["prefetch"]
 
 @_tf_private.as_written
 def prefetch(table: Any, ids: Any) -> Any:
-    """Return `ids` as they are, and have their rows read in the background where they lie below memory.
+    """Return `ids` unchanged, and read their rows in the background if they are below memory.
 
-    For the function of a `tf.data.Dataset.map`, the last one, with `.prefetch(n)` behind it: while a step computes, the
-    rows of the next n batches come near. It changes no result: no id is inserted, counted or moved, and a batch whose
-    rows are not there yet reads them itself. `rewriter.GraphModifierHook` puts it into datasets by itself.
+    Use it in the function of the last `tf.data.Dataset.map`, followed by `.prefetch(n)`: while a step computes, rows of
+    the next n batches are read. Results do not change: no id is inserted, counted or moved, and a batch whose rows are
+    not there yet reads them itself. `rewriter.GraphModifierHook` adds it to datasets automatically.
 
     Args:
-        table: a table, its variable (also a DeepRec EmbeddingVariable, whole or in parts), or a list of such. One
-            without tiers below memory has nothing to read.
+        table: a table, its variable (also a DeepRec EmbeddingVariable, whole or partitioned), or a list of these.
+            Tables without tiers below memory are ignored.
         ids: an int32 or int64 tensor of any shape, a SparseTensor or a RaggedTensor.
 
     Raises:
-        ValueError: no table, or ids of another type.
+        ValueError: it is not a table, or ids have another type.
     """
     instances = [one.instance for one in _tables(table) if one.tiered]
     if isinstance(ids, tf.SparseTensor):

@@ -1,4 +1,4 @@
-"""What the ids read that have no row: `serving_default_value` of a lookup."""
+"""`serving_default_value` of a lookup: what ids without a row read."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from runtime.table.table import Table
 
 
 class Default:
-    """The default of one lookup.
+    """The default value of one lookup.
 
-    A row for each id is known to the rank that asks, and not to the one that looks an id up. So this one marks the rows
-    that are there, by one more value in each, and the default is put in where they arrive.
+    The rank that asks knows the default for each id, but not whether the id has a row; the rank that looks it up knows
+    that. So the latter appends a marker to each row that exists, and the former fills in the default.
     """
 
     def __init__(self, table: Table, ids: tf.Tensor, value: Any) -> None:
@@ -25,21 +25,21 @@ class Default:
         """
         self._dim = table.dim
         self._value = _checked(table, ids, value)
-        # By the rank alone: ranks look different numbers of ids up, of which one may be a single one.
+        # Decided by the rank of the value alone: numbers of ids differ between ranks, and one may have a single id.
         self._marks = ranks.size() > 1 and self._value.shape.rank == 2
-        #: Of the rows that the lookup gives before `arrived`.
+        #: Width of the rows that the lookup returns, before `arrived`.
         self.width = self._dim + int(self._marks)
 
     def where_missing(self, found: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
-        """Return rows [*ids.shape, dim], with the default for those that are not `found`, or marked so."""
+        """Return rows [*ids.shape, dim], with the default (or a marker for it) for those not `found`."""
         return self._marked(found, rows) if self._marks else self._chosen(found, rows)
 
     def nowhere(self, rows: tf.Tensor) -> tf.Tensor:
-        """Return rows that all are there."""
+        """Return rows that all exist."""
         return self._marked(tf.ones(tf.shape(rows)[:-1], tf.bool), rows) if self._marks else rows
 
     def arrived(self, rows: tf.Tensor) -> tf.Tensor:
-        """Return the rows of the ids that were asked for, from what the lookup gave."""
+        """Return the rows of the requested ids, given the lookup's result."""
         return self._chosen(rows[..., self._dim] > 0.5, rows[..., : self._dim]) if self._marks else rows
 
     def _marked(self, found: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:

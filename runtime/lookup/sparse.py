@@ -8,12 +8,12 @@ from typing import Any
 import tensorflow as tf
 
 from runtime import _tf_private, _validation, native
-from runtime.embedding_variable import counted_table
 from runtime.embedding_variable.counted_table import CountedTable
-from runtime.lookup import dynamic_expansion, id_checks
+from runtime.lookup import counted, dynamic_expansion, id_checks
 from runtime.lookup.serving_default import Default
 from runtime.policy import admission
 from runtime.ranks.fused_exchange import Request, handles_of, rows_of_all
+from runtime.table.admission_rules import AdmissionRules
 from runtime.table.table import Table
 
 
@@ -31,30 +31,30 @@ def sparse_lookup(
     serving_default_value: Any = None,
     **kwargs: Any,
 ) -> tf.Tensor | tf.RaggedTensor:
-    """Return the rows of `ids`: float32 of shape ids.shape + [dim], no pooling; ragged for ragged ids.
+    """Return the rows of `ids`: float32 of shape ids.shape + [dim], without pooling; ragged for ragged ids.
 
     Args:
         hashtable: a table of this graph.
-        ids: int32 or int64 tensor of any rank (a list or an array will do), or a RaggedTensor.
-        send_count: accepted; an exchange between ranks is as large as its batch needs.
-        is_train: a bool, or a bool scalar tensor. True inserts unseen ids; False reads their initial rows and inserts
+        ids: int32 or int64 tensor of any rank (also a list or an array), or a RaggedTensor.
+        send_count: has no effect; an exchange between ranks is as large as its batch needs.
+        is_train: a bool, or a bool scalar tensor. True inserts new ids; False reads their initial rows and inserts
             nothing.
-        name: of the scope that the ops get.
-        modify_graph: permits GraphModifierHook to let the dataset compute the ids; the result is the same either way.
-        batch: accepted; ids bring their own shape.
+        name: scope of the ops.
+        modify_graph: allows GraphModifierHook to let the dataset compute the ids; the result does not change.
+        batch: has no effect; the shape comes from the ids.
         access_and_evict_config: `access_threshold`, `eviction_threshold`, `faae_coefficient` (default 1), and this
-            runtime's own `bloom_filter` and `timestamp`. A key gets a row once it was seen `access_threshold` times
-            (`faae_coefficient` for each occurrence, this batch included); before, and in evaluation without a row, it
-            reads zeros or `serving_default_value` and its gradient is dropped. All lookups of a table have the same
-            thresholds; one for evaluation may leave them out after another.
-        is_grad: False cuts the gradient.
-        serving_default_value: what an id without a row reads where `is_train` is False, instead of its initial row; of
-            a shape that broadcasts to [number of ids, dim].
-        kwargs: `dim=None` of old scripts is swallowed.
+            runtime's own `bloom_filter` and `timestamp`. A key gets a row once its count reaches `access_threshold`
+            (each occurrence, this batch included, counts `faae_coefficient`). Until then, and in evaluation without a
+            row, it reads zeros or `serving_default_value`, and its gradient is dropped. All lookups of a table must
+            have the same thresholds; a lookup for evaluation may omit them after another lookup.
+        is_grad: False stops the gradient.
+        serving_default_value: what an id without a row reads if `is_train` is False, instead of its initial row; its
+            shape broadcasts to [number of ids, dim].
+        kwargs: `dim=None` of old programs is ignored.
 
     Raises:
-        ValueError: an argument of a wrong type or range, thresholds that differ from those of another lookup of the
-            table, or an `eviction_threshold` while nothing tells the time.
+        ValueError: an argument has a wrong type or range, thresholds differ from those of another lookup of the table,
+            or there is an `eviction_threshold` but no timestamp.
     """
     _check_arguments(hashtable, send_count, name, batch, kwargs)
     if isinstance(hashtable, CountedTable):
@@ -91,12 +91,12 @@ def sparse_lookup(
 
 
 def _counted_rows(table: CountedTable, ids: Any, trains: bool, name: str | None) -> tf.Tensor | tf.RaggedTensor:
-    """Return rows of a table that no lookup changes, whether it trains or not."""
+    """Return rows of a counted table, which lookups never change."""
     if isinstance(ids, tf.SparseTensor):
-        dense_keys(ids, table)  # raises
+        dense_keys(ids, table)  # raises with a message
     with tf.name_scope(name or "sparse_lookup"):
-        keys = counted_table.int_keys(ids.flat_values if isinstance(ids, tf.RaggedTensor) else ids)
-        rows = counted_table.lookup([table], keys)
+        keys = counted.int_keys(ids.flat_values if isinstance(ids, tf.RaggedTensor) else ids)
+        rows = counted.lookup([table], keys)
         rows = rows if trains else tf.stop_gradient(rows)
         return ids.with_flat_values(rows) if isinstance(ids, tf.RaggedTensor) else rows
 
@@ -105,13 +105,13 @@ def _refuse_options(table: CountedTable, config: Any, default: Any) -> None:
     for argument, value in (("access_and_evict_config", config), ("serving_default_value", default)):
         if value is not None:
             raise ValueError(
-                f"`{argument}` does not go with the counted table `{table.table_name}`: give create_counted_table "
+                f"`{argument}` does not apply to the counted table `{table.table_name}`: give create_counted_table "
                 "its `rules` instead"
             )
 
 
 def sparse_rows(table: Table, keys: tf.Tensor, is_train: Any, default: Default | None = None) -> tf.Tensor:
-    """Return the rows of keys that lie in this process, [*keys.shape, dim]; as `sparse_lookup` without its checks."""
+    """Return the rows, [*keys.shape, dim], of keys that this process holds; as `sparse_lookup`, without checks."""
     ops = native.ops()
 
     def evaluate() -> tf.Tensor:
@@ -136,10 +136,10 @@ def _admitted_rows(
     keys: tf.Tensor,
     is_train: Any,
     default: Default | None,
-    rules: admission.AdmissionRules,
+    rules: AdmissionRules,
     config: dict[str, Any] | None,
 ) -> tf.Tensor:
-    """Return the rows of the keys that are admitted, and for the others `default` or zeros."""
+    """Return the rows of admitted keys, and `default` or zeros for the others."""
 
     def finished(rows: tf.Tensor, admitted: tf.Tensor) -> tf.Tensor:
         id_checks.recorded([table], rows)
@@ -153,7 +153,7 @@ def _admitted_rows(
 
 
 def _expanded(table: Table, keys: tf.Tensor, admitted: tf.Tensor) -> tf.Tensor:
-    """Look the admitted keys up for training by address; the others read zeros and have no address."""
+    """Look up admitted keys for training by address; the others read zeros and have no address."""
     rows = dynamic_expansion.lookup(table, tf.boolean_mask(keys, admitted))
     shape = tf.concat([tf.shape(keys, tf.int64), [table.dim]], 0)
     return tf.scatter_nd(tf.where(admitted), rows, shape)
@@ -169,7 +169,7 @@ def dense_keys(ids: Any, table: Table) -> tf.Tensor:
     """Return ids for a lookup without pooling as an int32 or int64 tensor.
 
     Raises:
-        ValueError: a SparseTensor, or what is no tensor of integers.
+        ValueError: it is a SparseTensor, or not a tensor of integers.
     """
     if isinstance(ids, tf.SparseTensor):
         raise ValueError(
@@ -189,4 +189,4 @@ def _check_arguments(table: Any, send_count: Any, name: Any, batch: Any, kwargs:
         _validation.kind("batch", batch, dict, "a dict or None")
     unknown = sorted(key for key, value in kwargs.items() if key != "dim" or value is not None)
     if unknown:
-        raise ValueError(f"sparse_lookup does not know the argument `{unknown[0]}`: remove it")
+        raise ValueError(f"sparse_lookup has no argument `{unknown[0]}`: remove it")

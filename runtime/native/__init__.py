@@ -1,4 +1,4 @@
-"""The native engine: `ops()` gives its TensorFlow ops. Built by `setup.py` into `librecmigrate.so` beside this file."""
+"""The native engine: `ops()` returns its TensorFlow ops. `setup.py` builds it as `librecmigrate.so` in this folder."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from runtime.native import notices
 
 __all__ = ["LIBRARY", "ops"]
 
-#: The shared library; one binary serves every supported TensorFlow.
+#: The shared library; one binary works with every supported TensorFlow.
 LIBRARY = Path(__file__).with_name("librecmigrate.so")
 
 
 @functools.cache
 def ops() -> ModuleType:
-    """Load the library once and return the module of its op functions (`rec_table_handle`, `rec_lookup`, …).
+    """Load the library once and return the module with its op functions (`rec_table_handle`, `rec_lookup`, …).
 
     Raises:
-        ImportError: the library was not built, or TensorFlow refuses it.
-        ValueError: RECMIGRATE_NUM_THREADS is set to something else than 1 to 256.
+        ImportError: the library was not built, or TensorFlow cannot load it.
+        ValueError: RECMIGRATE_NUM_THREADS is not a number from 1 to 256.
     """
     threads = os.environ.get("RECMIGRATE_NUM_THREADS", "1")
     if not (threads.isdecimal() and 1 <= int(threads) <= 256):

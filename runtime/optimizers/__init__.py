@@ -1,4 +1,4 @@
-"""Optimizers of tables, one module each with Rec SDK's `create_hash_optimizer`; `_by_addr` under dynamic expansion."""
+"""Optimizers of tables, one module each, with Rec SDK's `create_hash_optimizer`; `_by_addr`: for dynamic expansion."""
 
 from runtime.optimizers import (
     adadelta,

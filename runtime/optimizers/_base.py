@@ -1,4 +1,4 @@
-"""What all table optimizers share: a v1 Optimizer whose updates are the native ones."""
+"""Base class of all table optimizers: a v1 Optimizer with native updates."""
 
 from __future__ import annotations
 
@@ -12,28 +12,29 @@ import tensorflow as tf
 from runtime import _tf_private, _validation, native
 from runtime.table import control_dependencies
 from runtime.table.anchor import Anchor
-from runtime.table.table import Table, tables
+from runtime.table.create import tables
+from runtime.table.table import Table
 
 _MAX_LEARNING_RATE = 10
 _BY_ADDRESS = ("lazy_adam", "adagrad", "sgd")
 
-#: Starts the message when a table and its optimizer disagree on dynamic expansion; Rec SDK scripts look for it.
+#: Start of the message if a table and its optimizer disagree on dynamic expansion; Rec SDK's programs look for it.
 INCOMPATIBLE = "The dynamic expansion mode is not compatible with the optimizer"
 
 
 def is_schedule(rate: Any) -> bool:
-    """True for a LearningRateSchedule of Keras 2 or 3, told by its name: `tf.keras` may be missing, or another one."""
+    """Whether it is a LearningRateSchedule of Keras 2 or 3, by class name: `tf.keras` may be missing or differ."""
     return any(kind.__name__ == "LearningRateSchedule" for kind in type(rate).__mro__)
 
 
 def session_graph() -> tf.Graph | None:
-    """Return the graph that a session runs (inside a tf.cond the current graph is that of a branch), None if eager."""
+    """Return the graph that a session runs (not that of a tf.cond branch), or None in eager mode."""
     with tf.init_scope():
         return None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
 
 
 def record_updates(updates: Iterable[tuple[tf.Operation, Table]]) -> None:
-    """Let the new updates of tables in a graph run after the lookups of their step."""
+    """Make new updates of tables in a graph run after the lookups of their step."""
     in_graph = [(update, table) for update, table in updates if table.graph is not None]
     control_dependencies.updates_added([(update, table.lookups) for update, table in in_graph])
     for update, table in in_graph:
@@ -46,18 +47,19 @@ def _check_step(global_step: Any) -> None:
 
 
 class TableOptimizer(tf.compat.v1.train.Optimizer):  # type: ignore[misc]
-    """Updates the rows of tables; `compute_gradients`, `apply_gradients` and `minimize` as in any v1 Optimizer.
+    """Updates rows of tables; `compute_gradients`, `apply_gradients` and `minimize` work as in any v1 Optimizer.
 
-    Without a `var_list` it trains every table of the graph, and only the tables.
+    Without a `var_list` it trains every table of the graph, and nothing else.
     """
 
     def __init__(self, learning_rate: Any, use_locking: bool, name: str, nonfinite: str = "error") -> None:
-        """Take a learning rate in [0, 10] as a number, a scalar tensor or variable, or a callable that returns one.
+        """Take a learning rate in [0, 10]: a number, a scalar tensor or variable, or a callable that returns one.
 
-        A Keras LearningRateSchedule is called with the step: `global_step`, the graph's, or else one counted here.
+        A Keras LearningRateSchedule is called with the step: `global_step`, the graph's global step, or a counter of
+        this optimizer.
 
         Raises:
-            ValueError: wrong type or range.
+            ValueError: the type or range is wrong.
         """
         _validation.boolean("use_locking", use_locking)
         _validation.text("name", name, 200)
@@ -74,11 +76,11 @@ class TableOptimizer(tf.compat.v1.train.Optimizer):  # type: ignore[misc]
     ) -> list[tuple[Any, Any]]:
         """Return (gradient, variable) pairs.
 
-        By default they are for the anchors of all tables of the current graph, but for those that are looked up with
-        `is_grad=False` only.
+        The default `var_list` is the anchors of all tables of the current graph, except those whose lookups all have
+        `is_grad=False`.
 
         Raises:
-            ValueError: no `var_list`, and the graph has no table that it could be; or a table that expands.
+            ValueError: there is no `var_list` and no table to train, or a table uses dynamic expansion.
         """
         if var_list is None:
             known = [table for table in tables() if not table.reads_each_step]
@@ -91,7 +93,7 @@ class TableOptimizer(tf.compat.v1.train.Optimizer):  # type: ignore[misc]
             if isinstance(variable, Table):
                 self._table(variable)
             if isinstance(variable, Anchor) and variable.table.expands:
-                self._table(variable)  # its gradient is None, of which TensorFlow's message says nothing useful
+                self._table(variable)  # raises with a better message than TensorFlow's for a gradient of None
         pairs: list[tuple[Any, Any]] = super().compute_gradients(loss, var_list, *args, **kwargs)
         return pairs
 
@@ -99,17 +101,15 @@ class TableOptimizer(tf.compat.v1.train.Optimizer):  # type: ignore[misc]
     def apply_gradients(
         self, grads_and_vars: Iterable[tuple[Any, Any]], global_step: Any = None, name: str | None = None
     ) -> tf.Operation:
-        """Return the op that updates the tables, then adds 1 to `global_step` if one is given.
+        """Return the op that updates the tables, then adds 1 to `global_step` if it is given.
 
         Raises:
-            ValueError: a variable that is no table's anchor or that of a table which all lookups freeze, a dense
-            gradient, no gradient at all, or a learning rate that is no real scalar.
-            RuntimeError: inside a tf.distribute strategy.
+            ValueError: a variable is not the anchor of a table, all lookups of its table have `is_grad=False`, a
+                gradient is dense, there is no gradient at all, or the learning rate is not a real scalar.
+            RuntimeError: inside of a tf.distribute strategy.
         """
         if tf.distribute.has_strategy():
-            raise RuntimeError(
-                f"{self.get_name()} does not run inside a tf.distribute strategy yet: train in one process"
-            )
+            raise RuntimeError(f"{self.get_name()} does not support tf.distribute strategies yet: train in one process")
         given = _validation.pairs("grads_and_vars", grads_and_vars, "pairs (gradient, table.variable)")
         if not given:
             raise ValueError(f"{self.get_name()} has nothing to apply: give it pairs (gradient, table.variable)")
@@ -135,7 +135,7 @@ class TableOptimizer(tf.compat.v1.train.Optimizer):  # type: ignore[misc]
         return done
 
     def _end(self, updates: list[tf.Operation], global_step: Any, scope: str) -> tf.Operation:
-        """Return an op that waits for the updates and advances what counts them."""
+        """Return an op that waits for the updates and increments the step counters."""
         done = self._finish(updates, "update" if global_step is not None else scope)
         if global_step is None:
             return done
@@ -149,7 +149,7 @@ class TableOptimizer(tf.compat.v1.train.Optimizer):  # type: ignore[misc]
             train_ops.append(done)
 
     def _counted_by(self, global_step: Any) -> Any:
-        """Return what to add 1 to: `global_step`, or for a schedule that has none at all a counter of its own."""
+        """Return what to add 1 to: `global_step`, or for a schedule without one a counter of its own."""
         if global_step is not None or not is_schedule(self._learning_rate):
             return global_step
         if tf.compat.v1.train.get_global_step() is not None:
@@ -178,16 +178,16 @@ class TableOptimizer(tf.compat.v1.train.Optimizer):  # type: ignore[misc]
             )
 
     def update_table(self, table: Table, gradient: Any, rate: Any) -> tf.Operation:
-        """Update one table with the learning rate `rate`, for an adapter that has clipped, unscaled and counted itself.
+        """Update one table with learning rate `rate`, for an adapter that has clipped, unscaled and counted by itself.
 
         Raises:
-            ValueError: a dense gradient, or a rate that is no real scalar.
+            ValueError: the gradient is dense, or the rate is not a real scalar.
         """
         with tf.device("/device:CPU:0"):
             return self._update_tables([(self._slices(gradient, table), table)], self._scalar(rate))[0]
 
     def _update_tables(self, slices: list[tuple[tf.IndexedSlices, Table]], rate: tf.Tensor) -> list[tf.Operation]:
-        """Update many eager tables in one op, since theirs would run one after another; a graph does not need it."""
+        """Update many eager tables in one op, because separate ops would run one by one; graphs do not need this."""
         distinct = {id(table): table for _, table in slices}
         if len(distinct) < max(len(slices), 2) or any(table.graph is not None for _, table in slices):
             updates = [self._update_table(table, gradient, rate) for gradient, table in slices]
@@ -215,12 +215,12 @@ class TableOptimizer(tf.compat.v1.train.Optimizer):  # type: ignore[misc]
             with table.written():
                 return self._native_update(table, keys, values, rate)
 
-    #: The native rule, and what its slots start with.
+    #: The native rule, and the initial values of its slots.
     rule: str
     starts: tuple[float, ...] = ()
 
     def _hyper(self, rate: tf.Tensor) -> list[Any]:
-        """Return the rule's hyper-parameters in its order: floats and float32 scalar tensors."""
+        """Return the rule's hyperparameters in its order: floats and float32 scalar tensors."""
         raise NotImplementedError
 
     def _native_update(self, table: Table, keys: tf.Tensor, values: tf.Tensor, rate: tf.Tensor) -> tf.Operation:
@@ -235,21 +235,21 @@ class TableOptimizer(tf.compat.v1.train.Optimizer):  # type: ignore[misc]
             )
         if not isinstance(variable, Anchor):
             raise ValueError(
-                f"{self.get_name()} updates tables only and `{getattr(variable, 'name', variable)}` is none: apply its "
-                "gradient with the dense optimizer (get_dense_and_sparse_variable() tells them apart)"
+                f"{self.get_name()} updates tables, and `{getattr(variable, 'name', variable)}` is not one: apply "
+                "its gradient with the dense optimizer (get_dense_and_sparse_variable() separates them)"
             )
         if variable.table.reads_each_step:
             raise ValueError(
-                f"{self.get_name()} does not train the counted table `{variable.table.table_name}`: train it with the "
-                "variables, by an optimizer of tf.compat.v1.train or of runtime.optimizers.deeprec"
+                f"{self.get_name()} does not train the counted table `{variable.table.table_name}`: train it like a "
+                "variable, by an optimizer of tf.compat.v1.train or of runtime.optimizers.deeprec"
             )
         if variable.table.expands:
             other = (
-                "" if self.rule in _BY_ADDRESS else "; or leave use_dynamic_expansion False: by address it has no form"
+                "" if self.rule in _BY_ADDRESS else "; or leave use_dynamic_expansion False: it has no form by address"
             )
             raise ValueError(
-                f"{INCOMPATIBLE} {self.get_name()}: the table `{variable.table.table_name}` expands, train it by the "
-                "addresses of its rows with create_hash_optimizer_by_address (runtime.optimizers.lazy_adam_by_addr, "
+                f"{INCOMPATIBLE} {self.get_name()}: the table `{variable.table.table_name}` expands, train "
+                "it by addresses with create_hash_optimizer_by_address (runtime.optimizers.lazy_adam_by_addr, "
                 f"adagrad_by_addr or gradient_descent_by_addr){other}"
             )
         return variable.table

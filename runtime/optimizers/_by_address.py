@@ -1,4 +1,4 @@
-"""What the optimizers by address share: they train the rows at addresses, under dynamic expansion."""
+"""Base class of the optimizers by address: they train rows at given addresses, for dynamic expansion."""
 
 from __future__ import annotations
 
@@ -8,32 +8,32 @@ from typing import Any
 import tensorflow as tf
 
 from runtime import _validation, native
-from runtime.lookup import dynamic_expansion
 from runtime.optimizers._base import INCOMPATIBLE, TableOptimizer, record_updates
+from runtime.table.addresses import ID_OFFSET, LOCAL_EMB, table_of
 from runtime.table.anchor import Anchor
 from runtime.table.table import Table
 
 
 class AddressOptimizer(TableOptimizer):
-    """Takes pairs (gradient of the rows, addresses) in `apply_gradients`: see `lookup/dynamic_expansion.py`."""
+    """Takes pairs (gradient of rows, addresses) in `apply_gradients`: see `lookup/dynamic_expansion.py`."""
 
     def apply_gradients(
         self, grads_and_vars: Iterable[tuple[Any, Any]], global_step: Any = None, name: str | None = None
     ) -> tf.Operation:
-        """Return the op that updates the rows at the addresses int64 [n] by gradients [n, dim], None being left out.
+        """Return the op that updates rows at addresses int64 [n] by gradients [n, dim]; gradients of None are skipped.
 
-        Running it fails with InvalidArgumentError for an address that is not, or no longer, that of a row.
+        The op fails with InvalidArgumentError if an address does not, or no longer, belong to a row.
 
         Raises:
-            ValueError: addresses that no lookup gave, a table's anchor in their place, shapes that do not fit, or no
-                gradient at all.
+            ValueError: addresses are not from a lookup, a table's anchor is given instead, shapes do not match, or
+                there is no gradient at all.
         """
         given = _validation.pairs("grads_and_vars", grads_and_vars, "pairs (gradient of rows, addresses)")
         checked = [self._checked(gradient, addresses) for gradient, addresses in given if gradient is not None]
         if not checked:
             raise ValueError(
                 f"{self.get_name()} has no gradient for any address: the loss must depend on a training lookup, and "
-                f"the gradients are those of the rows in the collection {dynamic_expansion.LOCAL_EMB}"
+                f"the gradients are those of the rows in the collection {LOCAL_EMB}"
             )
         global_step = self._counted_by(global_step)
         self._prepare()
@@ -49,12 +49,12 @@ class AddressOptimizer(TableOptimizer):
     def _checked(self, gradient: Any, addresses: Any) -> tuple[Table, tf.Tensor, tf.Tensor]:
         if isinstance(addresses, Anchor):
             raise ValueError(
-                f"{INCOMPATIBLE} {self.get_name()}: it takes addresses (the collection {dynamic_expansion.ID_OFFSET}), "
+                f"{INCOMPATIBLE} {self.get_name()}: it takes addresses (the collection {ID_OFFSET}), "
                 f"and `{addresses.table.table_name}` is a table; use the optimizer's create_hash_optimizer for it"
             )
-        table = dynamic_expansion.table_of(addresses)
+        table = table_of(addresses)
         places = addresses
-        if isinstance(gradient, tf.IndexedSlices):  # the gradient of a gather: of some of the rows, perhaps repeated
+        if isinstance(gradient, tf.IndexedSlices):  # the gradient of a gather of some rows, perhaps with repetitions
             places = tf.gather(addresses, gradient.indices)
             gradient = gradient.values
         gradient = tf.convert_to_tensor(gradient, tf.float32)
@@ -84,7 +84,7 @@ _Pair = tuple[tf.Tensor, tf.Tensor]
 
 
 def _by_table(checked: list[tuple[Table, tf.Tensor, tf.Tensor]]) -> list[tuple[Table, list[_Pair]]]:
-    """Bring the pairs of each table together: several lookups of it are one summed gradient for each row and step."""
+    """Group the pairs by table: the gradients of several lookups are summed per row, in one step."""
     found: dict[int, tuple[Table, list[_Pair]]] = {}
     for table, values, places in checked:
         found.setdefault(id(table), (table, []))[1].append((values, places))
@@ -94,7 +94,7 @@ def _by_table(checked: list[tuple[Table, tf.Tensor, tf.Tensor]]) -> list[tuple[T
 def _joined(pairs: list[_Pair]) -> _Pair:
     if len(pairs) == 1:
         return pairs[0]
-    # Where lengths differ pair by pair, they may still agree in sum: then the wrong rows would be updated.
+    # Lengths that differ pair by pair may agree in total; then wrong rows would be updated.
     message = "a gradient does not have one row for each of its addresses"
     fits = [
         tf.compat.v1.assert_equal(tf.shape(values)[0], tf.size(places), message=message) for values, places in pairs

@@ -1,4 +1,4 @@
-"""What the forms of Keras optimizers share: they count their own steps, as `iterations`."""
+"""Base class of the forms of Keras optimizers: they count their own steps as `iterations`."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from runtime.optimizers._base import TableOptimizer, is_schedule, session_graph
 
 
 class KerasTableOptimizer(TableOptimizer):
-    """A learning rate schedule is called with `iterations`, which checkpoints keep."""
+    """A table optimizer whose learning rate schedule is called with `iterations`, which checkpoints save."""
 
-    #: What counts the steps instead of a variable made here: the iterations of a Keras optimizer.
+    #: A step counter to use instead of creating one: the iterations of a Keras optimizer.
     counted_elsewhere: Any = None
 
     def variables(self) -> list[tf.Variable]:

@@ -1,4 +1,4 @@
-"""Adadelta on tables, touched rows only, as stock's v1 optimizer.
+"""Adadelta on tables, touched rows only, like TensorFlow's v1 optimizer.
 
 `s = rho s + (1 - rho) g**2; u = g sqrt(d + epsilon) / sqrt(s + epsilon); w -= learning_rate u;
 d = rho d + (1 - rho) u**2`.
@@ -25,7 +25,7 @@ def create_hash_optimizer(
     """Create the optimizer: `tf.compat.v1.train.AdadeltaOptimizer`.
 
     Raises:
-        ValueError: a wrong type or range; rho and epsilon in [0, 1].
+        ValueError: a type or range is wrong; rho and epsilon must be in [0, 1].
     """
     settings = (_validation.real("rho", rho, 0, 1, whole=True), _validation.real("epsilon", epsilon, 0, 1, whole=True))
     return AdadeltaTableOptimizer(learning_rate, settings, use_locking, name, nonfinite)

@@ -10,7 +10,7 @@ import tensorflow as tf
 from runtime import _validation
 from runtime.optimizers._base import TableOptimizer
 
-# TensorFlow's threads treat smaller numbers as 0.
+# Smaller numbers are flushed to 0 in TensorFlow's threads.
 _SMALLEST = float(np.finfo(np.float32).tiny)
 
 
@@ -25,7 +25,7 @@ def create_hash_optimizer(
     """Create the optimizer; with epsilon 0 it is `tf.compat.v1.train.AdagradOptimizer` (its accumulator starts at 0.1).
 
     Raises:
-        ValueError: wrong type or range (accumulator in [0, 1], epsilon in [0, 1]), or both 0 in float32.
+        ValueError: a type or range is wrong (accumulator and epsilon must be in [0, 1]), or both are 0 in float32.
     """
     start = _validation.real("initial_accumulator_value", initial_accumulator_value, 0, 1, whole=True)
     small = _validation.real("epsilon", epsilon, 0, 1, whole=True)

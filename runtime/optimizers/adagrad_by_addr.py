@@ -1,4 +1,4 @@
-"""Adagrad on the rows at addresses, under dynamic expansion: `s += g**2; w -= learning_rate * g / sqrt(s + 1e-7)`."""
+"""Adagrad by address, for dynamic expansion: `s += g**2; w -= learning_rate * g / sqrt(s + 1e-7)`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def create_hash_optimizer_by_address(
     """Create the optimizer; its pairs are (gradient of rows, addresses).
 
     Raises:
-        ValueError: a wrong type or range; the accumulator in (0, 1].
+        ValueError: a type or range is wrong; the accumulator must be in (0, 1].
     """
     start = _validation.real("initial_accumulator_value", initial_accumulator_value, 0, 1, whole=True)
     if start == 0:

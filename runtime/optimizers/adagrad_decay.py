@@ -1,7 +1,7 @@
-"""Adagrad that forgets, as DeepRec's AdagradDecay: every so many steps the accumulators shrink.
+"""DeepRec's AdagradDecay on tables: Adagrad whose accumulators decay every so many steps.
 
 `s = max(s * rate, initial_accumulator_value)` once for each period of `accumulator_decay_step` steps (a row catches up
-one period an update), then `s += g**2; w -= learning_rate * g / sqrt(s)`; touched rows only.
+one period per update), then `s += g**2; w -= learning_rate * g / sqrt(s)`; touched rows only.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def create_hash_optimizer(
     """Create the optimizer; `global_step` is an integer scalar variable or tensor.
 
     Raises:
-        ValueError: a wrong type or range: the accumulator in (0, 1], the step at least 1, the rate in [0, 1].
+        ValueError: a type or range is wrong: accumulator in (0, 1], step at least 1, rate in [0, 1].
     """
     start = _validation.real("initial_accumulator_value", initial_accumulator_value, 0, 1, whole=True)
     if start == 0:
@@ -55,6 +55,6 @@ class AdagradDecayTableOptimizer(TableOptimizer):
         self._global_step, self._period, self._factor = global_step, period, factor
 
     def _hyper(self, rate: tf.Tensor) -> list[Any]:
-        # DeepRec counts the step under way: the first decay comes with update number `accumulator_decay_step`.
+        # DeepRec counts the current step: the first decay comes with update number `accumulator_decay_step`.
         periods = (tf.cast(tf.convert_to_tensor(self._global_step), tf.int64) + 1) // self._period
         return [rate, periods, self._factor, self.starts[0]]

@@ -1,11 +1,11 @@
-"""Adam on tables, equal to stock's v1 optimizer on a variable that holds all rows: every row moves at every step.
+"""Adam on tables, equal to TensorFlow's v1 optimizer on a variable with all rows: every row moves at every step.
 
 `a = learning_rate * sqrt(1 - beta2**t) / (1 - beta1**t)`; `m = beta1 m + (1 - beta1) g`;
-`v = beta2 v + (1 - beta2) g**2`; `w -= a m / (sqrt(v) + epsilon)`. A row takes its steps without a gradient when it is
-next read, updated or saved, all at once, so a step costs what the rows of its batch cost.
+`v = beta2 v + (1 - beta2) g**2`; `w -= a m / (sqrt(v) + epsilon)`. A row makes up for its steps without a gradient when
+it is next read, updated or saved, so a step only costs time for the rows of its batch.
 
-TensorFlow's epsilon is not the one of the paper's algorithm, which Paddle and PyTorch have: theirs is
-`epsilon sqrt(1 - beta2**t)` in the formula above, and `scaled_epsilon=True` makes it so.
+TensorFlow's epsilon differs from that of the paper's algorithm, as in Paddle and PyTorch: theirs is
+`epsilon sqrt(1 - beta2**t)` in the formula above; `scaled_epsilon=True` selects it.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ def create_hash_optimizer(
 ) -> AdamTableOptimizer:
     """Create the optimizer: `tf.compat.v1.train.AdamOptimizer`, or with a scaled epsilon Paddle's and PyTorch's Adam.
 
-    With `nonfinite="skip"`, rows whose gradient is not finite take the step as those without a gradient do.
-    `use_locking` changes nothing: rows are always updated under locks.
+    With `nonfinite="skip"`, a row whose gradient is not finite is updated as if it had no gradient. `use_locking` has
+    no effect: rows are always updated under locks.
 
     Raises:
-        ValueError: wrong type or range: beta1 in [0, 1), beta2 in [0, 1], epsilon in (0, 1].
+        ValueError: a type or range is wrong: beta1 in [0, 1), beta2 in [0, 1], epsilon in (0, 1].
     """
     _validation.boolean("use_locking", use_locking)
     scaled = _validation.boolean("scaled_epsilon", scaled_epsilon)

@@ -1,4 +1,4 @@
-"""AdamW on tables, touched rows only: LazyAdam with decoupled weight decay, so it trains another model than AdamW does.
+"""AdamW on tables, touched rows only: LazyAdam with decoupled weight decay. Its results differ from AdamW's.
 
 `w -= learning_rate * weight_decay * w` before LazyAdam's step (see `lazy_adam`), for the rows of the batch.
 """
@@ -26,7 +26,7 @@ def create_hash_optimizer(
     """Create the optimizer.
 
     Raises:
-        ValueError: wrong type or range: weight_decay in [0, 1], the others as for LazyAdam.
+        ValueError: a type or range is wrong: weight_decay in [0, 1], the others as for LazyAdam.
     """
     decay = _validation.real("weight_decay", weight_decay, 0, 1, whole=True)
     betas = lazy_adam.checked(beta1, beta2, epsilon)

@@ -1,4 +1,4 @@
-"""Updates by the name of a native rule, for who has its numbers at hand: a rewriter that found them in a graph."""
+"""Updates by the name of a native rule, for the graph rewriter, which finds rules and hyperparameters in a graph."""
 
 from __future__ import annotations
 
@@ -18,17 +18,18 @@ def update_by_rule(
 ) -> tf.Operation:
     """Return the op that updates the rows of `gradient.indices` [n] by `gradient.values` [n, dim], duplicates summed.
 
-    `hyper` are the rule's numbers in its order, floats or float32 scalar tensors; `starts` what its slots start with.
-    The update waits for no lookup yet: give `record_updates` those of all tables at once, which walks the graph once.
+    `hyper` are the rule's hyperparameters in its order, floats or float32 scalar tensors; `starts` the initial values
+    of its slots. The update does not wait for lookups: call `record_updates` once with the updates of all tables, since
+    it walks the graph.
 
     Raises:
-        ValueError: a dense gradient.
+        ValueError: the gradient is dense.
     """
     return _ByRule(rule, tuple(starts), list(hyper)).update_of(table, gradient)
 
 
 class _ByRule(TableOptimizer):
-    """A table optimizer whose rule, numbers and starts are given."""
+    """A table optimizer with given rule, hyperparameters and initial slots."""
 
     def __init__(self, rule: str, starts: tuple[float, ...], hyper: list[Any]) -> None:
         super().__init__(0.0, False, rule)
@@ -36,7 +37,7 @@ class _ByRule(TableOptimizer):
 
     def update_of(self, table: Table, gradient: tf.IndexedSlices) -> tf.Operation:
         with tf.device("/device:CPU:0"):
-            return self._update_table(table, self._slices(gradient, table), None)  # the rate is among the numbers
+            return self._update_table(table, self._slices(gradient, table), None)  # the rate is a hyperparameter here
 
     def _hyper(self, rate: Any) -> list[Any]:
         return self._numbers

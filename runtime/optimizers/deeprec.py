@@ -1,8 +1,8 @@
 """DeepRec's v1 optimizers that TensorFlow lacks, for variables and, by `table_form`, for tables.
 
-AdagradDecay is Adagrad whose accumulators shrink every so many steps, AdamAsync is Adam with beta powers of its own for
-each variable, AdamW is Adam that takes a share off the weights before each step. All but AdamW on variables move only
-the rows that a sparse gradient has.
+AdagradDecay is Adagrad whose accumulators decay every so many steps, AdamAsync is Adam with separate beta powers for
+each variable, and AdamW is Adam that subtracts a share of the weights before each step. Except AdamW on variables, they
+only move rows that occur in a sparse gradient.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _Ftrl: Any = tf.compat.v1.train.FtrlOptimizer
 
 
 class _RowWise(_v1.train.Optimizer):  # type: ignore[misc]
-    """An optimizer that does the same with a variable as with some of its rows."""
+    """An optimizer with the same update for a whole variable and for some of its rows."""
 
     def _stepped(self, gradient: tf.Tensor, variable: Any, rows: tf.Tensor | None) -> tf.Operation:
         raise NotImplementedError
@@ -48,9 +48,9 @@ def _write(variable: Any, rows: tf.Tensor | None, value: tf.Tensor) -> tf.Operat
 
 
 class AdagradDecayOptimizer(_RowWise):
-    """Adagrad that forgets: `s = max(s * rate, start)` once for each `accumulator_decay_step` global steps.
+    """Adagrad with decay: `s = max(s * rate, start)` once for each `accumulator_decay_step` global steps.
 
-    A row that was not touched meanwhile catches up one period an update. Then `s += g**2; w -= lr * g / sqrt(s)`.
+    A row that was not touched catches up one period per update. Then `s += g**2; w -= lr * g / sqrt(s)`.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class AdagradDecayOptimizer(_RowWise):
         """Take the settings; `global_step` is the variable that counts the steps.
 
         Raises:
-            ValueError: an accumulator or a number of steps that is not positive, or a rate outside (0, 1).
+            ValueError: the accumulator or the number of steps is not positive, or the rate is not in (0, 1).
         """
         if initial_accumulator_value <= 0.0:
             raise ValueError(f"initial_accumulator_value must be positive: {initial_accumulator_value}")
@@ -83,7 +83,7 @@ class AdagradDecayOptimizer(_RowWise):
         )
 
     def table_form(self, variable: Any) -> Form:
-        """Return the native rule."""
+        """Return the native form."""
         return Form("adagrad_decay", [self._rate, self._periods, self._factor, self._start], (self._start, 0.0))
 
     def _create_slots(self, var_list: Any) -> None:
@@ -97,7 +97,7 @@ class AdagradDecayOptimizer(_RowWise):
 
     def _prepare(self) -> None:
         self._rate = tf.convert_to_tensor(self._call_if_callable(self._learning_rate))
-        # The step under way counts: the first decay comes with update number `accumulator_decay_step`.
+        # The current step counts: the first decay comes with update number `accumulator_decay_step`.
         self._periods = (tf.cast(tf.identity(self._global_step), tf.int64) + 1) // self._period
 
     def _stepped(self, gradient: tf.Tensor, variable: Any, rows: tf.Tensor | None) -> tf.Operation:
@@ -116,14 +116,14 @@ class AdagradDecayOptimizer(_RowWise):
 
 
 class AdagradDecayOptimizerV2(AdagradDecayOptimizer):
-    """The same: in DeepRec it differs in the shape of a slot."""
+    """Same as AdagradDecayOptimizer; in DeepRec the two differ in the shape of a slot."""
 
 
 class AdamAsyncOptimizer(_RowWise):
-    """Adam with beta powers of its own for each variable, which its update advances.
+    """Adam with separate beta powers for each variable, which its update advances.
 
-    With `apply_sparse_rmsprop` sparse gradients move rows by `v = beta2 v + (1 - beta2) g**2`,
-    `m = beta1 m + lr g / sqrt(v + epsilon)` and `w -= m` instead.
+    With `apply_sparse_rmsprop`, the update for sparse gradients is `v = beta2 v + (1 - beta2) g**2`,
+    `m = beta1 m + lr g / sqrt(v + epsilon)` and `w -= m`.
     """
 
     def __init__(
@@ -142,14 +142,14 @@ class AdamAsyncOptimizer(_RowWise):
         self._rmsprop = apply_sparse_rmsprop
 
     def table_form(self, variable: Any) -> Form:
-        """Return the native rule for one variable."""
+        """Return the native form for one variable."""
         if self._rmsprop:
             return Form("rmsprop", [self._rate, self._betas[1], self._betas[0], self._epsilon], (0.0, 0.0))
         powers = [tf.identity(power) for power in self._powers_of(variable)]
         return Form("lazy_adam", [self._rate, *powers, *self._betas, self._epsilon], (0.0, 0.0))
 
     def after_table(self, variable: Any, update: tf.Operation) -> tf.Operation:
-        """Return what waits for the update of a table and advances its powers."""
+        """Return an op that waits for the update of a table and advances its beta powers."""
         with tf.control_dependencies([update]):
             return update if self._rmsprop else self._advanced(variable)
 
@@ -175,7 +175,7 @@ class AdamAsyncOptimizer(_RowWise):
 
     def _stepped(self, gradient: tf.Tensor, variable: Any, rows: tf.Tensor | None) -> tf.Operation:
         m, v = self.get_slot(variable, "m"), self.get_slot(variable, "v")
-        beta1, beta2 = (tf.constant(beta, gradient.dtype) for beta in self._betas)  # the rest to 1 is a float32's too
+        beta1, beta2 = (tf.constant(beta, gradient.dtype) for beta in self._betas)  # so 1 - beta is rounded likewise
         first, second = _read(m, rows), beta2 * _read(v, rows) + (1 - beta2) * gradient * gradient
         rate = tf.cast(self._rate, gradient.dtype)
         if self._rmsprop and rows is not None:
@@ -195,17 +195,17 @@ class AdamAsyncOptimizer(_RowWise):
 
 
 class GroupFtrlOptimizer(_Ftrl):  # type: ignore[misc]
-    """FTRL that takes the L1 term on the norm of a table's row, as DeepRec's on EmbeddingVariables."""
+    """FTRL with the L1 term on the norm of a table's row, as DeepRec's for EmbeddingVariables."""
 
     def table_form(self, variable: Any) -> Form:
-        """Return the native rule."""
+        """Return the native form."""
         del variable
         stock = FORMS[_Ftrl](self)
         return Form("group_ftrl", stock.hyper, stock.starts)
 
 
 class AdamWOptimizer(_v1.train.AdamOptimizer):  # type: ignore[misc]
-    """Adam that takes `weight_decay * w` off the weights first: of a variable, or of the rows of a sparse gradient."""
+    """Adam that first subtracts `weight_decay * w` from a variable, or from the rows of a sparse gradient."""
 
     def __init__(
         self,
@@ -223,18 +223,18 @@ class AdamWOptimizer(_v1.train.AdamOptimizer):  # type: ignore[misc]
         self._decayed: set[Any] | None = None
 
     def minimize(self, *args: Any, decay_var_list: Any = None, **kwargs: Any) -> Any:
-        """Minimize as any v1 optimizer; `decay_var_list` are the variables that decay, without it all."""
+        """Minimize as any v1 optimizer; `decay_var_list` are the variables to decay (default: all)."""
         self._choose(decay_var_list)
         return super().minimize(*args, **kwargs)
 
     def apply_gradients(self, *args: Any, decay_var_list: Any = None, **kwargs: Any) -> Any:
-        """Apply gradients as any v1 optimizer; `decay_var_list` are the variables that decay."""
+        """Apply gradients as any v1 optimizer; `decay_var_list` are the variables to decay."""
         if decay_var_list is not None:
             self._choose(decay_var_list)
         return super().apply_gradients(*args, **kwargs)
 
     def table_form(self, variable: Any) -> Form:
-        """Return the native rule, whose decay is multiplied by the learning rate."""
+        """Return the native form, whose decay is multiplied by the learning rate."""
         powers = self._get_beta_accumulators()
         numbers = [self._lr_t, *powers, self._beta1_t, self._beta2_t, self._epsilon_t]
         if not self._decays(variable):
@@ -254,7 +254,7 @@ class AdamWOptimizer(_v1.train.AdamOptimizer):  # type: ignore[misc]
     def _shrunk(self, variable: Any, gradient: tf.Tensor, rows: tf.Tensor | None) -> tf.Operation:
         if not self._decays(variable):
             return tf.no_op()
-        with tf.control_dependencies([gradient]):  # whose forward pass is not to see the shrunk weights
+        with tf.control_dependencies([gradient]):  # the forward pass must not read the decayed weights
             value = _read(variable, rows)
         return _write(variable, rows, value - tf.cast(self._decay, value.dtype) * value)
 

@@ -1,7 +1,7 @@
-"""FTRL-proximal on tables, touched rows only: stock's v1 form, and the group-lasso form that zeroes whole rows.
+"""FTRL-proximal on tables, touched rows only: TensorFlow's v1 form, and a group-lasso form that zeroes whole rows.
 
 `n' = n + g**2; z += g + 2 shrinkage w - (n'**p - n**p) / learning_rate * w; q = n'**p / learning_rate + 2 l2` with
-p = -learning_rate_power. Stock: `w = (sign(z) l1 - z) / q` where |z| > l1, else 0. Group lasso, with N the norm of the
+p = -learning_rate_power. v1: `w = (sign(z) l1 - z) / q` where |z| > l1, else 0. Group lasso, with N the norm of the
 row's z: `w = -z (1 - l1 / N) / q` where N > l1, else the row is 0.
 """
 
@@ -35,10 +35,10 @@ def create_hash_optimizer(
 ) -> FtrlTableOptimizer:
     """Create the optimizer: `tf.compat.v1.train.FtrlOptimizer`, or with `group_lasso` DeepRec's form.
 
-    `accum_name` and `linear_name` are accepted: a table's slots have no names of their own.
+    `accum_name` and `linear_name` are accepted but have no effect, because a table's slots have no names of their own.
 
     Raises:
-        ValueError: a wrong type or range: the power in [-2**31, 0], the accumulator in (0, 1], strengths in [0, 1e4].
+        ValueError: a type or range is wrong: power in [-2**31, 0], accumulator in (0, 1], strengths in [0, 1e4].
     """
     if not isinstance(learning_rate, (tf.Tensor, tf.Variable)) and learning_rate == 0:
         raise ValueError(f"`learning_rate` is less than or equal to 0: got {learning_rate!r}; FTRL divides by it")

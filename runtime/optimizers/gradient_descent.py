@@ -1,6 +1,6 @@
 """Gradient descent on tables: `w -= learning_rate * (g + weight_decay * w)`, touched rows only.
 
-The gradients of equal ids are summed first, so the decay counts once for each key and step.
+Gradients of equal ids are summed first, so the decay counts once per key and step.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ def create_hash_optimizer(
     weight_decay: float | None = None,
     nonfinite: str = "error",
 ) -> GradientDescentTableOptimizer:
-    """Create the optimizer; `use_fusion_optim` changes nothing, the update is one op anyway.
+    """Create the optimizer; `use_fusion_optim` has no effect, because the update is always one op.
 
     Raises:
-        ValueError: a wrong type or range; weight_decay is None or in [1e-5, 1e-2].
+        ValueError: a type or range is wrong; weight_decay must be None or in [1e-5, 1e-2].
     """
     _validation.boolean("use_fusion_optim", use_fusion_optim)
     decay = 0.0 if weight_decay is None else _validation.real("weight_decay", weight_decay, 1e-5, 1e-2)

@@ -1,4 +1,4 @@
-"""Gradient descent on the rows at addresses, under dynamic expansion: `w -= learning_rate * (g + weight_decay * w)`."""
+"""Gradient descent by address, for dynamic expansion: `w -= learning_rate * (g + weight_decay * w)`."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ def create_hash_optimizer_by_addr(
     name: str = "GradientDescentByAddr",
     nonfinite: str = "error",
 ) -> GradientDescentAddressOptimizer:
-    """Create the optimizer; its pairs are (gradient of rows, addresses). Mind the default of `weight_decay`.
+    """Create the optimizer; its pairs are (gradient of rows, addresses). The default `weight_decay` is not 0.
 
     Raises:
-        ValueError: a wrong type or range; weight_decay in [0, 1].
+        ValueError: a type or range is wrong; weight_decay must be in [0, 1].
     """
     decay = _validation.real("weight_decay", weight_decay, 0, 1, whole=True)
     return GradientDescentAddressOptimizer(learning_rate, decay, use_locking, name, nonfinite)

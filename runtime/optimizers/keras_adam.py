@@ -1,7 +1,7 @@
-"""Adam on tables, equal to Keras' Adam on a variable that holds all rows: every row moves at every step.
+"""Adam on tables, equal to Keras' Adam on a variable with all rows: every row moves at every step.
 
-As `adam`, with Keras' epsilon and its own count of steps. A row takes its steps without a gradient when it is next
-read, updated or saved, all at once.
+Like `adam`, with Keras' epsilon and its own step counter. A row makes up for its steps without a gradient when it is
+next read, updated or saved.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def create_hash_optimizer(
     """Create the optimizer: `keras.optimizers.Adam` without `amsgrad`.
 
     Raises:
-        ValueError: wrong type or range: beta_1 in [0, 1), beta_2 in [0, 1], epsilon in (0, 1].
+        ValueError: a type or range is wrong: beta_1 in [0, 1), beta_2 in [0, 1], epsilon in (0, 1].
     """
     return KerasAdamTableOptimizer(learning_rate, lazy_adam.checked(beta_1, beta_2, epsilon), name, nonfinite)
 

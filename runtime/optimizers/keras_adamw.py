@@ -1,7 +1,7 @@
-"""AdamW on tables, equal to Keras' AdamW on a variable that holds all rows: every row decays and moves at every step.
+"""AdamW on tables, equal to Keras' AdamW on a variable with all rows: every row decays and moves at every step.
 
-`w -= learning_rate * weight_decay * w`, then as `keras_adam`. A key that is first seen at step t begins with the part
-of its initial row that t steps of decay leave, as the row of a variable would.
+`w -= learning_rate * weight_decay * w`, then as `keras_adam`. A key that is first seen at step t starts with its
+initial row after t steps of decay, as the row of a variable would.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ def create_hash_optimizer(
     """Create the optimizer: `keras.optimizers.AdamW` without `amsgrad`.
 
     Raises:
-        ValueError: wrong type or range: weight_decay in [0, 1], beta_1 in [0, 1), beta_2 in [0, 1], epsilon in (0, 1].
+        ValueError: a type or range is wrong: weight_decay in [0, 1], beta_1 in [0, 1), beta_2 in [0, 1], epsilon in (0,
+            1].
     """
     decay = _validation.real("weight_decay", weight_decay, 0, 1, whole=True)
     settings = lazy_adam.checked(beta_1, beta_2, epsilon)

@@ -1,7 +1,7 @@
-"""Momentum on tables, equal to Keras' SGD on a variable that holds all rows: every row moves at every step.
+"""Momentum on tables, equal to Keras' SGD on a variable with all rows: every row moves at every step.
 
-`a = momentum a - learning_rate g; w += a`, with `nesterov` it is `w += momentum a - learning_rate g`. A row takes its
-steps without a gradient when it is next read, updated or saved, all at once.
+`a = momentum a - learning_rate g; w += a`, with `nesterov` it is `w += momentum a - learning_rate g`. A row makes up
+for its steps without a gradient when it is next read, updated or saved.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def create_hash_optimizer(
     """Create the optimizer: `keras.optimizers.SGD`. Without momentum, `gradient_descent` does the same in less memory.
 
     Raises:
-        ValueError: a wrong type or range; momentum in [0, 1].
+        ValueError: a type or range is wrong; momentum must be in [0, 1].
     """
     factor = _validation.real("momentum", momentum, 0, 1, whole=True)
     settings = (factor, float(_validation.boolean("nesterov", nesterov)))
@@ -38,7 +38,7 @@ class KerasSGDTableOptimizer(KerasTableOptimizer):
     starts = (0.0,)
 
     def __init__(self, learning_rate: Any, settings: tuple[float, float], name: str, nonfinite: str) -> None:
-        """Take momentum and whether it is Nesterov's, checked, as `settings`."""
+        """Take momentum and nesterov, checked, as `settings`."""
         super().__init__(learning_rate, False, name, nonfinite)
         self._settings = settings
 

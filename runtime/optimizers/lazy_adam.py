@@ -1,8 +1,8 @@
-"""LazyAdam on tables: Adam whose moments move only for touched rows, so it trains another model than Adam does.
+"""LazyAdam on tables: Adam whose moments move only for touched rows. Its results differ from Adam's.
 
 `a = learning_rate * sqrt(1 - beta2**t) / (1 - beta1**t)`; `m = beta1 m + (1 - beta1) g`;
-`v = beta2 v + (1 - beta2) g**2`; `w -= a m / (sqrt(|v|) + epsilon)`. t counts the applications of the
-optimizer, not those of a row.
+`v = beta2 v + (1 - beta2) g**2`; `w -= a m / (sqrt(|v|) + epsilon)`. t counts the steps of the optimizer, not those of
+a row.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ def create_hash_optimizer(
     use_fusion_optim: bool = False,
     nonfinite: str = "error",
 ) -> LazyAdamTableOptimizer:
-    """Create the optimizer; `use_fusion_optim` changes nothing, the update is one op anyway.
+    """Create the optimizer; `use_fusion_optim` has no effect, because the update is always one op.
 
     Raises:
-        ValueError: wrong type or range: beta1 in [0, 1), beta2 in [0, 1], epsilon in (0, 1].
+        ValueError: a type or range is wrong: beta1 in [0, 1), beta2 in [0, 1], epsilon in (0, 1].
     """
     _validation.boolean("use_fusion_optim", use_fusion_optim)
     betas = checked(beta1, beta2, epsilon)
@@ -38,7 +38,7 @@ def checked(beta1: Any, beta2: Any, epsilon: Any) -> tuple[float, float, float]:
     """Return the arguments as floats.
 
     Raises:
-        ValueError: wrong type or range: beta1 in [0, 1), beta2 in [0, 1], epsilon in (0, 1].
+        ValueError: a type or range is wrong: beta1 in [0, 1), beta2 in [0, 1], epsilon in (0, 1].
     """
     _open("beta1", _validation.real("beta1", beta1, 0, 1, whole=True), 1)
     _validation.real("beta2", beta2, 0, 1, whole=True)
@@ -55,7 +55,7 @@ def _open(name: str, value: float, excluded: int) -> None:
 class LazyAdamTableOptimizer(TableOptimizer):
     """See `create_hash_optimizer`.
 
-    Two variables per graph, or for all eager code, carry the powers of the betas, so checkpoints do as well.
+    Two variables per graph (or for all eager code) hold the powers of the betas, so that checkpoints save them.
     """
 
     rule = "lazy_adam"
@@ -92,7 +92,7 @@ class LazyAdamTableOptimizer(TableOptimizer):
     def _beta_powers(self) -> tuple[tf.Variable, tf.Variable]:
         graph = session_graph()
         if graph not in self._powers:
-            # Named by the optimizer, not as stock Adam's: adding a second optimizer must not rename these.
+            # Named after the optimizer, unlike stock Adam's: a second optimizer must not rename these.
             with tf.init_scope(), tf.compat.v1.name_scope(None), tf.name_scope(self.get_name()):
                 first, second = (
                     tf.compat.v1.Variable(beta, trainable=False, name=f"beta{n}_power", use_resource=True)

@@ -1,4 +1,4 @@
-"""LazyAdam on the rows at addresses, under dynamic expansion; the rule is that of `lazy_adam`."""
+"""LazyAdam by address, for dynamic expansion; the rule is that of `lazy_adam`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def create_hash_optimizer_by_address(
     """Create the optimizer; its pairs are (gradient of rows, addresses).
 
     Raises:
-        ValueError: wrong type or range: beta1 in [0, 1), beta2 in [0, 1], epsilon in (0, 1].
+        ValueError: a type or range is wrong: beta1 in [0, 1), beta2 in [0, 1], epsilon in (0, 1].
     """
     return LazyAdamAddressOptimizer(learning_rate, *lazy_adam.checked(beta1, beta2, epsilon), name, nonfinite)
 

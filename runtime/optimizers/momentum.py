@@ -1,4 +1,4 @@
-"""Momentum on tables: `a = momentum * a + g; w -= learning_rate * a`, touched rows only, as stock's v1 optimizer.
+"""Momentum on tables, as TensorFlow's v1 optimizer: `a = momentum * a + g; w -= learning_rate * a`; touched rows only.
 
 With `use_nesterov` it is `w -= learning_rate * g + learning_rate * momentum * a`.
 """
@@ -24,7 +24,7 @@ def create_hash_optimizer(
     """Create the optimizer: `tf.compat.v1.train.MomentumOptimizer`.
 
     Raises:
-        ValueError: a wrong type or range; momentum in [0, 1].
+        ValueError: a type or range is wrong; momentum must be in [0, 1].
     """
     factor = _validation.real("momentum", momentum, 0, 1, whole=True)
     nesterov = _validation.boolean("use_nesterov", use_nesterov)

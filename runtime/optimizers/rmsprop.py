@@ -1,6 +1,6 @@
 """RMSProp on tables: `s += (1 - decay)(g**2 - s); m = momentum m + learning_rate g / sqrt(s + epsilon); w -= m`.
 
-Touched rows only, as stock's v1 optimizer; s starts at 1. `centered` takes the square of the mean gradient off s.
+Touched rows only, like TensorFlow's v1 optimizer; s starts at 1. `centered` subtracts the squared mean gradient from s.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def create_hash_optimizer(
     """Create the optimizer: `tf.compat.v1.train.RMSPropOptimizer`.
 
     Raises:
-        ValueError: a wrong type or range; decay and momentum in [0, 1], epsilon in [0, 1].
+        ValueError: a type or range is wrong; decay, momentum and epsilon must be in [0, 1].
     """
     settings = [
         _validation.real(argument, value, 0, 1, whole=True)

@@ -1,7 +1,7 @@
-"""From a stock `tf.compat.v1.train` optimizer to the native update of a table.
+"""Maps stock `tf.compat.v1.train` optimizers to the native update of a table.
 
-A line of `FORMS` is all that another optimizer needs. An optimizer of one's own has a method `table_form(variable)`
-instead, and perhaps `after_table(variable, update)`, which returns what is to be done with the update.
+To add an optimizer, add a line to `FORMS`. A user's own optimizer has a method `table_form(variable)` instead, and
+optionally `after_table(variable, update)`, which returns the op to run in place of the update.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["FORMS", "Form", "form_of", "update"]
 
 @dataclass(frozen=True)
 class Form:
-    """A native rule, its numbers in its order, and what its slots start with."""
+    """A native rule, its hyperparameters in its order, and the initial values of its slots."""
 
     rule: str
     hyper: Sequence[Any]
@@ -76,7 +76,7 @@ def _adadelta(optimizer: Any) -> Form:
 
 
 _v1: Any = tf.compat.v1.train
-#: By stock class: what makes its native form from an instance that is prepared for the step.
+#: For each stock class: a function from an instance, prepared for the step, to its native form.
 FORMS: Mapping[type, Callable[[Any], Form]] = {
     _v1.GradientDescentOptimizer: _gradient_descent,
     _v1.MomentumOptimizer: _momentum,
@@ -90,7 +90,7 @@ _OWN_STEP = ("_apply_sparse", "_resource_apply_sparse", "_apply_sparse_duplicate
 
 
 def update(optimizer: Any, anchor: Anchor, gradient: Any, form: Form) -> tf.Operation:
-    """Return the op that updates the table of `anchor` as `optimizer`, whose form that is, would its rows.
+    """Return the op that updates the table of `anchor` as `optimizer`, with native form `form`, would.
 
     Raises:
         TypeError: the gradient is dense.
@@ -98,7 +98,7 @@ def update(optimizer: Any, anchor: Anchor, gradient: Any, form: Form) -> tf.Oper
     table = anchor.table
     if not isinstance(gradient, tf.IndexedSlices):
         raise TypeError(
-            f"the gradient of the table `{table.table_name}` is dense: leave out what makes it so, or keep its "
+            f"the gradient of the table `{table.table_name}` is dense: remove what makes it dense, or keep its "
             "`.indices` and change its `.values`"
         )
     done = update_by_rule(table, gradient, form.rule, form.hyper, form.starts)
@@ -122,8 +122,8 @@ def form_of(optimizer: Any, anchor: Anchor) -> Form:
         changed = [name for name in _OWN_STEP if name in vars(one)]
         if changed:
             raise TypeError(
-                f"{type(optimizer).__name__} cannot update the table `{table}`: {one.__name__} has a {changed[0]} of "
-                "its own; use an optimizer of tf.compat.v1.train, or give it a method table_form(variable) that "
+                f"{type(optimizer).__name__} cannot update the table `{table}`, because {one.__name__} overrides "
+                f"{changed[0]}: use an optimizer of tf.compat.v1.train, or give it a method table_form(variable) that "
                 "returns a runtime.optimizers.stock.Form"
             )
     raise TypeError(

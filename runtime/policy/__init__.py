@@ -1,1 +1,1 @@
-"""Which keys get a row, and which lose it: admission and eviction."""
+"""Admission and eviction: which keys get a row, and which lose it."""

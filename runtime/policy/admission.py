@@ -1,9 +1,8 @@
-"""Which keys get a row: thresholds, their rules, and the lookup that counts its keys."""
+"""Admission: the lookup that counts its keys, and what all lookups of a table must agree on."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import tensorflow as tf
@@ -11,105 +10,20 @@ import tensorflow as tf
 from runtime import _tf_private, _validation, native
 from runtime.ranks.process_group import current
 from runtime.table import control_dependencies
+from runtime.table.admission_rules import OFF, AdmissionRules, parse
 from runtime.table.table import Table
 
-#: Collection of the scalar integer tensor that tells the time of a batch, under the name Rec SDK scripts use.
+#: Collection with the scalar integer tensor of a batch's time, under Rec SDK's name.
 TIMESTAMP_COLLECTION = "ASCEND_TIMESTAMP"
-
-_KEYS = ("access_threshold", "eviction_threshold", "faae_coefficient", "bloom_filter", "timestamp")
-
-
-@dataclass(frozen=True)
-class CountingBloom:
-    """Counts keys without a row in fixed memory: never too low, and too high for few of up to `max_element_size` keys.
-
-    It has -max_element_size · ln(false_positive_probability) / 0.48 counters of `counter_bits` bits. Keys that lost
-    their row keep their count in it.
-    """
-
-    max_element_size: int
-    false_positive_probability: float = 0.01
-    counter_bits: int = 32
-
-    def __post_init__(self) -> None:
-        """Check the fields.
-
-        Raises:
-            ValueError: a field of a wrong type or range.
-        """
-        _validation.integer("max_element_size", self.max_element_size, 1, 2**40)
-        _validation.real("false_positive_probability", self.false_positive_probability, 1e-9, 0.5)
-        _validation.option("counter_bits", self.counter_bits, (8, 16, 32))
-
-
-@dataclass(frozen=True)
-class AdmissionRules:
-    """The thresholds of a table; None is off."""
-
-    access_threshold: int | None = None
-    eviction_threshold: int | None = None
-    faae_coefficient: int = 1
-    bloom_filter: CountingBloom | None = None
-
-    def agrees(self, other: AdmissionRules) -> bool:
-        """Whether lookups with these and those rules may share a table; what one occurrence counts may differ."""
-        return (self.access_threshold, self.eviction_threshold, self.bloom_filter) == (
-            other.access_threshold,
-            other.eviction_threshold,
-            other.bloom_filter,
-        )
-
-
-OFF = AdmissionRules()
-
-
-def parse(config: Mapping[str, Any]) -> AdmissionRules:
-    """Return the rules that an `access_and_evict_config` gives.
-
-    A threshold of 0 or more is on, -1 and None are off. `bloom_filter` and `timestamp` are this runtime's own.
-
-    Raises:
-        ValueError: an unknown key, a value of a wrong type or below -1, or eviction without admission.
-    """
-    _validation.kind("access_and_evict_config", config, Mapping, "a dict or None")
-    unknown = sorted(str(key) for key in config if key not in _KEYS)
-    if unknown:
-        raise ValueError(f"access_and_evict_config does not know {unknown[0]!r}: its keys are {', '.join(_KEYS)}")
-    access = _threshold("access_threshold", config)
-    eviction = _threshold("eviction_threshold", config)
-    coefficient = config.get("faae_coefficient", 1)
-    bloom = config.get("bloom_filter")
-    if eviction is not None and access is None:
-        raise ValueError(
-            "`eviction_threshold` needs an `access_threshold`: give one, 0 admits every key without counting it"
-        )
-    if bloom is not None:
-        _validation.kind("bloom_filter", bloom, CountingBloom, "a runtime.CountingBloom or None")
-        if access is not None and access >= 2**bloom.counter_bits:
-            raise ValueError(
-                f"`access_threshold` {access} is more than Bloom counters of {bloom.counter_bits} bits can count: "
-                "give them more bits"
-            )
-    return AdmissionRules(
-        access, eviction, _validation.integer("faae_coefficient", coefficient, 1), bloom if access is not None else None
-    )
-
-
-def _threshold(name: str, config: Mapping[str, Any]) -> int | None:
-    value = config.get(name)
-    if value is None:
-        return None
-    value = _validation.integer(name, value, -1)
-    return None if value == -1 else value
 
 
 def rules_for(table: Table, config: Mapping[str, Any] | None, is_train: Any) -> AdmissionRules:
-    """Return the rules of one more lookup of `table` and note them there.
+    """Return the rules of one more lookup of `table`, and record them in the table.
 
-    A lookup for evaluation may leave the config out when another of its table came before.
+    A lookup for evaluation may omit the config if it follows another lookup of the table.
 
     Raises:
-        ValueError: as `parse`, or not what the table's other lookups have.
+        ValueError: as `parse`, or the rules differ from those of the table's other lookups.
     """
     known = table.admission
     if config is None and is_train is False and known is not None:
@@ -120,10 +34,10 @@ def rules_for(table: Table, config: Mapping[str, Any] | None, is_train: Any) -> 
 
 
 def agree(table: Table, rules: AdmissionRules) -> None:
-    """Note the rules of a lookup of `table`.
+    """Record the rules of a lookup of `table`.
 
     Raises:
-        ValueError: they are not what the table's other lookups have.
+        ValueError: they differ from those of the table's other lookups.
     """
     if table.admission is None:
         table.admission = rules
@@ -144,10 +58,10 @@ def _text(rules: AdmissionRules) -> str:
 def counting_lookup(
     table: Table, keys: tf.Tensor, rules: AdmissionRules, config: Mapping[str, Any] | None
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Count `keys`, insert those that were seen often enough; return rows, zero for the others, and which are admitted.
+    """Count `keys` and insert those that reach the threshold; return rows (zero for others) and which are admitted.
 
     Raises:
-        ValueError: the table evicts and nothing tells the time.
+        ValueError: the table has eviction, but there is no timestamp.
     """
     bloom = rules.bloom_filter
     filtered = (
@@ -177,7 +91,7 @@ def counting_lookup(
 
 
 def reading_lookup(table: Table, keys: tf.Tensor, rules: AdmissionRules) -> tuple[tf.Tensor, tf.Tensor]:
-    """Return rows, zero for keys that are not admitted, and which are; nothing is counted or inserted."""
+    """Return rows (zero for keys that are not admitted) and which are admitted, without counting or inserting."""
     rows, admitted = native.ops().rec_lookup_admitted(
         table.handle, table.variable.tensor(), tf.cast(keys, tf.int64), threshold=rules.access_threshold
     )
@@ -185,27 +99,27 @@ def reading_lookup(table: Table, keys: tf.Tensor, rules: AdmissionRules) -> tupl
 
 
 def _now(table: Table, rules: AdmissionRules, config: Mapping[str, Any] | None) -> tf.Tensor:
-    """Return the batch's time as an int64 vector of one, or of none when nobody tells it."""
+    """Return the batch's time as an int64 vector of length one, or an empty one if there is no timestamp."""
     given = (config or {}).get("timestamp")
     if given is None and table.graph is not None:
         collected = tf.compat.v1.get_collection(TIMESTAMP_COLLECTION)
         if len(collected) > 1:
             raise ValueError(
-                f"the collection {TIMESTAMP_COLLECTION} holds {len(collected)} tensors: a batch has one timestamp"
+                f"the collection {TIMESTAMP_COLLECTION} holds {len(collected)} tensors: a batch must have one timestamp"
             )
         given = collected[0] if collected else None
     if given is None:
         if rules.eviction_threshold is not None:
             raise ValueError(
-                f"the table `{table.table_name}` has an eviction_threshold and nothing tells the time: add the batch's "
-                f"timestamp to the collection {TIMESTAMP_COLLECTION} before the lookup, or give "
+                f"the table `{table.table_name}` has an eviction_threshold but no timestamp: add the batch's timestamp "
+                f"to the collection {TIMESTAMP_COLLECTION} before the lookup, or give "
                 "access_and_evict_config a `timestamp`"
             )
         return tf.zeros([0], tf.int64)
     own = tf.reshape(time_scalar(given), [1])
     if rules.eviction_threshold is None or current().size == 1:
         return own
-    # The keys that are counted here are those of all ranks, each of which has the time of its own batch.
+    # The keys counted here come from all ranks, each with the time of its own batch.
     return tf.reduce_max(current().all_gather(own)[0], keepdims=True)
 
 
@@ -213,7 +127,7 @@ def time_scalar(time: Any) -> tf.Tensor:
     """Return a time, in seconds or steps, as an int64 scalar.
 
     Raises:
-        ValueError: no integer scalar.
+        ValueError: it is not an integer scalar.
     """
     tensor = tf.convert_to_tensor(time)
     if not tensor.dtype.is_integer or tensor.shape.rank not in (0, None):
@@ -225,12 +139,12 @@ def time_scalar(time: Any) -> tf.Tensor:
 def set_threshold(table: Table, threshold: Any) -> tf.Operation:
     """Replace the `access_threshold` of all lookups of `table` by a number above 0; 0 stops counting and keeps it.
 
-    In a v1 graph returns the op that does so. Rows stay when the number rises, but keys that were not seen so often
-    read as those without a row; rows that did not come by counting stay admitted. Checkpoints keep the number; it lasts
-    until the table is emptied or restored.
+    In a v1 graph, return an op. When the number rises, rows are kept, but keys with a smaller count read as keys
+    without a row; rows that were not created by counting stay admitted. Checkpoints save the number; it applies until
+    the table is emptied or restored.
 
     Raises:
-        ValueError: no integer scalar, or a negative one.
+        ValueError: the number is not an integer scalar, or is negative.
     """
     _validation.kind("table", table, Table, "a table made by create_table")
     if not tf.is_tensor(threshold):

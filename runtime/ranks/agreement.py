@@ -1,6 +1,6 @@
-"""Whether all ranks look the same tables up, and train them alike: told by two numbers in messages that they exchange.
+"""Checks that all ranks look up the same tables and train them alike, by two numbers in the messages they exchange.
 
-What trains a table is known from its first update on, so the lookup after it is the first to see a difference.
+The optimizer of a table is known from its first update on, so the next lookup is the first to detect a difference.
 """
 
 from __future__ import annotations
@@ -13,47 +13,47 @@ import numpy as np
 import tensorflow as tf
 
 from runtime import native
-from runtime.optimizers.update_rules import rule_names
+from runtime._assertions import checked
+from runtime.native.update_rules import rule_names
 from runtime.ranks.engine import Engine
-from runtime.table.anchor import checked
 
-#: Rates are compared by the logarithms of their sums, in steps of a 256th: one step is what rounding may come to.
+#: Rates are compared by the logarithm of their sum, in steps of 1/256: rounding may cause a difference of one step.
 _RATES = 1 << 16
 _NEAR = 1
 
 
 class Asked(Protocol):
-    """What is looked up: see `runtime.ranks.fused_exchange.Request`."""
+    """A lookup request: see `runtime.ranks.fused_exchange.Request`."""
 
     @property
     def name(self) -> str:
-        """Of the table."""
+        """Name of the table."""
 
     @property
     def placement(self) -> str:
-        """Where its rows lie."""
+        """Placement of its rows."""
 
     @property
     def dim(self) -> int | None:
-        """Of a row."""
+        """Width of a row."""
 
     @property
     def handles(self) -> Sequence[tf.Tensor]:
-        """Of the tables."""
+        """Handles of the tables."""
 
 
 class Agreement:
-    """Lets ranks see whether all make these requests, and have trained these tables by the same optimizers.
+    """Checks that all ranks make the same requests, and trained their tables by the same optimizers.
 
     Attributes:
         mark: a hash of this rank's requests, from 0 to 2**31 - 1.
-        trained: an int32 scalar that tells the rules and rates of the tables' latest updates, 0 before the first.
+        trained: an int32 scalar for the rules and rates of the tables' latest updates, 0 before the first.
     """
 
     def __init__(self, engine: Engine, requests: Sequence[Asked]) -> None:
-        """Take what this rank asks for."""
+        """Take the requests of this rank."""
         asked = [(request.name, request.placement, request.dim) for request in requests]
-        # Python's own hash of a string differs between processes.
+        # Python's hash of a string differs between processes.
         self.mark = zlib.crc32(repr(asked).encode()) & 0x7FFFFFFF
         self._rank, self._texts = engine.rank, [_text(*one) for one in asked]
         handles = [handle for request in requests for handle in request.handles]
@@ -61,7 +61,7 @@ class Agreement:
         self.trained, self._kinds, self._rates = native.ops().rec_trained_by(handles) if handles else none
 
     def checks(self, marks: tf.Tensor, trained: tf.Tensor) -> list[tf.Operation]:
-        """Return the ops that fail unless all ranks agree, given what each has, [ranks]; in eager mode fail at once."""
+        """Return ops that fail unless all ranks agree, given their numbers [ranks]; in eager mode, fail at once."""
         if tf.executing_eagerly():
             self._check_now(np.asarray(marks), np.asarray(trained))
             return []
@@ -87,13 +87,13 @@ class Agreement:
     def _other_lookups(self) -> str:
         return (
             f"all ranks must make the same lookups in the same order: rank {self._rank} looks up "
-            f"{', '.join(self._texts)}, and other tables are looked up by the ranks"
+            f"{', '.join(self._texts)}, but other ranks look up other tables"
         )
 
     def _other_optimizers(self) -> str:
         return (
-            f"the optimizer of {', '.join(self._texts)} differs between ranks, by its rule or its learning rate: give "
-            f"every rank the same one; rank {self._rank} has trained by"
+            f"the optimizer of {', '.join(self._texts)} differs between ranks in its rule or learning rate: use the "
+            f"same one on every rank; rank {self._rank} trained with"
         )
 
 
@@ -102,12 +102,12 @@ def _text(name: str, placement: str, dim: int | None) -> str:
 
 
 def _alike(trained: tf.Tensor) -> tf.Tensor:
-    """Whether the ranks that have trained, those whose number is above 0, did it by one rule and one rate."""
+    """Whether the ranks with a number above 0, which have trained, used one rule and one rate."""
     known = trained > 0
     span = [_span(part, known) for part in (trained // _RATES, trained % _RATES)]
     return tf.logical_and(span[0] <= 0, span[1] <= _NEAR)
 
 
 def _span(values: tf.Tensor, known: tf.Tensor) -> tf.Tensor:
-    """Return the greatest less the least of the known values; below 0 where there are none."""
+    """Return the range (maximum minus minimum) of the known values; negative if there are none."""
     return tf.reduce_max(tf.where(known, values, -1)) - tf.reduce_min(tf.where(known, values, 1 << 30))

@@ -1,79 +1,13 @@
-"""Checkpoints of several ranks, which any number of ranks reads: `save` and `restore` in eager mode, `Saver` in graphs.
+"""Checkpoints of several ranks, for any number of ranks to read: `save` and `restore` in eager mode, `Saver` in graphs.
 
-Each rank writes an ordinary checkpoint of what it holds, `<prefix>.rank-<r>-of-<n>`; a small file `<prefix>.ranks` says
-that all are there.
+Each rank writes an ordinary checkpoint of what it holds, `<prefix>.rank-<r>-of-<n>`; a small file `<prefix>.ranks`
+marks the checkpoint as complete. These are the public names; the code is in runtime.checkpoint.ranks.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-import tensorflow as tf
-
-from runtime import native
-from runtime.ranks import checkpoint_parts
+from runtime.checkpoint.ranks.eager import restore, save
+from runtime.checkpoint.ranks.saver import Saver
 from runtime.ranks.checkpoint_parts import latest
-from runtime.ranks.engine import RanksError
-from runtime.ranks.process_group import current, parts_together
-from runtime.ranks.saver import Saver
-from runtime.table.eager_resource import TableResource
-from runtime.table.table import Table, tables
 
 __all__ = ["Saver", "latest", "restore", "save"]
-
-
-def save(checkpoint: tf.train.Checkpoint, prefix: str) -> str:
-    """Write what all ranks hold, in eager mode; every rank calls it with the same path, which all can reach.
-
-    Returns `prefix`. A checkpoint of that name is replaced; until all ranks are done there is none.
-
-    Raises:
-        RanksError: this is a v1 graph.
-    """
-    _refuse_graphs()
-    engine = current()
-    engine.barrier()  # others may still restore the checkpoint of that name
-    if engine.rank == 0:
-        checkpoint_parts.unmark(prefix)
-    engine.barrier()
-    with parts_together():
-        checkpoint.write(checkpoint_parts.part_of(prefix, engine.rank, engine.size))
-    engine.barrier()
-    if engine.rank == 0:
-        checkpoint_parts.mark_whole(prefix, engine.size)
-    engine.barrier()
-    return prefix
-
-
-def restore(checkpoint: tf.train.Checkpoint, prefix: str) -> None:
-    """Read what any number of ranks wrote: variables whole, and of each table the rows that this rank is to hold.
-
-    Raises:
-        RanksError: there is no whole checkpoint of that name, or this is a v1 graph.
-    """
-    _refuse_graphs()
-    held = _tables_of(checkpoint)
-    found: list[list[checkpoint_parts.Rows]] = [[] for _ in held]
-    for part in checkpoint_parts.parts_of(prefix):
-        with parts_together():
-            checkpoint.read(part).expect_partial()
-        for table, rows in zip(held, found, strict=True):
-            rows.append(checkpoint_parts.own_rows(table, [np.asarray(one) for one in table.snapshot()]))
-    for table, rows in zip(held, found, strict=True):
-        with table.written():
-            native.ops().rec_table_import(table.handle, *checkpoint_parts.merged(table, rows))
-
-
-def _refuse_graphs() -> None:
-    if not tf.executing_eagerly():
-        raise RanksError(
-            "save and restore of runtime.ranks.checkpoint run in eager mode: in a v1 graph, and for counted tables, "
-            "which only graphs have, use its Saver on every rank"
-        )
-
-
-def _tables_of(checkpoint: Any) -> list[Table]:
-    """Return the eager tables that the checkpoint reaches."""
-    found = {id(one) for one in tf.train.TrackableView(checkpoint).descendants() if isinstance(one, TableResource)}
-    return [table for table in tables() if id(table.resource) in found]

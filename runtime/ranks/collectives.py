@@ -1,10 +1,10 @@
-"""The engine over TensorFlow's own collectives: eager mode and `tf.function`, TensorFlow 2.15 to 2.21.
+"""The engine on TensorFlow's own collectives: eager mode and `tf.function`, TensorFlow 2.15 to 2.21.
 
-A collective of TensorFlow binds its instance key to one shape for good, and its all-to-all wants equal parts. So parts
-are padded to one of 231 lengths, each at most an eighth above the one before, and the key, which is a tensor, says the
-kind, the width and the length. All ranks know all counts, so they choose the same. One variable orders the collectives
-of a `tf.function`; the ranks run the same program, so each comes to them in the same order. It counts their beginnings
-and ends, for the thread that ends one which waits for too long.
+TensorFlow binds the instance key of a collective to one shape for good, and its all-to-all needs equal parts. So parts
+are padded to one of 231 lengths, each at most an eighth longer than the previous one, and the key, a tensor, encodes
+kind, width and length. All ranks know all counts, so they choose the same length. One variable orders the collectives
+of a `tf.function`; as the ranks run the same program, their order is the same on all. It also counts starts and ends,
+for the watchdog thread that ends a collective which waits for too long.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from runtime.ranks.engine import Engine, RanksError, Route
 from runtime.ranks.rendezvous import meet
 from runtime.ranks.watchdog import Watch
 
-_GROUP = 2_000_003  # no key that tf.distribute gives its own groups, which count from 1
+_GROUP = 2_000_003  # tf.distribute numbers its own groups from 1, and does not reach this
 _LENGTHS = np.array([*range(1, 16), *((8 + part) << power for power in range(1, 28) for part in range(8))])
 _KINDS = {"all_to_all": 0, "all_gather": 1, "all_reduce": 2}
 _DTYPES = {tf.int32: 0, tf.int64: 1, tf.float32: 2, tf.float64: 3}
 _WIDTH_BITS = 17
-#: Who is silent is named by the ranks that wait for it, before TensorFlow ends them for it.
+#: Waiting ranks name a silent rank before TensorFlow stops them because of it.
 _GRACE_SECONDS = 5.0
-#: Ranks begin at different times, however short they are to wait for each other afterwards.
+#: Minimum time for ranks to start, however short later waits are.
 _BEGIN_SECONDS = 60.0
 
 
@@ -44,8 +44,8 @@ class Collectives(Engine):
         """Connect to the other ranks.
 
         Raises:
-            RanksError: TF_CONFIG does not say who they are, or one has not come within the timeout or a minute, or
-                TensorFlow has run ops before.
+            RanksError: TF_CONFIG does not describe the ranks, one has not started within the timeout (at least a
+                minute), or TensorFlow has run ops before.
         """
         workers, self.rank = cluster()
         self.size = len(workers)
@@ -54,10 +54,10 @@ class Collectives(Engine):
         bound_waits(self.size, begin_seconds, timeout_seconds + _GRACE_SECONDS)
         meet(workers, self.rank, begin_seconds)
         try:
-            self._strategy = tf.distribute.MultiWorkerMirroredStrategy()  # its server is what collectives run on
+            self._strategy = tf.distribute.MultiWorkerMirroredStrategy()  # starts the server that collectives need
         except RuntimeError as error:
             raise RanksError(
-                "TensorFlow has run ops before its ranks were connected: call runtime.ranks.start() first of all"
+                "TensorFlow has run ops before its ranks were connected: call runtime.ranks.start() first"
             ) from error
         with tf.device("/device:CPU:0"):
             self._token = tf.raw_ops.VarHandleOp(dtype=tf.int64, shape=[], shared_name="recmigrate_ranks")
@@ -165,7 +165,7 @@ class Collectives(Engine):
         return tf.reshape(got[:count], tf.shape(values))
 
     def _equal_gather(self, values: tf.Tensor) -> tf.Tensor:
-        """Return the rows of all ranks where each has as many, known when the graph is made."""
+        """Return the rows of all ranks if each has equally many, a number known when the graph is built."""
         flat, width = _flat(values)
         place = tf.constant(int(np.searchsorted(_LENGTHS, flat.shape[0])), tf.int32)
         got = self._run(tf.raw_ops.CollectiveGatherV2, "all_gather", flat, place, width)
@@ -177,7 +177,7 @@ class Collectives(Engine):
         number = (_KINDS[kind] << 3 | _DTYPES[values.dtype]) << _WIDTH_BITS | width
         with tf.device("/device:CPU:0"):
             instance = tf.constant(number << 8, tf.int32) + place
-            with tf.control_dependencies([values, instance]):  # waiting for those is not waiting for other ranks
+            with tf.control_dependencies([values, instance]):  # the time until they are computed is not waiting
                 self._count(begins=True)
             got = op(
                 input=values,
@@ -191,9 +191,9 @@ class Collectives(Engine):
             return got
 
     def _count(self, begins: bool) -> None:
-        """Count to the next odd number where a collective begins, to the next even one where it ends.
+        """Increment the counter to the next odd number when a collective begins, to the next even one when it ends.
 
-        All that names the token runs in the order of the program. A function that fails may leave its last end out.
+        All uses of the token run in program order. A function that fails may leave out its last end.
         """
         number = tf.raw_ops.ReadVariableOp(resource=self._token, dtype=tf.int64)
         other = number + 1 + number % 2 if begins else number + number % 2
@@ -206,7 +206,7 @@ class Collectives(Engine):
     def _check_mode(self) -> None:
         if not tf.executing_eagerly() and not tf.compat.v1.get_default_graph().building_function:
             raise RanksError(
-                "TensorFlow's collectives serve eager mode and tf.function, not v1 graphs and sessions: start the "
+                "TensorFlow's collectives support eager mode and tf.function, not v1 graphs and sessions: start the "
                 "ranks with Horovod (runtime.launch --engine horovod), or move the training step into a tf.function"
             )
 
@@ -215,26 +215,26 @@ def _flat(values: tf.Tensor) -> tuple[tf.Tensor, int]:
     """Return `values` as a matrix, and its width.
 
     Raises:
-        RanksError: the width is not known when the graph is made, or is larger than keys have room for.
+        RanksError: the width is unknown when the graph is built, or too large for an instance key.
     """
     width = values.shape[1:].num_elements()
     if width is None or not 0 < width < 1 << _WIDTH_BITS:
         raise RanksError(
-            f"rows of shape {values.shape[1:]} cannot be exchanged: their size must be known and from 1 to "
+            f"rows of shape {values.shape[1:]} cannot be exchanged: their size must be known, and from 1 to "
             f"{(1 << _WIDTH_BITS) - 1}"
         )
     return tf.reshape(values, [-1, width]), width
 
 
 def _length(rows: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """Return the place of the least length that holds so many rows, and the length."""
+    """Return the index of the smallest padded length for so many rows, and the length."""
     lengths = tf.constant(_LENGTHS, tf.int32)
     place = tf.searchsorted(lengths, tf.reshape(tf.maximum(rows, 1), [1]))[0]
     return place, lengths[place]
 
 
 def cluster() -> tuple[Sequence[str], int]:
-    """Return the ranks' addresses and which of them this is, from TF_CONFIG."""
+    """Return the addresses of all ranks and the number of this one, from TF_CONFIG."""
     try:
         config = json.loads(os.environ["TF_CONFIG"])
         workers, task = list(config["cluster"]["worker"]), config["task"]

@@ -1,7 +1,7 @@
-"""Lookups of several ranks inside loops, branches and tf.data: where these work, and what is said where they do not.
+"""Lookups of several ranks inside loops, branches and tf.data: detects those that cannot work, and explains why.
 
-A whole training step inside a `tf.while_loop` or `tf.cond` is as good as outside, if all ranks take the same branch and
-as many turns. What TensorFlow cannot build is the gradient of a loop or branch that exchanges rows.
+A whole training step inside a `tf.while_loop` or `tf.cond` works, if all ranks take the same branch and make equally
+many iterations. TensorFlow cannot build the gradient of a loop or branch that exchanges rows.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from runtime import _tf_private
 from runtime.ranks.engine import RanksError
 from runtime.ranks.process_group import note_in_branch
 
-#: What TensorFlow calls the functions of a pipeline, which run ahead of the step.
+#: TensorFlow's names for functions of an input pipeline, which run ahead of the step.
 _PIPELINE = re.compile(r"Dataset_(map|filter|flat_map|interleave|parallel_interleave)_")
 
 
 def require_own_gradient(names: Sequence[str], rows: list[tf.Tensor]) -> list[tf.Tensor]:
-    """Return `rows`, looked up in the current graph from tables of these names, or "" where that may differ.
+    """Return `rows`, looked up in the current graph from tables of these names ("" for a name that differs by rank).
 
     Raises:
-        RanksError: ranks would make such lookups at different times. Their gradient raises it where it is taken outside
-            of the loop or branch.
+        RanksError: ranks would make these lookups at different times. Taking their gradient outside of the loop or
+            branch raises it, too.
     """
     if tf.executing_eagerly():
         return rows
@@ -33,15 +33,15 @@ def require_own_gradient(names: Sequence[str], rows: list[tf.Tensor]) -> list[tf
     tables = ", ".join(f"`{name}`" for name in dict.fromkeys(names) if name) or "a table"
     if any(_PIPELINE.match(str(getattr(graph, "name", ""))) for graph in here):
         raise RanksError(
-            f"a function of tf.data looks up {tables}, at times that differ between ranks: let the dataset give the "
-            "ids, and look them up in the training step"
+            f"a function of tf.data looks up {tables}, at times that differ between ranks: let the dataset return "
+            "the ids, and look them up in the training step"
         )
     if not any(map(_tf_private.may_run_or_not, here)):
         return rows
     if any(map(_tf_private.in_loop, here)) and not _made_eagerly():
         raise RanksError(
-            f"a loop of a v1 graph looks up {tables}, and its turns run side by side, so that ranks cannot tell their "
-            "messages apart: look up the ids of all turns before the loop"
+            f"a loop of a v1 graph looks up {tables}, and its iterations run in parallel, so ranks cannot match their "
+            "messages: look up the ids of all iterations before the loop"
         )
     note_in_branch(tables)
     return [_with_own_gradient(tables, here, one) for one in rows] if _made_eagerly() else rows
@@ -67,13 +67,13 @@ def _with_own_gradient(tables: str, here: list[Any], rows: tf.Tensor) -> tf.Tens
 
 
 def _around(graph: Any) -> Iterator[Any]:
-    """Yield a graph and those around it."""
+    """Yield a graph and its outer graphs."""
     while graph is not None:
         yield graph
         graph = getattr(graph, "outer_graph", None)
 
 
 def _made_eagerly() -> bool:
-    """Whether the program runs in eager mode and this is one of its functions."""
+    """Whether the program runs in eager mode and the current graph is one of its functions."""
     with tf.init_scope():
         return bool(tf.executing_eagerly())

@@ -1,8 +1,8 @@
-"""Says when an optimizer would let the copies of variables that ranks have drift apart: nothing reduced its gradients.
+"""Detects optimizers that would let the ranks' copies of variables diverge, because no one reduces their gradients.
 
-What an optimizer is given in a graph shows by its way there: a gradient that depends on the rows that this rank looked
-up, or on its batch, and on the way came through no sum over ranks, is this rank's alone. It may have waited in a
-variable, as gradients do that are added up. Eager gradients show nothing.
+In a graph this shows in what a gradient depends on: if it depends on rows that this rank looked up, or on its batch,
+without a sum over ranks on the way, it differs by rank. It may have been accumulated in a variable. Eager gradients
+cannot be checked.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from runtime.ranks.process_group import size, when_connected
 
 __all__ = ["refuse_drift", "watch", "watch_keras"]
 
-#: Ops with the same result on all ranks; what Python functions do is not known, and not blamed.
+#: Ops with equal results on all ranks; Python functions are unknown and accepted.
 _SAME = (
     *("HorovodAllreduce", "HorovodGroupedAllreduce", "HorovodAllgather", "HorovodGroupedAllgather", "HorovodBroadcast"),
     *("CollectiveReduce", "CollectiveGather", "CollectiveBcast", "PyFunc", "EagerPyFunc"),
 )
-#: Rows that this rank looked up.
+#: Ops that return rows that this rank looked up.
 _LOOKUPS = ("HorovodAlltoall", "CollectiveAllToAll", "RecLookup", "RecSumRows")
 _BATCH = ("Placeholder", "IteratorGetNext", "QueueDequeue", "ReaderRead")
 _VARIABLES = ("VarHandleOp", "VariableV2", "Variable")
@@ -35,7 +35,7 @@ _CALLS = ("PartitionedCall", "StatefulPartitionedCall", "If", "StatelessIf", "Wh
 
 
 def watch(optimizer: Any, method: str) -> None:
-    """Let a class of optimizers check the pairs (gradient, variable) that its `method` takes first."""
+    """Make a class of optimizers check the (gradient, variable) pairs in the first argument of its `method`."""
     stock = getattr(optimizer, method)
     if hasattr(stock, "watches_drift"):
         return
@@ -52,30 +52,30 @@ def watch(optimizer: Any, method: str) -> None:
 
 
 def watch_keras() -> None:
-    """Let optimizers of Keras check their pairs, too; `fit` of a model with tables is checked by runtime.keras."""
+    """Make Keras optimizers check their pairs, too; runtime.keras checks `fit` of a model with tables."""
     with contextlib.suppress(AttributeError, ImportError):
         watch(tf.keras.optimizers.Optimizer, "apply_gradients")
         watch(tf.keras.optimizers.legacy.Optimizer, "apply_gradients")
 
 
 def refuse_drift(optimizer: str, grads_and_vars: Iterable[tuple[Any, Any]]) -> None:
-    """Refuse gradients of variables that are this rank's alone; those of tables are summed by their lookups.
+    """Refuse gradients of dense variables that differ by rank; those of tables are summed by their lookups.
 
     Raises:
         RanksError: there are some.
     """
     pairs = [(gradient, variable) for gradient, variable in grads_and_vars if gradient is not None]
     dense = [(gradient, variable) for gradient, variable in pairs if not of_table(variable)]
-    # A strategy of TensorFlow's reduces the gradients of dense variables itself.
+    # A tf.distribute strategy reduces the gradients of dense variables itself.
     blamed = _LOOKUPS if len(dense) == len(pairs) and tf.distribute.has_strategy() else _LOOKUPS + _BATCH
     alone = [variable.name for gradient, variable in dense if _is_own(gradient, blamed)]
     if alone:
         names = ", ".join(f"`{name.split(':')[0]}`" for name in alone[:3]) + (", …" if len(alone) > 3 else "")
         raise RanksError(
-            f"{optimizer} would let the copies of {names} that {size()} ranks have drift apart, as nothing reduces "
-            "their gradients: wrap the optimizer in horovod.tensorflow.DistributedOptimizer (op=Sum where the loss "
-            "divides by the size of all batches together, Average where each rank's divides by its own) or, one of "
-            "Keras, in runtime.keras.DistributedOptimizer, or apply what runtime.ranks.reduced_gradients returns"
+            f"{optimizer} would let the copies of {names} on {size()} ranks diverge, because their gradients are not "
+            "reduced: wrap the optimizer in horovod.tensorflow.DistributedOptimizer (op=Sum if the loss divides by the "
+            "size of all batches together, Average if each rank's divides by its own) or, for Keras, in "
+            "runtime.keras.DistributedOptimizer, or apply what runtime.ranks.reduced_gradients returns"
         )
 
 
@@ -85,16 +85,16 @@ def _is_own(gradient: Any, blamed: tuple[str, ...]) -> bool:
     return _differs(symbolic, blamed, {})
 
 
-#: The ops that a walk has come to: by name, and where it tells outputs apart, their number.
+#: Ops that a walk has visited, by name and, if outputs must be told apart, output number.
 _Seen = dict[tuple[str, int], tf.Operation]
 
 
 def _differs(tensors: list[tf.Tensor], blamed: tuple[str, ...], seen: _Seen) -> bool:
-    """Whether one of the tensors depends on what is this rank's, but for what came through a sum over ranks."""
+    """Whether a tensor depends on something that differs by rank, without a sum over ranks in between."""
     pending = list(tensors)
     while pending:
         tensor = pending.pop()
-        # What `tf.custom_gradient` returns stands beside its arguments.
+        # tf.custom_gradient returns an IdentityN of its results and its arguments, so outputs must be told apart.
         number = tensor.value_index if tensor.op.type == "IdentityN" else -1
         op, key = tensor.op, (tensor.op.name, number)
         if key in seen:
@@ -110,13 +110,13 @@ def _differs(tensors: list[tf.Tensor], blamed: tuple[str, ...], seen: _Seen) -> 
 
 
 def _written(variable: tf.Operation) -> list[tf.Tensor]:
-    """Return what is written to a variable, but for values that are fed: those are loaded."""
+    """Return the values that are written to a variable, except fed ones, which load a state."""
     writes = [op for op in variable.outputs[0].consumers() if op.type.startswith(_WRITES)]
     return [value for op in writes for value in list(op.inputs)[1:] if not value.op.type.startswith("Placeholder")]
 
 
 def _is_same(op: tf.Operation, blamed: tuple[str, ...], seen: _Seen) -> bool:
-    if op.type == "Merge":  # Horovod sums in a branch, and in the other one, for one rank alone, it does not
+    if op.type == "Merge":  # Horovod sums in one branch; the other one is for a single rank
         return any(_is_sum(tensor, blamed, seen) for tensor in op.inputs)
     if op.type in _CALLS:
         return any(node.op.startswith(_SAME) for node in _tf_private.nodes_called(op))
@@ -130,7 +130,7 @@ def _is_sum(tensor: tf.Tensor, blamed: tuple[str, ...], seen: _Seen) -> bool:
 
 
 def _is_setting(op: tf.Operation) -> bool:
-    """Whether it is a number for all ranks (a rate, a scale of losses), or the argument of a function."""
+    """Whether it is a number common to all ranks (a rate, a loss scale), or an argument of a function."""
     argument = op.type == "Placeholder" and getattr(op.graph, "building_function", False)
     return bool(argument) or (op.type.startswith("Placeholder") and bool(op.outputs[0].shape.rank == 0))
 

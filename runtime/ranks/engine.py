@@ -1,4 +1,4 @@
-"""What the runtime asks of whatever moves data between ranks, and the answer where there is one rank alone."""
+"""The interface of engines, which move data between ranks, and the engine for a single rank."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ from runtime import _tf_private
 
 
 class RanksError(RuntimeError):
-    """Ranks cannot work together: another one is gone, or the engine does not serve this mode."""
+    """Ranks cannot work together: another one is gone, or the engine does not support this mode."""
 
 
 @dataclass(frozen=True)
 class Route:
-    """How many rows go from this rank to each, and come from each, int32 [size]; the most that any two exchange."""
+    """Rows sent from this rank to each and received from each, int32 [size]; and the maximum between any two ranks."""
 
     counts: tf.Tensor
     received: tf.Tensor
     longest: tf.Tensor
 
     def back(self) -> Route:
-        """Return the way of the answers."""
+        """Return the route of the answers."""
         return Route(self.received, self.counts, self.longest)
 
 
 class Engine(ABC):
-    """Moves tensors between the processes of one job; every rank makes the same calls in the same order.
+    """Moves tensors between the processes of one job; all ranks must make the same calls in the same order.
 
-    All methods work on numbers (int32, int64, float32), and all but `barrier` are differentiable where these are
-    floats: the gradient of an exchange is the exchange back, that of a sum the sum of gradients.
+    All methods work on int32, int64 and float32, and all but `barrier` are differentiable for floats: the gradient of
+    an exchange is the reverse exchange, that of a sum the sum of gradients.
     """
 
     name: str
     rank: int
     size: int
-    #: A random number that all ranks share, None for one process alone.
+    #: A random number that all ranks share; None for a single process.
     seed: int | None
 
     def __init_subclass__(cls) -> None:
@@ -48,42 +48,42 @@ class Engine(ABC):
 
     @abstractmethod
     def route(self, counts: tf.Tensor) -> Route:
-        """Tell the ranks that `counts[i]` rows go from here to rank i, int32 [size], and learn what comes."""
+        """Announce to each rank i the number `counts[i]` of rows to send, int32 [size]; return the route."""
 
     def routes(self, counts: tf.Tensor) -> list[Route]:
-        """Return a route for each column of `counts`, int32 [size, k]; an engine that can tells them in one message."""
+        """Return a route for each column of `counts`, int32 [size, k]; in one message if the engine supports it."""
         return [self.route(column) for column in tf.unstack(counts, axis=1)]
 
     @abstractmethod
     def all_to_all(self, values: tf.Tensor, route: Route) -> tf.Tensor:
         """Send the first `route.counts[0]` rows of `values` to rank 0, the next ones to rank 1, and so on.
 
-        Returns the rows that were sent to this rank, in the order of ranks.
+        Returns the rows that were sent to this rank, ordered by rank.
         """
 
     @abstractmethod
     def all_gather(self, values: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """Return the rows of all ranks, in the order of ranks, and int32 [size], how many each has."""
+        """Return the rows of all ranks, ordered by rank, and the number of rows of each, int32 [size]."""
 
     @abstractmethod
     def all_reduce(self, values: tf.Tensor) -> tf.Tensor:
-        """Return the sum over ranks of tensors of one shape; every rank gets the same bits."""
+        """Return the sum over ranks of tensors with equal shapes; it is bit-equal on all ranks."""
 
     @abstractmethod
     def barrier(self) -> None:
-        """Wait, outside of graphs, until every rank has come here."""
+        """Wait, outside of graphs, until every rank has called this."""
 
     def missing(self, seconds: float = 5.0) -> list[int]:
-        """Return the ranks that are gone or suspended, as far as it can be told; may ask each for so many seconds."""
+        """Return the ranks known to be gone or suspended; it may wait up to `seconds` for each answer."""
         return []
 
     def end(self) -> None:
-        """Stop what watches the exchanges; there are none afterwards."""
+        """Stop the watchdog of exchanges; no exchange may follow."""
         return None
 
 
 class Alone(Engine):
-    """One process: everything stays where it is."""
+    """The engine of a single process: it returns what it is given."""
 
     name = "alone"
     rank = 0
@@ -91,7 +91,7 @@ class Alone(Engine):
     seed = None
 
     def route(self, counts: tf.Tensor) -> Route:
-        """Return `counts`, there and back."""
+        """Return a route with `counts` in both directions."""
         return Route(counts, counts, tf.reduce_max(counts))
 
     def all_to_all(self, values: tf.Tensor, route: Route) -> tf.Tensor:

@@ -1,10 +1,10 @@
-"""All tables of a lookup in one exchange: their ids in one message to each rank, rows in one back, gradients likewise.
+"""Exchanges all tables of a lookup at once: ids in one message to each rank, rows in one back, gradients likewise.
 
-A message costs its latency however short it is, and a model has dozens of tables. The ids of a rank are preceded by how
-many there are of each table; rows of different widths lie behind each other as plain floats (store/partition.h).
+Each message costs its latency, however short it is, and a model has dozens of tables. A rank's ids follow the number of
+ids of each table; rows of different widths are concatenated as floats (store/partition.h).
 
-Where bags of ids are summed, the rank that asks decides for each table and each rank that it asks whether rows or their
-sums are less to send, and the ids say which. It makes no difference to who looks up what.
+If bags of ids are summed, the asking rank decides for each table and rank whether to receive rows or sums, whichever is
+shorter, and says so in the ids. Which rank looks up which ids does not depend on it.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ from runtime.ranks.engine import Engine, Route
 from runtime.ranks.messages import Asked, Bags, Inbox
 from runtime.ranks.process_group import current
 
-#: Gives the rows [n, dim] of the keys [n] of each request that lie in this process.
+#: Returns the rows [n, dim] of the keys [n] of each request that this process holds.
 Together = Callable[[list[tf.Tensor]], list[tf.Tensor]]
-#: A mark of the lookups is below it, one of the optimizers is multiplied by it, where both are in one number.
+#: To combine two marks in one number: that of the lookups is below it, that of the optimizers is multiplied by it.
 _HALF = 1 << 32
 
 
 @dataclass(frozen=True)
 class Request:
-    """The ids of one table.
+    """The ids to look up in one table.
 
     Attributes:
         keys: int32 or int64, of any shape.
-        placement: where the rows of the table lie.
-        local: gives the rows [n, dim] of keys [n] that lie in this process; None where all are looked up together.
-        distinct: send a key once, however often it occurs here: for lookups that count no occurrences.
-        dim: of the rows, float32. Where it is not given for all, one more message says how long the rows are.
-        name: of the table, the same on all ranks; "" where it may differ.
+        placement: placement of the table's rows on ranks.
+        local: returns the rows [n, dim] of keys [n] that this process holds; None if all are looked up together.
+        distinct: send each key once, however often it occurs here; for lookups that do not count occurrences.
+        dim: width of the rows, float32. If any is missing, one more message exchanges the widths.
+        name: name of the table, the same on all ranks; "" if it may differ.
         averages: divide the gradients of the rows by the number of ranks.
-        bags: where they are given, keys are [n], and the sums of the rows of each bag are wanted in place of rows.
-        handles: of the tables that the rows are in, whose optimizers are to be the same on all ranks.
+        bags: if given, keys are [n], and the sums of the rows of each bag are returned instead of rows.
+        handles: of the tables with the rows; their optimizers must be the same on all ranks.
     """
 
     keys: tf.Tensor
@@ -55,16 +55,16 @@ class Request:
 
 
 def rows_of_all(requests: Sequence[Request], together: Together | None = None) -> list[tf.Tensor]:
-    """Return the rows of each request, [*keys.shape, dim], or the sums [bags, dim] of those of each bag.
+    """Return the rows of each request, [*keys.shape, dim], or the sums [bags, dim] for each bag.
 
-    Every rank makes the same requests in the same order. Gradients come the same way: the update of a row gets the sum
-    over ranks and occurrences, divided where a request `averages`. Where ranks ask for other tables, as told by names,
-    widths and placements, or have trained them by other optimizers, the lookup fails on all of them
-    (InvalidArgumentError).
+    Every rank must make the same requests in the same order. Gradients take the reverse path: the update of a row gets
+    the sum over ranks and occurrences, divided by the number of ranks if a request `averages`. If ranks request
+    different tables (by name, width or placement), or have trained them by different optimizers, the lookup fails on
+    all ranks with InvalidArgumentError.
 
     Args:
-        requests: one table may come several times.
-        together: looks the keys of all requests up at once, in place of each one's `local`.
+        requests: a table may occur several times.
+        together: looks up the keys of all requests at once, instead of each request's `local`.
     """
     engine = current()
     if engine.size == 1:
@@ -100,7 +100,7 @@ def _looked_up(requests: Sequence[Request], keys: list[tf.Tensor], together: Tog
 
 
 def _averaged(rows: tf.Tensor, ranks: int) -> tf.Tensor:
-    """Return `rows`, whose gradients are divided by the number of ranks."""
+    """Return `rows`, with gradients divided by the number of ranks."""
 
     @tf.custom_gradient  # type: ignore[untyped-decorator]
     def same(rows: tf.Tensor) -> tuple[tf.Tensor, Callable[[tf.Tensor], tf.Tensor]]:
@@ -111,7 +111,7 @@ def _averaged(rows: tf.Tensor, ranks: int) -> tf.Tensor:
 
 
 def _ways(engine: Engine, requests: Sequence[Request]) -> list[tuple[list[int], _Way]]:
-    """Return which requests go which way."""
+    """Group the requests by the way in which they are exchanged."""
     apart = [i for i, request in enumerate(requests) if request.placement != placements.REPLICATED]
     copied = [i for i, request in enumerate(requests) if request.placement == placements.REPLICATED]
     same = Agreement(engine, requests)
@@ -123,7 +123,7 @@ def _ways(engine: Engine, requests: Sequence[Request]) -> list[tuple[list[int], 
 
 
 def handles_of(tables: Iterable[Any]) -> list[tf.Tensor]:
-    """Return what a request has of its tables; nothing where there is one rank, and nothing to compare."""
+    """Return the handles for a request; empty with a single rank, where there is nothing to compare."""
     return [table.handle for table in tables] if current().size > 1 else []
 
 
@@ -139,10 +139,10 @@ def _shaped(request: Request, rows: tf.Tensor, dim: int) -> tf.Tensor:
 
 
 class _Way:
-    """How the ids of some tables come to where their rows lie, and the rows back.
+    """How ids of some tables get to the ranks with their rows, and the rows back.
 
     Attributes:
-        arrived: of each table the keys that are to be looked up here, int64 [n].
+        arrived: for each table, the keys to look up in this process, int64 [n].
     """
 
     arrived: list[tf.Tensor]
@@ -151,12 +151,12 @@ class _Way:
         raise NotImplementedError
 
     def answered(self, rows: list[tf.Tensor]) -> list[tf.Tensor]:
-        """Return of each table the rows of this rank's ids, from those of `arrived`."""
+        """Return for each table the rows of this rank's ids, given the rows of `arrived`."""
         raise NotImplementedError
 
 
 class _Exchanged(_Way):
-    """Ids go to the ranks that hold their rows."""
+    """Ids are sent to the ranks that hold their rows."""
 
     def __init__(self, engine: Engine, requests: Sequence[Request], same: Agreement) -> None:
         dims = [request.dim for request in requests if request.dim is not None]
@@ -183,7 +183,7 @@ class _Exchanged(_Way):
 
 
 class _Gathered(_Way):
-    """Every rank looks the ids of all up, so that every copy gets the same rows and the same update."""
+    """Every rank looks up the ids of all ranks, so that all copies get the same rows and the same update."""
 
     def __init__(self, engine: Engine, requests: Sequence[Request], same: Agreement) -> None:
         self._engine = engine
@@ -205,7 +205,7 @@ class _Gathered(_Way):
 
         @tf.custom_gradient  # type: ignore[untyped-decorator]
         def own(every: tf.Tensor) -> tuple[tf.Tensor, Callable[[tf.Tensor], tf.Tensor]]:
-            # The rows that other ranks use get their gradients from them.
+            # Gradients of rows that other ranks use come from these ranks.
             return every[before:after], lambda gradient: engine.all_gather(tf.convert_to_tensor(gradient))[0]
 
         return self._asked.spread(own(self._inbox.packed(rows)), widths)
@@ -223,5 +223,5 @@ def _asked(requests: Sequence[Request], ranks: int, widths: Sequence[int]) -> As
 
 
 def _floats(counts: tf.Tensor, widths: Sequence[int]) -> tf.Tensor:
-    """Return how many floats the rows of each rank are, int32 [ranks]."""
+    """Return the number of floats in the rows of each rank, int32 [ranks]."""
     return tf.linalg.matvec(counts, tf.constant(list(widths), tf.int32))

@@ -1,4 +1,4 @@
-"""Gradients of variables that every rank has a copy of, and of rows that one has."""
+"""Reduces gradients over ranks: of variables that every rank has a copy of, and of rows that one rank holds."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ _OPERATIONS = ("sum", "mean")
 def reduced_gradients(
     grads_and_vars: Iterable[tuple[Any, Any]], operation: str = "mean", table_operation: str | None = None
 ) -> list[tuple[Any, Any]]:
-    """Return (gradient, variable) pairs with what all ranks give: the same pairs on each rank, for its own optimizer.
+    """Return (gradient, variable) pairs reduced over ranks: the same pairs on each rank, for its own optimizer.
 
-    Gradients of variables are summed over ranks in one message. Those of tables are summed by the ranks that own the
-    rows, as the lookup has sent them there; "mean" divides both by the number of ranks. Which is right depends on the
-    loss: "mean" where each rank takes the mean over its own batch, "sum" where it divides by the size of all batches.
+    Gradients of variables are summed over ranks in one message. Gradients of tables are already sent to, and summed by,
+    the ranks that hold the rows; "mean" divides both by the number of ranks. Use "mean" if each rank's loss is the mean
+    over its own batch, "sum" if it divides by the size of all batches.
 
     Args:
-        grads_and_vars: as an optimizer's `apply_gradients` takes them; a gradient may be None on every rank.
+        grads_and_vars: as for an optimizer's `apply_gradients`; a gradient may be None if it is None on every rank.
         operation: "sum" or "mean".
-        table_operation: that of tables where it is another.
+        table_operation: the operation for tables, if it differs.
 
     Raises:
-        ValueError: an unknown operation.
+        ValueError: the operation is unknown.
     """
     for name, value in (("operation", operation), ("table_operation", table_operation or operation)):
         _validation.option(name, value, _OPERATIONS)
@@ -50,13 +50,13 @@ def reduced_gradients(
 
 
 def of_table(variable: Any) -> bool:
-    """Whether a variable stands for a table, or has this rank's rows of one (runtime.compat.sok)."""
-    inner = getattr(variable, "value", None)  # a variable of Keras 3 has the one of TensorFlow there
+    """Whether a variable is the anchor of a table, or holds this rank's rows of one (runtime.compat.sok)."""
+    inner = getattr(variable, "value", None)  # a Keras 3 variable keeps TensorFlow's variable there
     return any(hasattr(one, "table") or hasattr(one, "placement") for one in (variable, inner))
 
 
 def _sums(gradients: Sequence[Any]) -> list[tf.Tensor]:
-    """Return the sums over ranks, those of one type in one message."""
+    """Return the sums over ranks; tensors of one type share a message."""
     dense = [tf.convert_to_tensor(gradient) for gradient in gradients]
     result: list[Any] = list(dense)
     for dtype in dict.fromkeys(gradient.dtype for gradient in dense):

@@ -1,8 +1,8 @@
-"""The engine over Horovod: v1 graphs, sessions and Estimator, eager mode and `tf.function`.
+"""The engine on Horovod: v1 graphs, sessions and Estimator, eager mode and `tf.function`.
 
-Horovod's ops wait without holding a thread, and its coordinator starts those that every rank has come to, by name. So
-their order does not matter and their names do: an exchange bears its number among those of its graph, which the ranks
-build alike, and the way back of gradients the name of the way there.
+Horovod's ops wait without blocking a thread, and its coordinator starts an op once every rank has reached it, matched
+by name. So names matter and order does not: an exchange is named by its number in its graph, which all ranks build
+alike, and the exchange of its gradients by its name.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def launched() -> bool:
 
 
 class Horovod(Engine):
-    """Horovod's collectives, by Gloo, MPI or NCCL as it was built."""
+    """Horovod's collectives, by Gloo, MPI or NCCL, depending on its build."""
 
     name = "horovod"
 
@@ -44,7 +44,7 @@ class Horovod(Engine):
         """
         try:
             import horovod.tensorflow as hvd  # type: ignore[import-not-found,import-untyped,unused-ignore]
-        except Exception as error:  # a build for another TensorFlow fails with what the loader of libraries raises
+        except Exception as error:  # a build for another TensorFlow raises various errors of the dynamic loader
             raise RanksError(
                 f"Horovod cannot be imported ({error}): build it for this TensorFlow with `make horovod` or as "
                 "docs/ranks.md says, or use the engine 'collectives' in eager mode and tf.function"
@@ -125,11 +125,11 @@ class Horovod(Engine):
         self._at_once(lambda values: self._sum(values, "recmigrate_barrier"), np.zeros([1], np.int64))
 
     def missing(self, seconds: float = 5.0) -> list[int]:
-        """See `Engine`; tells of ranks on this machine."""
+        """See `Engine`; it only knows about ranks on this machine."""
         return processes.not_running(self._processes)
 
     def _at_once(self, exchange: Callable[[tf.Tensor], tf.Tensor], values: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Run an exchange now, outside of any graph that is being built."""
+        """Run an exchange at once, outside of any graph that is being built."""
         with tf.init_scope():
             if tf.executing_eagerly():
                 return np.asarray(exchange(tf.constant(values)))
@@ -139,7 +139,7 @@ class Horovod(Engine):
 
 
 def _set_timeout(seconds: float) -> None:
-    """Let Gloo wait so long for a process, and the coordinator for one that runs and takes no part, whom it names."""
+    """Set how long Gloo waits for a process, and the coordinator for a running process that does not take part."""
     whole = max(1, math.ceil(seconds))
     os.environ["HOROVOD_GLOO_TIMEOUT_SECONDS"] = str(whole)
     os.environ["HOROVOD_STALL_CHECK_TIME_SECONDS"] = str(max(1, whole // 2))
@@ -147,10 +147,10 @@ def _set_timeout(seconds: float) -> None:
 
 
 def _given(values: tf.Tensor) -> tf.Tensor:
-    """Return `values` as what could be fed: an exchange of constants, or two of the same, would else be optimized away.
+    """Return `values` as a tensor that TensorFlow cannot treat as a constant.
 
-    Horovod's ops are not stateful. TensorFlow would exchange constants when it optimizes the graph, and again, or make
-    two exchanges one: on the rank whose tensors are constants, and not on others.
+    Horovod's ops are not stateful. When TensorFlow optimizes a graph it would run exchanges of constants, and merge
+    equal exchanges: only on ranks whose tensors are constants, not on the others.
     """
     if tf.executing_eagerly():
         return values
@@ -158,9 +158,9 @@ def _given(values: tf.Tensor) -> tf.Tensor:
 
 
 def _name(kind: str) -> str | None:
-    """Return a name that every rank gives to the same exchange; in eager mode, one at a time, there is no need of one.
+    """Return a name for an exchange that is equal on all ranks; None in eager mode, where exchanges run one at a time.
 
-    Of functions inside each other the outermost one counts: once they are inlined, their exchanges run side by side.
+    For nested functions the outermost one counts, because once they are inlined their exchanges run in parallel.
     """
     if tf.executing_eagerly():
         return None

@@ -1,4 +1,4 @@
-"""The native messages of a lookup over ranks, on both sides: of keys there, of rows or sums of rows back."""
+"""The native messages of a lookup over ranks, on both sides: keys to the holders, rows or sums of rows back."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from runtime import native
 
 @dataclass(frozen=True)
 class Bags:
-    """Which bag each id is in, [n], those of a bag beside each other, and how many bags there are; int32 or int64."""
+    """The bag of each id, [n] in groups, and the number of bags; int32 or int64."""
 
     numbers: tf.Tensor
     count: tf.Tensor
@@ -22,8 +22,8 @@ class Asked:
     """What this rank asks of each rank.
 
     Attributes:
-        message: of keys, int64; `lengths` [ranks] of its values go to each rank, int32.
-        counts: how many rows or sums come from each rank for each table, int32 [ranks, tables].
+        message: keys, int64; `lengths` [ranks] of its values go to each rank, int32.
+        counts: number of rows or sums to receive from each rank for each table, int32 [ranks, tables].
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class Asked:
         distinct: Sequence[bool],
         widths: Sequence[int],
     ) -> None:
-        """Partition the keys [n] of each table; its rows are as wide, or where that is 0 come as they are."""
+        """Partition the keys [n] of each table; `widths` are those of its rows, 0 if they are always sent as rows."""
         none = Bags(tf.zeros([0], tf.int64), tf.constant(-1, tf.int64))
         self._bags = [one or none for one in bags]
         self.message, self.lengths, self.counts, self._places, self._targets = native.ops().rec_partition_keys(
@@ -50,27 +50,27 @@ class Asked:
         self.counts.set_shape([ranks, len(keys)])
 
     def spread(self, answer: tf.Tensor, widths: list[int]) -> list[tf.Tensor]:
-        """Return of each table the row of each id, or the sum of each bag, from what the ranks have sent."""
+        """Return for each table the row of each id, or the sum of each bag, from the answers of the ranks."""
         bags = tf.stack([_wide(one.count) for one in self._bags])
         rows = native.ops().rec_spread_rows(answer, self.counts, bags, self._places, self._targets, widths=widths)
         return list(rows)
 
 
 def _wide(numbers: tf.Tensor) -> tf.Tensor:
-    """Return what the native messages take: RaggedTensors may have numbers of int32."""
+    """Convert to int64, which native messages need; RaggedTensors may use int32."""
     return numbers if numbers.dtype == tf.int64 else tf.cast(numbers, tf.int64)
 
 
 class Inbox:
-    """What ranks ask of this one.
+    """What other ranks ask of this one.
 
     Attributes:
-        keys: of each table, int64 [n], those of all ranks.
-        counts: how many rows or sums each rank gets, int32 [ranks, tables].
+        keys: for each table, the keys from all ranks, int64 [n].
+        counts: number of rows or sums for each rank, int32 [ranks, tables].
     """
 
     def __init__(self, message: tf.Tensor, lengths: tf.Tensor, tables: int) -> None:
-        """Read the message, `lengths` [ranks] values from each rank."""
+        """Parse the message; `lengths` [ranks] of its values come from each rank."""
         self._message, self._lengths = message, lengths
         self.counts, keys = native.ops().rec_unpack_keys(message, lengths, N=tables)
         self.keys = list(keys)
@@ -79,6 +79,6 @@ class Inbox:
         self.counts.set_shape([None, tables])
 
     def packed(self, rows: list[tf.Tensor]) -> tf.Tensor:
-        """Return the message of what was asked for, made of the rows of `keys`."""
+        """Return the answer message, given the rows of `keys`."""
         message: tf.Tensor = native.ops().rec_pack_rows(rows, self._message, self._lengths)
         return message

@@ -1,4 +1,4 @@
-"""Which rank holds which rows of a table."""
+"""Placement: which rank holds which rows of a table."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from runtime.ranks.process_group import current
 
 DISTRIBUTED, BUCKETS, REPLICATED = "distributed", "buckets", "replicated"
 _LOCALIZED = re.compile(r"localized:(\d+)")
-#: As store/partition.h has them.
+#: Same values as in store/partition.h.
 _BY_REMAINDER, _BY_BUCKET, _BUCKETS = -1, -2, 1000
 
 
 def check_placement(placement: Any) -> str:
-    """Return where the rows of a table lie: "distributed", "buckets", "replicated" or "localized:" and a rank.
+    """Check and return a placement: "distributed", "buckets", "replicated" or "localized:" and a rank.
 
     Raises:
-        ValueError: none of these, or a rank that is not there.
+        ValueError: it is none of these, or names a rank that does not exist.
     """
     match = _LOCALIZED.fullmatch(placement) if isinstance(placement, str) else None
     if match is None and placement not in (DISTRIBUTED, BUCKETS, REPLICATED):
@@ -30,12 +30,12 @@ def check_placement(placement: Any) -> str:
             "'replicated' (all rows everywhere) or 'localized:' and the rank that has all rows, as in 'localized:0'"
         )
     if match is not None and int(match[1]) >= current().size:
-        raise ValueError(f"`placement` {placement!r} names rank {match[1]}, and there are {current().size} from 0 on")
+        raise ValueError(f"`placement` {placement!r} names rank {match[1]}, but ranks are 0 to {current().size - 1}")
     return str(placement)
 
 
 def owner_rule(placement: str) -> int:
-    """Return what RecPartitionKeys takes: the one rank that has all rows, or how a key says its rank."""
+    """Return the argument of RecPartitionKeys: the rank that has all rows, or the rule from key to rank."""
     match = _LOCALIZED.fullmatch(placement)
     if match is not None:
         return int(match[1])
@@ -43,7 +43,7 @@ def owner_rule(placement: str) -> int:
 
 
 def held_here(keys: NDArray[np.int64], placement: str) -> NDArray[np.bool_]:
-    """Return of each key whether this rank is to have its row."""
+    """Return for each key whether this rank holds its row."""
     engine = current()
     if placement == REPLICATED:
         return np.full(keys.shape, True)
@@ -55,13 +55,13 @@ def held_here(keys: NDArray[np.int64], placement: str) -> NDArray[np.bool_]:
 
 
 def held_rows(keys: tf.Tensor, values: tf.Tensor, placement: str) -> tuple[tf.Tensor, tf.Tensor]:
-    """Return the keys [n] and values [n, dim] that this rank is to hold."""
+    """Return those of the keys [n] and values [n, dim] that this rank holds."""
     mine = held(keys, placement)
     return (keys, values) if mine is None else (tf.boolean_mask(keys, mine), tf.boolean_mask(values, mine))
 
 
 def held(keys: tf.Tensor, placement: str) -> tf.Tensor | None:
-    """Return of each key whether this rank is to have its row, None where it is to have all."""
+    """Return for each key whether this rank holds its row; None if it holds all rows."""
     engine = current()
     if engine.size == 1 or placement == REPLICATED:
         return None

@@ -1,4 +1,4 @@
-"""Pooled lookups of tables that ranks share: what they ask for, and what they make of it."""
+"""Pooled lookups of tables that ranks share: the ids they request, and how they combine the rows."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from runtime.ranks.messages import Bags
 
 @dataclass(frozen=True)
 class Pooled:
-    """A pooled lookup whose ids are known and whose rows are to come.
+    """A pooled lookup with known ids, before its rows are looked up.
 
     Attributes:
-        asked: the ids whose rows it takes, [n].
-        bags: the bags whose sums it takes in place of rows; None where ids weigh or rows are clipped.
-        combine: gives [bags, dim], the combined rows of each bag, for the rows of `asked` [n, dim], or the sums.
+        asked: the ids to look up, [n].
+        bags: bags to receive sums for instead of rows; None if ids have weights or rows are clipped.
+        combine: returns [bags, dim], the combined rows of each bag, given the rows of `asked` [n, dim], or the sums.
     """
 
     asked: tf.Tensor
@@ -39,19 +39,19 @@ def pooled(
     fill_empty: bool = False,
     default_id: int = 0,
 ) -> Pooled:
-    """Return what is to be looked up and how it is combined; the results are those of the native pooled lookup.
+    """Return the ids to look up and how to combine their rows; the results are those of the native pooled lookup.
 
     Args:
-        keys: [n], those of a bag beside each other.
-        bags: int64 [n], ascending, the number of each key's bag.
+        keys: [n], grouped by bag.
+        bags: int64 [n], ascending, the bag number of each key.
         weights: float32 [n], or None for ones.
-        rows: int64, how many bags there are; below 0 as many as the last key needs.
+        rows: int64, the number of bags; if negative, as many as the last key needs.
         combiner: "mean", "sqrtn" or "sum".
         max_norm: float32 scalar, or None.
-        prune: leave negative keys out, and unless summing weights that are not above 0.
-        negative_keys: whether negative keys are keys like others, where they are not left out.
+        prune: drop negative keys and, unless summing, keys with weights that are not above 0.
+        negative_keys: whether negative keys are valid, if they are not dropped.
         fill_empty: whether an empty bag gets the row of `default_id` instead of zeros.
-        default_id: see there.
+        default_id: see `fill_empty`.
     """
     rows = tf.where(rows < 0, _after_last(bags), rows)
     if prune:
@@ -67,7 +67,7 @@ def pooled(
 
     plain = weights is None and max_norm is None
     asked, sums_of = keys, Bags(bags, rows)
-    if fill_empty:  # the row of the default id is the sum of one more bag
+    if fill_empty:  # one more bag, whose sum is the row of the default id
         asked = tf.concat([keys, tf.constant([default_id], keys.dtype)], 0)
         sums_of = Bags(tf.concat([bags, rows[None]], 0), rows + 1)
 
@@ -82,7 +82,7 @@ def pooled(
 
 
 def _sums(vectors: tf.Tensor, bags: Bags, weights: tf.Tensor | None, max_norm: tf.Tensor | None) -> tf.Tensor:
-    """Return the sum of each bag; vectors that are more than weights weigh 1."""
+    """Return the sum of each bag; vectors beyond the weights have weight 1."""
     if max_norm is not None:
         vectors = tf.clip_by_norm(vectors, max_norm, axes=[1])
     if weights is not None:
@@ -92,16 +92,16 @@ def _sums(vectors: tf.Tensor, bags: Bags, weights: tf.Tensor | None, max_norm: t
 
 
 def divided(sums: tf.Tensor, bags: tf.Tensor, weights: tf.Tensor | None, combiner: str) -> tf.Tensor:
-    """Return sums [bags, dim] divided as the combiner says, given the bag of each id and its weight or None."""
+    """Return sums [bags, dim] divided according to the combiner, given each id's bag and weight (None: 1)."""
     if combiner == "sum":
         return sums
     ones = tf.ones(tf.shape(bags)[:1]) if weights is None else weights
     by = tf.math.unsorted_segment_sum(ones if combiner == "mean" else ones**2, bags, tf.shape(sums)[0])[:, None]
     if combiner == "sqrtn":
-        # The slope of a square root is infinite at zero: a weight's gradient would be 0 times infinity.
+        # The derivative of a square root is infinite at zero, so a weight's gradient would be NaN.
         some = by > 0
         by = tf.where(some, tf.sqrt(tf.where(some, by, 1.0)), 0.0)
-    # As stock TensorFlow, zeros for a bag that is empty or whose weights sum to zero.
+    # Like TensorFlow, return zeros for a bag that is empty or whose weights sum to zero.
     return tf.math.divide_no_nan(sums, by)
 
 
@@ -110,14 +110,14 @@ def _after_last(bags: tf.Tensor) -> tf.Tensor:
 
 
 def bags_of(layout: tf.Tensor, splits: bool) -> tf.Tensor:
-    """Return the bag of each key from row splits, the indices [n, 2] of a SparseTensor, or numbers [n]."""
+    """Return the bag of each key, given row splits, the indices [n, 2] of a SparseTensor, or bag numbers [n]."""
     if splits:
         return tf.repeat(tf.range(tf.size(layout, tf.int64) - 1), layout[1:] - layout[:-1])
     return layout if layout.shape.rank == 1 else layout[:, 0]
 
 
 def arguments(bags: Any, max_norm: tf.Tensor) -> dict[str, Any]:
-    """Return what `pooled` takes for the ids of a checked pooled lookup."""
+    """Return the arguments of `pooled` for the ids of a checked pooled lookup."""
     return {
         "keys": bags.keys,
         "bags": bags_of(bags.layout, bags.splits),

@@ -1,4 +1,4 @@
-"""Which engine serves this process."""
+"""The engine of this process: connecting, querying and disconnecting ranks."""
 
 from __future__ import annotations
 
@@ -22,26 +22,27 @@ _when_connected: list[Callable[[], None]] = []
 
 
 def start(engine: str = "auto", timeout_seconds: float = 60.0) -> Engine:
-    """Connect this process to the other ranks, before TensorFlow runs its first op; return the engine that serves it.
+    """Connect this process to the other ranks, before TensorFlow runs its first op; return the engine.
 
     Args:
-        engine: "collectives" (TensorFlow's own: eager mode and tf.function), "horovod" (v1 graphs, sessions and
-            Estimator, too), "alone", or "auto": what `horovodrun`, `runtime.launch` or TF_CONFIG tells, else alone.
-        timeout_seconds: how long an exchange waits for the other ranks before it fails. To begin, TensorFlow's
-            collectives wait so long for ranks that have not come yet, or a minute where that is longer.
+        engine: "collectives" (TensorFlow's own: eager mode and tf.function), "horovod" (also v1 graphs, sessions and
+            Estimator), "alone", or "auto": the one that `horovodrun`, `runtime.launch` or TF_CONFIG implies, else
+            alone.
+        timeout_seconds: how long an exchange waits for other ranks before it fails. At the start, TensorFlow's
+            collectives wait this long for other ranks, but at least a minute.
 
     Raises:
-        RanksError: the ranks cannot be connected, or are with another engine.
-        ValueError: an unknown engine, or a timeout that is not above 0.
+        RanksError: the ranks cannot be connected, or are connected by another engine.
+        ValueError: the engine is unknown, or the timeout is not above 0.
     """
     if engine not in _ENGINES:
-        raise ValueError(f"the engine {engine!r} is not known: choose one of {', '.join(_ENGINES)}")
+        raise ValueError(f"the engine {engine!r} is unknown: choose one of {', '.join(_ENGINES)}")
     if not timeout_seconds > 0:
         raise ValueError(f"`timeout_seconds` {timeout_seconds} must be above 0")
     chosen = started_for() if engine == "auto" else engine
     if _current[0].name != "alone":
         if engine != "auto" and _current[0].name != chosen:
-            raise RanksError(f"the ranks are connected by {_current[0].name}: they cannot change to {chosen}")
+            raise RanksError(f"the ranks are already connected by {_current[0].name} and cannot change to {chosen}")
         return _current[0]
     _current[0] = _made(chosen, timeout_seconds)
     if _current[0].size > 1:
@@ -54,19 +55,19 @@ def start(engine: str = "auto", timeout_seconds: float = 60.0) -> Engine:
 
 
 def when_connected(act: Callable[[], None]) -> None:
-    """Let `start` call `act` once there are other ranks: for modules that ask this one, and that it cannot import."""
+    """Call `act` in `start` if there are other ranks, for modules that this one cannot import."""
     _when_connected.append(act)
 
 
 def stop() -> None:
-    """Work alone from now on."""
+    """Disconnect: this process works alone from now on."""
     current().end()
     _current[0] = Alone()
 
 
 @contextlib.contextmanager
 def parts_together() -> Iterator[None]:
-    """Let each rank save and restore the rows that it holds: what runs inside brings the parts of all together."""
+    """Allow each rank to save and restore the rows that it holds; the code inside handles the parts of all ranks."""
     _together.append(True)
     try:
         yield
@@ -75,10 +76,10 @@ def parts_together() -> Iterator[None]:
 
 
 def refuse_a_part(table_name: str) -> None:
-    """Refuse to save or restore the rows of one rank as if they were the table.
+    """Refuse to save or restore the rows of one rank as if they were the whole table.
 
     Raises:
-        RanksError: there are several ranks, and this is not inside `parts_together`.
+        RanksError: there are several ranks, and this is not inside of `parts_together`.
     """
     message = why_not_a_part(table_name)
     if message is not None:
@@ -86,22 +87,22 @@ def refuse_a_part(table_name: str) -> None:
 
 
 def why_not_a_part(table_name: str) -> str | None:
-    """Return why the rows that are here must not be saved or restored as if they were the table; None if they may."""
+    """Return why the local rows must not be saved or restored as the whole table; None if they may."""
     if size() == 1 or _together:
         return None
     return (
-        f"the rows of the table `{table_name}` lie in {size()} ranks, of which a checkpoint would keep those of one: "
-        "save and restore with runtime.ranks.checkpoint, on every rank"
+        f"the rows of the table `{table_name}` are distributed over {size()} ranks, and this checkpoint would only "
+        "have those of one: save and restore with runtime.ranks.checkpoint, on every rank"
     )
 
 
 def note_in_branch(tables: str) -> None:
-    """Remember that an exchange for these tables waits for ever where only some ranks come to it."""
+    """Record that an exchange for these tables blocks if not all ranks reach it."""
     _in_branches[tables] = None
 
 
 def refuse_several(table_name: str, kind: str) -> None:
-    """Refuse a table whose rows each of several ranks would have for itself, with updates that others do not see.
+    """Refuse a table that each rank would have for itself, with updates that other ranks do not see.
 
     Raises:
         RanksError: there are several ranks.
@@ -115,21 +116,21 @@ def refuse_several(table_name: str, kind: str) -> None:
 
 @_tf_private.as_written
 def current() -> Engine:
-    """Return the engine that serves this process."""
+    """Return the engine of this process."""
     return _current[0]
 
 
 @_tf_private.as_written
 def rank() -> int:
-    """Return which rank this process is, from 0."""
+    """Return the number of this rank, from 0."""
     return current().rank
 
 
 @_tf_private.as_written
 def local_rank() -> int:
-    """Return which of the ranks of its machine this process is, from 0, also before `start`: whose GPU to take, say.
+    """Return the number of this rank among those of its machine, from 0, for example to choose a GPU.
 
-    It is what the launcher tells: Horovod's, or the addresses in TF_CONFIG, of which those of a machine have one host.
+    It also works before `start`: it comes from the launcher, by Horovod's variables or the host names in TF_CONFIG.
 
     Raises:
         RanksError: TF_CONFIG does not say which rank this is.
@@ -148,20 +149,20 @@ def local_rank() -> int:
 
 @_tf_private.as_written
 def size() -> int:
-    """Return how many ranks there are."""
+    """Return the number of ranks."""
     return current().size
 
 
 def missing(seconds: float = 5.0) -> list[int]:
-    """Return the ranks that are gone or suspended, as far as it can be told; may ask each for so many seconds.
+    """Return the ranks known to be gone or suspended; it may wait up to `seconds` for each answer.
 
-    Worth asking after an exchange has failed. Over Horovod it tells of ranks on this machine.
+    Useful after an exchange has failed. With Horovod it only knows about ranks on this machine.
     """
     return current().missing(seconds)
 
 
 def started_for() -> str:
-    """Return the engine that this process was started for, which `start` takes unless it is told another."""
+    """Return the engine that this process was started for, which `start` uses by default."""
     from runtime.ranks.horovod import launched
 
     if launched():
@@ -170,7 +171,7 @@ def started_for() -> str:
 
 
 def _with_missing_ranks(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
-    """Say of an error that ends the program which ranks do not answer: an exchange knows only that it got no answer."""
+    """Add to an error that ends the program which ranks do not answer; the exchange itself does not know."""
     _hooks[-1](kind, error, traceback)
     if size() == 1 or not isinstance(error, (tf.errors.OpError, RanksError)):
         return
@@ -180,7 +181,7 @@ def _with_missing_ranks(kind: type[BaseException], error: BaseException, traceba
     if not gone and isinstance(error, tf.errors.DeadlineExceededError):
         print("runtime.ranks: all ranks run: one was later than `timeout_seconds`", file=sys.stderr, flush=True)
     for tables in _in_branches:
-        advice = "all ranks must take the same branch and as many turns, or look up outside of it, some of them no ids"
+        advice = "all ranks must take the same branch and as many iterations, or look up outside of it, perhaps no ids"
         print(f"runtime.ranks: a tf.cond or tf.while_loop looks up {tables}: {advice}", file=sys.stderr, flush=True)
 
 

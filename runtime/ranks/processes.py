@@ -1,4 +1,4 @@
-"""Which ranks of this machine still run, from what Linux says of their processes."""
+"""Finds which ranks on this machine still run, from Linux's process states."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _SUSPENDED = "Tt"
 
 
 def own() -> tuple[int, int]:
-    """Return two numbers by which ranks of the same machine find this process: its machine, and its number there."""
+    """Return two numbers that identify this process to ranks on the same machine: machine and process id."""
     return _machine(), os.getpid()
 
 
 def not_running(processes: NDArray[np.int64]) -> list[int]:
-    """Return the ranks of this machine whose process, [ranks, 2] as `own` gives it, has ended or is suspended."""
+    """Return the ranks of this machine whose process, [ranks, 2] from `own`, has ended or is suspended."""
     here = _machine()
     return [
         rank
@@ -29,16 +29,16 @@ def not_running(processes: NDArray[np.int64]) -> list[int]:
 
 
 def _state(process: int) -> str:
-    """Return the letter that Linux has for the state of a process; X where there is none."""
+    """Return Linux's letter for the state of a process; X if it does not exist."""
     try:
-        # The name before it, in brackets, may hold anything.
+        # The process name before it, in parentheses, may contain anything.
         return Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[0]
     except (OSError, IndexError):
         return "X"
 
 
 def _machine() -> int:
-    """Return a number of this start of this machine, and of what its processes are numbered in."""
+    """Return a number for this boot of this machine and its process-id namespace."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")
         return zlib.crc32(f"{boot}{os.readlink('/proc/self/ns/pid')}".encode())  # noqa: PTH115

@@ -1,6 +1,6 @@
-"""Ranks wait for each other before TensorFlow connects them, which would wait without end for one that never comes.
+"""Lets ranks wait for each other before TensorFlow connects them, because TensorFlow would wait without a limit.
 
-Rank 0 listens at its address, the others tell it who they are, and when all have come it lets them go on.
+Rank 0 listens at its address, the others report to it, and once all have reported it lets them continue.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ _TRY_SECONDS = 5.0
 
 
 def meet(workers: Sequence[str], rank: int, seconds: float) -> None:
-    """Wait until all ranks have come.
+    """Wait until all ranks have started.
 
     Args:
         workers: the addresses of the ranks, host:port.
-        rank: which of them this is.
+        rank: the number of this rank.
         seconds: how long to wait.
 
     Raises:
-        RanksError: one has not come within the time, or rank 0 cannot listen at its address.
+        RanksError: a rank has not started in time, or rank 0 cannot listen at its address.
     """
     if len(workers) == 1:
         return
@@ -42,7 +42,7 @@ def meet(workers: Sequence[str], rank: int, seconds: float) -> None:
 
 
 def _as_first(workers: Sequence[str], until: float) -> str:
-    """Return who has not come, as rank 0 says it; "" when all have."""
+    """Return which ranks are missing, as rank 0 knows; "" if none."""
     with contextlib.ExitStack() as stack:
         listening = stack.enter_context(_listening(workers[0]))
         come: dict[int, socket.socket] = {}
@@ -56,13 +56,13 @@ def _as_first(workers: Sequence[str], until: float) -> str:
         for one in come.values():
             with contextlib.suppress(OSError):
                 one.sendall(_GO)
-        for one in come.values():  # that they close first leaves the port free for TensorFlow
+        for one in come.values():  # if they close first, the port is free for TensorFlow
             _read(one, 5.0)
     return ""
 
 
 def _as_other(workers: Sequence[str], rank: int, until: float) -> str:
-    """Return who has not come, as another rank can tell: rank 0, or one that rank 0 waits for."""
+    """Return who is missing, as another rank knows: rank 0, or ranks that rank 0 waits for."""
     host, _, port = workers[0].rpartition(":")
     address = (host.strip("[]"), int(port))
     while time.monotonic() < until:
@@ -79,7 +79,7 @@ def _named(workers: Sequence[str], ranks: Sequence[int]) -> str:
 
 
 def _read(one: socket.socket, seconds: float) -> bytes:
-    """Return a line; what has come of it when the time is over, or the other side has closed."""
+    """Return a line, or what was received of it when time is up or the other side has closed."""
     found = b""
     until = time.monotonic() + seconds
     with contextlib.suppress(OSError):
@@ -93,7 +93,7 @@ def _read(one: socket.socket, seconds: float) -> bytes:
 
 
 def _listening(address: str) -> socket.socket:
-    """Listen at the address of rank 0: at all of the machine unless it is this machine's own, as its name may be."""
+    """Listen at the address of rank 0: on all interfaces, unless it is a loopback address."""
     host, _, port = address.rpartition(":")
     try:
         return socket.create_server((host if host in ("127.0.0.1", "localhost") else "", int(port)), backlog=1024)

@@ -1,4 +1,4 @@
-"""Variables that every rank has a copy of: how the copies begin alike."""
+"""Variables that every rank has a copy of: makes the copies equal at the start."""
 
 from __future__ import annotations
 
@@ -14,18 +14,17 @@ from runtime.ranks.process_group import current
 
 @_tf_private.as_written
 def broadcast(variables: Iterable[Any]) -> tf.Operation | None:
-    """Give all ranks the values that rank 0 has, so that their copies begin alike; tables are left out.
+    """Copy rank 0's values of variables to all ranks, so that the copies start equal; tables are left out.
 
-    Call it once, before the first step, and again after optimizers have made their slots where these begin at random.
-    In a v1 graph the result is an op that does it, for after the init op; `BroadcastHook` runs it. Variables of strings
-    stay each rank's own.
+    Call it once, before the first step, and again after optimizers have created slots with random values. In a v1 graph
+    it returns an op to run after the init op; `BroadcastHook` runs it. String variables are not copied.
     """
     engine = current()
     assigned = []
     for variable in variables if engine.size > 1 else ():
         carried = _carried(variable.dtype.base_dtype)
         if not of_table(variable) and carried is not None:
-            value = variable.read_value()  # a variable of TensorFlow 1 converts to what it was before an init op here
+            value = variable.read_value()  # a v1 variable would convert to its value before the init op
             number = tf.cast(value, carried)
             total = engine.all_reduce(number if engine.rank == 0 else tf.zeros_like(number))
             assigned.append(variable.assign(tf.cast(total, value.dtype)))
@@ -33,7 +32,7 @@ def broadcast(variables: Iterable[Any]) -> tf.Operation | None:
 
 
 def _carried(dtype: tf.DType) -> tf.DType | None:
-    """Return the type that all engines add and that holds all values of another; None for strings."""
+    """Return a type that all engines can sum and that holds all values of `dtype`; None for strings."""
     if dtype in (tf.int32, tf.int64, tf.float32, tf.float64):
         return dtype
     if dtype.is_floating:
@@ -42,10 +41,10 @@ def _carried(dtype: tf.DType) -> tf.DType | None:
 
 
 class BroadcastHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
-    """Gives all ranks rank 0's values of the graph's variables when a session begins; every rank has to have it."""
+    """Copies rank 0's values of the graph's variables to all ranks when a session begins; needed on every rank."""
 
     def __init__(self, variables: Iterable[Any] | None = None) -> None:
-        """Take these variables, or all global ones that the graph has when the session is made."""
+        """Take these variables, or all global variables that exist when the session is created."""
         self._variables = None if variables is None else list(variables)
         self._broadcast: tf.Operation | None = None
 
@@ -55,5 +54,5 @@ class BroadcastHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         self._broadcast = broadcast(variables)
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Run it."""
+        """Run the op."""
         session.run(self._broadcast)

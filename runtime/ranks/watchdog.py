@@ -1,7 +1,7 @@
-"""Ends an exchange that waits for too long.
+"""Ends exchanges that wait for too long.
 
-TensorFlow's own timeouts of collectives let a thread sleep for the whole of the timeout for each collective, so that a
-program that exchanges often runs out of threads; one thread watches all of them here.
+TensorFlow's own timeout blocks a thread for its whole duration for each collective, so a program with many exchanges
+would run out of threads; here a single thread watches all of them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 
 class Watch:
-    """Looks, from a thread of its own, whether the exchanges of a process go on."""
+    """Checks from its own thread that the exchanges of a process make progress."""
 
     def __init__(
         self,
@@ -24,21 +24,21 @@ class Watch:
         late: Callable[[], None],
         busy: Callable[[], bool] | None = None,
     ) -> None:
-        """Begin.
+        """Start watching.
 
         Args:
-            progress: gives a number that changes as exchanges begin and end, odd while one is under way, or where one
-                did not end because its function failed.
-            seconds: how long it may stay the same while it is odd.
-            late: is called, once, when it has stayed so for longer.
-            busy: says whether an exchange can be under way at all: `in_tensorflow` unless it is given.
+            progress: returns a number that changes as exchanges begin and end; odd while one runs, or if one did not
+                end because its function failed.
+            seconds: how long the number may be odd and unchanged.
+            late: called once when that time is exceeded.
+            busy: returns whether an exchange can be running at all; default: `in_tensorflow`.
         """
         self._progress, self._seconds, self._late = progress, seconds, late
         self._busy = busy or in_tensorflow
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="recmigrate-ranks-watch", daemon=True)
         self._thread.start()
-        # A thread that runs TensorFlow while Python ends would bring the process down.
+        # A thread that runs TensorFlow while Python shuts down would crash the process.
         atexit.register(self.end)
 
     def end(self) -> None:
@@ -59,8 +59,8 @@ class Watch:
 
 
 def in_tensorflow() -> bool:
-    """Whether another thread of this process is in a call of TensorFlow, as one that exchanges is."""
-    inside = os.path.join("tensorflow", "python", "")  # noqa: PTH118  # a part of a path, which ends with a separator
+    """Whether another thread of this process is in a call of TensorFlow, as a thread in an exchange is."""
+    inside = os.path.join("tensorflow", "python", "")  # noqa: PTH118  # part of a path, with a separator at its end
     return any(
         inside in frame.f_code.co_filename
         for thread, frame in sys._current_frames().items()

@@ -1,4 +1,4 @@
-"""Tiers below memory: where rows lie that were not used for long, and what is known of them."""
+"""Storage tiers below memory for rows that were not used recently, and their status."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tiers below memory: where the rows of a table lie that were not used for long, and what they hold."""
+"""Storage tiers below memory: their configuration and status."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from runtime import _validation
 
 _log = logging.getLogger("runtime")
 
-#: The tiers of each kind of storage, as the native table names them.
+#: The tiers of each kind of storage, by the engine's names.
 KINDS: dict[str, tuple[str, ...]] = {
     "dram": ("memory",),
     "dram_pmem": ("memory", "mapped"),
@@ -26,7 +26,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     "dram_pmem_ssdhash": ("memory", "mapped", "log"),
     "dram_pmem_leveldb": ("memory", "mapped", "leveldb"),
 }
-#: The media, by their number in the native status.
+#: The media, indexed by their number in the native status.
 MEDIA = ("memory", "mapped", "log", "leveldb")
 _DEFAULT_SIZE = 1 << 30
 _COLUMNS = 12
@@ -34,31 +34,31 @@ _COLUMNS = 12
 
 @dataclasses.dataclass(frozen=True)
 class Storage:
-    """Tiers for the rows of a table, given to `create_table(storage=...)`.
+    """Storage tiers for the rows of a table, for `create_table(storage=...)`.
 
-    A row comes up to memory when a lookup or an update needs it, and training happens there: results are those of a
-    table in memory alone, bit for bit. Rows go down in the background. What lies below memory is scratch space and gone
-    with the process; checkpoints hold all rows.
+    A row is moved up to memory when a lookup or an update needs it, and trained there: results are bit-equal to those
+    of a table in memory alone. Rows are moved down in the background. Storage below memory is scratch space that is
+    removed with the process; checkpoints have all rows.
     """
 
-    #: One of `KINDS`; the names are those of DeepRec's StorageType in lower case.
+    #: One of `KINDS`; the names are DeepRec's StorageType in lower case.
     kind: str
-    #: The folder for what does not lie in memory; it is made if need be.
+    #: The directory for rows that are not in memory; created if it does not exist.
     path: str | os.PathLike[str] | None = None
-    #: Bytes of each tier, from the first on. Default: 1 GiB, and no limit for the last.
+    #: Bytes of each tier, from the first on. Default: 1 GiB, and no limit for the last tier.
     sizes: Sequence[int] = ()
-    #: Which rows go down first: "lfu", those used by the fewest batches, of them the ones not used for longest; or
-    #: "lru", those not used for longest.
+    #: Which rows move down first: "lfu", those used by the fewest batches and, among them, least recently; or "lru",
+    #: the least recently used.
     policy: str = "lfu"
-    #: Whether only value and slots, each rounded up to 16 bytes, count as bytes of a tier, as in DeepRec. Otherwise
-    #: all that a row takes does, its part of the index as well.
+    #: Whether only value and slots, each rounded up to 16 bytes, count as bytes of a tier, as in DeepRec. Otherwise all
+    #: memory of a row counts, including its index entry.
     counts_values: bool = False
 
     def __post_init__(self) -> None:
         """Check the fields.
 
         Raises:
-            ValueError: a field of a wrong type or range, or a `path` or `sizes` that do not fit the kind.
+            ValueError: a field has a wrong type or range, or `path` or `sizes` do not fit the kind.
         """
         _validation.option("kind", self.kind, KINDS)
         _validation.option("policy", self.policy, ("lfu", "lru"))
@@ -67,9 +67,9 @@ class Storage:
         for size in _validation.items("sizes", self.sizes, "bytes of a tier"):
             _validation.integer("sizes", size, 1, 2**60)
         if len(self.sizes) > len(tiers):
-            raise ValueError(f"`sizes` has {len(self.sizes)} sizes and the storage {self.kind!r} {len(tiers)} tiers")
+            raise ValueError(f"`sizes` has {len(self.sizes)} sizes, but storage {self.kind!r} has {len(tiers)} tiers")
         if len(tiers) > 1 and not (isinstance(self.path, (str, os.PathLike)) and os.fspath(self.path)):
-            raise ValueError(f"the storage {self.kind!r} needs a `path`: the folder for what does not lie in memory")
+            raise ValueError(f"the storage {self.kind!r} needs a `path`: the directory for rows that are not in memory")
 
     @property
     def tiered(self) -> bool:
@@ -78,7 +78,7 @@ class Storage:
 
     @property
     def options(self) -> dict[str, str]:
-        """The options of the native table."""
+        """The options for the native table."""
         if not self.tiered:
             return {}
         tiers = KINDS[self.kind]
@@ -99,7 +99,7 @@ def _coded(path: str) -> str:
 
 
 def _leveldb_library() -> str:
-    """Return the extension module of plyvel, which brings LevelDB's library with it; "" when it is not installed."""
+    """Return the extension module of plyvel, which contains the LevelDB library; "" if it is not installed."""
     found = importlib.util.find_spec("plyvel")
     folders = [] if found is None else list(found.submodule_search_locations or [])
     return next((str(module) for folder in folders for module in Path(folder).glob("_plyvel*.so")), "")
@@ -107,44 +107,45 @@ def _leveldb_library() -> str:
 
 @dataclasses.dataclass(frozen=True)
 class TierStatus:
-    """What one tier holds and did since its table was made or restored."""
+    """Contents and statistics of one tier since its table was created or restored."""
 
     #: "memory", "mapped" (PMEM), "log" (SSDHASH) or "leveldb".
     medium: str
-    #: Rows that it may hold; None where only the medium limits it.
+    #: Maximum number of rows; None if only the medium limits it.
     capacity: int | None
     rows: int
-    #: Distinct keys of batches whose row was found here.
+    #: Distinct keys of batches whose row was found in this tier.
     found: int
-    #: Bytes taken on the medium, what is dead but not yet given back included.
+    #: Bytes used on the medium, including dead rows that are not reclaimed yet.
     medium_bytes: int
-    #: Bytes of memory: rows and index, or for lower tiers index and buffers.
+    #: Bytes of memory: rows and index; for lower tiers index and buffers.
     memory_bytes: int
     read_rows: int
-    #: Rows written to the medium; those that compactions moved are among them.
+    #: Rows written to the medium, including those moved by compactions.
     written_rows: int
     compactions: int
     moved_rows: int
-    #: Of `found`, those whose row had been read ahead (`runtime.prefetch`); the others were read while a batch waited.
+    #: The part of `found` whose row had been read ahead (`runtime.prefetch`); the others were read while a batch
+    #: waited.
     prefetched: int
-    #: Of the first tier: rows that were read ahead in vain, since no batch came for them in time.
+    #: Rows of the first tier that were read ahead in vain, because no batch used them in time.
     prefetched_unused: int
 
 
 @functools.cache
 def log_compaction() -> None:
-    """Say once in the log which thread compacts the logs of the process's tables."""
+    """Log once which thread compacts the logs of the process's tables."""
     own = os.environ.get("TF_SSDHASH_ASYNC_COMPACTION") == "1"
     _log.info("tiers in logs are compacted by %s", "a thread of its own" if own else "the thread that moves rows down")
 
 
 def tier_status(values: Any) -> tuple[TierStatus, ...]:
-    """Return what `Table.tier_status()` evaluated to, int64 [tiers, 12], as one record for each tier."""
+    """Convert the value of `Table.tier_status()`, int64 [tiers, 12], to one record for each tier."""
     lines = np.asarray(values, np.int64).reshape(-1, _COLUMNS).tolist()
     return tuple(TierStatus(MEDIA[medium], capacity or None, *rest) for medium, capacity, *rest in lines)
 
 
 def hit_rates(tiers: Sequence[TierStatus]) -> list[float]:
-    """Return for each tier the part of all rows found that was found there; zeros before the first lookup."""
+    """Return each tier's share of all rows found; zeros before the first lookup."""
     total = sum(tier.found for tier in tiers)
     return [tier.found / total if total else 0.0 for tier in tiers]

@@ -1,1 +1,1 @@
-"""A table as TensorFlow sees it: its arguments, its anchor, its resource, its place in a graph."""
+"""A table in TensorFlow: its arguments, anchor, resource and control dependencies."""

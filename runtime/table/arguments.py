@@ -1,4 +1,4 @@
-"""What `create_table` was asked for, checked by Rec SDK's rules; features that are missing are refused by name."""
+"""Arguments of `create_table`, checked by Rec SDK's rules; missing features are refused by name."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _log = logging.getLogger("runtime")
 _MAX_DIM = 8192
 _MAX_ROWS = 10**9
 _SUM, _MEAN = "sum_gradients", "sum_gradients_and_div_by_ranksize"
-#: Where Rec SDK puts rows on disks unless it is told.
+#: Rec SDK's default directory for rows on disk.
 SSD_DATA_PATH = (os.getcwd(),)  # noqa: PTH109
 _NO_EFFECT = {
     "ssd_data_path": SSD_DATA_PATH,
@@ -48,12 +48,12 @@ class TableArguments:
     when_full: str = "error"
     storage: Storage | None = None
     placement: str = "distributed"
-    #: Whether lookups divide the gradients of rows, which are summed over ranks, by the number of these.
+    #: Whether lookups divide the gradients of rows, which are summed over ranks, by the number of ranks.
     averages: bool = False
 
     @property
     def options(self) -> str:
-        """What else the native table is made with, as `name=value;…`."""
+        """Further options of the native table, as `name=value;…`."""
         options = {
             "padding_keys": ",".join(map(str, self.padding_keys)),
             "expansion": "1" if self.expands else "",
@@ -97,10 +97,10 @@ def checked(given: Mapping[str, Any]) -> TableArguments:
 
 
 def check_rules(given: Mapping[str, Any]) -> None:
-    """Check the arguments that are Rec SDK's by its rules, also those of features that are missing here.
+    """Check Rec SDK's arguments by its rules, including those of features that are missing here.
 
     Raises:
-        ValueError: a wrong type, range or combination.
+        ValueError: a type, range or combination is wrong.
     """
     _check_sizes(given)
     _check_options(given)
@@ -111,7 +111,8 @@ def table_name(name: Any) -> str:
     """Return the name without the characters that Rec SDK removes (all but letters, digits and underscore).
 
     Raises:
-        ValueError: not a str of 1 to 100 characters, nothing left, or an underscore at the start (no op may have it).
+        ValueError: it is not a str of 1 to 100 characters, no character is left, or it starts with an underscore, which
+            no op name may.
     """
     _validation.text("name", name, 100)
     clean = re.sub(r"[^0-9A-Za-z_]", "", name)
@@ -119,10 +120,10 @@ def table_name(name: Any) -> str:
         raise ValueError(f"the table name {name!r} has no letter, digit or underscore: choose another")
     if clean.startswith("_"):
         raise ValueError(
-            f"the table name {name!r} starts with an underscore, which no TensorFlow op may: choose another"
+            f"the table name {name!r} starts with an underscore, which no TensorFlow op name may: choose another"
         )
     if clean != name:
-        _log.warning("the table name %r has characters other than letters, digits and _: it becomes %r", name, clean)
+        _log.warning("the table name %r has characters other than letters, digits and _: %r is used", name, clean)
     return clean
 
 
@@ -144,7 +145,7 @@ def _check_sizes(given: Mapping[str, Any]) -> None:
     _validation.integer("ssd_vocabulary_size", given["ssd_vocabulary_size"], 0, _MAX_ROWS)
     if given["ssd_vocabulary_size"] > 0 and given["host_vocabulary_size"] == 0:
         raise ValueError(
-            "`ssd_vocabulary_size` needs a `host_vocabulary_size` above 0: the SSD tier lies below the host's"
+            "`ssd_vocabulary_size` needs a `host_vocabulary_size` above 0, because the SSD tier is below the host's"
         )
     _validation.integer("shard_num", given["shard_num"], 1, 8192)
     _validation.integer("hashtable_threshold", given["hashtable_threshold"], 0)
@@ -159,7 +160,7 @@ def _check_options(given: Mapping[str, Any]) -> None:
         _validation.text("ssd_data_path", path, 1024)
 
 
-# In one process the two are the same: there is one rank to divide by.
+# In a single process both are equal, because the number of ranks is 1.
 _GRADIENT_OPS = (_SUM, _MEAN)
 
 
@@ -186,8 +187,8 @@ def _storage(given: Mapping[str, Any]) -> Storage | None:
         raise ValueError("`max_bytes` and `storage` exclude each other: give the tiers their `sizes` instead")
     if storage.tiered and config.use_dynamic_expansion():
         raise ValueError(
-            "`storage` with tiers and init(use_dynamic_expansion=True) exclude each other: rows would lose their "
-            "addresses on their way; use one of them"
+            "`storage` with tiers and init(use_dynamic_expansion=True) exclude each other, because rows that move "
+            "between tiers lose their addresses: use one of them"
         )
     if "log" in KINDS[storage.kind]:
         log_compaction()
@@ -205,14 +206,14 @@ def _check_padding(given: Mapping[str, Any]) -> None:
                 "`padding_keys` needs `padding_keys_len`: give the largest number of distinct ids of a batch"
             )
     if (keys is not None) != mask:
-        raise ValueError("`padding_keys_mask` must be True exactly when `padding_keys` is given")
+        raise ValueError("`padding_keys_mask` must be True if and only if `padding_keys` is given")
     if length is not None:
         _validation.integer("padding_keys_len", length, 1)
 
 
 def _refuse_absent(given: Mapping[str, Any]) -> None:
     absent = {
-        "host_vocabulary_size": "leave it 0, the table lies in host memory and grows",
+        "host_vocabulary_size": "leave it 0; the table is in host memory and grows",
         "ssd_vocabulary_size": "leave it 0",
         "enable_merge": "leave it False",
     }

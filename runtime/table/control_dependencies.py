@@ -1,9 +1,9 @@
 """Order within one `session.run`: an update of a table runs after the lookups of the same step.
 
-A v1 graph has no automatic order, so the update gets control edges. A control edge also *forces* the lookup to run,
-therefore a lookup counts as part of the step only when it reads a placeholder, an iterator or another source, and none
-that the update does not read itself: training must not demand the feed, eat the data or insert the ids of another
-branch of the graph. One of a table whose lookups change nothing, and are read often, may also have constant ids.
+A v1 graph has no automatic order, so an update gets control edges. A control edge also *forces* the lookup to run.
+Therefore a lookup counts as part of the step only if it reads a source of data (a placeholder, an iterator, …), and
+only sources that the update reads itself: training must not require a feed, consume data or insert ids of another
+branch of the graph. A read-only lookup of a table with frequent reads may also have constant ids.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import tensorflow as tf
 from runtime import _tf_private
 
 _PLACEHOLDERS = frozenset({"Placeholder", "PlaceholderV2", "PlaceholderWithDefault"})
-# Stateful, but without data of their own: what they are given decides all that they do.
+# Stateful ops without data of their own: their inputs determine everything they do.
 _INERT = frozenset(
     {
         *("VarHandleOp", "ReadVariableOp", "VariableV2", "Variable", "RecTableHandle"),
@@ -28,32 +28,32 @@ _INERT = frozenset(
 )
 
 
-# Ops that write a ref variable, which TensorFlow does not declare stateful; those on resources are.
+# Ops that write a ref variable, which TensorFlow does not declare stateful; those on resources are stateful.
 _REF_WRITES = ("Apply", "SparseApply", "Assign", "ScatterAdd", "ScatterSub", "ScatterUpdate")
 
 
-# Ops that count a variable up. Those that set one are of an init op or a Saver, which must not depend on anything.
+# Ops that increment a variable. Assignments belong to an init op or a Saver, which must not depend on anything.
 _COUNTS = frozenset({"AssignAdd", "AssignAddVariableOp"})
 _VARIABLES = frozenset({"VarHandleOp", "VariableV2", "Variable"})
 
 
 class _Reads(NamedTuple):
-    """What an op depends on: sources of data and updates of tables, each a bit of the graph's numbering."""
+    """What an op depends on: data sources and table updates, as bit sets in the graph's numbering."""
 
     sources: int
     updates: int
 
     def is_step_of(self, update: _Reads, reads_only: bool) -> bool:
-        """Whether a lookup belongs to the step of an update; what `reads_only` may run where nobody asked for it."""
+        """Whether a lookup belongs to the step of an update; a `reads_only` lookup may run in additional steps."""
         return (reads_only or bool(self.sources)) and not self.sources & ~update.sources
 
 
 @dataclass
 class _Known:
-    """What is known of a graph, by the names of ops, which keep no graph alive."""
+    """What is known about a graph, by op names, which do not keep the graph alive."""
 
-    bits: dict[str, int] = field(default_factory=dict)  # of sources and updates
-    reads: dict[str, _Reads] = field(default_factory=dict)  # of lookups and updates
+    bits: dict[str, int] = field(default_factory=dict)  # bit of each source and update
+    reads: dict[str, _Reads] = field(default_factory=dict)  # dependencies of lookups and updates
     steady: set[str] = field(default_factory=set)  # lookups that belong to every step
 
     def bit(self, op: tf.Operation) -> int:
@@ -64,9 +64,9 @@ _known: WeakKeyDictionary[tf.Graph, _Known] = WeakKeyDictionary()
 
 
 def lookup_added(lookup: tf.Operation, updates: list[tf.Operation], steady: bool = False) -> None:
-    """Let the updates that exist already wait for a new lookup of their table.
+    """Make existing updates wait for a new lookup of their table.
 
-    A `steady` one changes nothing and may run in every step: it needs no data of the step to belong to it.
+    A `steady` lookup is read-only and may run in every step: it belongs to a step without reading its data.
     """
     if steady:
         _known.setdefault(lookup.graph, _Known()).steady.add(lookup.name)
@@ -79,21 +79,21 @@ def lookup_added(lookup: tf.Operation, updates: list[tf.Operation], steady: bool
 
 
 def updates_added(waits: Iterable[tuple[tf.Operation, list[tf.Operation]]]) -> None:
-    """Let each new update wait for the lookups of its table that exist already."""
+    """Make each new update wait for the existing lookups of its table."""
     _wait(waits)
 
 
 def admission_added(lookup: tf.Operation, earlier: list[tf.Operation]) -> None:
-    """Let a new lookup that counts its keys wait for those of its table that exist, so that runs are alike."""
+    """Make a new lookup that counts keys wait for existing ones of its table, so that runs are deterministic."""
     _wait([(lookup, earlier)])
 
 
 def rate_computed(rate: tf.Tensor) -> None:
-    """Let what counts the steps up wait for a learning rate that is computed from their number.
+    """Make increments of the step counter wait for a learning rate that is computed from it.
 
-    The optimizer of the other variables adds 1 to the global step once these are updated. A rate that the tables have
-    for themselves could otherwise be that of the next step. Where a rate needs a feed or data, nothing waits for it:
-    counting alone must not ask for them.
+    The optimizer of the other variables increments the global step after their update; a learning rate that only tables
+    use could otherwise belong to the next step. If a rate needs a feed or data, nothing waits for it: an increment
+    alone must not require them.
     """
     if _tf_private.in_control_flow(rate.op):
         return
@@ -108,7 +108,7 @@ def rate_computed(rate: tf.Tensor) -> None:
 
 
 def _wait(waits: Iterable[tuple[tf.Operation, list[tf.Operation]]]) -> None:
-    """Let each op wait for those of the earlier ones that belong to its step; no op may have consumers yet."""
+    """Make each op wait for the earlier ops that belong to its step; the ops may not have consumers yet."""
     free = [
         (op, [one for one in earlier if not _tf_private.in_control_flow(one)])
         for op, earlier in waits
@@ -123,7 +123,7 @@ def _wait(waits: Iterable[tuple[tf.Operation, list[tf.Operation]]]) -> None:
 
 
 def _reads_of(ops: list[tf.Operation]) -> list[_Reads]:
-    """Walk once what the ops depend on, but for those known: edges that are added here bring them no further source."""
+    """Compute the dependencies of the ops in one pass, except known ones: edges added here bring no new source."""
     if not ops:
         return []
     known = _known.setdefault(ops[0].graph, _Known())
@@ -135,9 +135,9 @@ def _reads_of(ops: list[tf.Operation]) -> list[_Reads]:
 
 
 def _before(ops: list[tf.Operation], known: _Known) -> dict[tf.Operation, _Reads]:
-    """Return what each of `ops`, and of the ops they depend on, has before it.
+    """Return the dependencies of each of `ops`, and of the ops that they depend on.
 
-    The graph may have grown edges since the last walk, so nothing but the ops asked for outlasts this one.
+    The graph may have gained edges since the last pass, so only the results for `ops` are cached.
     """
     inputs, ordered, cyclic = _inputs_first(ops)
     own = {op: _own(op, known) for op in ordered}
@@ -152,14 +152,14 @@ def _before(ops: list[tf.Operation], known: _Known) -> dict[tf.Operation, _Reads
                 updates |= before[one].updates | own[one].updates
             if (sources, updates) != before[op]:
                 before[op] = _Reads(sources, updates)
-                changed = cyclic  # a loop of v1 control flow brings its end before its start
+                changed = cyclic  # in a v1 loop, the end is visited before the start
     return before
 
 
 def _inputs_first(
     ops: list[tf.Operation],
 ) -> tuple[dict[tf.Operation, list[tf.Operation]], list[tf.Operation], bool]:
-    """Return the inputs of all that `ops` depend on, these ops, each after its inputs, and whether there is a cycle."""
+    """Return inputs of all ops that `ops` depend on, these ops in topological order, and whether there is a cycle."""
     inputs: dict[tf.Operation, list[tf.Operation]] = {}
     ordered: dict[tf.Operation, None] = {}
     cyclic = False

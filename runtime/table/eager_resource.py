@@ -1,9 +1,9 @@
-"""What an eager table adds: a native table that lives as long as this object, its order in `tf.function`, its rows.
+"""The resource of an eager table: a native table that lives as long as this object, with its order in `tf.function`.
 
-The native table's handle lies in a small resource variable. A `tf.function` captures that variable and not the number,
-so a SavedModel finds the table of the process that loads it, and TensorFlow's automatic control dependencies see who
-reads and who writes the table: lookups are reads, updates and imports are writes. So a lookup runs after the updates
-before it also across `tf.cond`, `tf.while_loop` and inner functions, and the lookups of different tables run at once.
+The native table's handle is in a small resource variable. A `tf.function` captures that variable instead of the number,
+so a SavedModel finds the table of the process that loads it, and TensorFlow's automatic control dependencies know who
+reads and who writes the table: lookups are reads, updates and imports are writes. So a lookup runs after earlier
+updates also across `tf.cond`, `tf.while_loop` and inner functions, and lookups of different tables run in parallel.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _PARTS = ("keys", "values", "slots", "meta")
 
 
 class TableResource(tf.saved_model.experimental.TrackableResource):  # type: ignore[misc]
-    """Owns one native table; checkpoints and SavedModels keep its rows, and a SavedModel makes it anew when loaded."""
+    """Owns one native table; checkpoints and SavedModels save its rows, and loading a SavedModel creates it anew."""
 
     def __init__(self, attributes: Mapping[str, Any], dim: int, is_save: bool) -> None:
-        """Make the table; `attributes` are those of RecTableCreate."""
+        """Create the table; `attributes` are those of RecTableCreate."""
         super().__init__(device="/device:CPU:0")
         self._attributes = dict(attributes)
         self._dim, self._is_save = dim, is_save
-        #: How checkpoints write and read the rows; None for all of them (runtime.checkpoint sets it for increments).
+        #: How checkpoints save and restore the rows; None: all rows (runtime.checkpoint sets it for increments).
         self.saved_as: Any = None
         self._shared_name = f"recmigrate_{attributes['table_name']}_{next(_instances)}"
         self._initialize()
@@ -42,7 +42,7 @@ class TableResource(tf.saved_model.experimental.TrackableResource):  # type: ign
 
     @contextmanager
     def written(self) -> Iterator[None]:
-        """Count the ops made inside as a write: of a function that is called, only its use of resources is seen."""
+        """Treat ops built inside as writes: for a function call, only its use of resources is visible."""
         handle = self.handle
         yield
         if not tf.executing_eagerly():
@@ -52,7 +52,7 @@ class TableResource(tf.saved_model.experimental.TrackableResource):  # type: ign
         return tf.raw_ops.VarHandleOp(dtype=tf.int64, shape=[], shared_name=self._shared_name)
 
     def _initialize(self) -> None:
-        """Make the native table unless a restore, which comes first when a SavedModel is loaded, has made it."""
+        """Create the native table, unless a restore (which comes first when a SavedModel is loaded) has created it."""
 
         def make() -> tf.Tensor:
             handle = native.ops().rec_table_create(**self._attributes)
@@ -69,7 +69,7 @@ class TableResource(tf.saved_model.experimental.TrackableResource):  # type: ign
         if not self._is_save:
             return {}
         refuse_a_part(self._attributes["table_name"])
-        self._initialize()  # a SavedModel that is being loaded asks what it is to restore first
+        self._initialize()  # a SavedModel that is being loaded first asks what it is to restore
         if self.saved_as is not None:
             tensors: dict[str, tf.Tensor] = self.saved_as.tensors(self.handle)
             return tensors
@@ -89,13 +89,13 @@ class TableResource(tf.saved_model.experimental.TrackableResource):  # type: ign
         for part, rows in restored.items():
             if part.endswith("values"):
                 message = (
-                    f"the checkpoint's rows of the table `{self._attributes['table_name']}` are not {self._dim} wide: "
-                    "create the table with the dim it was saved with"
+                    f"the checkpoint's rows of the table `{self._attributes['table_name']}` are not of width "
+                    f"{self._dim}: create the table with the dim it was saved with"
                 )
                 tf.debugging.assert_equal(tf.shape(rows)[1], self._dim, message=message)
 
     def _copy_trackable_to_cpu(self, object_map: MutableMapping[Any, Any]) -> None:
-        """Note the rows of this moment: an asynchronous tf.train.Checkpoint writes them in its thread, later."""
+        """Copy the current rows: an asynchronous tf.train.Checkpoint writes them later, in its own thread."""
         rows = self._serialize_to_tensors()
         if self not in object_map:
             object_map[self] = _Noted(rows)
@@ -104,16 +104,16 @@ class TableResource(tf.saved_model.experimental.TrackableResource):  # type: ign
 
 
 class _Noted(_tf_private.Trackable):  # type: ignore[misc]
-    """The rows of a table at the moment when an asynchronous checkpoint was asked for."""
+    """The rows of a table at the time when an asynchronous checkpoint was requested."""
 
     def __init__(self, rows: Mapping[str, tf.Tensor]) -> None:
-        # TensorFlow notes the first save eagerly and later ones in a tf.function, which reaches only variables.
+        # TensorFlow copies eagerly at the first save, later in a tf.function, which can only access variables.
         self._parts = {
             part: tf.Variable(tensor, trainable=False, shape=tf.TensorShape(None)) for part, tensor in rows.items()
         }
 
     def note(self, rows: Mapping[str, tf.Tensor]) -> None:
-        """Take the place of what was noted before."""
+        """Replace the copy of an earlier save."""
         for part, tensor in rows.items():
             self._parts[part].assign(tensor)
 
@@ -123,7 +123,7 @@ class _Noted(_tf_private.Trackable):  # type: ignore[misc]
 
 _tf_private.keep_loaded_resources_when_saved()
 
-# Lookups that insert may change places too: a new row's values are a function of its key.
+# Lookups that insert need no order among each other, because a new row is a function of its key.
 _tf_private.order_by_handle(
     "Rec",
     reads={

@@ -1,4 +1,4 @@
-"""tf.estimator's InMemoryEvaluatorHook carries variables by their names, and no rows: these are carried here."""
+"""Copies tables for tf.estimator's InMemoryEvaluatorHook, which only copies variables, by name."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ _WHO = "InMemoryEvaluatorHook"
 
 
 def watch() -> None:
-    """Let each InMemoryEvaluatorHook evaluate the rows of the session that trains, if the program has tf.estimator."""
+    """Let each InMemoryEvaluatorHook evaluate the rows of the training session, if the program uses tf.estimator."""
     _tf_private_estimator.extend_in_memory_evaluators(_Rows)
 
 
 class _Rows(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
-    """Gives the tables of an evaluation the rows, slots and counts of those that are being trained."""
+    """Copies rows, slots and counts of the trained tables to the tables of an evaluation."""
 
     def __init__(self, training: Any, graph: tf.Graph, carried: set[str]) -> None:
-        """Take the session that trains, the graph that evaluates, and the variables that TensorFlow carries over."""
+        """Take the training session, the evaluation graph, and the variables that TensorFlow copies."""
         self._training, self._graph = training, graph
         self._carried = {name.removesuffix(":0") for name in carried}
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Copy all rows: the session is new, and so are its tables.
+        """Copy all rows; the session is new, and so are its tables.
 
         Raises:
-            ValueError: what is a table on one side is none on the other, or its rows cannot be copied.
+            ValueError: a table in one graph is a variable in the other, or its rows cannot be copied.
         """
         trained, read = _tables(self._training.graph), _tables(self._graph)
         for name in trained.keys() - read.keys():
@@ -57,7 +57,7 @@ class _Rows(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
     def _require_carried(self, name: str) -> None:
         if not any(_is_of(one, name) for one in self._carried):
             raise ValueError(
-                f"{_WHO} would evaluate initial rows of the table `{name}`, which is no table in training: move it in "
+                f"{_WHO} would evaluate initial rows of the table `{name}`, which is not a table in training: rewrite "
                 "both, by GraphModifierHook in the hooks of train() or by rewriter.rewrite() in model_fn"
             )
 
@@ -68,7 +68,7 @@ def _tables(graph: tf.Graph) -> dict[str, GraphAnchor]:
 
 
 def _is_of(variable: str, table: str) -> bool:
-    """Whether a variable is the one that a table is called after, or a part of it."""
+    """Whether a variable is the one that a table is named after, or a part of it."""
     return variable == table or variable.startswith(f"{table}/part_")
 
 
@@ -76,13 +76,13 @@ def _require_plain(anchor: GraphAnchor) -> None:
     name = anchor.table.table_name
     if type(anchor) is not GraphAnchor or why_not_a_part(name):
         raise ValueError(
-            f"{_WHO} cannot carry the rows of `{name}` over, which has more than rows or lies on several ranks: "
+            f"{_WHO} cannot copy the table `{name}`, which has more than rows or is distributed over several ranks: "
             "evaluate checkpoints, by tf.estimator.train_and_evaluate or estimator.evaluate"
         )
 
 
 def _copy(sources: list[int], targets: list[int]) -> None:
-    """Give tables what others of this process hold, both by their handles."""
+    """Copy tables of this process to others, both given by their handles."""
     v1 = tf.compat.v1
     with tf.Graph().as_default():
         ends = [v1.placeholder(tf.int64, []) for _ in range(2)]

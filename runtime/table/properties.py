@@ -1,4 +1,4 @@
-"""What a table was made with, under the names that scripts ask for."""
+"""Constant properties of a table, under the names that programs use."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class TableFacts:
 
     @property
     def table_name(self) -> str:
-        """The table's name, also the anchor's."""
+        """The table's name, which is also the anchor's."""
         return self.arguments.name
 
     @property
@@ -26,17 +26,17 @@ class TableFacts:
 
     @property
     def expands(self) -> bool:
-        """Whether training lookups give rows and their addresses (`init(use_dynamic_expansion=True)`)."""
+        """Whether training lookups return rows and their addresses (`init(use_dynamic_expansion=True)`)."""
         return self.arguments.expands
 
     @property
     def placement(self) -> str:
-        """Which of several ranks has a row: "distributed", "replicated", or "localized:" and the rank."""
+        """Which of several ranks holds a row: "distributed", "replicated", or "localized:" and the rank."""
         return self.arguments.placement
 
     @property
     def tiered(self) -> bool:
-        """Whether rows may lie in tiers below memory."""
+        """Whether rows may be in storage tiers below memory."""
         return self.arguments.storage is not None and self.arguments.storage.tiered
 
     @property
@@ -51,7 +51,7 @@ class TableFacts:
 
     @property
     def key_dtype(self) -> tf.DType:
-        """The key type declared; ids of int32 and int64 are both taken, keys are int64 inside."""
+        """The declared key type; ids may be int32 or int64 in any case, and keys are int64 internally."""
         return self.arguments.key_dtype
 
     @property
@@ -66,12 +66,12 @@ class TableFacts:
 
     @property
     def is_save(self) -> bool:
-        """Whether checkpoints hold the rows."""
+        """Whether checkpoints save the rows."""
         return self.arguments.is_save
 
     @property
     def padding_keys(self) -> tuple[int, ...]:
-        """The keys whose rows no update changes."""
+        """The keys whose rows are never updated."""
         return self.arguments.padding_keys
 
     @property
@@ -81,12 +81,12 @@ class TableFacts:
 
     @property
     def padding_keys_len(self) -> int | None:
-        """The length given with the padding keys; it bounds nothing here."""
+        """The length given with the padding keys; it has no effect here."""
         return self.arguments.padding_keys_len
 
     @property
     def device_vocabulary_size(self) -> int:
-        """The number of rows that memory is reserved for, not a limit."""
+        """The number of rows to reserve memory for; not a limit."""
         return self.arguments.device_vocabulary_size
 
     def capacity(self) -> int:

@@ -10,23 +10,23 @@ from runtime import native
 
 @dataclasses.dataclass(frozen=True)
 class TableStatus:
-    """One live table; a v1 table that two sessions hold is listed twice."""
+    """One live table; a v1 table in two sessions is listed twice."""
 
     name: str
     dim: int
     rows: int
-    #: Bytes of memory that the table holds: rows, slots and index, with what they have reserved.
+    #: Bytes of memory of the table: rows, slots and index, including reserved memory.
     bytes: int
-    #: Rows that were evicted since the table was made: by age, by norm, or because it was full.
+    #: Rows that were evicted since the table was created: by age, by norm, or because it was full.
     evicted: int
 
 
 @dataclasses.dataclass(frozen=True)
 class Status:
-    """What `status` found; `str` gives lines to print, `dataclasses.asdict` plain data."""
+    """The result of `status`; `str` returns lines to print, `dataclasses.asdict` plain data."""
 
     tables: tuple[TableStatus, ...]
-    #: Threads that the native pool lets work on one op.
+    #: Number of threads that the native pool uses for one op.
     threads: int
 
     def __str__(self) -> str:
@@ -44,17 +44,17 @@ def _size(count: int) -> str:
 
 
 def status() -> Status:
-    """Return the tables that exist now, in order of creation, and the threads of the native pool.
+    """Return the existing tables, in order of creation, and the number of threads of the native pool.
 
     Raises:
-        MemoryError: there is no memory left to list them.
+        MemoryError: there is not enough memory to list them.
     """
     native.ops()
     library = ctypes.CDLL(str(native.LIBRARY))
     library.recmigrate_status.restype = ctypes.c_size_t
     library.recmigrate_status.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
     text, needed = ctypes.create_string_buffer(0), 1
-    while needed > len(text):  # again if a table came in between
+    while needed > len(text):  # repeat if a table was created in between
         text = ctypes.create_string_buffer(2 * needed)
         needed = library.recmigrate_status(text, len(text))
         if needed == 0:

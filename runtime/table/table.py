@@ -1,91 +1,85 @@
-"""Tables: `create_table`, the `Table` object and the tables of a graph."""
+"""The `Table` object, which has the rows; its variable, the anchor, is made by what creates it (`create.py`)."""
 
 from __future__ import annotations
 
 import contextlib
 import itertools
-import weakref
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn
 
 import tensorflow as tf
 
 from runtime import _tf_private, _validation, native
 from runtime.initializers import initializer_text, table_seed
 from runtime.ranks import placements
-from runtime.ranks.process_group import refuse_several
-from runtime.storage.tiers import Storage
-from runtime.table import arguments as table_arguments
-from runtime.table import in_memory_evaluator
-from runtime.table.anchor import HASHTABLE_COLLECTION, Anchor, EagerAnchor, GraphAnchor
+from runtime.table.admission_rules import AdmissionRules
+from runtime.table.arguments import TableArguments
 from runtime.table.eager_resource import TableResource
 from runtime.table.properties import TableFacts
-
-if TYPE_CHECKING:
-    from runtime.policy.admission import AdmissionRules
 
 _instances = itertools.count()
 _NO_COPY = (
     "cannot be copied or pickled: create another table and fill it with import_rows(*table.snapshot()[:2]), or save "
     "and restore it with tf.train.Checkpoint"
 )
-_eager_tables: list[weakref.ref[Table]] = []
 
 
 class Table(TableFacts, _tf_private.Parent):
     """A hash table from int64 keys to rows of `dim` float32 values.
 
-    Made by `create_table`. One that belongs to a v1 graph is held per session: a session makes its own, usable once the
-    init op emptied or a Saver restored it. One made in eager mode lives as long as this object, serves eager code and
-    `tf.function`, and is saved by `tf.train.Checkpoint(table=table)`.
+    Created by `create_table`. A table of a v1 graph exists per session: each session creates its own, which is usable
+    once the init op has emptied it or a Saver has restored it. A table created in eager mode lives as long as this
+    object, works in eager code and `tf.function`, and is saved by `tf.train.Checkpoint(table=table)`.
     """
 
-    #: Whether its lookups change nothing, and an update waits for those with constant ids, too.
+    #: Whether its lookups are read-only, so that updates also wait for lookups with constant ids.
     reads_each_step = False
 
     def __init__(
         self,
-        arguments: table_arguments.TableArguments,
+        arguments: TableArguments,
+        anchor: Callable[[Any], Any],
         below: str = "",
         first_rows: Callable[[], tuple[tf.Tensor, tf.Tensor]] | None = None,
     ) -> None:
-        """Make handle and anchor, in eager mode or in the current graph; call `create_table` instead.
+        """Make handle and variable, in eager mode or in the current graph; call `create_table` instead.
 
-        `below` goes before the name in the names of a graph's ops, where another op has the table's name; `first_rows`
-        makes keys [n] and values [n, dim] that the init op fills the table with.
+        `anchor` makes the variable that stands for the table, once the table has its handle. `below` goes before the
+        name in the names of a graph's ops, where another op has the table's name; `first_rows` makes keys [n] and
+        values [n, dim] that the init op fills the table with.
 
         Raises:
             RuntimeError: in eager mode after `init(use_dynamic_expansion=True)`.
         """
         if arguments.expands and tf.executing_eagerly():
             raise RuntimeError(
-                f"the table `{arguments.name}` would be made in eager mode with use_dynamic_expansion=True, which "
-                "gives rows and addresses to collections of a v1 graph: leave it False, since an eager table grows "
+                f"the table `{arguments.name}` cannot be created in eager mode with use_dynamic_expansion=True, which "
+                "adds rows and addresses to collections of a v1 graph: leave it False, since an eager table grows "
                 "without it, and train the table by its variable with create_hash_optimizer of runtime.optimizers"
             )
         self.arguments = arguments
-        #: The name of its anchor and the scope of its ops in a graph.
+        #: The name of its anchor, and the scope of its ops in a graph.
         self.graph_name = below + arguments.name
         self.first_rows = first_rows
-        #: The v1 graph that it belongs to; None for an eager table.
+        #: The v1 graph that the table belongs to; None for an eager table.
         self.graph: Any = None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
-        #: Holds the rows of an eager table.
+        #: The native table of an eager table.
         self.resource: TableResource | None = None
         graph_seed = _tf_private.global_seed() if self.graph is None else self.graph.seed
-        #: Names the op that makes the native table, also to datasets, which can be made before it and outlive it.
+        #: Identifies the native table for ops and datasets; a dataset may be created before the table, and outlive it.
         self.instance = str(next(_instances))
         self.seed = table_seed(arguments.emb_initializer, arguments.name, graph_seed)
         self.lookups: list[tf.Operation] = []
-        self.inner_lookups: list[tf.Operation] = []  # those inside functions of the graph
-        self.movable: set[tf.Operation] = set()  # lookups of both whose ids the dataset may compute (`modify_graph`)
-        self.taken = False  # whether `looked_up_rows` has read what the lookups so far read
+        self.inner_lookups: list[tf.Operation] = []  # lookups inside functions of the graph
+        self.movable: set[tf.Operation] = set()  # lookups whose ids the dataset may compute (`modify_graph`)
+        self.taken = False  # whether `looked_up_rows` has been called
         self.updates: list[tf.Operation] = []
-        #: Under dynamic expansion the rows and addresses of each training lookup (`lookup/dynamic_expansion.py`).
+        #: With dynamic expansion: rows and addresses of each training lookup (`lookup/dynamic_expansion.py`).
         self.expansions: list[tuple[tf.Tensor, tf.Tensor]] = []
-        self.admissions: list[tf.Operation] = []  # those of the lookups that count
-        #: What all lookups say about admission and eviction; None before the first.
+        self.admissions: list[tf.Operation] = []  # lookups that count keys
+        #: The admission and eviction rules that all lookups share; None before the first lookup.
         self.admission: AdmissionRules | None = None
-        self.is_grad: bool | None = None  # whether any lookup lets gradients through; None before the first
+        self.is_grad: bool | None = None  # whether any lookup has a gradient; None before the first lookup
         attributes = {
             "table_name": arguments.name,
             "dim": arguments.dim,
@@ -100,37 +94,29 @@ class Table(TableFacts, _tf_private.Parent):
         if self.graph is None:
             with tf.device("/device:CPU:0"):
                 self.resource = TableResource(attributes, arguments.dim, arguments.is_save)
-                self.variable: Any = self._eager_anchor()
-            _eager_tables.append(weakref.ref(self, _eager_tables.remove))
+                self.variable: Any = anchor(self)
         else:
-            self._add_to_graph(attributes)
+            self._add_to_graph(attributes, anchor)
 
-    def _add_to_graph(self, attributes: dict[str, Any]) -> None:
+    def _add_to_graph(self, attributes: dict[str, Any], anchor: Callable[[Any], Any]) -> None:
         assert self.graph is not None
-        in_memory_evaluator.watch()
-        self.graph.unique_name(self.graph_name)  # taken from now on: the scope below is entered as one that exists
+        self.graph.unique_name(self.graph_name)  # reserves the name, as the scope below is entered as an existing one
         with tf.name_scope(self.graph_name + "/"), tf.device("/device:CPU:0"):
             self.created: tf.Tensor = native.ops().rec_table_handle(**attributes, name="created")
-            # Init op and restore note here which table they filled, and everything else reads it: where the parts of a
-            # graph become functions with kernels of their own, a lookup must find that table or fail, not a fresh one.
+            # Init op and restore store here which native table they filled, and all other ops read it: if parts of a
+            # graph become functions with their own kernels, a lookup must find that table or fail, not get a new one.
             self.filled = tf.compat.v1.Variable(
                 self.created, trainable=False, collections=[], use_resource=True, name="handle"
             )
             self._handle: tf.Tensor = self.filled.value()
-            self.variable = self._anchor()
-
-    def _anchor(self) -> GraphAnchor:
-        return GraphAnchor(self)
-
-    def _eager_anchor(self) -> EagerAnchor:
-        return EagerAnchor(self)
+            self.variable = anchor(self)
 
     @property
     def handle(self) -> tf.Tensor:
-        """The int64 scalar by which ops of the current context find the rows.
+        """The int64 scalar by which ops of the current context find the native table.
 
         Raises:
-            RuntimeError: inside a function that XLA compiles.
+            RuntimeError: inside of a function that XLA compiles.
         """
         if _tf_private.compiled_by_xla():
             raise RuntimeError(
@@ -140,7 +126,7 @@ class Table(TableFacts, _tf_private.Parent):
         return self._handle if self.resource is None else self.resource.handle
 
     def require_here(self) -> None:
-        """Check that the current context can use the table.
+        """Check that the table can be used in the current context.
 
         Raises:
             ValueError: the table is eager and this is a v1 graph, or it belongs to another v1 graph.
@@ -153,7 +139,7 @@ class Table(TableFacts, _tf_private.Parent):
             return
         if self.graph is None:
             raise ValueError(
-                f"the table `{self.table_name}` was made in eager mode and is used in a v1 graph: create it in that one"
+                f"the table `{self.table_name}` was made in eager mode but is used in a v1 graph: create it there"
             )
         raise ValueError(
             f"the table `{self.table_name}` belongs to another graph: create it in the graph that looks it up"
@@ -162,12 +148,12 @@ class Table(TableFacts, _tf_private.Parent):
 
     @contextlib.contextmanager
     def written(self) -> Iterator[None]:
-        """Let what follows in a `tf.function` wait for the ops made inside, and these for the lookups before them."""
+        """In a `tf.function`, order ops built inside as writes: after earlier lookups, and before whatever follows."""
         with contextlib.nullcontext() if self.resource is None else self.resource.written():
             yield
 
     def children(self) -> dict[str, Any]:
-        """Return what tf.train.Checkpoint and tf.saved_model.save keep of the table."""
+        """Return the parts that tf.train.Checkpoint and tf.saved_model.save save."""
         rows = {} if self.resource is None else {"rows": self.resource}
         return {"variable": self.variable, **rows}
 
@@ -179,36 +165,36 @@ class Table(TableFacts, _tf_private.Parent):
 
     @_tf_private.as_written
     def tier_of(self, ids: Any) -> tf.Tensor:
-        """Return the tier that the row of each id lies in, int32 like `ids`: 0 is memory, -1 says there is no row."""
+        """Return the tier with the row of each id, int32 in the shape of `ids`: 0 is memory, -1 means no row."""
         with self.scope("tier_of"), self.written():
             return native.ops().rec_tier_of(self.handle, tf.cast(ids, tf.int64))
 
     @_tf_private.as_written
     def drain(self) -> tf.Operation:
-        """Move rows down until no tier holds more than it may, but for rows that other threads bring up meanwhile.
+        """Move rows down until no tier exceeds its size, except for rows that other threads bring up meanwhile.
 
-        It happens in the background otherwise.
+        Without this op it happens in the background.
 
         Raises:
-            tf.errors.ResourceExhaustedError: when it runs: the folder of the tiers is full or cannot be written to.
+            tf.errors.ResourceExhaustedError: when the op runs and the directory of the tiers is full or not writable.
         """
         with self.scope("drain"), self.written():
             return native.ops().rec_drain_tiers(self.handle)
 
     @_tf_private.as_written
     def tier_status(self) -> tf.Tensor:
-        """Return what the tiers hold and did, int64 [tiers, 12]; `storage.tier_status` makes records of it."""
+        """Return contents and statistics of the tiers, int64 [tiers, 12]; `storage.tier_status` parses them."""
         with self.scope("tier_status"), self.written():
             return native.ops().rec_tier_status(self.handle)
 
     @_tf_private.as_written
     def import_rows(self, keys: Any, values: Any) -> tf.Operation:
-        """Insert or overwrite rows, in a graph by the op returned: keys int64 [n], values float32 [n, dim]; slots stay.
+        """Insert or overwrite rows: keys int64 [n], values float32 [n, dim]; slots are kept. In a graph, return an op.
 
-        Of several ranks each takes the rows that it is to hold, so all can be given all.
+        With several ranks, each takes the rows that it holds, so all may be given all rows.
 
         Raises:
-            ValueError: keys that are no integers, or shapes that do not fit.
+            ValueError: keys are not integers, or shapes do not match.
         """
         with self.scope("import_rows"):
             owner = f"of rows for the table `{self.table_name}`"
@@ -226,12 +212,12 @@ class Table(TableFacts, _tf_private.Parent):
                 return native.ops().rec_table_upsert(self.handle, keys, values)
 
     def updated(self, keys: tf.Tensor, gradients: tf.Tensor, hyper: tf.Tensor, **settings: Any) -> tf.Operation:
-        """Update the rows of keys int64 [n] by gradients float32 [n, dim]; duplicates are summed by the op."""
+        """Update the rows of keys int64 [n] by gradients float32 [n, dim]; the op sums duplicates."""
         return native.ops().rec_apply(self.handle, keys, gradients, hyper, **settings)
 
     @_tf_private.as_written
     def snapshot(self) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]:
-        """Return keys int64 [n], values [n, dim], slots [n, slots * dim] and meta, of one moment."""
+        """Return keys int64 [n], values [n, dim], slots [n, slots * dim] and metadata of one point in time."""
         with self.scope("snapshot"), self.written():
             keys, values, slots, meta = native.ops().rec_table_snapshot(self.handle)
         if tf.executing_eagerly():
@@ -243,149 +229,19 @@ class Table(TableFacts, _tf_private.Parent):
         return keys, values, slots, meta
 
     def __deepcopy__(self, memo: Any) -> NoReturn:
-        """Refuse: a copy would write into the rows of this table, and free them when it is collected."""
+        """Refuse: a copy would write to the rows of this table, and free them when it is collected."""
         raise TypeError(f"the table `{self.table_name}` {_NO_COPY}")
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        """Refuse to be pickled: the rows lie in this process."""
+        """Refuse to be pickled: the rows are in this process."""
         raise TypeError(f"the table `{self.table_name}` {_NO_COPY}")
 
     @contextlib.contextmanager
     def scope(self, name: str) -> Iterator[None]:
-        """Place ops on the host, where the table is, below `<table>/<name>`."""
+        """Place ops on the host, where the table is, in the scope `<table>/<name>`."""
         self.require_here()
         with tf.name_scope(f"{self.graph_name}/"), tf.name_scope(name), tf.device("/device:CPU:0"):
             yield
 
     def __repr__(self) -> str:
         return f"<runtime table {self.table_name!r}, dim {self.dim}>"
-
-
-@_tf_private.as_written
-def create_table(
-    key_dtype: Any,
-    dim: Any,
-    name: str,
-    emb_initializer: Any,
-    device_vocabulary_size: int = 1,
-    host_vocabulary_size: int = 0,
-    ssd_vocabulary_size: int = 0,
-    ssd_data_path: Sequence[str] = table_arguments.SSD_DATA_PATH,
-    is_save: bool = True,
-    is_dp: bool = False,
-    init_param: float = 1.0,
-    all2all_gradients_op: str = "sum_gradients",
-    enable_merge: bool = False,
-    padding_keys: int | Sequence[int] | None = None,
-    padding_keys_mask: bool = False,
-    padding_keys_len: int | None = None,
-    value_dtype: Any = tf.float32,
-    shard_num: int = 1,
-    fusion_optimizer_var: bool = True,
-    hashtable_threshold: int = 0,
-    max_bytes: int | None = None,
-    when_full: str = "error",
-    storage: Storage | None = None,
-    placement: str = "distributed",
-) -> Table:
-    """Create a table of float32 rows of width `dim`, eager or in the current v1 graph; arguments are Rec SDK's.
-
-    `device_vocabulary_size` is a reserve hint in rows, and the fan of initializers that need one; the table grows
-    beyond it, up to `max_bytes` of rows and index, where a lookup fails with ResourceExhaustedError, or with
-    `when_full="evict"` takes the place of the rows that were not used for longest. With `storage`, rows that do not
-    fit in memory lie in tiers below it. `placement` says which of several ranks (runtime.ranks) has a row:
-    "distributed" is key mod ranks, "localized:0" rank 0, and of "replicated", also by `is_dp=True`, each has a copy.
-    `all2all_gradients_op` is "sum_gradients" over ranks, or divides these sums by their number. `init_param` multiplies
-    all initial values. Under a variable scope with reuse, a known name gives the table that exists. The log says when
-    `ssd_data_path`, `shard_num`, `fusion_optimizer_var` or `hashtable_threshold` is given, which have no effect.
-
-    Raises:
-        ValueError: an argument of a wrong type, range or combination, or of a feature that is not there yet; a name
-            that the graph has already; a reused table whose dim or key dtype differs.
-        RuntimeError: called inside a `tf.function`, which would make one at every trace, or in eager mode after
-            `init(use_dynamic_expansion=True)`.
-    """
-    return made(table_arguments.checked(dict(locals())))
-
-
-def made(arguments: table_arguments.TableArguments, kind: type[Table] = Table) -> Table:
-    """Make a table, or one of a subclass, for a façade that has checked the arguments itself.
-
-    Raises:
-        ValueError, RuntimeError: see `create_table`.
-    """
-    traced = not tf.executing_eagerly()
-    with tf.init_scope():
-        if tf.executing_eagerly():
-            if traced:
-                raise RuntimeError(
-                    f"create_table({arguments.name!r}) was called inside a tf.function: create the table once, outside"
-                )
-            return kind(arguments)
-        reuse = tf.compat.v1.get_variable_scope().reuse
-        known = {table.table_name: table for table in tables()}.get(arguments.name)
-        if known is not None:
-            return _reused(known, arguments, bool(reuse))
-        _check_new(arguments.name, reuse)
-        with tf.compat.v1.name_scope(None), tf.control_dependencies(None):
-            return kind(arguments)
-
-
-def tables(graph: tf.Graph | None = None) -> list[Table]:
-    """Return the tables of `graph` (default: the current graph, or the eager tables) in order of creation."""
-    with tf.init_scope():
-        if graph is None and tf.executing_eagerly():
-            return [table for table in (reference() for reference in _eager_tables) if table is not None]
-    if graph is not None:
-        _validation.kind("graph", graph, tf.Graph, "a tf.Graph or None")
-    graph = graph or tf.compat.v1.get_default_graph()
-    return [anchor.table for anchor in graph.get_collection(HASHTABLE_COLLECTION) if isinstance(anchor, Anchor)]
-
-
-def _reused(known: Table, arguments: table_arguments.TableArguments, reuse: bool) -> Table:
-    if not reuse:
-        raise ValueError(
-            f"the table `{arguments.name}` exists in this graph already: give the second another name, or create it "
-            "under tf.compat.v1.variable_scope(..., reuse=tf.compat.v1.AUTO_REUSE)"
-        )
-    if (known.dim, known.key_dtype) != (arguments.dim, arguments.key_dtype):
-        raise ValueError(
-            f"the table `{arguments.name}` is reused with dim {arguments.dim}, {arguments.key_dtype.name} but has dim "
-            f"{known.dim}, {known.key_dtype.name}: make them equal or choose another name"
-        )
-    return known
-
-
-def _check_new(name: str, reuse: Any) -> None:
-    if reuse is True:
-        raise ValueError(
-            f"the table `{name}` is not there and the variable scope has reuse=True: create it first, or use AUTO_REUSE"
-        )
-    try:
-        tf.compat.v1.get_default_graph().get_operation_by_name(name)
-    except KeyError:
-        return
-    raise ValueError(f"the graph has an operation `{name}` already: give the table another name")
-
-
-def table_for_variable(
-    name: str,
-    rows: int,
-    dim: int,
-    below: str,
-    first_rows: Callable[[], tuple[tf.Tensor, tf.Tensor]],
-    initializer: Any = None,
-) -> Table:
-    """Create the table that takes the place of a variable [rows, dim] of the current graph, under its name.
-
-    `below` is the scope of its ops, since the variable has its name. The init op fills it with `first_rows`; rows of
-    ids beyond them start by `initializer`, with None at zero.
-
-    Raises:
-        RanksError: there are several ranks, and what looks up in the rewritten graph asks none of them.
-    """
-    refuse_several(name, "takes the place of a variable in a rewritten graph")
-    new = tf.compat.v1.zeros_initializer() if initializer is None else initializer
-    arguments = table_arguments.TableArguments(tf.int64, dim, name, new, rows, is_save=True, init_param=1.0)
-    with tf.compat.v1.name_scope(None), tf.control_dependencies(None):
-        return Table(arguments, below, first_rows)

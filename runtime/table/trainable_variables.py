@@ -1,4 +1,4 @@
-"""The two lists of variables that a training script splits its gradients by."""
+"""Splits variables into dense ones and anchors of tables, as training programs need them for gradients."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from typing import Any
 import tensorflow as tf
 
 from runtime.table.anchor import Anchor
-from runtime.table.table import Table, tables
+from runtime.table.create import tables
+from runtime.table.table import Table
 
 
 def get_dense_and_sparse_variable(
     var_list: Iterable[Any] | None = None,
 ) -> tuple[list[tf.Variable], list[tf.Variable]]:
-    """Return the trainable variables of the current graph and the anchors of its tables, or those of `var_list`.
+    """Return the trainable variables of the current graph and the anchors of its tables, or those in `var_list`.
 
-    A `var_list` has variables and tables, or the anchors of tables, also in lists of their own; each half keeps its
-    order. The variables of counted tables, which stock optimizers train, are among the dense ones.
+    `var_list` may contain variables, tables and anchors, also in nested lists; both results keep its order. Variables
+    of counted tables, which stock optimizers train, are among the dense ones.
 
     Raises:
         RuntimeError: called in eager mode without a `var_list`.
@@ -27,16 +28,16 @@ def get_dense_and_sparse_variable(
     with tf.init_scope():
         if tf.executing_eagerly():
             raise RuntimeError(
-                "get_dense_and_sparse_variable lists the variables of a v1 graph, and eager mode keeps no such list: "
-                "take model.trainable_variables, and table.variable of each table"
+                "get_dense_and_sparse_variable lists the variables of a v1 graph, and eager mode has no such list: "
+                "use model.trainable_variables, and table.variable of each table"
             )
-    # That of a table in a variable's place is among the trainable ones, as the variable was.
+    # The anchor of a table that replaced a variable is trainable, like the variable was.
     dense, _ = _apart(tf.compat.v1.trainable_variables())
     return dense, [table.variable for table in tables() if not table.reads_each_step]
 
 
 def _apart(given: Iterable[Any]) -> tuple[list[tf.Variable], list[tf.Variable]]:
-    """Tell tables from variables, each of which may be given by itself or by its anchor."""
+    """Separate tables, given directly or by their anchors, from variables."""
     dense: list[tf.Variable] = []
     sparse: list[tf.Variable] = []
     for one in given:

@@ -1,4 +1,4 @@
-"""Tables in variable scopes: the name and the first rows that `tf.get_variable` would give a variable made here."""
+"""Tables in variable scopes: the name and the initializer that `tf.get_variable` would use there."""
 
 from __future__ import annotations
 
@@ -10,25 +10,24 @@ from typing import Any
 import tensorflow as tf
 
 from runtime import _validation
-from runtime.table.table import tables
+from runtime.table.create import tables
 
-#: Graph -> table name -> the full name of the variable that it stands for.
+#: For each graph: table name -> full name of the variable that it stands for.
 _named: weakref.WeakKeyDictionary[Any, dict[str, str]] = weakref.WeakKeyDictionary()
-#: What a scope may do to its variables, and a table would not follow.
+#: Options of a variable scope that a table does not support.
 _FOREIGN = ("regularizer", "custom_getter", "constraint", "partitioner", "caching_device")
 _LENGTH = 90
 
 
 def scoped_name(name: str) -> str:
-    """Return the name of a table that stands for `tf.compat.v1.get_variable(name)` in the variable scope that is open.
+    """Return the name of a table that stands for `tf.compat.v1.get_variable(name)` in the open variable scope.
 
-    It is the full name of that variable, with `_` for `/`: in another scope it is another table, and under reuse it is
-    the same one. For `create_table(name=scoped_name("item"), ...)` where the scope is not known when the code is
-    written.
+    It is the full name of that variable with `_` for `/`: another scope means another table, and reuse the same one.
+    Use it as `create_table(name=scoped_name("item"), ...)` if the scope is unknown when the code is written.
 
     Raises:
-        ValueError: the graph has a table of this name for another variable; the scope has another dtype than float32,
-            or a regularizer, custom getter, constraint, partitioner or caching device, which a table would not follow.
+        ValueError: the graph has a table of this name for another variable; the scope has a dtype other than float32,
+            or a regularizer, custom getter, constraint, partitioner or caching device, which a table does not support.
     """
     _validation.text("name", name, 1000)
     scope = tf.compat.v1.get_variable_scope()
@@ -36,19 +35,19 @@ def scoped_name(name: str) -> str:
     for option in _FOREIGN:
         if getattr(scope, option) is not None:
             raise ValueError(
-                f"the variable scope around the table `{full}` has a {option}, which a table does not follow: open the "
-                "scope without it, or keep the variable"
+                f"the variable scope around the table `{full}` has a {option}, which tables do not support: open "
+                "the scope without it, or keep the variable"
             )
     if tf.as_dtype(scope.dtype) != tf.float32:
-        raise ValueError(f"the variable scope around the table `{full}` makes {scope.dtype}: tables hold float32")
+        raise ValueError(f"the variable scope around the table `{full}` has dtype {scope.dtype}: use float32")
     return _claimed(full)
 
 
 def unique_name(name: str) -> str:
-    """Return the name of a table that stands for a `tf.Variable(..., name=name)` made here, another one at every call.
+    """Return the name of a table that stands for `tf.Variable(..., name=name)` created here; unique at every call.
 
-    It is the full name of that variable: the name scope before it, with `_` for `/`, and a number behind it where the
-    graph has such a table or operation already.
+    It is the full name of that variable: the name scope and the name, with `_` for `/`, and a number at the end if the
+    graph already has such a table or operation.
     """
     _validation.text("name", name, 1000)
     scope = tf.compat.v1.get_default_graph().get_name_scope()
@@ -74,7 +73,7 @@ def _has_operation(graph: tf.Graph, name: str) -> bool:
 
 
 def scoped_initializer() -> Any:
-    """Return the initializer of a variable that gives none: that of the variable scope that is open, else Glorot's."""
+    """Return the initializer of a variable without one: that of the open variable scope, else Glorot's."""
     given = tf.compat.v1.get_variable_scope().initializer
     return tf.compat.v1.glorot_uniform_initializer() if given is None else given
 

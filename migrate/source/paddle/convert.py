@@ -21,7 +21,8 @@ from migrate.source.paddle.edits.rewrite import Facts, rewrite
 from migrate.source.paddle.facts import modules
 from migrate.source.paddle.facts.input_columns import input_expressions
 from migrate.source.paddle.facts.program import Program, follow, model_arguments
-from migrate.source.paddle.interpreter.interpreter import Interpreter, Problem
+from migrate.source.paddle.interpreter.interpreter import Interpreter
+from migrate.source.paddle.interpreter.run import Problem
 from migrate.source.paddle.mapping.values import Refuse
 from migrate.source.paddle.report import findings
 from migrate.source.paddle.report.findings import for_runtime_alone

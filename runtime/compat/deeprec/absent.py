@@ -1,4 +1,4 @@
-"""Names of DeepRec that programs import or call and that are not served: what each says instead."""
+"""Names of DeepRec that programs import or call but that are not supported; using one raises an error with a remedy."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class WorkQueue:
 
 
 class _Linear:
-    """A layer of `tf.contrib.rnn`, which programs import and mostly do not use."""
+    """A layer of `tf.contrib.rnn`, which programs import but rarely use."""
 
     def __init__(self, *settings: Any, **named: Any) -> None:
         """Refuse it.
@@ -61,16 +61,16 @@ def keep_weights(scope: Any, *settings: Any, **named: Any) -> NoReturn:
     """
     del scope, settings, named
     raise NotImplementedError(
-        "keep_weights of a variable_scope is not supported: train in float32 (without --bf16), or make the variables "
+        "keep_weights of a variable_scope is not supported: train in float32 (without --bf16), or create the variables "
         "in float32 and cast them where they are read"
     )
 
 
 def lacking(module: str) -> Callable[[str], NoReturn]:
-    """Return the `__getattr__` of a module that has only what programs for EmbeddingVariables take from it."""
+    """Return the `__getattr__` of a module that only has the names that programs for EmbeddingVariables use."""
 
     def get(name: str) -> NoReturn:
         advice = "" if name.startswith("__") else ": use its counterpart in tf.compat.v1, or leave it out"
-        raise AttributeError(f"{module}.{name} is not served by runtime.compat.deeprec{advice}")
+        raise AttributeError(f"{module}.{name} is not supported by runtime.compat.deeprec{advice}")
 
     return get

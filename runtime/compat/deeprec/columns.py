@@ -1,6 +1,6 @@
 """DeepRec's feature columns: a categorical column whose embedding is an EmbeddingVariable.
 
-They are the runtime's columns of keys; a column of this module only says how the EmbeddingVariable is made.
+They are the runtime's columns of keys; this module only defines how the EmbeddingVariable is created.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def categorical_column_with_embedding(
     """Return the column of feature `key`, to wrap in an `embedding_column`; its values are the ids.
 
     Raises:
-        ValueError: a dtype other than string, int64 and int32, or fewer than one partition.
+        ValueError: the dtype is not string, int64 or int32, or there is fewer than one partition.
     """
     return _column(key, dtype, partition_num, ev_option)
 
@@ -76,14 +76,14 @@ def sparse_column_with_embedding(
     ev_option: EmbeddingVariableOption | None = None,
     evconfig: EmbeddingVariableOption | None = None,
 ) -> Any:
-    """Return the column under the name that `tf.contrib.layers` has for it; `evconfig` is an older name of `ev_option`.
+    """Return the column, under its name in `tf.contrib.layers`; `evconfig` is an older name of `ev_option`.
 
     Raises:
-        ValueError: as `categorical_column_with_embedding`, an `init_data_source`, or options under both names.
+        ValueError: as `categorical_column_with_embedding`; also for an `init_data_source`, or options under both names.
     """
     del ht_partition_num
     if ev_option is not None and evconfig is not None:
-        raise ValueError(f"the column {column_name!r} has an ev_option and an evconfig: give one of them")
+        raise ValueError(f"the column {column_name!r} has both an ev_option and an evconfig: give one of them")
     if init_data_source is not None:
         raise ValueError("`init_data_source` is not supported: leave it out and restore a checkpoint")
     return _column(column_name, dtype, partition_num, ev_option or evconfig, steps_to_live)
@@ -111,7 +111,7 @@ def categorical_column_with_adaptive_embedding(key: str, *settings: Any, **named
     del settings, named
     raise ValueError(
         f"categorical_column_with_adaptive_embedding({key!r}) is not supported: use categorical_column_with_embedding, "
-        "with a CounterFilter where rare ids are to have no row of their own"
+        "with a CounterFilter if rare ids should not get rows"
     )
 
 
@@ -136,9 +136,9 @@ def _column(key: str, dtype: Any, partition_num: Any, option: Any, steps_to_live
 
 
 def embedding_column(stock: Any, categorical_column: Any, *args: Any, do_fusion: bool = False, **kwargs: Any) -> Any:
-    """Return `stock(categorical_column, ...)`, over an EmbeddingVariable where the categorical column says so.
+    """Return `stock(categorical_column, ...)`, over an EmbeddingVariable if the categorical column has one.
 
-    `do_fusion` changes nothing: the look-up is one op anyway.
+    `do_fusion` has no effect: the lookup is always one op.
     """
     del do_fusion
     return over_keys(stock, categorical_column, *args, **kwargs)
@@ -147,9 +147,9 @@ def embedding_column(stock: Any, categorical_column: Any, *args: Any, do_fusion:
 def shared_embedding_columns(
     stock: Any, categorical_columns: Sequence[Any], *args: Any, do_fusion: bool = False, **kwargs: Any
 ) -> list[Any]:
-    """Return `stock(categorical_columns, ...)`, over one EmbeddingVariable where the columns say so.
+    """Return `stock(categorical_columns, ...)`, over one EmbeddingVariable if the columns have one.
 
-    `do_fusion` changes nothing: each look-up is one op anyway.
+    `do_fusion` has no effect: each lookup is always one op.
     """
     del do_fusion
     return shared_over_keys(stock, categorical_columns, *args, **kwargs)
@@ -159,7 +159,7 @@ def input_layer(stock: Any, *args: Any, adaptive_mask_tensors: Any = None, **kwa
     """Return `stock(...)`.
 
     Raises:
-        ValueError: masks of adaptive embeddings, of which there are none.
+        ValueError: there are masks of adaptive embeddings, which are not supported.
     """
     if adaptive_mask_tensors:
         raise ValueError(
@@ -180,9 +180,9 @@ def linear_model(
     cols_to_vars: Any = None,
     do_fusion: bool = False,
 ) -> tf.Tensor:
-    """Return what the stock function does, float32 [batch, units], with variables for columns over them.
+    """Return the result of the stock function, float32 [batch, units]; columns over EmbeddingVariables get variables.
 
-    `do_fusion` changes nothing: each look-up is one op anyway.
+    `do_fusion` has no effect: each lookup is always one op.
     """
     del do_fusion
     listed = list(feature_columns) if isinstance(feature_columns, (list, tuple, set)) else [feature_columns]

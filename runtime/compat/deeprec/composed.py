@@ -1,4 +1,4 @@
-"""Variables that are composed of several: rows in blocks of which a key has more or fewer, and multi-hash variables."""
+"""Variables composed of several: rows in blocks, of which a key has a variable number, and multi-hash variables."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import tensorflow as tf
 from runtime import _validation
 from runtime.compat.deeprec.creation import get_embedding_variable
 from runtime.compat.deeprec.variable import tables_of
-from runtime.embedding_variable import counted_table
-from runtime.embedding_variable.counted_table import int_keys
+from runtime.lookup import counted
+from runtime.lookup.counted import int_keys
 
 __all__ = [
     "Composed",
@@ -35,7 +35,7 @@ class Composed:
 
 
 class DynamicEmbeddingVariable(Composed):
-    """EmbeddingVariables `<name>/block<i>`, of which a key has as many as the look-up says."""
+    """EmbeddingVariables `<name>/block<i>`; each lookup says how many blocks a key has."""
 
     def __init__(self, name: str, blocks: list[Any]) -> None:
         """Take the blocks."""
@@ -46,10 +46,10 @@ class DynamicEmbeddingVariable(Composed):
         return self.blocks[0]
 
     def rows(self, ids: Any, blocknums: Any) -> tf.Tensor:
-        """Return the first `blocknums` blocks of each id's row and zeros for the others, whose keys are not touched.
+        """Return the first `blocknums` blocks of each id's row, and zeros for others, which are not looked up.
 
         Raises:
-            ValueError: no `blocknums`.
+            ValueError: `blocknums` is missing.
         """
         if blocknums is None:
             raise ValueError(
@@ -64,7 +64,7 @@ class DynamicEmbeddingVariable(Composed):
         tables = tables_of(self.blocks[at])
         assert tables is not None
         places = tf.where(numbers > at)
-        found = counted_table.lookup(tables, tf.gather_nd(keys, places))
+        found = counted.lookup(tables, tf.gather_nd(keys, places))
         dim = tables[0].dim
         spread = tf.scatter_nd(places, found, tf.cast(tf.concat([tf.shape(keys), [dim]], 0), tf.int64))
         spread.set_shape(keys.shape.concatenate([dim]))
@@ -75,11 +75,11 @@ class MultiHashVariable(Composed):
     """Two variables: the row of an id is composed of those of its quotient and of its remainder."""
 
     def __init__(self, name: str, quotients: Any, remainders: Any, sizes: tuple[int, int], operation: str) -> None:
-        """Take the variables and by what to divide."""
+        """Take the variables and the divisors."""
         self.name, self.val_list, self._sizes, self._operation = name, [quotients, remainders], sizes, operation
 
     def rows(self, ids: Any, blocknums: Any) -> tf.Tensor:
-        """Return rows `id // size` and `id mod size` of the two variables, as the operation composes them."""
+        """Return rows `id // size` and `id mod size` of the two variables, composed by the operation."""
         del blocknums
         keys = int_keys(ids)
         first = v1.nn.embedding_lookup(self.val_list[0], keys // self._sizes[0])
@@ -92,13 +92,13 @@ class MultiHashVariable(Composed):
 def get_dynamic_dimension_embedding_variable(
     name: str, embedding_block_dimension: int, embedding_block_num: int, **settings: Any
 ) -> DynamicEmbeddingVariable:
-    """Make a variable of `embedding_block_num` blocks; other arguments are those of `get_embedding_variable`.
+    """Create a variable of `embedding_block_num` blocks; other arguments are those of `get_embedding_variable`.
 
     Raises:
-        ValueError: a number below 1, or what `get_embedding_variable` refuses.
+        ValueError: a number is below 1, or `get_embedding_variable` refuses an argument.
     """
     _validation.integer("embedding_block_num", embedding_block_num, 1, 1000)
-    dim = int(embedding_block_dimension)  # programs divide, which gives floats
+    dim = int(embedding_block_dimension)  # programs often compute it by a division, which returns a float
     names = [f"{name}/block{number}" for number in range(embedding_block_num)]
     return DynamicEmbeddingVariable(name, [get_embedding_variable(one, dim, **settings) for one in names])
 
@@ -112,17 +112,17 @@ def get_multihash_variable(
     dtype: Any = tf.float32,
     **settings: Any,
 ) -> MultiHashVariable:
-    """Make variables `<name>_Q` and `<name>_R` of the two shapes in `dims`; further arguments are `tf.get_variable`'s.
+    """Create variables `<name>_Q` and `<name>_R` with the shapes in `dims`; other arguments are `tf.get_variable`'s.
 
     Id i has row i // dims[0][0] of the first and row i mod dims[1][0] of the second.
 
     Raises:
-        ValueError: a strategy, operation or number of parts that DeepRec has not, or shapes that do not fit it.
+        ValueError: DeepRec does not have the strategy, operation or number of parts, or shapes do not fit it.
     """
     if complementary_strategy != "Q-R" or num_of_partitions != 2:
         raise ValueError(
             f"the multi-hash variable `{name}` has strategy {complementary_strategy!r} and {num_of_partitions!r} parts:"
-            ' there is "Q-R" with 2 only'
+            ' only "Q-R" with 2 parts is supported'
         )
     if operation not in _OPERATIONS:
         raise ValueError(f"operation {operation!r} of the multi-hash variable `{name}` must be one of {_OPERATIONS}")

@@ -1,4 +1,4 @@
-"""The columns of `tf.contrib.layers`, which name their arguments otherwise than those of `tf.feature_column`."""
+"""The columns of `tf.contrib.layers`, whose arguments have other names than those of `tf.feature_column`."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ v1: Any = tf.compat.v1
 
 
 def embedding_column(sparse_id_column: Any = None, dimension: int | None = None, *settings: Any, **named: Any) -> Any:
-    """Return `tf.feature_column.embedding_column` of the column, which may be called `categorical_column`, too.
+    """Return `tf.feature_column.embedding_column` of the column, which may also be given as `categorical_column`.
 
     Raises:
-        TypeError: no column or no dimension.
+        TypeError: the column or the dimension is missing.
     """
     column = named.pop("categorical_column", sparse_id_column)
     if column is None or dimension is None:
@@ -66,7 +66,7 @@ def input_from_feature_columns(
     scope: Any = None,
     cols_to_outs: Any = None,
 ) -> tf.Tensor:
-    """Return the outputs of all columns side by side, float32 [batch, width], in the order of their names.
+    """Return the concatenated outputs of all columns, float32 [batch, width], in the order of their names.
 
     Raises:
         ValueError: `cols_to_outs` is given.

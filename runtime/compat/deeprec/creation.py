@@ -1,4 +1,4 @@
-"""`get_embedding_variable`: its arguments, and what of the engine they come to."""
+"""`get_embedding_variable`: checks its arguments and maps them to the engine."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from runtime.compat.deeprec.options import (
 from runtime.compat.deeprec.variable import EmbeddingVariable, PartitionedEmbeddingVariable
 from runtime.embedding_variable.create import counted_table
 from runtime.embedding_variable.options import Admission, Eviction, InitialRows, KeyRules, WarmStart
-from runtime.policy.admission import CountingBloom
+from runtime.table.admission_rules import CountingBloom
 
 __all__ = ["get_embedding_variable"]
 
@@ -48,12 +48,12 @@ def get_embedding_variable(
     init_data_source: Any = None,
     ev_option: EmbeddingVariableOption | None = None,
 ) -> Any:
-    """Make an EmbeddingVariable in the current v1 graph and variable scope, or with a partitioner several.
+    """Create an EmbeddingVariable in the current v1 graph and variable scope, or several with a partitioner.
 
-    `caching_device` and `validate_shape` change nothing. `steps_to_live` is the old spelling of `GlobalStepEvict`.
+    `caching_device` and `validate_shape` have no effect. `steps_to_live` is the old form of `GlobalStepEvict`.
 
     Raises:
-        ValueError: an argument of a wrong type or value, a name that the graph has, or eager mode.
+        ValueError: an argument has a wrong type or value, the graph already has the name, or eager mode is on.
     """
     del caching_device, validate_shape
     option = EmbeddingVariableOption() if ev_option is None else ev_option
@@ -64,7 +64,7 @@ def get_embedding_variable(
     scope = v1.get_variable_scope()
     full = f"{scope.name}/{name}" if scope.name else name
     if option.init.initializer is not None:
-        _log.info("InitializerOption.initializer takes the place of the variable's own")
+        _log.info("InitializerOption.initializer overrides the variable's own")
     make = functools.partial(
         _make, embedding_dim, key_dtype, initializer or scope.initializer, _rules(name, steps_to_live, option), option
     )
@@ -112,10 +112,10 @@ def _check(name: Any, dim: Any, key_dtype: Any, value_dtype: Any, option: Any) -
 def _refuse(
     name: Any, regularizer: Any, custom_getter: Any, constraint: Any, source: Any, option: EmbeddingVariableOption
 ) -> None:
-    """Refuse what would need all rows as a tensor, and DeepRec's feature store."""
+    """Refuse arguments that need all rows as a tensor, and DeepRec's feature store."""
     absent = {
         "regularizer": (regularizer, "regularize the rows that are looked up"),
-        "constraint": (constraint, "leave it out: sparse updates know none"),
+        "constraint": (constraint, "leave it out: sparse updates do not support it"),
         "custom_getter": (custom_getter, "leave it out"),
         "init_data_source": (source, "leave it out and restore a checkpoint"),
         "CheckpointOption.init_data_source": (
@@ -129,10 +129,10 @@ def _refuse(
 
 
 def _rules(name: str, steps_to_live: int | None, option: EmbeddingVariableOption) -> KeyRules:
-    """Return the rules of the table, by the options and DeepRec's environment variables.
+    """Return the rules of the table, from the options and DeepRec's environment variables.
 
     Raises:
-        ValueError: rows would be dropped by step and by norm.
+        ValueError: rows would be dropped both by step and by norm.
     """
     norm = None
     if isinstance(option.evict, GlobalStepEvict) and option.evict.steps_to_live is not None:
@@ -164,15 +164,15 @@ def _warm_start(option: CheckpointOption | None) -> WarmStart | None:
 
 
 def _heed_joint_mode(name: str, filtered: bool) -> None:
-    """Refuse the mode in which DeepRec's look-ups count and admit keys; without a filter it changes no row."""
+    """Refuse the mode in which DeepRec's lookups count and admit keys; without a filter it changes no row."""
     if os.environ.get("TF_EMBEDDING_FBJ_OPT", "").lower() not in ("1", "true"):
         return
     if filtered:
         raise ValueError(
-            f"TF_EMBEDDING_FBJ_OPT lets look-ups admit keys of the filtered EmbeddingVariable `{name}` within a step, "
-            "which is not supported: unset it, and the update admits them"
+            f"TF_EMBEDDING_FBJ_OPT lets lookups admit keys of the filtered EmbeddingVariable `{name}` within a step, "
+            "which is not supported: unset it, and updates admit them"
         )
-    _log.warning("TF_EMBEDDING_FBJ_OPT is not heeded: updates create the keys of `%s`, with the same values", name)
+    _log.warning("TF_EMBEDDING_FBJ_OPT has no effect: updates create the keys of `%s`, with the same values", name)
 
 
 def _bloom(filter_option: Any) -> CountingBloom | None:
@@ -187,8 +187,8 @@ def _parts(partitioner: Any, dim: int) -> int | None:
         return None
     found = list(partitioner(shape=tf.TensorShape([_ROWS, dim]), dtype=tf.float32))
     if any(count != 1 for count in found[1:]):
-        raise ValueError(f"the partitioner of an EmbeddingVariable splits {found}: it can split the keys only")
+        raise ValueError(f"the partitioner of an EmbeddingVariable splits {found}: it can only split the keys")
     return int(found[0])
 
 
-_ROWS = 1 << 30  # what a partitioner is told, which asks for a shape
+_ROWS = 1 << 30  # the number of rows in the shape for a partitioner

@@ -1,4 +1,4 @@
-"""DeepRec's group embedding: many look-ups in one call, between ranks in one exchange. Each has its own combiner."""
+"""DeepRec's group embedding: many lookups in one call, each with its own combiner, and one exchange between ranks."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ import tensorflow as tf
 from runtime import ranks
 from runtime.compat.deeprec.composed import Composed
 from runtime.compat.deeprec.variable import tables_of
-from runtime.embedding_variable.counted_table import CountedTable, int_keys, lookup_all
-from runtime.embedding_variable.pooled_lookup import lookup_sparse_all
+from runtime.embedding_variable.counted_table import CountedTable
+from runtime.lookup.counted import int_keys, lookup_all
+from runtime.lookup.counted_pooled import lookup_sparse_all
 
 __all__ = [
     "enable_distributed_strategy",
@@ -37,13 +38,13 @@ def group_embedding_lookup_sparse(
     params_num_per_group: int = sys.maxsize,
     name: str | None = None,
 ) -> list[tf.Tensor]:
-    """Return for each variable and its ids float32 [rows of the ids, dim]; a row without ids is zeros.
+    """Return for each variable and its ids float32 [rows of the ids, dim]; a row without ids is zero.
 
-    Weights and strategy changed places between DeepRec's releases: both orders are taken.
+    Weights and strategy changed places between DeepRec's releases; both orders are accepted.
 
     Raises:
-        ValueError: lists of several lengths, another combiner, or `is_sequence`.
-        TypeError: ids that are neither sparse nor ragged.
+        ValueError: lists have different lengths, a combiner is unknown, or `is_sequence` is set.
+        TypeError: ids are neither sparse nor ragged.
     """
     del params_num_per_group
     if isinstance(sp_weights, str):
@@ -61,7 +62,7 @@ def group_embedding_lookup_sparse(
         raise ValueError(
             "is_sequence is not supported: look each sequence up with tf.nn.embedding_lookup"
             if is_sequence
-            else f"combiners {unknown} are none of {_COMBINERS}"
+            else f"combiners {unknown} are unknown: use some of {_COMBINERS}"
         )
     for given in ids:
         if not isinstance(given, (tf.SparseTensor, tf.RaggedTensor)):
@@ -71,7 +72,7 @@ def group_embedding_lookup_sparse(
 
 
 def _each(lookups: list[tuple[Any, Any, Any, str]]) -> list[tf.Tensor]:
-    """Look the EmbeddingVariables up together, and every other variable by itself."""
+    """Look up the EmbeddingVariables together, and other variables one by one."""
     tables = [_tables(variable) for variable, *_ in lookups]
     grouped = [(own, *rest) for own, (_, *rest) in zip(tables, lookups, strict=True) if own is not None]
     found = iter(lookup_sparse_all(grouped) if grouped else [])
@@ -79,7 +80,7 @@ def _each(lookups: list[tuple[Any, Any, Any, str]]) -> list[tf.Tensor]:
 
 
 def _tables(variable: Any) -> list[CountedTable] | None:
-    """Return the tables of an EmbeddingVariable; None for a variable of another kind."""
+    """Return the tables of an EmbeddingVariable; None for another kind of variable."""
     return None if isinstance(variable, Composed) else tables_of(variable)
 
 
@@ -89,7 +90,7 @@ def _sparse(given: Any) -> Any:
 
 def _combined(variable: Any, ids: Any, weights: Any, combiner: str) -> tf.Tensor:
     found = v1.nn.embedding_lookup_sparse(variable, ids, weights, combiner=combiner)
-    # There are rows up to the last one with an id.
+    # The result ends with the last row that has an id.
     missing = tf.cast(ids.dense_shape[0], tf.int32) - tf.shape(found)[0]
     return tf.pad(found, [[0, missing], [0, 0]])
 
@@ -100,7 +101,7 @@ def group_embedding_lookup(
     """Return for each variable the rows of its ids, of any shape: float32, ids.shape + [dim].
 
     Raises:
-        ValueError: lists of several lengths.
+        ValueError: lists have different lengths.
     """
     del partition_strategy
     variables = _listed(params)
@@ -117,12 +118,13 @@ def group_embedding_lookup(
 
 
 def enable_distributed_strategy(strategy: str = "collective") -> None:
-    """Let the ranks share the EmbeddingVariables that are made from now on, or with "localized" let each have its own.
+    """Let the ranks share EmbeddingVariables that are created later ("collective"), or have one each ("localized").
 
-    Call it before TensorFlow runs anything. The program is started by `python -m runtime.launch` or by Horovod's.
+    Call it before TensorFlow runs any op. The program must be started by `python -m runtime.launch` or Horovod's
+    launcher.
 
     Raises:
-        ValueError: another strategy.
+        ValueError: the strategy is unknown.
         RanksError: the ranks cannot be connected.
     """
     if strategy not in ("collective", "localized"):
@@ -137,13 +139,13 @@ def enable_distributed_strategy(strategy: str = "collective") -> None:
 
 
 def enable_group_embedding(fusion_type: str = "localized") -> None:
-    """Do what `enable_distributed_strategy` does, under the name of older releases."""
+    """Same as `enable_distributed_strategy`, under the name of older releases."""
     enable_distributed_strategy(fusion_type)
 
 
 @contextlib.contextmanager
 def group_embedding_column_scope(name: str | None = None) -> Iterator[None]:
-    """Take the columns that are made inside for a group; their look-ups are as those of other columns."""
+    """Group the columns created inside; their lookups are the same as those of other columns."""
     del name
     yield
 

@@ -1,9 +1,9 @@
-"""DeepRec's incremental checkpoints: a `Saver`, and the `IncrementalSaver` that goes with it.
+"""DeepRec's incremental checkpoints: a `Saver`, and the `IncrementalSaver` that belongs to it.
 
-Whole checkpoints are TensorFlow's. An increment is a bundle of its own, as a rule in the folder
-`.incremental_checkpoint` beside them, with the rows of EmbeddingVariables that changed since the last whole checkpoint,
-and all other variables. It says which whole checkpoint it builds on, so that it is never applied to another, and
-whether it holds every row, as it does until the session has saved a whole checkpoint itself.
+Complete checkpoints are TensorFlow's. An increment is a bundle of its own, by default in the directory
+`.incremental_checkpoint` beside them, with the rows of EmbeddingVariables that changed since the last complete
+checkpoint, and all other variables. It records which complete checkpoint it builds on, so that it is never applied to
+another, and whether it has every row, as it does until the session has saved a complete checkpoint itself.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from runtime import _tf_private
 from runtime.checkpoint import backup
 from runtime.checkpoint.bundle import CheckpointError
 from runtime.checkpoint.increments import index_crc
-from runtime.embedding_variable.counted_table import CountedAnchor
+from runtime.embedding_variable.counted_anchor import CountedAnchor
 from runtime.embedding_variable.increments import ChangedRows
 
 __all__ = ["FOLDER", "IncrementalSaver", "Saver"]
 
 v1: Any = tf.compat.v1
 _log = logging.getLogger("runtime")
-#: Where increments lie, in the folder of the whole checkpoints.
+#: Directory of increments, inside that of the complete checkpoints.
 FOLDER = ".incremental_checkpoint"
 _BASE = "incremental_checkpoint_base"
-#: What an increment has instead of `_CHANGES` where it holds every row.
+#: Marks whether an increment has every row or the changes.
 _EVERYTHING, _CHANGES = "everything", "changes"
 
 
 class Saver(v1.train.Saver):  # type: ignore[misc]
-    """TensorFlow's Saver with DeepRec's arguments; what it saved last is what an `IncrementalSaver` builds on."""
+    """TensorFlow's Saver with DeepRec's arguments; an `IncrementalSaver` builds on what it saved last."""
 
     _is_built: bool
     saver_def: Any
@@ -50,10 +50,10 @@ class Saver(v1.train.Saver):  # type: ignore[misc]
         incremental_include_normal_var: bool = False,
         **kwargs: Any,
     ) -> None:
-        """Take the arguments of TensorFlow's.
+        """Take the arguments of TensorFlow's Saver.
 
-        `incremental_save_restore` alone changes nothing: the increments are an `IncrementalSaver`'s. They hold all
-        other variables, as if `incremental_include_normal_var` was always true.
+        `incremental_save_restore` has no effect by itself: an `IncrementalSaver` writes increments. They have all other
+        variables, as if `incremental_include_normal_var` was always true.
         """
         del incremental_save_restore, incremental_include_normal_var
         self.items = var_list
@@ -62,20 +62,20 @@ class Saver(v1.train.Saver):  # type: ignore[misc]
         super().__init__(var_list, *args, **kwargs)
 
     def build(self) -> None:
-        """Make the ops, and make them anew where an optimizer has given EmbeddingVariables slots since."""
+        """Create the ops, or create them again if an optimizer has added slots to EmbeddingVariables since."""
         if self._is_built and self._built_with != self.slots():
             self.saver_def, self._is_built = None, False
         super().build()
         self._built_with = self.slots()
 
     def slots(self) -> list[Any]:
-        """Return the slots of each EmbeddingVariable that is saved, as they are by now."""
+        """Return the current slots of each EmbeddingVariable that is saved."""
         items = self._var_list or []
         given = items.values() if isinstance(items, Mapping) else items
         return [item.table.slots for item in given if isinstance(item, CountedAnchor)]
 
     def require_slots(self, graph: Any) -> None:
-        """Make the ops anew where there are slots that they do not know.
+        """Create the ops again if there are slots that they do not save.
 
         Raises:
             RuntimeError: the graph is final.
@@ -91,7 +91,7 @@ class Saver(v1.train.Saver):  # type: ignore[misc]
             self.build()
 
     def save(self, sess: Any, save_path: Any, *args: Any, **kwargs: Any) -> str:
-        """Write a whole checkpoint; arguments and result are those of TensorFlow's Saver."""
+        """Write a complete checkpoint; arguments and result are those of TensorFlow's Saver."""
         if sess is not None:
             self.require_slots(sess.graph)
         if self.noted_by is None:
@@ -102,8 +102,8 @@ class Saver(v1.train.Saver):  # type: ignore[misc]
         return path
 
     def restore(self, sess: Any, save_path: Any) -> None:
-        """Restore a whole checkpoint, as TensorFlow's Saver does."""
-        if sess is not None and not sess.graph.finalized:  # reading without slots may be what is wanted
+        """Restore a complete checkpoint, as TensorFlow's Saver does."""
+        if sess is not None and not sess.graph.finalized:  # in a final graph, restoring without slots may be intended
             self.require_slots(sess.graph)
         super().restore(sess, save_path)
         if self.noted_by is not None:
@@ -111,27 +111,28 @@ class Saver(v1.train.Saver):  # type: ignore[misc]
 
 
 class IncrementalSaver:
-    """Writes what changed since the last whole checkpoint of a `Saver`, and restores both together.
+    """Saves the changes since the last complete checkpoint of a `Saver`, and restores both together.
 
-    It keeps 16 bytes for each row. Every increment holds all changes since the whole checkpoint, so that the last one
-    is enough; the last two are kept.
+    It keeps 16 bytes per row in memory. Every increment has all changes since the complete checkpoint, so only the last
+    one is needed; the last two are kept.
     """
 
     def __init__(self, saver: Saver) -> None:
-        """Make the ops in the current v1 graph before it is final, and anew if an optimizer's slots come later.
+        """Create the ops in the current v1 graph before it is final, and again if an optimizer adds slots later.
 
         Raises:
-            TypeError: `saver` is no Saver of this module.
+            TypeError: `saver` is not a Saver of this module.
         """
         if not isinstance(saver, Saver):
             raise TypeError(
-                f"incremental checkpoints need tf.train.Saver as runtime.compat.deeprec.install() puts it there, not "
-                f"{type(saver).__module__}.{type(saver).__name__}: make the Saver after install()"
+                f"incremental checkpoints need tf.train.Saver as installed by runtime.compat.deeprec.install(), not "
+                f"{type(saver).__module__}.{type(saver).__name__}: create the Saver after install()"
             )
         saver.noted_by = self
         self._saver = saver
         self._noted: Any = None
-        #: Session, name and CRC of the last whole checkpoint, keys and fingerprints of its rows where it saved it.
+        #: Session, name and CRC of the last complete checkpoint, and keys and fingerprints of its rows if it was saved
+        #: here.
         self._last: tuple[Any, str, int, list[Any] | None] | None = None
         self._make()
 
@@ -164,13 +165,13 @@ class IncrementalSaver:
 
     @contextlib.contextmanager
     def noting(self, session: Any) -> Any:
-        """Give a session that fetches what is to be noted in the run that saves."""
+        """Return a wrapped session that also fetches the baseline in the run that saves."""
         self._require_slots(session.graph)
         self._noted = None
         yield _Noting(session, self)
 
     def run_and_note(self, session: Any, fetches: Any, feeds: Any) -> Any:
-        """Run a fetch; where it is the one that saves, take the fingerprints of the same snapshot with it."""
+        """Run a fetch; in the run that saves, also fetch the fingerprints of the same snapshot."""
         if fetches != self._saver.saver_def.save_tensor_name:
             return session.run(fetches, feeds)
         for rows in self._rows.values():
@@ -179,11 +180,11 @@ class IncrementalSaver:
         return result
 
     def note(self, session: Any, path: str) -> None:
-        """Remember what was saved as the checkpoint that increments of `session` build on."""
+        """Record the saved checkpoint as the one that increments of `session` build on."""
         self._last = (weakref.ref(session), Path(path).name, index_crc(Path(path)), self._noted)
 
     def build_on(self, session: Any, path: str) -> None:
-        """Let increments of `session` go with the whole checkpoint that it restored, unless it saved one itself."""
+        """Let increments of `session` build on the checkpoint that it restored, unless it has saved one itself."""
         if Path(f"{path}.index").exists() and (self._last is None or self._last[0]() is not session):
             self._last = (weakref.ref(session), Path(path).name, index_crc(Path(path)), None)
 
@@ -197,8 +198,8 @@ class IncrementalSaver:
     ) -> str:
         """Write the increment `<save_path>-<global_step>` and return its path.
 
-        Where this session has saved no whole checkpoint yet, the increment holds every row. It goes with the checkpoint
-        that the session restored, or with none.
+        If this session has not saved a complete checkpoint yet, the increment has every row. It belongs to the
+        checkpoint that the session restored, or to none.
         """
         del meta_graph_suffix
         self._require_slots(sess.graph)
@@ -221,9 +222,9 @@ class IncrementalSaver:
         return path
 
     def incremental_restore(self, sess: Any, save_path: Any, incr_save_path: Any) -> None:
-        """Restore the whole checkpoint `save_path` with the changes of the increment `incr_save_path`.
+        """Restore the complete checkpoint `save_path` with the changes of the increment `incr_save_path`.
 
-        An increment that holds every row replaces all; one that goes with no checkpoint is taken with any.
+        An increment with every row replaces all rows; one that belongs to no checkpoint fits any.
 
         Raises:
             CheckpointError: the increment builds on another checkpoint.
@@ -242,10 +243,10 @@ class IncrementalSaver:
         self.build_on(sess, str(whole))
 
     def recover_incr_checkpoints(self, sess: Any, checkpoint_dir: Any) -> str | None:
-        """Add to the last whole checkpoint of a folder its last increment, and return the path of that.
+        """Apply the last increment in a directory to the last complete checkpoint, and return the increment's path.
 
-        What the session holds is replaced; nothing happens where there is no increment later than the checkpoint. One
-        that goes with another checkpoint, or with none, is left out with a warning.
+        The session's state is replaced; nothing happens if no increment is later than the checkpoint. An increment that
+        belongs to another checkpoint, or to none, is ignored with a warning.
         """
         whole = tf.train.latest_checkpoint(str(checkpoint_dir))
         state = tf.train.get_checkpoint_state(str(Path(str(checkpoint_dir)) / FOLDER))
@@ -257,17 +258,17 @@ class IncrementalSaver:
             if _fits(path, Path(whole)):
                 self.incremental_restore(sess, whole, path)
                 return str(path)
-            _log.warning("the increment %s does not belong to the checkpoint %s: it is left out", path, whole)
+            _log.warning("the increment %s is ignored, because it does not belong to the checkpoint %s", path, whole)
         return None
 
 
 def _get_incremental_saver(incremental_save_restore: bool, full_saver: Saver) -> IncrementalSaver | None:
-    """Return the saver of the increments of `full_saver`, or None; programs written for DeepRec import this name."""
+    """Return the saver for increments of `full_saver`, or None; programs for DeepRec import this name."""
     return IncrementalSaver(full_saver) if incremental_save_restore else None
 
 
 class _Noting(_tf_private.SessionInterface):  # type: ignore[misc]
-    """A session for one `Saver.save`."""
+    """A wrapped session for one `Saver.save`."""
 
     def __init__(self, session: Any, owner: IncrementalSaver) -> None:
         self._session, self._owner = session, owner
@@ -284,7 +285,7 @@ class _Noting(_tf_private.SessionInterface):  # type: ignore[misc]
 
 
 class _Text(_tf_private.SaveableObject):  # type: ignore[misc]
-    """A tensor that is saved, and not restored."""
+    """A tensor that is saved but not restored."""
 
     def __init__(self, tensor: tf.Tensor, name: str) -> None:
         super().__init__(tensor, [_tf_private.SaveSpec(tensor, "", name, device="/device:CPU:0")], name)
@@ -294,19 +295,19 @@ class _Text(_tf_private.SaveableObject):  # type: ignore[misc]
 
 
 def _fits(increment: str, whole: Path) -> bool:
-    """Whether an increment goes with this checkpoint."""
+    """Whether an increment belongs to this checkpoint."""
     name, crc, _ = _base(increment)
     return name == whole.name and crc == str(index_crc(whole))
 
 
 def _base(increment: str) -> tuple[str, str, bool]:
-    """Return name and CRC of the checkpoint that an increment goes with, or empty, and whether it has all rows."""
+    """Return name and CRC (or empty) of the checkpoint that an increment belongs to, and whether it has all rows."""
     name, crc, *holds = (part.decode() for part in tf.train.load_variable(increment, _BASE))
     return name, crc, not name or holds == [_EVERYTHING]
 
 
 def _keep(path: Path, write_state: bool) -> None:
-    """Note an increment as the last one of its folder, and remove those before the one before it."""
+    """Record an increment as the last one in its directory, and remove all but the last two."""
     others = backup.on_disk(path)
     for other in others:
         backup.rename_in_state(path.parent, None, other, path.name)
@@ -320,6 +321,6 @@ def _keep(path: Path, write_state: bool) -> None:
 
 
 def _step(path: str) -> int:
-    """Return the number that the name of a checkpoint ends with, -1 where it has none."""
+    """Return the number at the end of a checkpoint's name, or -1."""
     number = path.rpartition("-")[2]
     return int(number) if number.isdigit() else -1

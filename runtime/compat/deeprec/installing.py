@@ -1,4 +1,4 @@
-"""`install` puts DeepRec's names on TensorFlow's modules, `uninstall` takes them off again."""
+"""`install` adds DeepRec's names to TensorFlow's modules, `uninstall` removes them."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from runtime.optimizers import deeprec as optimizers
 __all__ = ["install", "uninstall"]
 
 v1: Any = tf.compat.v1
-#: TensorFlow 1's take a dtype, TensorFlow 2's do not, and otherwise they are the same.
+#: TensorFlow 1's initializers take a dtype, TensorFlow 2's do not; otherwise they are equal.
 _INITIALIZERS = ("constant", "ones", "random_normal", "random_uniform", "zeros")
-#: Subpackages with a life of their own.
+#: Subpackages that are not changed.
 _LEFT_ALONE = {"app", "compat", "contrib", "estimator", "keras", "lite"}
 
 
 class _Either(ModuleType):
-    """A module of TensorFlow 2 that is loaded when it is used first, with the names that only that of version 1 has."""
+    """A lazily loaded module of TensorFlow 2 that also has the names of its TensorFlow 1 counterpart."""
 
     def __init__(self, owner: ModuleType, name: str, lazy: ModuleType, other: ModuleType) -> None:
         super().__init__(f"{owner.__name__}.{name}")
@@ -48,7 +48,7 @@ class _Either(ModuleType):
         except AttributeError:
             return getattr(self._other, name)
         finally:
-            if _changes is not None:  # what is loaded puts itself in the place of this one
+            if _changes is not None:  # the loaded module replaces this one
                 setattr(self._owner, self._name, self)
 
 
@@ -56,16 +56,16 @@ _changes: Changes | None = None
 
 
 def install(hbm_as_dram: bool = False, group_ftrl: bool = True) -> None:
-    """Let scripts written for DeepRec run: put its names on `tf` and `tf.compat.v1`, and TensorFlow 1's on `tf`.
+    """Let programs written for DeepRec run: add its names to `tf` and `tf.compat.v1`, and TensorFlow 1's to `tf`.
 
-    `tf` gets every name of `tf.compat.v1` that it lacks, also in `tf.train`, `tf.nn` and the others; names that both
-    have stay as they are, but for those that EmbeddingVariables need and for initializers, which then take a dtype. It
-    does not leave eager mode: that is for the script to do, or for `python -m runtime.compat.deeprec`.
+    `tf` gets every name of `tf.compat.v1` that it lacks, also in `tf.train`, `tf.nn` and so on. Names that both have
+    are not changed, except those that EmbeddingVariables need, and initializers, which then accept a dtype. Eager mode
+    is not disabled: that is up to the program, or to `python -m runtime.compat.deeprec`.
 
     Args:
-        hbm_as_dram: run storage types with an HBM tier without it, instead of refusing them.
-        group_ftrl: let `FtrlOptimizer` take the L1 term on the norm of an EmbeddingVariable's row, as DeepRec's does;
-            False leaves TensorFlow's, which takes it on each value.
+        hbm_as_dram: run storage types with an HBM tier without that tier, instead of refusing them.
+        group_ftrl: let `FtrlOptimizer` apply the L1 term to the norm of an EmbeddingVariable's row, like DeepRec's;
+            False keeps TensorFlow's, which applies it to each value.
     """
     global _changes
     uninstall()
@@ -77,7 +77,7 @@ def install(hbm_as_dram: bool = False, group_ftrl: bool = True) -> None:
             changes.set(tf, f"{name}_initializer", getattr(v1, f"{name}_initializer"))
         for module in (v1, tf):
             _add_names(changes, module)
-        if group_ftrl:  # wherever a program imports it from
+        if group_ftrl:  # in every module that a program may import it from
             changes.set(v1.train.FtrlOptimizer, "table_form", optimizers.GroupFtrlOptimizer.table_form)
         add_modules(changes)
     except BaseException:
@@ -86,7 +86,7 @@ def install(hbm_as_dram: bool = False, group_ftrl: bool = True) -> None:
 
 
 def uninstall() -> None:
-    """Take off what `install` put on; TensorFlow and `sys.modules` are then as before it."""
+    """Undo `install`: restore TensorFlow and `sys.modules`."""
     global _changes
     storage.allow_hbm_as_dram(False)
     if _changes is not None:
@@ -95,7 +95,7 @@ def uninstall() -> None:
 
 
 def _add_missing(changes: Changes, to: ModuleType, source: ModuleType) -> None:
-    """Add the public names that a module of TensorFlow 1 has and that of TensorFlow 2 lacks, in its parts as well."""
+    """Add the public names of a TensorFlow 1 module that its TensorFlow 2 counterpart lacks, also in submodules."""
     for name, value in list(vars(source).items()):
         if name.startswith("_") or name in _LEFT_ALONE:
             continue
@@ -144,7 +144,7 @@ def _add_columns(changes: Changes, module: Any) -> None:
         changes.set(module, name, getattr(columns, name))
     for name in ("embedding_column", "input_layer", "linear_model", "shared_embedding_columns"):
         if module is not v1.feature_column and name != "embedding_column":
-            # Those of TensorFlow 2 are of another kind, which v1's input layers do not know.
+            # TensorFlow 2's columns are of another kind, which v1's input layers do not support.
             changes.set(module, name, getattr(v1.feature_column, name))
             continue
         stock = getattr(module, name)

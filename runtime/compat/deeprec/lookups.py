@@ -1,4 +1,4 @@
-"""`tf.nn.embedding_lookup`, `_sparse` and `safe_…` for EmbeddingVariables; for all else the stock function."""
+"""`tf.nn.embedding_lookup`, `_sparse` and `safe_…` for EmbeddingVariables; others go to the stock function."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import tensorflow as tf
 
 from runtime.compat.deeprec.composed import Composed
 from runtime.compat.deeprec.variable import tables_of
-from runtime.embedding_variable import counted_table, pooled_lookup
-from runtime.embedding_variable.counted_table import int_keys
+from runtime.embedding_variable.counted_table import CountedTable
+from runtime.lookup import counted, counted_pooled
+from runtime.lookup.counted import int_keys
 
 __all__ = [
     "FUSED",
@@ -28,14 +29,14 @@ __all__ = [
 def embedding_lookup(
     params: Any, ids: Any, name: str | None = None, max_norm: Any = None, blocknums: Any = None
 ) -> tf.Tensor:
-    """Return the rows of ids of any shape: float32, ids.shape + [dim]. Nothing is created by it.
+    """Return the rows of ids of any shape: float32, ids.shape + [dim]. It creates no keys.
 
-    `blocknums` says how many blocks a row of a `DynamicEmbeddingVariable` has.
+    `blocknums` is the number of blocks of each row of a `DynamicEmbeddingVariable`.
     """
     with tf.name_scope(name or "embedding_lookup"):
         keys = int_keys(ids)
         composed = isinstance(params, Composed)
-        rows = params.rows(keys, blocknums) if composed else counted_table.lookup(_tables(params), keys)
+        rows = params.rows(keys, blocknums) if composed else counted.lookup(_tables(params), keys)
         if max_norm is None:
             return rows
         return tf.clip_by_norm(rows, max_norm, axes=[keys.shape.rank])
@@ -49,8 +50,8 @@ def embedding_lookup_sparse(
     max_norm: Any = None,
     name: str | None = None,
 ) -> tf.Tensor:
-    """Return float32 [rows, dim] as the stock function."""
-    return pooled_lookup.lookup_sparse(_tables(params), sp_ids, sp_weights, combiner, max_norm, name)
+    """Return float32 [rows, dim], as the stock function."""
+    return counted_pooled.lookup_sparse(_tables(params), sp_ids, sp_weights, combiner, max_norm, name)
 
 
 def safe_embedding_lookup_sparse(
@@ -63,27 +64,27 @@ def safe_embedding_lookup_sparse(
     max_norm: Any = None,
     prune: bool = True,
 ) -> tf.Tensor:
-    """Return float32 [*leading dimensions, dim] as the stock function; rows without an id look no key up.
+    """Return float32 [*leading dimensions, dim], as the stock function; rows without an id look up no key.
 
     Raises:
         ValueError: `prune` is False.
     """
     if prune is not True:
         raise ValueError("safe_embedding_lookup_sparse with prune=False is not supported: use embedding_lookup_sparse")
-    return pooled_lookup.safe_lookup_sparse(
+    return counted_pooled.safe_lookup_sparse(
         _tables(embedding_weights), sparse_ids, sparse_weights, combiner, default_id, max_norm, name
     )
 
 
-def _tables(params: Any) -> list[counted_table.CountedTable]:
+def _tables(params: Any) -> list[CountedTable]:
     if isinstance(params, Composed):
         raise ValueError(
-            f"the variable `{params.name}` has no sparse look-up: look its ids up with tf.nn.embedding_lookup and "
+            f"the variable `{params.name}` has no sparse lookup: look its ids up with tf.nn.embedding_lookup and "
             "combine the rows with tf.math.segment_sum"
         )
     found = tables_of(params)
     if found is None:
-        raise ValueError(f"params {params!r} are no EmbeddingVariable: make one with get_embedding_variable")
+        raise ValueError(f"params {params!r} is not an EmbeddingVariable: create one with get_embedding_variable")
     return found
 
 
@@ -92,12 +93,12 @@ def lookup_tier(var: Any, ids: Any) -> tf.Tensor:
     return var.lookup_tier(ids)
 
 
-#: Names of DeepRec's fused look-ups, and of those whose values they have.
+#: Names of DeepRec's fused lookups, and of the lookups with the same results.
 FUSED = {
     "fused_embedding_lookup_sparse": "embedding_lookup_sparse",
     "fused_safe_embedding_lookup_sparse": "safe_embedding_lookup_sparse",
 }
-#: By name in tf.nn. Arguments of the stock functions that are not theirs have no meaning here.
+#: By name in tf.nn. Arguments that only the stock functions have are ignored.
 LOOKUPS: dict[str, Callable[..., tf.Tensor]] = {
     "embedding_lookup": embedding_lookup,
     "embedding_lookup_sparse": embedding_lookup_sparse,
@@ -106,7 +107,7 @@ LOOKUPS: dict[str, Callable[..., tf.Tensor]] = {
 
 
 def extended(stock: Callable[..., Any], ours: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `stock`, but give it to `ours` when its first argument is an EmbeddingVariable."""
+    """Return `stock`, which passes calls whose first argument is an EmbeddingVariable to `ours`."""
     signature = inspect.signature(stock)
     first = next(iter(signature.parameters))
     taken = inspect.signature(ours).parameters

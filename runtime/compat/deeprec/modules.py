@@ -1,4 +1,4 @@
-"""DeepRec's modules, and its names in TensorFlow's inner modules, for programs that import these."""
+"""DeepRec's modules, and its names in TensorFlow's inner modules, for programs that import those."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _MADE = ("embedding_variable", "multihash_variable")
 
 
 def add_modules(changes: Changes) -> None:
-    """Make DeepRec's modules importable, put its names into TensorFlow's own, and `contrib` on `tf`."""
+    """Make DeepRec's modules importable, add its names to TensorFlow's modules, and `contrib` to `tf`."""
     for name, contents in _own().items():
         _add(changes, name, contents)
     enums = _add(changes, f"{_FRAMEWORK}.embedding.config_pb2", _of(config_pb2, config_pb2.__all__))
@@ -61,7 +61,7 @@ def _of(module: Any, names: Any) -> dict[str, Any]:
 
 
 def _own() -> dict[str, dict[str, Any]]:
-    """Return the modules that DeepRec adds to TensorFlow's packages, by name, with what is in them."""
+    """Return the modules that DeepRec adds to TensorFlow's packages, by name, with their contents."""
     training, data = f"{_PYTHON}.training", f"{_PYTHON}.data.experimental.ops"
     made: dict[str, dict[str, Any]] = {
         f"{training}.incremental_saver": _of(incremental, ("IncrementalSaver", "_get_incremental_saver")),
@@ -84,7 +84,7 @@ def _own() -> dict[str, dict[str, Any]]:
 
 
 def _add(changes: Changes, name: str, contents: dict[str, Any]) -> Any:
-    """Make a module importable, and have it in its package where that is one of TensorFlow's."""
+    """Make a module importable, and add it to its package if that is one of TensorFlow's."""
     made = changes.add_module(name, contents)
     package, _, last = name.rpartition(".")
     if package.startswith(_PYTHON):
@@ -93,10 +93,10 @@ def _add(changes: Changes, name: str, contents: dict[str, Any]) -> Any:
 
 
 def _contrib() -> dict[str, dict[str, Any]]:
-    """Return the modules of `tf.contrib`; a package has what it re-exports."""
+    """Return the modules of `tf.contrib`; a package has the names that it re-exports."""
     column = _of(contrib, ("embedding_column", "shared_embedding_columns"))
     column["sparse_column_with_embedding"] = columns.sparse_column_with_embedding
-    column["sparse_column_wth_embedding"] = columns.sparse_column_with_embedding  # as the documentation has it
+    column["sparse_column_wth_embedding"] = columns.sparse_column_with_embedding  # misspelled so in the documentation
     over = _of(contrib, ("input_from_feature_columns", "weighted_sum_from_feature_columns"))
     found = {name: getattr(v1.nn, name) for name in lookups.LOOKUPS}
     read = {name: getattr(v1.train, name) for name in ("list_variables", "load_variable")}
@@ -115,7 +115,7 @@ def _contrib() -> dict[str, dict[str, Any]]:
 
 
 def _add_to_inner_modules(changes: Changes) -> None:
-    """Put names where programs that import TensorFlow's inner modules look for them."""
+    """Add names to TensorFlow's inner modules, for programs that import these."""
     made = {name: getattr(v1, name) for name in vars(v1) if name.startswith("get_") and name.endswith(_MADE)}
     groups = _of(grouped, ("group_embedding_lookup", "group_embedding_lookup_sparse"))
     added: dict[str, dict[str, Any]] = {

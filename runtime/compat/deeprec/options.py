@@ -25,14 +25,14 @@ _log = logging.getLogger("runtime")
 _TIER = 1024 * 1024 * 1024
 _TIERS = 4
 _Types = config_pb2.StorageType
-# DeepRec checks those without a second memory tier only, and could not open the others.
+# DeepRec only checks types without a second memory tier, and could not open the others.
 _ON_DISK = [number for name, number in _Types.items() if "SSDHASH" in name or "LEVELDB" in name]
 _COUNTERS = {tf.uint8: 8, tf.uint16: 16, tf.uint32: 32, tf.uint64: 64}
-_COUNTERS |= {tf.int8: 8, tf.int16: 16, tf.int32: 32, tf.int64: 64}  # programs give those, too
+_COUNTERS |= {tf.int8: 8, tf.int16: 16, tf.int32: 32, tf.int64: 64}  # also used by programs
 
 
 class StorageOption:
-    """Where rows lie: a `config_pb2.StorageType`, the directory of its disk tier, the bytes of each tier."""
+    """Storage of rows: a `config_pb2.StorageType`, the directory of its disk tier, the bytes of each tier."""
 
     def __init__(
         self,
@@ -42,11 +42,11 @@ class StorageOption:
         cache_strategy: int = config_pb2.CacheStrategy.LFU,
         layout: Any = None,
     ) -> None:
-        """Take the options, 1 GiB for each tier that has no size, and make the directory.
+        """Take the options, with 1 GiB for each tier without a size, and create the directory.
 
         Raises:
-            ValueError: a size that is no list of positive ints, an unknown type or strategy, a path without type, or a
-                type with a disk tier without path.
+            ValueError: sizes are not a list of positive ints, the type or strategy is unknown, there is a path without
+                a type, or a type with a disk tier without a path.
         """
         sizes = [_TIER] if storage_size is None else storage_size
         if not isinstance(sizes, list):
@@ -54,7 +54,7 @@ class StorageOption:
         if any(not isinstance(size, int) or isinstance(size, bool) or size < 1 for size in sizes):
             raise ValueError(f"storage_size {sizes!r} must hold the bytes of each tier, ints of 1 or more")
         if storage_type is not None and storage_type not in _Types.values():
-            raise ValueError(f"storage_type {storage_type!r} is no config_pb2.StorageType: {_Types.items()}")
+            raise ValueError(f"storage_type {storage_type!r} is not a config_pb2.StorageType: {_Types.items()}")
         if cache_strategy not in config_pb2.CacheStrategy.values():
             raise ValueError(
                 f"cache_strategy {cache_strategy!r} is no config_pb2.CacheStrategy: {config_pb2.CacheStrategy.items()}"
@@ -67,14 +67,14 @@ class StorageOption:
             Path(storage_path).mkdir(parents=True, exist_ok=True)
         self.storage_type = storage_type
         self.storage_path = storage_path
-        # DeepRec lengthens the caller's list, and with it its own default.
+        # A copy: DeepRec extends the caller's list, and with it its own default.
         self.storage_size = sizes + [_TIER] * (_TIERS - len(sizes))
         self.cache_strategy = cache_strategy
         self.layout = layout
 
 
 class InitializerOption:
-    """What new rows start with: row floor-mod(key, default_value_dim) of a matrix drawn once."""
+    """Initial rows: row floor-mod(key, default_value_dim) of a matrix that is drawn once."""
 
     def __init__(
         self, initializer: Any = None, default_value_dim: int = 4096, default_value_no_permission: float = 0.0
@@ -89,11 +89,11 @@ class InitializerOption:
 
 
 class CheckpointOption:
-    """A checkpoint that the init op takes the rows from, with their frequencies and versions, but with new slots.
+    """A checkpoint from which the init op takes rows with their frequencies and versions; slots start afresh.
 
-    `ckpt_to_load_from` is its path, or a folder of which the latest is taken; `tensor_name_in_ckpt` the name that the
-    variable has there, its own where it is None. With `always_load_from_specific_ckpt` a Saver that restores another
-    checkpoint takes the rows from this one, too.
+    `ckpt_to_load_from` is its path, or a directory, whose latest checkpoint is used; `tensor_name_in_ckpt` is the
+    variable's name there (None: its own). With `always_load_from_specific_ckpt`, a Saver that restores another
+    checkpoint also takes the rows from this one.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class CheckpointOption:
 
 
 class GlobalStepEvict:
-    """Saving drops rows that no update touched for more than `steps_to_live` global steps."""
+    """Saving drops rows that were not updated for more than `steps_to_live` global steps."""
 
     def __init__(self, steps_to_live: int | None = None) -> None:
         """Take the number of steps; None drops nothing."""
@@ -119,17 +119,17 @@ class GlobalStepEvict:
 
 
 class L2WeightEvict:
-    """Saving drops rows whose half squared norm is below `l2_weight_threshold`."""
+    """Saving drops rows with a half squared norm below `l2_weight_threshold`."""
 
     def __init__(self, l2_weight_threshold: float = -1.0) -> None:
-        """Take the threshold; -1 drops nothing, and so does, with a warning, any that is not above 0."""
+        """Take the threshold; -1 drops nothing, and neither does another value that is not above 0, with a warning."""
         if l2_weight_threshold <= 0 and l2_weight_threshold != -1.0:
             _log.warning("l2_weight_threshold %r must be greater than 0: no row is evicted", l2_weight_threshold)
         self.l2_weight_threshold = l2_weight_threshold if l2_weight_threshold > 0 else -1.0
 
 
 class CounterFilter:
-    """A key gets a row once it was seen `filter_freq` times; 0 is at once."""
+    """A key gets a row once it has occurred `filter_freq` times; 0: at once."""
 
     def __init__(self, filter_freq: int = 0) -> None:
         """Take the number."""
@@ -137,7 +137,7 @@ class CounterFilter:
 
 
 class CBFFilter:
-    """A `CounterFilter` whose counters are a counting Bloom filter's."""
+    """A `CounterFilter` that counts by a counting Bloom filter."""
 
     def __init__(
         self,
@@ -146,11 +146,11 @@ class CBFFilter:
         false_positive_probability: float = -1.0,
         counter_type: Any = tf.uint64,
     ) -> None:
-        """Take the settings; without a probability keys are counted exactly.
+        """Take the settings; without a probability, keys are counted exactly.
 
         Raises:
-            ValueError: a probability that is not above 0, one without elements, elements without one, or counters that
-                are no ints.
+            ValueError: the probability is not above 0, there is one without elements or elements without one, or the
+                counter type is not an int.
         """
         if false_positive_probability != -1.0:
             if false_positive_probability <= 0.0:
@@ -168,7 +168,7 @@ class CBFFilter:
 
     @property
     def counter_bits(self) -> int:
-        """The bits of a counter; one of 64 stops at 2**32 - 1 here."""
+        """The number of bits of a counter; one of 64 bits saturates at 2**32 - 1 here."""
         return min(32, _COUNTERS[self.counter_type])
 
 
@@ -185,7 +185,7 @@ class EmbeddingVariableOption:
         storage_option: StorageOption | None = None,
         init_option: InitializerOption | None = None,
     ) -> None:
-        """Take the options; `ht_type` and `ht_partition_num` are about a hash table that is not here."""
+        """Take the options; `ht_type` and `ht_partition_num` configure a hash table that does not exist here."""
         self.ht_type = ht_type
         self.ht_partition_num = ht_partition_num
         self.evict = evict_option

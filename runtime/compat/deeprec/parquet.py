@@ -11,15 +11,15 @@ import tensorflow as tf
 
 __all__ = ["DataFrame", "ParquetDataset", "read_parquet"]
 
-_FILES = "give the names of the files as Python strings, whose columns are read when the dataset is made"
+_FILES = "give the file names as Python strings, because columns are read when the dataset is created"
 
 
 class DataFrame:
-    """DeepRec's namespace of what describes a column."""
+    """DeepRec's namespace for descriptions of columns."""
 
     @dataclass(frozen=True)
     class Field:
-        """A column of a file, and what it is to hold."""
+        """A column of a file, and its expected type."""
 
         name: str
         dtype: Any = None
@@ -28,7 +28,7 @@ class DataFrame:
 
 
 class ParquetDataset:
-    """Makes a dataset of batches: a dict of column name to values [rows of the batch]."""
+    """Creates a dataset of batches: a dict from column name to values [rows of the batch]."""
 
     def __new__(
         cls,
@@ -41,14 +41,14 @@ class ParquetDataset:
         num_parallel_reads: Any = None,
         num_sequential_reads: int = 1,
     ) -> Any:
-        """Return the dataset; row group i of a file is read where `i mod partition_count` is `partition_index`.
+        """Return the dataset; row group i of a file is read if `i mod partition_count` is `partition_index`.
 
-        The files are read one after the other: `num_parallel_reads` and `num_sequential_reads`, by which DeepRec mixes
-        them as they come, change nothing.
+        Files are read one after the other: `num_parallel_reads` and `num_sequential_reads`, by which DeepRec
+        interleaves them, have no effect.
 
         Raises:
-            ValueError: names that are no Python strings, and columns that are lists, are lacking or of another type.
-            ImportError: there is no pyarrow.
+            ValueError: file names are not Python strings, or a column is a list, missing or of another type.
+            ImportError: pyarrow is not installed.
         """
         del num_parallel_reads, num_sequential_reads
         files = _names(filenames)
@@ -70,10 +70,10 @@ class ParquetDataset:
 
     @classmethod
     def read_schema(cls, filename: str, fields: Any = None, lower: bool = False) -> list[DataFrame.Field]:
-        """Return the columns of a file, or of these names or fields; with `lower` also those called so in lower case.
+        """Return the columns of a file, or those of these names or fields; `lower` also matches lower-case names.
 
         Raises:
-            ValueError: a column that is a list, is lacking, or is of another type than the field says.
+            ValueError: a column is a list, missing, or of another type than its field.
         """
         schema = _pyarrow().read_schema(filename)
         given = [one if isinstance(one, DataFrame.Field) else DataFrame.Field(_text(one)) for one in fields or ()]
@@ -81,7 +81,7 @@ class ParquetDataset:
 
 
 def read_parquet(*settings: Any, **named: Any) -> Callable[[Any], NoReturn]:
-    """Return what refuses a dataset of file names.
+    """Return a function that refuses a dataset of file names.
 
     Raises:
         ValueError: when the result is applied.
@@ -142,5 +142,5 @@ def _read(file: str, columns: list[str], rows: int, parts: int, part: int) -> It
 def _values(file: str, name: str, batch: Any) -> Any:
     column = batch.column(name)
     if column.null_count:
-        raise ValueError(f"the column {name!r} of {file} lacks values: fill them before the file is written")
+        raise ValueError(f"the column {name!r} of {file} has missing values: fill them before the file is written")
     return column.to_numpy(zero_copy_only=False)

@@ -1,4 +1,4 @@
-"""DeepRec's prefetching of batches, `tf.staged`, and marks for its graph optimizations: they change no result."""
+"""DeepRec's prefetching of batches, `tf.staged`, and marks for its graph optimizations, without effect on results."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def staged(
     name: str | None = None,
     feed_generator: Any = None,
 ) -> Any:
-    """Return `features`, which each step computes itself; `Dataset.prefetch` reads ahead.
+    """Return `features`, which each step computes itself; use `Dataset.prefetch` to read ahead.
 
     Raises:
-        ValueError: fewer than one thread, or what lets a thread of its own feed placeholders or pass over errors.
+        ValueError: there is fewer than one thread, or an argument that feeds placeholders or ignores errors.
     """
     del capacity, num_clients, timeout_millis, closed_exception_types, name
     del use_stage_subgraph_thread_pool, stage_subgraph_thread_pool_id, stage_subgraph_stream_id
@@ -40,7 +40,7 @@ def staged(
     for argument, value in refused.items():
         if value:
             raise ValueError(
-                f"`{argument}` of tf.staged is not supported: read what it feeds by a tf.data.Dataset "
+                f"`{argument}` of tf.staged is not supported: read its data by a tf.data.Dataset "
                 "(from_generator takes a Python generator)"
             )
     if ignored_exception_types:
@@ -62,14 +62,14 @@ def prefetch_join(thread_to_features: Sequence[Any], *settings: Any, **named: An
 
 
 class _Hook(v1.train.SessionRunHook):  # type: ignore[misc]
-    """Does nothing, as `staged` starts no threads."""
+    """Does nothing, because `staged` starts no threads."""
 
 
 def make_prefetch_hook() -> Any:
-    """Return a hook that does nothing: `staged` starts no threads."""
+    """Return a hook that does nothing, because `staged` starts no threads."""
     return _Hook()
 
 
 def mark_target_node(nodes: Any) -> None:
-    """Do nothing: DeepRec's graph optimization, which heeds these marks, changes no result."""
+    """Do nothing: the marks are for a graph optimization of DeepRec that changes no result."""
     del nodes

@@ -1,4 +1,4 @@
-"""Where the rows of an EmbeddingVariable lie: from a `StorageOption` to the storage of the engine."""
+"""Maps a `StorageOption` to the engine's storage tiers."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ _ONE_TIER = (None, StorageType.DEFAULT, StorageType.DRAM, StorageType.PMEM_MEMKI
 
 
 def allow_hbm_as_dram(allowed: bool) -> None:
-    """Say whether types with an HBM tier are run without it (`install(hbm_as_dram=True)`)."""
+    """Set whether types with an HBM tier run without it (`install(hbm_as_dram=True)`)."""
     global _hbm_as_dram
     _hbm_as_dram = allowed
 
 
 def has_tiers(option: StorageOption) -> bool:
-    """Whether rows lie in more than one tier, for which DeepRec counts keys."""
+    """Whether rows are in more than one tier, in which case DeepRec counts keys."""
     return option.storage_type not in (*_ONE_TIER, StorageType.HBM)
 
 
 def tiers(option: StorageOption) -> Storage | None:
-    """Return the storage of the engine that `option` comes to; None is memory alone.
+    """Return the engine's storage for `option`; None means memory alone.
 
     Raises:
-        ValueError: a type with an HBM tier, unless `install(hbm_as_dram=True)` said to leave that out.
+        ValueError: the type has an HBM tier, without `install(hbm_as_dram=True)`.
     """
     if option.storage_type is None:
         return None
@@ -41,22 +41,22 @@ def tiers(option: StorageOption) -> Storage | None:
         if not _hbm_as_dram:
             raise ValueError(
                 f"the storage type {name} needs a GPU, which this runtime does not use: choose a type that starts with "
-                "DRAM, or say install(hbm_as_dram=True) to keep what is for the GPU's memory in the host's"
+                "DRAM, or call install(hbm_as_dram=True) to use host memory instead of the GPU's"
             )
         name = name.removeprefix("HBM").removeprefix("_") or "DRAM"
-        if name != "DRAM":  # both of its first tiers lie in the host's memory
+        if name != "DRAM":  # its first two tiers are both in host memory
             sizes = [sizes[0] + sizes[1], *sizes[2:]]
     if name.startswith("PMEM"):
-        _log.warning("storage type %s: the rows lie in memory", name)
+        _log.warning("storage type %s: the rows are kept in memory", name)
     return Storage(_KINDS.get(name, "dram"), **_settings(option, name, sizes))
 
 
-# DeepRec makes the tier of memory by itself where a type names a disk alone.
+# DeepRec adds a memory tier if a type only names a disk.
 _KINDS = {"SSDHASH": "dram_ssdhash", "LEVELDB": "dram_leveldb"} | {kind.upper(): kind for kind in KINDS}
 
 
 def _settings(option: StorageOption, name: str, sizes: list[int]) -> dict[str, Any]:
-    """Sizes bound the tiers of memory; that of a disk is not bounded, as in DeepRec."""
+    """Return the settings: sizes limit memory tiers; a disk tier has no limit, as in DeepRec."""
     media = KINDS[_KINDS.get(name, "dram")]
     return {
         "path": option.storage_path or tempfile.gettempdir(),

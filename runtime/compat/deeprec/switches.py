@@ -1,6 +1,6 @@
-"""DeepRec's fields of `tf.ConfigProto`, which a message of stock TensorFlow cannot have: `tf.ConfigProto()` wraps one.
+"""DeepRec's fields of `tf.ConfigProto`, which stock TensorFlow's message lacks: `tf.ConfigProto()` wraps it.
 
-Most of them only make DeepRec faster, and are taken; those that change what a step computes are refused.
+Most fields only make DeepRec faster and are accepted; those that change what a step computes are refused.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["TAKEN", "ConfigProto", "ExecutorPolicy", "unwrapping"]
 
 _stock: Any = tf.compat.v1.ConfigProto
 _Message: Any = _stock.__mro__[1]
-_FASTER = "it changes no result, and there is nothing here that it could make faster"
+_FASTER = "it changes no result, and has nothing to speed up here"
 #: Fields without effect, by name, with the reason.
 TAKEN: dict[str, str] = {
     "do_op_fusion": _FASTER,
@@ -27,27 +27,27 @@ TAKEN: dict[str, str] = {
     "use_multi_stream": _FASTER,
     "executor_policy": _FASTER,
     "session_stage_subgraph_thread_pool": _FASTER,
-    "do_async_embedding": "rows are looked up in the step itself, so they are never those of the step before",
+    "do_async_embedding": "rows are looked up in the step itself, so they are never those of the previous step",
     "async_embedding_options": "as `do_async_embedding`",
 }
-#: Fields that change what a step computes, with what they may be set to all the same, and what to do instead.
+#: Fields that change what a step computes, with the accepted values and the remedy.
 _REFUSED: dict[str, tuple[tuple[Any, ...], str]] = {
     "micro_batch_num": ((0, 1), "feed whole batches, and do not divide the batch size by it"),
 }
 
 
 class ExecutorPolicy:
-    """How DeepRec runs the ops of a graph; stock TensorFlow has one way."""
+    """DeepRec's policies to run the ops of a graph; they have no effect."""
 
     USE_NORMAL_EXECUTOR, USE_COST_MODEL_EXECUTOR, USE_INLINE_EXECUTOR = range(3)
 
 
 class _Options:
-    """Options without effect, of which every field can be set."""
+    """Options without effect; any field can be set."""
 
 
 class _Wrapped:
-    """A message of protobuf with DeepRec's fields beside its own."""
+    """A protobuf message with DeepRec's fields in addition to its own."""
 
     def __init__(self, message: Any) -> None:
         vars(self).update(_message=message, _more={})
@@ -80,11 +80,11 @@ class _Wrapped:
     def __eq__(self, other: object) -> bool:
         return bool(_plain(self) == _plain(other))
 
-    __hash__ = None  # type: ignore[assignment]  # as messages
+    __hash__ = None  # type: ignore[assignment]  # as in messages
 
 
 class ConfigProto(_Wrapped):
-    """TensorFlow's ConfigProto, which also takes DeepRec's fields."""
+    """TensorFlow's ConfigProto that also accepts DeepRec's fields."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Take the message's fields, or a message."""
@@ -98,7 +98,7 @@ class ConfigProto(_Wrapped):
 
     @property
     def __class__(self) -> Any:
-        """The class of the message, as those that take one ask."""
+        """The class of the message, for code that checks it."""
         return _stock
 
     @__class__.setter
@@ -107,7 +107,7 @@ class ConfigProto(_Wrapped):
 
 
 def unwrapping(stock: Callable[..., Any]) -> Callable[..., Any]:
-    """Return an `__init__` that gets the message where it is given what wraps one."""
+    """Return an `__init__` that unwraps arguments which wrap a message."""
 
     @functools.wraps(stock)
     def made(self: Any, *args: Any, **kwargs: Any) -> None:

@@ -1,4 +1,4 @@
-"""The EmbeddingVariable object: what DeepRec's programs ask of one, over a table."""
+"""The EmbeddingVariable object: what DeepRec's programs use of one, over a table."""
 
 from __future__ import annotations
 
@@ -11,21 +11,23 @@ from runtime import _tf_private, native
 from runtime.compat.deeprec.config_pb2 import StorageType
 from runtime.compat.deeprec.options import EmbeddingVariableOption
 from runtime.embedding_variable.checkpoint_reader import filled
-from runtime.embedding_variable.counted_table import CountedAnchor, CountedTable, int_keys, lookup
+from runtime.embedding_variable.counted_anchor import CountedAnchor
+from runtime.embedding_variable.counted_table import CountedTable
+from runtime.lookup.counted import int_keys, lookup
 
 __all__ = ["EmbeddingVariable", "PartitionedEmbeddingVariable", "tables_of"]
 
-#: Collections under DeepRec's names.
+#: Collections with DeepRec's names.
 EMBEDDING_VARIABLES = "embedding_variables"
 EV_INIT_VAR_OPS = "ev_init_var_ops"
 EV_INIT_SLOT_OPS = "ev_init_slot_ops"
 
 
 class EmbeddingVariable(CountedAnchor):
-    """A variable without a fixed number of rows: keys get theirs by training."""
+    """A variable without a fixed number of rows; training creates them."""
 
     def __init__(self, table: CountedTable, *, ev_option: EmbeddingVariableOption, **settings: Any) -> None:
-        """Make the variable of `table`; call `get_embedding_variable` instead."""
+        """Create the variable of `table`; call `get_embedding_variable` instead."""
         self.option = ev_option
         super().__init__(table, **settings)
 
@@ -41,7 +43,7 @@ class EmbeddingVariable(CountedAnchor):
 
     @property
     def invalid_key(self) -> int:
-        """DeepRec's invalid key of this type, which is a key like all others here."""
+        """DeepRec's invalid key of this type, which is an ordinary key here."""
         return -1
 
     @property
@@ -57,7 +59,7 @@ class EmbeddingVariable(CountedAnchor):
 
     @property
     def steps_to_live(self) -> int | None:
-        """The number of global steps for which a row lives that no update touches."""
+        """The number of global steps after which a row without an update is dropped."""
         return self.table.rules.steps_to_live
 
     def sparse_read(self, indices: Any, name: str | None = None, ev_init_value: Any = None, counts: Any = None) -> Any:
@@ -68,8 +70,8 @@ class EmbeddingVariable(CountedAnchor):
         """
         if ev_init_value is not None or counts is not None:
             raise NotImplementedError(
-                f"sparse_read of the EmbeddingVariable `{self.table.table_name}` takes no ev_init_value and no counts: "
-                "give InitializerOption an initializer, and look duplicates up as they are"
+                f"sparse_read of the EmbeddingVariable `{self.table.table_name}` has no ev_init_value and no counts: "
+                "give InitializerOption an initializer, and look duplicates up unchanged"
             )
         with tf.name_scope(name or "sparse_read"):
             return lookup([self.table], int_keys(indices))
@@ -78,39 +80,39 @@ class EmbeddingVariable(CountedAnchor):
 
     @_tf_private.as_written
     def total_count(self) -> tf.Tensor:
-        """Return [number of keys, dim] as int32, keys that wait for admission included."""
+        """Return [number of keys, dim] as int32, including keys that wait for admission."""
         return tf.stack([tf.cast(self.table.known_keys(), tf.int32), tf.constant(self.table.dim)])
 
     get_dynamic_shape = total_count
 
     def get_frequency(self, ids: Any) -> tf.Tensor:
-        """Return how often updates had each id, int64 of their shape; 0 where nothing is counted."""
+        """Return how often updates had each id, int64 in the shape of `ids`; 0 if nothing is counted."""
         return self.table.sightings(int_keys(ids))[0]
 
     def get_version(self, ids: Any) -> tf.Tensor:
-        """Return the global step of each id's last update, int64 of their shape; -1 where none is known."""
+        """Return the global step of each id's last update, int64 in the shape of `ids`; -1 if unknown."""
         return self.table.sightings(int_keys(ids))[1]
 
     def export(self) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]:
-        """Return keys [n], values [n, dim], versions [n] and frequencies [n] of all rows, as a checkpoint has them."""
+        """Return keys [n], values [n, dim], versions [n] and frequencies [n] of all rows, as in a checkpoint."""
         with self.table.scope("export"):
             keys, frequencies, versions, _, values, *_ = native.ops().rec_export_rows(self.table.handle)
             return keys, values, filled(versions, keys, -1), filled(frequencies, keys, 0)
 
     def lookup_tier(self, ids: Any) -> tf.Tensor:
-        """Return the tier of each id's row, int32 of their shape: 0 is the first, -1 no row."""
+        """Return the tier of each id's row, int32 in the shape of `ids`: 0 is the first, -1 means no row."""
         with self.table.scope("lookup_tier"):
             return native.ops().rec_tier_of(self.table.handle, int_keys(ids))
 
     def tensor(self) -> tf.Tensor:
-        """Return what look-ups read of the variable."""
+        """Return the tensor that lookups read for gradients."""
         return super().value()
 
     def value(self) -> NoReturn:
-        """Fail: there is no tensor of all rows."""
+        """Raise: there is no tensor of all rows."""
         raise NotImplementedError(
-            f"the EmbeddingVariable `{self.table.table_name}` has no value as a tensor: look ids up with "
-            "tf.nn.embedding_lookup, or take all rows with export()"
+            f"the EmbeddingVariable `{self.table.table_name}` cannot be read as a tensor: look ids up with "
+            "tf.nn.embedding_lookup, or get all rows with export()"
         )
 
     read_value = assign = assign_add = assign_sub = scatter_add = scatter_sub = scatter_update = value  # type: ignore
@@ -124,7 +126,7 @@ class EmbeddingVariable(CountedAnchor):
 
 
 class PartitionedEmbeddingVariable(Sequence[EmbeddingVariable]):
-    """EmbeddingVariables that share out the keys: key k lies in part (k mod 1000) mod n."""
+    """EmbeddingVariables that share the keys: key k is in part (k mod 1000) mod n."""
 
     def __init__(self, name: str, parts: Sequence[EmbeddingVariable]) -> None:
         """Take the parts, named `<name>/part_<i>`."""
@@ -147,7 +149,7 @@ class PartitionedEmbeddingVariable(Sequence[EmbeddingVariable]):
 
     @property
     def initializer(self) -> tf.Operation:
-        """The op that makes all parts ready; rows that they have already stay."""
+        """The op that initializes all parts; existing rows are kept."""
         return tf.group(*(part.initializer for part in self._parts))
 
     def __getitem__(self, index: Any) -> Any:
@@ -170,7 +172,7 @@ def tables_of(params: Any) -> list[CountedTable] | None:
     """Return the tables of an EmbeddingVariable or of its parts; None for anything else.
 
     Raises:
-        ValueError: a list of EmbeddingVariables of several dims, or with other variables among them.
+        ValueError: it is a list of EmbeddingVariables with different dims, or has other variables among them.
     """
     given: Sequence[Any] = params if isinstance(params, (list, tuple, PartitionedEmbeddingVariable)) else [params]
     if len(given) == 1 and isinstance(given[0], PartitionedEmbeddingVariable):
@@ -179,5 +181,5 @@ def tables_of(params: Any) -> list[CountedTable] | None:
     if not ours:
         return None
     if len(ours) < len(given) or len({one.table.dim for one in ours}) > 1:
-        raise ValueError(f"params {params!r} must all be EmbeddingVariables of one dim: look each up by itself")
+        raise ValueError(f"params {params!r} must all be EmbeddingVariables with equal dims: look them up one by one")
     return [one.table for one in ours]

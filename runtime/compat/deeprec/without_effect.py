@@ -1,6 +1,6 @@
-"""Arguments that are taken and do nothing here, each with the reason: there are no others.
+"""Arguments that are accepted without effect, each with the reason; the list is complete.
 
-A test holds this against the code, and docs/deeprec.md has the same table.
+A test compares it with the code, and docs/deeprec.md has the same table.
 """
 
 from __future__ import annotations

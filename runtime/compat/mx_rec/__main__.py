@@ -13,7 +13,7 @@ USAGE = """usage: python -m runtime.compat.mx_rec [--tf1] script.py [argument ..
 
 
 def main(arguments: list[str]) -> int:
-    """Run the script, the first argument behind the option, as the main module; return its exit code."""
+    """Run the script, the first argument after the option, as the main module; return its exit code."""
     version_1 = arguments[:1] == ["--tf1"]
     return run_script(
         "runtime.compat.mx_rec",
@@ -33,7 +33,7 @@ def _prepared(source: bytes, version_1: bool) -> contextlib.AbstractContextManag
     if not version_1:
         return contextlib.nullcontext()
     tf.compat.v1.disable_v2_behavior()
-    # A step that updates a variable of TensorFlow 1 while it computes other gradients has one result now, another then.
+    # With ref variables, a step that updates a variable while it computes other gradients has varying results.
     tf.compat.v1.enable_resource_variables()
     return served(estimator=b"stimator" in source, facade="mx_rec")
 

@@ -1,12 +1,12 @@
-"""Names that scripts import from `mx_rec.constants.constants`."""
+"""Names that programs import from `mx_rec.constants.constants`."""
 
 from __future__ import annotations
 
 import enum
 from typing import Any, TypeVar
 
-from runtime.lookup.dynamic_expansion import ID_OFFSET, LOCAL_EMB
 from runtime.policy.admission import TIMESTAMP_COLLECTION
+from runtime.table.addresses import ID_OFFSET, LOCAL_EMB
 from runtime.table.anchor import HASHTABLE_COLLECTION
 
 __all__ = [
@@ -38,7 +38,7 @@ ASCEND_SPARSE_LOOKUP_ID_OFFSET = ID_OFFSET
 ASCEND_SPARSE_LOOKUP_UNIQUE_KEYS = "ASCEND_SPARSE_LOOKUP_UNIQUE_KEYS"
 ASCEND_CUTTING_POINT_INITIALIZER = "ASCEND_CUTTING_POINT_INITIALIZER"
 ASCEND_TIMESTAMP = TIMESTAMP_COLLECTION
-#: Names of libraries, to be given to `import_host_pipeline_ops` and `eos_map`, which load none.
+#: Library names for `import_host_pipeline_ops` and `eos_map`, which do not load them.
 LIBREC_EOS_OPS_SO = "libeos_ops.so"
 LIBASC_OPS_SO = "libasc_ops.so"
 LIBREC_TF_REC_V1_CPU_SO = "libtf_rec_v1_cpu.so"
@@ -51,11 +51,11 @@ _Member = TypeVar("_Member", bound="BaseEnum")
 
 
 class BaseEnum(enum.Enum):
-    """An enumeration whose members are found by their values."""
+    """An enumeration whose members can be looked up by value."""
 
     @classmethod
     def mapping(cls: type[_Member], key: Any) -> _Member:
-        """Return the member of this value.
+        """Return the member with this value.
 
         Raises:
             KeyError: there is none.
@@ -63,25 +63,25 @@ class BaseEnum(enum.Enum):
         for member in cls:
             if member.value == key:
                 return member
-        raise KeyError(f"{key!r} is no {cls.__name__}: give one of {[member.value for member in cls]}")
+        raise KeyError(f"{key!r} is not a {cls.__name__}: give one of {[member.value for member in cls]}")
 
 
 class All2allGradientsOp(BaseEnum):
-    """What is done with the gradients of several ranks."""
+    """How the gradients of several ranks are combined."""
 
     SUM_GRADIENTS = "sum_gradients"
     SUM_GRADIENTS_AND_DIV_BY_RANKSIZE = "sum_gradients_and_div_by_ranksize"
 
 
 class ApplyGradientsStrategy(BaseEnum):
-    """What older releases did with the gradients of one id."""
+    """How older releases combined the gradients of one id."""
 
     DIRECT_APPLY = "direct_apply"
     SUM_SAME_ID_GRADIENTS_AND_APPLY = "sum_same_id_gradients_and_apply"
 
 
 class CacheModeEnum(BaseEnum):
-    """Where the rows lie."""
+    """The storage of rows."""
 
     HBM = "HBM"
     DDR = "DDR"
@@ -89,7 +89,7 @@ class CacheModeEnum(BaseEnum):
 
 
 class ASCAnchorAttr(enum.Enum):
-    """What is known of the ids of a lookup; see `get_anchor_attribute`."""
+    """Attributes of the ids of a lookup; see `get_anchor_attribute`."""
 
     TABLE_INSTANCE = "table_instance"
     IS_TRAINING = "is_training"

@@ -1,4 +1,4 @@
-"""Rec SDK's switches in the environment: checked when it is installed, as its import does; few mean anything here."""
+"""Rec SDK's environment variables, checked at install as its import does; most have no effect here."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
 
 
 def check() -> None:
-    """Check the switches that are set.
+    """Check the variables that are set.
 
     Raises:
-        ValueError: one has a value that Rec SDK does not know.
+        ValueError: one has a value that Rec SDK does not accept.
     """
     for name, (low, high) in _NUMBERS.items():
         text = os.environ.get(name)
@@ -47,10 +47,10 @@ def check() -> None:
 
 
 def log_level() -> str | None:
-    """Return the level that `mx_rec.util.log.logger` is told to have; None where nothing says so."""
+    """Return the level that is set for `mx_rec.util.log.logger`; None if none is set."""
     return os.environ.get("MXREC_LOG_LEVEL")
 
 
 def combines_counters() -> bool:
-    """Whether the tables that admit ids by their counts have one count for each id between them."""
+    """Whether tables that admit ids by count share one count per id."""
     return os.environ.get("USE_COMBINE_FAAE") == "1"

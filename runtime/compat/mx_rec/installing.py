@@ -1,4 +1,4 @@
-"""`install` makes `mx_rec` importable and lets TensorFlow know of it, `uninstall` takes both back."""
+"""`install` makes `mx_rec` importable and extends TensorFlow for it, `uninstall` undoes both."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ _changes: Changes | None = None
 
 
 def install() -> None:
-    """Let scripts written for Rec SDK run: make `mx_rec`, `rec_sdk_common` and the hardware's packages importable.
+    """Let programs written for Rec SDK run: make `mx_rec`, `rec_sdk_common` and the hardware's packages importable.
 
-    TensorFlow's optimizers then tell when gradients are computed, its sessions whether a hook is missing, and datasets
-    have `eos_map`. It does not leave eager mode: that is for the script to do.
+    TensorFlow's optimizers then report when gradients are computed, its sessions whether a hook is missing, and
+    datasets have `eos_map`. Eager mode is not disabled: that is up to the program.
 
     Raises:
-        ValueError: a switch of Rec SDK's in the environment has a value that it does not know.
+        ValueError: an environment variable of Rec SDK has a value that it does not accept.
     """
     global _changes
     uninstall()
     environment.check()
-    graph_modifier.part("GraphModifierHook")  # notes how iterators are structured from its import on
+    graph_modifier.part("GraphModifierHook")  # importing it starts recording the element structure of iterators
     _changes = changes = Changes("runtime.compat.mx_rec")
     try:
         contents = {name: dict(found) for name, found in modules.CONTENTS.items()}
@@ -68,7 +68,7 @@ def install() -> None:
 
 
 def uninstall() -> None:
-    """Take off what `install` put on, and forget what `init` set."""
+    """Undo `install`, and discard the settings of `init`."""
     global _changes
     if _changes is not None:
         _changes.undo()
@@ -79,7 +79,7 @@ def uninstall() -> None:
 
 
 def _add_estimators(name: str, contents: dict[str, Any]) -> None:
-    """Let a module have the classes that need tf.estimator, which takes long to import, when they are asked for."""
+    """Add lazy attributes to a module for the classes that need tf.estimator, which is slow to import."""
     wanted = {
         "npu_init": npu.ESTIMATOR,
         "npu_config": ("NPURunConfig",),
@@ -126,8 +126,8 @@ def _demanding_hook(stock: Callable[..., None]) -> Callable[..., None]:
         wanted = instance is not None and instance.modify_graph
         if instance is not None and wanted and not instance.train_params_config.is_graph_modify_hook_running:
             raise RuntimeError(
-                "a session with hooks starts on a graph with modify_graph=True and has no GraphModifierHook: add it to "
-                "the hooks, with modify_graph=False where the graph is modified already"
+                "a session with hooks starts on a graph with modify_graph=True but has no GraphModifierHook: add it to "
+                "the hooks, with modify_graph=False if the graph is modified already"
             )
         stock(self, *args, **kwargs)
 

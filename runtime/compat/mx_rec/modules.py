@@ -1,4 +1,4 @@
-"""Which module of Rec SDK has which names."""
+"""The modules of Rec SDK, with their names."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from runtime.table.trainable_variables import get_dense_and_sparse_variable as _
 
 __all__ = ["CONTENTS", "VERSION", "logger"]
 
-#: That of the release whose interface this is.
+#: Version of the release whose interface this is.
 VERSION = "5.0.RC2"
 logger = logging.getLogger("mx_rec")
 
@@ -42,7 +42,7 @@ def get_target_batch(is_training: bool) -> Any:
 
 
 def set_if_load(if_load: bool) -> None:
-    """Say whether a checkpoint is going to be restored."""
+    """Set whether a checkpoint is going to be restored."""
     _instance().if_load = if_load
 
 
@@ -52,16 +52,16 @@ def get_if_load() -> bool:
 
 
 def get_use_dynamic_expansion() -> bool:
-    """Return whether tables are trained by addresses."""
+    """Return whether tables are trained by address."""
     return _instance().use_dynamic_expansion
 
 
 def clear_channel(is_train_channel: bool = False) -> None:
-    """Do nothing: there is no channel that could hold ids of an earlier batch."""
+    """Do nothing: there is no channel with ids of an earlier batch."""
 
 
 def get_dense_and_sparse_variable() -> tuple[list[Any], list[Any]]:
-    """Return the trainable variables and the variables of tables, under whatever name their collection has."""
+    """Return the trainable variables and the anchors of tables, whatever name their collection has."""
     name = _instance().train_params_config.ascend_global_hashtable_collection
     dense, _ = _of_runtime()
     return dense, tf.compat.v1.get_collection(name)

@@ -1,11 +1,11 @@
-"""What the façade knows: settings of the process (`ConfigInitializer`), and facts of one graph (`GraphState`)."""
+"""State of the façade: settings of the process (`ConfigInitializer`), and data about one graph (`GraphState`)."""
 
 from __future__ import annotations
 
 import dataclasses
 import logging
 import weakref
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import tensorflow as tf
 
@@ -13,19 +13,15 @@ import runtime
 from runtime import _validation, config
 from runtime.compat import graph_modifier
 from runtime.compat.mx_rec.constants import ASCEND_GLOBAL_HASHTABLE_COLLECTION, EVAL_CHANNEL_ID, TRAIN_CHANNEL_ID
+from runtime.compat.mx_rec.embedding.pending_lookups import Joint, Standing
+from runtime.compat.mx_rec.features.feature_spec import FeatureSpec
 from runtime.compat.mx_rec.ranks import rank_ids
-
-if TYPE_CHECKING:
-    from runtime.compat.mx_rec.embedding.joint_expansion import Joint
-    from runtime.compat.mx_rec.embedding.merged_lookups import Standing
-    from runtime.compat.mx_rec.embedding.sparse_embedding import BaseSparseEmbedding
-    from runtime.compat.mx_rec.features.feature_spec import FeatureSpec
-    from runtime.table.table import Table
+from runtime.table.table import Table
 
 __all__ = ["ConfigInitializer", "GraphState", "forget", "init", "state_of", "terminate_config_initializer"]
 
 _log = logging.getLogger("runtime")
-#: What only the hardware has, which is accepted and without effect, and what the façade does without the runtime.
+#: Settings of the hardware, accepted without effect, and settings that the façade implements itself.
 _OWN = (
     "use_lccl",
     "bind_cpu",
@@ -41,27 +37,27 @@ _OWN = (
 class GraphState:
     """What was built in one graph."""
 
-    #: Lookups of each table by (name, is_train), and those whose ids a dataset may compute.
+    #: Number of lookups of each table by (name, is_train).
     lookups: dict[tuple[str, bool], int] = dataclasses.field(default_factory=dict)
-    #: The specifications that the datasets of this graph send, by (table, is_train).
+    #: The FeatureSpecs that the datasets of this graph send, by (table, is_train).
     specs: dict[tuple[str, bool], list[FeatureSpec]] = dataclasses.field(default_factory=dict)
-    #: The rows of those that were looked up, by the specification and is_train.
+    #: The rows of FeatureSpecs that were looked up, by (FeatureSpec, is_train).
     rows: dict[tuple[FeatureSpec, bool], tf.Tensor] = dataclasses.field(default_factory=dict)
-    #: The number of the datasets' insertion, with where each specification's ids are in the element.
+    #: For each insertion number of a dataset: where each FeatureSpec's ids are in the element.
     places: dict[int, dict[tuple[FeatureSpec, bool], int]] = dataclasses.field(default_factory=dict)
     anchors: dict[str, dict[str, Any]] = dataclasses.field(default_factory=dict)
-    #: Lookups of tables that count their ids, until they are merged.
+    #: Lookups of tables that count ids, until they are merged.
     standing: list[Standing] = dataclasses.field(default_factory=list)
-    #: The training lookups of tables that expand, by the name of the table.
+    #: The training lookups of tables with dynamic expansion, by table name.
     joint: dict[str, Joint] = dataclasses.field(default_factory=dict)
-    #: How many optimizers there are of each name.
+    #: The number of optimizers of each name.
     optimizers: dict[str, int] = dataclasses.field(default_factory=dict)
-    #: Training ops and how many steps one run of them is, by the name of the op that stands for so many.
+    #: Training ops, with the number of steps in one run, by the name of the op that represents them.
     loops: dict[str, tuple[Any, int]] = dataclasses.field(default_factory=dict)
-    #: The table that counts ids for all, under `USE_COMBINE_FAAE`.
+    #: The table that counts ids for all tables, with `USE_COMBINE_FAAE`.
     counter: Table | None = None
     modify_graph: bool = False
-    #: The modes whose lookups are merged, and the modes that have a lookup with a gradient.
+    #: The modes whose lookups are merged, and the modes with a lookup that has a gradient.
     merged: set[bool] = dataclasses.field(default_factory=set)
     trained: set[bool] = dataclasses.field(default_factory=set)
     orphans_allowed: bool = False
@@ -70,18 +66,18 @@ class GraphState:
     initializers: dict[bool, tf.Operation] = dataclasses.field(default_factory=dict)
 
     def numbered(self, name: str) -> str:
-        """Return `<name>_<n>`, n counting the optimizers of this name in this graph: checkpoints have that name."""
+        """Return `<name>_<n>`, where n counts the optimizers of this name in this graph; checkpoints use this name."""
         number = self.optimizers.get(name, 0)
         self.optimizers[name] = number + 1
         return f"{name}_{number}"
 
 
 def state_of(graph: tf.Graph | None = None) -> GraphState:
-    """Return what is known of a graph, by default of the current one; it lives as long as the graph."""
+    """Return the state of a graph, by default the current one; it lives as long as the graph."""
     graph = graph or tf.compat.v1.get_default_graph()
     while getattr(graph, "outer_graph", None) is not None:
         graph = graph.outer_graph
-    # An attribute and no weak dictionary: tensors in the values would keep their graph, the key, alive.
+    # An attribute instead of a weak dictionary, in which tensors in the values would keep their key, the graph, alive.
     found: GraphState | None = getattr(graph, "_recmigrate_mx_rec", None)
     if found is None:
         found = GraphState()
@@ -93,7 +89,7 @@ class TrainParamsConfig:
     """`ConfigInitializer.train_params_config`."""
 
     def __init__(self) -> None:
-        """Start with nothing."""
+        """Start without any."""
         self._collection = ASCEND_GLOBAL_HASHTABLE_COLLECTION
         self.bool_gauge_set: set[str] = set()
         self.is_graph_modify_hook_running = False
@@ -103,11 +99,11 @@ class TrainParamsConfig:
         self._modified: weakref.ref[tf.Graph] | None = None
 
     def note_modified(self, graph: tf.Graph) -> None:
-        """Let what is asked outside of any modified graph be that of this one."""
+        """Make this graph the default for queries outside of any modified graph."""
         self._modified = weakref.ref(graph)
 
     def _graph(self) -> tf.Graph:
-        """Return the current graph, or the one that was modified last where that was not."""
+        """Return the current graph if it was modified, else the graph that was modified last."""
         current: tf.Graph = tf.compat.v1.get_default_graph()
         modified = None if self._modified is None else self._modified()
         state = state_of(current)
@@ -129,10 +125,10 @@ class TrainParamsConfig:
     def get_initializer(self, is_training: bool) -> tf.Operation:
         """Return the op that initializes the iterator of the lookups of this mode.
 
-        It is that of the current graph, or of the one that was modified last where the current one has no lookups.
+        It belongs to the current graph, or, if that has no lookups, to the graph that was modified last.
 
         Raises:
-            ValueError: no bool, or there is no such op.
+            ValueError: `is_training` is not a bool, or there is no such op.
         """
         _validation.boolean("is_training", is_training)
         with self._graph().as_default():
@@ -140,23 +136,23 @@ class TrainParamsConfig:
             return graph_modifier.part("get_initializer")(is_training) if known is None else known
 
     def set_initializer(self, is_training: bool, initializer: tf.Operation) -> None:
-        """Let `get_initializer` give another op."""
+        """Make `get_initializer` return another op."""
         state_of().initializers[_validation.boolean("is_training", is_training)] = initializer
 
     def get_target_batch(self, is_training: bool) -> Any:
-        """Return the batch that the lookups of this mode read, None before the graph was modified."""
+        """Return the batch that the lookups of this mode read; None before the graph was modified."""
         _validation.boolean("is_training", is_training)
         with self._graph().as_default():
             return graph_modifier.part("get_target_batch")(is_training) if state_of().modified else None
 
 
 class SparseEmbedConfig:
-    """`ConfigInitializer.sparse_embed_config`: the tables, the last made of each name."""
+    """`ConfigInitializer.sparse_embed_config`: the tables, by name; of equal names the latest."""
 
     def __init__(self) -> None:
-        """Start with none."""
-        self._tables: weakref.WeakValueDictionary[str, BaseSparseEmbedding] = weakref.WeakValueDictionary()
-        #: All names there ever were, since the tables of a graph go with it.
+        """Start without any."""
+        self._tables: weakref.WeakValueDictionary[str, Table] = weakref.WeakValueDictionary()
+        #: All names so far, because the tables of a graph are removed with it.
         self.names: set[str] = set()
 
     @property
@@ -164,44 +160,44 @@ class SparseEmbedConfig:
         """The names of all tables."""
         return set(self.names)
 
-    def insert(self, table: BaseSparseEmbedding) -> None:
-        """Note a new table."""
+    def insert(self, table: Table) -> None:
+        """Add a new table."""
         self.names.add(table.table_name)
         self._tables[table.table_name] = table
 
-    def get_table_instance_by_name(self, name: str) -> BaseSparseEmbedding:
-        """Return the table last made with this name.
+    def get_table_instance_by_name(self, name: str) -> Table:
+        """Return the latest table with this name.
 
         Raises:
             KeyError: there is none.
         """
         if name not in self._tables:
-            raise KeyError(f"there is no table {name!r}: its tables are {sorted(self._tables)}")
+            raise KeyError(f"there is no table {name!r}: the tables are {sorted(self._tables)}")
         return self._tables[name]
 
-    def get_table_instance(self, variable: Any) -> BaseSparseEmbedding:
-        """Return the table of a table's variable.
+    def get_table_instance(self, variable: Any) -> Table:
+        """Return the table of an anchor.
 
         Raises:
-            KeyError: it is none.
+            KeyError: it is not an anchor.
         """
         table = getattr(variable, "table", None)
         if table is None:
-            raise KeyError(f"{variable!r} is no variable of a table: take one of get_dense_and_sparse_variable()[1]")
-        found: BaseSparseEmbedding = table
+            raise KeyError(f"{variable!r} is not a table's variable: use one of get_dense_and_sparse_variable()[1]")
+        found: Table = table
         return found
 
 
 class FeatureSpecConfig:
-    """`ConfigInitializer.feature_spec_config`: all specifications that a dataset sends, by name."""
+    """`ConfigInitializer.feature_spec_config`: all FeatureSpecs that a dataset sends, by name."""
 
     def __init__(self) -> None:
-        """Start with none."""
+        """Start without any."""
         self.feature_spec_dict: dict[str, FeatureSpec] = {}
         self.table_name_to_feature_spec: dict[str, dict[bool, list[FeatureSpec]]] = {}
 
     def insert(self, spec: FeatureSpec, is_training: bool) -> None:
-        """Note that a dataset sends the ids of a specification."""
+        """Record that a dataset sends the ids of a FeatureSpec."""
         self.feature_spec_dict[spec.name] = spec
         of_table = self.table_name_to_feature_spec.setdefault(spec.table_name, {True: [], False: []})
         if spec not in of_table[is_training]:
@@ -212,13 +208,13 @@ class OptimizerConfig:
     """`ConfigInitializer.optimizer_config`."""
 
     def __init__(self) -> None:
-        """Start with none."""
-        #: The sparse optimizer last made.
+        """Start without any."""
+        #: The latest sparse optimizer.
         self.optimizer_instance: Any = None
 
 
 class HybridManagerConfig:
-    """`ConfigInitializer.hybrid_manager_config`: whether the pipeline runs, after which no new table is made."""
+    """`ConfigInitializer.hybrid_manager_config`: whether the pipeline runs, after which no new table can be created."""
 
     def __init__(self) -> None:
         """Start unfrozen."""
@@ -227,7 +223,7 @@ class HybridManagerConfig:
 
 
 class ConfigInitializer:
-    """The settings of `init` and what goes with them; one of a process."""
+    """The settings of `init` and further state; there is one per process."""
 
     _instance: ClassVar[ConfigInitializer | None] = None
     _terminated: ClassVar[bool] = False
@@ -253,12 +249,12 @@ class ConfigInitializer:
 
     @property
     def use_dynamic(self) -> bool:
-        """Whether batches may have several shapes."""
+        """Whether shapes of batches may vary."""
         return not self.use_static
 
     @property
     def if_load(self) -> bool:
-        """Whether the script is going to restore a checkpoint."""
+        """Whether the program is going to restore a checkpoint."""
         return self._if_load
 
     @if_load.setter
@@ -285,15 +281,15 @@ class ConfigInitializer:
 
 
 def init(*positional: Any, **kwargs: Any) -> None:
-    """Set up the process, once; keywords are Rec SDK's, and unknown ones are ignored as there.
+    """Configure the process, once; keywords are Rec SDK's, and unknown ones are ignored, as there.
 
-    Positional values are those of older releases (`use_mpi`, …) and mean nothing. A process that was started as one of
-    several ranks is connected with the others, by Horovod.
+    Positional values are those of older releases (`use_mpi`, …) and are ignored. A process that was started as one of
+    several ranks is connected with the others by Horovod.
 
     Raises:
         RanksError: it cannot be connected; see `ranks.start`.
-        ValueError: a value has the wrong type or range, all step counts are 0, incremental checkpoints without both
-            of their periods.
+        ValueError: a value has a wrong type or range, all step counts are 0, or incremental checkpoints lack one of
+            their periods.
         EnvironmentError: called twice.
     """
     if ConfigInitializer._instance is not None:
@@ -311,16 +307,16 @@ def init(*positional: Any, **kwargs: Any) -> None:
         )
     rank_ids.start()
     if settings.is_incremental_checkpoint:
-        rank_ids.refuse_several("init(is_incremental_checkpoint=True)", "save whole checkpoints by steps")
+        rank_ids.refuse_several("init(is_incremental_checkpoint=True)", "save complete checkpoints by steps")
     runtime.init(**{key: value for key, value in dataclasses.asdict(settings).items() if key not in _OWN})
     ConfigInitializer._instance = ConfigInitializer(settings)
 
 
 def terminate_config_initializer() -> None:
-    """End the pipeline, so that new tables may be made; a second call, or one before `init`, only warns."""
+    """End the pipeline, so that new tables may be created; a second call, or one before `init`, only logs a warning."""
     instance = ConfigInitializer._instance
     if instance is None or ConfigInitializer._terminated:
-        _log.warning("terminate_config_initializer has nothing to do: init was not called, or already terminated")
+        _log.warning("terminate_config_initializer has no effect: init was not called, or was already terminated")
         return
     instance.hybrid_manager_config.freeze = False
     ConfigInitializer._terminated = True
@@ -328,7 +324,7 @@ def terminate_config_initializer() -> None:
 
 
 def forget() -> None:
-    """Be as before `init`, for `uninstall`."""
+    """Return to the state before `init`, for `uninstall`."""
     if ConfigInitializer._instance is not None and not ConfigInitializer._terminated:
         runtime.terminate_config_initializer()
     ConfigInitializer._instance, ConfigInitializer._terminated = None, False

@@ -1,6 +1,6 @@
-"""What Rec SDK's functions accept and this façade does nothing with, each with the reason; docs/rec_sdk.md lists them.
+"""Arguments of Rec SDK's functions that are accepted without effect, with the reason; docs/rec_sdk.md lists them.
 
-A test walks all functions: an argument that is in no such list has its effect, or is refused.
+A test checks all functions: an argument that is not listed here has its effect, or is refused.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _RANKS = "it is the number of ranks that there are"
 _WHERE = "how the hardware sends it; another group than all ranks is refused"
 _SIZES = "rows lie in memory that grows, as many as the other sizes allow"
 
-#: By function, or class for what it is made with: its arguments, and why they change nothing.
+#: For each function or class: its arguments, and why they have no effect.
 WITHOUT_EFFECT: Mapping[str, Mapping[str, str]] = {
     "ACGPushOpsToDatasetHook": {"dump_graph": "it modifies nothing: GraphModifierHook does, and has such an argument"},
     "CustomizedOptimizer": {"args": "it is refused", "kwargs": "it is refused"},

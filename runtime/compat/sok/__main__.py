@@ -17,7 +17,7 @@ USAGE = """usage: python -m runtime.compat.sok [-n RANKS [--engine NAME]] [--tf1
 
 
 def main(arguments: list[str]) -> int:
-    """Run the script, the first argument behind the options, as the main module; return its exit code."""
+    """Run the script, the first argument after the options, as the main module; return its exit code."""
     if arguments[:1] == ["-n"] and len(arguments) > 1 and arguments[1].isdigit() and int(arguments[1]) > 0:
         return _launched(int(arguments[1]), arguments[2:])
     version_1 = arguments[:1] == ["--tf1"]
@@ -32,7 +32,7 @@ def main(arguments: list[str]) -> int:
 def _launched(ranks: int, arguments: list[str]) -> int:
     from runtime.launch import launch
 
-    # Where Horovod is, the script imports it, so it is what connects the ranks unless another is asked for.
+    # If Horovod is installed, the script imports it, so it connects the ranks unless another engine is requested.
     engine = "collectives" if importlib.util.find_spec("horovod") is None else "horovod"
     if arguments[:1] == ["--engine"] and arguments[1:2] in (["collectives"], ["horovod"]):
         engine, arguments = arguments[1], arguments[2:]
@@ -51,7 +51,7 @@ def _prepared(source: bytes, version_1: bool) -> contextlib.AbstractContextManag
     if not version_1:
         return contextlib.nullcontext()
     tf.compat.v1.disable_v2_behavior()
-    # A step that updates a variable of TensorFlow 1 while it computes other gradients has one result now, another then.
+    # With ref variables, a step that updates a variable while it computes other gradients has varying results.
     tf.compat.v1.enable_resource_variables()
     return served(estimator=b"stimator" in source, facade="sok")
 

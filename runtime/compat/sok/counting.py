@@ -1,8 +1,8 @@
-"""The steps of a `sok.OptimizerWrapper`, counted apart from those of the optimizer that it wraps.
+"""Step counters of `sok.OptimizerWrapper`, separate from those of the wrapped optimizer.
 
-One optimizer may be wrapped for SOK's variables and used itself for the dense ones, each in a call of its own: then
-either counts the steps that it makes, as in SOK. While the wrapper updates, its count is in the place of the
-optimizer's: `iterations` of Keras, in `tf.compat.v1.train` the variables that belong to no slot, as Adam's powers.
+An optimizer may be wrapped for SOK's variables and also be used itself for dense ones, in separate calls; each then
+counts its own steps, as in SOK. While the wrapper updates, its counters replace the optimizer's: `iterations` in Keras,
+and in `tf.compat.v1.train` the variables that are not slots, such as Adam's beta powers.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ _ABSENT = object()
 
 
 class Steps(_tf_private.Parent):
-    """How far a wrapper is; a checkpoint of the optimizer, or of the wrapper, keeps it."""
+    """The step counters of a wrapper; saved in checkpoints of the optimizer or the wrapper."""
 
     def __init__(self, optimizer: Any) -> None:
-        """Take the optimizer that counts: the innermost one."""
+        """Take the innermost optimizer, which does the counting."""
         self._optimizer = optimizer
 
     @property
     def iterations(self) -> Any:
-        """The variable that counts steps, of Keras' optimizers."""
+        """The step counter of a Keras optimizer."""
         raise AttributeError("an optimizer of tf.compat.v1.train has no `iterations`")
 
     def _in_place(self) -> dict[str, Any]:
-        """Return the attributes of the optimizer that are others while the wrapper updates."""
+        """Return the optimizer's attributes to replace while the wrapper updates."""
         raise NotImplementedError
 
     @contextlib.contextmanager
     def counting(self) -> Iterator[None]:
-        """Let the optimizer count by these steps."""
-        # Past `__setattr__`, by which TensorFlow and Keras would track what is there for a moment alone.
+        """Let the optimizer use these counters."""
+        # Bypass `__setattr__`, by which TensorFlow and Keras would track the temporary values.
         own = vars(self._optimizer)
         put = self._in_place()
         before = {name: own.get(name, _ABSENT) for name in put}
@@ -87,13 +87,13 @@ class _OfTensorFlow1(Steps):
         return {name: variable for (name, of), variable in self._variables.items() if of in (None, graph)}
 
     def _in_place(self) -> dict[str, Any]:
-        # What a checkpoint that was restored before has for the optimizer's own powers is not for these.
+        # A pending restore of the optimizer's own powers must not be applied to these.
         restoring = ("_handle_deferred_dependencies", "_preload_simple_restoration")
         return {"_non_slot_dict": self._variables, **{name: getattr(self, name) for name in restoring}}
 
 
 def steps_of_a_wrapper(optimizer: Any) -> Steps:
-    """Return the count of a new wrapper of an optimizer, at 0, which checkpoints of the optimizer keep from now on."""
+    """Return new counters for a wrapper of an optimizer, at 0; checkpoints of the optimizer save them from now on."""
     counting = _innermost(optimizer)
     steps = (_OfTensorFlow1 if isinstance(counting, v1.train.Optimizer) else _OfKeras)(counting)
     number = _wrapped.get(counting, 0)
@@ -104,7 +104,7 @@ def steps_of_a_wrapper(optimizer: Any) -> Steps:
 
 
 def _innermost(optimizer: Any) -> Any:
-    """Return the optimizer that one for scaled losses, or one that reduces gradients, leaves its steps to."""
+    """Return the optimizer inside of loss scaling or gradient reduction that makes the steps."""
     while True:
         inner = getattr(optimizer, "inner_optimizer", None)
         if inner is None and isinstance(optimizer, v1.train.Optimizer):

@@ -1,4 +1,4 @@
-"""`sok.dump`, `sok.load`: the rows of variables in files that any number of ranks reads."""
+"""`sok.dump` and `sok.load`: rows of variables in files that any number of ranks can read."""
 
 from __future__ import annotations
 
@@ -21,33 +21,33 @@ from runtime.compat.sok.variables import assign, export
 
 __all__ = ["dump", "load", "name_in_files"]
 
-#: Rows are gathered in rounds of about so many bytes of each rank.
+#: Rows are gathered in rounds of about this many bytes per rank.
 _ROUND = 64 << 20
 
 
 def dump(path: str, dump_vars: Any, optimizer: Any = None) -> None:
-    """Write the rows of variables to a folder, in eager mode; every rank calls it with the same path.
+    """Write the rows of variables to a directory, in eager mode; every rank must call it with the same path.
 
     Args:
-        path: the folder; it is made if need be.
+        path: the directory; created if it does not exist.
         dump_vars: a variable of SOK or a list of them.
-        optimizer: whose slots are written as well: what `sok.OptimizerWrapper` gave, or what it wraps.
+        optimizer: also write its slots: an `sok.OptimizerWrapper`, or the optimizer that it wraps.
 
     Raises:
         RuntimeError: in a v1 graph.
-        TypeError: no variable of SOK, or an optimizer that the files have no name for.
-        FilesError: two variables have one name there.
+        TypeError: a variable is not SOK's, or the file format does not support the optimizer.
+        FilesError: two variables would have the same file name.
     """
     variables, inner = _checked(dump_vars, optimizer, "dump")
     folder = Path(path)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        # Files take the place of those before when all are written: what fails half-way leaves the older dump whole.
+        # Files replace older ones once all are written: if writing fails, the older dump is complete.
         with contextlib.ExitStack() as opened:
             metas = [_dump_one(folder, variable, inner, opened) for variable in variables]
     except OSError as error:
         raise FilesError(
-            f"cannot write {error.filename or folder}: {error.strerror}; dump to a folder, with names not as long"
+            f"cannot write {error.filename or folder}: {error.strerror}; dump to a directory, with shorter names"
         ) from error
     if ranks.rank() == 0:
         for meta in metas:
@@ -57,20 +57,20 @@ def dump(path: str, dump_vars: Any, optimizer: Any = None) -> None:
 
 
 def load(path: str, load_vars: Any, optimizer: Any = None) -> None:
-    """Read what `dump` wrote with any number of ranks, by the names of the variables; every rank calls it.
+    """Read the files of `dump` by any number of ranks, by the names of the variables; every rank must call it.
 
     Args:
-        path: the folder.
+        path: the directory.
         load_vars: a variable of SOK or a list of them.
-        optimizer: gets its slots as well; a DynamicVariable then loses the rows that the files have not.
+        optimizer: also read its slots; a DynamicVariable then loses rows that are not in the files.
 
     Raises:
         RuntimeError: in a v1 graph.
-        TypeError: no variable of SOK, or an optimizer that the files have no name for.
-        FilesError: a file is not there, is damaged, or its rows do not fit the variable.
+        TypeError: a variable is not SOK's, or the file format does not support the optimizer.
+        FilesError: a file is missing or damaged, or its rows do not fit the variable.
     """
     variables, inner = _checked(load_vars, optimizer, "load")
-    # All files are read and checked before the first variable changes.
+    # Read and check all files before any variable changes.
     metas = files.read_meta(Path(path))
     found = [_read_one(Path(path), variable, inner) for variable in variables]
     for variable, (keys, columns) in zip(variables, found, strict=True):
@@ -82,21 +82,21 @@ def load(path: str, load_vars: Any, optimizer: Any = None) -> None:
 
 
 def name_in_files(variable: Any) -> str:
-    """Return a variable's name with `_` for each character of punctuation."""
+    """Return a variable's name with `_` for each punctuation character."""
     return str(variable.name).translate({ord(one): "_" for one in string.punctuation})
 
 
 def _checked(variables: Any, optimizer: Any, what: str) -> tuple[list[Any], Any]:
     if not tf.executing_eagerly():
-        raise RuntimeError(f"sok.{what} works in eager mode: in a v1 graph use sok.Saver, or tf.compat.v1.train.Saver")
+        raise RuntimeError(f"sok.{what} needs eager mode: in a v1 graph use sok.Saver, or tf.compat.v1.train.Saver")
     given = list(variables) if isinstance(variables, (list, tuple)) else [variables]
     for one in given:
         if not isinstance(one, (SharedVariable, DynamicVariable)):
-            raise TypeError(f"sok.{what} takes variables of SOK: got {type(one).__name__}")
+            raise TypeError(f"sok.{what} needs variables of SOK: got {type(one).__name__}")
     names = [name_in_files(one) for one in given]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise FilesError(f"two variables would have the files of `{twice[0]}`: give them names of their own")
+        raise FilesError(f"two variables would have the files of `{twice[0]}`: give them different names")
     if isinstance(optimizer, (list, tuple)):
         optimizer = optimizer[0] if _validation.integer("the number of optimizers", len(optimizer), 0, 1) else None
     states.name_of(optimizer)
@@ -104,7 +104,7 @@ def _checked(variables: Any, optimizer: Any, what: str) -> tuple[list[Any], Any]
 
 
 def _dump_one(folder: Path, variable: Any, optimizer: Any, opened: contextlib.ExitStack) -> TableMeta:
-    """Write one variable beside its files, until `opened` ends; return what `meta_info` says of it."""
+    """Write temporary files for one variable, until `opened` ends; return its entry for `meta_info`."""
     name, kind = name_in_files(variable), states.name_of(optimizer)
     keys, values = (np.asarray(part) for part in export(variable))
     order = np.argsort(keys, kind="stable")
@@ -143,7 +143,7 @@ def _writing(path: Path, name: str, part: str, values: NDArray[Any]) -> Iterator
 
 
 def _drop_other_slots(folder: Path, meta: TableMeta, optimizer: Any) -> None:
-    """Remove what an older dump wrote of the slots that this one has not: they would go with rows of another time."""
+    """Remove slot files of an older dump that this one does not have, because they belong to older rows."""
     written = {f"{meta.optimizer}-{slot}" for slot in states.slots_of(optimizer)}
     for part in states.names_in_files():
         if part not in written:
@@ -151,7 +151,7 @@ def _drop_other_slots(folder: Path, meta: TableMeta, optimizer: Any) -> None:
 
 
 def _rounds(order: NDArray[np.int64], values: NDArray[Any]) -> Iterator[NDArray[np.int64]]:
-    """Yield the numbers of rows, as often on each rank."""
+    """Yield row numbers in equally many rounds on each rank."""
     at_once = max(1, _ROUND // max(1, values.itemsize * int(np.prod(values.shape[1:], dtype=np.int64))))
     rounds = -(-len(order) // at_once)
     every = np.asarray(ranks.current().all_gather(tf.constant([rounds], tf.int64))[0])
@@ -160,7 +160,7 @@ def _rounds(order: NDArray[np.int64], values: NDArray[Any]) -> Iterator[NDArray[
 
 
 def _slots(variable: Any, optimizer: Any) -> dict[str, NDArray[Any]]:
-    """Return the slots of this rank's rows by their names."""
+    """Return the slots of this rank's rows, by name."""
     names = states.slots_of(optimizer)
     if isinstance(variable, DynamicVariable):
         return {slot: np.asarray(states.of_table(variable, optimizer, number)) for number, slot in enumerate(names)}
@@ -168,7 +168,7 @@ def _slots(variable: Any, optimizer: Any) -> dict[str, NDArray[Any]]:
 
 
 def _read_one(folder: Path, variable: Any, optimizer: Any) -> tuple[NDArray[np.int64], list[NDArray[Any]]]:
-    """Return the keys of a variable in the files, and the columns: its rows and the slots of the optimizer."""
+    """Return a variable's keys in the files, and the columns: its rows and the slots of the optimizer."""
     name, kind = name_in_files(variable), states.name_of(optimizer)
     width = variable.table.dim if isinstance(variable, DynamicVariable) else int(np.prod(variable.shape[1:]))
     keys = files.read(folder / f"{name}-key", files.KEY).astype(np.int64)
@@ -180,8 +180,8 @@ def _read_one(folder: Path, variable: Any, optimizer: Any) -> tuple[NDArray[np.i
             raise FilesError(f"the files of `{name}` in {folder} have unequal numbers of rows: dump the tables again")
     if columns[0].dtype != np.dtype(variable.dtype.as_numpy_dtype):
         raise FilesError(
-            f"the rows of `{name}` in {folder} are {columns[0].dtype}, those of the variable {variable.dtype.name}: "
-            "the file is damaged, or the variable must be made of that type"
+            f"the rows of `{name}` in {folder} are {columns[0].dtype}, but the variable has {variable.dtype.name}: "
+            "the file is damaged, or the variable must be created with that type"
         )
     if not isinstance(variable, DynamicVariable):
         _check_ids(variable, keys)
@@ -189,14 +189,14 @@ def _read_one(folder: Path, variable: Any, optimizer: Any) -> tuple[NDArray[np.i
 
 
 def _check_meta(folder: Path, meta: TableMeta | None, keys: NDArray[np.int64], rows: NDArray[Any]) -> None:
-    """Check that the files are those that `meta_info` was written with; a table that it does not name is of before."""
+    """Check that the files match `meta_info`; a table that is not in it is from an older dump."""
     if meta is None:
         return
     found, told = (len(keys), rows.shape[1], rows.dtype.name), (meta.rows, meta.width, meta.dtype)
     if found != told:
         raise FilesError(
-            f"the files of `{meta.name}` in {folder} have {found[0]} rows of {found[1]} {found[2]}, and meta_info says "
-            f"{told[0]} of {told[1]} {told[2]}: they are of different dumps, or cut off; dump the tables again"
+            f"the files of `{meta.name}` in {folder} have {found[0]} rows of {found[1]} {found[2]}, but meta_info says "
+            f"{told[0]} of {told[1]} {told[2]}: they are from different dumps or truncated; dump the tables again"
         )
 
 
@@ -204,8 +204,8 @@ def _check_ids(variable: Any, keys: NDArray[np.int64]) -> None:
     rows = int(variable.global_shape[0])
     if len(keys) != rows or not np.array_equal(np.sort(keys), np.arange(rows)):
         raise FilesError(
-            f"the {len(keys)} ids that the file has of the sok.Variable `{variable.name}` are not 0 to {rows - 1}: "
-            "make the variable as large as it was"
+            f"the {len(keys)} ids in the file of the sok.Variable `{variable.name}` are not 0 to {rows - 1}: "
+            "create the variable with its former size"
         )
 
 
@@ -219,7 +219,7 @@ def _fill_table(variable: Any, optimizer: Any, keys: NDArray[np.int64], columns:
 
 
 def _fill_variable(variable: Any, optimizer: Any, keys: NDArray[np.int64], columns: list[NDArray[Any]]) -> None:
-    """Put each row where its id says, whatever order the file has."""
+    """Assign each row by its id, whatever order the file has."""
     shape = [len(keys), *variable.shape[1:]]
     assign(variable, keys, columns[0].reshape(shape).astype(variable.dtype.as_numpy_dtype))
     mine = np.asarray(placing.lie_here(tf.constant(keys), variable.placement))

@@ -1,7 +1,8 @@
-"""`sok.DynamicVariable`: a table that grows, as a variable of SOK 2.x."""
+"""`sok.DynamicVariable`: a growing table as a variable of SOK 2.x."""
 
 from __future__ import annotations
 
+import functools
 import itertools
 import string
 from typing import Any, NoReturn
@@ -15,50 +16,52 @@ from runtime.lookup.sparse import sparse_rows
 from runtime.optimizers import stock
 from runtime.policy import admission
 from runtime.table import arguments as table_arguments
-from runtime.table.anchor import Anchor, EagerAnchor, GraphAnchor
-from runtime.table.table import Table, made
+from runtime.table.admission_rules import AdmissionRules
+from runtime.table.anchor import EagerAnchor, GraphAnchor
+from runtime.table.create import Anchors, made
+from runtime.table.table import Table
 
 __all__ = ["DynamicVariable", "create"]
 
 _numbers = itertools.count()
 _KINDS = ("hybrid", "hbm")
 _CONFIG = ("init_capacity", "max_capacity", "max_hbm_for_vectors", "max_bucket_size", "max_load_factor", "block_size")
-#: Every key has a row at once, and the time of its last lookup is noted.
-_TIMED = admission.AdmissionRules(access_threshold=0)
-#: `use_low_frequency_filter`: a key gets its row when it is seen for the second time.
-_FILTERED = admission.AdmissionRules(access_threshold=2)
+#: Every key gets a row at once, and the time of its last lookup is recorded.
+_TIMED = AdmissionRules(access_threshold=0)
+#: `use_low_frequency_filter`: a key gets its row when it occurs for the second time.
+_FILTERED = AdmissionRules(access_threshold=2)
 
 
 class _Made(type(_tf_private.ResourceVariable)):  # type: ignore[misc]
-    """Makes the eager or the graph's kind of DynamicVariable."""
+    """Creates the eager or the graph kind of DynamicVariable."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         return create(*args, **kwargs) if cls is DynamicVariable else super().__call__(*args, **kwargs)
 
 
 class DynamicVariable(metaclass=_Made):
-    """A table from int64 keys to rows of float32 [dimension] that the ranks share; rows come with the first lookup.
+    """A table from int64 keys to rows of float32 [dimension] that ranks share; lookups create rows.
 
-    Args of the call: `dimension`; `initializer`, of new rows: "normal" (0, 1), "uniform" (0, 1) or "random", which is
-    the same, a number as text, or an initializer of TensorFlow, by default "random"; `var_type`, "hybrid" or "hbm":
-    both lie in memory and grow, and of those made as "hybrid" the time of each key's last lookup is noted for
-    `incremental_model_dump`; `name`; `trainable`; `key_type`, int64; `dtype`, float32; `mode` as in `Variable`; and of
-    SOK's options `init_capacity`, rows to reserve; the others are accepted.
+    Args of the call: `dimension`; `initializer` of new rows: "normal" (0, 1), "uniform" (0, 1), "random" (the same, and
+    the default), a number as text, or an initializer of TensorFlow; `var_type`, "hybrid" or "hbm": both are in memory
+    and grow, and "hybrid" also records the time of each key's last lookup for `incremental_model_dump`; `name`;
+    `trainable`; `key_type`, int64; `dtype`, float32; `mode` as in `Variable`; and of SOK's options `init_capacity`,
+    rows to reserve; other options have no effect.
     """
 
     table: Table
-    #: Whether lookups let gradients through.
+    #: Whether lookups have gradients.
     trains: bool = True
-    #: Whether lookups note the time.
+    #: Whether lookups record the time.
     times: bool = False
-    #: SOK's name of the kind: "hybrid", also where none was given, or "hbm".
+    #: SOK's name of the kind: "hybrid" (the default) or "hbm".
     backend_type: str = "hybrid"
-    #: Whether Adam of TensorFlow 1 moves all rows at every step, as it does with a variable: SOK 1.x has no lazy one.
+    #: Whether TensorFlow 1's Adam moves all rows at every step, as for a variable, because SOK 1.x has no lazy Adam.
     moves_all_rows: bool = False
 
     @property
     def placement(self) -> str:
-        """Where the rows lie."""
+        """The placement of the rows on ranks."""
         return self.table.placement
 
     @property
@@ -73,7 +76,7 @@ class DynamicVariable(metaclass=_Made):
 
     @property
     def target_gpu(self) -> int:
-        """The rank that has all rows, -1 where they are shared out."""
+        """The rank that has all rows; -1 if they are distributed."""
         return placing.target_rank(self.placement)
 
     @property
@@ -83,11 +86,11 @@ class DynamicVariable(metaclass=_Made):
 
     @property
     def size(self) -> tf.Tensor:
-        """The number of this rank's rows and their width, int64 [2], as SOK has it."""
+        """The number of this rank's rows and their width, int64 [2], as in SOK."""
         return tf.stack([self.table.size(), tf.constant(self.table.dim, tf.int64)])
 
     def rows(self, keys: tf.Tensor, is_train: Any = True) -> tf.Tensor:
-        """Return the rows [n, dim] of keys int64 [n] that lie in this rank; new keys get theirs where it trains."""
+        """Return the rows [n, dim] of keys int64 [n] that this rank holds; training creates rows of new keys."""
         id_checks.with_gradient([self.table], self.trains)
         with tf.device("/device:CPU:0"):
             rows = (
@@ -99,21 +102,21 @@ class DynamicVariable(metaclass=_Made):
         return rows if self.trains else tf.stop_gradient(rows)
 
     def filtered_rows(self, keys: tf.Tensor) -> tf.Tensor:
-        """Return the rows of keys, zeros for those that are seen for the first time."""
+        """Return the rows of keys; zeros for keys that occur for the first time."""
         id_checks.with_gradient([self.table], self.trains)
         with tf.device("/device:CPU:0"):
             rows = self._noted(keys, _FILTERED)
         rows.set_shape(keys.shape.concatenate([self.table.dim]))
         return rows if self.trains else tf.stop_gradient(rows)
 
-    def _noted(self, keys: tf.Tensor, rules: admission.AdmissionRules) -> tf.Tensor:
+    def _noted(self, keys: tf.Tensor, rules: AdmissionRules) -> tf.Tensor:
         now = {"timestamp": tf.cast(tf.timestamp(), tf.int64)} if self.times else None
         rows, _ = admission.counting_lookup(self.table, keys, rules, now)
         id_checks.recorded([self.table], rows)
         return rows
 
     def sparse_read(self, indices: Any, name: str | None = None) -> tf.Tensor:
-        """Return the rows of ids that lie in this rank, ids.shape + [dim]: what `tf.nn.embedding_lookup` takes."""
+        """Return the rows of ids that this rank holds, ids.shape + [dim]; `tf.nn.embedding_lookup` calls it."""
         keys = tf.cast(tf.convert_to_tensor(indices), tf.int64)
         with tf.name_scope(name or "sparse_read"):
             rows = tf.reshape(self.rows(tf.reshape(keys, [-1])), tf.concat([tf.shape(keys), [self.table.dim]], 0))
@@ -143,40 +146,30 @@ class DynamicVariable(metaclass=_Made):
             return native.ops().rec_table_upsert(self.table.handle, ids, rows - factor * sums)
 
     def to_static(self, indices: Any = None, lookup_only: bool = False) -> NoReturn:
-        """Fail: optimizers update the rows where they lie."""
+        """Raise: optimizers update the rows in the table itself."""
         raise NotImplementedError(
-            f"the DynamicVariable `{self.table.table_name}` has no static form, updates need none here: read rows with "
-            "sparse_read(indices), set them with sok.assign(variable, indices, values)"
+            f"the DynamicVariable `{self.table.table_name}` has no static form; updates need none here: read rows "
+            "with sparse_read(indices), set them with sok.assign(variable, indices, values)"
         )
 
     to_dynamic = to_static
 
     def __deepcopy__(self, memo: Any) -> NoReturn:
-        """Refuse: the copy would stand for the same rows."""
+        """Refuse: the copy would share the rows of this table."""
         raise TypeError(f"the DynamicVariable `{self.table.table_name}` cannot be copied: fill another by sok.assign")
 
 
 class _Eager(DynamicVariable, EagerAnchor):
-    """Of eager code and tf.function."""
+    """The kind for eager code and tf.function."""
 
-    _distributed_container = None  # v1 optimizers ask, before they leave the update to `_update`
+    _distributed_container = None  # read by v1 optimizers, which then leave the update to `_update`
     constraint = None
 
 
 class _Graph(DynamicVariable, GraphAnchor):
-    """Of a v1 graph."""
+    """The kind for v1 graphs."""
 
     constraint = None
-
-
-class _Table(Table):
-    """A table whose variable is a DynamicVariable."""
-
-    def _anchor(self) -> GraphAnchor:
-        return _Graph(self, trainable=True)
-
-    def _eager_anchor(self) -> EagerAnchor:
-        return _Eager(self)
 
 
 def create(
@@ -193,24 +186,24 @@ def create(
     import_scope: Any = None,
     **config: Any,
 ) -> Any:
-    """Make a DynamicVariable.
+    """Create a DynamicVariable.
 
     Raises:
-        RuntimeError: an unknown mode.
-        ValueError, NotImplementedError: an argument of a wrong value, or one that tables cannot honour.
-        TypeError: an unknown argument.
+        RuntimeError: the mode is unknown.
+        ValueError, NotImplementedError: an argument has a wrong value, or a table does not support it.
+        TypeError: an argument is unknown.
     """
     if variable_def is not None or import_scope is not None:
-        raise NotImplementedError("a DynamicVariable is not made from a `variable_def`: make it anew")
-    ranks.start()  # unlike a sok.Variable it may come before sok.init(), as SOK's own tests have it
+        raise NotImplementedError("a DynamicVariable cannot be created from a `variable_def`: create it anew")
+    ranks.start()  # unlike a sok.Variable, it may be created before sok.init(), as in SOK's own tests
     if constraint is not None:
         raise NotImplementedError("a DynamicVariable has no `constraint`: leave it out")
     if key_type not in (None, tf.int64) or dtype not in (None, tf.float32):
-        raise NotImplementedError(f"a DynamicVariable has keys of int64 and rows of float32: got {key_type}, {dtype}")
+        raise NotImplementedError(f"a DynamicVariable needs int64 keys and float32 rows: got {key_type}, {dtype}")
     _validation.option("var_type", var_type or "hybrid", _KINDS)
     unknown = sorted(config.keys() - set(_CONFIG))
     if unknown:
-        raise TypeError(f"sok.DynamicVariable does not know the argument {unknown[0]!r}")
+        raise TypeError(f"sok.DynamicVariable has no argument {unknown[0]!r}")
     reserve = _validation.integer("init_capacity", config.get("init_capacity", 1), 1)
     arguments = table_arguments.TableArguments(
         key_dtype=tf.int64,
@@ -222,18 +215,18 @@ def create(
         init_param=1.0,
         placement=placing.placement_of(mode),
     )
-    variable = made(arguments, _Table).variable
+    variable = made(arguments, anchors=Anchors(_Eager, functools.partial(_Graph, trainable=True))).variable
     variable.trains, variable.times, variable.backend_type = trainable, var_type == "hybrid", var_type or "hybrid"
     return variable
 
 
 def _table_name(name: str) -> str:
-    """Return a name with `_` for each character of punctuation, as SOK's files and tables have it."""
+    """Return a name with `_` for each punctuation character, as in SOK's files and in tables."""
     return name.removesuffix(":0").translate({ord(one): "_" for one in string.punctuation})
 
 
 def _law(initializer: Any) -> Any:
-    """Return the initializer of a text; another one as it is."""
+    """Return the initializer for a text; other initializers unchanged."""
     if not isinstance(initializer, str):
         return initializer
     if initializer == "normal":
@@ -244,13 +237,13 @@ def _law(initializer: Any) -> Any:
         return tf.constant_initializer(float(initializer))
     except ValueError:
         raise ValueError(
-            f"the initializer {initializer!r} of a DynamicVariable is not known: give 'normal', 'uniform', 'random', a "
+            f"the initializer {initializer!r} of a DynamicVariable is unknown: give 'normal', 'uniform', 'random', a "
             "number as text, or an initializer of TensorFlow"
         ) from None
 
 
 def _is_dynamic(variable: Any) -> bool:
-    return isinstance(variable, Anchor) and isinstance(variable.table, _Table)
+    return isinstance(variable, DynamicVariable)
 
 
 def _update(optimizer: Any, anchor: Any, gradient: Any) -> Any:

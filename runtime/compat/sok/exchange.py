@@ -1,4 +1,4 @@
-"""Rows of SOK's variables, static and dynamic, from the ranks that have them."""
+"""Fetches rows of SOK's variables, static and dynamic, from the ranks that hold them."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ def rows_of_all(
     filtered: bool = False,
     is_train: Any = True,
 ) -> list[tf.Tensor]:
-    """Return for each variable the rows of its keys int64 [n]: [n, dim], whichever ranks have them.
+    """Return for each variable the rows [n, dim] of its keys int64 [n], from the ranks that hold them.
 
-    Where there are bags for a variable, return their sums [bags, dim].
+    If a variable has bags, return their sums [bags, dim].
 
-    Every rank calls it with the same variables in the same order. Gradients go back the same way and are summed.
+    Every rank must call it with the same variables in the same order. Gradients take the reverse path and are summed.
 
     Args:
         variables: of SOK.
         keys: for each variable.
-        bags: for each variable, or None for none at all.
-        filtered: DynamicVariables count their keys, and those that they see for the first time read zeros.
-        is_train: whether new keys get rows in DynamicVariables.
+        bags: for each variable; None if no variable has bags.
+        filtered: DynamicVariables count their keys, and keys that occur for the first time read zeros.
+        is_train: whether DynamicVariables create rows of new keys.
     """
     requests = [
         Request(
@@ -58,13 +58,13 @@ def rows_of_all(
 
 
 def _name_on_all_ranks(variable: Any) -> str:
-    """Return the name that a program gave; one that was counted differs where a rank has variables of its own."""
+    """Return the name if the program gave it; a numbered name may differ between ranks with variables of their own."""
     name = str(variable.name)
     return "" if name.startswith(("sok_static_Variable_", "sok_dynamic_Variable_")) else name
 
 
 def _local_rows(variables: Sequence[Any], keys: list[tf.Tensor], filtered: bool, is_train: Any) -> list[tf.Tensor]:
-    """Return the rows of keys that lie in this rank, those of DynamicVariables from one op where they count nothing."""
+    """Return the rows of keys that this rank holds; for DynamicVariables without counters from a single op."""
     grouped = [i for i, one in enumerate(variables) if isinstance(one, DynamicVariable) and not filtered]
     grouped = [i for i in grouped if not (variables[i].times and is_train is True)]
     found: list[Any] = [None] * len(variables)
@@ -77,7 +77,7 @@ def _local_rows(variables: Sequence[Any], keys: list[tf.Tensor], filtered: bool,
     for i, (variable, own) in enumerate(zip(variables, keys, strict=True)):
         if found[i] is None:
             found[i] = _rows_of(variable, own, filtered, is_train)
-    # Ranks send numbers of float32 to each other.
+    # The exchange between ranks only supports float32.
     return found if ranks.size() == 1 else [tf.cast(rows, tf.float32) for rows in found]
 
 
@@ -89,14 +89,14 @@ def _rows_of(variable: Any, keys: tf.Tensor, filtered: bool, is_train: Any) -> t
 
 
 def check_variable(variable: Any) -> Any:
-    """Return what a lookup takes.
+    """Check the variable of a lookup, and return it.
 
     Raises:
-        TypeError: it is no variable of SOK.
+        TypeError: it is not a variable of SOK.
     """
     if not isinstance(variable, (SharedVariable, DynamicVariable)):
         raise TypeError(
-            f"a lookup of SOK got {type(variable).__name__}: give a sok.Variable or a sok.DynamicVariable (tables of "
-            "runtime are looked up with runtime's own functions)"
+            f"a lookup of SOK got a {type(variable).__name__}: give a sok.Variable or a sok.DynamicVariable (use "
+            "runtime's own functions to look up its tables)"
         )
     return variable

@@ -1,6 +1,6 @@
-"""From a Keras optimizer to the native update of a DynamicVariable: as SOK runs it, on the rows of the batch alone.
+"""Maps Keras optimizers to the native update of a DynamicVariable, on the rows of the batch only, as in SOK.
 
-Those of `tf.compat.v1.train` have their forms in runtime.optimizers.stock.
+Those of `tf.compat.v1.train` are in runtime.optimizers.stock.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def _sgd(optimizer: Any, rate: tf.Tensor, name: str) -> Form:
     factor = _number(optimizer, "momentum") if getattr(optimizer, "_momentum", True) else 0.0
     if isinstance(factor, float) and factor == 0:
         return Form("sgd", [rate, 0.0])
-    # The slot is Keras' divided by the rate, which a rate that changes makes another momentum of.
+    # The slot is Keras' divided by the learning rate, so a varying rate would change the momentum.
     _require_constant_rate(optimizer, name)
     return Form("momentum", [rate, factor, float(optimizer.nesterov)], (0.0,))
 
@@ -35,11 +35,11 @@ def _adagrad(optimizer: Any, rate: tf.Tensor, name: str) -> Form:
 
 def _adam(optimizer: Any, rate: tf.Tensor, name: str) -> Form:
     if optimizer.amsgrad:
-        raise TypeError(f"Keras {name} with amsgrad has no form for DynamicVariables: leave amsgrad out")
+        raise TypeError(f"Keras {name} with amsgrad cannot train DynamicVariables: leave amsgrad out")
     betas = [_number(optimizer, beta) for beta in ("beta_1", "beta_2")]
     step = tf.cast(steps_of(optimizer) + 1, tf.float32)
     powers = [tf.pow(tf.cast(beta, tf.float32), step) for beta in betas]
-    # Where Keras has 0.001 for 1 - beta_2, the rule has the float32 number 1 - 0.999, and a slot that much larger.
+    # Keras uses 0.001 for 1 - beta_2, the rule the float32 number 1 - 0.999; its slot is larger by that ratio.
     larger = 1.0 if _legacy(optimizer) else float((np.float32(1) - np.float32(betas[1])) / (1 - betas[1])) ** 0.5
     return Form("lazy_adam", [rate * larger, *powers, *betas, float(optimizer.epsilon) * larger], (0.0, 0.0))
 
@@ -65,7 +65,7 @@ def _ftrl(optimizer: Any, rate: tf.Tensor, name: str) -> Form:
     return Form("ftrl", [rate, *numbers], (float(_own(optimizer, "initial_accumulator_value")), 0.0))
 
 
-#: By the name of Keras' class: what makes the form for this step from the optimizer, its rate and its name.
+#: For each Keras class, by name: a function from the optimizer, its rate and its name to the form for this step.
 FORMS: Mapping[str, Callable[[Any, tf.Tensor, str], Form]] = {
     "SGD": _sgd,
     "Adagrad": _adagrad,
@@ -77,7 +77,7 @@ FORMS: Mapping[str, Callable[[Any, tf.Tensor, str], Form]] = {
 
 
 def form_of(optimizer: Any) -> Form:
-    """Return the form of a Keras optimizer, legacy, of Keras 2 or of Keras 3, for the step that it makes next.
+    """Return the form of a Keras optimizer (legacy, Keras 2 or Keras 3) for its next step.
 
     Raises:
         TypeError: it has none.
@@ -94,7 +94,7 @@ def form_of(optimizer: Any) -> Form:
     for setting in (*_MIXED, "weight_decay", "use_ema", "gradient_accumulation_steps"):
         if getattr(optimizer, setting, None):
             raise TypeError(
-                f"Keras {name} with {setting} has no form for DynamicVariables: leave it out"
+                f"Keras {name} with {setting} cannot train DynamicVariables: leave it out"
                 + (", and clip the gradients yourself" if setting in _MIXED else "")
             )
     return FORMS[name](optimizer, _rate(optimizer), name)
@@ -123,7 +123,7 @@ def _rate(optimizer: Any) -> tf.Tensor:
 
 
 def _given_rate(optimizer: Any) -> Any:
-    """Return the rate as it was given: a schedule, a callable, a variable or a number."""
+    """Return the rate as given: a schedule, a callable, a variable or a number."""
     given = getattr(optimizer, "_learning_rate", None)
     return optimizer.learning_rate if given is None else given
 
@@ -131,18 +131,18 @@ def _given_rate(optimizer: Any) -> Any:
 def _require_constant_rate(optimizer: Any, name: str) -> None:
     if hasattr(_given_rate(optimizer), "get_config") or getattr(optimizer, "_initial_decay", None):
         raise TypeError(
-            f"Keras {name} with momentum and a learning rate that changes has no form for DynamicVariables: give it a "
+            f"Keras {name} with momentum and a varying learning rate cannot train DynamicVariables: give it a "
             "constant rate, or wrap tf.compat.v1.train.MomentumOptimizer"
         )
 
 
 def _own(optimizer: Any, name: str) -> Any:
-    """Return a setting that the legacy optimizers keep below a private name."""
+    """Return a setting that legacy optimizers store under a private name."""
     return getattr(optimizer, f"_{name}" if hasattr(optimizer, f"_{name}") else name)
 
 
 def _number(optimizer: Any, name: str) -> Any:
-    """Return a setting as a number, of the legacy optimizers, which keep it in a variable, as a float32 scalar."""
+    """Return a setting as a number; for legacy optimizers, which store it in a variable, as a float32 scalar."""
     if _legacy(optimizer):
         return tf.cast(tf.convert_to_tensor(optimizer._get_hyper(name)), tf.float32)
     return float(_own(optimizer, name))

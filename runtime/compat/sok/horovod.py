@@ -1,4 +1,4 @@
-"""What programs of SOK call of `horovod.tensorflow`, over runtime.ranks, where Horovod does not connect the ranks."""
+"""The functions of `horovod.tensorflow` that programs of SOK use, over runtime.ranks, if Horovod is not the engine."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _state = {"begun": False}
 
 
 def init(comm: Any = None, process_sets: Any = None) -> None:
-    """Connect the ranks, all of them.
+    """Connect all ranks.
 
     Raises:
-        ValueError: some of them alone, which is another job.
+        ValueError: only some of the ranks are given.
     """
     if comm is not None or process_sets:
         raise ValueError("hvd.init connects all ranks of a job: leave `comm` and `process_sets` out")
@@ -35,7 +35,7 @@ def is_initialized() -> bool:
 
 
 def shutdown() -> None:
-    """Forget that `init` was called; the ranks stay connected."""
+    """Undo `init`; the ranks stay connected."""
     _state["begun"] = False
 
 
@@ -58,10 +58,10 @@ def allreduce(
     process_set: Any = None,
     ignore_name_scope: bool = False,
 ) -> Any:
-    """Return the mean over ranks, with `op=Sum` or `average=False` the sum; of IndexedSlices all ranks' slices.
+    """Return the mean over ranks; with `op=Sum` or `average=False` the sum; for IndexedSlices all ranks' slices.
 
     Raises:
-        ValueError: another operation, or a process set.
+        ValueError: the operation is unknown, or a process set is given.
     """
     _of_all("allreduce", process_set)
     means = (_known("allreduce", op) or (Sum if average is False else Average)) == Average
@@ -80,14 +80,14 @@ def _scaled(tensor: tf.Tensor, factor: float) -> tf.Tensor:
 
 def _known(function: str, op: str | None) -> str | None:
     if op not in (None, Average, Sum):
-        raise ValueError(f"hvd.{function} knows hvd.Average and hvd.Sum: got {op!r}")
+        raise ValueError(f"hvd.{function} supports hvd.Average and hvd.Sum: got {op!r}")
     return op
 
 
 def _of_all(function: str, process_set: Any) -> None:
-    """Refuse some of the ranks alone; all are number 0 among Horovod's process sets."""
+    """Refuse process sets other than 0, which is all ranks in Horovod."""
     if process_set is not None and getattr(process_set, "process_set_id", None) != 0:
-        raise ValueError(f"hvd.{function} is of all ranks: leave `process_set` out, or run the program over Horovod")
+        raise ValueError(f"hvd.{function} needs all ranks: leave `process_set` out, or run the program with Horovod")
 
 
 @_tf_private.as_written
@@ -103,7 +103,7 @@ def allgather(
 def alltoall(
     tensor: Any, splits: Any = None, name: str | None = None, ignore_name_scope: bool = False, process_set: Any = None
 ) -> Any:
-    """Return the rows that all ranks have for this one, and with `splits` how many each had."""
+    """Return the rows that all ranks send to this one, and with `splits` also the number from each."""
     _of_all("alltoall", process_set)
     tensor, engine = tf.convert_to_tensor(tensor), ranks.current()
     counts = tf.fill([engine.size], tf.shape(tensor)[0] // engine.size) if splits is None else tf.cast(splits, tf.int32)
@@ -126,7 +126,7 @@ def broadcast(
 def broadcast_variables(
     variables: Iterable[Any], root_rank: int, process_set: Any = None, inplace: bool = False
 ) -> Any:
-    """Give all ranks the values of one; variables whose rows the ranks share are left out."""
+    """Copy one rank's values to all ranks; variables whose rows the ranks share are left out."""
     _of_all("broadcast_variables", process_set)
     own = [one for one in variables if not is_shared(one)] if ranks.size() > 1 else []
     assigned = [one.assign(broadcast(one, root_rank)) for one in own]
@@ -134,7 +134,7 @@ def broadcast_variables(
 
 
 def broadcast_global_variables(root_rank: int) -> Any:
-    """Return the op that gives all ranks the values of one's global variables."""
+    """Return the op that copies one rank's values of global variables to all ranks."""
     return broadcast_variables(v1.global_variables(), root_rank)
 
 
@@ -156,7 +156,7 @@ def _wider(dtype: tf.DType) -> tf.DType:
 
 
 def _reduced(gradients: Sequence[Any], variables: Sequence[Any], op: str, dense: bool) -> list[Any]:
-    """Return the gradients with those of variables that are copied reduced, in one message for each type."""
+    """Return the gradients; those of copied variables are reduced, in one message for each type."""
     owned = [is_shared(one) for one in variables]
     pairs = [
         (_dense(g) if dense else g, v) for g, v, shared in zip(gradients, variables, owned, strict=True) if not shared
@@ -170,7 +170,7 @@ def _dense(gradient: Any) -> Any:
 
 
 class DistributedGradientTape:
-    """A GradientTape whose gradients of copied variables are reduced over ranks; SOK's are as SOK gives them."""
+    """A GradientTape that reduces the gradients of copied variables over ranks; those of SOK's are as in SOK."""
 
     def __init__(
         self,
@@ -189,7 +189,7 @@ class DistributedGradientTape:
         """Take the tape, after its block.
 
         Raises:
-            ValueError: another operation, or a process set.
+            ValueError: the operation is unknown, or a process set is given.
         """
         _of_all("DistributedGradientTape", process_set)
         self._tape, self._op = gradtape, _known("DistributedGradientTape", op) or Average
@@ -204,16 +204,16 @@ class DistributedGradientTape:
         return _reduced(found, sources, self._op, self._dense)
 
     def __enter__(self) -> DistributedGradientTape:
-        """Begin to record."""
+        """Start recording."""
         self._tape.__enter__()
         return self
 
     def __exit__(self, *args: Any) -> None:
-        """End."""
+        """Stop recording."""
         self._tape.__exit__(*args)
 
     def __getattr__(self, name: str) -> Any:
-        """Return what the tape has."""
+        """Return an attribute of the tape."""
         return getattr(self.__dict__["_tape"], name)
 
 
@@ -234,23 +234,23 @@ def DistributedOptimizer(
     process_set: Any = None,
     scale_local_gradients: bool = True,
 ) -> Any:
-    """Return the optimizer, which from now on reduces the gradients of copied variables over ranks.
+    """Make the optimizer reduce the gradients of copied variables over ranks, and return it.
 
     Raises:
-        ValueError: another operation, a process set, or gradients of several backward passes for one step.
+        ValueError: the operation is unknown, a process set is given, or a step has several backward passes.
     """
     _of_all("DistributedOptimizer", process_set)
     op = _known("DistributedOptimizer", op) or Average
     if backward_passes_per_step != 1 or average_aggregated_gradients:
         raise ValueError(
-            "hvd.DistributedOptimizer takes one backward pass for each step: leave `backward_passes_per_step` and "
-            "`average_aggregated_gradients` out and train with larger batches, or run the program over Horovod"
+            "hvd.DistributedOptimizer supports one backward pass per step: leave `backward_passes_per_step` and "
+            "`average_aggregated_gradients` out and train with larger batches, or run the program with Horovod"
         )
     stock: Any = type(optimizer)
     first = isinstance(optimizer, v1.train.Optimizer)
 
     class Reducing(stock):  # type: ignore[misc]
-        """Reduces where Horovod does: when v1's compute gradients, and before Keras' apply them."""
+        """Reduces where Horovod does: for v1 when gradients are computed, for Keras before they are applied."""
 
         def compute_gradients(self, *args: Any, **kwargs: Any) -> Any:
             pairs = super().compute_gradients(*args, **kwargs)
@@ -271,23 +271,23 @@ def _pairs(pairs: Sequence[tuple[Any, Any]], op: str, dense: bool) -> list[tuple
 
 
 class BroadcastGlobalVariablesHook(v1.train.SessionRunHook):  # type: ignore[misc]
-    """Gives all ranks the values of one when a session begins."""
+    """Copies one rank's values to all ranks when a session begins."""
 
     def __init__(self, root_rank: int, device: str = "") -> None:
         """Take the rank."""
         self._root, self._op = root_rank, None
 
     def begin(self) -> None:
-        """Make the op."""
+        """Create the op."""
         self._op = broadcast_global_variables(self._root)
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Run it."""
+        """Run the op."""
         session.run(self._op)
 
 
 class NoneCompressor:
-    """Sends numbers as they are."""
+    """Sends numbers unchanged."""
 
     @staticmethod
     def compress(tensor: Any) -> tuple[Any, Any]:
@@ -302,11 +302,11 @@ class NoneCompressor:
 
 
 class FP16Compressor(NoneCompressor):
-    """Sends numbers as they are, too: no result is less exact for it."""
+    """Sends numbers unchanged, too: results are not less exact."""
 
 
 class Compression:
-    """Horovod's names of what it sends; everything is sent as it is."""
+    """Horovod's names of compressions; everything is sent unchanged."""
 
     none, fp16 = NoneCompressor, FP16Compressor
 

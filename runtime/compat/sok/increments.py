@@ -1,4 +1,4 @@
-"""`sok.incremental_model_dump`: what was looked up since a moment."""
+"""`sok.incremental_model_dump`: the rows that were looked up since a given time."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ __all__ = ["incremental_model_dump"]
 def incremental_model_dump(
     sok_vars: Any, time_threshold: Any, sess: Any = None
 ) -> tuple[list[NDArray[np.int64]], list[NDArray[np.float32]]]:
-    """Return for each variable the keys int64 [n] of all ranks that training looked up since then, and their rows.
+    """Return for each variable the keys int64 [n] that any rank looked up for training since then, and their rows.
 
-    Times are noted in whole seconds, so a key of the second in which the moment lies is among them.
+    Times have a resolution of one second, so keys of the same second are included.
 
     Args:
-        sok_vars: DynamicVariables made with `var_type="hybrid"`, one or a list.
-        time_threshold: a `datetime`, for all or for each; without a time zone it is local time.
+        sok_vars: DynamicVariables created with `var_type="hybrid"`, one or a list.
+        time_threshold: a `datetime` for all, or one for each; without a time zone it is local time.
         sess: in a v1 graph, the session.
 
     Raises:
-        TypeError: another variable, or no `datetime`.
-        ValueError: another number of moments, or no session in a v1 graph.
+        TypeError: a variable is of another kind, or a threshold is not a `datetime`.
+        ValueError: the number of thresholds is wrong, or there is no session in a v1 graph.
     """
     variables = list(sok_vars) if isinstance(sok_vars, (list, tuple)) else [sok_vars]
     for one in variables:
         if not isinstance(one, DynamicVariable) or not one.times:
             raise TypeError(
-                "incremental_model_dump takes DynamicVariables that note times: make them with var_type='hybrid', got "
+                "incremental_model_dump needs DynamicVariables that note times: make them with var_type='hybrid', got "
                 f"{getattr(one, 'name', type(one).__name__)}"
             )
     moments = _moments(time_threshold, len(variables))
@@ -53,9 +53,7 @@ def _moments(given: Any, count: int) -> Sequence[int]:
     if not all(isinstance(one, datetime) for one in moments):
         raise TypeError(f"`time_threshold` must be a datetime or a list of them: got {given!r}")
     if len(moments) not in (1, count):
-        raise ValueError(
-            f"`time_threshold` has {len(moments)} moments for {count} variables: give one, or each its own"
-        )
+        raise ValueError(f"`time_threshold` has {len(moments)} times for {count} variables: give one, or one for each")
     return [int(one.timestamp()) for one in (moments if len(moments) == count else moments * count)]
 
 

@@ -1,4 +1,4 @@
-"""`install` makes `sparse_operation_kit` importable, and `horovod.tensorflow` where ranks are not Horovod's."""
+"""`install` makes `sparse_operation_kit` importable, and `horovod.tensorflow` if Horovod does not connect the ranks."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _SECOND = (
     *(*_VARIABLES, *_LOOKUPS, *_FILES),
 )
 _FIRST = (Init, OptimizerScope, Saver, split_embedding_variable_from_others, *_LAYERS)
-#: Modules below the package, and what programs import from them.
+#: Modules of the package, with the names that programs import from them.
 _MODULES: dict[str, tuple[Any, ...]] = {
     "": (*_FIRST, *_SECOND),
     # 1.x
@@ -64,7 +64,7 @@ _MODULES: dict[str, tuple[Any, ...]] = {
     "tf.keras.optimizers": (Adam, LazyAdamOptimizer),
     "tf.keras.optimizers.adam": (Adam,),
     "tf.keras.optimizers.lazy_adam": (LazyAdamOptimizer,),
-    # 2.x, and its name as long as it was an experiment
+    # 2.x, and its former name as an experiment
     "experiment": _SECOND,
     "distributed_variable": _VARIABLES,
     "dynamic_variable": (DynamicVariable, assign, export),
@@ -74,10 +74,10 @@ _MODULES: dict[str, tuple[Any, ...]] = {
 }
 _TOP: dict[str, Any] = {
     "__version__": "2.1.0",
-    # By which programs choose where Keras keeps its older optimizers.
+    # Programs use it to find out where Keras keeps its older optimizers.
     "tf_version": [int("".join(filter(str.isdigit, part)) or 0) for part in tf.__version__.split("-")[0].split(".")],
 }
-#: Modules of one function or a few, which need nothing of this package.
+#: Modules with few functions that need nothing of this package.
 _SMALL: dict[str, dict[str, Any]] = {
     "kit_lib": {"in_tensorflow2": lambda: True},
     "communication": {
@@ -93,11 +93,11 @@ CONTENTS = {
 
 
 def install() -> None:
-    """Let programs written for SparseOperationKit run: make it importable, both its generations under its own name.
+    """Let programs written for SparseOperationKit run: make both its generations importable under its name.
 
-    Where Horovod is not installed, or TensorFlow's collectives connect the ranks, of which Horovod would see one alone,
-    `horovod.tensorflow` is what such programs use of it, over `runtime.ranks`.
-    TensorFlow stays as it is; that is for `sok.init(use_legacy_optimizer=True)` to change, as SOK's does.
+    If Horovod is not installed, or TensorFlow's collectives connect the ranks (so that Horovod would see only one),
+    `horovod.tensorflow` provides what such programs use of it, over `runtime.ranks`. TensorFlow is not changed; only
+    `sok.init(use_legacy_optimizer=True)` does so, as in SOK.
     """
     global _changes
     uninstall()
@@ -118,7 +118,7 @@ def install() -> None:
 
 
 def uninstall() -> None:
-    """Take off what `install` put on, and forget what `init` set; ranks that are connected stay so."""
+    """Undo `install`, and discard the settings of `init`; connected ranks stay connected."""
     global _changes
     if _changes is not None:
         _changes.undo()

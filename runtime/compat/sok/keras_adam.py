@@ -1,4 +1,4 @@
-"""`sok.optimizers.Adam` of SOK 1.x: Adam of Keras, or of TensorFlow 1 in its graphs."""
+"""`sok.optimizers.Adam` of SOK 1.x: Keras' Adam, or TensorFlow 1's in v1 graphs."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ v1: Any = tf.compat.v1
 
 
 class _KerasAdam(_keras.optimizers.Adam):  # type: ignore[misc]
-    """Adam of Keras, which moves every row at every step, also those of a table."""
+    """Keras' Adam, which moves every row at every step, also of a table."""
 
     def apply_gradients(self, grads_and_vars: Any, *args: Any, **kwargs: Any) -> Any:
-        """Apply gradients; `experimental_aggregate_gradients` is accepted."""
+        """Apply gradients; `experimental_aggregate_gradients` has no effect."""
         kwargs.pop("experimental_aggregate_gradients", None)
         return super().apply_gradients(grads_and_vars, *args, **kwargs)
 
@@ -30,15 +30,15 @@ def Adam(
     name: str = "Adam",
     **kwargs: Any,
 ) -> Any:
-    """Return Adam with Keras' arguments and arithmetic: in a v1 graph an optimizer of `tf.compat.v1.train`.
+    """Return Adam with Keras' arguments and arithmetic; in a v1 graph an optimizer of `tf.compat.v1.train`.
 
     Raises:
-        ValueError: `amsgrad`, or further arguments, in a v1 graph.
+        ValueError: `amsgrad` or further arguments are given in a v1 graph.
     """
     with tf.init_scope():
         eager = tf.executing_eagerly()
     if eager:
         return _KerasAdam(learning_rate, beta_1, beta_2, epsilon, amsgrad, name=name, **kwargs)
     if amsgrad or kwargs:
-        raise ValueError(f"sok's Adam in a v1 graph has neither amsgrad nor {sorted(kwargs)}: leave them out")
+        raise ValueError(f"sok's Adam in a v1 graph supports neither amsgrad nor {sorted(kwargs)}: leave them out")
     return v1.train.AdamOptimizer(learning_rate, beta_1, beta_2, epsilon, name=name)

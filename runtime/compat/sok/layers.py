@@ -25,12 +25,12 @@ _layers: dict[str, Any] = {}
 
 
 class _Embedding(_keras.layers.Layer):  # type: ignore[misc]
-    """A layer that owns one variable, whose rows the ranks share."""
+    """A layer with one variable, whose rows the ranks share."""
 
     shares_rows = True
 
     def __init__(self, rows: int, dim: int, hashes: bool, key_dtype: Any, initializer: Any, **kwargs: Any) -> None:
-        """Take rows per rank and their width, and whether keys get rows as they come or are numbers of rows."""
+        """Take rows per rank and their width, and whether keys create rows or are row numbers."""
         require_init(f"sok.{type(self).__name__}")
         if key_dtype not in _KEYS:
             raise ValueError(f"`key_dtype` {key_dtype!r} must be tf.int64 or tf.uint32")
@@ -60,12 +60,12 @@ class _Embedding(_keras.layers.Layer):  # type: ignore[misc]
         return made
 
     def build(self, input_shape: Any = None) -> None:
-        """Make the variable."""
+        """Create the variable."""
         _ = self.embedding_variable
         self.built = True
 
     def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> tf.Tensor:
-        """Return what `call` does; Keras 3, which knows no v1 graphs, is left out there."""
+        """Return the result of `call`; in v1 graphs Keras 3 is bypassed, because it does not support them."""
         if hasattr(_keras, "Variable") and not _in_eager():
             self.build()
             return self.call(inputs, *args, **kwargs)
@@ -86,9 +86,9 @@ class _Embedding(_keras.layers.Layer):  # type: ignore[misc]
 class DistributedEmbedding(_Embedding):
     """Sums or means of the rows of sparse keys: SparseTensor [batch * slots, max_nnz] to [batch, slots, width].
 
-    Its rows are those of sample 0's slots, then of sample 1's. Keys are shared out by key mod ranks, and all slots have
-    one space of keys. With `use_hashtable` rows are made as training sees keys, without limit; without, a key is the
-    number of a row, below `max_vocabulary_size_per_gpu` times the ranks.
+    Rows of the input are the slots of sample 0, then those of sample 1, and so on. Keys are distributed by key mod
+    ranks; all slots share one key space. With `use_hashtable`, training creates rows of new keys, without a limit;
+    without it, a key is a row number below `max_vocabulary_size_per_gpu` times the number of ranks.
     """
 
     def __init__(
@@ -104,10 +104,10 @@ class DistributedEmbedding(_Embedding):
         embedding_initializer: Any = None,
         **kwargs: Any,
     ) -> None:
-        """Take "mean" or "sum", however it is written, and sizes; `max_nnz` and `max_feature_num` bound nothing.
+        """Take "mean" or "sum" in any spelling, and sizes; `max_nnz` and `max_feature_num` have no effect.
 
         Raises:
-            ValueError: an argument of a wrong value.
+            ValueError: an argument has a wrong value.
             RuntimeError: sok.Init was not called.
         """
         sizes = (max_vocabulary_size_per_gpu, embedding_vec_size)
@@ -122,10 +122,10 @@ class DistributedEmbedding(_Embedding):
         """Return [batch, slots, width].
 
         Raises:
-            TypeError: the keys are no SparseTensor.
+            TypeError: the keys are not a SparseTensor.
         """
         if not isinstance(inputs, tf.SparseTensor):
-            raise TypeError(f"sok.DistributedEmbedding takes a tf.SparseTensor: got {type(inputs).__name__}")
+            raise TypeError(f"sok.DistributedEmbedding needs a tf.SparseTensor: got {type(inputs).__name__}")
         bags = pooling.bags_of(inputs, None)
         vectors = pooling.pooled(self._vectors(bags.keys, training, bags.sums), bags, self._combiner)
         return tf.reshape(vectors, [-1, self._slots, self._dim])
@@ -149,14 +149,14 @@ class All2AllDenseEmbedding(_Embedding):
         embedding_initializer: Any = None,
         **kwargs: Any,
     ) -> None:
-        """Take sizes; a `combiner`, which documentation has and SOK does not, is left out.
+        """Take sizes; a `combiner`, which SOK's documentation mentions but SOK does not have, is ignored.
 
         Raises:
-            ValueError: an argument of a wrong value.
+            ValueError: an argument has a wrong value.
             RuntimeError: sok.Init was not called.
         """
         if kwargs.pop("combiner", None) is not None:
-            _log.warning("sok.All2AllDenseEmbedding combines nothing: `combiner` is left out")
+            _log.warning("sok.All2AllDenseEmbedding combines nothing: `combiner` is ignored")
         sizes = (max_vocabulary_size_per_gpu, embedding_vec_size)
         super().__init__(*sizes, use_hashtable, key_dtype, embedding_initializer, **kwargs)
         self._slots = _validation.integer("slot_num", slot_num, 1)
@@ -171,7 +171,7 @@ class All2AllDenseEmbedding(_Embedding):
             TypeError: the keys are sparse or ragged.
         """
         if isinstance(inputs, (tf.SparseTensor, tf.RaggedTensor)):
-            raise TypeError(f"sok.All2AllDenseEmbedding takes a dense tensor: got {type(inputs).__name__}")
+            raise TypeError(f"sok.All2AllDenseEmbedding needs a dense tensor: got {type(inputs).__name__}")
         rows = self._vectors(tf.convert_to_tensor(inputs), training)
         return rows if self._dynamic else tf.reshape(rows, [-1, self._slots, self._per_slot, self._dim])
 
@@ -187,7 +187,7 @@ class TFDistributedEmbedding(_Embedding):
         comm_options: Any = None,
         **kwargs: Any,
     ) -> None:
-        """Take sizes and the initializer; `comm_options` are accepted."""
+        """Take sizes and the initializer; `comm_options` has no effect."""
         super().__init__(vocabulary_size, embedding_vec_size, False, None, initializer, **kwargs)
 
     def _made(self) -> Any:
@@ -203,14 +203,14 @@ class TFDistributedEmbedding(_Embedding):
 
 
 def get_embedding(name: str, constructor: Callable[..., Any] | None = None, **kwargs: Any) -> Any:
-    """Return the layer of this name, made by `constructor(name=name, **kwargs)` when it is asked for first.
+    """Return the layer with this name; the first call creates it by `constructor(name=name, **kwargs)`.
 
     Raises:
-        ValueError: there is none, and no constructor.
+        ValueError: it does not exist, and there is no constructor.
     """
     if name not in _layers:
         if constructor is None:
-            raise ValueError(f"there is no SOK layer {name!r}: give the constructor that makes it")
+            raise ValueError(f"there is no SOK layer {name!r}: give a constructor for it")
         _layers[name] = constructor(name=name, **kwargs)
     return _layers[name]
 
@@ -232,5 +232,5 @@ def _in_eager() -> bool:
 
 
 def _without_tracking(layer: Any, name: str, value: Any) -> None:
-    """Set an attribute past Keras, which would track a variable in it by itself."""
+    """Set an attribute without Keras, which would track a variable in it a second time."""
     object.__setattr__(layer, name, value)

@@ -25,22 +25,23 @@ def lookup_sparse(
     *,
     hotness: Any = None,
 ) -> Any:
-    """Return [samples, dim] of this rank's samples, or for lists of variables a list of these.
+    """Return [samples, dim] for this rank's samples, or a list of these for lists of variables.
 
-    Every rank calls it with the same variables; a rank without samples gives ids of no rows.
+    Every rank must call it with the same variables; a rank without samples gives ids with no rows.
 
     Args:
-        params: a variable of SOK or a list of them, static and dynamic ones of any widths.
+        params: a variable of SOK or a list of them, static or dynamic, of any widths.
         sp_ids: for each a SparseTensor or RaggedTensor of rank 2.
-        sp_weights: for each None or weights like its ids; texts are taken for `combiners`, which were third once.
-        combiners: "mean" or "sum" for each, by default means.
-        use_low_frequency_filter: ids that a DynamicVariable sees for the first time get no row and read zeros.
-        hotness: accepted; oldest programs gave it.
+        sp_weights: for each None, or weights of the same form as its ids; strings are taken for `combiners`, which
+            used to be the third argument.
+        combiners: "mean" or "sum" for each; default: "mean".
+        use_low_frequency_filter: ids that occur in a DynamicVariable for the first time get no row and read zeros.
+        hotness: has no effect; very old programs pass it.
 
     Raises:
-        RuntimeError: lists of unequal lengths.
-        TypeError: no variable of SOK, or ids that are neither sparse nor ragged.
-        ValueError: another combiner.
+        RuntimeError: lists have different lengths.
+        TypeError: a variable is not SOK's, or ids are neither sparse nor ragged.
+        ValueError: a combiner is unknown.
     """
     if combiners is None and _are_texts(sp_weights):
         sp_weights, combiners = None, sp_weights
@@ -62,11 +63,11 @@ def lookup_sparse(
 
 @_tf_private.as_written
 def all2all_dense_embedding(param: Any, indices: Any) -> tf.Tensor:
-    """Return the rows [n, dim] of indices [n] of this rank; every rank calls it.
+    """Return the rows [n, dim] of this rank's indices [n]; every rank must call it.
 
     Raises:
-        TypeError: no variable of SOK.
-        ValueError: indices that are no integers.
+        TypeError: it is not a variable of SOK.
+        ValueError: indices are not integers.
     """
     indices = tf.convert_to_tensor(indices)
     if not indices.dtype.is_integer:
@@ -82,23 +83,23 @@ def all2all_dense_embedding(param: Any, indices: Any) -> tf.Tensor:
 
 @_tf_private.as_written
 def sparse_read_and_evict(var: Any, indices: Any, name: str | None = None) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-    """Return the rows of indices that lie in this rank, and what had to leave the table to make room for new ones.
+    """Return the rows of indices that this rank holds, and the rows evicted to make room for new ones.
 
-    Keys that have no row yet get theirs. Nothing ever has to leave: tables grow. So these are indices.shape + [dim],
-    which gradients go through, no keys, int64 [0], and no rows, [0, dim].
+    Keys without a row get one. No row is ever evicted, because tables grow: so the result is indices.shape + [dim],
+    which has gradients, no keys, int64 [0], and no rows, [0, dim].
 
     Raises:
-        TypeError: no DynamicVariable, or one of `var_type="hbm"`, of which SOK's has no room to make.
+        TypeError: it is not a DynamicVariable, or it has `var_type="hbm"`, for which SOK does not support this.
     """
     if not isinstance(var, DynamicVariable) or var.backend_type != "hybrid":
         kind = f"one of var_type={var.backend_type!r}" if isinstance(var, DynamicVariable) else type(var).__name__
-        raise TypeError(f"sparse_read_and_evict takes a sok.DynamicVariable of var_type='hybrid': got {kind}")
+        raise TypeError(f"sparse_read_and_evict needs a sok.DynamicVariable of var_type='hybrid': got {kind}")
     rows = var.sparse_read(indices, name or "sparse_read_and_evict")
     return rows, tf.zeros([0], tf.int64), tf.zeros([0, var.dimension], rows.dtype)
 
 
 def _pool_in_one_op(variables: Sequence[Any], ids: Sequence[Any]) -> bool:
-    """Whether all are plain tables of this process, whose rows the native lookup pools as it reads them."""
+    """Whether all are plain tables of this process, whose rows the native lookup can pool as it reads them."""
     plain = [isinstance(one, DynamicVariable) and one.trains and not one.times for one in variables]
     return ranks.size() == 1 and all(plain) and all(one.dtype in (tf.int32, tf.int64) for one in ids)
 
@@ -113,7 +114,7 @@ def _listed(given: Any) -> list[Any]:
 
 
 def _matched(name: str, given: Any, variables: Sequence[Any]) -> list[Any]:
-    """Return one for each variable; None stands for as many."""
+    """Return one for each variable; None means None for each."""
     found = [None] * len(variables) if given is None else _listed(given)
     if len(found) != len(variables):
         raise RuntimeError(f"`{name}` of lookup_sparse has {len(found)} entries for {len(variables)} variables")

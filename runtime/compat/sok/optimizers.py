@@ -1,4 +1,4 @@
-"""SOK's optimizers: what wraps one of TensorFlow's, and those of its own names."""
+"""SOK's optimizers: the wrapper of TensorFlow's, and its own."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ v1: Any = tf.compat.v1
 
 
 class OptimizerWrapper(_tf_private.Parent):
-    """Trains variables of SOK by an optimizer of Keras, legacy or not, or of `tf.compat.v1.train`.
+    """Trains variables of SOK by an optimizer of Keras (legacy or not) or of `tf.compat.v1.train`.
 
-    Static variables are updated by the optimizer itself; rows of DynamicVariables by its formula, those of the batch
-    alone: Adam is lazy on them. The wrapper counts its steps from 0, apart from those of the optimizer, which may be
-    used itself for other variables. `tf.train.Checkpoint` of either keeps both counts. What is not said here, the
-    optimizer answers.
+    Static variables are updated by the optimizer itself. Rows of DynamicVariables are updated by its formula, only for
+    rows of the batch: Adam is lazy on them. The wrapper counts its steps from 0, separately from the optimizer, which
+    may also be used itself for other variables. `tf.train.Checkpoint` of either saves both counters. Other attributes
+    are those of the optimizer.
     """
 
     def __init__(self, optimizer: Any) -> None:
         """Take the optimizer.
 
         Raises:
-            TypeError: it is none.
+            TypeError: it is not an optimizer.
         """
         if not hasattr(optimizer, "apply_gradients"):
-            raise TypeError(f"sok.OptimizerWrapper takes an optimizer: got {type(optimizer).__name__}")
+            raise TypeError(f"sok.OptimizerWrapper needs an optimizer: got {type(optimizer).__name__}")
         self._optimizer = optimizer
         self._steps = steps_of_a_wrapper(optimizer)
 
     def children(self) -> dict[str, Any]:
-        """Return what checkpoints keep: the optimizer, which has the wrapper's steps among its parts."""
+        """Return what checkpoints save: the optimizer, which has the wrapper's counters as a part."""
         return {"optimizer": self._optimizer} if isinstance(self._optimizer, _tf_private.Trackable) else {}
 
     @property
@@ -51,12 +51,12 @@ class OptimizerWrapper(_tf_private.Parent):
 
     @property
     def iterations(self) -> Any:
-        """The variable that counts the steps of this wrapper, where the optimizer is one of Keras."""
+        """The step counter of this wrapper, if the optimizer is one of Keras."""
         return self._steps.iterations
 
     @property
     def variables(self) -> Any:
-        """The variables of the optimizer and of the wrapper's steps, a list that may be called as well."""
+        """The variables of the optimizer and of the wrapper's counters, as a list that may also be called."""
         found = self._optimizer.variables
         return _Variables([*(found() if callable(found) else found), *self._steps.children().values()])
 
@@ -68,25 +68,25 @@ class OptimizerWrapper(_tf_private.Parent):
 
     @lr.setter
     def lr(self, rate: Any) -> None:
-        """Set the optimizer's."""
+        """Set the learning rate of the optimizer."""
         if isinstance(self._optimizer, v1.train.Optimizer):
-            raise AttributeError("the learning rate of an optimizer of tf.compat.v1.train is set when it is made")
+            raise AttributeError("the learning rate of an optimizer of tf.compat.v1.train is set when it is created")
         self._optimizer.learning_rate = rate
 
     learning_rate = lr
 
     def counting(self) -> contextlib.AbstractContextManager[None]:
-        """Let the optimizer count by the wrapper's steps."""
+        """Let the optimizer use the wrapper's counters."""
         return self._steps.counting()
 
     @_tf_private.as_written
     def apply_gradients(
         self, grads_and_vars: Iterable[tuple[Any, Any]], global_step: Any = None, name: str | None = None, **kwargs: Any
     ) -> Any:
-        """Update the variables; in a v1 graph return the op that does. Without any gradient this is no step.
+        """Update the variables; in a v1 graph, return the op. Without any gradient, it does not count as a step.
 
         Raises:
-            TypeError: the optimizer has no form for DynamicVariables, or an unknown argument.
+            TypeError: the optimizer cannot train DynamicVariables, or an argument is unknown.
         """
         pairs = [pair for pair in grads_and_vars if pair[0] is not None]
         if not pairs:
@@ -130,18 +130,18 @@ class OptimizerWrapper(_tf_private.Parent):
         tape: Any = None,
         **kwargs: Any,
     ) -> Any:
-        """Compute gradients and apply them: of a tensor with v1 optimizers, else of a callable, or of a tape's tensor.
+        """Compute gradients and apply them: of a tensor for v1 optimizers, else of a callable or of a tape's tensor.
 
         Raises:
-            TypeError: an unknown argument, or one that the optimizer has no use for.
+            TypeError: an argument is unknown, or the optimizer does not support it.
         """
         if isinstance(self._optimizer, v1.train.Optimizer):
             given = {**kwargs, "grad_loss": grad_loss}
             if tape is not None:
-                raise TypeError("minimize of an optimizer of tf.compat.v1.train takes no `tape`: leave it out")
+                raise TypeError("minimize of an optimizer of tf.compat.v1.train has no `tape`: leave it out")
             return self.apply_gradients(self.compute_gradients(loss, var_list, **given), global_step, name)
         if kwargs:
-            raise TypeError(f"minimize of a Keras optimizer does not know the argument {min(kwargs)!r}")
+            raise TypeError(f"minimize of a Keras optimizer has no argument {min(kwargs)!r}")
         with tape or tf.GradientTape() as recorded:
             value = loss() if callable(loss) else loss
         variables = var_list() if callable(var_list) else var_list
@@ -149,34 +149,34 @@ class OptimizerWrapper(_tf_private.Parent):
         return self.apply_gradients(zip(gradients, variables, strict=True), global_step, name)
 
     def __getattr__(self, name: str) -> Any:
-        """Return what the optimizer has of this name."""
-        if name in ("_optimizer", "_steps") or name.startswith("_self_"):  # the latter are a Trackable's own
+        """Return an attribute of the optimizer."""
+        if name in ("_optimizer", "_steps") or name.startswith("_self_"):  # the latter belong to Trackable
             raise AttributeError(name)
         return getattr(self._optimizer, name)
 
 
 class _Variables(list[Any]):
-    """A list that gives itself when it is called, as the variables of Keras' optimizers, which were a method once."""
+    """A list that returns itself when called, because variables of Keras' optimizers used to be a method."""
 
     def __call__(self) -> list[Any]:
         return self
 
 
 def _check_without_effect(settings: dict[str, Any]) -> None:
-    """Refuse what an update of rows alone does not know; the gradients of rows are of all ranks already."""
+    """Refuse unknown arguments; gradients of rows are summed over all ranks already."""
     unknown = sorted(settings.keys() - {"name", "experimental_aggregate_gradients", "skip_gradients_aggregation"})
     if unknown:
-        raise TypeError(f"apply_gradients of sok.OptimizerWrapper does not know the argument {unknown[0]!r}")
+        raise TypeError(f"apply_gradients of sok.OptimizerWrapper has no argument {unknown[0]!r}")
 
 
 class _TakesWeights(v1.train.Optimizer):  # type: ignore[misc]
-    """An optimizer of TensorFlow 1 that knows the weights of Keras 3's layers."""
+    """An optimizer of TensorFlow 1 that accepts weights of Keras 3's layers."""
 
     @_tf_private.as_written
     def apply_gradients(
         self, grads_and_vars: Iterable[tuple[Any, Any]], global_step: Any = None, name: str | None = None
     ) -> Any:
-        """Update the variables, also those that Keras 3 has wrapped: the weights of SOK's layers."""
+        """Update the variables, including those wrapped by Keras 3: the weights of SOK's layers."""
         pairs = [(gradient, _unwrapped(variable)) for gradient, variable in grads_and_vars]
         return super().apply_gradients(pairs, global_step=global_step, name=name)
 
@@ -195,10 +195,10 @@ class SGD(_TakesWeights, v1.train.GradientDescentOptimizer):  # type: ignore[mis
 
 
 class LazyAdamOptimizer(_TakesWeights, v1.train.AdamOptimizer):  # type: ignore[misc]
-    """Adam whose moments move only for the rows of the batch, of a variable as of a table; its powers always do."""
+    """Adam whose moments move only for the rows of the batch, of variables and tables; its beta powers always move."""
 
     def table_form(self, variable: Any) -> Form:
-        """Return the native rule."""
+        """Return the native form."""
         del variable
         return stock.FORMS[v1.train.AdamOptimizer](self)
 
@@ -221,7 +221,7 @@ class LazyAdamOptimizer(_TakesWeights, v1.train.AdamOptimizer):  # type: ignore[
 
 
 def _unwrapped(variable: Any) -> Any:
-    """Return TensorFlow's variable behind one of Keras 3, and others as they are."""
+    """Return TensorFlow's variable inside of a Keras 3 variable; others unchanged."""
     kind = getattr(tf.keras, "Variable", None)
     return variable.value if kind is not None and isinstance(variable, kind) else variable
 
@@ -233,11 +233,11 @@ def _set(variable: Any, indices: Any, rows: Any) -> Any:
 
 @contextlib.contextmanager
 def OptimizerScope(trainable_variables: Any) -> Iterator[None]:
-    """Do nothing: SOK needed it around stock optimizers, whose updates find every variable here.
+    """Do nothing: SOK needs it around stock optimizers, which work with all variables here.
 
     Raises:
-        ValueError: the variables are no list or tuple.
+        ValueError: the variables are not a list or tuple.
     """
     if not isinstance(trainable_variables, (list, tuple)):
-        raise ValueError(f"sok.OptimizerScope takes a list of variables: got {type(trainable_variables).__name__}")
+        raise ValueError(f"sok.OptimizerScope needs a list of variables: got {type(trainable_variables).__name__}")
     yield

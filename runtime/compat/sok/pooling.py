@@ -1,4 +1,4 @@
-"""Sums and means of rows, as `tf.nn.embedding_lookup_sparse` gives them, for the rank that asks for them."""
+"""Sums and means of rows, like `tf.nn.embedding_lookup_sparse`, on the rank that requested the rows."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from runtime._assertions import checked
 from runtime.ranks import messages
-from runtime.table.anchor import checked
 
 __all__ = ["Bags", "bags_of", "pooled"]
 
@@ -18,28 +18,28 @@ _COMBINERS = ("mean", "sum")
 
 @dataclass(frozen=True)
 class Bags:
-    """Ids int64 [n], the bag of each, int64 [n], weights float32 [n] or None, and how many bags there are."""
+    """Ids int64 [n], the bag of each, int64 [n], weights float32 [n] or None, and the number of bags."""
 
     keys: tf.Tensor
     places: tf.Tensor
     weights: tf.Tensor | None
     count: tf.Tensor
-    #: The same where it is known when a graph is made, else None.
+    #: The number of bags if it is known when the graph is built, else None.
     known_count: int | None
 
     @property
     def sums(self) -> messages.Bags | None:
-        """What a lookup is to sum; None where each row has a weight."""
+        """The bags that a lookup sums; None if each row has a weight."""
         return messages.Bags(self.places, self.count) if self.weights is None else None
 
 
 def bags_of(ids: Any, weights: Any) -> Bags:
-    """Return the bags of a SparseTensor or RaggedTensor of rank 2; ids of a row need not be packed to its left.
+    """Return the bags of a SparseTensor or RaggedTensor of rank 2; ids in a row may have gaps.
 
     Raises:
-        TypeError: ids or weights that are neither, or weights of the other kind, or ids that are no integers.
-        ValueError: another rank, or numbers of weights that are not those of the ids.
-        InvalidArgumentError: such numbers, in a graph.
+        TypeError: ids or weights are neither, weights are of the other kind, or ids are not integers.
+        ValueError: the rank is not 2, or the number of weights differs from that of the ids.
+        InvalidArgumentError: these numbers differ, in a graph.
     """
     kind = tf.RaggedTensor if isinstance(ids, tf.RaggedTensor) else tf.SparseTensor
     if not isinstance(ids, kind):
@@ -58,13 +58,13 @@ def bags_of(ids: Any, weights: Any) -> Bags:
 
 
 def _matching(ids: Any, weights: Any) -> tf.Tensor:
-    """Return the weights of ids, float32 [n], once it is sure that there is one for each id."""
+    """Return the weights of ids, float32 [n], checked to be one for each id."""
     if isinstance(ids, tf.RaggedTensor):
         mine, other = ids.row_splits, weights.row_splits
     else:
         mine, other = tf.size(ids.values, tf.int64)[None], tf.size(weights.values, tf.int64)[None]
     mine, other = tf.cast(mine, tf.int64), tf.cast(other, tf.int64)
-    message = "`sp_weights` of lookup_sparse have other numbers in their rows than `sp_ids`: give each id its weight"
+    message = "`sp_weights` of lookup_sparse do not match the rows of `sp_ids`: give one weight for each id"
     if tf.executing_eagerly():
         if not np.array_equal(mine, other):
             raise ValueError(message)
@@ -76,21 +76,21 @@ def _matching(ids: Any, weights: Any) -> tf.Tensor:
 
 
 def combiner_of(combiner: Any) -> str:
-    """Return "mean" or "sum", however it is written; None is "mean".
+    """Return "mean" or "sum", given in any spelling; None is "mean".
 
     Raises:
-        ValueError: another one.
+        ValueError: it is another combiner.
     """
     name = "mean" if combiner is None else combiner.decode() if isinstance(combiner, bytes) else str(combiner)
     if name.lower() not in _COMBINERS:
-        raise ValueError(f"the combiner {combiner!r} is not known: SOK has 'mean' and 'sum'")
+        raise ValueError(f"the combiner {combiner!r} is unknown: SOK has 'mean' and 'sum'")
     return name.lower()
 
 
 def pooled(rows: tf.Tensor, bags: Bags, combiner: str) -> tf.Tensor:
-    """Return [bags, dim] of the rows [n, dim] of ids with weights, or of the sums [bags, dim] of those without.
+    """Return [bags, dim], given the rows [n, dim] of ids with weights, or the sums [bags, dim] of ids without.
 
-    Zeros for a bag without ids, or whose mean weighs 0.
+    A bag without ids, or a mean with total weight 0, is zero.
     """
     sums = rows
     if bags.weights is not None:

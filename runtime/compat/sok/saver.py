@@ -17,13 +17,13 @@ __all__ = ["Saver"]
 
 
 class Saver:
-    """Writes and reads the rows of one variable, in the files of `sok.dump`; every rank calls it.
+    """Writes and reads the rows of one variable, in the files of `sok.dump`; every rank must call it.
 
-    In a v1 graph a method returns the op that does it.
+    In a v1 graph, a method returns an op.
     """
 
     def dump_to_file(self, embedding_variable: Any, filepath: str) -> Any:
-        """Write all rows to a folder."""
+        """Write all rows to a directory."""
         variable = _variable(embedding_variable)
         if tf.executing_eagerly():
             dumping.dump(filepath, variable)
@@ -39,7 +39,7 @@ class Saver:
         return tf.numpy_function(write, [keys, values], tf.string)
 
     def restore_from_file(self, embedding_variable: Any, filepath: str) -> Any:
-        """Read all rows from a folder that any number of ranks wrote."""
+        """Read all rows from a directory that any number of ranks wrote."""
         variable = _variable(embedding_variable)
         if tf.executing_eagerly():
             dumping.load(filepath, variable)
@@ -57,7 +57,7 @@ class Saver:
         return assign(variable, keys, values)
 
     def load_embedding_values(self, embedding_variable: Any, tensors: Any) -> Any:
-        """Give the keys 0, 1, 2 … the rows of one tensor [n, width], or of several one below the other."""
+        """Give the keys 0, 1, 2 … the rows of one tensor [n, width], or of several concatenated ones."""
         given = list(tensors) if isinstance(tensors, (list, tuple)) else [tensors]
         values = tf.concat([tf.cast(tf.convert_to_tensor(one), tf.float32) for one in given], 0)
         done = assign(_variable(embedding_variable), tf.range(tf.shape(values, tf.int64)[0]), values)
@@ -65,7 +65,7 @@ class Saver:
 
 
 def _variable(given: Any) -> Any:
-    """Return the variable of a Keras 3 weight."""
+    """Return the variable inside of a Keras 3 weight."""
     return given if isinstance(given, tf.Variable) else given.value
 
 

@@ -14,15 +14,15 @@ _begun: dict[str, Any] = {}
 
 
 def init(comm_tool: str = "horovod", use_legacy_optimizer: bool = True) -> None:
-    """Begin SOK 2.x, after `hvd.init()`; a second call with the same tool does nothing.
+    """Start SOK 2.x, after `hvd.init()`; a second call with the same tool has no effect.
 
     Args:
-        comm_tool: accepted; the ranks are connected by what `runtime.ranks.start` finds.
-        use_legacy_optimizer: let `tf.keras.optimizers` and `tf.optimizers` be the legacy ones where TensorFlow has
-            some (Keras 2).
+        comm_tool: only compared with earlier calls; the ranks are connected by the engine of `runtime.ranks.start`.
+        use_legacy_optimizer: make `tf.keras.optimizers` and `tf.optimizers` the legacy ones, if TensorFlow has them
+            (Keras 2).
 
     Raises:
-        RuntimeError: another tool than before.
+        RuntimeError: an earlier call gave another tool.
     """
     if _begun.setdefault("tool", comm_tool) != comm_tool:
         raise RuntimeError(
@@ -34,10 +34,10 @@ def init(comm_tool: str = "horovod", use_legacy_optimizer: bool = True) -> None:
 
 
 def _use_legacy() -> None:
-    """Let `tf.keras.optimizers` and `tf.optimizers` be the older ones, which have schedules beside them as they had."""
+    """Make `tf.keras.optimizers` and `tf.optimizers` the legacy ones, together with their schedules."""
     keras: Any = tf.keras
     legacy: Any = getattr(keras.optimizers, "legacy", None)
-    # Keras 3 has names there that only fail when they are used.
+    # Keras 3 has legacy names that only raise when they are used.
     if hasattr(keras, "Variable") or not hasattr(legacy, "Optimizer") or "keras" in _begun:
         return
     _begun["keras"], _begun["optimizers"] = keras.optimizers, tf.optimizers
@@ -48,19 +48,19 @@ def _use_legacy() -> None:
 
 
 def Init(**kwargs: Any) -> tf.Tensor:
-    """Begin SOK 1.x; return the text "OK", in a v1 graph as what `session.run` takes.
+    """Start SOK 1.x; return the text "OK", in a v1 graph as a tensor for `session.run`.
 
     Args:
-        kwargs: `global_batch_size`, the samples of all ranks; `seed`, which rank 0 decides on.
+        kwargs: `global_batch_size`, the number of samples of all ranks; `seed`, for which rank 0's value counts.
 
     Raises:
-        KeyError: no `global_batch_size`.
-        ValueError: it is no integer above 0, or ranks cannot have equal shares of it.
-        TypeError: an unknown argument.
+        KeyError: `global_batch_size` is missing.
+        ValueError: it is not an integer above 0, or not a multiple of the number of ranks.
+        TypeError: an argument is unknown.
     """
     unknown = sorted(kwargs.keys() - {"global_batch_size", "seed"})
     if unknown:
-        raise TypeError(f"sok.Init does not know the argument {unknown[0]!r}: it takes global_batch_size and seed")
+        raise TypeError(f"sok.Init has no argument {unknown[0]!r}: it takes global_batch_size and seed")
     if "global_batch_size" not in kwargs:
         raise KeyError("sok.Init needs `global_batch_size`, the number of samples of all ranks together")
     batch = kwargs["global_batch_size"]
@@ -78,11 +78,11 @@ def require_init(what: str) -> None:
         RuntimeError: neither was.
     """
     if not _begun:
-        raise RuntimeError(f"{what} comes after sok.init() of SOK 2.x, or sok.Init(global_batch_size=...) of 1.x")
+        raise RuntimeError(f"{what} needs sok.init() of SOK 2.x, or sok.Init(global_batch_size=...) of 1.x, before it")
 
 
 def forget() -> None:
-    """Undo what `init` changed in Keras, and forget that it was called."""
+    """Undo what `init` changed in Keras, and its call."""
     if "keras" in _begun:
         tf.keras.optimizers, tf.optimizers = _begun["keras"], _begun["optimizers"]
     if "legacy" in _begun:

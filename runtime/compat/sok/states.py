@@ -1,4 +1,4 @@
-"""The slots of optimizers, of variables and of tables, under the names that SOK's files have."""
+"""Slots of optimizers, of variables and of tables, under the names in SOK's files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from runtime.optimizers.stock import Form
 __all__ = ["import_with_slots", "name_of", "of_table", "of_variable", "slots_of"]
 
 v1: Any = tf.compat.v1
-#: By SOK's name of the optimizer: its slots in the order of a table's row, and where Keras 2 and 3 keep them.
+#: For each optimizer, by SOK's name: its slots in the order of a table's row, and where Keras 2 and 3 store them.
 _SLOTS: dict[str, dict[str, str]] = {
     "SGD": {"momentum": "momentums"},
     "Adamax": {"m": "_m", "v": "_u"},
@@ -35,10 +35,10 @@ _V1_NAMES = {"GradientDescentOptimizer": "SGD", "MomentumOptimizer": "SGD"}
 
 
 def name_of(optimizer: Any) -> str:
-    """Return SOK's name of an optimizer, "None" of none.
+    """Return SOK's name of an optimizer; "None" if there is none.
 
     Raises:
-        TypeError: SOK's files have no name for it.
+        TypeError: SOK's files do not support it.
     """
     if optimizer is None:
         return "None"
@@ -47,18 +47,18 @@ def name_of(optimizer: Any) -> str:
         if name in _SLOTS:
             return name
     raise TypeError(
-        f"sok.dump and sok.load know no slots of {type(_inner(optimizer)).__name__}: leave `optimizer` out, or use "
-        f"{', '.join(_SLOTS)}"
+        f"sok.dump and sok.load do not support the slots of {type(_inner(optimizer)).__name__}: leave `optimizer` "
+        f"out, or use {', '.join(_SLOTS)}"
     )
 
 
 def names_in_files() -> list[str]:
-    """Return how the names of all files of slots end, behind the variable's."""
+    """Return the suffixes of all slot files, after the variable's name."""
     return [f"{kind}-{slot}" for kind, slots in _SLOTS.items() for slot in slots]
 
 
 def slots_of(optimizer: Any) -> tuple[str, ...]:
-    """Return the names of the slots that an optimizer has, in the order of a table's row."""
+    """Return the names of an optimizer's slots, in the order of a table's row."""
     if optimizer is None:
         return ()
     inner, name = _inner(optimizer), name_of(optimizer)
@@ -68,10 +68,10 @@ def slots_of(optimizer: Any) -> tuple[str, ...]:
 
 
 def of_variable(optimizer: Any, variable: Any, slot: str) -> Any:
-    """Return the slot of a variable, itself a variable; it is made where the optimizer has made no step yet.
+    """Return the slot of a variable, itself a variable; created if the optimizer has made no step yet.
 
     Raises:
-        ValueError: an optimizer of Keras 2 or 3 that knows the variable not.
+        ValueError: a Keras optimizer was not built with the variable.
     """
     inner, name = _inner(optimizer), name_of(optimizer)
     if isinstance(inner, v1.train.Optimizer):
@@ -90,13 +90,13 @@ def of_variable(optimizer: Any, variable: Any, slot: str) -> Any:
     except (AttributeError, KeyError, TypeError) as error:
         raise ValueError(
             f"the optimizer has no slots of `{variable.name}` yet: call build(...) of the Keras optimizer with all "
-            "variables that it is to train, then dump or load"
+            "variables that it will train, then dump or load"
         ) from error
     return getattr(inner, _SLOTS[name][slot])[index]
 
 
 def of_table(variable: Any, optimizer: Any, slot: int) -> tf.Tensor:
-    """Return slot number `slot` of the rows of a DynamicVariable, [n, dim]: what it starts with before any update."""
+    """Return slot number `slot` of the rows of a DynamicVariable, [n, dim]; its initial value before any update."""
     dim = variable.table.dim
     keys, _, slots, _ = variable.table.snapshot()
     if slots.shape[1] == 0:
@@ -105,7 +105,7 @@ def of_table(variable: Any, optimizer: Any, slot: int) -> tf.Tensor:
 
 
 def import_with_slots(variable: Any, optimizer: Any, keys: Any, values: Any, slots: list[Any]) -> None:
-    """Give a DynamicVariable these rows in the place of all it has, with the slots of an optimizer."""
+    """Replace all rows of a DynamicVariable by these, with the slots of an optimizer."""
     form, table = _form(optimizer, variable), variable.table
     zeros, none = tf.zeros_like(keys), tf.zeros([0], tf.int64)
     with tf.device("/device:CPU:0"), table.written():
@@ -138,7 +138,7 @@ def _inner(optimizer: Any) -> Any:
 
 
 def _counting(optimizer: Any) -> contextlib.AbstractContextManager[None]:
-    """Let what an optimizer makes beside slots, as Adam's powers, be the wrapper's where it is wrapped."""
+    """Let variables of an optimizer besides slots, such as Adam's powers, be the wrapper's if it is wrapped."""
     return optimizer.counting() if isinstance(optimizer, OptimizerWrapper) else contextlib.nullcontext()
 
 

@@ -1,4 +1,4 @@
-"""`sok.Variable`: a matrix whose rows the ranks share, each rank's part an ordinary variable."""
+"""`sok.Variable`: a matrix whose rows the ranks share; each rank's part is an ordinary variable."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ import numpy as np
 import tensorflow as tf
 
 from runtime import _tf_private, ranks
+from runtime._assertions import checked
 from runtime.compat.sok import placing
 from runtime.compat.sok.starting import require_init
-from runtime.table.anchor import checked
 
 __all__ = ["DistributedVariable", "LocalizedVariable", "SharedVariable", "Variable"]
 
 _numbers = itertools.count()
-#: Initializers that give each row values which depend on no other row and not on the number of rows.
+#: Initializers whose values for a row do not depend on other rows or the number of rows.
 _ROW_BY_ROW = {"Zeros", "Ones", "Constant", "RandomUniform", "RandomNormal", "TruncatedNormal"}
 
 
 def Variable(*args: Any, mode: str | None = None, **kwargs: Any) -> SharedVariable:
-    """Make a matrix shared by the ranks: arguments as `tf.Variable`, or `shape` and `initializer` for the first value.
+    """Create a matrix shared by the ranks; the arguments are `tf.Variable`'s, or `shape` and `initializer`.
 
     Args:
         args: as `tf.Variable`.
-        mode: None or "distributed" (row k lies in rank k mod ranks) or "localized:" and the rank that has all rows.
+        mode: None or "distributed" (row k is on rank k mod ranks), or "localized:" and the rank that has all rows.
         kwargs: as `tf.Variable`, and `initializer`.
 
     Raises:
-        RuntimeError: `sok.init()` was not called, or another mode.
-        ValueError: the first value is no matrix or vector.
+        RuntimeError: `sok.init()` was not called, or the mode is unknown.
+        ValueError: the initial value is not a matrix or vector.
     """
     require_init("sok.Variable")
     placement = placing.placement_of(mode)
@@ -40,9 +40,9 @@ def Variable(*args: Any, mode: str | None = None, **kwargs: Any) -> SharedVariab
 
 
 class SharedVariable(_tf_private.CheckpointedVariable, _tf_private.SaveableObject):  # type: ignore[misc]
-    """This rank's rows, [local rows, dim], of a matrix that all ranks share; optimizers update it as any variable.
+    """This rank's rows, [local rows, dim], of a matrix that all ranks share; optimizers update it like any variable.
 
-    A v1 Saver asks each item first whether it is a SaveableObject: else it would take the rows of one rank for all.
+    A v1 Saver first checks whether an item is a SaveableObject; otherwise it would save one rank's rows as all rows.
     """
 
     optional_restore = False
@@ -65,14 +65,14 @@ class SharedVariable(_tf_private.CheckpointedVariable, _tf_private.SaveableObjec
         *,
         placement: str,
     ) -> None:
-        """Take the arguments of `tf.Variable` with the whole first value; call `Variable` instead."""
+        """Take the arguments of `tf.Variable` with the whole initial value; call `Variable` instead."""
         if variable_def is not None or import_scope is not None:
-            raise NotImplementedError("a sok.Variable is not made from a `variable_def`: make it anew")
+            raise NotImplementedError("a sok.Variable cannot be created from a `variable_def`: create it anew")
         made, whole = _first_values(initial_value, shape, initializer, dtype, placement)
-        #: Where the rows lie, as the runtime's tables have it.
+        #: The placement of the rows, as for the runtime's tables.
         self.placement = placement
         self._whole = whole
-        #: What a Saver writes, by why it must not.
+        #: The tensors that a Saver writes, by the reason why it must not.
         self._save_specs: dict[str | None, list[_tf_private.SaveSpec]] = {}
         super().__init__(
             initial_value=made,
@@ -90,7 +90,7 @@ class SharedVariable(_tf_private.CheckpointedVariable, _tf_private.SaveableObjec
 
     @property
     def target_gpu(self) -> int:
-        """The rank that has all rows, -1 where they are shared out."""
+        """The rank that has all rows; -1 if they are distributed."""
         return placing.target_rank(self.placement)
 
     @property
@@ -99,27 +99,27 @@ class SharedVariable(_tf_private.CheckpointedVariable, _tf_private.SaveableObjec
         return ranks.size()
 
     def rows(self, keys: tf.Tensor) -> tf.Tensor:
-        """Return the rows of keys int64 [n] that lie in this rank; its gradient has each row once."""
+        """Return the rows of keys int64 [n] that this rank holds; the gradient has each row once."""
         keys, places = tf.unique(keys)
         return _expanded(tf.gather(self, placing.local_rows(keys, self.placement)), places)
 
     def checkpoint_tensors(self) -> dict[str, tf.Tensor]:
-        """Give tf.train.Checkpoint the value, where this is the only rank.
+        """Return the value for tf.train.Checkpoint, if this is the only rank.
 
         Raises:
-            RanksError: it is not: another rank's restore would take these rows for its own.
+            RanksError: there are several ranks: another rank would restore these rows as its own.
         """
         self._refuse_a_part()
         return {"VARIABLE_VALUE": self.read_value()}
 
     def restore_tensors(self, restored: dict[str, tf.Tensor]) -> Any:
-        """Take a value back."""
+        """Restore a value."""
         self._refuse_a_part()
         return self.assign(restored["VARIABLE_VALUE"])
 
     @property
     def specs(self) -> list[_tf_private.SaveSpec]:
-        """What a v1 Saver writes: the rows; where other ranks have the others, saving fails."""
+        """The tensors that a v1 Saver writes: the rows; with several ranks, saving fails."""
         refused = self._why_not_a_part("sok.Saver") if ranks.size() > 1 else None
         if refused not in self._save_specs:
             with tf.control_dependencies(None):
@@ -132,7 +132,7 @@ class SharedVariable(_tf_private.CheckpointedVariable, _tf_private.SaveableObjec
         return self._save_specs[refused]
 
     def restore(self, restored_tensors: list[tf.Tensor], restored_shapes: list[tf.TensorShape] | None) -> tf.Operation:
-        """Take the rows of a v1 Saver's checkpoint; where other ranks have others, restoring fails."""
+        """Restore the rows of a v1 Saver's checkpoint; with several ranks, restoring fails."""
         if ranks.size() > 1:
             return checked(tf.constant(False), self._why_not_a_part("sok.Saver"), tf.constant(0))
         return self.assign(restored_tensors[0], read_value=False)
@@ -143,25 +143,25 @@ class SharedVariable(_tf_private.CheckpointedVariable, _tf_private.SaveableObjec
 
     def _why_not_a_part(self, instead: str) -> str:
         return (
-            f"the rows of the sok.Variable `{self.name}` lie in {ranks.size()} ranks, of which a checkpoint would keep "
-            f"those of one: save and restore it with {instead}, on every rank"
+            f"the rows of the sok.Variable `{self.name}` are distributed over {ranks.size()} ranks, and a checkpoint "
+            f"would only have those of one: save and restore it with {instead}, on every rank"
         )
 
     def __deepcopy__(self, memo: Any) -> NoReturn:
-        """Refuse: the copy would be this rank's part alone."""
-        raise TypeError(f"the sok.Variable `{self.name}` cannot be copied: make another one from sok.export")
+        """Refuse: the copy would only have this rank's part."""
+        raise TypeError(f"the sok.Variable `{self.name}` cannot be copied: create another one from sok.export")
 
 
 class DistributedVariable(SharedVariable):
-    """Row k lies in rank k mod ranks."""
+    """A matrix with row k on rank k mod ranks."""
 
 
 class LocalizedVariable(SharedVariable):
-    """One rank has all rows, the others have none."""
+    """A matrix with all rows on one rank."""
 
 
 def _first_values(value: Any, shape: Any, initializer: Any, dtype: Any, placement: str) -> tuple[Any, tf.TensorShape]:
-    """Return this rank's first rows, or what makes them, and the shape of the whole."""
+    """Return this rank's initial rows, or a function that computes them, and the shape of the whole matrix."""
     if (value is None) == (initializer is None):
         raise ValueError("a sok.Variable needs either `initial_value`, or `shape` and `initializer`")
     if value is None:
@@ -173,12 +173,12 @@ def _first_values(value: Any, shape: Any, initializer: Any, dtype: Any, placemen
 
 def _matrix(shape: tf.TensorShape) -> tf.TensorShape:
     if shape.rank != 2 or not shape.is_fully_defined():
-        raise ValueError(f"a sok.Variable is a matrix of known shape, its rows first: got the shape {shape}")
+        raise ValueError(f"a sok.Variable must be a matrix of known shape, rows first: got the shape {shape}")
     return shape
 
 
 def _initialized(initializer: Any, whole: tf.TensorShape, dtype: Any, placement: str) -> Callable[[], tf.Tensor]:
-    """Return what makes this rank's rows: with a seed those of one process, else without a matrix of all rows."""
+    """Return a function for this rank's rows: with a seed as in one process, else without creating the whole matrix."""
     if isinstance(initializer, type):
         initializer = initializer()
     config = initializer.get_config() if hasattr(initializer, "get_config") else {}
@@ -192,7 +192,7 @@ def _initialized(initializer: Any, whole: tf.TensorShape, dtype: Any, placement:
 
 
 def _expanded(rows: tf.Tensor, places: tf.Tensor) -> tf.Tensor:
-    """Return rows[places]; the gradient is summed per row and dense, which that of a gather is not."""
+    """Return rows[places]; unlike a gather's, its gradient is dense and summed per row."""
 
     @tf.custom_gradient  # type: ignore[untyped-decorator]
     def expand(rows: tf.Tensor) -> tuple[tf.Tensor, Callable[[tf.Tensor], tf.Tensor]]:

@@ -1,4 +1,4 @@
-"""What SOK does with variables by hand: tell them apart, read and write this rank's rows."""
+"""SOK's functions on variables: separate them, read and write this rank's rows."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ __all__ = ["assign", "export", "filter_variables", "is_shared", "split_embedding
 
 
 def is_shared(variable: Any) -> bool:
-    """Whether ranks share the rows of a variable, of a table of runtime as well."""
+    """Whether ranks share the rows of a variable; also true of the runtime's tables."""
     inner = variable if isinstance(variable, tf.Variable) else getattr(variable, "value", variable)
     return isinstance(inner, SharedVariable) or hasattr(inner, "table")
 
 
 def filter_variables(vars: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-    """Return SOK's variables and the others, each in the order given."""
+    """Return SOK's variables and the others, each in the given order."""
     return [one for one in vars if is_shared(one)], [one for one in vars if not is_shared(one)]
 
 
@@ -38,28 +38,28 @@ def split_embedding_variable_from_others(variables: Any) -> tuple[tuple[Any, ...
 
 
 def export(var: Any) -> tuple[tf.Tensor, tf.Tensor]:
-    """Return the ids int64 [n] and the rows [n, dim] that lie in this rank.
+    """Return the ids int64 [n] and the rows [n, dim] that this rank holds.
 
     Raises:
-        TypeError: no variable of SOK.
+        TypeError: it is not a variable of SOK.
     """
     if isinstance(var, DynamicVariable):
         return var.table.snapshot()[:2]
     if not isinstance(var, SharedVariable):
-        raise TypeError(f"sok.export takes a variable of SOK: got {type(var).__name__}")
+        raise TypeError(f"sok.export needs a variable of SOK: got {type(var).__name__}")
     return placing.global_ids(var.shape[0], var.placement), tf.identity(var)
 
 
 def assign(var: Any, indices: Any, values: Any) -> Any:
-    """Set the rows of ids; of several ranks each takes those that it has, so all can be given all.
+    """Set the rows of ids; each rank takes the rows that it holds, so all may be given all rows.
 
     Raises:
-        TypeError: no variable of SOK.
+        TypeError: it is not a variable of SOK.
     """
     if isinstance(var, DynamicVariable):
         return var.table.import_rows(indices, values)
     if not isinstance(var, SharedVariable):
-        raise TypeError(f"sok.assign takes a variable of SOK: got {type(var).__name__}")
+        raise TypeError(f"sok.assign needs a variable of SOK: got {type(var).__name__}")
     ids, rows = tf.cast(tf.convert_to_tensor(indices), tf.int64), tf.convert_to_tensor(values, var.dtype)
     mine = placing.lie_here(ids, var.placement)
     kept = tf.boolean_mask(rows, mine)

@@ -1,6 +1,6 @@
-"""Arguments that are taken and have no effect, by function and name, and why; docs/sok.md says the same.
+"""Arguments that are accepted without effect, by function and name, with the reason; docs/sok.md lists them.
 
-Whatever else has none is refused; tests/runtime/compat/sok/test_arguments.py compares this with the code.
+Other arguments without effect are refused; tests/runtime/compat/sok/test_arguments.py compares this with the code.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-// Look-ups that count their keys and admit the frequent ones, and the ops that evict keys.
+// Lookups that count keys and admit frequent ones, and ops that evict keys.
 #include <algorithm>
 #include <memory>
 #include <vector>
@@ -18,7 +18,7 @@ std::shared_ptr<Table> table_of(TF_OpKernelContext* context) {
   return find_table(Input(context, 0, "handle").scalar<std::int64_t>());
 }
 
-// A time that may be left out: a vector of none or one.
+// An optional time: a vector of length zero or one.
 std::int64_t time_of(TF_OpKernelContext* context, int index) {
   const Input now(context, index, "now");
   now.require_rank(1);

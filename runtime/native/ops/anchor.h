@@ -1,4 +1,4 @@
-// The anchor input of lookups: it carries the gradient and the static width, and must be of its table.
+// The anchor input of lookups: it carries the gradient and the static width, and must belong to the table.
 #pragma once
 
 #include <string>

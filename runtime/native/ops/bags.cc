@@ -140,7 +140,7 @@ void Bags::read_row_numbers(const Input& layout, std::int64_t rows, bool sort) {
   if (!sorted) sort_rows(numbers, stride);
 }
 
-// Orders the ids by row, those of one row as they came.
+// Sorts the ids by row; ids of one row keep their order.
 void Bags::sort_rows(const std::int64_t* numbers, std::size_t stride) {
   std::vector<std::size_t> next(splits_.begin(), splits_.end() - 1);
   origins_.resize(given_);

@@ -12,9 +12,9 @@
 namespace recmigrate::ops {
 namespace {
 
-constexpr std::size_t kIdentity = 7;  // numbers that tell what filters are
+constexpr std::size_t kIdentity = 7;  // numbers that identify the settings of filters
 
-// The bytes that filters take by what they are; more than there can be when that makes no sense.
+// The number of bytes of filters with these settings; more than possible if the settings are invalid.
 std::uint64_t bytes_by(const std::int64_t* identity) noexcept {
   constexpr std::int64_t kMost = std::int64_t{1} << 40;
   const std::int64_t filters = identity[1];

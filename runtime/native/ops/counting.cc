@@ -1,5 +1,5 @@
-// Tables whose updates count their keys: RecApplyAndCount, RecLookupPermitted, which reads them, RecSightings and
-// RecTableWaiting, what is known of the keys. RecInitialRows: a matrix that new rows start from.
+// Tables whose updates count keys: RecApplyAndCount, RecLookupPermitted (reads them), RecSightings and RecTableWaiting
+// (data about keys), and RecInitialRows (a matrix with the initial values of new rows).
 #include <algorithm>
 #include <memory>
 #include <vector>
@@ -68,7 +68,7 @@ void run(const ApplyKernel& kernel, TF_OpKernelContext* context) {
                          with_hyper(kernel.update, context, 3), rules);
 }
 
-// Keys that have no row read the same number everywhere.
+// Keys without a row read this number in all columns.
 void run(const ReadKernel& kernel, TF_OpKernelContext* context) {
   const std::shared_ptr<Table> table = table_of(context);
   require_anchor(Input(context, 1, "anchor"), *table);

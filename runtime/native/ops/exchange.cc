@@ -1,7 +1,7 @@
-// What ranks send each other for all tables of a lookup at once: RecPartitionKeys makes the message of keys and
-// RecUnpackKeys reads those of all ranks; RecPackRows answers, and RecSpreadRows gives each id its row out of the
-// answers, or each bag the sum of its ids' rows. RecUnpackRows and RecSumRows are the gradients of these two. None
-// keeps anything: a graph may run them in any order.
+// Messages between ranks for all tables of a lookup at once: RecPartitionKeys creates the message of keys and
+// RecUnpackKeys reads those of all ranks; RecPackRows answers, and RecSpreadRows gives each id its row from the
+// answers, or each bag the sum of its ids' rows. RecUnpackRows and RecSumRows are the gradients of these two. All are
+// stateless: a graph may run them in any order.
 #include <algorithm>
 #include <memory>
 
@@ -25,7 +25,7 @@ struct PartitionKernel {
   std::size_t ranks;
   std::vector<std::int64_t> owners;
   std::vector<unsigned char> distinct;
-  std::vector<std::size_t> widths;  // 0 where rows are not to be summed where they lie
+  std::vector<std::size_t> widths;  // 0 if rows must not be summed by the rank that holds them
 };
 
 struct WidthsKernel {
@@ -102,7 +102,7 @@ TensorPtr new_ints(TF_OpKernelContext* context, std::size_t output, std::size_t 
   return allocate_output(context, static_cast<int>(output), TF_INT32, sizeof(std::int32_t), dims({count}));
 }
 
-// The ids of each table, and the bag of each id: none where rows are not to be summed.
+// The ids of each table, and the bag of each id; no bags if rows must not be summed.
 struct AskedInputs {
   AskedInputs(TF_OpKernelContext* context, std::size_t tables) {
     for (std::size_t i = 0; i < tables; ++i) {
@@ -121,7 +121,7 @@ struct AskedInputs {
 void write_partition(const PartitionKernel& kernel, const exchange::Partition& partition, TF_OpKernelContext* context) {
   const TensorPtr lengths = new_ints(context, 1, kernel.ranks);
   partition.write_lengths(
-      writable<std::int32_t>(lengths));  // throws before the message is made where it would be too long
+      writable<std::int32_t>(lengths));  // throws before the message is created if it would be too long
   const TensorPtr message =
       allocate_output(context, 0, TF_INT64, sizeof(std::int64_t), dims({partition.message_size()}));
   partition.write_message(writable<std::int64_t>(message));
@@ -134,7 +134,7 @@ void partition_keys(const PartitionKernel& kernel, TF_OpKernelContext* context) 
   const std::size_t tables = kernel.owners.size();
   const AskedInputs inputs(context, tables);
   std::vector<TensorPtr> places(tables);
-  std::vector<std::vector<std::int32_t>> places_of_ids(tables);  // of pooled ids, which get no rows of their own
+  std::vector<std::vector<std::int32_t>> places_of_ids(tables);  // of pooled ids, which have no rows of their own
   std::vector<exchange::Asked> asked;
   for (std::size_t i = 0; i < tables; ++i) {
     const Input& keys = inputs.keys[i];
@@ -190,7 +190,7 @@ RowMessage message_of(const Inbox& asked, std::vector<std::size_t> widths) {
   return {asked.answers().data(), asked.ranks(), std::move(widths)};
 }
 
-// The first inputs, `tables` matrices: their widths follow.
+// The first inputs, `tables` matrices; returns their widths.
 std::vector<Input> matrices(TF_OpKernelContext* context, std::size_t tables, std::vector<std::size_t>& widths) {
   std::vector<Input> all;
   for (std::size_t i = 0; i < tables; ++i) {
@@ -223,7 +223,7 @@ void pack_rows(TF_OpKernelContext* context) {
   parallel::run(tables, [&](std::size_t i) { layout.pack(inbox, i, rows[i].data<float>(), writable<float>(message)); });
 }
 
-// The message, checked to be as long as it must be.
+// The message, checked to have the expected length.
 Input message_input(TF_OpKernelContext* context, const RowMessage& layout) {
   Input message(context, 0, "message");
   message.require_shape(dims({layout.floats()}));
@@ -243,7 +243,7 @@ void unpack_rows(const WidthsKernel& kernel, TF_OpKernelContext* context) {
                 [&](std::size_t i) { layout.unpack(inbox, i, message.data<float>(), writable<float>(rows[i])); });
 }
 
-// The inputs from `first` on, places of each table and then targets: none where each place has a row of its own.
+// The inputs from `first` on: places of each table, then targets, which are empty if each place has a row of its own.
 struct LinkInputs {
   LinkInputs(TF_OpKernelContext* context, std::size_t first, std::size_t tables) {
     for (std::size_t i = 0; i < tables; ++i) {

@@ -1,4 +1,4 @@
-// RecExpand and RecLookupAt: dynamic expansion, where a step works on rows and their addresses instead of keys.
+// RecExpand and RecLookupAt: dynamic expansion, in which a step works on rows and their addresses instead of keys.
 #include <type_traits>
 
 #include "ops/anchor.h"

@@ -1,5 +1,5 @@
-// RecLookupGroup and RecLookupOrInsertGroup: the lookups of many tables in one op, because a tf.function runs stateful
-// ops one after another.
+// RecLookupGroup and RecLookupOrInsertGroup: lookups of many tables in one op, because a tf.function runs stateful ops
+// one by one.
 #include <memory>
 
 #include "ops/anchor.h"

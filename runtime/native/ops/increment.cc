@@ -1,4 +1,4 @@
-// RecChangedRows: which rows of a snapshot are not those of an earlier one. It sees tensors only, no table.
+// RecChangedRows: compares a snapshot with an earlier one. Its inputs are tensors, not a table.
 #include "store/snapshots/increment.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// RecExportRows and RecImportRows: all that is known of a table's keys as tensors of its own each, by ascending bucket
-// and key, for checkpoints that keep optimizer slots as tables beside the one of the values.
+// RecExportRows and RecImportRows: all data of a table's keys as separate tensors, ordered by bucket and key, for
+// checkpoints that store optimizer slots as tables beside the values.
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -24,7 +24,7 @@ std::int64_t bucket(std::int64_t key) noexcept {
   return rest < 0 ? rest + kBuckets : rest;
 }
 
-// The numbers of the keys in the order of their buckets and of themselves.
+// The numbers of the keys, ordered by bucket and key.
 std::vector<std::size_t> in_order(const std::vector<std::int64_t>& keys) {
   std::vector<std::size_t> order(keys.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -42,8 +42,8 @@ std::int64_t* ints(TF_OpKernelContext* context, int index, std::size_t count) {
   return writable<std::int64_t>(tensor);
 }
 
-// Outputs `first` to `first + 3`: keys, counts, times and the offsets of buckets. Counts and times are left out, as
-// vectors of none, when nothing was noted.
+// Outputs `first` to `first + 3`: keys, counts, times and the offsets of buckets. Counts and times are empty if nothing
+// was recorded.
 void put_keys(TF_OpKernelContext* context, int first, const std::vector<std::int64_t>& keys,
               const std::vector<Sighting>& seen, bool counted, bool timed, const std::vector<std::size_t>& order) {
   const std::size_t n = keys.size();
@@ -98,7 +98,7 @@ Taken taken(TF_OpKernelContext* context, const Table& table) {
   return all;
 }
 
-// Puts row order[i] in place i without a copy of all rows, which may be most of the memory there is.
+// Permutes rows, so that row order[i] is at i, without copying all rows, which may fill most of the memory.
 void reorder(float* rows, std::size_t width, const std::vector<std::size_t>& order) {
   std::vector<bool> done(order.size());
   std::vector<float> first(width);
@@ -169,7 +169,7 @@ void add_sightings(TF_OpKernelContext* context, int first, SeenKeys& seen) {
   }
 }
 
-// Where keys are among those of a table's rows. A slot has mostly the same keys in the same order; then nothing is
+// Positions of keys among those of a table's rows. A slot mostly has the same keys in the same order; then no index is
 // built.
 class Places {
  public:
@@ -178,7 +178,7 @@ class Places {
   [[nodiscard]] bool are_of(const Input& keys) const noexcept {
     return keys.elements() == count_ && std::equal(keys_, keys_ + count_, keys.data<std::int64_t>());
   }
-  // kNone when there is no such key.
+  // kNone if there is no such key.
   [[nodiscard]] std::size_t of(std::int64_t key) {
     for (; known_ < count_; ++known_) places_[keys_[known_]] = known_;
     const auto found = places_.find(key);
@@ -193,7 +193,7 @@ class Places {
   std::unordered_map<std::int64_t, std::size_t> places_;
 };
 
-// Writes the slot of the keys at `column` of their rows; keys that it does not have keep what is there.
+// Writes the slot of the keys to `column` of their rows; rows of other keys are not changed.
 void join_slot(const Input& keys, const Input& values, Places& rows, std::size_t dim, std::size_t width,
                std::size_t column, std::vector<float>& slots) {
   keys.require_rank(1);
@@ -205,8 +205,8 @@ void join_slot(const Input& keys, const Input& values, Places& rows, std::size_t
   }
 }
 
-// Inputs are handle, seed, keys [n], counts [n], times [n], values [n, dim], keys, counts and times of those that wait,
-// and what Bloom filters there were with their counters; then keys and values [m, dim] of each slot.
+// Inputs are handle, seed, keys [n], counts [n], times [n], values [n, dim], keys, counts and times of waiting keys,
+// settings and counters of Bloom filters; then keys and values [m, dim] of each slot.
 void import_rows(const ImportKernel& kernel, TF_OpKernelContext* context) {
   const std::shared_ptr<Table> table = find_table(Input(context, 0, "handle").scalar<std::int64_t>());
   const std::size_t dim = table->dim();

@@ -1,4 +1,4 @@
-// RecLookup and RecLookupOrInsert: keys of any shape to rows, keys.shape + [dim]. RecContains: which have a row.
+// RecLookup and RecLookupOrInsert: keys of any shape to rows, keys.shape + [dim]. RecContains: whether keys have a row.
 #include <memory>
 #include <type_traits>
 

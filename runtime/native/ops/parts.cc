@@ -1,5 +1,5 @@
-// RecPadParts makes the parts of a message that go to several ranks equally long, for an exchange that wants them so,
-// and RecCutParts undoes it.
+// RecPadParts makes the parts of a message to several ranks equally long, for exchanges that need it; RecCutParts
+// undoes that.
 #include <algorithm>
 #include <cstring>
 
@@ -16,7 +16,7 @@ void require_fitting(std::int64_t count, std::int64_t length) {
   }
 }
 
-// Where `counts` [parts] rows each of `bytes` lie, one part after the other, or each at the start of `length` rows.
+// Positions of `counts` [parts] rows of `bytes` each, either consecutive, or each part at the start of `length` rows.
 template <typename Copy>
 void for_each_part(const Input& counts, std::size_t length, std::size_t rows, std::size_t bytes, const Copy& copy) {
   const auto* of_part = counts.data<std::int32_t>();

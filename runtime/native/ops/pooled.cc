@@ -1,5 +1,5 @@
-// RecPooledLookup, RecPooledLookupOrInsert: ids in bags to one row per bag; no vector per id is ever made. The same for
-// many tables at once are RecPooledLookupGroup and RecPooledLookupOrInsertGroup.
+// RecPooledLookup, RecPooledLookupOrInsert: ids in bags to one row per bag, without materializing the row of each id.
+// RecPooledLookupGroup and RecPooledLookupOrInsertGroup do the same for many tables at once.
 #include "ops/pooled.h"
 
 #include <algorithm>
@@ -33,7 +33,7 @@ void pool_bag(RowWindow& rows, const Bags& bags, std::size_t bag, std::size_t di
 
 void divide_bag(const PoolingRules& rules, const Bags& bags, std::size_t bag, float* pooled, std::size_t dim) {
   const float by = bag_divisor(rules, bags, bag);
-  // TensorFlow multiplies by the reciprocal where one piece is the whole sum; rounding differs.
+  // TensorFlow multiplies by the reciprocal if a single piece is the whole sum, which rounds differently.
   if (bags.weights() == nullptr && bags.size(bag) <= kPiece) {
     scale(pooled, pooled, 1.0F / by, dim);
   } else {
@@ -57,7 +57,7 @@ void pool(const PoolingRules& rules, const Bags& bags, const RowReader& reader, 
   });
 }
 
-// One table's part of a lookup, checked and with its output. Inputs: handle, anchor, keys, layout, weights, rows,
+// One table's part of a lookup, checked, with its output. Inputs: handle, anchor, keys, layout, weights, rows,
 // max_norm.
 class Lookup {
  public:

@@ -1,5 +1,5 @@
-// RecPooledGradient: the gradients of the bags of a pooled lookup to those of its distinct keys and of its weights.
-// RecPooledGradientGroup does it for many tables at once.
+// RecPooledGradient: from the gradients of the bags of a pooled lookup to those of its distinct keys and of its
+// weights. RecPooledGradientGroup does the same for many tables at once.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -13,7 +13,7 @@
 namespace recmigrate::ops {
 namespace {
 
-// The bags' gradients divided as the bags were: what each of their ids gets, but for its weight.
+// The gradients of the bags, divided like the bags: the gradient of each of their ids, without its weight.
 std::vector<float> divided(const PoolingRules& rules, const Bags& bags, const float* grads, std::size_t dim) {
   std::vector<float> result(bags.count() * dim);
   bags.for_ranges([&](std::size_t begin, std::size_t end) {
@@ -22,7 +22,7 @@ std::vector<float> divided(const PoolingRules& rules, const Bags& bags, const fl
       if (bags.weights() != nullptr) {
         divide(&result[bag * dim], grads + bag * dim, by, dim);
       } else if (bags.size(bag) != 0) {
-        // As TensorFlow does it, which multiplies here.
+        // Like TensorFlow, which multiplies here.
         const double count = static_cast<double>(bags.size(bag));
         scale(&result[bag * dim], grads + bag * dim,
               static_cast<float>(1.0 / (rules.combiner == Combiner::mean ? count : std::sqrt(count))), dim);
@@ -32,7 +32,7 @@ std::vector<float> divided(const PoolingRules& rules, const Bags& bags, const fl
   return result;
 }
 
-// Gradients of the distinct keys, before the clipping of their rows.
+// Gradients of the distinct keys, before their rows were clipped.
 void sum_by_key(const Bags& bags, const DistinctKeys& distinct, const float* grads, std::size_t dim, std::int64_t* keys,
                 float* sums) {
   const std::vector<std::uint32_t> bag_of = bags.bag_of();
@@ -85,7 +85,7 @@ void weigh_bag(const PoolingRules& rules, const Bags& bags, std::size_t bag, Row
 }
 
 // One table's part of a gradient, checked. Inputs: handle, keys, layout, weights, rows, max_norm, grads; outputs:
-// distinct keys, their gradients, and the gradients of the weights when they are asked for.
+// distinct keys, their gradients, and, if requested, the gradients of the weights.
 class Gradient {
  public:
   Gradient(TF_OpKernelContext* context, Ports ports, const PoolingRules& rules, bool weights)

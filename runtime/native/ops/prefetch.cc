@@ -1,6 +1,6 @@
-// RecPrefetchKeys: passes keys on, and has their rows read ahead for the look-up of a later step where they lie in
-// tiers below memory. A table is named by the `instance` of the op that makes it, since a pipeline may be built before
-// the table is there, in a function that can take no handle, and may outlive it: then nothing is read.
+// RecPrefetchKeys: returns keys unchanged, and reads those of their rows that are in tiers below memory, ahead of a
+// later step's lookup. A table is identified by the `instance` of the op that creates it, because a pipeline may be
+// built before the table exists, in a function that cannot have a handle, and may outlive it: then nothing is read.
 #include <algorithm>
 #include <memory>
 #include <type_traits>
@@ -58,7 +58,7 @@ void compute(void* kernel, TF_OpKernelContext* context) noexcept {
 }  // namespace
 
 void register_prefetch_op() {
-  // Without a state of its own as far as a graph is concerned: what it has read changes nobody's results.
+  // Stateless as far as a graph is concerned: what it reads affects no result.
   register_keyed_op({"RecPrefetchKeys",
                      {"keys: Tkey"},
                      {"same: Tkey"},

@@ -1,4 +1,4 @@
-// RecPrepareKeys: passes keys on, and de-duplicates them for the look-up of a later step.
+// RecPrepareKeys: returns keys unchanged, and de-duplicates them for the lookup of a later step.
 #include "ops/kernel.h"
 #include "ops/shapes.h"
 #include "store/lookup/prepared.h"
@@ -15,7 +15,7 @@ void prepare_keys(TF_OpKernelContext* context) {
 }  // namespace
 
 void register_prepare_op() {
-  // Without a state of its own as far as a graph is concerned: what it leaves changes nobody's results.
+  // Stateless as far as a graph is concerned: what it keeps affects no result.
   register_op({"RecPrepareKeys", {"keys: int64"}, {"same: int64"}, {}, &like_first_shape, false},
               stateless<&prepare_keys>());
 }

@@ -9,7 +9,7 @@ void define(const OpSpec& op) {
   for (const char* attr : op.attrs) TF_OpDefinitionBuilderAddAttr(builder, attr);
   for (const char* input : op.inputs) TF_OpDefinitionBuilderAddInput(builder, input);
   for (const char* output : op.outputs) TF_OpDefinitionBuilderAddOutput(builder, output);
-  // TensorFlow makes an op stateful whatever the second argument says.
+  // TensorFlow makes an op stateful whatever the second argument is.
   if (op.stateful) TF_OpDefinitionBuilderSetIsStateful(builder, true);
   TF_OpDefinitionBuilderSetShapeInferenceFunction(builder, op.shape);
   const StatusPtr status(TF_NewStatus());

@@ -17,11 +17,11 @@ struct Registry {
   std::shared_mutex mutex;
   std::unordered_map<std::int64_t, std::shared_ptr<Table>> tables;
   std::unordered_multimap<std::string, std::int64_t> handles;  // by instance
-  // Starts anywhere, so that a handle from another process or run finds nothing instead of a wrong table.
+  // Starts at a random number, so that a handle from another process or run finds no table instead of a wrong one.
   std::int64_t next = (std::int64_t{std::random_device{}()} << 30) + 1;
 };
 
-// Never destroyed: kernels may be deleted after static objects are.
+// Never destroyed: kernels may be deleted after static destruction.
 Registry& registry() {
   static auto* const instance = new Registry;
   return *instance;

@@ -1,4 +1,4 @@
-// Whole-table ops: size, snapshot, import, upsert, reset, and who updates.
+// Ops on whole tables: size, snapshot, import, upsert, reset, and announcing the optimizer.
 #include <algorithm>
 #include <cmath>
 
@@ -46,7 +46,7 @@ void snapshot(TF_OpKernelContext* context) {
   std::copy(entries.begin(), entries.end(), writable<std::int64_t>(meta));
 }
 
-// What `import` and `merge` take, checked against each other and the table.
+// The inputs of `import` and `merge`, checked against each other and the table.
 struct Rows {
   Rows(TF_OpKernelContext* context, const Table& table)
       : keys(context, 1, "keys"),
@@ -108,8 +108,8 @@ void begin(TF_OpKernelContext* context) {
 
 void reset(TF_OpKernelContext* context) { table_of(context)->reset(); }
 
-// What tells one rule and its rate from others in 31 bits: 15 of a hash of the tables' rules, and 16 of the logarithm
-// of the sum of their rates, in steps of a 256th. 0 where a table was not trained yet.
+// Identifies rules and rates in 31 bits: 15 of a hash of the tables' rules, and 16 of the logarithm of the sum of their
+// rates, in steps of 1/256. 0 if a table was not trained yet.
 void trained_by(TF_OpKernelContext* context) {
   const int tables = TF_NumInputs(context);
   const TensorPtr mark = allocate_output(context, 0, TF_INT32, sizeof(std::int32_t), {});

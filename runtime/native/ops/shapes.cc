@@ -12,7 +12,7 @@ using ShapePtr = std::unique_ptr<TF_ShapeHandle, DeleteShape>;
 
 bool ok(const TF_Status* status) { return TF_GetCode(status) == TF_OK; }
 
-// So many unknown sizes: a handle that nothing has filled has unknown rank, and giving it one yields such a shape.
+// This many unknown sizes: an uninitialized handle has unknown rank, and setting it gives such a shape.
 ShapePtr of_rank(TF_ShapeInferenceContext* context, int rank, TF_Status* status) {
   const ShapePtr unknown(TF_NewShapeHandle());
   ShapePtr ranked(TF_NewShapeHandle());

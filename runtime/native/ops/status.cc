@@ -1,4 +1,4 @@
-// recmigrate_status: what `runtime.status()` tells, of every live table in the process, whatever session holds it.
+// recmigrate_status: the data for `runtime.status()`, about every live table in the process, in whatever session.
 #include <cstring>
 #include <memory>
 #include <string>

@@ -1,5 +1,5 @@
-// RecTableHandle: its kernel owns the table, so a table lives as long as the session that made it.
-// RecTableCreate: each run makes a table, which lives until RecTableDestroy; for eager mode, where kernels are shared.
+// RecTableHandle: its kernel owns the table, so a table lives as long as the session that created it. RecTableCreate:
+// each run creates a table, which lives until RecTableDestroy; for eager mode, where kernels are shared.
 #include "ops/attributes.h"
 #include "ops/kernel.h"
 #include "ops/registry.h"
@@ -9,7 +9,7 @@
 namespace recmigrate::ops {
 namespace {
 
-// What a table is made from.
+// The configuration of a table.
 struct Source {
   TableConfig config;
   std::string instance;
@@ -37,7 +37,7 @@ Source source_of(TF_OpKernelConstruction* construction) {
   return {config, string_attribute(construction, "instance")};
 }
 
-// A kernel that keeps a `State` made from the table's attributes.
+// A kernel with a `State` that is created from the table's attributes.
 template <typename State>
 void* create(TF_OpKernelConstruction* construction) noexcept {
   try {

@@ -18,7 +18,7 @@ struct DeleteBuffer {
   void operator()(TF_Buffer* buffer) const noexcept { TF_DeleteBuffer(buffer); }
 };
 
-// A varint of the protocol-buffer format; `at` moves behind it, or to `end` when it is cut off.
+// A varint of the protocol-buffer format; `at` moves behind it, or to `end` if it is truncated.
 std::uint64_t varint(const unsigned char*& at, const unsigned char* end) noexcept {
   std::uint64_t value = 0;
   for (unsigned shift = 0; at != end && shift < 64; shift += 7) {

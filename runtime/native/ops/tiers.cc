@@ -1,4 +1,4 @@
-// What the tiers of a table hold, and waiting until they hold no more than they may.
+// Contents and statistics of a table's tiers, and waiting until no tier exceeds its size.
 #include "ops/kernel.h"
 #include "ops/registry.h"
 #include "ops/shapes.h"
@@ -18,8 +18,8 @@ void tier_of(TF_OpKernelContext* context) {
 
 void drain(TF_OpKernelContext* context) { table_of(context)->drain(); }
 
-// A line for each tier: medium, capacity, rows, found, bytes on the medium, bytes of memory, rows read, rows written,
-// compactions, rows that those moved, rows found that had been read ahead, rows read ahead in vain.
+// A row for each tier: medium, capacity, rows, found, bytes on the medium, bytes of memory, rows read, rows written,
+// compactions, rows that these moved, rows found that had been read ahead, rows read ahead in vain.
 void tier_status(TF_OpKernelContext* context) {
   constexpr std::int64_t kColumns = 12;
   const std::vector<Table::TierStatus> tiers = table_of(context)->tier_status();

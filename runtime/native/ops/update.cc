@@ -1,5 +1,5 @@
 // RecApply, RecApplyAt and RecApplyGroup: one update of the rows of some keys, of the rows at some addresses, or of
-// many tables, which must be different ones.
+// many different tables.
 #include "ops/update.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace recmigrate::ops {
 namespace {
 
-// A rate that is not finite would spoil every row that it touches.
+// A rate that is not finite would damage every row that it touches.
 void require_sane(const Update& update) {
   const Rule& rule = rule_of(update.kind);
   for (std::size_t i = 0; i < rule.hyper.size(); ++i) {

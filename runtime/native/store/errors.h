@@ -1,4 +1,5 @@
-// How the engine refuses: exceptions with a sentence that names the thing. They never cross the C interface of `ops/`.
+// How the engine reports errors: exceptions with a one-sentence message that names the object. They never cross the C
+// interface of `ops/`.
 #pragma once
 
 #include <stdexcept>
@@ -6,7 +7,7 @@
 
 namespace recmigrate {
 
-// The caller gave something that cannot be used (shapes, values, texts); nothing was changed.
+// The caller passed something unusable (shapes, values, texts); nothing was changed.
 class InvalidInput : public std::invalid_argument {
  public:
   using std::invalid_argument::invalid_argument;
@@ -18,8 +19,8 @@ class LimitReached : public std::length_error {
   using std::length_error::length_error;
 };
 
-// A medium below memory failed: it is full, cannot be reached, or gave back something else than was stored. Rows are as
-// they were, except those that the message names.
+// A medium below memory failed: it is full, unreachable, or returned other data than was stored. Rows are unchanged,
+// except those that the message names.
 class StorageFailed : public std::runtime_error {
  public:
   explicit StorageFailed(const std::string& message, bool damaged = false)
@@ -31,13 +32,13 @@ class StorageFailed : public std::runtime_error {
   bool damaged_;
 };
 
-// As much as it may take of its medium is taken.
+// The configured limit of the medium is used up.
 class StorageFull : public StorageFailed {
  public:
   using StorageFailed::StorageFailed;
 };
 
-// Out of line and cold, so that the checks in hot loops cost a compare and nothing else.
+// Out of line and cold, so that a check in a hot loop costs only a compare.
 [[noreturn, gnu::cold, gnu::noinline]] inline void fail_invalid(const std::string& message) {
   throw InvalidInput(message);
 }

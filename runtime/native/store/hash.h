@@ -1,4 +1,5 @@
-// The one hash of the engine. Ids are often consecutive or share low bits: every output bit depends on every input bit.
+// The engine's only hash function. Ids are often consecutive or share low bits, so every output bit depends on every
+// input bit.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Locks under which nobody waits for ever.
+// Locks under which no thread waits forever.
 #pragma once
 
 #include <pthread.h>
@@ -10,8 +10,9 @@
 
 namespace recmigrate {
 
-// A reader-writer lock that lets a waiting writer in: with glibc's default, readers that overlap for ever starve it.
-// Meets what std::shared_lock and std::unique_lock need. A thread must not take it twice, not even for reading.
+// A reader-writer lock that lets a waiting writer in: with glibc's default, continuously overlapping readers starve it.
+// Satisfies the requirements of std::shared_lock and std::unique_lock. A thread must not take it twice, not even for
+// reading.
 class SharedMutex {
  public:
   SharedMutex() noexcept {
@@ -36,8 +37,8 @@ class SharedMutex {
   pthread_rwlock_t lock_;
 };
 
-// A lock that is had in the order of asking: whoever takes a std::mutex again and again keeps others out for long.
-// Meets what std::lock_guard and std::unique_lock need.
+// A lock that is granted in the order of requests; a thread that takes a std::mutex again and again keeps others out.
+// Satisfies the requirements of std::lock_guard and std::unique_lock.
 class FairMutex {
  public:
   FairMutex() = default;

@@ -8,16 +8,16 @@
 namespace recmigrate::notices {
 namespace {
 
-// More than anybody reads, where nobody takes them.
+// More than anyone reads; limits their number if no one fetches them.
 constexpr std::size_t kMost = 256;
 
 struct Posted {
-  std::mutex mutex;  // of one who posts or takes; nothing else is locked meanwhile
+  std::mutex mutex;  // held while posting or fetching; no other lock is taken meanwhile
   std::vector<std::string> texts;
   std::atomic<bool> any{false};
 };
 
-// Never destroyed: tables may be used after static objects are.
+// Never destroyed: tables may be used after static destruction.
 Posted& posted() {
   static auto* const instance = new Posted;
   return *instance;
@@ -32,7 +32,7 @@ void post(std::string text) noexcept {
     if (all.texts.size() == kMost) all.texts.erase(all.texts.begin());
     all.texts.push_back(std::move(text));
     all.any = true;
-  } catch (...) {  // there is no memory for it; what it is about is done all the same
+  } catch (...) {  // out of memory; the operation itself continues
   }
 }
 

@@ -1,5 +1,5 @@
-// What the engine has to say besides errors, such as that a filter counts anew. It writes nothing itself: whoever runs
-// it takes the texts.
+// Messages of the engine besides errors, such as that a filter starts counting anew. The engine does not print them:
+// its user fetches the texts.
 #pragma once
 
 #include <string>
@@ -7,12 +7,13 @@
 
 namespace recmigrate::notices {
 
-// Keeps a text, one sentence, until it is taken; of very many the oldest are dropped. Whatever locks are held.
+// Stores a text of one sentence until it is fetched; if there are very many, the oldest are dropped. May be called with
+// any locks held.
 void post(std::string text) noexcept;
 
 [[nodiscard]] bool any() noexcept;
 
-// The texts in the order in which they came; they are forgotten here. Throws std::bad_alloc.
+// Returns the texts in the order in which they were added, and removes them. Throws std::bad_alloc.
 [[nodiscard]] std::vector<std::string> take();
 
 }  // namespace recmigrate::notices

@@ -42,8 +42,8 @@ struct Job {
   std::atomic<std::size_t> helpers{0};  // threads of the pool that may still touch this job; the last touch is its end
 };
 
-// How often a thread looks for work, or for the end of it, before it sleeps: some tens of microseconds. A call follows
-// the other within an op, and waking a thread takes as long as the work.
+// How often a thread polls for work, or for its end, before it sleeps: some tens of microseconds. Calls within an op
+// follow each other closely, and waking a thread takes as long as the work.
 constexpr int kSpins = 2000;
 
 inline void relax() noexcept {
@@ -64,7 +64,7 @@ class Pool {
         helper.detach();
       }
     } catch (const std::system_error&) {
-      // No more threads to be had: those that started, or the callers alone, do the work.
+      // No more threads can be created: those that started, or the callers alone, do the work.
     }
   }
 
@@ -87,7 +87,7 @@ class Pool {
   }
 
   const pid_t owner;
-  Pool* older = nullptr;  // the one made before; not changed once others can see this one
+  Pool* older = nullptr;  // the previously created pool; constant once others can see this one
 
  private:
   void serve() {
@@ -104,21 +104,21 @@ class Pool {
       lock.unlock();
       job.work();
       lock.lock();
-      // All its tasks are taken, so nobody else needs to look at it.
+      // All its tasks are taken, so no one else needs to look at it.
       remove(job);
       if (--job.helpers == 0) done_.notify_all();
     }
   }
 
-  // Keeps the helpers off the caller's processor. Linux was seen to wake a thread that had slept for a millisecond
-  // there, behind the caller and beside an idle processor, so that the caller did all the work alone.
+  // Keeps the helpers off the caller's processor. Linux was observed to wake a thread that had slept for a millisecond
+  // there, behind the caller and next to an idle processor, so that the caller did all the work alone.
   void make_way() noexcept {
 #if defined(__linux__)
     const int cpu = sched_getcpu();
     if (cpu < 0 || helpers_.size() > kMostPlaced) return;
     for (Helper& helper : helpers_) {
       if (helper.avoids == cpu || pthread_equal(helper.thread, pthread_self()) != 0) continue;
-      cpu_set_t allowed;  // to the caller: what the user has forbidden to it stays forbidden
+      cpu_set_t allowed;  // the caller's affinity, so that processors that the user excluded stay excluded
       if (pthread_getaffinity_np(pthread_self(), sizeof allowed, &allowed) != 0) return;
       CPU_CLR(static_cast<std::size_t>(cpu), &allowed);
       if (CPU_COUNT(&allowed) == 0) return;
@@ -148,7 +148,7 @@ class Pool {
     pthread_t thread;
     int avoids;  // a processor
   };
-  // With more threads there are more processors, and telling all of them would take longer than it saves.
+  // With more threads there are more processors, and setting the affinity of all would take longer than it saves.
   static constexpr std::size_t kMostPlaced = 8;
 
   const std::size_t threads_;
@@ -170,9 +170,9 @@ std::size_t configured_threads() noexcept {
 std::atomic<Pool*> current{nullptr};
 std::atomic<Pool*> newest{nullptr};
 
-// The pool of so many threads, made when this process has none; null when there is no memory for one. Pools are never
-// deleted, since their threads may outlive every static object, so they are used again. A forked child inherits the
-// pointers but no thread: the pools of another process do not count.
+// The pool with this many threads, created if this process has none; null if there is not enough memory. Pools are
+// never deleted, because their threads may outlive every static object, so they are reused. A forked child inherits the
+// pointers but no thread, so the pools of another process do not count.
 Pool* pool_of(std::size_t threads) noexcept {
   Pool* head = newest.load(std::memory_order_acquire);
   for (Pool* one = head; one != nullptr; one = one->older) {

@@ -1,4 +1,4 @@
-// One small thread pool for the whole process. Results never depend on it: tasks write disjoint memory.
+// A small thread pool for the whole process. Results never depend on it, because tasks write disjoint memory.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +6,7 @@
 
 namespace recmigrate::parallel {
 
-// A call of someone else's function object. Unlike std::function it never allocates, so starting tasks cannot fail.
+// A reference to a callable. Unlike std::function it never allocates, so starting tasks cannot fail.
 class Task {
  public:
   template <typename Body, typename = std::enable_if_t<!std::is_same_v<Body, Task>>>
@@ -20,18 +20,18 @@ class Task {
   void (*call_)(const void*, std::size_t);
 };
 
-// Threads that work on one call, the caller among them: RECMIGRATE_NUM_THREADS, else the hardware's.
+// Number of threads that work on one call, including the caller: RECMIGRATE_NUM_THREADS, else that of the hardware.
 [[nodiscard]] std::size_t thread_count() noexcept;
 
 inline constexpr std::size_t kMostThreads = 256;
 
-// Goes over to a pool of `threads` threads (1 to kMostThreads). Calls that are running go on with the old one, which is
-// kept for when that number is wanted again. Throws std::bad_alloc.
+// Switches to a pool of `threads` threads (1 to kMostThreads). Running calls continue on the old pool, which is kept in
+// case that number is needed again. Throws std::bad_alloc.
 void set_thread_count(std::size_t threads);
 
-// Runs task(0) … task(count - 1), each once, on the caller and on idle threads of the pool, and waits for all.
-// May be called from many threads at once and from inside a task. The first exception of a task is thrown again here;
-// nothing else is ever thrown.
+// Runs task(0) … task(count - 1), each once, on the caller and on idle threads of the pool, and waits for all of them.
+// May be called from many threads at once and from inside a task. Rethrows the first exception of a task, and throws
+// nothing else.
 void run(std::size_t count, Task task);
 
 // Splits [0, size) into ranges of `grain` and runs body(begin, end) on each; small sizes stay on the calling thread.

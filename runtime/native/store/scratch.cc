@@ -8,15 +8,15 @@
 namespace recmigrate {
 namespace {
 
-// Pieces that are not in use: enough for the batches that a few tables remember between look-up and update.
+// Number of unused blocks: enough for the batches that a few tables keep between lookup and update.
 constexpr std::size_t kKeptPieces = 8;
 constexpr std::size_t kKeptBytes = std::size_t{64} << 20;
-// Smaller ones come from the heap as fast.
+// Smaller ones come from the heap as quickly.
 constexpr std::size_t kSmallest = std::size_t{256} << 10;
 constexpr std::size_t kStep = std::size_t{2} << 20;
 constexpr std::align_val_t kCacheLine{64};
 
-// Sanitizers would not see the use of a piece that is no longer, or again, in use.
+// Sanitizers could not detect the use of a returned block.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kKeeps = false;
 #else
@@ -30,7 +30,7 @@ struct Piece {
 
 class Kept {
  public:
-  // A piece that fits without wasting more than half of it; an empty one when there is none.
+  // A block that fits without wasting more than half of it; an empty one if there is none.
   Piece take(std::size_t size) noexcept {
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto best = std::find_if(pieces_.begin(), pieces_.end(), [size](const Piece& piece) {
@@ -45,7 +45,7 @@ class Kept {
 
   void put(Piece piece) noexcept {
     if (piece.size > kKeptBytes / 2) return;
-    std::vector<Piece> dropped;  // freed without the lock
+    std::vector<Piece> dropped;  // freed after the lock is released
     const std::lock_guard<std::mutex> lock(mutex_);
     try {
       dropped.reserve(kKeptPieces);
@@ -64,7 +64,7 @@ class Kept {
 
  private:
   std::mutex mutex_;
-  std::vector<Piece> pieces_;  // the one that came back last is last
+  std::vector<Piece> pieces_;  // the block returned last is last
   std::size_t bytes_ = 0;
 };
 

@@ -1,5 +1,5 @@
-// Memory for the length of one batch: large pieces lie in huge pages and are used again, so that writing to many places
-// of them at once costs neither page walks nor page faults.
+// Memory for the duration of one batch: large blocks are in huge pages and are reused, so that writing to many places
+// in them at once costs neither page walks nor page faults.
 #pragma once
 
 #include <cstddef>
@@ -8,16 +8,16 @@
 
 namespace recmigrate {
 
-// Hands out arrays one after the other from one piece of memory, which goes back for the next batch at the end.
+// Allocates arrays one after the other from one block of memory, which is returned for the next batch at the end.
 class Scratch {
  public:
-  // Room for `bytes`, each array rounded up to a cache line. Throws std::bad_alloc.
+  // Space for `bytes`; each array is rounded up to a cache line. Throws std::bad_alloc.
   explicit Scratch(std::size_t bytes);
   ~Scratch();
-  Scratch(Scratch&& other) noexcept = default;  // leaves no memory, so the destructor of the other has nothing to do
+  Scratch(Scratch&& other) noexcept = default;  // leaves no memory, so that the other's destructor does nothing
   Scratch& operator=(Scratch&&) = delete;
 
-  // `count` values, not initialised.
+  // `count` values, uninitialized.
   template <typename T>
   [[nodiscard]] T* take(std::size_t count) noexcept {
     void* const array = next_;
@@ -25,7 +25,7 @@ class Scratch {
     return static_cast<T*>(array);
   }
 
-  // What an array of `count` values takes.
+  // Bytes for an array of `count` values.
   template <typename T>
   [[nodiscard]] static std::size_t bytes_of(std::size_t count) noexcept {
     return (count * sizeof(T) + kLine - 1) / kLine * kLine;

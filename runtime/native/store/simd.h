@@ -1,4 +1,5 @@
-// Run-time choice of the vector width for element-wise loops: the same operations in the same order, so the same bits.
+// Selects the vector width for element-wise loops at run time: the operations and their order are the same, so results
+// are bit-equal.
 #pragma once
 
 // Sanitizers instrument the resolver, which runs before they are ready.
@@ -9,5 +10,5 @@
 #define RECMIGRATE_VECTOR_CLONES
 #endif
 
-// For the body of such a function: it must be compiled with its caller's vector width.
+// For functions called from such a function, which must be compiled with the caller's vector width.
 #define RECMIGRATE_INLINE inline __attribute__((always_inline))

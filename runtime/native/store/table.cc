@@ -29,7 +29,7 @@ void Table::apply_together(const std::vector<Gradients>& all, const Update& upda
 void Table::apply_and_count(const std::int64_t* keys, std::size_t count, const float* grads, const Update& update,
                             const Admission& admission) {
   lookup_and_admit(keys, count, admission, nullptr, nullptr);
-  apply(keys, count, grads, update);  // which skips keys without a row, now that rows are counted
+  apply(keys, count, grads, update);  // it skips keys without a row, now that rows are counted
 }
 
 }  // namespace recmigrate

@@ -1,4 +1,4 @@
-// What a table is made with, as text from outside: checked entry by entry.
+// Parses the text of a table's configuration, checked entry by entry.
 #include "store/table_config.h"
 
 #include <algorithm>
@@ -32,7 +32,7 @@ std::vector<std::int64_t> keys_option(const std::string& owner, const std::strin
   return keys;
 }
 
-// `memory:1000,log` and the like: media with the bytes each may take.
+// `memory:1000,log` and the like: media with their sizes in bytes.
 std::vector<TierConfig> tiers_option(const std::string& owner, const std::string& text) {
   std::vector<TierConfig> tiers;
   for (std::size_t begin = 0; begin <= text.size();) {
@@ -61,7 +61,7 @@ std::vector<TierConfig> tiers_option(const std::string& owner, const std::string
   return tiers;
 }
 
-// A path in which ';' and '%' are written %3B and %25.
+// A path with ';' and '%' encoded as %3B and %25.
 std::string path_option(const std::string& text) {
   std::string path;
   for (std::size_t i = 0; i < text.size(); ++i) {

@@ -119,9 +119,9 @@ def test_errors_name_the_remedy_and_write_nothing(tmp_path: Path) -> None:
     assert "index is not there" in problem(invoke(tmp_path, old="none"))
     assert "not of the form TABLE=VARIABLE" in problem(invoke(tmp_path, "--map", "tower_user"))
     assert "no table `item`" in problem(invoke(tmp_path, "--map", "item=tower/user"))
-    assert "near names are" in problem(invoke(tmp_path, "--map", "tower_user=tower/usr"))
+    assert "similar names: " in problem(invoke(tmp_path, "--map", "tower_user=tower/usr"))
     assert "--force" in problem(invoke(tmp_path, new="old"))
-    assert "nothing for it" in problem(
+    assert "has no value for it" in problem(
         invoke(tmp_path, "--like", str(tmp_path / "other")) if save_other(tmp_path) else None
     )
     assert [path for path in sorted(tmp_path.iterdir()) if not path.name.startswith(("other", "checkpoint"))] == [

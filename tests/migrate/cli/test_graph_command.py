@@ -74,8 +74,8 @@ def test_explain_tells_the_way_and_the_reason(tmp_path: Path) -> None:
     assert _run(str(tmp_path / "graph.pb"), "--explain", "hidden:0") == (0, explain(view, "hidden:0") + "\n")
     text = explain(view, "hidden:0")
     assert text.startswith("`hidden:0` comes from the variable `user` (user → embedding_lookup → ")
-    assert "`user` stays a variable: L2Loss `decay` uses it whole" in text
-    assert explain(view, "ids") == "`ids` is computed from no variable: there is nothing to move"
+    assert "`user` stays a variable: L2Loss `decay` uses the whole variable" in text
+    assert explain(view, "ids") == "`ids` is not computed from a variable: there is nothing to replace"
     with pytest.raises(ValueError, match="the graph has no tensor `hiden`"):
         explain(view, "hiden")
 
@@ -84,11 +84,11 @@ def test_explain_tells_the_way_and_the_reason(tmp_path: Path) -> None:
     ("content", "name", "message"),
     [
         (None, "absent.pb", "absent.pb does not exist: give a .pb"),
-        (b"\xff\xff\xff", "torn.pb", "torn.pb is no GraphDef"),
-        (b"no such field", "torn.pbtxt", "torn.pbtxt is no GraphDef"),
-        (b"\xff\xff\xff", "torn.meta", "torn.meta is no MetaGraphDef"),
-        (b"\xff\xff\xff", "saved_model.pb", "saved_model.pb is no SavedModel"),
-        (b'node { name: "a" op: "Identity" input: "b" }', "cut.pbtxt", "`a` reads `b`, which the graph does not have"),
+        (b"\xff\xff\xff", "torn.pb", "torn.pb is not a GraphDef"),
+        (b"no such field", "torn.pbtxt", "torn.pbtxt is not a GraphDef"),
+        (b"\xff\xff\xff", "torn.meta", "torn.meta is not a MetaGraphDef"),
+        (b"\xff\xff\xff", "saved_model.pb", "saved_model.pb is not a SavedModel"),
+        (b'node { name: "a" op: "Identity" input: "b" }', "cut.pbtxt", "`a` reads `b`, which is not in the graph"),
     ],
 )
 def test_bad_files_are_named(tmp_path: Path, content: Any, name: str, message: str) -> None:

@@ -48,7 +48,7 @@ def test_a_report_in_several_formats(meta: Path, tmp_path: Path, written: bool) 
     assert report.command == " ".join(["migrate", "graph", str(meta), *map(str, target)])
     assert report.inputs[0].path == meta.as_posix()
     assert paths[1].read_text().count("<svg") == 1
-    assert "uses it whole" in paths[2].read_text()
+    assert "uses the whole variable" in paths[2].read_text()
 
 
 @pytest.mark.parametrize("differs", [False, True])

@@ -98,12 +98,12 @@ def test_its_own_file_is_written_again_and_no_other(files: Path) -> None:
         ("model.meta", "new.pb", "new.pb: names a GraphDef and .*model.meta is a MetaGraphDef"),
         ("model.pb", "new.meta", "new.meta: names a MetaGraphDef and .*model.pb is a GraphDef"),
         ("model.pb", "new", "new: names a SavedModel and .*model.pb is a GraphDef"),
-        ("model.pb", "new.txt", "new.txt says by its name nothing that is known"),
+        ("model.pb", "new.txt", "the name of new.txt has no known ending"),
         ("model.pb", "model.pbtxt/new.pb", "new.pb: cannot be written"),
         ("empty.pb", "new.pb", "empty.pb holds no graph"),
-        ("words.pbtxt", "new.pbtxt", "words.pbtxt is no GraphDef"),
+        ("words.pbtxt", "new.pbtxt", "words.pbtxt is not a GraphDef"),
         ("ckpt.index", "new.meta", "ckpt.index is part of a checkpoint"),
-        ("meta.pb", "new.pb", "meta.pb is no GraphDef"),
+        ("meta.pb", "new.pb", "meta.pb is not a GraphDef"),
     ],
 )
 def test_what_cannot_be_is_said_and_nothing_is_written(files: Path, source: str, target: str, message: str) -> None:

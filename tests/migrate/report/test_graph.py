@@ -55,7 +55,7 @@ def test_a_table_and_a_refusal_are_findings_each(both: tuple[Report, Report]) ->
     assert re.search(r"a table of 100 × 8: 1 lookup \(\S+:\d+\), trained by adagrad \(\S+:\d+\)", moved.reason)
     assert "saved and restored by 2 ops of Savers" in moved.reason
     assert (refused.table, refused.state, refused.drawing) == ("item", State.UNSUPPORTED, None)
-    assert "MatMul `scores` uses it whole; the way there: `item` → " in refused.reason
+    assert "MatMul `scores` uses the whole variable; the way there: `item` → " in refused.reason
     assert refused.location.path.endswith("report/test_graph.py")
     assert refused.location.scope == "recorded"
     assert [(table.name, table.rows, table.dim) for table in both[1].tables] == [
@@ -104,7 +104,7 @@ def without_tables() -> dict[str, Any]:
 def test_every_format_names_table_and_refusal(both: tuple[Report, Report], suffix: str) -> None:
     text = writers.render(both[1], suffix)
     assert "graph-table" in text.replace("\\-", "-")
-    assert "uses it whole" in text
+    assert "uses the whole variable" in text
 
 
 def test_a_plan_without_lines_points_at_the_file(both: tuple[Report, Report]) -> None:

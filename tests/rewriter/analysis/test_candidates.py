@@ -51,7 +51,7 @@ def test_a_table_that_is_used_whole_stays(
 
 @pytest.mark.parametrize(
     ("shape", "dtype", "reason"),
-    [([10, 4], tf.float64, "it is float64, and tables hold float32"), ([10], tf.float32, "its shape is (10,)")],
+    [([10, 4], tf.float64, "its type is float64, and a table holds float32"), ([10], tf.float32, "its shape is (10,)")],
 )
 def test_a_variable_that_no_table_could_hold_stays(graph: tf.Graph, shape: Any, dtype: Any, reason: str) -> None:
     v1.nn.embedding_lookup(v1.get_variable("user", shape, dtype), v1.placeholder(tf.int64, [None]))
@@ -65,7 +65,7 @@ def test_an_update_that_nobody_knows_is_named(graph: tf.Graph) -> None:
     v1.nn.embedding_lookup(table, ids)
     table.scatter_sub(tf.IndexedSlices(tf.zeros([1, 4], name="nothing"), tf.constant([1])), name="mine")
     (refusal,) = rewrite(graph).refusals
-    assert "is no update of a known optimizer: at `nothing` it is Const, not Mul" in str(refusal)
+    assert "is not an update of a known optimizer: at `nothing` it is Const, not Mul" in str(refusal)
 
 
 def test_dense_variables_are_not_mentioned(graph: tf.Graph) -> None:

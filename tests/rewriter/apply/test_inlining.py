@@ -55,7 +55,7 @@ CALLS: list[tuple[Callable[[Any, Any], Any], str, str]] = [
     (_in_a_case, "Case", "before the graph is built"),
     (_in_a_loop, "While", "before the graph is built"),
     (_in_map_fn, "While", "before the graph is built"),
-    (_in_a_function, "PartitionedCall", "look it up outside of the tf.function"),
+    (_in_a_function, "PartitionedCall", "look rows up outside of the tf.function"),
     (_behind_a_read_in_a_branch, "If", "before the graph is built"),
 ]
 
@@ -72,7 +72,7 @@ def test_a_variable_that_only_a_function_looks_up_is_found(
     assert op.type.endswith(kind)
     assert refusal.path[0] == "user"
     gather = "ResourceGather" if use_resource and form is not _behind_a_read_in_a_branch else "GatherV2"
-    assert f"`{op.name}` gives it to the function `" in refusal.reason
+    assert f"`{op.name}` passes it to the function `" in refusal.reason
     assert f"where {gather} `" in refusal.reason
     assert remedy in refusal.reason
 
@@ -87,7 +87,7 @@ def test_a_variable_that_a_function_uses_whole_is_no_table(graph: tf.Graph) -> N
     _lookup(table, ids)
     tf.function(lambda rows: tf.matmul(rows, table, transpose_b=True))(rows)
     *_, refusal = make_plan(GraphView.of(graph), ["user", "whole"]).refusals
-    assert "where MatMul `MatMul` uses it whole" in refusal.reason
+    assert "where MatMul `MatMul` uses the whole variable" in refusal.reason
 
 
 def test_a_dense_variable_in_functions_is_not_mentioned(graph: tf.Graph) -> None:
@@ -102,4 +102,4 @@ def test_a_variable_that_a_dataset_looks_up_is_found(graph: tf.Graph) -> None:
     v1.data.make_initializable_iterator(data)
     (refusal,) = rewrite(graph).refusals
     assert "MapDataset" in refusal.reason
-    assert "looks it up, and nothing moves in it: look it up in the graph" in refusal.reason
+    assert "looks it up, and lookups in this function cannot be replaced: look rows up in the graph" in refusal.reason

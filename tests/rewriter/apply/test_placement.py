@@ -45,7 +45,7 @@ def _losses(use_resource: bool, moved: bool, target: str, device: Any = None, ta
             plan = rewrite(graph)
             assert [table.name for table in plan.tables] == list(tables), plan.summary()
             if not tables:
-                assert "it stands on /job:ps/task:0, where the sessions of other workers" in plan.summary()
+                assert "it is placed on /job:ps/task:0, where sessions of other workers" in plan.summary()
             after = _groups(graph)
             assert {name: after[name] for name in before} == before
         random, found = np.random.default_rng(0), []

@@ -134,7 +134,10 @@ def test_the_reason_names_what_picks_and_the_remedy(graph: tf.Graph) -> None:
     table = v1.get_variable("user", [ROWS, DIM])
     tf.gather(tf.concat([tf.zeros([1, DIM]), table[1:]], 0, name="padded"), v1.placeholder(tf.int64, [None]), name="of")
     (refusal,) = rewrite(graph).refusals
-    assert "uses it whole for what GatherV2 `of` picks of: look rows up by tf.nn.embedding_lookup" in refusal.reason
+    assert (
+        "uses the whole variable, and GatherV2 `of` selects rows of the result: use tf.nn.embedding_lookup"
+        in refusal.reason
+    )
     assert refusal.path[0] == "user" and refusal.path[-2:] == ("padded", "of")
 
 

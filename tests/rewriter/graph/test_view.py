@@ -60,5 +60,5 @@ def test_an_input_that_no_node_gives_is_refused(graph: tf.Graph) -> None:
     _square(graph)
     definition = graph.as_graph_def()
     del definition.node[0]
-    with pytest.raises(ValueError, match="`square` reads `x`, which the graph does not have"):
+    with pytest.raises(ValueError, match="`square` reads `x`, which is not in the graph"):
         GraphView(definition)

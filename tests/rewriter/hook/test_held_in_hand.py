@@ -114,7 +114,9 @@ def test_values_of_the_whole_variable_say_what_to_fetch(graph: tf.Graph, use_res
     with v1.Session() as session:
         session.run(v1.global_variables_initializer())
         for value in (*values, held.variable):
-            with pytest.raises(tf.errors.InvalidArgumentError, match="has become a table: fetch what is computed"):
+            with pytest.raises(
+                tf.errors.InvalidArgumentError, match="has become a table: fetch results of its lookups"
+            ):
                 session.run(value)
         with pytest.raises(ValueError, match="uses the variable `user`, which became a table"):
             held.variable.assign(ONES)

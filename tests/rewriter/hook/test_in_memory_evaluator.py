@@ -66,7 +66,7 @@ def test_trained_rows_are_evaluated(how: Any, tmp_path: Path) -> None:
     ("how", "reason"),
     [
         ((True, False), "the variable `emb`, which is a table in training: give it hooks="),
-        ((False, False, ("eval",)), "the table `emb`, which is no table in training: move it in both"),
+        ((False, False, ("eval",)), "the table `emb`, which is not a table in training: rewrite both"),
     ],
     ids=["training alone", "evaluation's model_fn alone"],
 )

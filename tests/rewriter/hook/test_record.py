@@ -69,7 +69,9 @@ def test_an_estimator_records_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     assert table["updates"][0]["source"].startswith("tests/rewriter/hook/test_record.py:")
 
 
-@pytest.mark.parametrize(("name", "said"), [("graph.html", "is JSON"), ("none/graph.json", "does not exist")])
+@pytest.mark.parametrize(
+    ("name", "said"), [("graph.html", "must name a .json file"), ("none/graph.json", "does not exist")]
+)
 def test_a_path_that_cannot_be_written_is_refused_at_once(name: str, said: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=said):
         GraphModifierHook(report=str(tmp_path / name))

@@ -58,7 +58,7 @@ def test_variables_with_copies_stay_and_say_so(
     monkeypatch.setattr(tf.distribute.MirroredStrategy, "num_replicas_in_sync", 2)
     with caplog.at_level(logging.WARNING, "rewriter"):
         _loss(tmp_path, True, STRATEGIES["mirrored"])
-    assert "`emb` stays a variable: MirroredStrategy has a copy of it on each of 2 replicas" in caplog.text
+    assert "`emb` stays a variable: MirroredStrategy copies it to each of 2 replicas" in caplog.text
     assert dict(tf.train.list_variables(str(tmp_path)))["emb"] == [ROWS, 2]
 
 

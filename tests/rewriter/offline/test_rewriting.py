@@ -292,7 +292,8 @@ def test_what_names_a_variable_whole_keeps_it() -> None:
     assert done.content == source
     (refusal,) = done.plan.refusals
     assert (
-        str(refusal) == "`user` stays a variable: the collection `exported` gives it whole, by `whole` (user → whole)"
+        str(refusal)
+        == "`user` stays a variable: the collection `exported` exposes the whole variable by `whole` (user → whole)"
     )
 
 

@@ -130,7 +130,7 @@ def test_what_stays_in_one_graph_stays_in_all(tmp_path: Path) -> None:
     graphs = graphs_of(read_message(source))
     done = rewrite_meta_graphs(graphs)
     reasons = {tags: [str(one) for one in plan.plan.refusals] for tags, plan in done.items()}
-    assert "`user` stays in the graph tagged `serve`, which reads the same checkpoint" in reasons["train"][0]
+    assert "`user` is not replaced in the graph `serve`, which reads the same checkpoint" in reasons["train"][0]
     assert "L2Loss" in reasons["serve"][0]
     assert not any(one.plan.tables for one in done.values())
     assert {tags: [str(one) for one in plan.refusals] for tags, plan in judge_meta_graphs(graphs).items()} == reasons
@@ -151,13 +151,13 @@ def test_a_signature_that_gives_the_variable_keeps_it(tmp_path: Path) -> None:
         v1.saved_model.simple_save(session, str(tmp_path / "source"), {"ids": ids}, outputs)
     (plan,) = judge_meta_graphs(graphs_of(read_message(tmp_path / "source"))).values()
     (refusal,) = plan.refusals
-    assert "the signature `serving_default` gives it whole, by `Identity" in str(refusal)
+    assert "the signature `serving_default` exposes the whole variable by `Identity" in str(refusal)
 
 
 def test_a_saved_model_without_variables_is_refused(tmp_path: Path) -> None:
     source = _export(tmp_path)
     shutil.rmtree(source / "variables")
-    with pytest.raises(ValueError, match=r"has no variables/variables\.index, so that nobody knows the rows of `user`"):
+    with pytest.raises(ValueError, match=r"has no variables/variables\.index, so the rows of `user` are unknown"):
         _rewrite(source)
 
 

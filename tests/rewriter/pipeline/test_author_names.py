@@ -143,9 +143,9 @@ def test_an_iterator_of_a_meta_graph_gives_a_tuple() -> None:
 def test_without_a_dataset_there_is_nothing_to_ask_for(graph: tf.Graph) -> None:
     runtime.sparse_lookup(_table(), v1.placeholder(tf.int64, [None]), modify_graph=True)
     for function in (get_initializer, get_target_batch):
-        with pytest.raises(ValueError, match="no dataset is behind the graph's lookups for training"):
+        with pytest.raises(ValueError, match="the ids of the graph's lookups for training come from no dataset"):
             function(True)
-        with pytest.raises(ValueError, match="no dataset is behind the graph's lookups for evaluation"):
+        with pytest.raises(ValueError, match="the ids of the graph's lookups for evaluation come from no dataset"):
             function(False)
         with pytest.raises(ValueError, match="is_train"):
             function("train")
@@ -163,7 +163,7 @@ def test_several_iterators_are_named(graph: tf.Graph) -> None:
 
 def test_iterators_without_one_initializer(graph: tf.Graph) -> None:
     _lookup(_table(), v1.data.make_one_shot_iterator(_data(0)).get_next(), trains=False)
-    with pytest.raises(ValueError, match="`OneShotIterator` is a OneShotIterator without an initializer"):
+    with pytest.raises(ValueError, match="`OneShotIterator` is a OneShotIterator, which has no initializer"):
         get_initializer(False)
     assert set(get_target_batch(False)) == {"user", "labels"}
 

@@ -312,7 +312,7 @@ def test_ids_that_are_fed_stay(graph: tf.Graph) -> None:
 
 def test_random_ids_stay(graph: tf.Graph) -> None:
     noise = v1.random_uniform([3], maxval=5, dtype=tf.int64)
-    assert "RandomUniformInt `random_uniform` has a state, or is random (random_uniform → " in _stays(
+    assert "RandomUniformInt `random_uniform` is stateful or random (random_uniform → " in _stays(
         graph, _element() + noise
     )
 
@@ -324,11 +324,11 @@ def test_ids_that_depend_on_a_variable_stay(graph: tf.Graph) -> None:
 
 def test_ids_from_python_stay(graph: tf.Graph) -> None:
     found = v1.py_func(lambda ids: ids, [_element()], tf.int64, stateful=True)
-    assert "PyFunc `PyFunc` has a state" in _stays(graph, found)
+    assert "PyFunc `PyFunc` is stateful" in _stays(graph, found)
 
 
 def test_constant_ids_stay(graph: tf.Graph) -> None:
-    assert "no dataset is behind them" in _stays(graph, tf.constant([[1, 2, 3]], tf.int64))
+    assert "they are constants and come from no dataset" in _stays(graph, tf.constant([[1, 2, 3]], tf.int64))
 
 
 def test_ids_of_a_queue_stay(graph: tf.Graph) -> None:
@@ -341,7 +341,7 @@ def test_ids_in_a_branch_of_tensorflow_1_stay(graph: tf.Graph) -> None:
     try:
         ids = _element()
         chosen = tf.cond(tf.reduce_sum(ids) > 5, lambda: ids + 1, lambda: ids)
-        assert "inside a branch or a loop of TensorFlow 1" in _stays(graph, chosen)
+        assert "is inside a branch or loop of TensorFlow 1" in _stays(graph, chosen)
     finally:
         v1.enable_control_flow_v2()
 

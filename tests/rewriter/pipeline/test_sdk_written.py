@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 import runtime
 from rewriter import GraphModifierHook, modify_graph_and_start_emb_cache, move_ids
 from rewriter.pipeline import PipelinePlan
-from runtime.lookup import dynamic_expansion
 from runtime.optimizers import adagrad, lazy_adam_by_addr
+from runtime.table.addresses import ID_OFFSET, LOCAL_EMB
 
 v1 = tf.compat.v1
 KEYS, DIM, SIZE, BATCHES = 40, 4, 8, 10
@@ -213,9 +213,7 @@ def test_ids_of_an_expanding_table_move(graph: tf.Graph) -> None:
         iterator = v1.data.make_initializable_iterator(_data())
         features, labels = iterator.get_next()
         loss = _loss(runtime.sparse_lookup(_table(), _numbers(features), modify_graph=True), labels)
-        rows, addresses = (
-            v1.get_collection(name) for name in (dynamic_expansion.LOCAL_EMB, dynamic_expansion.ID_OFFSET)
-        )
+        rows, addresses = (v1.get_collection(name) for name in (LOCAL_EMB, ID_OFFSET))
         gradients = tf.gradients(loss, rows)
         step = lazy_adam_by_addr.create_hash_optimizer_by_address(0.05).apply_gradients(
             zip(gradients, addresses, strict=True)
@@ -243,8 +241,8 @@ def test_a_lookup_that_does_not_permit_it_keeps_its_ids() -> None:
     (left,) = plan.staying
     assert left.ids.table == "item"
     assert str(left).startswith(
-        "the ids of `left_here/RecLookupOrInsert` stay in the graph: modify_graph=True, with which the lookup permits "
-        "it, was not given ("
+        "the ids of `left_here/RecLookupOrInsert` stay in the graph: the lookup does not have modify_graph=True, "
+        "which permits it ("
     )
     assert "test_sdk_written.py:" in left.source
 
@@ -291,7 +289,7 @@ def test_ids_that_a_function_computes_stay_and_say_so(graph: tf.Graph) -> None:
     tf.function(lambda ids: runtime.sparse_lookup(table, ids, modify_graph=True))(_numbers(features))
     plan = move_ids()
     assert not plan.moved and len(plan.staying) == 2
-    assert {one.reason for one in plan.staying} == {"it stands inside a function that computes them"}
+    assert {one.reason for one in plan.staying} == {"they are computed inside of a function"}
 
 
 def _model_fn(features: Any, labels: Any, mode: str) -> Any:

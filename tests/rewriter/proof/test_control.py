@@ -58,7 +58,7 @@ def test_rounding_that_the_original_magnifies_too_is_no_difference() -> None:
     assert proof.ok, proof.summary()
     assert proof.steps == STEPS
     assert any(one.startswith("gradients of rows of `user` are left out: they differ by ") for one in proof.notes)
-    assert all("nudged by one unit in the last place of its first rows, by " in one for one in proof.notes)
+    assert all("with its first rows changed in the last digit differs by " in one for one in proof.notes)
 
 
 def test_without_it_nothing_is_left_out() -> None:

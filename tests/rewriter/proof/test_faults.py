@@ -54,7 +54,7 @@ def test_ids_that_are_changed_on_the_way() -> None:
 def test_another_learning_rate() -> None:
     found = _difference(lambda graph: read(op_of_table(graph, "user", "Pack"), 0, lambda rate: rate * 1.01))
     _is(found, "touched rows", 1, "Adagrad/update_user/ResourceSparseApplyAdagrad:0", "user", line("train"))
-    assert found.reason == "its number 0 (`Adagrad/learning_rate:0`) of adagrad it is 0.101, and was 0.1"
+    assert found.reason == "hyperparameter 0 (`Adagrad/learning_rate:0`) of adagrad: it is 0.101 instead of 0.1"
 
 
 def test_two_tables_that_are_swapped() -> None:
@@ -193,7 +193,7 @@ def test_a_fault_that_shows_only_later() -> None:
 
     found = _difference(lambda graph: read(op_of_table(graph, "item", "Pack"), 0, change))
     assert (found.step, found.kind, found.table) == (2, "touched rows", "item")
-    assert "it is 0.2, and was 0.1" in found.reason
+    assert "it is 0.2 instead of 0.1" in found.reason
 
 
 def test_a_rewritten_graph_that_fails() -> None:

@@ -96,7 +96,7 @@ def test_strings_cannot_be_made_up() -> None:
         words = v1.placeholder(tf.string, [None], "words")
         tf.reduce_sum(v1.nn.embedding_lookup(variable(), tf.strings.to_hash_bucket_fast(words, 60)))
 
-    with pytest.raises(ValueError, match="nobody can guess the string values of the placeholder `words`: give Graph"):
+    with pytest.raises(ValueError, match="string values of the placeholder `words` cannot be synthesized: give Graph"):
         _proof(build)
 
 
@@ -104,7 +104,7 @@ def test_a_placeholder_without_a_shape() -> None:
     def build() -> None:
         tf.reduce_sum(v1.nn.embedding_lookup(variable(), v1.placeholder(tf.int64, None, "ids")))
 
-    with pytest.raises(ValueError, match="the placeholder `ids` has no static shape to make values of"):
+    with pytest.raises(ValueError, match="the placeholder `ids` has no static shape to synthesize values for"):
         _proof(build)
 
 
@@ -113,5 +113,5 @@ def test_data_of_an_iterator_is_not_in_a_file() -> None:
         ids = v1.data.make_one_shot_iterator(tf.data.Dataset.range(60).batch(3)).get_next()
         tf.reduce_sum(v1.nn.embedding_lookup(variable(), ids))
 
-    with pytest.raises(ValueError, match="`IteratorGetNext` gives data that the file does not have"):
+    with pytest.raises(ValueError, match="`IteratorGetNext` reads data that is not in the file"):
         _proof(build)

@@ -189,7 +189,7 @@ def test_nothing_to_prove_is_an_error() -> None:
     def build() -> Any:
         return tf.reduce_sum(variable() ** 2)
 
-    with pytest.raises(ValueError, match="nothing moved, so there is nothing to prove"):
+    with pytest.raises(ValueError, match="no variable was replaced, so there is nothing to prove"):
         prove(build, steps=1)
     with pytest.raises(ValueError, match="a step fetches nothing"):
         prove(lambda: None, steps=1)

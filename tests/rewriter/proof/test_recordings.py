@@ -83,7 +83,7 @@ def test_lookups_that_were_inlined(form: str) -> None:
 
     proof = _proof(build)
     assert proof.ok, proof.summary()
-    assert proof.notes == ("functions look `user` up: these ids were not compared, what they give was",)
+    assert proof.notes == ("functions look `user` up: their results were compared, these ids were not",)
     assert {"losses", "all rows at the end"} <= {one.kind for one in proof.compared}
 
 
@@ -101,7 +101,7 @@ def test_what_differs_by_itself_is_left_out(monkeypatch: pytest.MonkeyPatch) -> 
 
     proof = _proof(build)
     assert proof.ok, proof.summary()
-    assert proof.notes == ("fetched tensors of `noisy:0` are left out: the original differs from itself",)
+    assert proof.notes == ("fetched tensors of `noisy:0` are left out: the original does not reproduce them itself",)
     assert ("Mean:0",) in [one.items for one in proof.compared]
 
 
@@ -122,7 +122,7 @@ def test_data_from_inside_a_branch_is_refused(old_control_flow: None) -> None:
         ids = v1.cond(tf.reduce_sum(labels) > 0, data.get_next, lambda: features["ids"][0])
         return tf.reduce_sum(v1.nn.embedding_lookup(variable(), ids))
 
-    with pytest.raises(ValueError, match=r"`cond/IteratorGetNext:0` gives data inside a branch or loop"):
+    with pytest.raises(ValueError, match=r"`cond/IteratorGetNext:0` reads data inside a branch or loop"):
         _proof(build)
 
 

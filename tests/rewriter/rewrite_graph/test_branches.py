@@ -253,7 +253,7 @@ def test_a_loop_in_an_imported_graph_stays_since_nothing_can_be_built_in_it(
     definition, _ = _exported_loop(_in_map_fn, use_resource)
     tf.import_graph_def(definition, name="")
     (refusal,) = rewrite(graph).refusals
-    assert "takes it into a loop that nothing can be added to: import the graph with tf.compat" in refusal.reason
+    assert "passes it into a loop that cannot be extended: import the graph with tf.compat" in refusal.reason
     assert graph.get_operation_by_name(refusal.path[-1]).type in ("Enter", "RefEnter")
 
 
@@ -324,7 +324,7 @@ def test_a_table_that_a_branch_chooses_is_refused_and_not_passed_over(graph: tf.
     tf.gather(chosen, ids)
     plan = rewrite(graph)
     assert [refusal.table for refusal in plan.refusals] == ["one", "other"]
-    assert all("Merge `cond/Merge` uses it whole" in refusal.reason for refusal in plan.refusals)
+    assert all("Merge `cond/Merge` uses the whole variable" in refusal.reason for refusal in plan.refusals)
 
 
 @both
@@ -336,4 +336,4 @@ def test_a_table_that_goes_round_a_loop_is_refused_and_not_passed_over(graph: tf
 
     v1.while_loop(lambda i, *_: i < 3, body, [0, tf.convert_to_tensor(table), 0.0])
     (refusal,) = rewrite(graph).refusals
-    assert "uses it whole" in refusal.reason
+    assert "uses the whole variable" in refusal.reason

@@ -19,7 +19,7 @@ from runtime.checkpoint.bundle import Bundle, write_bundle
 
 v1 = tf.compat.v1
 ROWS, DIM = 30, 4
-WHY = "the variable `user` has become a table: restore this checkpoint into a graph that is rewritten"
+WHY = "the variable `user` has become a table: restore this checkpoint into a graph rewritten"
 needs_estimator = pytest.mark.skipif(not hasattr(tf, "estimator"), reason="TensorFlow has no tf.estimator from 2.16 on")
 both_kinds = pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
 

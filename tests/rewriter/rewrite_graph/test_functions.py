@@ -178,14 +178,17 @@ def test_nothing_is_inlined_for_a_variable_that_stays(graph: tf.Graph) -> None:
     tf.matmul(rows[:, 0], table, transpose_b=True, name="scores")
     before = graph.as_graph_def()
     (refusal,) = rewrite(graph).refusals
-    assert "scores" in refusal.path or "gives it to the function" in refusal.reason
+    assert "scores" in refusal.path or "passes it to the function" in refusal.reason
     assert graph.as_graph_def() == before
 
 
 def test_what_xla_compiles_stays(graph: tf.Graph) -> None:
     _with_a_function(graph, jit_compile=True)
     (refusal,) = rewrite(graph).refusals
-    assert "looks it up, and nothing moves in it: look it up outside of the tf.function" in refusal.reason
+    assert (
+        "looks it up, and lookups in this function cannot be replaced: look rows up outside of the tf.function"
+        in refusal.reason
+    )
 
 
 def test_an_old_call_says_what_to_fetch(graph: tf.Graph) -> None:
@@ -195,9 +198,7 @@ def test_an_old_call_says_what_to_fetch(graph: tf.Graph) -> None:
     with v1.Session() as session:
         session.run(v1.global_variables_initializer())
         assert session.run(named, {ids: [[1, 2, 3]]}).shape == (1, 3, DIM)
-        with pytest.raises(
-            tf.errors.InvalidArgumentError, match="is given a variable that has become a table: fetch `"
-        ):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="gets a variable that has become a table: fetch `"):
             session.run(rows, {ids: [[1, 2, 3]]})
 
 

@@ -131,10 +131,13 @@ def test_new_rows_of_an_embedding_column(graph: tf.Graph) -> None:
     [
         (
             lambda shape, **_: tf.exp(tf.random.normal(shape), name="powers"),
-            "powers` is of no known distribution: it is Exp",
+            "powers` has no known distribution: it is Exp",
         ),
-        (lambda shape, **_: tf.random.normal(shape) * tf.random.normal(shape), "neither of its inputs is a number"),
-        (v1.constant_initializer(np.arange(ROWS * DIM)), "it is an array of given rows"),
+        (
+            lambda shape, **_: tf.random.normal(shape) * tf.random.normal(shape),
+            "neither of its inputs is a constant number",
+        ),
+        (v1.constant_initializer(np.arange(ROWS * DIM)), "it is a constant array of rows"),
     ],
     ids=["exponents", "product", "array"],
 )

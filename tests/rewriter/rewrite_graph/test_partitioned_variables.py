@@ -278,9 +278,9 @@ def _in_two_ways() -> Any:
 @pytest.mark.parametrize(
     ("make", "names", "reason"),
     [
-        (_other_lengths, ["shard40", "shard22"], "the parts are not as long as a partitioner makes them"),
+        (_other_lengths, ["shard40", "shard22"], "its parts do not have the lengths that a partitioner makes"),
         (_one_part_alone, ["model/user/part_0", "model/user/part_1"], "looks ids up in one part alone"),
-        (_in_two_ways, ["model/user/part_0", "model/user/part_1"], "its lookups split the ids in different ways"),
+        (_in_two_ways, ["model/user/part_0", "model/user/part_1"], "its lookups split ids in different ways"),
     ],
     ids=["lengths", "alone", "two ways"],
 )

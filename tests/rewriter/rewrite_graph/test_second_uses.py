@@ -136,6 +136,6 @@ def test_uses_that_stay_name_the_op(graph: tf.Graph, use: Callable[[Any], Any], 
     v1.nn.embedding_lookup(table, [1])
     use(table)
     (refusal,) = rewrite(graph).refusals
-    assert "uses it whole" in refusal.reason or "calls functions with it" in refusal.reason
+    assert "uses the whole variable" in refusal.reason or "calls functions with it" in refusal.reason
     assert re.search(at, refusal.path[-1]), refusal
     assert "test_second_uses.py" in refusal.source

@@ -76,7 +76,9 @@ def test_a_setting_that_no_table_has_is_refused(graph: tf.Graph, setting: str, u
     step.attr[setting].b = True
     plan = make_plan(GraphView(definition))
     assert plan.tables == ()
-    assert f"SparseApplyFtrl `{step.name}` has {setting}=True, which no table has" in plan.refusals[0].reason
+    assert (
+        f"SparseApplyFtrl `{step.name}` has {setting}=True, which a table does not support" in plan.refusals[0].reason
+    )
 
 
 def test_settings_of_no_effect_let_it_move(graph: tf.Graph) -> None:
@@ -96,6 +98,6 @@ def test_two_ops_of_one_variable_are_refused(graph: tf.Graph, use_resource: bool
     shared = next(node for node in definition.node if node.name == "user").attr["shared_name"].s
     if shared:
         assert plan.tables == ()
-        assert "is the same variable by its shared_name: import the graph once" in plan.refusals[0].reason
+        assert "has the same shared_name: import the graph only once" in plan.refusals[0].reason
     else:  # each is a variable of its own, by its own name
         assert [one.name for one in plan.tables] == ["one/user", "two/user"]

@@ -224,7 +224,7 @@ def test_a_variable_upstream_is_read_in_the_graph() -> None:
 
     _, pipeline = _assert_same(build)
     (staying,) = pipeline.staying
-    assert "`Read/ReadVariableOp` has a state" in staying.reason
+    assert "`Read/ReadVariableOp` is stateful" in staying.reason
 
 
 def test_one_iterator_for_training_and_evaluation() -> None:

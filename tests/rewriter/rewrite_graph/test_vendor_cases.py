@@ -236,7 +236,7 @@ def test_4_2_an_iterator_that_nobody_makes(graph: tf.Graph) -> None:
     iterator = v1.data.Iterator.from_structure(v1.data.get_output_types(_mock()), shapes)
     runtime.sparse_lookup(_table(), iterator.get_next()["mock_ids"] + 1, modify_graph=True)
     (left,) = move_ids().staying
-    assert left.reason == "nothing in the graph gives `IteratorV2` a dataset"
+    assert left.reason == "no op in the graph attaches a dataset to `IteratorV2`"
 
 
 @pytest.mark.parametrize(

@@ -32,8 +32,8 @@ def _variable_upstream() -> Any:
     ("ids", "fault"),
     [
         (_parts_of_two_iterators, ""),
-        (_two_iterators, "a combination of several elements, of `IteratorGetNext`"),
-        (_variable_upstream, "ResourceGather `Gather` has a state"),
+        (_two_iterators, "each is computed from several elements, of `IteratorGetNext`"),
+        (_variable_upstream, "ResourceGather `Gather` is stateful"),
     ],
     ids=["row 8 ids computed from two iterators", "row 8 ids added from two iterators", "row 10 stateful ops upstream"],
 )

@@ -113,7 +113,7 @@ def test_an_array_is_the_initial_value(use_resource: bool) -> None:
         return head(_flat(v1.nn.embedding_lookup(table, features["ids"])), labels, v1.train.AdagradOptimizer(0.1))
 
     (table,) = assert_same(build, "user").tables
-    assert "an array of given rows" in table.new_rows.assumption
+    assert "a constant array of rows" in table.new_rows.assumption
 
 
 def _set_by_author(moved: bool, how: str, use_resource: bool, parts: int = 0) -> Any:
@@ -196,4 +196,4 @@ def test_rows_set_from_the_variable_itself_are_a_reason(graph: tf.Graph) -> None
     v1.nn.embedding_lookup(table, [1])
     v1.assign(table, tf.nn.l2_normalize(table, 1))
     (refusal,) = rewrite(graph).refusals
-    assert "uses it whole" in str(refusal)
+    assert "uses the whole variable" in str(refusal)

@@ -110,7 +110,10 @@ def test_a_damaged_increment_is_named(tmp_path: Path) -> None:
     (tmp_path / "model-1.data-00000-of-00001").write_bytes(b"")
     with pytest.raises(checkpoint.CheckpointError, match=r"model-1\.data-00000-of-00001 is damaged"):
         saver.restore(path)
-    with tf.Graph().as_default(), pytest.raises(ValueError, match=r"eager ones, and at least one: got \['other'\]"):
+    with (
+        tf.Graph().as_default(),
+        pytest.raises(ValueError, match=r"must be eager tables, at least one: got \['other'\]"),
+    ):
         checkpoint.IncrementalCheckpoint(tf.train.Checkpoint(), [make_table("other")], tmp_path / "model")
 
 
@@ -153,7 +156,7 @@ def _waited(saver: tf.train.Checkpoint, path: str) -> str:
 
 def test_restoring_rows_of_another_width_names_the_table_and_the_remedy(tmp_path: Path) -> None:
     path = _saved(tmp_path)
-    with pytest.raises(tf.errors.InvalidArgumentError, match="table `user` are not 3 wide: create the table with"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="table `user` are not of width 3: create the table with"):
         tf.train.Checkpoint(inner=make_table(dim=3)).restore(path)
 
 

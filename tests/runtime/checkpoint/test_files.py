@@ -91,11 +91,11 @@ def test_the_newest_whole_checkpoint_is_found(tmp_path: Path) -> None:
 
 
 def test_a_wrong_name_lists_near_ones(saved: str) -> None:
-    with pytest.raises(checkpoint.CheckpointError, match=r"no tensor `user_keys`: near names are user-keys"):
+    with pytest.raises(checkpoint.CheckpointError, match=r"no tensor `user_keys`: similar names: user-keys"):
         Bundle(saved).read("user_keys")
     with pytest.raises(checkpoint.CheckpointError, match=r"no rows of a table `item`: its tables are user$"):
         checkpoint.export_numpy(saved, Path(saved).parent / "out", ["item"])
-    with pytest.raises(checkpoint.CheckpointError, match=r"nothing\.index is not there"):
+    with pytest.raises(checkpoint.CheckpointError, match=r"nothing\.index does not exist"):
         Bundle(Path(saved).parent / "nothing")
 
 
@@ -125,7 +125,7 @@ def test_the_latest_checkpoint_of_a_directory_is_exported_and_a_folder_never_ove
 def test_a_live_table_is_exported_without_slots(graph: tf.Graph, tmp_path: Path) -> None:
     table = make_table()
     more = table.import_rows([5, 2**62], np.arange(8.0).reshape(2, 4))
-    with pytest.raises(ValueError, match="`user` lives in a session: give `session=`"):
+    with pytest.raises(ValueError, match="`user` belongs to a session: give `session=`"):
         checkpoint.export_numpy(table, tmp_path)
     with session() as opened:
         opened.run(more)

@@ -101,7 +101,7 @@ def test_an_increment_without_its_list_says_so(graph: tf.Graph, tmp_path: Path) 
     model, saver = _Model(), checkpoint.IncrementalSaver()
     (_, _), (path, _) = _play(model, saver, tmp_path, 2)
     (tmp_path / "sub" / "model.increments.json").unlink()
-    message = r"model-1 is an increment, and no \.increments\.json"
+    message = r"model-1 is an increment, but the \.increments\.json"
     with v1.Session() as opened, pytest.raises(checkpoint.CheckpointError, match=message):
         saver.restore(opened, path)
     with pytest.raises(checkpoint.CheckpointError, match=message):

@@ -113,7 +113,7 @@ def test_refusals(graph: tf.Graph, tmp_path: Path) -> None:
         checkpoint.restore_table(make_table(), paths[0], rank=2, ranks=2)
     with pytest.raises(checkpoint.CheckpointError, match="with different seeds or optimizers"):
         checkpoint.restore_table(make_table("both"), paths, "user")
-    with pytest.raises(checkpoint.CheckpointError, match=r"are 4 wide and those of the table `wide` 5"):
+    with pytest.raises(checkpoint.CheckpointError, match=r"have width 4, but the table `wide` has 5"):
         checkpoint.restore_table(make_table("wide", dim=5), paths[0], "user")
     with pytest.raises(checkpoint.CheckpointError, match=r"no rows of a table `item`: its tables are user"):
         checkpoint.restore_table(make_table("item"), paths[0])

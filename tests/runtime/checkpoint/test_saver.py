@@ -125,7 +125,9 @@ def test_another_dim_fails_by_name(rows: int, tmp_path: Path) -> None:
         path = v1.train.Saver().save(opened, str(tmp_path / "model"))
     with tf.Graph().as_default(), v1.Session() as opened:
         make_table(dim=5)
-        with pytest.raises(tf.errors.InvalidArgumentError, match=r"rows of the table `user` are not 5 wide: create"):
+        with pytest.raises(
+            tf.errors.InvalidArgumentError, match=r"rows of the table `user` are not of width 5: create"
+        ):
             v1.train.Saver().restore(opened, path)
 
 

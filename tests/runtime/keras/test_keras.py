@@ -317,7 +317,7 @@ def test_restore_best_weights_is_refused_and_what_it_recommends_works(tmp_path: 
         (lambda: K.optimizers.RMSprop(), "Keras RMSprop cannot update the table .* sparsely: use keras.optimizers.SGD"),
         (lambda: K.optimizers.Adam(0.1, amsgrad=True), "Adam with amsgrad .*: leave amsgrad out"),
         (lambda: K.optimizers.AdamW(0.1, amsgrad=True), "AdamW with amsgrad .*: leave amsgrad out"),
-        (lambda: K.optimizers.SGD(0.1, weight_decay=0.1), "only Adam and AdamW do here: use one of them"),
+        (lambda: K.optimizers.SGD(0.1, weight_decay=0.1), "only Adam and AdamW support: use one of them"),
         (lambda: K.optimizers.Adagrad(0.1, weight_decay=0.1), "leave weight_decay out, or exempt the table"),
         (lambda: K.optimizers.Lion(0.1), "Keras Lion cannot update the table .* sparsely: use keras.optimizers.SGD"),
         *([] if _LEGACY else [(lambda: K.optimizers.SGD(0.1, gradient_accumulation_steps=2), "train with larger")]),
@@ -363,7 +363,7 @@ def test_a_strategy_is_refused(built: bool) -> None:
     layer = runtime.keras.Embedding(41, 4, name="user")
     if built:
         layer(_IDS)
-    message = "the table of the layer `user` does not run inside a tf.distribute strategy yet: build, compile and fit"
+    message = "the table of the layer `user` does not support tf.distribute strategies yet: build, compile and fit"
     with tf.distribute.MirroredStrategy(["/cpu:0"]).scope(), pytest.raises(RuntimeError, match=message):
         _fit(_functional(layer), "sgd")
     if _LEGACY:

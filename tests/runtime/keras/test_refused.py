@@ -79,9 +79,7 @@ def test_stock_optimizers_without_a_form_for_tables(name: str) -> None:
 
 @pytest.mark.parametrize("make", [OwnStep, FromScratch])
 def test_optimizers_with_an_update_of_their_own(make: Any) -> None:
-    _refused(
-        make, f"Keras {make.__name__} has an update_step of its own, which cannot update the table `user`: use keras"
-    )
+    _refused(make, f"Keras {make.__name__} overrides update_step, so it cannot update the table `user`: use keras")
 
 
 @pytest.mark.parametrize(

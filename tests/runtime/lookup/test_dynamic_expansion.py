@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 import runtime
 from runtime import config
-from runtime.lookup import dynamic_expansion
 from runtime.optimizers import (
     adagrad_by_addr,
     adam,
@@ -24,6 +23,7 @@ from runtime.optimizers import (
     lazy_adam,
     lazy_adam_by_addr,
 )
+from runtime.table.addresses import ID_OFFSET, LOCAL_EMB, rows_at
 
 v1 = tf.compat.v1
 DIM = 3
@@ -44,7 +44,7 @@ def table_named(name: str) -> runtime.Table:
 
 
 def collections() -> tuple[list[tf.Tensor], list[tf.Tensor]]:
-    return v1.get_collection(dynamic_expansion.LOCAL_EMB), v1.get_collection(dynamic_expansion.ID_OFFSET)
+    return v1.get_collection(LOCAL_EMB), v1.get_collection(ID_OFFSET)
 
 
 def batches(steps: int) -> list[NDArray[Any]]:
@@ -92,7 +92,7 @@ def test_the_collections_hold_rows_and_addresses_of_the_distinct_ids() -> None:
     runtime.sparse_lookup(table, tf.constant([1], tf.int64), is_train=False)
     (rows,), (addresses,) = collections()
     assert looked_up.shape.as_list() == [2, 2, DIM] and addresses.dtype == tf.int64
-    again = dynamic_expansion.rows_at(table, addresses)
+    again = rows_at(table, addresses)
     with v1.Session() as session:
         session.run(v1.global_variables_initializer())
         got, local, places, repeated = session.run([looked_up, rows, addresses, again])
@@ -190,7 +190,7 @@ def test_what_does_not_fit_is_refused_while_the_graph_is_built() -> None:
     gradients = tf.gradients(loss, rows)
     with pytest.raises(ValueError, match=r"does not fit the addresses .* it must be \(None, 3\)"):
         optimizer.apply_gradients([(tf.ones([2, DIM + 1]), addresses)])
-    with pytest.raises(ValueError, match="is no tensor of addresses"):
+    with pytest.raises(ValueError, match="is not a tensor of addresses"):
         optimizer.apply_gradients([(gradients[0], tf.identity(addresses))])
     with pytest.raises(ValueError, match="not compatible with the optimizer"):
         optimizer.apply_gradients([(gradients[0], table.variable)])
@@ -213,7 +213,7 @@ def test_an_eager_table_is_refused_when_it_is_made() -> None:
     runtime.init(use_dynamic_expansion=True)
     try:
         with pytest.raises(
-            RuntimeError, match=r"`user` would be made in eager mode .*: leave it False, since an eager"
+            RuntimeError, match=r"`user` cannot be created in eager mode .*: leave it False, since an eager"
         ):
             table_named("user")
     finally:

@@ -184,7 +184,7 @@ def test_refuses() -> None:
         look([(table, ids), (table, ids)], combiner=["sum"])
     with pytest.raises(ValueError, match="takes \\(table, ids\\) or"):
         look([(table,)])
-    with pytest.raises(TypeError, match="dense ids go to sparse_lookup"):
+    with pytest.raises(TypeError, match="use sparse_lookup for dense ids"):
         look([(table, [[1]])])
     failing = look([(table, ids), (table, tf.ragged.constant([[-1]], dtype=tf.int64))])
     with session() as opened:

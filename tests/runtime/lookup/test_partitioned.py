@@ -47,7 +47,8 @@ def test_it_reads_and_trains_what_tensorflow_does(strategy: str, count: int, sha
 
 
 @pytest.mark.parametrize(
-    ("dims", "strategy", "says"), [((), "mod", "one dim"), ((3, 4), "mod", "one dim"), ((3,), "x", "'mod' or 'div'")]
+    ("dims", "strategy", "says"),
+    [((), "mod", "equal dims"), ((3, 4), "mod", "equal dims"), ((3,), "x", "'mod' or 'div'")],
 )
 def test_what_cannot_be_looked_up(dims: tuple[int, ...], strategy: str, says: str) -> None:
     make = runtime.create_table

@@ -287,11 +287,11 @@ def test_refuses_arguments() -> None:
     for look_up in OURS.values():
         with pytest.raises(ValueError, match="combiner must be one of 'mean', 'sqrtn' or 'sum', got max"):
             look_up(table, ids, combiner="max")
-        with pytest.raises(TypeError, match=r"ids of the table `user` are .*dense ids go to sparse_lookup"):
+        with pytest.raises(TypeError, match=r"ids of the table `user` are .*use sparse_lookup for dense ids"):
             look_up(table, [1, 2])
-        with pytest.raises(TypeError, match="they must be None or a SparseTensor as the ids are"):
+        with pytest.raises(TypeError, match="they must be None or a SparseTensor, like the ids"):
             look_up(table, ids, ragged)
-        with pytest.raises(TypeError, match="they must be None or a RaggedTensor as the ids are"):
+        with pytest.raises(TypeError, match="they must be None or a RaggedTensor, like the ids"):
             look_up(table, ragged, ids)
         with pytest.raises(ValueError, match="must be of rank 2"):
             look_up(table, tf.ragged.constant([[[1]], [[2]]], dtype=tf.int64))

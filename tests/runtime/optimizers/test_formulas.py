@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 import runtime
 from runtime import config
-from runtime.lookup import dynamic_expansion
 from runtime.optimizers import (
     adadelta,
     adagrad,
@@ -27,6 +26,7 @@ from runtime.optimizers import (
     momentum,
     rmsprop,
 )
+from runtime.table.addresses import ID_OFFSET, LOCAL_EMB
 from tests.support.runtime.tables import make_table, rows_of, session
 
 v1 = tf.compat.v1
@@ -262,7 +262,7 @@ def test_by_address(case: str) -> None:
     table, step = make_table(dim=_DIM), v1.train.get_or_create_global_step()
     ids, factors = v1.placeholder(tf.int64, [None]), v1.placeholder(tf.float32, [None, _DIM])
     loss = _loss(runtime.sparse_lookup(table, ids), factors)
-    rows, addresses = v1.get_collection(dynamic_expansion.LOCAL_EMB), v1.get_collection(dynamic_expansion.ID_OFFSET)
+    rows, addresses = v1.get_collection(LOCAL_EMB), v1.get_collection(ID_OFFSET)
     train = make(step).apply_gradients(zip(tf.gradients(loss, rows), addresses, strict=True), global_step=step)
     with session() as opened:
         start = rows_of(opened, table, range(_ROWS))

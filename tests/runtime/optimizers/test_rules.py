@@ -161,7 +161,7 @@ def test_stock_optimizers_refuse_a_table_at_construction(name: str) -> None:
 def test_a_dense_variable_is_refused_by_name() -> None:
     dense = tf.compat.v1.get_variable("dense", [2])
     loss = tf.reduce_sum(runtime.sparse_lookup(make_table(), [1])) + tf.reduce_sum(dense)
-    with pytest.raises(ValueError, match="`dense:0` is none: apply its gradient with the dense optimizer"):
+    with pytest.raises(ValueError, match="`dense:0` is not one: apply its gradient with the dense optimizer"):
         adagrad.create_hash_optimizer().minimize(loss, var_list=[dense])
 
 

@@ -13,7 +13,7 @@ import tensorflow as tf
 import runtime
 from runtime import checkpoint, native
 from runtime.optimizers import gradient_descent, gradient_descent_by_addr
-from runtime.policy import admission
+from runtime.table import admission_rules
 from tests.support.runtime.tables import make_table, session
 
 v1 = tf.compat.v1
@@ -34,7 +34,7 @@ RATE = 0.5
     ],
 )
 def test_thresholds_of_zero_or_more_are_on_and_minus_one_is_off(config: Any, wanted: Any) -> None:
-    rules = admission.parse(config)
+    rules = admission_rules.parse(config)
     assert (rules.access_threshold, rules.eviction_threshold) == wanted
     assert rules.faae_coefficient == 1
 
@@ -58,7 +58,7 @@ def test_thresholds_of_zero_or_more_are_on_and_minus_one_is_off(config: Any, wan
 )
 def test_wrong_thresholds_are_refused(config: Any, part: str) -> None:
     with pytest.raises(ValueError, match=part):
-        admission.parse(config)
+        admission_rules.parse(config)
 
 
 class Oracle:

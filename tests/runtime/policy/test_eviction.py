@@ -79,7 +79,7 @@ def test_steps_and_norms_evict_as_deeprec_does() -> None:
 
 def test_a_time_must_be_known_and_sensible() -> None:
     table = make_table()
-    with pytest.raises(ValueError, match="nothing tells the time"):
+    with pytest.raises(ValueError, match="has an eviction_threshold but no timestamp"):
         runtime.sparse_lookup(table, [1], access_and_evict_config=CONFIG)
     with pytest.raises(ValueError, match="integer scalar"):
         runtime.sparse_lookup(table, [1], access_and_evict_config={**CONFIG, "timestamp": 1.5})

@@ -12,8 +12,8 @@ import tensorflow as tf
 import runtime
 from runtime import ranks
 from runtime.compat import sok
+from runtime.native.update_rules import rule_names
 from runtime.optimizers import adagrad, adam, gradient_descent
-from runtime.optimizers.update_rules import rule_names
 from runtime.ranks import agreement
 from tests.support.ranks import thread_ranks
 
@@ -55,7 +55,7 @@ def test_another_optimizer_is_an_error_that_names_the_table(other: str, placemen
     made = _OTHERS[other]
     for rank, error in enumerate(thread_ranks.run(2, lambda: _error(made, placement, traced))[0]):
         assert f"the optimizer of `user` ({placement}, 2 wide) differs between ranks" in error
-        assert f"rank {rank} has trained by" in error
+        assert f"rank {rank} trained with" in error
     assert thread_ranks.run(2, lambda: _error(lambda rank: made(1), placement, traced))[0] == ["", ""]
 
 

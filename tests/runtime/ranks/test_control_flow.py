@@ -66,7 +66,7 @@ def test_a_loop_of_a_v1_graph_is_refused_and_a_branch_is_not(new: bool) -> None:
             ids, turns = tf.constant([1, 2], tf.int64), v1.placeholder(tf.int32, [])
             rows = tf.cond(turns > 1, lambda: runtime.sparse_lookup(table, ids), lambda: tf.zeros([2, 2]))
             assert tf.gradients(rows, table.variable) != [None]
-            with pytest.raises(ranks.RanksError, match="a loop of a v1 graph looks up `user`, and its turns"):
+            with pytest.raises(ranks.RanksError, match="a loop of a v1 graph looks up `user`, and its iterations"):
                 tf.map_fn(_plain(lambda one: runtime.sparse_lookup(table, one)), ids, tf.float32)
     finally:
         (v1.enable_control_flow_v2 if before else v1.disable_control_flow_v2)()

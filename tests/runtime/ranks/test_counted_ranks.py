@@ -159,7 +159,7 @@ def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     with pytest.raises(CheckpointError, match="rank-1-of-2 holds no rows of the counted table `user`"):
         reader.restored(path)
     Path(f"{path}.rank-1-of-2.index").unlink()
-    with pytest.raises(CheckpointError, match=r"rank-1-of-2\.index is not there"):
+    with pytest.raises(CheckpointError, match=r"rank-1-of-2\.index does not exist"):
         reader.restored(path)
 
 
@@ -189,9 +189,9 @@ def test_a_table_begins_with_its_share_and_is_never_saved_in_part(
         v1.train.AdagradOptimizer(0.1).apply_gradients([pair], step)
         with pytest.raises(ranks.RanksError, match="before the optimizer of the counted table `user`"):
             saver.save(session, ours)
-        with pytest.raises(ranks.RanksError, match="`user` lie in 3 ranks"):
+        with pytest.raises(ranks.RanksError, match="`user` are distributed over 3 ranks"):
             deeprec.incremental.IncrementalSaver(deeprec.incremental.Saver([table.variable]))
         with pytest.raises(ranks.RanksError, match="in a v1 graph, and for counted tables"):
             checkpoint.save(tf.train.Checkpoint(table=table.variable), ours)
-        with pytest.raises(ValueError, match=r"`late` is to begin with the checkpoint .*ours, which several ranks"):
+        with pytest.raises(ValueError, match=r"`late` cannot start from the checkpoint .*ours, which several ranks"):
             runtime.create_counted_table("late", 2, rules=KeyRules(warm_start=WarmStart(ours)))

@@ -32,10 +32,10 @@ def test_two_ranks_fit_as_one_process(tmp_path: Path) -> None:
         for name, values in want.items():
             assert np.abs(found[name] - values).max() <= 1e-5 * np.abs(values).max(), name
         patterns = (
-            r"`fit` would let the copies .* that 2 ranks have drift apart: compile .*DistributedOptimizer\(",
-            "Adam with global_clipnorm would clip by the rows that each of 2 ranks has",
-            "has no weights that ranks could begin with alike",
-            "lie in 2 ranks",
+            r"`fit` would let the copies .* on 2 ranks diverge: compile .*DistributedOptimizer\(",
+            "Adam with global_clipnorm would clip by the rows of each of 2 ranks separately",
+            "has no weights to copy to other ranks",
+            "are distributed over 2 ranks",
         )
         for said, pattern in zip(found["said"], patterns, strict=True):
             assert re.search(pattern, str(said)), said
@@ -58,7 +58,7 @@ def test_what_cannot_be_distributed() -> None:
     for given, error, message in (
         (adam, ValueError, "wrap it once"),
         (tf.compat.v1.train.AdamOptimizer(), TypeError, r"runtime\.ranks\.reduced_gradients"),
-        (scaled(tf.keras.optimizers.SGD()), TypeError, "that is inside"),
+        (scaled(tf.keras.optimizers.SGD()), TypeError, "with the inner optimizer"),
     ):
         with pytest.raises(error, match=message):
             DistributedOptimizer(given)

@@ -73,7 +73,7 @@ def test_what_was_started_as_a_rank_is_connected_by_horovod(
     for name, value in told.items():
         monkeypatch.setenv(name, value)
     assert (sdk.npu.get_rank_id(), sdk.npu.get_rank_size()) == (1, 2)
-    with pytest.raises(ranks.RanksError, match=r"rank 1 of 2, and for Horovod it is rank 0 of 1: .*horovodrun -np 2"):
+    with pytest.raises(ranks.RanksError, match=r"rank 1 of 2, but for Horovod it is rank 0 of 1: .*horovodrun -np 2"):
         sdk.initialize.init()
     engine = _Second()
     sdk.initialize.init()
@@ -275,7 +275,7 @@ def test_a_checkpoint_of_ranks_is_that_of_one_process(
 def test_what_ranks_would_not_do_together_is_refused(sdk: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(process_group, "_current", [_One(0, 2)])
     periods = {"save_checkpoint_due_time": 60, "save_delta_checkpoints_secs": 30}
-    with pytest.raises(ranks.RanksError, match="save whole checkpoints by steps"):
+    with pytest.raises(ranks.RanksError, match="save complete checkpoints by steps"):
         sdk.initialize.init(is_incremental_checkpoint=True, **periods)
     sdk.initialize.init()
     monkeypatch.setenv("USE_COMBINE_FAAE", "1")
@@ -283,7 +283,7 @@ def test_what_ranks_would_not_do_together_is_refused(sdk: Any, monkeypatch: pyte
         table = sdk.embedding.create_table(tf.int64, 2, "user", v1.zeros_initializer())
         ids, counted = tf.constant([1], tf.int64), {"access_threshold": 2}
         sdk.embedding.sparse_lookup(table, ids, modify_graph=True)
-        with pytest.raises(ranks.RanksError, match="USE_COMBINE_FAAE=1 does not work over 2 ranks"):
+        with pytest.raises(ranks.RanksError, match="USE_COMBINE_FAAE=1 does not work with 2 ranks"):
             sdk.embedding.sparse_lookup(table, ids, is_train=False, modify_graph=True, access_and_evict_config=counted)
         monkeypatch.delenv("USE_COMBINE_FAAE")
         copied = sdk.embedding.create_table(tf.int64, 2, "copied", v1.zeros_initializer(), is_dp=True)

@@ -69,7 +69,7 @@ def test_the_first_failure_is_the_exit_code_and_lines_bear_their_rank(tmp_path: 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["-n", "0", __file__], "a program needs one rank or more"),
+        (["-n", "0", __file__], "there must be at least one rank"),
         (["-n", "2", "nowhere.py"], "there is no program nowhere.py"),
     ],
 )
@@ -112,13 +112,17 @@ def test_one_process_is_alone(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: ranks.start("mpi"), ValueError, "'mpi' is not known: choose one of auto, alone, collectives, horovod"),
+        (lambda: ranks.start("mpi"), ValueError, "'mpi' is unknown: choose one of auto, alone, collectives, horovod"),
         (lambda: ranks.start(timeout_seconds=0), ValueError, "must be above 0"),
         (lambda: ranks.start("collectives"), ranks.RanksError, "TF_CONFIG does not say which rank this is"),
-        (lambda: check_placement("localized:1"), ValueError, "names rank 1, and there are 1 from 0 on"),
+        (lambda: check_placement("localized:1"), ValueError, "names rank 1, but ranks are 0 to 0"),
         (lambda: check_placement("local"), ValueError, "must be 'distributed'"),
         (lambda: ranks.reduced_gradients([], "max"), ValueError, "operation"),
-        (lambda: checkpoint.restore(tf.train.Checkpoint(), "nowhere"), ranks.RanksError, "no whole checkpoint nowhere"),
+        (
+            lambda: checkpoint.restore(tf.train.Checkpoint(), "nowhere"),
+            ranks.RanksError,
+            "no complete checkpoint nowhere",
+        ),
     ],
 )
 def test_refusals(call: Any, error: type[Exception], message: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,6 +163,6 @@ def test_one_rank_does_not_save_its_part_as_the_table(monkeypatch: pytest.Monkey
 
     table = runtime.create_table(tf.int64, 2, "part", tf.ones_initializer())
     monkeypatch.setattr("runtime.ranks.process_group.current", First)
-    with pytest.raises(ranks.RanksError, match="`part` lie in 2 ranks"):
+    with pytest.raises(ranks.RanksError, match="`part` are distributed over 2 ranks"):
         tf.train.Checkpoint(table=table).write(str(tmp_path / "model"))
     assert not list(tmp_path.iterdir())

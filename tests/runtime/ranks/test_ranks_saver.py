@@ -13,11 +13,12 @@ import tensorflow as tf
 import runtime
 from runtime import ranks
 from runtime.checkpoint.admission_counters import parse
+from runtime.checkpoint.ranks import eager, saver, shares
 from runtime.optimizers import momentum
-from runtime.ranks import checkpoint, checkpoint_parts, process_group, saver
+from runtime.ranks import checkpoint, checkpoint_parts, process_group
 from runtime.ranks.checkpoint import Saver, latest
 from runtime.ranks.engine import Alone
-from runtime.table.table import table_for_variable
+from runtime.table.create import table_for_variable
 
 v1 = tf.compat.v1
 _KEYS = np.arange(-3, 9)
@@ -89,7 +90,7 @@ def test_what_some_ranks_wrote_others_read(monkeypatch: pytest.MonkeyPatch, tmp_
         program.restore(saved)
         assert program.rows() == {key: row for key, row in want.items() if key % size == rank}
     Path(f"{saved}.ranks").unlink()
-    with pytest.raises(ranks.RanksError, match=r"no whole checkpoint .*model\.ckpt-1"):
+    with pytest.raises(ranks.RanksError, match=r"no complete checkpoint .*model\.ckpt-1"):
         program.restore(saved)
 
 
@@ -109,7 +110,7 @@ def test_a_stock_saver_is_read_and_does_not_save_a_part(monkeypatch: pytest.Monk
     assert not list(tmp_path.glob("model.ckpt-8*"))
     stock = _Program(monkeypatch, 0, 2, stock=True)
     for act in (stock.save, stock.restore):
-        with pytest.raises(tf.errors.InvalidArgumentError, match=r"`(user|copied)` lie in 2 ranks"):
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"`(user|copied)` are distributed over 2 ranks"):
             act(path)
 
 
@@ -122,9 +123,9 @@ def test_tables_that_ranks_would_have_each_for_itself_are_refused(
         stock = tf.compat.v1.train.Saver([counted.variable])
         with tf.compat.v1.Session() as session:
             session.run(tf.compat.v1.global_variables_initializer())
-            with pytest.raises(tf.errors.InvalidArgumentError, match="`counted` lie in 2 ranks"):
+            with pytest.raises(tf.errors.InvalidArgumentError, match="`counted` are distributed over 2 ranks"):
                 stock.save(session, str(tmp_path / "model"))
-        with pytest.raises(ranks.RanksError, match="`moved` takes the place of a variable"):
+        with pytest.raises(ranks.RanksError, match="`moved` replaces a variable"):
             table_for_variable("moved", 2, 2, "moved_table", lambda: (tf.range(2), tf.zeros([2, 2])))
 
 
@@ -142,9 +143,7 @@ def test_counters_of_keys_without_rows_go_to_the_rank_that_is_to_hold_them(monke
     for (placement, rank), waiting in held.items():
         monkeypatch.setattr(process_group, "_current", [_One(rank, 3)])
         placed: Any = SimpleNamespace(placement=placement)
-        keys, values, slots, meta = checkpoint_parts.merged(
-            placed, [checkpoint_parts.own_rows(placed, one) for one in written]
-        )
+        keys, values, slots, meta = shares.merged(placed, [shares.own_rows(placed, one) for one in written])
         assert len(keys) == len(values) == len(slots) == 0 and slots.shape[1] == 2
         seen = parse(meta)
         assert seen is not None and set(seen.keys.tolist()) == waiting
@@ -161,7 +160,7 @@ def test_a_checkpoint_stays_whole_until_all_ranks_come_to_write_it_anew(
         def barrier(self) -> None:
             whole.append(checkpoint_parts.is_whole(prefix))
 
-    for module in (saver, checkpoint):
+    for module in (saver, eager):
         monkeypatch.setattr(module, "current", First)
     for _ in range(2):
         checkpoint.save(tf.train.Checkpoint(one=tf.Variable(1.0)), prefix)

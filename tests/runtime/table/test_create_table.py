@@ -35,7 +35,7 @@ _GOOD: dict[str, Any] = {
         ({"name": "n" * 101}, "length is bigger than 100"),
         ({"name": "/.-"}, "no letter"),
         ({"name": "_user"}, "underscore"),
-        ({"emb_initializer": None}, "cannot initialise rows by key"),
+        ({"emb_initializer": None}, "cannot initialize rows by key"),
         ({"device_vocabulary_size": 0}, "is less than 1"),
         ({"device_vocabulary_size": 10**9 + 1}, "is bigger than 1000000000"),
         ({"host_vocabulary_size": -1}, "is less than 0"),
@@ -50,8 +50,8 @@ _GOOD: dict[str, Any] = {
         ({"all2all_gradients_op": "mean"}, "must be one of"),
         ({"enable_merge": True}, "not supported yet"),
         ({"padding_keys": 0}, "`padding_keys_len`"),
-        ({"padding_keys": [0], "padding_keys_len": 3}, "`padding_keys_mask` must be True exactly when"),
-        ({"padding_keys_mask": True}, "`padding_keys_mask` must be True exactly when"),
+        ({"padding_keys": [0], "padding_keys_len": 3}, "`padding_keys_mask` must be True if and only if"),
+        ({"padding_keys_mask": True}, "`padding_keys_mask` must be True if and only if"),
         (
             {"padding_keys": [2**63], "padding_keys_len": 3, "padding_keys_mask": True},
             "is bigger than 9223372036854775807",
@@ -138,7 +138,7 @@ def test_reuse_gives_the_table_that_exists() -> None:
         assert make_table("user") is table
         with pytest.raises(ValueError, match="dim 5, int64 but has dim 4"):
             make_table("user", dim=5)
-        with pytest.raises(ValueError, match="is not there"):
+        with pytest.raises(ValueError, match="does not exist"):
             make_table("item")
 
 

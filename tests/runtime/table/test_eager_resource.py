@@ -246,7 +246,7 @@ def test_xla_is_refused_by_name() -> None:
 def test_wrong_places_are_refused_by_name() -> None:
     table = _filled()
     with tf.Graph().as_default():
-        with pytest.raises(ValueError, match="`user` was made in eager mode and is used in a v1 graph"):
+        with pytest.raises(ValueError, match="`user` was made in eager mode but is used in a v1 graph"):
             runtime.sparse_lookup(table, [1])
         with pytest.raises(ValueError, match="`user` was made in eager mode"):
             table.size()
@@ -255,7 +255,7 @@ def test_wrong_places_are_refused_by_name() -> None:
         runtime.sparse_lookup(graph_table, [1])
     with pytest.raises(RuntimeError, match=r"'inner'.* inside a tf.function"):
         tf.function(lambda: make_table("inner").dim)()
-    with pytest.raises(RuntimeError, match=r"take model\.trainable_variables"):
+    with pytest.raises(RuntimeError, match=r"use model\.trainable_variables"):
         runtime.get_dense_and_sparse_variable()
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 import runtime
-from runtime.lookup import dynamic_expansion
+from runtime.table.addresses import rows_at
 from tests.support.property.admission import EVICTION, AdmissionDriver, AdmissionWorld, Case
 from tests.support.property.rules import ADDRESS_RULES
 from tests.support.property.world import same, shaped
@@ -56,7 +56,7 @@ class ExpansionWorld(AdmissionWorld):
         pairs = zip(tf.gradients(tf.reduce_sum(self.looked_up * self.factors), [rows]), [self.addresses], strict=True)
         self.stepped = optimizer.apply_gradients(pairs)
         self.at = v1.placeholder(tf.int64, [None])
-        self.rows_at = dynamic_expansion.rows_at(table, self.at)
+        self.rows_at = rows_at(table, self.at)
         self.updated_at = optimizer.apply_gradients([(self.values, self.addresses)])
         self.read = runtime.sparse_lookup(table, self.ids, is_train=False)
         self.evictions = {"hook": runtime.evict_by_age(table, EVICTION)}

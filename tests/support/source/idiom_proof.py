@@ -120,7 +120,7 @@ class _Graph:
     """A v1 program in its session."""
 
     def __init__(self, module: Any, session: Any, by_parts: set[str], like: Measured | None) -> None:
-        from runtime.table.table import tables
+        from runtime.table.create import tables
 
         self.session, self.by_parts = session, by_parts
         asked = [one.name for one in inspect.signature(module.build).parameters.values() if one.default is one.empty]

@@ -74,7 +74,7 @@ def batch(step: int) -> dict[str, Any]:
 
 def run(text: str, start: dict[str, Any] | None = None) -> Run:
     """Train three steps; `start` gives all initial values by variable name."""
-    from runtime.table.table import tables
+    from runtime.table.create import tables
 
     with tf.Graph().as_default(), tf.Session() as session:
         space: dict[str, Any] = {"__name__": "model"}

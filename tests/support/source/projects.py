@@ -89,7 +89,7 @@ def train(root: Path, start: dict[str, Any] | None, steps: int = 3, entry: str =
 def _load(session: Any, start: dict[str, Any]) -> None:
     import tensorflow.compat.v1 as tf
 
-    from runtime.table.table import tables
+    from runtime.table.create import tables
 
     for variable in tf.trainable_variables():
         variable.load(start[variable.op.name], session)

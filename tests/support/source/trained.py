@@ -81,7 +81,7 @@ def losses(text: str, tables: dict[str, str], start: dict[str, Any] | None) -> t
 
 def load(session: Any, tables: dict[str, str], start: dict[str, Any]) -> None:
     """Write the same initial values into variables and tables."""
-    from runtime.table.table import tables as tables_of_graph
+    from runtime.table.create import tables as tables_of_graph
 
     for variable in tf.trainable_variables():
         variable.load(start[variable.op.name], session)

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from migrate.source.paddle.edits.module import RESERVED, scope_name
 from migrate.source.paddle.facts import modules
 from migrate.source.paddle.facts.program import Program
-from migrate.source.paddle.interpreter.interpreter import Frame, Interpreter
+from migrate.source.paddle.interpreter.interpreter import Interpreter
 from migrate.source.paddle.interpreter.layers import NAME, NAME_RULE, RESERVED_ATTRIBUTES
+from migrate.source.paddle.interpreter.run import Frame
 from migrate.source.paddle.mapping.api_table import LAYER, PLAIN, known
 from migrate.source.paddle.mapping.values import Module, named_layers
 

@@ -14,7 +14,7 @@ from migrate.source.paddle.facts import modules
 from migrate.source.paddle.facts.program import Program
 from migrate.source.paddle.facts.trainer import TRAINER
 from migrate.source.paddle.interpreter.calls import BUILTINS, SPECIAL
-from migrate.source.paddle.interpreter.interpreter import Frame
+from migrate.source.paddle.interpreter.run import Frame
 
 
 def check_tasks(program: Program) -> None:

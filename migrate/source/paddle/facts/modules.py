@@ -6,7 +6,8 @@ import ast
 import contextlib
 from collections.abc import Mapping
 
-from migrate.source.paddle.interpreter.interpreter import Frame, Interpreter
+from migrate.source.paddle.interpreter.interpreter import Interpreter
+from migrate.source.paddle.interpreter.run import Frame
 from migrate.source.paddle.mapping.api_table import LAYER, canonical
 from migrate.source.paddle.mapping.values import Api, Class, Function, Module, Stop, Value
 

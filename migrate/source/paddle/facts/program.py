@@ -11,7 +11,8 @@ from migrate.schema import Schema
 from migrate.source.paddle.facts import modules, trainer
 from migrate.source.paddle.facts.trainer import TRAINER
 from migrate.source.paddle.interpreter import calls, layers
-from migrate.source.paddle.interpreter.interpreter import Frame, Interpreter
+from migrate.source.paddle.interpreter.interpreter import Interpreter
+from migrate.source.paddle.interpreter.run import Frame
 from migrate.source.paddle.mapping.values import (
     RAW_INPUT,
     Class,

@@ -6,10 +6,10 @@ import ast
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from migrate.source.paddle.interpreter import layers
 from migrate.source.paddle.interpreter.operators import RAW_USE, attribute, binary, check_float, check_power
+from migrate.source.paddle.interpreter.run import Run
 from migrate.source.paddle.mapping.api_table import CONTAINERS, DTYPES, LAYER, LINEAR, METHODS, PARAM_ATTR, TABLE, Entry
 from migrate.source.paddle.mapping.values import (
     UNKNOWN,
@@ -33,9 +33,6 @@ from migrate.source.paddle.mapping.values import (
     Value,
     mentions,
 )
-
-if TYPE_CHECKING:
-    from migrate.source.paddle.interpreter.interpreter import Interpreter
 
 _LARGE = 1_000_000
 BUILTINS: dict[str, Callable[..., Value]] = {
@@ -72,7 +69,7 @@ _ANY_TYPE = _SHAPING | {"paddle.cast"}
 _OPAQUE = (Tensor, RawInput, LayerValue, Unknown)
 
 
-def call(run: Interpreter, node: ast.Call) -> Value:
+def call(run: Run, node: ast.Call) -> Value:
     """Evaluate a call."""
     if isinstance(node.func, ast.Name) and node.func.id == "super" and "super" not in run.frame.names:
         return layers.super_of(run.frame)
@@ -90,7 +87,7 @@ def call(run: Interpreter, node: ast.Call) -> Value:
     return apply(run, node, callee, positional, keywords)
 
 
-def _arguments(run: Interpreter, node: ast.Call) -> tuple[list[Value], dict[str, Value]]:
+def _arguments(run: Run, node: ast.Call) -> tuple[list[Value], dict[str, Value]]:
     positional: list[Value] = []
     for item in node.args:
         if isinstance(item, ast.Starred):
@@ -105,9 +102,7 @@ def _arguments(run: Interpreter, node: ast.Call) -> tuple[list[Value], dict[str,
     return positional, keywords
 
 
-def apply(
-    run: Interpreter, node: ast.Call, callee: Value, positional: list[Value], keywords: dict[str, Value]
-) -> Value:
+def apply(run: Run, node: ast.Call, callee: Value, positional: list[Value], keywords: dict[str, Value]) -> Value:
     """Call a value."""
     if isinstance(callee, Api):
         return _call_api(run, node, callee.name, positional, keywords)
@@ -122,9 +117,7 @@ def apply(
     raise Refuse(f"a call of {type(callee).__name__} is not understood")
 
 
-def _call_api(
-    run: Interpreter, node: ast.Call, name: str, positional: list[Value], keywords: dict[str, Value]
-) -> Value:
+def _call_api(run: Run, node: ast.Call, name: str, positional: list[Value], keywords: dict[str, Value]) -> Value:
     module, _, function = name.partition(".")
     if module == "builtins":
         return _call_builtin(run, node, function, positional, keywords)
@@ -143,9 +136,7 @@ def _call_api(
     raise Refuse(f"`{name}` is not in the table of what can be carried over")
 
 
-def call_entry(
-    run: Interpreter, node: ast.Call, entry: Entry, positional: list[Value], keywords: dict[str, Value]
-) -> Value:
+def call_entry(run: Run, node: ast.Call, entry: Entry, positional: list[Value], keywords: dict[str, Value]) -> Value:
     """Evaluate a call of a row of the table."""
     if mentions([positional, keywords], Unknown):
         return UNKNOWN
@@ -166,9 +157,7 @@ def call_entry(
     return replace(result, dtype=bound["x"].dtype) if entry.name in _SHAPING else result
 
 
-def _call_builtin(
-    run: Interpreter, node: ast.Call, name: str, positional: list[Value], keywords: dict[str, Value]
-) -> Value:
+def _call_builtin(run: Run, node: ast.Call, name: str, positional: list[Value], keywords: dict[str, Value]) -> Value:
     if name == "getattr" and len(positional) in (2, 3) and isinstance(positional[1], str):
         run.lasting.reads(positional[0], positional[1])
         return attribute(positional[0], positional[1])
@@ -227,7 +216,7 @@ def _sum_of_tensors(items: list[Value]) -> Value:
 
 
 def call_layer(
-    run: Interpreter, node: ast.Call, layer: LayerValue, positional: list[Value], keywords: dict[str, Value]
+    run: Run, node: ast.Call, layer: LayerValue, positional: list[Value], keywords: dict[str, Value]
 ) -> Value:
     """Call a layer object on its inputs."""
     if isinstance(layer, Instance):
@@ -257,7 +246,7 @@ def _given(layer: Activation) -> dict[str, Value]:
 
 
 def _call_method(
-    run: Interpreter, node: ast.Call, method: Method, positional: list[Value], keywords: dict[str, Value]
+    run: Run, node: ast.Call, method: Method, positional: list[Value], keywords: dict[str, Value]
 ) -> Value:
     receiver, name = method.receiver, method.name
     if isinstance(receiver, Tensor):

@@ -6,10 +6,10 @@ import ast
 import operator
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from migrate.source.paddle.interpreter import calls
 from migrate.source.paddle.interpreter.operators import RAW_USE, attribute, binary
+from migrate.source.paddle.interpreter.run import Run
 from migrate.source.paddle.mapping.values import (
     UNKNOWN,
     Api,
@@ -26,9 +26,6 @@ from migrate.source.paddle.mapping.values import (
     mentions,
 )
 
-if TYPE_CHECKING:
-    from migrate.source.paddle.interpreter.interpreter import Interpreter
-
 COMPARE: dict[type[ast.cmpop], Callable[[Value, Value], Value]] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
@@ -43,7 +40,7 @@ COMPARE: dict[type[ast.cmpop], Callable[[Value, Value], Value]] = {
 }
 
 
-def evaluate(run: Interpreter, node: ast.expr) -> Value:
+def evaluate(run: Run, node: ast.expr) -> Value:
     """Return the value of an expression; raises `Refuse` for what cannot be followed."""
     handler = _HANDLERS.get(type(node))
     if handler is None:
@@ -52,7 +49,7 @@ def evaluate(run: Interpreter, node: ast.expr) -> Value:
 
 
 def bind_parameters(
-    run: Interpreter, function: Function, positional: list[Value], keywords: dict[str, Value]
+    run: Run, function: Function, positional: list[Value], keywords: dict[str, Value]
 ) -> dict[str, Value]:
     """Return parameter name -> value of a call of a function of the file."""
     spec = function.node.args
@@ -74,7 +71,7 @@ def bind_parameters(
     return bound
 
 
-def _fill_defaults(run: Interpreter, function: Function, bound: dict[str, Value]) -> None:
+def _fill_defaults(run: Run, function: Function, bound: dict[str, Value]) -> None:
     spec = function.node.args
     plain = [*spec.posonlyargs, *spec.args]
     pairs = list(zip(plain[len(plain) - len(spec.defaults) :], spec.defaults, strict=True))
@@ -88,11 +85,11 @@ def _fill_defaults(run: Interpreter, function: Function, bound: dict[str, Value]
         bound[parameter.arg] = run.defaults[id(default)]
 
 
-def _constant(run: Interpreter, node: ast.Constant) -> Value:
+def _constant(run: Run, node: ast.Constant) -> Value:
     return node.value
 
 
-def _name(run: Interpreter, node: ast.Name) -> Value:
+def _name(run: Run, node: ast.Name) -> Value:
     for names in (run.frame.names, run.frame.module.names):
         if node.id in names:
             return names[node.id]
@@ -101,7 +98,7 @@ def _name(run: Interpreter, node: ast.Name) -> Value:
     raise Refuse(f"`{node.id}` cannot be followed to a value")
 
 
-def _attribute(run: Interpreter, node: ast.Attribute) -> Value:
+def _attribute(run: Run, node: ast.Attribute) -> Value:
     value = run.evaluate(node.value)
     if isinstance(value, Unknown):
         return UNKNOWN
@@ -109,11 +106,11 @@ def _attribute(run: Interpreter, node: ast.Attribute) -> Value:
     return attribute(value, node.attr)
 
 
-def _call(run: Interpreter, node: ast.Call) -> Value:
+def _call(run: Run, node: ast.Call) -> Value:
     return calls.call(run, node)
 
 
-def _list(run: Interpreter, node: ast.List | ast.Tuple) -> Value:
+def _list(run: Run, node: ast.List | ast.Tuple) -> Value:
     items: list[Value] = []
     for item in node.elts:
         if isinstance(item, ast.Starred):
@@ -123,17 +120,17 @@ def _list(run: Interpreter, node: ast.List | ast.Tuple) -> Value:
     return items if isinstance(node, ast.List) else tuple(items)
 
 
-def _dict(run: Interpreter, node: ast.Dict) -> Value:
+def _dict(run: Run, node: ast.Dict) -> Value:
     if any(key is None for key in node.keys):
         raise Refuse("`**` in a dict is not understood")
     return {run.evaluate(key): run.evaluate(value) for key, value in zip(node.keys, node.values, strict=True) if key}
 
 
-def _binary(run: Interpreter, node: ast.BinOp) -> Value:
+def _binary(run: Run, node: ast.BinOp) -> Value:
     return binary(node.op, run.evaluate(node.left), run.evaluate(node.right))
 
 
-def _unary(run: Interpreter, node: ast.UnaryOp) -> Value:
+def _unary(run: Run, node: ast.UnaryOp) -> Value:
     if isinstance(node.op, ast.Not):
         return not run.truth(node.operand)
     value = run.evaluate(node.operand)
@@ -148,7 +145,7 @@ def _unary(run: Interpreter, node: ast.UnaryOp) -> Value:
     return -value if isinstance(node.op, ast.USub) else +value
 
 
-def _bool(run: Interpreter, node: ast.BoolOp) -> Value:
+def _bool(run: Run, node: ast.BoolOp) -> Value:
     stop = isinstance(node.op, ast.Or)
     for item in node.values[:-1]:
         value = run.evaluate(item)
@@ -157,7 +154,7 @@ def _bool(run: Interpreter, node: ast.BoolOp) -> Value:
     return run.evaluate(node.values[-1])
 
 
-def _compare(run: Interpreter, node: ast.Compare) -> Value:
+def _compare(run: Run, node: ast.Compare) -> Value:
     values = [run.evaluate(item) for item in [node.left, *node.comparators]]
     if any(isinstance(value, Unknown) for value in values):
         return UNKNOWN
@@ -168,11 +165,11 @@ def _compare(run: Interpreter, node: ast.Compare) -> Value:
     return all(COMPARE[type(op)](left, right) for op, left, right in pairs)
 
 
-def _conditional(run: Interpreter, node: ast.IfExp) -> Value:
+def _conditional(run: Run, node: ast.IfExp) -> Value:
     return run.evaluate(node.body if run.truth(node.test) else node.orelse)
 
 
-def _subscript(run: Interpreter, node: ast.Subscript) -> Value:
+def _subscript(run: Run, node: ast.Subscript) -> Value:
     value, index = run.evaluate(node.value), run.evaluate(node.slice)
     if isinstance(value, Unknown) or mentions(index, Unknown):
         return UNKNOWN
@@ -225,7 +222,7 @@ def _item_shape(shape: tuple[int | None, ...], parts: list[Value]) -> tuple[int 
     return tuple(result)
 
 
-def _slice(run: Interpreter, node: ast.Slice) -> Value:
+def _slice(run: Run, node: ast.Slice) -> Value:
     bounds = [None if part is None else run.evaluate(part) for part in (node.lower, node.upper, node.step)]
     if any(isinstance(bound, Unknown) for bound in bounds):
         return UNKNOWN
@@ -234,7 +231,7 @@ def _slice(run: Interpreter, node: ast.Slice) -> Value:
     return slice(*bounds)
 
 
-def _comprehension(run: Interpreter, node: ast.ListComp | ast.GeneratorExp | ast.DictComp) -> Value:
+def _comprehension(run: Run, node: ast.ListComp | ast.GeneratorExp | ast.DictComp) -> Value:
     outer, names = dict(run.frame.names), run.frame.names
     items: list[Value] = []
 
@@ -259,7 +256,7 @@ def _comprehension(run: Interpreter, node: ast.ListComp | ast.GeneratorExp | ast
     return dict(items) if isinstance(node, ast.DictComp) else items
 
 
-def _fstring(run: Interpreter, node: ast.JoinedStr) -> Value:
+def _fstring(run: Run, node: ast.JoinedStr) -> Value:
     parts = []
     for item in node.values:
         if isinstance(item, ast.FormattedValue):
@@ -272,7 +269,7 @@ def _fstring(run: Interpreter, node: ast.JoinedStr) -> Value:
     return "".join(parts)
 
 
-_HANDLERS: dict[type[ast.expr], Callable[[Interpreter, Value], Value]] = {
+_HANDLERS: dict[type[ast.expr], Callable[[Run, Value], Value]] = {
     ast.Constant: _constant,
     ast.Name: _name,
     ast.Attribute: _attribute,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import TYPE_CHECKING
 
+from migrate.source.paddle.interpreter.run import Frame, Run
 from migrate.source.paddle.mapping.values import (
     UNKNOWN,
     Class,
@@ -24,9 +24,6 @@ from migrate.source.paddle.mapping.values import (
     Value,
     mentions,
 )
-
-if TYPE_CHECKING:
-    from migrate.source.paddle.interpreter.interpreter import Frame, Interpreter
 
 #: what `ParamAttr` takes, in order
 PARAM_ATTR_DEFAULTS: dict[str, Value] = {
@@ -58,7 +55,7 @@ RESERVED_ATTRIBUTES = frozenset(
 )
 
 
-def linear(run: Interpreter, node: ast.Call, positional: list[Value], keywords: dict[str, Value]) -> Value:
+def linear(run: Run, node: ast.Call, positional: list[Value], keywords: dict[str, Value]) -> Value:
     """Make an `nn.Linear`."""
     bound: dict[str, Value] = dict.fromkeys(_LINEAR) | dict(zip(_LINEAR, positional, strict=False))
     unknown = [name for name in keywords if name not in _LINEAR]
@@ -91,7 +88,7 @@ def _attr(value: Value, what: str) -> Initializer | bool | None:
     raise Refuse(f"`{what}_attr` is {value!r}, give an initialiser or a ParamAttr")
 
 
-def param_attr(run: Interpreter, positional: list[Value], keywords: dict[str, Value]) -> Value:
+def param_attr(run: Run, positional: list[Value], keywords: dict[str, Value]) -> Value:
     """Make a `paddle.ParamAttr`; what would change training and has no place in the converted code is refused."""
     names = list(PARAM_ATTR_DEFAULTS)
     bound = dict(zip(names, positional, strict=False)) | keywords
@@ -133,9 +130,7 @@ def call_linear(layer: Linear, value: Value) -> Value:
     return Tensor(shape)
 
 
-def container(
-    run: Interpreter, node: ast.Call, kind: str, positional: list[Value], keywords: dict[str, Value]
-) -> Value:
+def container(run: Run, node: ast.Call, kind: str, positional: list[Value], keywords: dict[str, Value]) -> Value:
     """Make an `nn.Sequential` or `nn.LayerList`; its layers are named 0, 1, 2 …"""
     if mentions([positional, keywords], Unknown):
         return UNKNOWN
@@ -156,7 +151,7 @@ def _append(target: Container, item: Value) -> None:
     target.sublayers[str(len(target.sublayers))] = item
 
 
-def call_container_method(run: Interpreter, target: Container, name: str, positional: list[Value]) -> None:
+def call_container_method(run: Run, target: Container, name: str, positional: list[Value]) -> None:
     """`append` and `extend` of a LayerList."""
     if run.built:
         raise Refuse("a list of layers is changed in `forward`; do so in the constructor")
@@ -166,9 +161,7 @@ def call_container_method(run: Interpreter, target: Container, name: str, positi
         _append(target, item)
 
 
-def instantiate(
-    run: Interpreter, node: ast.Call, cls: Class, positional: list[Value], keywords: dict[str, Value]
-) -> Value:
+def instantiate(run: Run, node: ast.Call, cls: Class, positional: list[Value], keywords: dict[str, Value]) -> Value:
     """Make an object of a class of the file by running its constructor."""
     made = Instance(run.frame.module.span(node), {}, cls)
     run.instances.append(made)
@@ -180,7 +173,7 @@ def instantiate(
     return made
 
 
-def call_super(run: Interpreter, sup: Super, name: str, positional: list[Value], keywords: dict[str, Value]) -> Value:
+def call_super(run: Run, sup: Super, name: str, positional: list[Value], keywords: dict[str, Value]) -> Value:
     """Call a method of the base class."""
     found = sup.owner.base.find(name) if sup.owner.base else None
     if found is not None:
@@ -190,9 +183,7 @@ def call_super(run: Interpreter, sup: Super, name: str, positional: list[Value],
     return None
 
 
-def call_layer_api(
-    run: Interpreter, target: Instance, name: str, positional: list[Value], keywords: dict[str, Value]
-) -> Value:
+def call_layer_api(run: Run, target: Instance, name: str, positional: list[Value], keywords: dict[str, Value]) -> Value:
     """`add_sublayer`, the one method of `nn.Layer` that models call on themselves and that is understood."""
     if name != "add_sublayer":
         raise Refuse(f"`{name}` is neither a method of this class nor understood as one of `nn.Layer`")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from migrate.source.paddle.interpreter.calls import BUILTINS
 from migrate.source.paddle.mapping.values import Api, Class, Config, Function, Module, Refuse, Value
 from migrate.source.paddle.training import loops
 from migrate.source.paddle.training.feeds import fed_function, fed_method
+from migrate.source.paddle.training.following import Following
 from migrate.source.paddle.training.optimizer import named
 from migrate.source.paddle.training.values import (
     METRICS,
@@ -28,9 +28,6 @@ from migrate.source.paddle.training.values import (
     is_plain,
     origins_of,
 )
-
-if TYPE_CHECKING:
-    from migrate.source.paddle.training.follower import Follower
 
 LOSS = "create_loss"
 REFUSED = frozenset(
@@ -58,7 +55,7 @@ _DICT = frozenset({"get", "items", "keys", "values", "update", "pop", "setdefaul
 _STR = frozenset({"format", "join", "lower", "upper", "split", "strip", "replace"})
 
 
-def call(at: Follower, node: ast.Call) -> Value:
+def call(at: Following, node: ast.Call) -> Value:
     """Return the value of a call."""
     positional, keywords = _arguments(at, node)
     everything = [*positional, *keywords.values()]
@@ -87,7 +84,7 @@ def _is_part(value: Value) -> bool:
     return any(isinstance(item, Model | Parameters) for item in origins_of(value))
 
 
-def _arguments(at: Follower, node: ast.Call) -> tuple[list[Value], dict[str, Value]]:
+def _arguments(at: Following, node: ast.Call) -> tuple[list[Value], dict[str, Value]]:
     positional: list[Value] = []
     for item in node.args:
         found = at.value(item.value if isinstance(item, ast.Starred) else item)
@@ -97,7 +94,7 @@ def _arguments(at: Follower, node: ast.Call) -> tuple[list[Value], dict[str, Val
 
 
 def _method(
-    at: Follower, node: ast.Call, owner: Value, name: str, positional: list[Value], keywords: dict[str, Value]
+    at: Following, node: ast.Call, owner: Value, name: str, positional: list[Value], keywords: dict[str, Value]
 ) -> Value:
     everything = [*positional, *keywords.values()]
     if isinstance(owner, Trainer):
@@ -133,7 +130,7 @@ def _setting(config: Config, name: str, positional: list[Value], keywords: dict[
     return Computed() if found is None and not config.known else found
 
 
-def _own_method(at: Follower, node: ast.Call, name: str, positional: list[Value], keywords: dict[str, Value]) -> Value:
+def _own_method(at: Following, node: ast.Call, name: str, positional: list[Value], keywords: dict[str, Value]) -> Value:
     function = at.method(name)
     if name == LOSS and function is not None:
         return _loss(at, node, function, positional, keywords)
@@ -144,7 +141,7 @@ def _own_method(at: Follower, node: ast.Call, name: str, positional: list[Value]
 
 
 def _loss(
-    at: Follower, node: ast.Call, function: Function, positional: list[Value], keywords: dict[str, Value]
+    at: Following, node: ast.Call, function: Function, positional: list[Value], keywords: dict[str, Value]
 ) -> Value:
     names = [item.arg for item in function.node.args.args][1:]
     spelled = {name: ast.unparse(item) for name, item in zip(names, node.args, strict=False)}
@@ -155,7 +152,7 @@ def _loss(
 
 
 def _model_method(
-    at: Follower, node: ast.Call, name: str, positional: list[Value], keywords: dict[str, Value]
+    at: Following, node: ast.Call, name: str, positional: list[Value], keywords: dict[str, Value]
 ) -> Value:
     if name in {"forward", "__call__"}:
         return _feed_model(at, node, positional, keywords)
@@ -168,7 +165,7 @@ def _model_method(
     return at.problem(node, f"`.{name}` of the model is called here, which the converted module does not do")
 
 
-def _feed_model(at: Follower, node: ast.Call, positional: list[Value], keywords: dict[str, Value]) -> Value:
+def _feed_model(at: Following, node: ast.Call, positional: list[Value], keywords: dict[str, Value]) -> Value:
     given = [*positional, *keywords.values()]
     if len(given) != 1:
         at.problem(node, f"the model is given {len(given)} values; the converted module has its input alone")
@@ -176,14 +173,14 @@ def _feed_model(at: Follower, node: ast.Call, positional: list[Value], keywords:
     return list(at.outputs) if isinstance(at.outputs, list) else at.outputs
 
 
-def _construct(at: Follower, node: ast.Call, cls: Class, positional: list[Value], keywords: dict[str, Value]) -> Value:
+def _construct(at: Following, node: ast.Call, cls: Class, positional: list[Value], keywords: dict[str, Value]) -> Value:
     if cls is at.model:
         return at.construct(cls, positional, keywords, node)
     _keep_model(at, node, [*positional, *keywords.values()])
     return at.computed(node, *positional, *keywords.values())
 
 
-def _framework(at: Follower, node: ast.Call, name: str, positional: list[Value], keywords: dict[str, Value]) -> Value:
+def _framework(at: Following, node: ast.Call, name: str, positional: list[Value], keywords: dict[str, Value]) -> Value:
     everything = [*positional, *keywords.values()]
     last = name.rpartition(".")[2]
     if at.model is not None and name == f"net.{at.model.name}":
@@ -204,7 +201,7 @@ def _framework(at: Follower, node: ast.Call, name: str, positional: list[Value],
     return at.computed(node, *everything) if found is None else found
 
 
-def _builtin(at: Follower, node: ast.Call, name: str, positional: list[Value], keywords: dict[str, Value]) -> Value:
+def _builtin(at: Following, node: ast.Call, name: str, positional: list[Value], keywords: dict[str, Value]) -> Value:
     everything = [*positional, *keywords.values()]
     if name in REFUSED:
         return at.problem(node, f"`{name}` in the trainer is not followed")
@@ -220,7 +217,7 @@ def _builtin(at: Follower, node: ast.Call, name: str, positional: list[Value], k
 
 
 def _tried(
-    at: Follower, node: ast.Call, function: Callable[..., Value], positional: list[Value], keywords: dict[str, Value]
+    at: Following, node: ast.Call, function: Callable[..., Value], positional: list[Value], keywords: dict[str, Value]
 ) -> Value:
     try:
         return function(*positional, **keywords)
@@ -229,7 +226,7 @@ def _tried(
 
 
 def _python_method(
-    at: Follower, node: ast.Call, owner: Value, name: str, positional: list[Value], keywords: dict[str, Value]
+    at: Following, node: ast.Call, owner: Value, name: str, positional: list[Value], keywords: dict[str, Value]
 ) -> Value:
     everything = [*positional, *keywords.values()]
     allowed = _LIST if isinstance(owner, list) else _DICT if isinstance(owner, dict) else _STR
@@ -254,7 +251,7 @@ def _is_pure(name: str) -> bool:
     return module in {"paddle", "paddle.nn.functional", "paddle.linalg", "paddle.tensor"} and last[:1].islower()
 
 
-def _keep_lists(at: Follower, node: ast.Call, values: list[Value]) -> None:
+def _keep_lists(at: Following, node: ast.Call, values: list[Value]) -> None:
     """Refuse to hand a list or dict that matters later to what cannot be followed and may change it."""
     for value in values:
         lasts = id(value) in at.lasting.containers
@@ -263,7 +260,7 @@ def _keep_lists(at: Follower, node: ast.Call, values: list[Value]) -> None:
             at.problem(node, f"`{ast.unparse(node.func)}` is given a {kind}, and whether it changes it cannot be told")
 
 
-def _keep_model(at: Follower, node: ast.Call, values: list[Value], pure: bool = False) -> None:
+def _keep_model(at: Following, node: ast.Call, values: list[Value], pure: bool = False) -> None:
     """Refuse to hand the model, or a part of it, to what cannot be followed; a pure function may read its parts."""
     read = [value for value in values if not (pure and isinstance(value, Computed))]
     if _is_part(read):

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from migrate.source.paddle.interpreter.calls import BUILTINS
 from migrate.source.paddle.interpreter.expressions import COMPARE
 from migrate.source.paddle.interpreter.operators import binary
 from migrate.source.paddle.mapping.values import Api, Class, Config, Module, Refuse, Value
 from migrate.source.paddle.training import calls, loops
+from migrate.source.paddle.training.following import Following
 from migrate.source.paddle.training.values import METRICS, Batch, Computed, Fed, Feeds, Metrics, Trainer, is_plain
-
-if TYPE_CHECKING:
-    from migrate.source.paddle.training.follower import Follower
 
 _FAILS = (Refuse, ArithmeticError, LookupError, TypeError, ValueError)
 #: calls for their effect alone that change no number
 _TOLD = ("print", "logging", "logger", "log", "warnings", "time")
 
 
-def evaluate(at: Follower, node: ast.expr) -> Value:
+def evaluate(at: Following, node: ast.expr) -> Value:
     """Return the value of an expression."""
     handler = _HANDLERS.get(type(node))
     if handler is not None:
@@ -32,7 +29,7 @@ def evaluate(at: Follower, node: ast.expr) -> Value:
     return at.computed(node, *parts)
 
 
-def is_told(at: Follower, node: ast.Call) -> bool:
+def is_told(at: Following, node: ast.Call) -> bool:
     """Return whether a call only prints or logs."""
     func = node.func
     while isinstance(func, ast.Attribute):
@@ -44,7 +41,7 @@ def is_told(at: Follower, node: ast.Call) -> bool:
     return name in _TOLD or func.id in _TOLD
 
 
-def calls_untold(at: Follower, node: ast.expr) -> bool:
+def calls_untold(at: Following, node: ast.expr) -> bool:
     """Return whether there is a call in an expression that does more than print or log."""
     if isinstance(node, ast.Call) and is_told(at, node):
         return False
@@ -54,7 +51,7 @@ def calls_untold(at: Follower, node: ast.expr) -> bool:
     return any(isinstance(item, ast.Call) for item in ast.walk(node))
 
 
-def combined(at: Follower, node: ast.AST, op: ast.operator, left: Value, right: Value) -> Value:
+def combined(at: Following, node: ast.AST, op: ast.operator, left: Value, right: Value) -> Value:
     """Return `left op right`."""
     if is_plain(left) and is_plain(right):
         try:
@@ -66,14 +63,14 @@ def combined(at: Follower, node: ast.AST, op: ast.operator, left: Value, right: 
     return at.computed(node, left, right)
 
 
-def _name(at: Follower, node: ast.Name) -> Value:
+def _name(at: Following, node: ast.Name) -> Value:
     for names in (at.names, at.run.frame.module.names):
         if node.id in names:
             return names[node.id]
     return Api("builtins." + node.id) if node.id in BUILTINS or node.id in calls.REFUSED else Computed()
 
 
-def _attribute(at: Follower, node: ast.Attribute) -> Value:
+def _attribute(at: Following, node: ast.Attribute) -> Value:
     owner = at.value(node.value)
     if isinstance(owner, Api):
         return Api(f"{owner.name}.{node.attr}")
@@ -95,7 +92,7 @@ def _of_class(cls: Class, name: str) -> Value:
         return Computed()
 
 
-def _subscript(at: Follower, node: ast.Subscript) -> Value:
+def _subscript(at: Following, node: ast.Subscript) -> Value:
     owner, index = at.value(node.value), at.value(node.slice)
     if isinstance(owner, Batch | Feeds):
         found = _of_batch(Feeds() if isinstance(owner, Batch) else owner, node.slice, index)
@@ -123,7 +120,7 @@ def _of_batch(items: Feeds, node: ast.expr, index: Value) -> Fed | Feeds | None:
     return None
 
 
-def _list(at: Follower, node: ast.List | ast.Tuple | ast.Set) -> Value:
+def _list(at: Following, node: ast.List | ast.Tuple | ast.Set) -> Value:
     items: list[Value] = []
     for item in node.elts:
         found = at.value(item.value if isinstance(item, ast.Starred) else item)
@@ -131,7 +128,7 @@ def _list(at: Follower, node: ast.List | ast.Tuple | ast.Set) -> Value:
     return tuple(items) if isinstance(node, ast.Tuple) else items
 
 
-def _dict(at: Follower, node: ast.Dict) -> Value:
+def _dict(at: Following, node: ast.Dict) -> Value:
     keys = [at.value(key) for key in node.keys if key is not None]
     values = [at.value(value) for value in node.values]
     if len(keys) < len(values) or not all(isinstance(key, str | int) for key in keys):
@@ -139,11 +136,11 @@ def _dict(at: Follower, node: ast.Dict) -> Value:
     return dict(zip(keys, values, strict=True))
 
 
-def _binary(at: Follower, node: ast.BinOp) -> Value:
+def _binary(at: Following, node: ast.BinOp) -> Value:
     return combined(at, node, node.op, at.value(node.left), at.value(node.right))
 
 
-def _compare(at: Follower, node: ast.Compare) -> Value:
+def _compare(at: Following, node: ast.Compare) -> Value:
     values = [at.value(item) for item in [node.left, *node.comparators]]
     if all(map(is_plain, values)):
         pairs = zip(node.ops, values[:-1], values[1:], strict=True)
@@ -157,7 +154,7 @@ def _compare(at: Follower, node: ast.Compare) -> Value:
     return at.computed(node, *values)
 
 
-def _bool(at: Follower, node: ast.BoolOp) -> Value:
+def _bool(at: Following, node: ast.BoolOp) -> Value:
     stop = isinstance(node.op, ast.Or)
     for i, item in enumerate(node.values[:-1]):
         found = at.value(item)
@@ -169,7 +166,7 @@ def _bool(at: Follower, node: ast.BoolOp) -> Value:
     return at.value(node.values[-1])
 
 
-def _unary(at: Follower, node: ast.UnaryOp) -> Value:
+def _unary(at: Following, node: ast.UnaryOp) -> Value:
     found = at.value(node.operand)
     if not is_plain(found):
         return at.computed(node, found)
@@ -183,7 +180,7 @@ def _unary(at: Follower, node: ast.UnaryOp) -> Value:
         return Computed()
 
 
-def _conditional(at: Follower, node: ast.IfExp) -> Value:
+def _conditional(at: Following, node: ast.IfExp) -> Value:
     test = at.value(node.test)
     if is_plain(test):
         return at.value(node.body if test else node.orelse)
@@ -191,7 +188,7 @@ def _conditional(at: Follower, node: ast.IfExp) -> Value:
         return at.computed(node, test, at.value(node.body), at.value(node.orelse))
 
 
-def _text(at: Follower, node: ast.JoinedStr) -> Value:
+def _text(at: Following, node: ast.JoinedStr) -> Value:
     parts = [part.value for part in node.values if isinstance(part, ast.FormattedValue)]
     values = [at.value(part) for part in parts]
     simple = all(not isinstance(part, ast.FormattedValue) or _is_simple(part) for part in node.values)
@@ -208,7 +205,7 @@ def _is_simple(part: ast.FormattedValue) -> bool:
     return part.format_spec is None and part.conversion == -1
 
 
-def _lambda(at: Follower, node: ast.Lambda) -> Value:
+def _lambda(at: Following, node: ast.Lambda) -> Value:
     """Follow the body where the function is made; what it is called with is refused where it is the model."""
     outer, spec = dict(at.names), node.args
     given = [*spec.posonlyargs, *spec.args, *spec.kwonlyargs, *(arg for arg in (spec.vararg, spec.kwarg) if arg)]
@@ -222,7 +219,7 @@ def _lambda(at: Follower, node: ast.Lambda) -> Value:
         at.names.update(outer)
 
 
-_HANDLERS: dict[type[ast.expr], Callable[[Follower, Value], Value]] = {
+_HANDLERS: dict[type[ast.expr], Callable[[Following, Value], Value]] = {
     ast.Constant: lambda at, node: node.value,
     ast.Name: _name,
     ast.Attribute: _attribute,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from migrate.source.paddle.mapping.values import Value
+from migrate.source.paddle.training.following import Following
 from migrate.source.paddle.training.values import (
     BATCH,
     METRICS,
@@ -21,16 +21,13 @@ from migrate.source.paddle.training.values import (
     is_plain,
 )
 
-if TYPE_CHECKING:
-    from migrate.source.paddle.training.follower import Follower
-
 MOST_ITEMS = 1000
 _EACH = Fed(-1)  #: stands for each item of a batch; no item has this place
 _COUNTING = {"len": Computed(), "range": Many(Computed())}
 
 
 @contextmanager
-def unsure(at: Follower) -> Iterator[None]:
+def unsure(at: Following) -> Iterator[None]:
     """Follow what may run never, once or often: it may change no list or dict."""
     at.unsure += 1
     try:
@@ -39,7 +36,7 @@ def unsure(at: Follower) -> Iterator[None]:
         at.unsure -= 1
 
 
-def repeat(at: Follower, node: ast.For, items: Many | Metrics) -> None:
+def repeat(at: Following, node: ast.For, items: Many | Metrics) -> None:
     """Follow the body of a loop with an unknown number of turns; what it binds is computed afterwards."""
     bound = {item.id for item in ast.walk(node) if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store)}
     for _ in range(2):  # the second turn sees what the first one has bound
@@ -57,7 +54,7 @@ def repeat(at: Follower, node: ast.For, items: Many | Metrics) -> None:
     at.body(node.orelse)
 
 
-def many(at: Follower, node: ast.AST, name: str, values: list[Value]) -> Value | None:
+def many(at: Following, node: ast.AST, name: str, values: list[Value]) -> Value | None:
     """Return what a builtin makes of sequences of unknown length; None where it is given none."""
     if name == "range" and not all(map(is_plain, values)):
         return _COUNTING[name]
@@ -71,13 +68,13 @@ def many(at: Follower, node: ast.AST, name: str, values: list[Value]) -> Value |
     return Many(items[0]) if name in {"list", "tuple", "reversed"} else _COUNTING.get(name)
 
 
-def _each(at: Follower, node: ast.AST, value: Value) -> Value:
+def _each(at: Following, node: ast.AST, value: Value) -> Value:
     if isinstance(value, Many):
         return value.item
     return value if isinstance(value, Metrics) else at.computed(node, value)
 
 
-def comprehension(at: Follower, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> Value:
+def comprehension(at: Following, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> Value:
     """Return the items of a comprehension; its element is followed even where the items are not known."""
     outer = dict(at.names)
     try:
@@ -87,7 +84,7 @@ def comprehension(at: Follower, node: ast.ListComp | ast.SetComp | ast.Generator
         at.names.update(outer)
 
 
-def mapping(at: Follower, node: ast.DictComp) -> Value:
+def mapping(at: Following, node: ast.DictComp) -> Value:
     """Follow a comprehension of a dict; what it makes is computed."""
     outer = dict(at.names)
     try:
@@ -97,7 +94,7 @@ def mapping(at: Follower, node: ast.DictComp) -> Value:
         at.names.update(outer)
 
 
-def _turns(at: Follower, node: ast.expr, parts: list[ast.expr], generators: list[ast.comprehension]) -> Value:
+def _turns(at: Following, node: ast.expr, parts: list[ast.expr], generators: list[ast.comprehension]) -> Value:
     if not generators:
         values = [at.value(part) for part in parts]
         return values if len(values) > 1 else values[0]
@@ -119,13 +116,13 @@ def _turns(at: Follower, node: ast.expr, parts: list[ast.expr], generators: list
     return found
 
 
-def _test(at: Follower, generator: ast.comprehension) -> Value:
+def _test(at: Following, generator: ast.comprehension) -> Value:
     tests = [at.value(test) for test in generator.ifs]
     return next((test for test in tests if not is_plain(test)), all(tests))
 
 
 def _unknown(
-    at: Follower, node: ast.expr, items: Value, parts: list[ast.expr], generators: list[ast.comprehension]
+    at: Following, node: ast.expr, items: Value, parts: list[ast.expr], generators: list[ast.comprehension]
 ) -> Value:
     """Follow one turn that stands for all."""
     feeds = Feeds() if items is BATCH else items

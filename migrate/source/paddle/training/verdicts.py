@@ -6,8 +6,9 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from migrate.source.paddle.interpreter.interpreter import Frame, Interpreter
+from migrate.source.paddle.interpreter.interpreter import Interpreter
 from migrate.source.paddle.interpreter.lasting_state import Lasting
+from migrate.source.paddle.interpreter.run import Frame
 from migrate.source.paddle.mapping.values import Class, Config, Module, Stop, Value
 from migrate.source.paddle.training.follower import Follower
 from migrate.source.paddle.training.optimizer import Optimizer, optimizer_of

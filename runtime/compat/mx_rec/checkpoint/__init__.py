@@ -1,1 +1,1 @@
-"""Rec SDK's Saver and its files: tables beside TensorFlow's checkpoint, whole or as increments."""
+"""Rec SDK's Saver and its files: tables beside TensorFlow's checkpoint, complete or as increments."""

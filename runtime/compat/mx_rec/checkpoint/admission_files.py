@@ -1,7 +1,7 @@
-"""What Rec SDK's host part writes of admission and eviction: `table_2_threshold` and `history_record` of a table.
+"""Rec SDK's files of admission and eviction: `table_2_threshold` and `history_record` of a table.
 
-The first is int32 [count, seconds, whether counting goes on], the second int64: the newest time, then key, count and
-time of the last sight of each key, those without a row included.
+The first is int32 [count, seconds, whether counting is on], the second int64: the newest time, then key, count and time
+of the last occurrence of each key, including keys without a row.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from numpy.typing import NDArray
 
 from runtime.checkpoint import CheckpointError
 from runtime.checkpoint.admission_counters import Seen, parse, with_seen
-from runtime.policy.admission import AdmissionRules
+from runtime.table.admission_rules import AdmissionRules
 
 __all__ = ["ITEMS", "attribute_of", "items_of", "with_counters"]
 
 _THRESHOLDS, _HISTORY = "table_2_threshold", "history_record"
-#: The folders, also of what other parts of the host write and nothing here needs.
+#: The directories, including those that Rec SDK's host writes but that are not needed here.
 ITEMS = (_THRESHOLDS, _HISTORY, "key_count_map", "ddr_key_freq_map", "exclude_ddr_key_freq_map", "evict_pos")
 _OFF = -1
 
 
 def items_of(meta: NDArray[np.int64], rules: AdmissionRules | None) -> dict[str, NDArray[Any]]:
-    """Return the arrays of a table that counts its keys, by the names of their folders; else none."""
+    """Return the arrays of a table that counts its keys, by directory name; empty for other tables."""
     seen = parse(meta)
     if seen is None or rules is None or rules.access_threshold is None:
         return {}
@@ -40,18 +40,18 @@ def items_of(meta: NDArray[np.int64], rules: AdmissionRules | None) -> dict[str,
 
 
 def attribute_of(item: str, array: NDArray[Any]) -> list[int]:
-    """Return the attribute of an item: its shape and the bytes of a value; of a history the number of keys."""
+    """Return the attribute of an item: its shape and the bytes of a value; for a history the number of keys."""
     shape = [(len(array) - 1) // 3] if item == _HISTORY else array.shape
     return [*shape, array.itemsize]
 
 
 def with_counters(meta: NDArray[np.int64], folder: Path) -> NDArray[np.int64]:
-    """Return meta data with the counters and thresholds that Rec SDK wrote of a table, where it wrote any.
+    """Return metadata with the counters and thresholds of Rec SDK's files for a table, if there are any.
 
-    The attribute is not asked: Rec SDK divides it by the width of the table's rows when it brings ranks together.
+    The attribute file is ignored, because Rec SDK divides it by the row width when it merges ranks.
 
     Raises:
-        CheckpointError: a file is cut short, or several ranks wrote it.
+        CheckpointError: a file is truncated, or several ranks wrote it.
     """
     if not (folder / _HISTORY / "slice.data").is_file() or not (folder / _THRESHOLDS / "slice.data").is_file():
         return meta
@@ -59,8 +59,8 @@ def with_counters(meta: NDArray[np.int64], folder: Path) -> NDArray[np.int64]:
     limits = np.fromfile(folder / _THRESHOLDS / "slice.data", np.int32)
     if len(history) % 3 != 1 or len(limits) != 3 or history[1:].reshape(-1, 3)[:, 1:].min(initial=0) < 0:
         raise CheckpointError(
-            f"{folder} has a {_HISTORY} of {len(history)} numbers and a {_THRESHOLDS} of {len(limits)}, which are not "
-            "those of one rank: restore a checkpoint that one rank wrote, or remove both folders to count anew"
+            f"{folder} has a {_HISTORY} of {len(history)} numbers and a {_THRESHOLDS} of {len(limits)}, which is not "
+            "the output of one rank: restore a checkpoint of one rank, or remove both folders to count anew"
         )
     keys, counts, times = history[1:].reshape(-1, 3).T
     sightings = np.minimum(counts, 0xFFFFFFFF).astype(np.uint64) << np.uint64(32) | (times + 1).astype(np.uint64)

@@ -1,4 +1,4 @@
-"""What of a table changed since it was saved last: in the graph, by fingerprints of its rows."""
+"""Computes the changes of a table since its last save inside the graph, by fingerprints of its rows."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ _Ints = NDArray[np.int64]
 
 
 class ChangedRows:
-    """The ops that give a table's changes; made before the graph is final."""
+    """The ops that return a table's changes; they must be created before the graph is final."""
 
     def __init__(self, table: Table) -> None:
-        """Make them in the table's graph."""
+        """Create them in the table's graph."""
         keys, values, slots, meta = snapshot_tensors(table)
         with table.graph.as_default(), tf.control_dependencies(None), table.scope("changed"):
             self._before = [v1.placeholder(tf.int64, [None], name=name) for name in ("keys", "fingerprints")]
             changed, removed, prints = native.ops().rec_changed_rows(keys, values, slots, *self._before)
             rows = [*(tf.gather(part, changed) for part in (keys, values, slots)), meta]
-        #: To be fetched: the changed rows, the keys removed, and what the next save is compared with.
+        #: To fetch: the changed rows, the removed keys, and the baseline for the next save.
         self.fetches = rows, removed, (keys, prints, meta)
-        #: To be fetched for a whole checkpoint: all rows, and the same.
+        #: To fetch for a complete checkpoint: all rows, and the baseline.
         self.whole = (keys, values, slots, meta), (keys, prints, meta)
 
     def feeds(self, before: Baseline) -> dict[Any, Any]:
-        """Return what to feed to get the changes since `before`."""
+        """Return what to feed in order to get the changes since `before`."""
         return dict(zip(self._before, before[:2], strict=True))
 
     def since(self, session: Any, before: Baseline) -> tuple[Delta, Baseline]:
-        """Return the changes since `before` and what now is; all rows where their slots are another optimizer's."""
+        """Return the changes since `before` and the new baseline; all rows if another optimizer has slots in them."""
         rows, removed, noted = session.run(self.fetches, self.feeds(before))
         now = Baseline(*noted)
         if before is not NOTHING and not mergeable(before.meta, now.meta):
@@ -53,21 +53,21 @@ class ChangedRows:
         return Delta(TableRows(*rows), removed), now
 
     def noted(self, session: Any) -> Baseline:
-        """Return what the next save is compared with."""
+        """Return the baseline for the next save."""
         return Baseline(*session.run(self.whole[1], self.feeds(NOTHING)))
 
     def now(self, session: Any) -> tuple[TableRows, Baseline]:
-        """Return all rows, and what the next save is compared with."""
+        """Return all rows, and the baseline for the next save."""
         rows, noted = session.run(self.whole, self.feeds(NOTHING))
         return TableRows(*rows), Baseline(*noted)
 
 
 def without_rare(delta: Delta, before: Baseline, now: Baseline, least: int) -> tuple[Delta, Baseline]:
-    """Leave rows out whose keys were seen fewer than `least` times between the two; a later increment has them."""
+    """Drop rows whose keys occurred fewer than `least` times between the two; a later increment has them."""
     counts, earlier = (_counts_of(one.meta, delta.rows.keys) for one in (now, before))
     rare = delta.rows.keys[counts - earlier < least]
     kept = dataclasses.replace(delta, rows=delta.rows.take(~np.isin(delta.rows.keys, rare)))
-    # A row that was left out is compared with what it was, or is new, the next time too.
+    # Dropped rows keep their old baseline, or none if they are new.
     known = ~np.isin(now.keys, rare) | np.isin(now.keys, before.keys)
     prints = now.fingerprints.copy()
     order = np.argsort(before.keys)
@@ -77,7 +77,7 @@ def without_rare(delta: Delta, before: Baseline, now: Baseline, least: int) -> t
 
 
 def _counts_of(meta: _Ints, keys: _Ints) -> _Ints:
-    """Return how often keys were seen, [n]; 0 for those that are not known."""
+    """Return the counts of keys, [n]; 0 for unknown keys."""
     seen = parse(meta)
     if seen is None or not len(seen.keys):
         return np.zeros(len(keys), np.int64)

@@ -1,4 +1,4 @@
-"""Incremental checkpoints of a Saver: whole ones (base), and between them the rows that changed (delta)."""
+"""Incremental checkpoints of a Saver: complete ones (base), and the rows that changed in between (delta)."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def contents(tables: Iterable[BaseSparseEmbedding], rows: Iterable[TableRows]) -
 
 
 class Increments:
-    """What a Saver knows of the series that it writes."""
+    """The state of a Saver's series of checkpoints."""
 
     def __init__(self, tables: list[BaseSparseEmbedding]) -> None:
-        """Make the ops that find changes, before the graph is final."""
+        """Create the ops that find changes, before the graph is final."""
         self._tables = tables
         self._changed = [ChangedRows(table) for table in tables]
         #: Session, checkpoint and rows that the next increment builds on.
@@ -49,8 +49,9 @@ class Increments:
     def write(self, session: Any, path: Path, kind: str, step: int) -> Path:
         """Write the tables of the checkpoint `path` and its entry in the index; return their directory.
 
-        An increment becomes a whole checkpoint where it would not build on the last entry of the index: in a session
-        that has saved and restored nothing, beside another training, or over one that it builds on.
+        An increment becomes a complete checkpoint if it would not build on the last entry of the index: in a session
+        that has neither saved nor restored, beside another training, or when it replaces a checkpoint that it builds
+        on.
         """
         started = time.time()
         index = ModelIndex.of(path)
@@ -94,7 +95,7 @@ class Increments:
         return items, noted
 
     def chosen(self, path: Path, number: Callable[[int], str]) -> Path:
-        """Return the checkpoint that is restored instead of `path`, by `init(restore_model_version=...)`.
+        """Return the checkpoint to restore instead of `path`, according to `init(restore_model_version=...)`.
 
         Raises:
             ValueError: the index has no such step.
@@ -105,7 +106,7 @@ class Increments:
         index = ModelIndex.of(path)
         if version not in {entry["global_step"] for entry in index.entries}:
             raise ValueError(
-                f"`restore_model_version` is {version}, a step that model_index.json beside {path} does not have: give "
+                f"`restore_model_version` is {version}, but model_index.json beside {path} has no such step: give "
                 f"one of {sorted(entry['global_step'] for entry in index.entries)}"
             )
         return path.with_name(f"{path.name.rpartition('-')[0]}{number(version)}")
@@ -115,14 +116,14 @@ class Increments:
         self._last = (weakref.ref(session), path, [changed.noted(session) for changed in self._changed])
 
     def has(self, path: str) -> bool:
-        """Whether the checkpoint `path` is one of the series, so that `tidy` sees to its tables."""
+        """Whether the checkpoint `path` belongs to the series, so that `tidy` removes its tables."""
         index = ModelIndex.of(Path(path))
         return any(index.path(entry) == Path(path) for entry in index.entries)
 
     def tidy(self, path: Path) -> None:
-        """Remove tables after the checkpoint `path` was saved: increments when it is whole, and what nothing needs.
+        """Remove tables after the checkpoint `path` was saved: increments if it is complete, and unneeded ones.
 
-        Tables stay as long as the dense part of the checkpoint, or of an increment that builds on them.
+        Tables are kept as long as the dense part of their checkpoint, or of an increment that builds on them, exists.
         """
         index = ModelIndex.of(path)
         if index.entries[-1]["type"] == BASE:

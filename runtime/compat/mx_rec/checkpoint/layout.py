@@ -1,10 +1,10 @@
 """Rec SDK's layout of tables in a checkpoint: `sparse-<prefix>/<table>/<item>/slice.data` and `slice.attribute`.
 
 Items are `key` (int64 [n]), `embedding` and the optimizer's slots (float32 [n, dim]), and those of `thresholds`. An
-attribute is int64: rows, for rows their width, and bytes of a value. An increment lies in `delta-sparse-<prefix>` and
-has the rows that changed. Beside these stands what Rec SDK does not read and this runtime needs to go on exactly:
-`recmigrate_meta` (seed, counters, …), `recmigrate_cells` (what some optimizers keep of a row) and in an increment
-`recmigrate_removed` (keys that are gone).
+attribute is int64: number of rows, row width (for rows), and bytes of a value. An increment is in
+`delta-sparse-<prefix>` and has the changed rows. Rec SDK does not read the further items, which this runtime needs to
+continue exactly: `recmigrate_meta` (seed, counters, …), `recmigrate_cells` (per-row values of some optimizers) and, in
+an increment, `recmigrate_removed` (removed keys).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["REMOVED", "directory_of", "items_of", "read_pairs", "read_removed", 
 REMOVED = "recmigrate_removed"
 _KEYS, _VALUES, _META, _CELLS = "key", "embedding", "recmigrate_meta", "recmigrate_cells"
 _NO_SLOTS = {_KEYS, _VALUES, _META, _CELLS, REMOVED, *admission_files.ITEMS}
-#: What Rec SDK calls the slots of an optimizer, in the order of a row; by address Adagrad has another rule.
+#: Rec SDK's names for the slots of an optimizer, in the order of a row; by address, Adagrad has another rule.
 _ITEMS = {
     "lazy_adam": ("LazyAdam_momentum", "LazyAdam_velocity"),
     "adagrad": ("Adagrad_accumulator",),
@@ -37,12 +37,12 @@ _ITEMS = {
 
 
 def directory_of(path: str | Path, delta: bool = False) -> Path:
-    """Return where the tables of the checkpoint `path` (its dense part's prefix) lie."""
+    """Return the directory with the tables of the checkpoint `path` (the prefix of its dense part)."""
     return Path(path).with_name(f"{'delta-' if delta else ''}sparse-{Path(path).name}")
 
 
 def write_tables(directory: Path, tables: Mapping[str, Mapping[str, NDArray[Any]]]) -> None:
-    """Write the items of tables, by their names, to a directory that appears complete or not at all."""
+    """Write the items of tables, by name, to a directory that appears complete or not at all."""
     directory.parent.mkdir(parents=True, exist_ok=True)
     partial = Path(tempfile.mkdtemp(prefix=f".{directory.name}.", dir=directory.parent))
     try:
@@ -59,9 +59,9 @@ def write_tables(directory: Path, tables: Mapping[str, Mapping[str, NDArray[Any]
 
 
 def items_of(rows: TableRows, optimizer: str = "none") -> dict[str, NDArray[Any]]:
-    """Return the arrays that a table's rows become, by the names of their folders.
+    """Return the arrays for a table's rows, by directory name.
 
-    A table without rows has the slots of an `optimizer` to come, of no rows: Rec SDK looks for them there, too.
+    A table without rows has empty slots of `optimizer`, because Rec SDK expects them.
     """
     if not len(rows.keys) and rows.optimizer == "none":
         none = dict.fromkeys(_ITEMS.get(optimizer, ()), rows.values)
@@ -80,16 +80,16 @@ def _write(folder: Path, array: NDArray[Any], attribute: list[int]) -> None:
 
 
 def read_table(folder: Path, dim: int | None = None, seed: int = 0, expands: bool = False) -> TableRows:
-    """Read the rows of a table, `dim` wide unless it is None.
+    """Read the rows of a table, of width `dim` unless it is None.
 
-    Where Rec SDK wrote it, `seed` is that of rows to come, and `expands` tells which Adagrad its slots are for.
+    For files of Rec SDK, `seed` is the seed for new rows, and `expands` says which Adagrad its slots belong to.
 
     Raises:
-        FileExistsError: the directory is not there (Rec SDK's type).
-        CheckpointError: a file is missing, cut short, or does not fit the others.
+        FileExistsError: the directory does not exist (Rec SDK's error type).
+        CheckpointError: a file is missing or truncated, or does not fit the others.
     """
     if not folder.is_dir():
-        raise FileExistsError(f"{folder} is not there: restore a checkpoint that was saved with this table")
+        raise FileExistsError(f"{folder} does not exist: restore a checkpoint that was saved with this table")
     keys = _read(folder / _KEYS, np.int64, 1)
     parts = {item.name for item in folder.iterdir() if item.is_dir()} - _NO_SLOTS
     values = _rows(folder / _VALUES, len(keys), dim)
@@ -110,10 +110,10 @@ def read_table(folder: Path, dim: int | None = None, seed: int = 0, expands: boo
 
 
 def read_removed(folder: Path) -> NDArray[np.int64]:
-    """Return the keys that an increment says are gone; Rec SDK's say of none.
+    """Return the removed keys of an increment; Rec SDK's increments have none.
 
     Raises:
-        CheckpointError: a file is cut short.
+        CheckpointError: a file is truncated.
     """
     return _read(folder / REMOVED, np.int64, 1) if (folder / REMOVED).is_dir() else np.zeros(0, np.int64)
 
@@ -122,27 +122,27 @@ def read_pairs(folder: Path) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     """Return the keys [n] and the rows [n, dim] of the table in `folder`.
 
     Raises:
-        CheckpointError: a file is missing, cut short, or does not fit the other.
+        CheckpointError: a file is missing or truncated, or does not fit the other.
     """
     keys = _read(folder / _KEYS, np.int64, 1)
     return keys, _rows(folder / _VALUES, len(keys), None)
 
 
 def _kind(folder: Path, parts: set[str], expands: bool) -> tuple[str, list[str]]:
-    """Return the optimizer that slots are of and their names, in the order of a row."""
+    """Return the optimizer that the slots belong to, and their names, in the order of a row."""
     if not parts:
         return "none", []
     for kind, names in _ITEMS.items():
         if set(names) == parts and (kind != "adagrad" or not expands):
             return kind, list(names)
-    raise CheckpointError(f"{folder} has slots {sorted(parts)}, which are those of no optimizer that is known")
+    raise CheckpointError(f"{folder} has slots {sorted(parts)}, which belong to no known optimizer")
 
 
 def _rows(folder: Path, count: int, dim: int | None) -> NDArray[np.float32]:
     found = _read(folder, np.float32, 2)
     if found.shape[0] != count or dim not in (None, found.shape[1]):
         raise CheckpointError(
-            f"{folder} holds {found.shape[0]} rows of width {found.shape[1]}: the table has {count} keys and "
+            f"{folder} holds {found.shape[0]} rows of width {found.shape[1]}, but the table has {count} keys and "
             f"{'any width' if dim is None else f'dim {dim}'}"
         )
     return found
@@ -156,7 +156,7 @@ def _read(folder: Path, dtype: Any, rank: int) -> NDArray[Any]:
         raise CheckpointError(f"{folder} is missing or damaged ({error}): restore another checkpoint") from error
     if len(shape) != rank or size != found.itemsize or min(shape) < 0 or int(np.prod(shape)) != found.size:
         raise CheckpointError(
-            f"{folder} is damaged: its attribute says {shape} of {size} bytes and the data has {found.size} values of "
+            f"{folder} is damaged: its attribute says {shape} of {size} bytes, but the data has {found.size} values of "
             f"{found.itemsize} bytes"
         )
     return found.reshape(shape)

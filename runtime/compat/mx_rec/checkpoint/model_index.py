@@ -1,7 +1,7 @@
-"""`model_index.json`: Rec SDK's list of the whole checkpoints (base) and increments (delta) of a directory.
+"""`model_index.json`: Rec SDK's list of the complete checkpoints (base) and increments (delta) of a directory.
 
-An entry has timestamp (s, as text), export_tag, type, global_step and cost_ms; `name`, the prefix of the checkpoint
-without the directory, is this runtime's own, where Rec SDK takes it for `model.ckpt-<step>`.
+An entry has timestamp (s, as text), export_tag, type, global_step and cost_ms. `name`, the prefix of the checkpoint
+without the directory, is added by this runtime; Rec SDK assumes `model.ckpt-<step>`.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _FILE, _TIMES = "model_index.json", "delta_export_time_ms.json"
 
 
 class ModelIndex:
-    """The entries of one prefix, oldest first; those of other prefixes in the directory stay as they are."""
+    """The entries of one prefix, oldest first; entries of other prefixes in the directory are kept."""
 
     def __init__(self, prefix: str | Path) -> None:
-        """Read the index of the checkpoints `<prefix>-<step>`, empty where there is none.
+        """Read the index of the checkpoints `<prefix>-<step>`; it is empty if there is none.
 
         Raises:
             CheckpointError: the file is damaged.
@@ -43,11 +43,11 @@ class ModelIndex:
             found: list[dict[str, Any]] = json.loads(self._file.read_text())
             return [{**entry, "type": str(entry["type"]), "global_step": int(entry["global_step"])} for entry in found]
         except (ValueError, KeyError, TypeError) as error:
-            raise CheckpointError(f"{self._file} is damaged ({error}): restore a whole checkpoint") from error
+            raise CheckpointError(f"{self._file} is damaged ({error}): restore a complete checkpoint") from error
 
     @classmethod
     def of(cls, path: Path) -> ModelIndex:
-        """Return the index that the checkpoint `path` is in, or would be.
+        """Return the index that the checkpoint `path` belongs to.
 
         Raises:
             CheckpointError: the file is damaged.
@@ -64,7 +64,7 @@ class ModelIndex:
         return self._prefix.with_name(entry.get("name", f"{self._prefix.name}-{entry['global_step']}"))
 
     def chain(self, name: str) -> list[Path]:
-        """Return the directories of the tables that the checkpoint `name` is made of, the base first; or none."""
+        """Return the directories of the tables to read for the checkpoint `name`, the base first; empty if unknown."""
         chain: list[Path] = []
         found = False
         for entry in reversed(self.entries):
@@ -76,7 +76,7 @@ class ModelIndex:
         return []
 
     def add(self, path: Path, kind: str, step: int, started: float, cost: float) -> None:
-        """Note a checkpoint whose tables are there, instead of an earlier one of the same name; times in seconds."""
+        """Record a checkpoint whose tables exist, in place of an earlier one with its name; times in seconds."""
         milliseconds = int(cost * 1000)
         entry = {"timestamp": str(int(started)), "export_tag": _TAGS[kind], "type": kind, "global_step": step}
         known = [one for one in self._all if self.path(one).name != path.name]
@@ -86,7 +86,7 @@ class ModelIndex:
             _replace(self._file.with_name(_TIMES), {f"delta_{step}": milliseconds})
 
     def copy(self, name: str, other: str) -> None:
-        """Note that the checkpoint `name`, if there is one, is also called `other`."""
+        """Record that the checkpoint `name`, if it exists, is also called `other`."""
         found = [entry for entry in self._all if self.path(entry).name == name]
         for entry in found:
             self._all.insert(self._all.index(entry) + 1, {**entry, "name": other})
@@ -109,7 +109,7 @@ class ModelIndex:
 
 
 def _replace(file: Path, content: Any) -> None:
-    """Write a file; a reader sees the old or the new one."""
+    """Write a file atomically."""
     with tempfile.NamedTemporaryFile("w", prefix=f".{file.name}.", dir=file.parent, delete=False) as stream:
         json.dump(content, stream, indent=4)
     Path(stream.name).chmod(0o644)

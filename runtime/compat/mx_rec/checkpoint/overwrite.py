@@ -1,7 +1,7 @@
-"""A checkpoint of tables and variables whose name is used again: see `runtime.checkpoint.backup`.
+"""Sets aside a checkpoint of tables and variables whose name is used again: see `runtime.checkpoint.backup`.
 
-Tables lie in directories of their own and increments in an index besides. So all three change their name, and whatever
-a save of the same name is killed at, the checkpoint that TensorFlow's state file names has its own tables.
+Tables are in directories of their own, and increments also in an index. All three get another name, so that at whatever
+point a save of the same name is killed, the checkpoint in TensorFlow's state file has its own tables.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["drop", "name", "set_aside"]
 
 
 def set_aside(path: Path, state_file: str | None, meta_suffix: str) -> None:
-    """Make room for the checkpoint `path`: what has this name lives on under another one until `drop`."""
+    """Make room for the checkpoint `path`: an existing one is kept under another name until `drop`."""
     folders = [one for one in _folders(path) if one.is_dir()]
     if not folders and not backup.exists(path):
         return
@@ -36,13 +36,13 @@ def set_aside(path: Path, state_file: str | None, meta_suffix: str) -> None:
 
 
 def name(path: Path, state_file: str | None) -> None:
-    """Let TensorFlow's state file name `path` again, which is saved, where it names what was set aside."""
+    """Replace the name of the checkpoint that was set aside by `path`, which is saved, in TensorFlow's state file."""
     for other in _on_disk(path):
         backup.rename_in_state(path.parent, state_file, other, path.name)
 
 
 def drop(path: Path, state_file: str | None, meta_suffix: str) -> None:
-    """Remove what was set aside for `path`, increments that build on it, and what killed saves left."""
+    """Remove the checkpoint set aside for `path`, increments that build on it, and remains of killed saves."""
     for other in _on_disk(path):
         index, named = ModelIndex.of(path), backup.named(path.parent, state_file)
         after = index.followers(other)

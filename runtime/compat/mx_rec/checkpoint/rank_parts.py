@@ -1,6 +1,6 @@
-"""Tables in checkpoints of several ranks: each writes what it holds, and rank 0 brings it together, as in Rec SDK.
+"""Tables in checkpoints of several ranks: each rank writes what it holds, and rank 0 merges it, as in Rec SDK.
 
-So a checkpoint is the same for any number of ranks. All ranks must reach its folder.
+So a checkpoint does not depend on the number of ranks. All ranks must have access to its directory.
 """
 
 from __future__ import annotations
@@ -15,23 +15,24 @@ from numpy.typing import NDArray
 
 from runtime.checkpoint import TableRows
 from runtime.checkpoint.live_tables import replace_rows
+from runtime.checkpoint.ranks import shares
 from runtime.checkpoint.rows import PARTS
 from runtime.compat.mx_rec.checkpoint import layout
-from runtime.ranks import RanksError, checkpoint_parts, current
+from runtime.ranks import RanksError, current
 from runtime.ranks.process_group import parts_together
 from runtime.table.table import Table
 
 __all__ = ["held", "replaced", "write"]
 
-#: Gives the items of tables from their rows.
+#: Returns the items of tables, given their rows.
 Contents = Callable[[Sequence[Table], Sequence[TableRows]], Mapping[str, Mapping[str, NDArray[Any]]]]
 
 
 def write(directory: Path, tables: Sequence[Table], rows: Sequence[TableRows], contents: Contents) -> None:
-    """Write the rows of tables, of several ranks those of all: each calls it with what it holds, and waits.
+    """Write the rows of tables of all ranks: each rank calls it with the rows that it holds, and waits.
 
     Raises:
-        RanksError: another rank has written elsewhere.
+        RanksError: another rank has written to another path.
     """
     engine = current()
     if engine.size == 1:
@@ -45,7 +46,7 @@ def write(directory: Path, tables: Sequence[Table], rows: Sequence[TableRows], c
         if missing:
             raise RanksError(
                 f"rank {missing[0]} has not written its rows beside {directory}: let all ranks save to the same path, "
-                "which all can reach"
+                "on a shared file system"
             )
         together = [_together(table, [one / table.table_name for one in written]) for table in tables]
         layout.write_tables(directory, contents(tables, together))
@@ -55,24 +56,24 @@ def write(directory: Path, tables: Sequence[Table], rows: Sequence[TableRows], c
 
 
 def held(table: Table, rows: TableRows) -> TableRows:
-    """Return those of a checkpoint's rows that this rank is to hold, and what is counted of its keys."""
+    """Return the rows of a checkpoint that this rank holds, with the counters of its keys."""
     if current().size == 1:
         return rows
-    return TableRows(*checkpoint_parts.merged(table, [checkpoint_parts.own_rows(table, _parts_of(rows))]))
+    return TableRows(*shares.merged(table, [shares.own_rows(table, _parts_of(rows))]))
 
 
 def replaced(table: Table, rows: Sequence[tf.Tensor]) -> tf.Operation | None:
-    """Replace the rows of a table in this rank by `rows`, which are `held`: keys, values, slots and meta data."""
+    """Replace this rank's rows of a table by `rows`, from `held`: keys, values, slots and metadata."""
     with parts_together():
         return replace_rows(table, rows)
 
 
 def _together(table: Table, folders: Sequence[Path]) -> TableRows:
     found = (layout.read_table(folder, table.dim, table.seed, table.expands) for folder in folders)
-    return TableRows(*checkpoint_parts.merged(table, [_parts_of(rows) for rows in found], whole=True))
+    return TableRows(*shares.merged(table, [_parts_of(rows) for rows in found], whole=True))
 
 
-def _parts_of(rows: TableRows) -> checkpoint_parts.Rows:
+def _parts_of(rows: TableRows) -> shares.Rows:
     return tuple(getattr(rows, part) for part in PARTS)
 
 

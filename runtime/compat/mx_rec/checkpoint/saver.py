@@ -1,4 +1,4 @@
-"""`tf.compat.v1.train.Saver` as Rec SDK changes it: tables go into directories of their own beside the checkpoint."""
+"""`tf.compat.v1.train.Saver` as Rec SDK changes it: tables are in directories of their own beside the checkpoint."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ _log = logging.getLogger("runtime")
 
 
 class Saver(v1.train.Saver):  # type: ignore[misc]
-    """TensorFlow's Saver for everything but tables, which it writes to `sparse-<prefix>` and reads from there.
+    """TensorFlow's Saver, except that tables are saved to and restored from `sparse-<prefix>`.
 
     After `init(is_incremental_checkpoint=True)` it also writes increments, to `delta-sparse-<prefix>`.
     """
 
-    #: Whether tables go where Rec SDK has them.
+    #: Whether tables are saved separately, as in Rec SDK.
     splits = True
     _is_built: bool
     _var_list: Any
@@ -50,12 +50,12 @@ class Saver(v1.train.Saver):  # type: ignore[misc]
         self._tables: list[BaseSparseEmbedding] = []
         self._restoring: dict[str, tuple[list[Any], Any]] = {}
         self._increments: Increments | None = None
-        #: What a save is that is not told: kind of checkpoint, or None for one outside of any series.
+        #: The default kind of checkpoint; None for one outside of any series.
         self.kind: str | None = None
         super().__init__(*args, **kwargs)
 
     def build(self) -> None:
-        """Make the ops, those of the tables too: a session with hooks makes the graph final before it saves."""
+        """Create the ops, also those of tables: the graph of a session with hooks is final before it saves."""
         if self.splits and not self._is_built and self.saver_def is None:
             items = self._var_list
             if items is None:
@@ -96,12 +96,11 @@ class Saver(v1.train.Saver):  # type: ignore[misc]
     ) -> Any:
         """Save tables and variables; return the path of the variables' checkpoint.
 
-        The tables are complete before the checkpoint is there. All ranks call it, and rank 0 writes the variables.
-        With `save_delta` they are those rows that changed since the last save of this session, or all where there was
-        none.
+        The tables are complete before the checkpoint appears. All ranks must call it; rank 0 writes the variables. With
+        `save_delta`, only rows that changed since this session's last save are written, or all rows if there was none.
 
         Raises:
-            ValueError: a path, step or name of a wrong type or range, or an increment without the settings of `init`.
+            ValueError: a path, step or name has a wrong type or range, or an increment lacks the settings of `init`.
         """
         save_path = str(save_path) if isinstance(save_path, Path) else save_path
         _validation.text("save_path", save_path, 1024)
@@ -120,7 +119,7 @@ class Saver(v1.train.Saver):  # type: ignore[misc]
         if self._tables:
             self._write_tables(sess, path, kind, global_step, (latest_filename, meta_graph_suffix))
         if engine.rank > 0 and self._tables:
-            engine.barrier()  # rank 0 has written the variables
+            engine.barrier()  # until rank 0 has written the variables
             return str(path)
         before = list(self.last_checkpoints)
         settings = (meta_graph_suffix, write_meta_graph, write_state, strip_default_attrs, save_debug_info)
@@ -130,7 +129,7 @@ class Saver(v1.train.Saver):  # type: ignore[misc]
         elif kind is not None and self._increments is not None:
             self._increments.tidy(path)
         for gone in set(before) - set(self.last_checkpoints) - {saved}:
-            # Not one that keep_checkpoint_every_n_hours keeps, nor one that increments build on.
+            # Except those that keep_checkpoint_every_n_hours keeps, and those that increments build on.
             if not v1.train.checkpoint_exists(gone) and (self._increments is None or not self._increments.has(gone)):
                 shutil.rmtree(layout.directory_of(gone), ignore_errors=True)
         if self._tables:
@@ -144,7 +143,7 @@ class Saver(v1.train.Saver):  # type: ignore[misc]
     def _write_tables(
         self, session: Any, path: Path, kind: str | None, step: int | None, names: tuple[str | None, str]
     ) -> None:
-        """Write the tables of the checkpoint `path`; `names` are those of the state file and of meta graphs."""
+        """Write the tables of the checkpoint `path`; `names` are the state file's name and the meta graphs' suffix."""
         increments = None if kind is None else self._required_increments(step)
         if current().rank == 0:
             overwrite.set_aside(path, *names)
@@ -160,21 +159,22 @@ class Saver(v1.train.Saver):  # type: ignore[misc]
         if self._increments is None or not _is_incremental():
             raise ValueError(
                 "this Saver writes no increments: call init(is_incremental_checkpoint=True, "
-                "save_checkpoint_due_time=..., save_delta_checkpoints_secs=...) before it is made"
+                "save_checkpoint_due_time=..., save_delta_checkpoints_secs=...) before it is created"
             )
         if step is None:
-            raise ValueError("an incremental checkpoint needs a `global_step`: each is a file of its own")
+            raise ValueError("an incremental checkpoint needs a `global_step`: each checkpoint needs a name of its own")
         return self._increments
 
     def restore(self, sess: Any, save_path: Any) -> None:
-        """Restore variables and tables, those of an increment with what it builds on.
+        """Restore variables and tables; an increment together with what it builds on.
 
-        After `init(is_incremental_checkpoint=True, restore_model_version=step)` it is the checkpoint of that step.
+        After `init(is_incremental_checkpoint=True, restore_model_version=step)`, the checkpoint of that step is
+        restored.
 
         Raises:
-            ValueError: no path, or `model_index.json` has no such step.
+            ValueError: the path is missing, or `model_index.json` has no such step.
             FileExistsError: there are no tables beside the checkpoint.
-            CheckpointError: they are damaged, or of another width.
+            CheckpointError: they are damaged, or have another width.
         """
         path = Path(_validation.text("save_path", str(save_path) if isinstance(save_path, Path) else save_path, 1024))
         if self._increments is not None:
@@ -185,7 +185,7 @@ class Saver(v1.train.Saver):  # type: ignore[misc]
             )
             for table in self._tables
         }
-        super().restore(sess, str(path))  # does nothing where there are no variables
+        super().restore(sess, str(path))  # no effect without variables
         for name, rows in read.items():
             fed, op = self._restoring[name]
             sess.run(op, dict(zip(fed, (getattr(rows, part) for part in PARTS), strict=True)))
@@ -203,16 +203,16 @@ def _note(directory: Path) -> None:
 
 
 class InnerSaver(Saver):
-    """The Saver that TensorFlow makes itself: the same for sessions, but TensorFlow's for a SavedModel."""
+    """The Saver that TensorFlow creates itself: this one for sessions, TensorFlow's own for a SavedModel."""
 
     def __init__(self, var_list: Any = None, *args: Any, **kwargs: Any) -> None:
-        """Take the arguments of TensorFlow's; only a SavedModel lists what it saves."""
+        """Take the arguments of TensorFlow's; only a SavedModel gives a list of variables."""
         self.splits = var_list is None
         super().__init__(var_list, *args, **kwargs)
 
 
 def for_saved_model(given: Any) -> Any:
-    """Return the Saver that a SavedModel is written with: none that has tables elsewhere."""
+    """Return the Saver to write a SavedModel with; never one that saves tables elsewhere."""
     return None if isinstance(given, Saver) and given.splits else given
 
 
@@ -224,10 +224,10 @@ def export(table_list: Any = None) -> None:
     """Write `<table>/key-emb.npy`, a dict from keys to rows, for tables of the checkpoint that was saved last.
 
     Args:
-        table_list: names or tables, default all; unknown names are warned about.
+        table_list: names or tables; default: all. Unknown names are skipped with a warning.
 
     Raises:
-        ValueError: an empty list, or items that are no names.
+        ValueError: the list is empty, or has items that are not names.
         FileNotFoundError: nothing was saved.
     """
     directory = Path(ConfigInitializer.get_instance().train_params_config.sparse_dir)
@@ -240,11 +240,11 @@ def export(table_list: Any = None) -> None:
     if directory == Path() or not directory.is_dir():
         raise FileNotFoundError("export finds no checkpoint: save one with tf.compat.v1.train.Saver first")
     if current().rank > 0:
-        return  # rank 0 writes what all have saved
+        return  # rank 0 writes what all ranks have saved
     there = {folder.name: folder for folder in sorted(directory.iterdir()) if folder.is_dir()}
     for name in there if table_list is None else table_list:
         if name not in there:
-            _log.warning("export leaves out the table %r, which %s does not hold", name, directory)
+            _log.warning("export skips the table %r, which is not in %s", name, directory)
             continue
         keys, rows = layout.read_pairs(there[name])
         pairs: Any = dict(zip(keys.tolist(), rows, strict=True))

@@ -1,4 +1,4 @@
-"""When a training with incremental checkpoints saves, and which kind: by the two periods of `init`."""
+"""Schedule of incremental checkpoints: when to save which kind, by the two periods of `init`."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _Timer: Any = tf.compat.v1.train.SecondOrStepTimer
 
 
 class DueTimer(_Timer):  # type: ignore[misc]
-    """Whole checkpoints every so many seconds, increments every so many others; at first and at last a whole one.
+    """Complete checkpoints and increments, each at its own period; the first and the last checkpoint are complete.
 
-    Where both are due it is a whole one, with which the time of the increments begins anew.
+    If both are due, a complete one is saved, and the increments' period starts anew.
     """
 
     def __init__(self, base_secs: float, delta_secs: float, clock: Callable[[], float] = time.time) -> None:
@@ -33,12 +33,12 @@ class DueTimer(_Timer):  # type: ignore[misc]
         super().__init__(every_secs=delta_secs)
 
     def reset(self) -> None:
-        """Begin anew."""
+        """Restart both periods."""
         super().reset()
         self._last, self.kind = {}, BASE
 
     def should_trigger_for_step(self, step: int) -> bool:
-        """Return whether a checkpoint is due, and leave in `kind` which."""
+        """Return whether a checkpoint is due, and set `kind`."""
         if self.last_triggered_step() is None:
             return True
         if self.last_triggered_step() == step:
@@ -49,7 +49,7 @@ class DueTimer(_Timer):  # type: ignore[misc]
         return bool(due)
 
     def update_last_triggered_step(self, step: int) -> tuple[float | None, int | None]:
-        """Note that a checkpoint of `kind` is saved; return seconds and steps since the last one."""
+        """Record that a checkpoint of `kind` was saved; return seconds and steps since the last one."""
         now = self._clock()
         self._last |= dict.fromkeys((BASE, DELTA) if self.kind == BASE else (DELTA,), now)
         elapsed: tuple[float | None, int | None] = super().update_last_triggered_step(step)
@@ -57,10 +57,10 @@ class DueTimer(_Timer):  # type: ignore[misc]
 
 
 def due_timer(every_steps: int | None) -> DueTimer | None:
-    """Return the timer of this training; None where it has no incremental checkpoints.
+    """Return the timer of this training; None if it has no incremental checkpoints.
 
     Raises:
-        RanksError: several ranks would save by time, when `every_steps` is None, and come to it at other steps.
+        RanksError: several ranks would save by time (`every_steps` is None), and so at different steps.
     """
     if every_steps is None and state_of().lookups:
         rank_ids.refuse_several(
@@ -70,14 +70,14 @@ def due_timer(every_steps: int | None) -> DueTimer | None:
     if instance is None or not instance.is_incremental_checkpoint:
         return None
     base_secs, delta_secs = instance.save_checkpoint_due_time, instance.save_delta_checkpoints_secs
-    assert base_secs is not None  # `init` saw to both
+    assert base_secs is not None  # `init` checks both
     assert delta_secs is not None
     return DueTimer(base_secs, delta_secs)
 
 
 @contextlib.contextmanager
 def saving(saver: Any, timer: Any) -> Iterator[None]:
-    """Let a Saver write the kind of checkpoint that a timer found due."""
+    """Make a Saver write the kind of checkpoint that is due by a timer."""
     if not isinstance(timer, DueTimer) or not isinstance(saver, Saver):
         yield
         return

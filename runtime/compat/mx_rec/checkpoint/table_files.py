@@ -1,4 +1,4 @@
-"""The rows of tables in checkpoints that Rec SDK, or a program written for it, saved; and such files of other rows."""
+"""Reads the rows of tables from checkpoints of Rec SDK or of a program written for it, and writes such files."""
 
 from __future__ import annotations
 
@@ -23,14 +23,15 @@ __all__ = ["directories_of", "filling", "load_rows", "restore_table", "save_rows
 
 
 def load_rows(path: str | Path, table: str, dim: int | None = None, seed: int = 0, expands: bool = False) -> TableRows:
-    """Read the rows of `table` from the checkpoint `path` (its dense part's prefix), or the latest of a directory.
+    """Read the rows of `table` from the checkpoint `path` (prefix of its dense part), or the latest of a directory.
 
-    An increment is read with what it builds on. A checkpoint without such a directory is read as this runtime's own.
-    Of rows that Rec SDK wrote, `seed` is that of rows to come, and `expands` says that they are trained by addresses.
+    An increment is read together with what it builds on. A checkpoint without Rec SDK's directory is read as this
+    runtime's own. For files of Rec SDK, `seed` is the seed for new rows, and `expands` says that they are trained by
+    address.
 
     Raises:
-        FileExistsError: it has no such table (Rec SDK's type).
-        CheckpointError: a file is missing, damaged, or of another width than `dim`.
+        FileExistsError: there is no such table (Rec SDK's error type).
+        CheckpointError: a file is missing or damaged, or has another width than `dim`.
     """
     found = directories_of(path)
     if not found:
@@ -45,16 +46,16 @@ def load_rows(path: str | Path, table: str, dim: int | None = None, seed: int = 
 
 
 def save_rows(path: str | Path, tables: Mapping[str, TableRows]) -> Path:
-    """Write the rows of tables, by their names, as those of the checkpoint `path`; return their directory."""
+    """Write the rows of tables, by name, for the checkpoint `path`; return their directory."""
     directory = layout.directory_of(path)
     layout.write_tables(directory, {name: layout.items_of(rows) for name, rows in tables.items()})
     return directory
 
 
 def restore_table(table: Table, path: str | Path, name: str | None = None) -> tf.Operation | None:
-    """Replace the rows of a table of the runtime by those of `load_rows`; `name` is the table's in the checkpoint.
+    """Replace the rows of a runtime table by those of `load_rows`; `name` is the table's name in the checkpoint.
 
-    In a v1 graph the result is an op that reads the files when it runs; it also initialises the table.
+    In a v1 graph, return an op that reads the files when it runs and also initializes the table.
 
     Raises:
         FileExistsError, CheckpointError: see `load_rows`; in a v1 graph tf.errors.UnknownError when the op runs.
@@ -67,7 +68,7 @@ def restore_table(table: Table, path: str | Path, name: str | None = None) -> tf
 
 
 def filling(table: Table, path: str | Path, name: str | None = None) -> list[tf.Tensor]:
-    """Return keys, values, slots and meta data of a table in this rank, read from a checkpoint when evaluated."""
+    """Return this rank's keys, values, slots and metadata of a table; a checkpoint is read when they are evaluated."""
     wanted, facts = name or table.table_name, (table.dim, table.seed, table.arguments.expands)
 
     def read() -> list[Any]:
@@ -82,12 +83,12 @@ def filling(table: Table, path: str | Path, name: str | None = None) -> list[tf.
 
 
 def directories_of(path: str | Path) -> list[Path]:
-    """Return where the tables of a checkpoint lie: of an increment the base and the increments up to it.
+    """Return the directories with the tables of a checkpoint; for an increment the base and the increments up to it.
 
-    `path` is the dense part's prefix, or a directory, of which it is the latest. Empty where no such directory is.
+    `path` is the prefix of the dense part, or a directory, whose latest checkpoint is used. Empty if there is none.
 
     Raises:
-        CheckpointError: an increment without what it builds on.
+        CheckpointError: what an increment builds on is missing.
     """
     prefix = _latest(path)
     base, delta = layout.directory_of(prefix), layout.directory_of(prefix, delta=True)
@@ -97,7 +98,7 @@ def directories_of(path: str | Path) -> list[Path]:
     missing: list[object] = [one for one in found if not one.is_dir()]
     missing = missing or ([] if found else ["model_index.json or its entry"])
     if missing:
-        raise CheckpointError(f"the increment {delta} builds on {missing[0]}, which is not there: restore another")
+        raise CheckpointError(f"the increment {delta} builds on {missing[0]}, which is missing: restore another")
     return found
 
 
@@ -105,7 +106,7 @@ def table_names(path: str | Path) -> list[str]:
     """Return the names of the tables of a checkpoint, as `load_rows` finds them.
 
     Raises:
-        CheckpointError: no such checkpoint, or an increment without what it builds on.
+        CheckpointError: there is no such checkpoint, or what an increment builds on is missing.
     """
     found = directories_of(path)
     if not found:
@@ -118,7 +119,7 @@ def _latest(path: str | Path) -> Path:
         return Path(path)
     latest = tf.train.latest_checkpoint(str(path))
     if latest is None:
-        raise CheckpointError(f"{path} holds no checkpoint: give the prefix of one, or the directory of a training")
+        raise CheckpointError(f"{path} holds no checkpoint: give the prefix of one, or a training's directory")
     return Path(latest)
 
 
@@ -127,20 +128,20 @@ def _own(path: str | Path, table: str) -> TableRows:
         return load_from_bundle(path, table)
     except CheckpointError as error:
         raise FileExistsError(
-            f"{layout.directory_of(path)} is not there: restore a checkpoint that was saved with the table `{table}` "
+            f"{layout.directory_of(path)} does not exist: restore a checkpoint that was saved with the table `{table}` "
             f"(nor is it in the checkpoint itself: {error})"
         ) from error
 
 
 def _with_changes(rows: TableRows, delta: Delta) -> TableRows:
-    """Return rows after an increment; rows without the slots of its optimizer get none but where it has them."""
+    """Return rows after an increment; rows without its optimizer's slots only get those in the increment."""
     width = delta.rows.slots.shape[1]
     if rows.slots.shape[1] == width:
         return apply_delta(rows, delta)
     stay = rows.take(~np.isin(rows.keys, np.concatenate([delta.rows.keys, delta.removed])))
     if len(stay.keys):
         raise CheckpointError(
-            f"an increment has slots of the optimizer {delta.rows.optimizer} and builds on rows of {rows.optimizer}: "
-            "restore the base checkpoint, or an increment before"
+            f"an increment has slots of the optimizer {delta.rows.optimizer}, but builds on rows of {rows.optimizer}: "
+            "restore the base checkpoint, or an earlier increment"
         )
     return delta.rows

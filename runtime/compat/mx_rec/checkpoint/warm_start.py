@@ -1,4 +1,4 @@
-"""Warm starts of Rec SDK: `WarmStartSettings`, also lists of them, begin with the tables of earlier checkpoints."""
+"""Rec SDK's warm starts: `WarmStartSettings`, also in lists, start from the tables of earlier checkpoints."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import tensorflow as tf
 from runtime.compat.mx_rec.checkpoint import rank_parts
 from runtime.compat.mx_rec.checkpoint.table_files import filling, table_names
 from runtime.compat.mx_rec.embedding.sparse_embedding import BaseSparseEmbedding
-from runtime.table.table import tables
+from runtime.table.create import tables
 
 __all__ = ["starting"]
 
@@ -19,7 +19,7 @@ v1: Any = tf.compat.v1
 
 
 def starting(stock: Callable[..., None]) -> Callable[..., None]:
-    """Return a `tf.compat.v1.train.warm_start` that knows tables, and lists in the places of its arguments."""
+    """Return a `tf.compat.v1.train.warm_start` that supports tables, and lists as arguments."""
 
     def warm_start(
         ckpt_to_initialize_from: Any,
@@ -27,14 +27,14 @@ def starting(stock: Callable[..., None]) -> Callable[..., None]:
         var_name_to_vocab_info: Any = None,
         var_name_to_prev_var_name: Any = None,
     ) -> None:
-        """Let variables and tables of the current graph begin as a checkpoint has them.
+        """Initialize variables and tables of the current graph from a checkpoint.
 
-        A table begins so where a pattern of `vars_to_warm_start` matches its name (`re.match`) and the checkpoint has
-        it, under the name that `var_name_to_prev_var_name` may give. Several checkpoints go with as many of both; of
-        two that have a table the last counts.
+        A table is included if a pattern of `vars_to_warm_start` matches its name (`re.match`) and the checkpoint has
+        it, perhaps under the name in `var_name_to_prev_var_name`. Several checkpoints need lists of equal length; if
+        two have a table, the last one counts.
 
         Raises:
-            ValueError: lists of different lengths, or one where another argument is none.
+            ValueError: lists have different lengths, or only some of the arguments are lists.
         """
         given = (ckpt_to_initialize_from, vars_to_warm_start, var_name_to_prev_var_name)
         if not isinstance(ckpt_to_initialize_from, (list, tuple)):
@@ -43,7 +43,7 @@ def starting(stock: Callable[..., None]) -> Callable[..., None]:
             return
         if not all(isinstance(one, (list, tuple)) for one in given) or len({len(one) for one in given}) > 1:
             raise ValueError(
-                "a warm start from several checkpoints needs lists of one length: give a list of checkpoints, one of "
+                "a warm start from several checkpoints needs lists of equal length: give a list of checkpoints, one of "
                 "patterns as `vars_to_warm_start` and one of dicts as `var_name_to_prev_var_name`"
             )
         for path, patterns, renamed in zip(*given, strict=True):
@@ -55,7 +55,7 @@ def starting(stock: Callable[..., None]) -> Callable[..., None]:
 def _start(stock: Callable[..., None], path: Any, patterns: Any, vocabularies: Any, renamed: Any) -> None:
     listed = [patterns] if isinstance(patterns, str) else list(patterns or [])
     if not all(isinstance(one, str) for one in listed):
-        stock(path, patterns, vocabularies, renamed)  # variables by themselves: no table is among them
+        stock(path, patterns, vocabularies, renamed)  # variables only, tables are handled below
         return
     there = {one.table_name: one for one in tables(v1.get_default_graph()) if isinstance(one, BaseSparseEmbedding)}
     known = set(table_names(path))

@@ -1,1 +1,1 @@
-"""Rec SDK's tables, and its rules about lookups, around those of the runtime."""
+"""Rec SDK's tables and its rules for lookups, over those of the runtime."""

@@ -1,4 +1,4 @@
-"""The lookup of ids of which -1 is none: it has no row, counts for nothing and reads zeros or the default."""
+"""Lookups in which id -1 is invalid: it has no row, is not counted, and reads zeros or the default."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 import tensorflow as tf
 
 import runtime
+from runtime._assertions import checked
 from runtime.compat.mx_rec.constants import ASCEND_SPARSE_LOOKUP_UNIQUE_KEYS, INVALID
 from runtime.compat.mx_rec.embedding.shared_counters import admitted
-from runtime.table.anchor import checked
 
 __all__ = ["rows_of"]
 
@@ -21,7 +21,7 @@ def rows_of(table: Any, ids: tf.Tensor, serving_default_value: Any = None, **set
     valid = tf.not_equal(keys, tf.constant(INVALID, keys.dtype))
     shape = tf.stack([tf.size(keys), table.dim])
     default = None if serving_default_value is None else tf.broadcast_to(serving_default_value, shape)
-    # One row for all ids goes as it is to the rank that looks an id up.
+    # A single row for all ids is sent unchanged to the rank that looks up an id.
     as_given = default is None or serving_default_value.shape.rank != 2
     found = runtime.sparse_lookup(
         table,
@@ -33,7 +33,7 @@ def rows_of(table: Any, ids: tf.Tensor, serving_default_value: Any = None, **set
     )
     if is_train:
         found = _within_limit(table, found)
-        if table.expands:  # older scripts take the addresses from here; each is there once anyway
+        if table.expands:  # older programs read the addresses from here; they are in the collection once anyway
             tf.compat.v1.add_to_collection(ASCEND_SPARSE_LOOKUP_UNIQUE_KEYS, table.expansions[-1][1])
     places = tf.where(valid)
     if default is None:
@@ -46,15 +46,15 @@ def rows_of(table: Any, ids: tf.Tensor, serving_default_value: Any = None, **set
 
 
 def _within_limit(table: Any, rows: tf.Tensor) -> tf.Tensor:
-    """Return rows that fail when the table has more of them than a fixed one may."""
+    """Return the rows, checked to fail if the table has more rows than its limit."""
     limit = table.most_rows
     if limit is None:
         return rows
     with tf.control_dependencies([rows]):
         count = table.count()
     message = (
-        f"the table `{table.table_name}` holds more rows than its device_vocabulary_size, {limit} on this rank: give "
-        "it more, or init(use_dynamic_expansion=True)"
+        f"the table `{table.table_name}` has more rows than its device_vocabulary_size, {limit} on this rank: "
+        "increase it, or use init(use_dynamic_expansion=True)"
     )
     with tf.control_dependencies([checked(tf.less_equal(count, limit), message, count)]):
         return tf.identity(rows)

@@ -1,13 +1,12 @@
-"""One lookup for all training lookups of a table that expands: one tensor of rows and one of addresses for the table.
+"""Joins all training lookups of a table with dynamic expansion, so that it has one tensor of rows and one of addresses.
 
-Scripts train `tf.get_collection(ASCEND_SPARSE_LOOKUP_LOCAL_EMB)[0]`, which must stand for all that the table is looked
-up for, and take it before any optimizer computes gradients. So the first lookup of a table is built at once, over a
-tensor of ids that each further one makes longer; each gets its part of the rows.
+Programs train `tf.get_collection(ASCEND_SPARSE_LOOKUP_LOCAL_EMB)[0]`, which must cover all lookups of the table, and
+read it before any optimizer computes gradients. So the first lookup of a table is built at once on a tensor of ids,
+which each further lookup extends; each gets its part of the rows.
 """
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import tensorflow as tf
@@ -15,28 +14,16 @@ import tensorflow as tf
 from runtime import _tf_private
 from runtime.compat.mx_rec.constants import INVALID
 from runtime.compat.mx_rec.embedding.invalid_ids import rows_of
+from runtime.compat.mx_rec.embedding.pending_lookups import Joint
 from runtime.compat.mx_rec.state import GraphState
 
-__all__ = ["Joint", "fits", "joined"]
+__all__ = ["fits", "joined"]
 
 v1: Any = tf.compat.v1
 
 
-@dataclasses.dataclass
-class Joint:
-    """The lookups of a table so far."""
-
-    config: dict[str, Any] | None
-    #: What the lookup reads: the ids [n] of all, and what those without a row give [n, dim], where any is told.
-    ids: tf.Tensor
-    default: tf.Tensor | None
-    rows: tf.Tensor
-    #: Of each: its ids [m], its default, and the identity of its part of the rows [m, dim].
-    parts: list[tuple[tf.Tensor, tf.Tensor | None, tf.Tensor]] = dataclasses.field(default_factory=list)
-
-
 def fits(table: Any, ids: tf.Tensor) -> bool:
-    """Whether a training lookup may be one with others: not inside a function, `tf.cond` or `tf.while_loop`."""
+    """Whether a training lookup can be joined: it is not inside a function, `tf.cond` or `tf.while_loop`."""
     return table.expands and ids.graph is table.graph and not _tf_private.in_control_flow(ids.op)
 
 
@@ -51,10 +38,10 @@ def joined(
 ) -> tf.Tensor:
     """Return the rows of one more training lookup: float32 of shape ids.shape + [dim].
 
-    `timed` are the thresholds with the time of the batch.
+    `timed` are the thresholds, with the time of the batch.
 
     Raises:
-        ValueError: other thresholds than those of the lookups before.
+        ValueError: the thresholds differ from those of earlier lookups.
     """
     joint = state.joint.get(table.table_name)
     if joint is not None and joint.config != config:
@@ -66,10 +53,10 @@ def joined(
         if joint is None or True in state.merged or _depends(ids, joint.rows):
             trained = table.is_grad
             joint = state.joint[table.table_name] = _begun(table, config, timed, default)
-            table.is_grad = trained  # what its lookups say, not this one
+            table.is_grad = trained  # as its lookups say, not this internal one
         table.is_grad = bool(table.is_grad) or is_grad
         flat = tf.reshape(tf.cast(ids, tf.int64), [-1])
-        # An input of its own, which `_joined` gives another part of the rows when the next lookup comes.
+        # A separate identity op, whose input `_join` replaces when the next lookup is added.
         part = tf.identity(joint.rows)
         joint.parts.append((flat, default, part))
         _join(joint, table.dim)
@@ -92,10 +79,10 @@ def _begun(table: Any, config: dict[str, Any] | None, timed: Any, default: Any) 
 
 
 def _join(joint: Joint, dim: int) -> None:
-    """Let the lookup read the ids of all its parts, and give each its rows."""
+    """Let the lookup read the ids of all parts, and give each part its rows."""
     flat = [ids for ids, _, _ in joint.parts]
     ids = flat[0] if len(flat) == 1 else tf.concat(flat, 0)
-    # TensorFlow lets no input become longer where it can tell how long it is: of what `where` finds it cannot.
+    # An input's static length cannot grow, and the static length of the result of `where` is unknown.
     each_id = tf.where(tf.equal(ids, ids))[:, 0]
     _tf_private.update_input(joint.ids.op, 0, tf.gather(ids, each_id))
     if joint.default is not None:
@@ -108,7 +95,7 @@ def _join(joint: Joint, dim: int) -> None:
 
 
 def _depends(tensor: tf.Tensor, source: tf.Tensor) -> bool:
-    """Whether a tensor is computed from another."""
+    """Whether a tensor is computed from another one."""
     known, pending = set(), [tensor.op]
     while pending:
         op = pending.pop()

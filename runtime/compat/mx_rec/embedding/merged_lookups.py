@@ -1,12 +1,11 @@
-"""One look-up for several of a table that counts its ids: each id of a batch is counted, then admitted, once for all.
+"""Merges the lookups of a table that counts ids, so that each id of a batch is counted and admitted once for all.
 
-The lookups of a graph are not known when the first is built. So each gives a tensor that stands for its rows until an
-optimizer computes gradients, or `do_merge_lookup` is called; then one lookup is built and its rows are put there.
+When the first lookup is built, the others are not known. So each returns a placeholder for its rows until an optimizer
+computes gradients or `do_merge_lookup` is called; then a single lookup is built, and its rows replace the placeholders.
 """
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,36 +13,25 @@ import tensorflow as tf
 
 from runtime import _tf_private
 from runtime.compat.mx_rec.embedding.invalid_ids import rows_of
+from runtime.compat.mx_rec.embedding.pending_lookups import Standing
 
-__all__ = ["Standing", "merge", "stand_for"]
-
-
-@dataclasses.dataclass(frozen=True)
-class Standing:
-    """A lookup that is not built yet: what it was given, and the tensor that stands for its rows."""
-
-    table: Any
-    ids: tf.Tensor
-    config: dict[str, Any]
-    default: tf.Tensor | None
-    is_grad: bool
-    rows: tf.Tensor
+__all__ = ["merge", "stand_for"]
 
 
 def stand_for(table: Any, ids: tf.Tensor, config: dict[str, Any], default: Any, is_grad: bool) -> Standing:
-    """Return a lookup whose rows are there once `merge` was called; running them before fails."""
+    """Return a lookup whose rows are available once `merge` is called; before, running them fails."""
     shape = ids.shape.concatenate([table.dim])
     unmerged = tf.compat.v1.placeholder(tf.float32, shape, name="lookups_are_not_merged")
     return Standing(table, ids, config, default, is_grad, tf.identity(unmerged, name="mock_lookup_result"))
 
 
 def merge(standing: list[Standing], timed: Callable[[dict[str, Any], Sequence[tf.Tensor]], Any]) -> None:
-    """Build one lookup for each table and give its rows to those that stand for them.
+    """Build one lookup for each table, and let its rows replace the placeholders.
 
-    `timed` completes thresholds by the time of the batch that ids are from.
+    `timed` adds the time of the batch with these ids to thresholds.
 
     Raises:
-        ValueError: the lookups of a table have different thresholds, or nothing tells the time and it evicts.
+        ValueError: the lookups of a table have different thresholds, or it has eviction but there is no timestamp.
     """
     by_table: dict[int, list[Standing]] = {}
     for one in standing:
@@ -75,7 +63,7 @@ def merge(standing: list[Standing], timed: Callable[[dict[str, Any], Sequence[tf
 
 
 def _defaults(together: list[Standing], flat: list[tf.Tensor]) -> tf.Tensor | None:
-    """Return what each id reads that has no row, [n, dim]; None for zeros."""
+    """Return the default rows for ids without a row, [n, dim]; None for zeros."""
     if all(one.default is None for one in together):
         return None
     dim = together[0].table.dim

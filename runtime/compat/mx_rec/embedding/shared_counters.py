@@ -1,6 +1,6 @@
-"""`USE_COMBINE_FAAE=1`: the tables that admit ids by their counts have one count for each id between them.
+"""`USE_COMBINE_FAAE=1`: all tables that admit ids by count share one count per id.
 
-The counts are those of a hidden table of the graph, which the checkpoint's own files keep.
+The counts are in a hidden table of the graph, which is saved in the checkpoint's own files.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ from runtime.compat.mx_rec.constants import INVALID
 from runtime.compat.mx_rec.ranks import rank_ids
 from runtime.compat.mx_rec.state import state_of
 from runtime.policy import admission
+from runtime.table.admission_rules import AdmissionRules
 from runtime.table.anchor import HASHTABLE_COLLECTION
 from runtime.table.arguments import TableArguments
-from runtime.table.table import Table, made
+from runtime.table.create import made
+from runtime.table.table import Table
 
 __all__ = ["NAME", "admitted"]
 
@@ -25,15 +27,15 @@ _Config = dict[str, Any]
 
 
 def admitted(keys: tf.Tensor, config: _Config | None, is_train: bool) -> tuple[tf.Tensor, _Config | None]:
-    """Return the keys with -1 for those that were not seen often enough in all tables, and what the table counts.
+    """Return the keys, with -1 for those not seen often enough in all tables, and what the table itself counts.
 
-    Without the switch, or without a threshold above 0, both are as they were given. A table that evicts goes on
-    noting when it saw its own keys.
+    Without the switch, or without a threshold above 0, both are returned unchanged. A table with eviction still records
+    when it saw its own keys.
     """
     if not environment.combines_counters() or not config or (config.get("access_threshold") or -1) < 1:
         return keys, config
     rank_ids.refuse_several("USE_COMBINE_FAAE=1", "leave it out, so that each table counts its own ids")
-    rules = admission.AdmissionRules(config["access_threshold"], None, config.get("faae_coefficient") or 1)
+    rules = AdmissionRules(config["access_threshold"], None, config.get("faae_coefficient") or 1)
     counter = _counter()
     if is_train:
         _, seen = admission.counting_lookup(counter, keys, rules, None)
@@ -49,7 +51,7 @@ def _counter() -> Table:
     state = state_of()
     if state.counter is None:
         state.counter = made(TableArguments(tf.int64, 1, NAME, tf.compat.v1.zeros_initializer(), 1, True, 1.0))
-        state.counter.is_grad = False  # no optimizer is to look for its gradient
+        state.counter.is_grad = False  # optimizers must not expect a gradient for it
         listed = tf.compat.v1.get_collection_ref(HASHTABLE_COLLECTION)
         listed[:] = [one for one in listed if one is not state.counter.variable]
     return state.counter

@@ -1,4 +1,4 @@
-"""`create_table` and the kinds of tables that it makes: all are tables of the runtime, with Rec SDK's properties."""
+"""`create_table` and its classes of tables: all are tables of the runtime, with Rec SDK's properties."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from runtime.compat.mx_rec.ranks.rank_ids import get_rank_size
 from runtime.compat.mx_rec.state import ConfigInitializer, state_of
 from runtime.storage.tiers import Storage
 from runtime.table import arguments as table_arguments
+from runtime.table.create import made
 from runtime.table.status import status
-from runtime.table.table import Table, made
+from runtime.table.table import Table
 
 __all__ = [
     "BaseSparseEmbedding",
@@ -29,25 +30,25 @@ __all__ = [
 
 _log = logging.getLogger("runtime")
 _MERGED = "mergeable_table_"
-#: Keywords of older releases, which mean nothing any more.
+#: Keywords of older releases, which are ignored.
 _OLDER = {"optimizer_list", "mode", "apply_gradients_strategy", "use_merge_table", "use_dynamic_expansion"}
 
 
 class BaseSparseEmbedding(Table):
-    """A table, with what Rec SDK's say of themselves."""
+    """A table with the properties of Rec SDK's tables."""
 
     is_hbm: ClassVar[bool] = True
 
     def __init__(self, arguments: table_arguments.TableArguments, *rest: Any) -> None:
-        """Make the table; call `create_table` instead."""
-        #: What `create_table` was given.
+        """Create the table; call `create_table` instead."""
+        #: The arguments of `create_table`.
         self.given: Mapping[str, Any] = {}
         self.send_count = 0
         super().__init__(arguments, *rest)
 
     @property
     def ext_emb_size(self) -> int:
-        """Values per row, those of the slots that the current optimizer adds included where rows move with them."""
+        """Values per row; if rows are moved with their slots, including those of the current optimizer."""
         optimizer = ConfigInitializer.get_instance().optimizer_config.optimizer_instance
         slots = 0 if self.is_hbm or optimizer is None else len(optimizer.starts)
         return self.dim * (1 + slots)
@@ -64,17 +65,17 @@ class BaseSparseEmbedding(Table):
 
     @property
     def ssd_vocabulary_size(self) -> int:
-        """Rows on disks, over all ranks."""
+        """Rows on disk, over all ranks."""
         return int(self.given["ssd_vocabulary_size"])
 
     @property
     def host_vocabulary_size(self) -> int:
-        """Rows in the host's memory, over all ranks."""
+        """Rows in host memory, over all ranks."""
         return int(self.given["host_vocabulary_size"])
 
     @property
     def ssd_data_path(self) -> Any:
-        """The folders of the rows on disks."""
+        """The directories for rows on disk."""
         return self.given["ssd_data_path"]
 
     @property
@@ -84,12 +85,12 @@ class BaseSparseEmbedding(Table):
 
     @property
     def slice_host_vocabulary_size(self) -> int:
-        """Rows in the host's memory of one rank."""
+        """Rows in host memory of one rank."""
         return self._slice(self.host_vocabulary_size)
 
     @property
     def slice_ssd_vocabulary_size(self) -> int:
-        """Rows on the disks of one rank."""
+        """Rows on disk of one rank."""
         return self._slice(self.ssd_vocabulary_size)
 
     def _slice(self, size: int) -> int:
@@ -103,12 +104,12 @@ class BaseSparseEmbedding(Table):
 
     @property
     def use_static(self) -> bool:
-        """Whether batches have one shape (`init(use_dynamic=False)`)."""
+        """Whether all batches have the same shape (`init(use_dynamic=False)`)."""
         return ConfigInitializer.get_instance().use_static
 
     @property
     def most_rows(self) -> int | None:
-        """The rows that the table may have in this process; None is no limit."""
+        """The maximum number of rows in this process; None means no limit."""
         return None
 
     def count(self) -> tf.Tensor:
@@ -116,18 +117,18 @@ class BaseSparseEmbedding(Table):
         return super().size()
 
     def size(self) -> Any:
-        """Return the number of rows in use: an int, counted now in all sessions of the process that hold the table."""
+        """Return the number of rows in use as an int, counted now in all sessions of the process with this table."""
         found = [one.rows for one in status().tables if one.name == self.table_name]
         return found[-1] if found else 0
 
     @staticmethod
     def get_anchor_attribute(anchor: Any, attr: Any) -> Any:
-        """Return what is known of the ids of a lookup with `modify_graph=True`.
+        """Return an attribute of the ids of a lookup with `modify_graph=True`.
 
         Raises:
-            TypeError: no tensor.
-            ValueError: no ASCAnchorAttr.
-            KeyError: no lookup reads this tensor, or it is not known.
+            TypeError: `anchor` is not a tensor.
+            ValueError: `attr` is not an ASCAnchorAttr.
+            KeyError: no lookup reads this tensor, or the attribute is unknown.
         """
         if not isinstance(anchor, tf.Tensor):
             raise TypeError(f"an anchor must be a tensor of ids: got {anchor!r}")
@@ -135,16 +136,16 @@ class BaseSparseEmbedding(Table):
             raise ValueError(f"attr must be a member of ASCAnchorAttr: got {attr!r}")
         known = state_of(anchor.graph).anchors.get(anchor.name)
         if known is None or attr.value not in known:
-            raise KeyError(f"nothing is known of {attr.value!r} of {anchor.name}: take the ids of a lookup")
+            raise KeyError(f"{attr.value!r} of {anchor.name} is unknown: give the ids of a lookup")
         return known[attr.value]
 
 
 class HBMSparseEmbedding(BaseSparseEmbedding):
-    """A table whose rows all lie in memory, at most as many as it was made for."""
+    """A table with all rows in memory, up to the size that it was created with."""
 
     @property
     def most_rows(self) -> int | None:
-        """The rows of this rank."""
+        """The maximum number of rows on this rank."""
         return self.slice_device_vocabulary_size
 
 
@@ -152,21 +153,21 @@ class HBMDynamicSparseEmbedding(BaseSparseEmbedding):
     """A table that is trained by addresses (`init(use_dynamic_expansion=True)`)."""
 
     def capacity(self) -> int:
-        """Return the number of rows in use: there is no other limit than memory."""
+        """Return the number of rows in use; the only limit is memory."""
         return int(self.size())
 
 
 class MergeableSparseEmbedding(HBMDynamicSparseEmbedding):
-    """A table that Rec SDK would put together with others of its kind; here each keeps its own rows."""
+    """A table that Rec SDK would merge with others of its kind; here each has its own rows."""
 
 
 class ExternalStorageSparseEmbedding(BaseSparseEmbedding):
-    """A table whose rows lie in memory, and with `ssd_vocabulary_size` on disks below it."""
+    """A table with rows in memory and, with `ssd_vocabulary_size`, on disk."""
 
     is_hbm: ClassVar[bool] = False
 
     def capacity(self) -> int:
-        """Return the rows that the host's memory and the disks are for."""
+        """Return the number of rows that host memory and disk are configured for."""
         return self.host_vocabulary_size + self.ssd_vocabulary_size
 
 
@@ -193,15 +194,15 @@ def create_table(
     hashtable_threshold: int = 0,
     **older: Any,
 ) -> BaseSparseEmbedding:
-    """Create a table in the current v1 graph; its class says where the rows lie.
+    """Create a table in the current v1 graph; its class says where its rows are.
 
     Keywords of older releases (`optimizer_list` and others) are ignored.
 
     Raises:
-        ValueError: a wrong type, range or combination, or a name that the graph has.
-        RuntimeError: `enable_merge` without dynamic expansion, or eager mode.
+        ValueError: an argument has a wrong type, range or combination, or the graph already has the name.
+        RuntimeError: `enable_merge` without dynamic expansion, or eager mode is on.
         EnvironmentError: before `init`, or a new name after the pipeline was started.
-        TypeError: an unknown keyword.
+        TypeError: a keyword is unknown.
     """
     given = {key: value for key, value in locals().items() if key != "older"}
     unknown = sorted(set(older) - _OLDER)
@@ -218,8 +219,8 @@ def create_table(
     clean = _free_name(name, kind, instance)
     if tf.executing_eagerly():
         raise RuntimeError(
-            f"the table `{clean}` would be made in eager mode: call tf.compat.v1.disable_eager_execution() first, as "
-            "Rec SDK's scripts do"
+            f"the table `{clean}` cannot be created in eager mode: call tf.compat.v1.disable_eager_execution() first, "
+            "as Rec SDK's programs do"
         )
     arguments = table_arguments.checked(
         {
@@ -247,7 +248,7 @@ def create_table(
 
 
 def _kind(given: Mapping[str, Any], expands: bool) -> type[BaseSparseEmbedding]:
-    """Return the class by the settings, in the order in which Rec SDK asks for them."""
+    """Return the class for the settings, checked in Rec SDK's order."""
     if given["enable_merge"]:
         if not expands:
             raise RuntimeError("enable_merge=True needs init(use_dynamic_expansion=True)")
@@ -267,13 +268,13 @@ def _free_name(name: str, kind: type[BaseSparseEmbedding], instance: ConfigIniti
 
 
 def _storage(given: Mapping[str, Any]) -> Storage | None:
-    """Return the tiers for rows on disks; rows that Rec SDK keeps in the host's memory lie in memory."""
+    """Return the storage for rows on disk; rows that Rec SDK keeps in host memory are in memory."""
     if not given["ssd_vocabulary_size"]:
         return None
     rows = given["device_vocabulary_size"] + given["host_vocabulary_size"]
     (folder, *others) = given["ssd_data_path"] or (Path.cwd(),)
     if others:
-        _log.warning("create_table(%r): of ssd_data_path only %r is used", given["name"], folder)
+        _log.warning("create_table(%r): only %r of ssd_data_path is used", given["name"], folder)
     width = given["dim"].as_list()[0] if isinstance(given["dim"], tf.TensorShape) else given["dim"]
     values_and_slots = 3 * width * 4
     return Storage("dram_ssdhash", path=str(folder), sizes=[max(1 << 20, rows * values_and_slots)])

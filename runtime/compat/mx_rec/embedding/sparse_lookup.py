@@ -1,4 +1,4 @@
-"""`sparse_lookup`: Rec SDK's rules about modes, shapes and order around the runtime's lookup."""
+"""`sparse_lookup`: the runtime's lookup with Rec SDK's rules for modes, shapes and order."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from runtime.compat.mx_rec.state import ConfigInitializer, GraphState, state_of
 __all__ = ["collected_time", "sparse_lookup", "with_time"]
 
 _MOST_LOOKUPS = 128
-#: Keywords that Rec SDK's own functions pass to each other, and `dim=None` of old scripts.
+#: Keywords that Rec SDK's own functions pass to each other, and `dim=None` of old programs.
 _SWALLOWED = {"dim", "feature_spec_name_ids_dict", "multi_lookup", "lookup_ids"}
 
 
@@ -100,7 +100,7 @@ def sparse_lookup(
 def _require_in_memory(table: BaseSparseEmbedding) -> None:
     if not table.is_hbm:
         raise RuntimeError(
-            f"the rows of the table `{table.table_name}` lie on the host: give the ids as a tensor, with "
+            f"the rows of the table `{table.table_name}` are on the host: give the ids as a tensor, with "
             "modify_graph=True"
         )
 
@@ -123,7 +123,7 @@ def _check_arguments(
     if isinstance(ids, tf.Tensor):
         if not modify_graph:
             raise ValueError(
-                f"the ids of the table `{table.table_name}` are a tensor: give modify_graph=True, or look up by a "
+                f"the ids of the table `{table.table_name}` are a tensor: give modify_graph=True, or look up with a "
                 "FeatureSpec"
             )
     elif ids.table_name != table.table_name:
@@ -155,12 +155,12 @@ def _check_sizes(table: BaseSparseEmbedding, send_count: int | None, instance: C
 
 
 def _default(given: Any, is_train: bool) -> Any:
-    """Return what an id without a row reads: an evaluation finds nothing in Rec SDK, no initial value either."""
+    """Return what an id without a row reads; in Rec SDK, evaluation reads no initial value."""
     return tf.zeros([], tf.float32) if given is None and not is_train else given
 
 
 def _counting(config: dict[str, Any] | None, instance: ConfigInitializer) -> dict[str, Any] | None:
-    """Return thresholds that count ids where increments leave out those seen seldom; each has a row at first sight."""
+    """Return thresholds that count ids if increments leave out rare ones; each id still gets its row at once."""
     is_off = not config or config.get("access_threshold") in (None, -1)
     if is_off and instance.is_incremental_checkpoint and instance.settings.recent_key_count_threshold:
         return {"access_threshold": 1}
@@ -218,9 +218,9 @@ def _of_spec(
     state: GraphState,
     default: Any,
 ) -> tf.Tensor:
-    """Return the rows of one of a table's specifications; the first lookup answers all of them at once.
+    """Return the rows of one of a table's FeatureSpecs; the first lookup serves all of them.
 
-    So an id that several of them have is counted, admitted and, by address, trained as one.
+    So an id in several of them is counted, admitted and, by address, trained as one.
     """
     specs = state.specs.get((table.table_name, is_train), [])
     if spec not in specs:
@@ -249,11 +249,11 @@ def _of_spec(
 
 
 def _repeated(default: Any, ids: list[tf.Tensor], dim: int) -> Any:
-    """Return a default that goes with the ids of all specifications together; most broadcast as they are."""
+    """Return a default for the ids of all FeatureSpecs together; most broadcast as they are."""
     if default is None or default.shape.rank in (0, 1) or default.shape[0] == 1 or len(ids) == 1:
         return default
     raise ValueError(
-        f"`serving_default_value` of shape {default.shape} does not go with {len(ids)} FeatureSpecs of one table: give "
+        f"`serving_default_value` of shape {default.shape} does not fit {len(ids)} FeatureSpecs of one table: give "
         f"one of shape [{dim}]"
     )
 
@@ -272,7 +272,7 @@ def _rules(specs: list[FeatureSpec]) -> dict[str, Any]:
 def _ids_of(spec: FeatureSpec, is_train: bool, batch: dict[Any, Any] | None) -> tf.Tensor:
     if batch is not None:
         if spec.index_key not in batch:
-            raise KeyError(f"`batch` has no {spec.index_key!r}, which the FeatureSpec `{spec.name}` stands for")
+            raise KeyError(f"`batch` has no {spec.index_key!r}, the index_key of the FeatureSpec `{spec.name}`")
         return tf.convert_to_tensor(batch[spec.index_key])
     found = batch_ids.found(spec, is_train)
     if found is None:
@@ -292,32 +292,32 @@ def _sent_time(state: GraphState, is_train: bool, batch: dict[Any, Any] | None) 
 
 
 def collected_time(ids: Sequence[tf.Tensor]) -> Any:
-    """Return the time of the batch that ids are from, where the graph has it in its collection; None without any.
+    """Return the time of the batch that ids are from, if the graph's collection has one; None without any.
 
     Raises:
-        ValueError: there are times, and none of them or several are those of this batch.
+        ValueError: there are times, but none or several of them belong to this batch.
     """
     collected = list({time.name: time for time in tf.compat.v1.get_collection(ASCEND_TIMESTAMP)}.values())
     getters = {op.name for op in batch_ids.getters_behind(list(ids))}
     behind = [{op.name for op in batch_ids.getters_behind([time])} for time in collected]
     own = [time for time, names in zip(collected, behind, strict=True) if names & getters]
-    # Some are fed, and some ids are: then it is the only one there is.
+    # Fed times, or any time for fed ids: if there is only one, it is used.
     own = own or [time for time, names in zip(collected, behind, strict=True) if not names or not getters]
     if collected and len(own) != 1:
         source = ids[0].op.inputs[0] if ids[0].op.inputs else ids[0]
         raise ValueError(
-            f"of the {len(collected)} times in the collection {ASCEND_TIMESTAMP} {len(own)} are of the batch that the "
-            f"ids {source.name} are from: add one of the same iterator"
+            f"{len(own)} of the {len(collected)} times in the collection {ASCEND_TIMESTAMP} are from the batch of the "
+            f"ids {source.name}: add exactly one from the same iterator"
         )
     return own[0] if own else None
 
 
 def with_time(config: dict[str, Any] | None, time: Any) -> dict[str, Any] | None:
-    """Return thresholds as the runtime takes them, with the time of the batch, its newest where each sample has one."""
+    """Return the thresholds in the runtime's form, with the time of the batch: the newest if each sample has one."""
     if not config:
         return None
     unknown = sorted(str(key) for key in set(config) - {"access_threshold", "eviction_threshold", "faae_coefficient"})
     if unknown:
-        raise ValueError(f"access_and_evict_config does not know {unknown[0]!r}")
+        raise ValueError(f"access_and_evict_config has no key {unknown[0]!r}")
     known = {key: int(value) if isinstance(value, np.integer) else value for key, value in config.items()}
     return known if time is None else {**known, "timestamp": tf.reduce_max(tf.cast(time, tf.int64))}

@@ -1,1 +1,1 @@
-"""Which entries of a batch are ids, and of which table: `FeatureSpec` and what marks them."""
+"""Marks entries of a batch as ids of a table: `FeatureSpec`, and the functions that register it."""

@@ -1,7 +1,7 @@
-"""Finds the ids of a specification in the graph, for lookups that are not told the batch.
+"""Finds the ids of a FeatureSpec in the graph, for lookups without a `batch`.
 
-`get_asc_insert_func` leaves an op with a number in the function of its `map`. From each op that reads elements, the
-datasets above are searched for it; the graph's state then says which component of the element the ids are.
+`get_asc_insert_func` adds an op with a number to the function of its `map`. For each op that reads elements, its
+datasets are searched for that op; the graph's state then says which component of the element has the ids.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _MAKERS = ("MakeIterator",)
 
 
 def marked(value: tf.Tensor, number: int) -> tf.Tensor:
-    """Return `value` through an op that bears the number of an insertion."""
+    """Return `value` through an op with the number of an insertion."""
     with tf.name_scope(""):
         return tf.identity(value, name=f"{_NAME}{number}")
 
 
 def found(spec: FeatureSpec, is_training: bool) -> tf.Tensor | None:
-    """Return the ids of a specification as the current graph reads them; None where no dataset sends them."""
+    """Return the ids of a FeatureSpec as the current graph reads them; None if no dataset sends them."""
     graph = tf.compat.v1.get_default_graph()
     places = state_of(graph).places
     for op in graph.get_operations():
@@ -42,7 +42,7 @@ def found(spec: FeatureSpec, is_training: bool) -> tf.Tensor | None:
 
 
 def getters_behind(tensors: list[tf.Tensor]) -> list[tf.Operation]:
-    """Return the ops that read the elements which these tensors are computed from."""
+    """Return the ops that read the elements from which these tensors are computed."""
     known: dict[str, tf.Operation] = {}
     pending = [tensor.op for tensor in tensors]
     while pending:
@@ -57,7 +57,7 @@ def getters_behind(tensors: list[tf.Tensor]) -> list[tf.Operation]:
 def makers_of(getter: tf.Operation) -> list[tf.Operation]:
     """Return the ops that initialize the iterator of an op that reads elements; none for a one-shot iterator.
 
-    Where the graph modifier lets it repeat the element of another iterator, it is that one's.
+    If the graph modifier lets the iterator repeat elements of another one, that one's initializers are returned.
     """
     found: list[tf.Operation] = []
     for op in getter.inputs[0].consumers():

@@ -1,4 +1,4 @@
-"""`FeatureSpec`: the ids of one lookup, as an entry of the batch that the dataset sends."""
+"""`FeatureSpec`: the ids of one lookup as an entry of the dataset's batch."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import itertools
 from typing import Any, ClassVar
 
 from runtime import _validation
-from runtime.policy import admission
+from runtime.table import admission_rules
 from runtime.table.arguments import table_name as clean_name
 
 __all__ = ["FeatureSpec"]
@@ -15,9 +15,9 @@ _numbers = itertools.count()
 
 
 class FeatureSpec:
-    """Where the ids of a table's lookup are in the batch, and the thresholds of the table."""
+    """Where the ids for a table are in the batch, and the thresholds of the table."""
 
-    #: Whether a dataset for training, or for evaluation, sends a timestamp.
+    #: Whether a dataset for training, or for evaluation, has a timestamp.
     use_timestamp_train: ClassVar[bool] = False
     use_timestamp_eval: ClassVar[bool] = False
 
@@ -33,21 +33,21 @@ class FeatureSpec:
         faae_coefficient: int = 1,
         **older: Any,
     ) -> None:
-        """Take the arguments of Rec SDK; `feat_count` of older releases is ignored.
+        """Take Rec SDK's arguments; `feat_count` of older releases is ignored.
 
         Args:
-            name: gets a number behind it, so that it is the instance's own.
+            name: a number is appended to make it unique.
             table_name: default: the name; characters that a table's name cannot have are removed.
-            index_key: the key of the ids in a dict (str), or their place in a tuple (int); default: the name.
-            access_threshold: in [-1, 2**31 - 1]: how often an id is seen before it gets a row; -1 and None are off.
-            eviction_threshold: seconds, needs an `access_threshold`.
-            is_timestamp: marks the feature that is the batch's time, and no ids.
+            index_key: the key of the ids in a dict (str), or their position in a tuple (int); default: the name.
+            access_threshold: in [-1, 2**31 - 1]: occurrences until an id gets a row; -1 and None are off.
+            eviction_threshold: seconds; needs an `access_threshold`.
+            is_timestamp: marks the feature as the batch's time instead of ids.
             batch_size: overwritten by the batch's.
-            faae_coefficient: what one occurrence counts.
+            faae_coefficient: the count of one occurrence.
 
         Raises:
-            ValueError: a wrong type or range, or eviction without admission.
-            TypeError: an unknown argument.
+            ValueError: a type or range is wrong, or there is eviction without admission.
+            TypeError: an argument is unknown.
         """
         unknown = sorted(set(older) - {"feat_count"})
         if unknown:
@@ -64,11 +64,11 @@ class FeatureSpec:
             "eviction_threshold": eviction_threshold,
             "faae_coefficient": faae_coefficient,
         }
-        admission.parse(rules)
+        admission_rules.parse(rules)
         self.access_threshold, self.eviction_threshold = access_threshold, eviction_threshold
         self.faae_coefficient = faae_coefficient
         self.is_timestamp, self.batch_size = is_timestamp, batch_size
-        #: Derived from the batch: values of one sample, values of a batch (None where that changes), shape.
+        #: Derived from the batch: values per sample, values per batch (None if it varies), shape.
         self.feat_cnt: int | None = None
         self.split: int | None = None
         self.dims: list[int] | None = None
@@ -76,7 +76,7 @@ class FeatureSpec:
 
     @property
     def rules(self) -> dict[str, Any]:
-        """The thresholds as a lookup's `access_and_evict_config`; empty where they are off."""
+        """The thresholds as a lookup's `access_and_evict_config`; empty if they are off."""
         if self.access_threshold in (None, -1):
             return {}
         return {
@@ -86,10 +86,10 @@ class FeatureSpec:
         }
 
     def set_shape(self, dims: list[int | None] | None) -> None:
-        """Note the shape of the ids in a batch.
+        """Record the shape of the ids in a batch.
 
         Raises:
-            ValueError: no dimension, or another static shape than in a batch before.
+            ValueError: it has no dimension, or differs from the static shape of an earlier batch.
         """
         if dims is not None and not dims:
             raise ValueError(f"the ids of the FeatureSpec `{self.name}` are a scalar: they must have a dimension")
@@ -99,7 +99,7 @@ class FeatureSpec:
         known = [int(one) for one in dims if one is not None]
         if self.dims is not None and self.dims != known:
             raise ValueError(
-                f"the FeatureSpec `{self.name}` has ids of shape {known} and had {self.dims}: use one for each dataset"
+                f"the FeatureSpec `{self.name}` has ids of shape {known} but had {self.dims}: use one for each dataset"
             )
         self.dims, self.batch_size = known, known[0]
         self.split = self.feat_cnt = 1

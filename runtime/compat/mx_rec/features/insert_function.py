@@ -1,7 +1,7 @@
-"""`get_asc_insert_func`: the function for `dataset.map` that says which of the batch are ids of which table.
+"""`get_asc_insert_func`: a function for `dataset.map` that says which entries of a batch are ids of which table.
 
-In Rec SDK it sends them to the host. Here lookups read the batch itself, so it notes where they are, and adds to the
-batch what Rec SDK's adds, so that scripts find the structure that they expect.
+In Rec SDK it sends the ids to the host. Here lookups read the batch itself, so it records where they are, and adds what
+Rec SDK's function adds to the batch, so that programs find the expected structure.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ _numbers = itertools.count()
 def get_asc_insert_func(
     tgt_key_specs: Any = None, args_index_list: Any = None, table_names: Any = None, **kwargs: Any
 ) -> Callable[..., Any]:
-    """Return the function for `dataset.map` that sends the ids of `tgt_key_specs`.
+    """Return the function for `dataset.map` that registers the ids of `tgt_key_specs`.
 
     Args:
         tgt_key_specs: a FeatureSpec, or a flat list or tuple of them.
-        args_index_list: in the place of specifications the places of the ids in the batch, and
-        table_names: the tables that these are for.
-        kwargs: `is_training` (default True); `dump_graph` changes nothing.
+        args_index_list: instead of FeatureSpecs, the positions of the ids in the batch.
+        table_names: the tables for these positions.
+        kwargs: `is_training` (default True); `dump_graph` has no effect.
 
     Raises:
-        ValueError: not exactly one of the two forms, an empty or nested list, or a wrong type.
+        ValueError: not exactly one of the two forms is given, a list is empty or nested, or a type is wrong.
         RuntimeError: `args_index_list` without `table_names`.
     """
     ConfigInitializer.get_instance()
@@ -63,7 +63,7 @@ def _places(args_index_list: Any, table_names: Any) -> list[int]:
         for one in given:
             _validation.kind(name, one, kind, f"a list of {kind.__name__}")
     if len(args_index_list) != len(table_names):
-        raise ValueError("`args_index_list` and `table_names` have different lengths: give the table of each place")
+        raise ValueError("`args_index_list` and `table_names` have different lengths: give a table for each position")
     return list(args_index_list)
 
 
@@ -93,7 +93,7 @@ def _note(spec: FeatureSpec, ids: tf.Tensor, is_training: bool) -> None:
         flag = "use_timestamp_train" if is_training else "use_timestamp_eval"
         known = state.specs.setdefault(("", is_training), [])
         if is_training and known:
-            raise OSError("a timestamp for training was registered before: give one FeatureSpec with is_timestamp=True")
+            raise OSError("a timestamp for training is registered already: give one FeatureSpec with is_timestamp=True")
         known.append(spec)
         setattr(FeatureSpec, flag, True)
         return
@@ -105,7 +105,7 @@ def _note(spec: FeatureSpec, ids: tf.Tensor, is_training: bool) -> None:
 
 
 def _source(batch: tuple[Any, ...]) -> Any:
-    """Return where the ids are: the dict, the list that comes before labels, or all that there is."""
+    """Return what contains the ids: the dict, the list before the labels, or the whole batch."""
     if len(batch) in (1, 2) and isinstance(batch[0], (dict, list, tuple)):
         return batch[0]
     return batch
@@ -116,18 +116,18 @@ def _ids_of(spec: FeatureSpec, source: Any) -> tf.Tensor | None:
     if isinstance(source, dict):
         if key not in source:
             if spec.is_timestamp:
-                raise KeyError(f"the batch has no {key!r}, which the FeatureSpec `{spec.name}` says is its timestamp")
+                raise KeyError(f"the batch has no {key!r}, the timestamp of the FeatureSpec `{spec.name}`")
             return None
         found = source[key]
     else:
         if not isinstance(key, int) or key >= len(source):
             raise ValueError(
-                f"the FeatureSpec `{spec.name}` has index_key {key!r} and the batch {len(source)} parts: give the "
-                "place of its ids"
+                f"the FeatureSpec `{spec.name}` has index_key {key!r}, but the batch has {len(source)} parts: give the "
+                "position of its ids"
             )
         found = source[key]
     if not isinstance(found, tf.Tensor):
-        raise TypeError(f"the batch has at {key!r} no tensor but {type(found).__name__}: make the ids dense")
+        raise TypeError(f"the batch has a {type(found).__name__} at {key!r} instead of a tensor: make the ids dense")
     if spec.is_timestamp and found.shape.rank not in (0, None):
         raise ValueError(f"the timestamp {key!r} has shape {found.shape}: it must be a scalar")
     return found
@@ -138,7 +138,7 @@ def _count(ids: Any) -> tf.Tensor:
 
 
 def _with(batch: tuple[Any, ...], added: tf.Tensor) -> Any:
-    """Return the batch with what was sent, where Rec SDK puts it."""
+    """Return the batch with the added values, where Rec SDK puts them."""
     if len(batch) == 1 and isinstance(batch[0], dict):
         return {**batch[0], f"{max(batch[0])}_read_emb_key": added}
     if len(batch) == 1:
@@ -151,7 +151,7 @@ def _with(batch: tuple[Any, ...], added: tf.Tensor) -> Any:
     if isinstance(first, tf.Tensor):
         return ((first, added), second)
     raise OSError(
-        f"a batch of two parts must begin with a tensor or a tuple of tensors, and begins with {type(first).__name__}: "
+        f"a batch of two parts must begin with a tensor or a tuple of tensors, but begins with {type(first).__name__}: "
         "put the labels into the dict, too"
     )
 
@@ -168,6 +168,6 @@ def _by_places(places: Sequence[int]) -> Callable[..., Any]:
             return {**element, f"{max(element)}_read_emb_key": added}
         if isinstance(element, (list, tuple)):
             return (*element, added)
-        raise TypeError(f"a batch that is a {type(element).__name__} takes nothing more: make it a dict or a tuple")
+        raise TypeError(f"a batch that is a {type(element).__name__} cannot be extended: make it a dict or a tuple")
 
     return insert

@@ -26,13 +26,13 @@ _ITERATORS = ("MakeIterator", "OneShotIterator")
 
 
 class GraphModifierHook(_Hook):  # type: ignore[misc]
-    """Modifies the graph before its session, or with `modify_graph=False` only starts the pipeline."""
+    """Modifies the graph before its session; with `modify_graph=False` it only starts the pipeline."""
 
     def __init__(self, dump_graph: bool = False, modify_graph: bool = True) -> None:
-        """Note that there is such a hook, without which no session of a graph with `modify_graph=True` starts.
+        """Register the hook; without one, no session starts on a graph with `modify_graph=True`.
 
         Raises:
-            ValueError: no bool.
+            ValueError: an argument is not a bool.
         """
         _validation.boolean("dump_graph", dump_graph)
         self._modify_graph = _validation.boolean("modify_graph", modify_graph)
@@ -54,7 +54,7 @@ class GraphModifierHook(_Hook):  # type: ignore[misc]
             pipeline.finish(state)
             self._iterator_type = ConfigInitializer.get_instance().train_params_config.iterator_type
             if self._iterator_type and self._iterator_type not in _ITERATORS:
-                raise ValueError(f"the iterator type {self._iterator_type!r} is none of {', '.join(_ITERATORS)}")
+                raise ValueError(f"the iterator type {self._iterator_type!r} is not one of {', '.join(_ITERATORS)}")
         else:
             pipeline.start_asc_pipeline()
 
@@ -64,18 +64,18 @@ class GraphModifierHook(_Hook):  # type: ignore[misc]
             session.run(list(dict.fromkeys(tf.compat.v1.get_collection(ASCEND_CUTTING_POINT_INITIALIZER))))
 
     def before_run(self, run_context: Any) -> Any:
-        """Refuse to feed what moved ids are computed from."""
+        """Refuse feeds of tensors that moved ids are computed from."""
         return self._inner.before_run(run_context)
 
 
 class LookupSubgraphSlicerHook(_Hook):  # type: ignore[misc]
-    """Lets datasets compute the ids that ops of certain types are upstream of; goes before GraphModifierHook."""
+    """Lets datasets compute ids that depend on ops of given types; must come before GraphModifierHook."""
 
     def __init__(self, op_types: list[str]) -> None:
-        """Take types of ops, such as `StringToNumber`.
+        """Take op types, such as `["StringToNumber"]`.
 
         Raises:
-            ValueError: no list, an empty one, or one of something else than types.
+            ValueError: it is not a list of op types, or it is empty.
         """
         self._inner = graph_modifier.part("LookupSubgraphSlicerHook")(op_types)
 
@@ -84,33 +84,33 @@ class LookupSubgraphSlicerHook(_Hook):  # type: ignore[misc]
         self._inner.begin()
 
     def before_run(self, run_context: Any) -> Any:
-        """Refuse to feed what moved ids are computed from."""
+        """Refuse feeds of tensors that moved ids are computed from."""
         return self._inner.before_run(run_context)
 
 
 class OrphanLookupKeySlicerHook(_Hook):  # type: ignore[misc]
-    """Accepts ids that no dataset is behind; goes before GraphModifierHook."""
+    """Accepts lookups whose ids come from no dataset; must come before GraphModifierHook."""
 
     def begin(self) -> None:
-        """Let the graph be modified although there are such ids."""
+        """Allow the graph to be modified in spite of such ids."""
         state_of().orphans_allowed = True
 
 
 class ACGPushOpsToDatasetHook(_Hook):  # type: ignore[misc]
-    """The slicers' name in older releases: ids without a dataset are accepted, the others move with the modifier."""
+    """The slicers in older releases: ids from no dataset are accepted, the others move with the modifier."""
 
     def __init__(self, dump_graph: bool = False) -> None:
-        """Take what changes nothing here.
+        """Take an argument without effect.
 
         Raises:
-            ValueError: no bool.
+            ValueError: it is not a bool.
         """
         _validation.boolean("dump_graph", dump_graph)
 
     def begin(self) -> None:
-        """Let the graph be modified although there are such ids."""
+        """Allow the graph to be modified in spite of such ids."""
         state_of().orphans_allowed = True
 
 
 class EvictHook(runtime.EvictHook):
-    """Deletes old ids during training, from every table whose lookups have an eviction threshold."""
+    """Deletes old ids during training from every table whose lookups have an eviction threshold."""

@@ -1,4 +1,4 @@
-"""Starting the pipeline, by hand or by modifying the graph, and what Rec SDK demands before it."""
+"""Starts the pipeline, directly or by modifying the graph, after Rec SDK's checks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from runtime.compat.mx_rec.embedding.sparse_embedding import BaseSparseEmbedding
 from runtime.compat.mx_rec.embedding.sparse_lookup import collected_time, with_time
 from runtime.compat.mx_rec.features import batch_ids
 from runtime.compat.mx_rec.state import ConfigInitializer, GraphState, state_of
-from runtime.table.table import tables
+from runtime.table.create import tables
 
 __all__ = [
     "do_merge_lookup",
@@ -26,11 +26,11 @@ __all__ = [
 
 
 def start_asc_pipeline() -> None:
-    """Begin: from now on no table of a new name is made, and nothing more is looked up for training in this graph.
+    """Start the pipeline: from now on, no table with a new name and no training lookup can be added to this graph.
 
     Raises:
-        RuntimeError: there is no table, or all have padding keys and shapes change.
-        ValueError: some tables have rows on the host and some have not.
+        RuntimeError: there is no table, or all have padding keys and shapes vary.
+        ValueError: only some tables have rows on the host.
     """
     state = state_of()
     if not state.started:
@@ -45,19 +45,19 @@ def _check_tables(instance: ConfigInitializer) -> None:
         raise RuntimeError("the pipeline has no table: call create_table first")
     if len({table.is_hbm for table in found}) > 1:
         listed = {table.table_name: "device" if table.is_hbm else "host" for table in found}
-        raise ValueError(f"the tables have rows in different places, {listed}: give all or none a host_vocabulary_size")
+        raise ValueError(f"only some tables have rows on the host, {listed}: give all or none a host_vocabulary_size")
     if not instance.use_static and all(table.padding_keys_mask for table in found):
-        raise RuntimeError("all tables have padding_keys and shapes change: call init(use_dynamic=False)")
+        raise RuntimeError("all tables have padding_keys while shapes vary: call init(use_dynamic=False)")
 
 
 def do_merge_lookup(is_train: bool = True) -> None:
-    """Let the lookups of a table of one mode be as one.
+    """Merge the lookups of each table for one mode.
 
-    The runtime trains them so anyway; tables that count their ids get one lookup for all.
+    The runtime trains them like one anyway; tables that count ids get a single lookup.
 
     Raises:
-        ValueError: `is_train` is no bool.
-        RuntimeError: the graph has no lookups by tensors, or none of this mode.
+        ValueError: `is_train` is not a bool.
+        RuntimeError: the graph has no lookups by tensors, or none for this mode.
     """
     _validation.boolean("is_train", is_train)
     state = state_of()
@@ -76,16 +76,16 @@ def do_merge_lookup(is_train: bool = True) -> None:
 
 
 def merge_for_training() -> None:
-    """Merge what there is, when a stock optimizer computes gradients."""
+    """Merge the existing lookups, when a stock optimizer computes gradients."""
     if ConfigInitializer._instance is not None and True in _modes(state_of()):
         do_merge_lookup(True)
 
 
 def require_merged(grads_and_vars: Any) -> None:
-    """Refuse to leave out tables whose lookups are not there yet for `tf.gradients` to see.
+    """Refuse gradients of `tf.gradients` that miss tables whose lookups are not built yet.
 
     Raises:
-        RuntimeError: a table has no gradient, and its lookups for training are not merged.
+        RuntimeError: a table has no gradient, and its training lookups are not merged.
     """
     standing = {id(one.table): one.table.table_name for one in state_of().standing}
     for gradient, variable in grads_and_vars:
@@ -102,15 +102,15 @@ def _modes(state: GraphState) -> set[bool]:
 
 
 def modify_graph_and_start_emb_cache(full_graph: Any = None, dump_graph: bool = False) -> None:
-    """Let the datasets compute the ids of the lookups, then start the pipeline.
+    """Let datasets compute the ids of the lookups, then start the pipeline.
 
     Args:
         full_graph: default: the current graph.
-        dump_graph: writes the graph before and after to `./export_graph`.
+        dump_graph: whether to write the graph before and after to `./export_graph`.
 
     Raises:
-        ValueError: no graph, or ids that no dataset is behind.
-        RuntimeError: the lookups for training are not merged: no optimizer has computed gradients.
+        ValueError: it is not a graph, or some ids come from no dataset.
+        RuntimeError: the training lookups are not merged, because no optimizer has computed gradients.
     """
     if full_graph is not None:
         _validation.kind("full_graph", full_graph, tf.Graph, "a tf.Graph or None")
@@ -123,14 +123,14 @@ def modify_graph_and_start_emb_cache(full_graph: Any = None, dump_graph: bool = 
 
 
 def prepare(state: GraphState) -> None:
-    """Check what must be there before the graph is modified, and note the iterators that feed the lookups."""
+    """Check what the graph modification needs, and record the iterators of the lookups."""
     instance = ConfigInitializer.get_instance()
     by_mode: dict[bool, list[tf.Tensor]] = {}
     for anchor in tf.compat.v1.get_collection(ASCEND_SPARSE_LOOKUP_ENTRANCE):
         getters = batch_ids.getters_behind([anchor])
         if not getters and not state.orphans_allowed:
             raise ValueError(
-                f"no dataset is behind the ids {anchor.op.inputs[0].name}: add OrphanLookupKeySlicerHook() before "
+                f"the ids {anchor.op.inputs[0].name} come from no dataset: add OrphanLookupKeySlicerHook() before "
                 "GraphModifierHook, or read them from an iterator"
             )
         by_mode.setdefault(state.anchors[anchor.name]["is_training"], []).append(anchor)
@@ -153,7 +153,7 @@ def prepare(state: GraphState) -> None:
 
 
 def finish(state: GraphState) -> None:
-    """Start the pipeline of a graph that was modified."""
+    """Start the pipeline of a modified graph."""
     state.modified = True
     ConfigInitializer.get_instance().train_params_config.note_modified(tf.compat.v1.get_default_graph())
     start_asc_pipeline()

@@ -1,1 +1,1 @@
-"""Names that only the hardware's packages have: `npu_bridge`, `npu_device`, loops of a session."""
+"""Names of the hardware's packages: `npu_bridge`, `npu_device`, loops in a session."""

@@ -1,4 +1,4 @@
-"""Several training steps in one `session.run`: what the hardware does in a loop of its own."""
+"""Several training steps in one `session.run`, which the hardware does in a loop of its own."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ __all__ = ["IterationPerLoop", "repeating", "set_iteration_per_loop"]
 
 
 def set_iteration_per_loop(sess: Any, train_op: Any, iterations_per_loop: int = 1) -> tf.Operation:
-    """Return an op that trains `iterations_per_loop` steps in one run; what is fetched with it is of the last one.
+    """Return an op that trains `iterations_per_loop` steps in one run; other fetches belong to the last step.
 
     Raises:
-        ValueError: no int of 1 or more.
+        ValueError: it is not an int of 1 or more.
     """
     count = _validation.integer("iterations_per_loop", iterations_per_loop, 1)
     first: Any = tf.nest.flatten(train_op)[0]
@@ -29,14 +29,14 @@ def set_iteration_per_loop(sess: Any, train_op: Any, iterations_per_loop: int = 
 
 
 class IterationPerLoop:
-    """The two calls that older scripts set the number of steps with."""
+    """The two calls by which older programs set the number of steps."""
 
     def __init__(self) -> None:
         """Start without an op."""
         self._looping: tf.Operation | None = None
 
     def create_iteration_per_loop_var(self, train_op: Any) -> tf.Operation:
-        """Return an op that trains as many steps in a run as `load_iteration_per_loop_var` says."""
+        """Return an op that trains as many steps per run as `load_iteration_per_loop_var` sets."""
         self._looping = set_iteration_per_loop(None, train_op)
         return self._looping
 
@@ -44,7 +44,7 @@ class IterationPerLoop:
         """Set the number of steps.
 
         Raises:
-            ValueError: no int of 1 or more.
+            ValueError: it is not an int of 1 or more.
             RuntimeError: there is no op yet.
         """
         if self._looping is None:
@@ -55,7 +55,7 @@ class IterationPerLoop:
 
 
 def repeating(stock: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a session's `run` that trains all steps but the last before it runs what was asked for."""
+    """Return a session's `run` that first trains all steps but the last, then runs the fetches."""
 
     @functools.wraps(stock)
     def run(self: Any, fetches: Any, feed_dict: Any = None, *args: Any, **kwargs: Any) -> Any:
@@ -71,7 +71,7 @@ def repeating(stock: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _leaves(fetches: Any) -> Iterator[Any]:
-    """Yield what is fetched; keys of a session with hooks cannot be sorted, as tf.nest would do."""
+    """Yield the fetches; tf.nest would sort keys, which is impossible for those of a session with hooks."""
     if isinstance(fetches, (list, tuple)):
         for one in fetches:
             yield from _leaves(one)

@@ -1,6 +1,6 @@
-"""Small stand-ins for what only the hardware's packages have: `npu_bridge`, `npu_device`, `npu_plugin`, `hccl`.
+"""Substitutes for names of the hardware's packages: `npu_bridge`, `npu_device`, `npu_plugin`, `hccl`.
 
-Each does what its name says on TensorFlow's own devices; settings of the hardware change nothing.
+Each works on TensorFlow's own devices; settings of the hardware have no effect.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _log = logging.getLogger("runtime")
 
 
 def _dropout(x: Any, keep_prob: float, noise_shape: Any = None, seed: Any = None, name: str | None = None) -> Any:
-    """Return TensorFlow's dropout, whose random numbers are others than the hardware's."""
+    """Return TensorFlow's dropout, with other random numbers than the hardware's."""
     return v1.nn.dropout(x, keep_prob=keep_prob, noise_shape=noise_shape, seed=seed, name=name)
 
 
@@ -38,24 +38,24 @@ npu_ops = SimpleNamespace(dropout=_dropout)
 
 
 def npu_hooks_append(hooks_list: Any = ()) -> list[Any]:
-    """Return the hooks as a list; the hardware needs some of its own."""
+    """Return the hooks as a list; the hardware would add some."""
     return list(hooks_list)
 
 
 class DumpConfig:
-    """What the hardware would write out of the graph; takes anything."""
+    """Configures the hardware's dumps; accepts anything, without effect."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Ignore all."""
 
 
 def npu_config_proto(config_proto: Any = None, job_start_file: str = "") -> Any:
-    """Return the session's configuration as it is, or TensorFlow's."""
+    """Return the session's configuration unchanged, or TensorFlow's default."""
     return v1.ConfigProto() if config_proto is None else config_proto
 
 
 def set_device_sat_mode(mode: int) -> None:
-    """Do nothing: how the hardware rounds what is too large."""
+    """Do nothing: it sets how the hardware treats overflows."""
 
 
 def enable_v1() -> None:
@@ -65,7 +65,7 @@ def enable_v1() -> None:
 
 @functools.cache
 def estimator_class(name: str) -> Any:
-    """Return `NPUEstimator`, `NPUEstimatorSpec` or `NPURunConfig` over TensorFlow's.
+    """Return `NPUEstimator`, `NPUEstimatorSpec` or `NPURunConfig`, based on TensorFlow's.
 
     Raises:
         AttributeError: TensorFlow has no tf.estimator (2.16 and later).
@@ -82,7 +82,7 @@ def estimator_class(name: str) -> Any:
     known = set(inspect.signature(stock.RunConfig.__init__).parameters) - {"self"}
 
     def run_config(**settings: Any) -> Any:
-        """Return a RunConfig; settings that TensorFlow's does not have are the hardware's and change nothing."""
+        """Return a RunConfig; settings that TensorFlow's does not have are the hardware's and have no effect."""
         ignored = sorted(settings.keys() - known)
         if ignored:
             _log.info("NPURunConfig ignores %s", ", ".join(ignored))
@@ -95,7 +95,7 @@ def estimator_class(name: str) -> Any:
 ESTIMATOR = ("NPUEstimator", "NPUEstimatorSpec", "NPURunConfig")
 util = SimpleNamespace(set_iteration_per_loop=set_iteration_per_loop, IterationPerLoop=IterationPerLoop)
 npu_plugin = SimpleNamespace(set_device_sat_mode=set_device_sat_mode)
-#: Which rank this is, of how many.
+#: Functions for the number of this rank and the number of ranks.
 _RANKS: dict[str, Any] = {
     helper.__name__: helper
     for helper in (
@@ -144,7 +144,7 @@ def _package(top: str) -> dict[str, dict[str, Any]]:
     }
 
 
-#: The modules, and what they have beside the classes of `ESTIMATOR`.
+#: The modules, with their names besides the classes of `ESTIMATOR`.
 CONTENTS: dict[str, dict[str, Any]] = {
     **_package("npu_bridge"),
     **_package("npu_device.compat.v1"),

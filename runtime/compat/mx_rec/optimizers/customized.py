@@ -1,4 +1,4 @@
-"""`CustomizedOptimizer`: Rec SDK's base for optimizers of the user's own, which can be imported and not made."""
+"""`CustomizedOptimizer`: Rec SDK's base class for users' own optimizers; it can be imported, but not instantiated."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["CustomizedOptimizer"]
 
 
 class CustomizedOptimizer:
-    """A class to inherit from beside one of TensorFlow's optimizers."""
+    """A base class to combine with one of TensorFlow's optimizers."""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> NoReturn:
         """Refuse: such optimizers gather and scatter in a table's variable, which holds no rows here.

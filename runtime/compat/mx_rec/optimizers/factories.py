@@ -1,4 +1,4 @@
-"""Rec SDK's optimizers: its arguments and their ranges, over the optimizers of the runtime."""
+"""Rec SDK's optimizers, with its arguments and ranges, over the optimizers of the runtime."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SMALLEST = 1e-38
 
 
 class _Paired(AddressOptimizer):
-    """Takes `[gradient, addresses]` and `[gradients, addresses]`, as guides write them, beside pairs."""
+    """Also accepts `[gradient, addresses]` and `[gradients, addresses]`, as in Rec SDK's guides, besides pairs."""
 
     def apply_gradients(self, grads_and_vars: Any, global_step: Any = None, name: str | None = None) -> tf.Operation:
         """Return the op that updates the rows at addresses; see `runtime.optimizers.lazy_adam_by_addr`."""
@@ -43,7 +43,7 @@ class GradientDescentByAddr(_Paired, GradientDescentAddressOptimizer):
 
 
 def _pairs(given: Any) -> Any:
-    """Return pairs (gradient, addresses), whether given so, as one pair alone, or as a list of each."""
+    """Return pairs (gradient, addresses), whether given as such, as a single pair, or as two lists."""
     if not isinstance(given, (list, tuple)):
         return list(given) if isinstance(given, Iterable) and not isinstance(given, tf.Tensor) else given
     if len(given) == 2 and _are_addresses(given[1]) and not isinstance(given[0], (list, tuple)):
@@ -75,10 +75,10 @@ def _rate(value: Any) -> None:
 
 
 def _made(name: str, expands: bool, create: Callable[[str], Any]) -> Any:
-    """Make an optimizer with a numbered name and note that it is the current one.
+    """Create an optimizer with a numbered name, and make it the current one.
 
     Raises:
-        ValueError: it is for the other mode than that of `init`.
+        ValueError: it does not fit the mode of `init`.
     """
     instance = ConfigInitializer.get_instance()
     _validation.text("name", name, 200)
@@ -108,7 +108,8 @@ def _lazy_adam(
     """Create LazyAdam, whose moments move for touched rows only.
 
     Raises:
-        ValueError: a wrong type or range: beta1 in (0, 1), beta2 in [0, 1], epsilon in (0, 1]; or dynamic expansion.
+        ValueError: a type or range is wrong: beta1 in (0, 1), beta2 in [0, 1], epsilon in (0, 1]; or dynamic expansion
+            is on.
     """
     _rate(learning_rate)
     _betas(beta1, beta2, epsilon)
@@ -129,7 +130,7 @@ def _lazy_adam_by_address(
     """Create LazyAdam by address.
 
     Raises:
-        ValueError: as LazyAdam, or no dynamic expansion.
+        ValueError: as LazyAdam, or dynamic expansion is off.
     """
     _rate(learning_rate)
     _betas(beta1, beta2, epsilon)
@@ -142,7 +143,7 @@ def _adagrad(
     """Create Adagrad.
 
     Raises:
-        ValueError: a wrong type or range: the accumulator in (0, 1]; or dynamic expansion.
+        ValueError: a type or range is wrong: the accumulator must be in (0, 1]; or dynamic expansion is on.
     """
     _rate(learning_rate)
     _above_0("initial_accumulator_value", initial_accumulator_value, 1)
@@ -157,7 +158,7 @@ def _adagrad_by_address(learning_rate: Any = 0.001, initial_accumulator_value: A
     """Create Adagrad by address.
 
     Raises:
-        ValueError: as Adagrad, or no dynamic expansion.
+        ValueError: as Adagrad, or dynamic expansion is off.
     """
     _rate(learning_rate)
     _above_0("initial_accumulator_value", initial_accumulator_value, 1)
@@ -170,7 +171,7 @@ def _adagrad_by_address(learning_rate: Any = 0.001, initial_accumulator_value: A
 
 
 _FTRL: MappingProxyType[str, tuple[float, float, float]] = MappingProxyType(
-    {  # the default, the least and the most
+    {  # default, minimum and maximum
         "learning_rate_power": (-0.5, -_validation.MAX_INT32, 0),
         "initial_accumulator_value": (0.1, _SMALLEST, 1),
         "l1_regularization_strength": (0.0, 0, 1e4),
@@ -181,11 +182,11 @@ _FTRL: MappingProxyType[str, tuple[float, float, float]] = MappingProxyType(
 
 
 def _ftrl(learning_rate: Any, use_locking: bool = False, name: str = "Ftrl", **kwargs: Any) -> Any:
-    """Create FTRL: `tf.compat.v1.train.FtrlOptimizer`'s rule.
+    """Create FTRL, with the rule of `tf.compat.v1.train.FtrlOptimizer`.
 
     Raises:
-        ValueError: a wrong type or range; or dynamic expansion.
-        TypeError: an unknown keyword.
+        ValueError: a type or range is wrong, or dynamic expansion is on.
+        TypeError: a keyword is unknown.
     """
     unknown = sorted(set(kwargs) - {*_FTRL, "accum_name", "linear_name"})
     if unknown:
@@ -207,7 +208,7 @@ def _gradient_descent(
     """Create gradient descent.
 
     Raises:
-        ValueError: a wrong type or range: the decay in [1e-5, 1e-2] or None; or dynamic expansion.
+        ValueError: a type or range is wrong: the decay must be None or in [1e-5, 1e-2]; or dynamic expansion is on.
     """
     _rate(learning_rate)
     return _made(
@@ -222,10 +223,10 @@ def _gradient_descent(
 def _gradient_descent_by_addr(
     learning_rate: Any, weight_decay: Any = 0.0001, use_locking: bool = False, name: str = "GradientDescentByAddr"
 ) -> Any:
-    """Create gradient descent by address; mind the default of `weight_decay`.
+    """Create gradient descent by address; the default `weight_decay` is not 0.
 
     Raises:
-        ValueError: a wrong type or range: the decay in [0, 1]; or no dynamic expansion.
+        ValueError: a type or range is wrong: the decay must be in [0, 1]; or dynamic expansion is off.
     """
     _rate(learning_rate)
     decay = _validation.real("weight_decay", weight_decay, 0, 1, whole=True)
@@ -233,7 +234,7 @@ def _gradient_descent_by_addr(
 
 
 _BY_ADDRESS = ("create_hash_optimizer_by_address", "create_hash_optimizer_by_addr")
-#: What each module of `mx_rec.optimizers` has.
+#: The functions of each module of `mx_rec.optimizers`.
 FACTORIES: dict[str, dict[str, Callable[..., Any]]] = {
     "adagrad": {"create_hash_optimizer": _adagrad},
     "adagrad_by_addr": dict.fromkeys(_BY_ADDRESS, _adagrad_by_address),

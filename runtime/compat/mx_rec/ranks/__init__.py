@@ -1,1 +1,1 @@
-"""Which rank this is, collectives between ranks, variables that begin alike."""
+"""The number of this rank, collectives between ranks, and equal initial values of variables."""

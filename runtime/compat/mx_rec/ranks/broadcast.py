@@ -1,4 +1,4 @@
-"""Dense variables begin alike on all ranks: after a script's init op, and in sessions with hooks once they are made."""
+"""Makes dense variables equal on all ranks: after a program's init op, and in sessions with hooks at their creation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["broadcasting", "creating"]
 
 
 def broadcasting(stock: Callable[[], tf.Operation]) -> Callable[[], tf.Operation]:
-    """Return a `global_variables_initializer` whose op, in a graph that trains, gives all ranks rank 0's values."""
+    """Return a `global_variables_initializer` whose op, in a training graph, copies rank 0's values to all ranks."""
 
     @functools.wraps(stock)
     def global_variables_initializer() -> tf.Operation:
@@ -29,11 +29,11 @@ def broadcasting(stock: Callable[[], tf.Operation]) -> Callable[[], tf.Operation
 
 
 def creating(stock: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return a `ChiefSessionCreator.create_session` that does it in the session, whether initialized or restored."""
+    """Return a `ChiefSessionCreator.create_session` that does so in the session, whether initialized or restored."""
 
     @functools.wraps(stock)
     def create_session(self: Any) -> Any:
-        op = getattr(self, "_recmigrate_broadcast", None)  # the graph is final when a session is made again
+        op = getattr(self, "_recmigrate_broadcast", None)  # when a session is created again, the graph is final
         if op is None and _trains_together():
             op = self._recmigrate_broadcast = ranks.broadcast(tf.compat.v1.global_variables())
         session = stock(self)
@@ -45,5 +45,5 @@ def creating(stock: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def _trains_together() -> bool:
-    """Whether the current graph looks tables up for training and there are several ranks."""
+    """Whether the current graph looks up tables for training and there are several ranks."""
     return ranks.size() > 1 and any(is_train for _, is_train in state_of().lookups)

@@ -1,6 +1,6 @@
-"""The hardware's collectives, over the ranks that `init` has connected: `hccl_ops`, and the optimizers' gradients.
+"""The hardware's collectives over the ranks that `init` has connected: `hccl_ops`, and gradients of optimizers.
 
-One process gets back what it gives. Every rank makes the same calls in the same order.
+A single process gets back its input. Every rank must make the same calls in the same order.
 """
 
 from __future__ import annotations
@@ -30,12 +30,13 @@ _FOLDS: dict[str, Callable[..., tf.Tensor]] = {"max": tf.reduce_max, "min": tf.r
 
 
 def allreduce(tensor: Any, reduction: str = "sum", *places: Any, **settings: Any) -> Any:
-    """Return what the tensors of all ranks give, of their shape; `places` and `settings` say how, and mean nothing.
+    """Reduce tensors of equal shape over ranks; `places` and `settings` have no effect.
 
-    Of IndexedSlices the slices of all, but those of a table as they are: its lookup has summed them over ranks.
+    For IndexedSlices, the slices of all ranks are concatenated; those of a table are returned unchanged, because its
+    lookup has summed them over ranks.
 
     Raises:
-        ValueError: a reduction that is none of "sum", "max", "min" and "prod", or IndexedSlices and not "sum".
+        ValueError: the reduction is not "sum", "max", "min" or "prod"; or not "sum" for IndexedSlices.
     """
     _validation.option("reduction", reduction, ("sum", *_FOLDS))
     _require_all(places, settings)
@@ -44,7 +45,7 @@ def allreduce(tensor: Any, reduction: str = "sum", *places: Any, **settings: Any
         if engine.size == 1 or _is_of_table(tensor):
             return tensor
         if reduction != "sum":
-            raise ValueError(f"hccl_ops.allreduce of IndexedSlices is a sum: got {reduction!r}, make it dense first")
+            raise ValueError(f"hccl_ops.allreduce of IndexedSlices needs 'sum': got {reduction!r}, make it dense first")
         values, indices = (engine.all_gather(part)[0] for part in (tensor.values, tensor.indices))
         return tf.IndexedSlices(values, indices, tensor.dense_shape)
     value = tf.convert_to_tensor(tensor)
@@ -58,17 +59,17 @@ def allreduce(tensor: Any, reduction: str = "sum", *places: Any, **settings: Any
 
 
 def allgather(tensor: Any, rank_size: int = 1, *places: Any, **settings: Any) -> tf.Tensor:
-    """Return the rows of all ranks, in the order of ranks.
+    """Return the rows of all ranks, ordered by rank.
 
     Raises:
-        ValueError: a group of some of the ranks.
+        ValueError: the group is not all ranks.
     """
     _require_all(places, settings)
     return tf.identity(current().all_gather(tf.convert_to_tensor(tensor))[0])
 
 
 def broadcast(tensor: Any, root_rank: int = 0, *places: Any, **settings: Any) -> Any:
-    """Return the value that `root_rank` gives; a variable also gets it. Of a list, a list.
+    """Return the value of `root_rank`, and assign it to a variable; for a list, return a list.
 
     Raises:
         ValueError: there is no such rank.
@@ -81,7 +82,7 @@ def broadcast(tensor: Any, root_rank: int = 0, *places: Any, **settings: Any) ->
 
 
 def reduce_scatter(tensor: Any, reduction: str = "sum", rank_size: int = 1, *places: Any, **settings: Any) -> tf.Tensor:
-    """Return this rank's part of what the tensors of all ranks give: of as many equal parts as there are ranks.
+    """Reduce tensors over ranks, and return this rank's part of as many equal parts as there are ranks.
 
     Raises:
         ValueError: see `allreduce`.
@@ -91,10 +92,10 @@ def reduce_scatter(tensor: Any, reduction: str = "sum", rank_size: int = 1, *pla
 
 
 def npu_allreduce(values: Any, reduction: str = "mean", *places: Any, **settings: Any) -> Any:
-    """Return the mean over ranks of a tensor or of IndexedSlices, or of each of a list, or what `reduction` says.
+    """Return the mean (or another reduction) over ranks of a tensor, of IndexedSlices, or of each in a list.
 
     Raises:
-        ValueError: see `allreduce`; "mean" is one, too.
+        ValueError: see `allreduce`; "mean" is allowed, too.
     """
     if isinstance(values, (list, tuple)):
         return [npu_allreduce(one, reduction, *places, **settings) for one in values]
@@ -107,9 +108,9 @@ def npu_allreduce(values: Any, reduction: str = "mean", *places: Any, **settings
 
 
 def averaging(optimizer: Any, *places: Any, **settings: Any) -> Any:
-    """Let an optimizer compute gradients that are the means over ranks; return it.
+    """Let an optimizer compute gradients that are means over ranks, and return it.
 
-    Those of tables, and of rows in `ASCEND_SPARSE_LOOKUP_LOCAL_EMB`, stay: their lookups have brought them together.
+    Gradients of tables, and of rows in `ASCEND_SPARSE_LOOKUP_LOCAL_EMB`, are kept: their lookups have reduced them.
     """
     _require_all(places, settings)
     if current().size == 1:
@@ -128,10 +129,10 @@ def averaging(optimizer: Any, *places: Any, **settings: Any) -> Any:
 
 
 class BroadcastGlobalVariablesHook(BroadcastHook):
-    """The hardware's hook; here each session that trains begins with rank 0's values, also without it."""
+    """The hardware's hook; here each session that trains starts with rank 0's values, even without it."""
 
     def __init__(self, root_rank: int = 0, index: int = 0) -> None:
-        """Take the rank whose values count.
+        """Take the rank whose values are copied.
 
         Raises:
             ValueError: it is not 0.
@@ -141,7 +142,7 @@ class BroadcastGlobalVariablesHook(BroadcastHook):
 
 
 def _require_all(places: tuple[Any, ...], settings: dict[str, Any]) -> None:
-    """Refuse a group of some of the ranks, the only text among what else collectives take."""
+    """Refuse a group other than all ranks; it is the only str among the further arguments of collectives."""
     for one in (*places, settings.get("group")):
         if isinstance(one, str):
             rank_ids.require_all(one)
@@ -160,6 +161,6 @@ def _is_row(variable: Any) -> bool:
 
 
 def _is_of_table(slices: tf.IndexedSlices) -> bool:
-    """Whether slices are of a table, which has no rows as far as TensorFlow knows."""
+    """Whether slices belong to a table, which has no rows as far as TensorFlow knows."""
     shape = None if slices.dense_shape is None else tf.get_static_value(slices.dense_shape)
     return shape is not None and shape[0] == 0

@@ -1,4 +1,4 @@
-"""Ranks: `init` connects those that a launcher started; the helpers name them, also before, as the launcher says."""
+"""Ranks: `init` connects those that a launcher started; the functions here return their numbers, also before that."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ALL = "hccl_world_group"
 
 
 class _Launcher(NamedTuple):
-    """The variables of the environment in which a launcher tells a process who it is."""
+    """The environment variables in which a launcher tells a process its rank."""
 
     rank: str
     size: str
@@ -26,19 +26,19 @@ _HOROVOD = _Launcher("HOROVOD_RANK", "HOROVOD_SIZE", "HOROVOD_LOCAL_RANK", "HORO
 _OPEN_MPI = _Launcher(
     "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"
 )
-#: What scripts for the hardware set; `LOCAL_…` are not among them.
+#: The variables that programs for the hardware set; `LOCAL_…` are not among them.
 _ASCEND = _Launcher("RANK_ID", "RANK_SIZE", "", "")
 
 
 def start() -> None:
-    """Connect this process with the other ranks by Horovod, where a launcher started it as one of several.
+    """Connect this process with the other ranks by Horovod, if a launcher started it as one of several.
 
     Raises:
-        RanksError: Horovod is not installed, or knows other ranks than the launcher, or the launcher was started for
-            TensorFlow's collectives, which serve no v1 graph.
+        RanksError: Horovod is not installed or has other ranks than the launcher, or the launcher was started for
+            TensorFlow's collectives, which do not support v1 graphs.
     """
     if ranks.size() > 1:
-        return  # the script has done it
+        return  # the program has connected them
     told = get_rank_size()
     if told == 1:
         _refuse_collectives()
@@ -47,67 +47,67 @@ def start() -> None:
     if (engine.rank, engine.size) != (rank, told):
         ranks.stop()
         raise ranks.RanksError(
-            f"this process was started as rank {rank} of {told}, and for Horovod it is rank {engine.rank} of "
+            f"the launcher started this process as rank {rank} of {told}, but for Horovod it is rank {engine.rank} of "
             f"{engine.size}: start the script with `horovodrun -np {told}` or `python -m runtime.launch -n {told} "
             "--engine horovod`, or for mpirun build Horovod with MPI (HOROVOD_WITH_MPI=1)"
         )
 
 
 def refuse_several(what: str, remedy: str) -> None:
-    """Refuse what several ranks cannot do together.
+    """Refuse a feature that does not work with several ranks.
 
     Raises:
         RanksError: there are several.
     """
     if ranks.size() > 1:
-        raise ranks.RanksError(f"{what} does not work over {ranks.size()} ranks: {remedy}, or start one process")
+        raise ranks.RanksError(f"{what} does not work with {ranks.size()} ranks: {remedy}, or start one process")
 
 
 def require_all(group: Any) -> None:
-    """Refuse a group of some of the ranks.
+    """Refuse a group other than all ranks.
 
     Raises:
-        ValueError: there are several ranks and `group` is neither None nor the hardware's name for all.
+        ValueError: there are several ranks, and `group` is neither None nor the hardware's name for all.
     """
     if group not in (None, ALL) and ranks.size() > 1:
-        raise ValueError(f"the group {group!r} is of other ranks than all: leave it out, or give {ALL!r}")
+        raise ValueError(f"the group {group!r} is not all ranks: leave it out, or give {ALL!r}")
 
 
 def get_rank_id(group: Any = None) -> int:
-    """Return which rank this process is: 0 where no launcher started it.
+    """Return the number of this rank; 0 if no launcher started it.
 
     Raises:
-        ValueError: the launcher's variable is not an integer, or below 0; or a group of some ranks.
+        ValueError: the launcher's variable is not an integer or below 0, or the group is not all ranks.
     """
     require_all(group)
     return ranks.rank() if ranks.size() > 1 else _number(_launcher().rank, 0)
 
 
 def get_rank_size(group: Any = None) -> int:
-    """Return how many ranks there are: 1 where no launcher started this process.
+    """Return the number of ranks; 1 if no launcher started this process.
 
     Raises:
-        ValueError: the launcher's variable is not an integer, or below 1; or a group of some ranks.
+        ValueError: the launcher's variable is not an integer or below 1, or the group is not all ranks.
     """
     require_all(group)
     return ranks.size() if ranks.size() > 1 else _number(_launcher().size, 1)
 
 
 def get_local_rank_size(group: Any = None) -> int:
-    """Return how many ranks the launcher started on this machine: 1 where none did.
+    """Return the number of ranks that the launcher started on this machine; 1 if there is no launcher.
 
     Raises:
-        ValueError: the launcher's variable is not an integer, or below 1; or a group of some ranks.
+        ValueError: the launcher's variable is not an integer or below 1, or the group is not all ranks.
     """
     require_all(group)
     return _number(_launcher().local_size, 1)
 
 
 def get_local_rank_id(group: Any = None) -> int:
-    """Return which of the ranks of its machine this process is.
+    """Return the number of this rank among those of its machine.
 
     Raises:
-        ValueError: the launcher's variable is not an integer, or below 0; or a group of some ranks.
+        ValueError: the launcher's variable is not an integer or below 0, or the group is not all ranks.
     """
     require_all(group)
     told = _launcher().local_rank
@@ -115,12 +115,12 @@ def get_local_rank_id(group: Any = None) -> int:
 
 
 def get_device_id() -> int:
-    """Return the number of the device of this rank, which is its number on its machine."""
+    """Return the device number of this rank, which is its number on its machine."""
     return get_local_rank_id()
 
 
 def _launcher() -> _Launcher:
-    """Return the one that started this process, Open MPI's where none did."""
+    """Return the launcher that started this process; Open MPI if there is none."""
     if _HOROVOD.rank in os.environ:
         return _HOROVOD
     started_by_mpi = _OPEN_MPI.rank in os.environ or _OPEN_MPI.size in os.environ
@@ -135,17 +135,17 @@ def _refuse_collectives() -> None:
     try:
         count = len(cluster()[0])
     except ranks.RanksError:
-        return  # a job of another kind: a parameter server's, say
+        return  # another kind of job, such as a parameter server
     if count > 1:
         raise ranks.RanksError(
-            f"this process is one of {count} workers of TF_CONFIG, whose collectives do not serve sessions of v1 "
-            f"graphs: start the script with `python -m runtime.launch -n {count} --engine horovod` or `horovodrun -np "
+            f"this process is one of {count} workers of TF_CONFIG, whose collectives do not support sessions of v1 "
+            f"graphs: start the program with `python -m runtime.launch -n {count} --engine horovod` or `horovodrun -np "
             f"{count}` (`make horovod` builds Horovod)"
         )
 
 
 def _number(variable: str, least: int) -> int:
-    """Return the number in a variable of the environment; the least is also what a single process has."""
+    """Return the number in an environment variable; `least` is also the value for a single process."""
     text = os.environ.get(variable)
     if text is None:
         return least

@@ -50,7 +50,7 @@ bool Sightings::erase(std::uint64_t hash, std::int64_t key) noexcept {
   if (entries_.empty()) return false;
   std::size_t hole = place(hash, key);
   if (entries_[hole].seen.count == 0) return false;
-  // Whoever was pushed behind the hole moves into it, so that no search ends there too early.
+  // A key that was displaced past the hole moves into it, so that no search ends there too early.
   for (std::size_t at = after(hole); entries_[at].seen.count != 0; at = after(at)) {
     const std::size_t from = home(hash_key(entries_[at].key));
     const bool stays = hole <= at ? from > hole && from <= at : from > hole || from <= at;

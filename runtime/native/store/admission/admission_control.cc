@@ -1,4 +1,4 @@
-// Which keys get a row.
+// Admission: which keys get a row.
 #include "store/admission/admission_control.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace recmigrate {
 namespace {
 
-// Whether a row may be read: its count is 0, and stays so, when it did not come by counting.
+// Whether a row may be read; its count is 0, and stays 0, if it was not created by counting.
 bool often_enough(std::uint32_t count, std::int64_t threshold) noexcept { return count == 0 || count >= threshold; }
 
 void raise(std::atomic<std::int64_t>& newest, std::int64_t now) noexcept {
@@ -28,7 +28,7 @@ std::uint32_t occurrences_of(const Admission& admission) noexcept {
 
 }  // namespace
 
-// Distinct keys of a part by number: what each adds up to, those that are to be inserted, those that go on waiting.
+// Distinct keys of a part, by number: the count to add to each, those to insert, and those that keep waiting.
 struct AdmissionControl::Judged {
   std::vector<std::uint32_t> counts;
   std::vector<std::uint32_t> inserted;
@@ -52,7 +52,7 @@ void AdmissionControl::check(const Admission& admission) const {
   if (admission.bloom.max_elements != 0) admission.bloom.check(owner);
 }
 
-// What a look-up asks for, with the threshold that replaces its own.
+// The rules of a lookup, with the threshold that replaces its own.
 Admission AdmissionControl::in_force(Admission admission) const {
   const std::int64_t replaced = state().counting.threshold;
   admission.frozen = state().counting.frozen || (replaced < 0 && admission.threshold == 0);
@@ -70,8 +70,8 @@ bool AdmissionControl::tracks(const BloomConfig& bloom) const noexcept {
   return (state().layout.present & kSeenCells) == kSeenCells && state().counting.bloom == bloom;
 }
 
-// Calls body() under `structure` once the table counts as a look-up asks. As `with_slots`, it waits for one snapshot
-// at most.
+// Calls body() under `structure` once the table counts as a lookup requires. Like `with_slots`, it waits for at most
+// one snapshot.
 template <typename Body>
 void AdmissionControl::with_counters(const BloomConfig& bloom, const Body& body) {
   {
@@ -87,8 +87,6 @@ void AdmissionControl::with_counters(const BloomConfig& bloom, const Body& body)
   body();
 }
 
-// Gives the rows their cells and the shards their filters; what another filter counted is lost. The caller holds
-// `maintenance` and `structure`.
 void AdmissionControl::track(const BloomConfig& bloom) {
   RowLayout after = state().layout;
   after.present |= kSeenCells;
@@ -119,7 +117,7 @@ void AdmissionControl::lookup_and_admit(const std::int64_t* keys, std::size_t co
   tiers_.after_use();
 }
 
-// The table counts as the rules say; `structure` is held.
+// Whether the table counts as the rules require; `structure` is held.
 void AdmissionControl::count_and_admit(const std::int64_t* keys, std::size_t count, const Admission& rules, float* out,
                                        bool* admitted) {
   const std::uint32_t warmed = lookups_.warm(keys, count);
@@ -140,7 +138,7 @@ void AdmissionControl::count_and_admit(const std::int64_t* keys, std::size_t cou
     const MemoryLimit::Booking booking(limit_, demand, stamp);
     batch.for_each_part([&](std::size_t part) { admit_part(batch, part, rules, seen, stamp); });
   }
-  if (filling) filling.unlock();  // before `steps`, which others hold when they ask for it
+  if (filling) filling.unlock();  // before `steps`, which others hold when they request it
   if (out == nullptr) return;
   const StepsGuard steps(store_);
   batch.for_each_part([&](std::size_t part) {
@@ -162,7 +160,7 @@ void AdmissionControl::count_and_admit(const std::int64_t* keys, std::size_t cou
   if (all) recent_.remember(keys, std::move(batch));
 }
 
-// Nothing is changed here, so that what can fail fails before the first count moves. Rows are filled in.
+// Changes nothing, so that whatever can fail fails before the first count changes. Rows are filled in.
 AdmissionControl::Judged AdmissionControl::judge(const Shard& shard, const Batch& batch, std::size_t part,
                                                  const Admission& admission) const {
   const std::size_t begin = batch.begin(part);
@@ -180,7 +178,7 @@ AdmissionControl::Judged AdmissionControl::judge(const Shard& shard, const Batch
   return judged;
 }
 
-// The rows that a part's keys have; the shard is locked.
+// The existing rows of a part's keys; the shard is locked.
 void AdmissionControl::find_part(Batch& batch, std::size_t part) const noexcept {
   const RowLayout& layout = state().layout;
   const std::int64_t* const keys = batch.keys() + batch.begin(part);
@@ -195,7 +193,7 @@ void AdmissionControl::find_part(Batch& batch, std::size_t part) const noexcept 
   }
 }
 
-// What `admit_part` will take; nothing is counted yet.
+// Memory that `admit_part` will need; nothing is counted yet.
 void AdmissionControl::demand_part(Batch& batch, std::size_t part, const Admission& admission, std::uint32_t stamp,
                                    Demand& demand) {
   const Shard& shard = *state().shards[part];
@@ -208,7 +206,7 @@ void AdmissionControl::demand_part(Batch& batch, std::size_t part, const Admissi
   demand.set(shard, part, judged.inserted.size(), counters, state().layout);
 }
 
-// Counts the keys of a part; afterwards those that are admitted have rows and the others null.
+// Counts the keys of a part; afterwards, admitted keys have rows, and others null.
 void AdmissionControl::admit_part(Batch& batch, std::size_t part, const Admission& admission, std::uint32_t seen,
                                   std::uint32_t stamp) {
   Shard& shard = *state().shards[part];
@@ -255,7 +253,7 @@ void AdmissionControl::admit_part(Batch& batch, std::size_t part, const Admissio
   store_.stamp_part(batch, part, stamp);
 }
 
-// Reads the rows that have the right, and zeros for other keys.
+// Reads the rows of admitted keys, and zeros for other keys.
 template <typename Right>
 void AdmissionControl::read_where(const Right& has_right, const std::int64_t* keys, std::size_t count, float* out,
                                   bool* read) {

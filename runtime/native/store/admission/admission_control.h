@@ -31,14 +31,14 @@ class AdmissionControl : private Part {
   void sightings(const std::int64_t* keys, std::size_t count, std::int64_t* counts, std::int64_t* times) const;
   [[nodiscard]] std::size_t waiting() const;
 
-  // Gives the rows their cells and the shards their filters; what another filter counted is lost. The caller holds
-  // `maintenance` and `structure`.
+  // Adds cells to the rows and filters to the shards; counts of another filter are lost. The caller holds `maintenance`
+  // and `structure`.
   void track(const BloomConfig& bloom);
-  // What a checkpoint keeps besides the cells of rows; those come with the snapshot.
+  // What a checkpoint stores besides the cells of rows, which are part of the snapshot.
   void add_seen(SeenKeys& seen) const;
   // Throws InvalidInput for damaged counters.
   void require_counters(const SeenKeys& seen) const;
-  // Takes over the counters of a checkpoint, which `require_counters` let pass.
+  // Loads the counters of a checkpoint that `require_counters` has accepted.
   void restore_seen(State& state, const SeenKeys& seen) const;
 
  private:

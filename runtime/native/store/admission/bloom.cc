@@ -27,7 +27,7 @@ void BloomConfig::check(const std::string& owner) const {
 
 namespace {
 
-// The textbook's sizes: -n ln p / (ln 2)^2 cells and log2(1 / p) hashes.
+// The standard sizes: -n ln p / (ln 2)^2 cells and log2(1 / p) hashes.
 unsigned hashes_of(const BloomConfig& config) noexcept {
   return static_cast<unsigned>(std::max(1.0, std::ceil(-std::log2(config.false_positive_rate))));
 }
@@ -64,7 +64,7 @@ std::size_t CountingBloom::bytes_of(const BloomConfig& config, std::size_t parts
   return cells_of(config, parts) * (static_cast<std::size_t>(config.counter_bits) / 8);
 }
 
-// Two halves of a second mixing give all places (Kirsch and Mitzenmacher); the shard's bits in the hash are mixed away.
+// Two halves of a second hash give all positions (Kirsch and Mitzenmacher); this removes the shard's bits of the first.
 std::size_t CountingBloom::place(std::uint64_t hash, unsigned i) const noexcept {
   const std::uint64_t mixed = mix(hash ^ 0x9E3779B97F4A7C15ULL);
   const std::uint64_t step = mix(mixed) | 1U;

@@ -1,4 +1,4 @@
-// A counting Bloom filter: how often keys were seen, in memory that does not depend on how many there are.
+// A counting Bloom filter: counts keys in memory that does not depend on their number.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@
 namespace recmigrate {
 
 struct BloomConfig {
-  std::int64_t max_elements = 0;      // distinct keys that it is made for; 0 is no filter
-  double false_positive_rate = 0.01;  // how many of as many keys may be counted too high
+  std::int64_t max_elements = 0;      // number of distinct keys it is sized for; 0 means no filter
+  double false_positive_rate = 0.01;  // share of such keys that may be overcounted
   std::int64_t counter_bits = 32;     // 8, 16 or 32
 
   [[nodiscard]] bool operator==(const BloomConfig& other) const noexcept {
@@ -19,35 +19,35 @@ struct BloomConfig {
   }
   // Throws InvalidInput that names `owner` and the entry.
   void check(const std::string& owner) const;
-  // What tells as many filters made with these from others, so that counters of theirs are not mistaken: format,
-  // filters, hashes, counters of each, bits of a counter, elements and the bits of the rate.
+  // Identifies filters with these settings, so that counters of others are not mistaken for theirs: format, filters,
+  // hashes, counters of each, bits of a counter, elements and the bits of the rate.
   [[nodiscard]] std::vector<std::int64_t> identity(std::size_t filters) const;
 };
 
-// Never counts a key too low until a counter is full, where it stays. The same calls give the same counts on any
-// machine. Not thread-safe.
+// Never undercounts a key, until a counter saturates. The same calls give the same counts on any machine. Not
+// thread-safe.
 class CountingBloom {
  public:
-  // Takes `parts`-th of the elements: one filter of as many that share a table. The config was checked.
+  // Takes the `parts`-th part of the elements: one of as many filters that share a table. The config was checked.
   // Throws std::bad_alloc.
   CountingBloom(const BloomConfig& config, std::size_t parts);
 
   [[nodiscard]] std::size_t bytes() const noexcept { return counters_.size(); }
-  // Of a filter that is made with these.
+  // Bytes of a filter with these settings.
   [[nodiscard]] static std::size_t bytes_of(const BloomConfig& config, std::size_t parts) noexcept;
   [[nodiscard]] std::uint32_t most() const noexcept { return most_; }
 
-  // How often the key was seen, or more. `hash` is hash_key(key), here and below.
+  // The count of the key, or more. `hash` is hash_key(key), here and below.
   [[nodiscard]] std::uint32_t count(std::uint64_t hash) const noexcept;
 
-  // Counts the key `more` times and returns the new count. Of the key's counters only those move that are too low for
-  // it: so others that share one with it are disturbed least.
+  // Counts the key `more` times and returns the new count. Only those of the key's counters are raised that are too low
+  // for it, to affect other keys as little as possible.
   std::uint32_t add(std::uint64_t hash, std::uint64_t more) noexcept;
 
-  // The counters as they go into a checkpoint, and back: `bytes()` of them.
+  // Exports the counters for a checkpoint, and imports them: `bytes()` of them.
   [[nodiscard]] const std::vector<std::uint8_t>& counters() const noexcept { return counters_; }
   void set_counters(const std::uint8_t* counters) noexcept;
-  // Raises each counter to that of a filter that is made alike, so that it counts no key lower than either did.
+  // Raises each counter to that of a filter with equal settings, so that no key is counted lower than in either.
   void raise_counters(const std::uint8_t* counters) noexcept;
 
  private:

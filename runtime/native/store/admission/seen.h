@@ -1,4 +1,4 @@
-// What admission and eviction know of a table's keys, as a look-up says it and as a checkpoint keeps it.
+// Data of admission and eviction about a table's keys, in lookups and in checkpoints.
 #pragma once
 
 #include <cstddef>
@@ -13,38 +13,38 @@
 namespace recmigrate {
 
 inline constexpr std::int64_t kNever = -1;
-inline constexpr std::int64_t kLatestTime = 0xfffffffe;  // a cell keeps a time plus one
+inline constexpr std::int64_t kLatestTime = 0xfffffffe;  // a cell stores a time plus one
 
-// Of a row in a table that counts. They are neighbours, in this order.
+// Cells of a row in a table that counts. They are neighbours, in this order.
 inline constexpr unsigned kSeenCells = RowLayout::bit(Cell::count) | RowLayout::bit(Cell::last_seen);
 
 // How a look-up counts its keys.
 struct Admission {
-  std::int64_t threshold = 0;    // a key must be seen so often; 0 admits all and counts none
-  std::int64_t coefficient = 1;  // what one occurrence counts
-  std::int64_t now = kNever;     // seconds, steps or whatever is the table's clock
+  std::int64_t threshold = 0;    // count a key needs; 0 admits all keys without counting
+  std::int64_t coefficient = 1;  // count of one occurrence
+  std::int64_t now = kNever;     // seconds, steps or another clock of the table
   BloomConfig bloom;             // with max_elements 0: exact counters
-  bool frozen = false;           // counts stay as they are
+  bool frozen = false;           // counting is stopped
 };
 
 struct SeenKeys {
-  bool tracked = false;  // nothing else means anything otherwise
+  bool tracked = false;  // otherwise the other fields have no meaning
   std::int64_t newest = kNever;
   std::vector<std::int64_t> keys;
   std::vector<Sighting> sightings;  // of the keys
-  std::int64_t threshold = -1;      // that replaced those of look-ups; -1: none did
-  bool frozen = false;              // nothing is counted
+  std::int64_t threshold = -1;      // the threshold that replaced those of lookups; -1: none
+  bool frozen = false;              // counting is stopped
   BloomConfig bloom;
-  std::vector<std::uint8_t> counters;  // of the filters of all shards, one after another
+  std::vector<std::uint8_t> counters;  // of the filters of all shards, concatenated
   RowLayout layout;                    // of the rows that a snapshot writes
 
   // Adds rows by the cells that a snapshot wrote, [count, layout.cells()].
   void add_rows(const std::int64_t* row_keys, const std::uint32_t* cells, std::size_t count);
 
   // [mark, newest, n, n keys, n times count and last_seen, elements, bits of the rate, counter bits, bytes, counters …,
-  // and when they are not as at first: threshold, frozen]
+  // and if they differ from their defaults: threshold, frozen]
   void append_to(std::vector<std::int64_t>& meta) const;
-  // Reads what `append_to` wrote. Throws InvalidInput that begins with `prefix`.
+  // Parses what `append_to` wrote. Throws InvalidInput that begins with `prefix`.
   void read(const std::int64_t* meta, std::size_t count, const std::string& prefix);
 };
 

@@ -1,4 +1,4 @@
-// Which keys lose their row, and what is known of the keys.
+// Eviction: which keys lose their row; and data about keys.
 #include <algorithm>
 #include <atomic>
 #include <memory>
@@ -18,7 +18,7 @@ void AdmissionControl::set_threshold(std::int64_t threshold) {
   }
   const Maintenance maintenance(store_.maintenance());
   const WriteLock lock(store_.structure());
-  track(state().counting.bloom);  // what does not count has nothing to keep the threshold with
+  track(state().counting.bloom);  // a table that does not count has no place to store the threshold
   if (threshold > 0) state().counting.threshold = threshold;
   state().counting.frozen = threshold == 0;
 }
@@ -37,7 +37,7 @@ std::size_t AdmissionControl::evict_unseen(std::int64_t age, std::int64_t now) {
     fail_invalid("table '" + name() + "' does not know when its keys were seen; give its training lookups a time");
   }
   const auto stamp = static_cast<std::uint32_t>(present + 1);
-  std::atomic<bool> unseen{false};  // rows below that were never seen
+  std::atomic<bool> unseen{false};  // there are rows below that were never seen
   parallel::run(kShards, [&](std::size_t s) {
     visit_below(state(), s, [&](std::int64_t, const float* row) {
       if (layout.read(row, Cell::last_seen) == 0) unseen = true;
@@ -121,7 +121,6 @@ std::size_t AdmissionControl::waiting() const {
   return count;
 }
 
-// What a checkpoint keeps besides the cells of rows; those come with the snapshot.
 void AdmissionControl::add_seen(SeenKeys& seen) const {
   if ((state().layout.present & kSeenCells) != kSeenCells) return;
   seen.tracked = true;
@@ -147,7 +146,6 @@ void AdmissionControl::require_counters(const SeenKeys& seen) const {
   fail_invalid("the Bloom counters for table '" + name() + "' are damaged; restore another checkpoint");
 }
 
-// Takes over the counters of a checkpoint, which `require_counters` let pass.
 void AdmissionControl::restore_seen(State& state, const SeenKeys& seen) const {
   if (!seen.tracked) return;
   state.counting.newest = seen.newest;
@@ -163,7 +161,7 @@ void AdmissionControl::restore_seen(State& state, const SeenKeys& seen) const {
       if (row != nullptr) {
         state.layout.write(row, Cell::count, sighting.count);
         state.layout.write(row, Cell::last_seen, sighting.last_seen);
-        if (state.layout.has(Cell::uses)) {  // so that the rows used most lie in memory from the start
+        if (state.layout.has(Cell::uses)) {  // so that the most used rows are in memory from the start
           state.layout.write(row, Cell::uses, std::max(state.layout.read(row, Cell::uses), sighting.count));
         }
       } else if (sighting.count != 0) {

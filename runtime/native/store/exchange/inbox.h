@@ -1,4 +1,4 @@
-// The messages of keys that all ranks have sent to this one; partition.h says what stands in them.
+// The messages of keys from all ranks to this one; partition.h defines their format.
 #pragma once
 
 #include <cstddef>
@@ -10,17 +10,17 @@
 
 namespace recmigrate::exchange {
 
-// What one rank asks for of one table.
+// The request of one rank for one table.
 struct AskedPart {
   const std::int64_t* keys;
   std::size_t count;
-  std::optional<PartialSums> sums;  // that are to be sent back in place of the rows
+  std::optional<PartialSums> sums;  // sums to send back instead of the rows
 
   [[nodiscard]] std::size_t answers() const noexcept { return sums ? sums->sums() : count; }
 };
 
-// Reads what ranks have sent: `lengths` [ranks] values from each. Throws InvalidInput when counts and lengths do not
-// fit.
+// Parses the messages of ranks: `lengths` [ranks] values from each. Throws InvalidInput if counts and lengths do not
+// match.
 class Inbox {
  public:
   Inbox(const std::int64_t* message, std::size_t size, const std::int32_t* lengths, std::size_t ranks,
@@ -31,9 +31,9 @@ class Inbox {
     return parts_[rank * tables_ + table];
   }
   [[nodiscard]] std::size_t keys_of(std::size_t table) const noexcept;
-  // The keys of a table, rank after rank.
+  // The keys of a table, ordered by rank.
   void write_keys(std::size_t table, std::int64_t* keys) const;
-  // How many rows or sums each rank gets of each table, [ranks, tables].
+  // Number of rows or sums for each rank and table, [ranks, tables].
   [[nodiscard]] std::vector<std::int32_t> answers() const;
 
  private:

@@ -27,7 +27,7 @@ std::vector<std::string> split(const std::string& text, char separator) {
   return parts;
 }
 
-// The C locale whatever the process has set: a decimal comma must not change a table.
+// The C locale, whatever the process has set: a decimal comma must not change a table.
 template <typename Number>
 bool read(const std::string& text, Number& value) {
   std::istringstream in(text);
@@ -80,7 +80,7 @@ Initializer::Block Initializer::parse(const std::string& text, const std::string
 float Initializer::draw(const Block& block, std::uint32_t word) noexcept {
   if (block.kind == Kind::uniform) {
     const auto value = static_cast<float>(block.a + (block.b - block.a) * (word / kTwoTo32));
-    // Rounding to float may land on b, which the range excludes.
+    // Rounding to float may give b, which the range excludes.
     const auto end = static_cast<float>(block.b);
     return value < end || block.a >= block.b ? value : std::nextafter(end, static_cast<float>(block.a));
   }

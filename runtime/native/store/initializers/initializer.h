@@ -10,12 +10,12 @@ namespace recmigrate {
 
 class Initializer {
  public:
-  // `text`: blocks `width:kind:a:b` separated by `;`, widths summing to `dim`. Kinds: constant (a), uniform [a, b),
-  // normal and truncated_normal (mean a, standard deviation b, the latter cut at two of them).
-  // Throws InvalidInput that names `owner`, the block and what is wrong with it.
+  // `text`: blocks `width:kind:a:b` separated by `;`, with widths that sum to `dim`. Kinds: constant (a), uniform [a,
+  // b), normal and truncated_normal (mean a, standard deviation b, the latter truncated at two of them). Throws
+  // InvalidInput that names `owner`, the block and what is wrong with it.
   Initializer(const std::string& text, std::size_t dim, const std::string& owner);
 
-  // From now on the initial row of a key is row floor-mod(key, count) of these [count, dim]; count is at least 1.
+  // Sets the initial row of a key to row floor-mod(key, count) of these [count, dim] from now on; count is at least 1.
   void set_rows(const float* rows, std::size_t count);
   [[nodiscard]] bool has_rows() const noexcept { return !rows_.empty(); }
 
@@ -36,7 +36,7 @@ class Initializer {
 
   std::vector<Block> blocks_;
   std::size_t dim_;
-  std::vector<float> rows_;  // given ones, which take the place of the blocks
+  std::vector<float> rows_;  // given rows, which replace the blocks
 };
 
 }  // namespace recmigrate

@@ -1,4 +1,5 @@
-// Log and inverse normal distribution that give the same bits everywhere (libm's differ between versions and CPUs).
+// Logarithm and inverse normal distribution with bit-equal results everywhere (libm's differ between versions and
+// CPUs).
 #pragma once
 
 namespace recmigrate {

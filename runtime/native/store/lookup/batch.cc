@@ -14,15 +14,15 @@ namespace {
 
 constexpr std::size_t kSegment = 16384;  // ids per task of the sort
 
-// Numbers the distinct keys of one part. Most parts repeat few keys often: the table of numbers, kept nearly empty so
-// that the first place looked at is the right one, stays in the first level of the cache.
+// Numbers the distinct keys of one part. Most parts repeat few keys often: the table of numbers, sparse enough that the
+// first probe mostly hits, stays in the first-level cache.
 class Numbering {
  public:
   Numbering() : known_(kSmallest / kSparse + 2), taken_(kSmallest / kSparse + 2) { resize(kSmallest); }
 
-  // numbers[i] = the number of keys[i] among the distinct ones; firsts[number] = positions[i] of the first such i.
-  // An empty place names key 0, which is made to equal the one looked for: the only branch is the rare one of two keys
-  // that share a place.
+  // numbers[i] = the number of keys[i] among the distinct keys; firsts[number] = positions[i] of the first such i. An
+  // empty place refers to key 0, which is set to the key that is searched: the only branch is the rare collision of two
+  // keys.
   void number(const std::int64_t* keys, const std::uint32_t* positions, std::size_t count, std::uint32_t* numbers,
               std::uint32_t* firsts) {
     for (std::size_t i = 0; i < count;) {
@@ -31,7 +31,7 @@ class Numbering {
     }
   }
 
-  // How many there were so far, and which.
+  // The number of distinct keys so far, and the keys.
   [[nodiscard]] std::uint32_t distinct() const noexcept { return distinct_; }
   [[nodiscard]] const std::int64_t* keys() const noexcept { return &known_[1]; }
 
@@ -75,7 +75,7 @@ class Numbering {
     return i;
   }
 
-  // Multiplication spreads well enough here: the keys of a part were chosen by a better hash.
+  // Multiplication distributes well enough here, because the keys of a part were selected by a better hash.
   [[nodiscard]] std::size_t find(const std::uint32_t* places, const std::int64_t* known,
                                  std::int64_t key) const noexcept {
     std::size_t at = static_cast<std::uint64_t>(key) * 0x9E3779B97F4A7C15ULL >> shift_;
@@ -102,14 +102,14 @@ class Numbering {
   }
 
   std::vector<std::uint32_t> places_;  // number plus one; 0 is empty
-  std::vector<std::int64_t> known_;    // the keys by that, and the one looked for as number 0
+  std::vector<std::int64_t> known_;    // the keys by number, and the searched key as number 0
   std::vector<std::uint32_t> taken_;   // their places
   std::uint32_t distinct_ = 0;
   std::size_t mask_ = 0;
   unsigned shift_ = 0;
 };
 
-// Never inlined: a shared library calls a function for every mention of a variable of the thread, in a loop too.
+// Never inlined: a shared library calls a function for each access to a thread-local variable, even in a loop.
 __attribute__((noinline)) Numbering& numbering_of_thread() {
   static thread_local Numbering numbering;
   return numbering;
@@ -237,7 +237,7 @@ void Batch::order_parts() {
             [this](std::uint8_t a, std::uint8_t b) { return this->ids(a) > this->ids(b); });
 }
 
-void Batch::start_numbers() { numbering_of_thread().forget(); }  // what one that ran out of memory left
+void Batch::start_numbers() { numbering_of_thread().forget(); }  // left by a call that ran out of memory
 
 std::pair<const std::int64_t*, std::size_t> Batch::number(std::size_t part, std::size_t from, std::size_t some) {
   Numbering& numbering = numbering_of_thread();

@@ -19,7 +19,7 @@ void Lookups::lookup(const std::int64_t* keys, std::size_t count, float* out) {
   tiers_.after_use();
 }
 
-// `lookup`, of rows that stay where they lie; `structure` is held.
+// `lookup` for rows that stay where they are; `structure` is held.
 void Lookups::read(const std::int64_t* keys, std::size_t count, float* out) const {
   store_.visit_rows(keys, count, [&](std::size_t i, const float* row) {
     float* const to = out + i * dim_;
@@ -27,7 +27,7 @@ void Lookups::read(const std::int64_t* keys, std::size_t count, float* out) cons
   });
 }
 
-// The same of rows wherever they lie: each distinct key is looked for once.
+// The same for rows in any tier: each distinct key is searched once.
 void Lookups::read_from_tiers(const std::int64_t* keys, std::size_t count, float* out) {
   const Batch batch = resolve(keys, count, false);
   const StepsGuard steps(store_);
@@ -42,7 +42,7 @@ void Lookups::read_from_tiers(const std::int64_t* keys, std::size_t count, float
   });
 }
 
-// De-duplicates keys, unless that was done ahead, and calls then(batch, part) for each part.
+// De-duplicates keys, unless they were prepared, and calls then(batch, part) for each part.
 template <typename Then>
 Batch Lookups::numbered(const std::int64_t* keys, std::size_t count, const Then& then, Division division) const {
   std::optional<Batch> ready = prepared::take(keys, count);
@@ -51,7 +51,7 @@ Batch Lookups::numbered(const std::int64_t* keys, std::size_t count, const Then&
   return std::move(*ready);
 }
 
-// Each distinct key is looked for once, and its row is read while it is near.
+// Each distinct key is searched once, and its row is read while it is in the cache.
 void Lookups::lookup_or_insert(const std::int64_t* keys, std::size_t count, float* out) {
   tiers_.make_way();
   MemoryLimit::with_room([&] {
@@ -116,7 +116,6 @@ std::unique_ptr<float*[]> Lookups::rows_by_id(const Batch& batch) {
   return rows;
 }
 
-// De-duplicates keys, finds their rows and inserts those that are missing.
 Batch Lookups::resolve(const std::int64_t* keys, std::size_t count, bool insert) {
   const std::uint32_t stamp = store_.next_stamp();
   Batch found = numbered(keys, count, [&](Batch& batch, std::size_t part) {
@@ -133,7 +132,7 @@ Batch Lookups::resolve(const std::int64_t* keys, std::size_t count, bool insert)
 
 void Lookups::Fetch::operator()(const Batch& batch, std::size_t part, const std::int64_t* keys,
                                 std::size_t count) const noexcept {
-  if (batch.undivided()) return;  // its few rows are looked for at once
+  if (batch.undivided()) return;  // its few rows are searched at once
   const Shard& shard = *store.state().shards[part];
   const ReadLock lock(shard.mutex);
   for (std::size_t i = 0; i < count; ++i) static_cast<void>(shard.index.prefetch(hash_key(keys[i])));
@@ -148,8 +147,6 @@ void Lookups::resolve_part(Batch& batch, std::size_t part, bool insert) {
   if (!complete && insert) store_.insert_part(batch, part);
 }
 
-// Brings the rows of some keys into memory; no new ones are made. `structure` is held.
-// Returns the stamp of their batch.
 std::uint32_t Lookups::warm(const std::int64_t* keys, std::size_t count) {
   return tiered() ? resolve(keys, count, false).stamp() : 0;
 }

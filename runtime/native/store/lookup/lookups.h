@@ -1,4 +1,4 @@
-// Look-ups of batches: duplicates are removed, rows are found, brought up or inserted, and read.
+// Lookups of batches: removes duplicates, finds rows, moves them up or inserts them, and reads them.
 #pragma once
 
 #include <cstddef>
@@ -15,15 +15,15 @@
 
 namespace recmigrate {
 
-// Rows of some keys, which do not change while one has it.
+// Rows of some keys, which do not change while this object exists.
 class RowView {
  public:
-  // The rows of the keys, when the caller has found them already, or null.
+  // The rows of the keys if the caller has found them already, or null.
   RowView(const RowStore& store, const std::int64_t* keys, float* const* found) noexcept
       : store_(store), keys_(keys), found_(found) {}
 
-  // rows[i] = the row of key number begin + i, for i < count <= kBlock; those of keys that have none, and
-  // those that have steps to take, are written to scratch[i * dim].
+  // rows[i] = the row of key number begin + i, for i < count <= kBlock; rows of keys without one, and rows that must
+  // catch up on steps, are written to scratch[i * dim].
   void read(std::size_t begin, std::size_t count, float* scratch, const float** rows) const noexcept;
 
  private:
@@ -44,15 +44,15 @@ class Lookups : private Part {
   template <typename Body>
   void view_found(const Found& found, const Body& body);
 
-  // What follows is done under `structure`.
+  // The following is called under `structure`.
 
-  // De-duplicates keys, finds their rows and inserts those that are missing.
+  // De-duplicates keys, finds their rows and inserts missing ones.
   [[nodiscard]] Batch resolve(const std::int64_t* keys, std::size_t count, bool insert = true);
-  // The same for one part of a batch, where nothing limits the rows in memory.
+  // The same for one part of a batch, if there is no limit on rows in memory.
   void resolve_part(Batch& batch, std::size_t part, bool insert);
-  // Brings the rows of some keys into memory; no new ones are made. Returns the stamp of their batch.
+  // Moves the rows of some keys up to memory; creates none. Returns the stamp of their batch.
   std::uint32_t warm(const std::int64_t* keys, std::size_t count);
-  // Fetches the index lines of keys that a part will look for.
+  // Prefetches the index lines of keys that a part will search.
   struct Fetch {
     const RowStore& store;
     void operator()(const Batch& batch, std::size_t part, const std::int64_t* keys, std::size_t count) const noexcept;

@@ -21,7 +21,7 @@ bool begins_sum(const std::uint64_t* bits, std::size_t i) noexcept {
   return ((bits[i / kBits] >> (i % kBits)) & 1U) != 0;
 }
 
-// A number lies among values of another type, which only memcpy may read.
+// The number is among values of another type, which only memcpy may access.
 template <typename Number>
 std::size_t number_at(const unsigned char* numbers, std::size_t i) noexcept {
   Number number;

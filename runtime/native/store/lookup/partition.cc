@@ -27,7 +27,7 @@ std::size_t owner_of(std::int64_t key, std::int64_t rule, std::size_t ranks) noe
   return static_cast<std::size_t>(rule);
 }
 
-// Numbers the distinct keys in the order in which they come first, and gives each id the number of its key.
+// Numbers the distinct keys in the order of their first occurrence, and gives each id the number of its key.
 std::vector<std::int64_t> distinct_keys(const Asked& asked) {
   std::size_t slots = 16;
   while (slots < 2 * asked.count) slots *= 2;

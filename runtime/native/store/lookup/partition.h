@@ -1,10 +1,10 @@
-// The ids of many tables on their way to the ranks that hold their rows: which goes where in the one message that a
-// rank sends to all, in the order of ranks. inbox.h reads such messages, row_message.h has the rows on the way back.
+// Routes the ids of many tables to the ranks that hold their rows, in one message per rank, ordered by rank. inbox.h
+// reads such messages; row_message.h handles the rows on the way back.
 //
-// A message of keys is for each rank: the number of keys of each table, then the keys, table after table. Where bags of
-// ids are pooled, and sums of rows are less to send than the rows, the number n is told as ~n, and how to sum the rows
-// stands behind the keys (partial_sums.h). A message of rows is for each rank the rows, or sums, of those keys, table
-// after table, and no more. Counts are [ranks, tables] everywhere.
+// A message of keys has for each rank: the number of keys of each table, then the keys, table by table. If bags of ids
+// are pooled and sums are shorter than rows, the number n is encoded as ~n, and how to sum the rows follows the keys
+// (partial_sums.h). A message of rows has for each rank the rows, or sums, of those keys, table by table, and nothing
+// else. Counts are always [ranks, tables].
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace recmigrate::exchange {
 
-// Which rank owns a key: a rank's number, or one of these.
+// The owner of a key: the number of a rank, or one of these rules.
 inline constexpr std::int64_t kByRemainder = -1;  // key mod ranks, never negative
 inline constexpr std::int64_t kByBucket = -2;     // (key mod 1000) mod ranks, as DeepRec places partitions
 inline constexpr std::int64_t kBuckets = 1000;
@@ -24,33 +24,33 @@ struct Asked {
   std::size_t count;
   std::int64_t owner;
   bool distinct;         // send a key once, however often it occurs
-  std::int32_t* places;  // [count], filled in: where among the table's rows, in the order of a message, an id's row is
-  const std::int64_t* bags = nullptr;  // [count], those of a bag beside each other; null where nothing is pooled
-  std::size_t width = 0;               // floats of a row; 0 where rows are to come as they are
+  std::int32_t* places;  // [count], output: the position of an id's row among the table's rows, in message order
+  const std::int64_t* bags = nullptr;  // [count], grouped by bag; null without pooling
+  std::size_t width = 0;               // floats of a row; 0 if rows must be sent as they are
 };
 
-// Throws InvalidInput for an owner that is no rank or a bag below 0, LimitReached for 2^31 - 1 ids of a table or more,
-// std::bad_alloc.
+// Throws InvalidInput for an owner that is not a rank or a negative bag, LimitReached for 2^31 - 1 ids of a table or
+// more, std::bad_alloc.
 class Partition {
  public:
   Partition(const std::vector<Asked>& tables, std::size_t ranks);
 
   [[nodiscard]] std::size_t message_size() const noexcept;
   void write_message(std::int64_t* message) const;
-  // How many values are for each rank. Throws LimitReached for 2^31 - 1 or more.
+  // Number of values for each rank. Throws LimitReached for 2^31 - 1 or more.
   void write_lengths(std::int32_t* lengths) const;
-  // How many rows or sums come back from each rank for each table.
+  // Number of rows or sums that come back from each rank for each table.
   void write_counts(std::int32_t* counts) const;
-  // Of a table that is pooled: how many pairs say which row or sum goes to which bag, and the pairs, by bag as ids are.
+  // For a pooled table: the number of (row or sum, bag) pairs, and the pairs, in the order of the bags of the ids.
   [[nodiscard]] std::size_t links(std::size_t table) const noexcept { return tables_[table].links; }
   void write_links(std::size_t table, std::int32_t* places, std::int32_t* bags) const;
 
  private:
   struct Sorted {
-    std::vector<std::int64_t> keys;        // by owner, and in the order of their first occurrence
+    std::vector<std::int64_t> keys;        // by owner, in the order of their first occurrence
     std::vector<std::size_t> begins;       // [ranks + 1]
-    std::vector<std::size_t> answers;      // [ranks + 1], where the rows or sums that come back begin
-    std::vector<std::size_t> occurrences;  // [ranks], of the ids whose rows are summed where they lie; empty for none
+    std::vector<std::size_t> answers;      // [ranks + 1], begin of the rows or sums that come back
+    std::vector<std::size_t> occurrences;  // [ranks], number of ids whose rows their rank sums; empty if none are
     std::size_t links = 0;
 
     [[nodiscard]] std::size_t keys_of(std::size_t rank) const noexcept { return begins[rank + 1] - begins[rank]; }

@@ -1,4 +1,4 @@
-// Of pooled ids: whether a rank is to send rows or sums of them, and which of what it sends goes to which bag.
+// Pooled ids: whether a rank sends rows or sums of them, and which of these belong to which bag.
 #include <algorithm>
 #include <string>
 
@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kMostBags = 0x7fffffffU;
 
-// The rank of each row, [rows]: where a row lies among all rows says it, and this is quicker than a search.
+// The rank of each row, [rows], from its position among all rows; quicker than a search.
 std::vector<std::uint32_t> ranks_of_rows(const std::vector<std::size_t>& begins) {
   std::vector<std::uint32_t> ranks(begins.back());
   for (std::size_t rank = 0; rank + 1 < begins.size(); ++rank) {
@@ -21,7 +21,8 @@ std::vector<std::uint32_t> ranks_of_rows(const std::vector<std::size_t>& begins)
   return ranks;
 }
 
-// Calls body(id, rank, begins) for each id in order: whether it is the first one of its bag that lies in this rank.
+// Calls body(id, rank, begins) for each id in order; begins: whether it is the first id of its bag that this rank
+// holds.
 template <typename Body>
 void each_occurrence(const Asked& asked, const std::vector<std::size_t>& begins, const Body& body) {
   const std::vector<std::uint32_t> ranks = ranks_of_rows(begins);
@@ -38,8 +39,7 @@ void each_occurrence(const Asked& asked, const std::vector<std::size_t>& begins,
 
 }  // namespace
 
-// Rows cost `width` floats on the way back and their gradients as many, and so do sums, which must be asked for
-// besides.
+// A row costs `width` floats on the way back, and its gradient as many; so does a sum, which must also be requested.
 void Partition::choose(const Asked& asked, std::size_t ranks, Sorted& table) {
   table.links = asked.count;
   const auto [least, most] = std::minmax_element(asked.bags, asked.bags + asked.count);
@@ -57,7 +57,7 @@ void Partition::choose(const Asked& asked, std::size_t ranks, Sorted& table) {
   bool any = false;
   for (std::size_t rank = 0; rank < ranks; ++rank) {
     const std::size_t keys = table.keys_of(rank);
-    // In values of 8 bytes: two floats, there and back.
+    // In values of 8 bytes: two floats, in both directions.
     if (sums[rank] * asked.width + partial_sums_size(keys, occurrences[rank]) < keys * asked.width) {
       any = true;
       table.links -= occurrences[rank] - sums[rank];

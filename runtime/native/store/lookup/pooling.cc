@@ -82,7 +82,7 @@ void scale(float* out, const float* row, float factor, std::size_t dim) noexcept
   for (std::size_t c = 0; c < dim; ++c) out[c] = row[c] * factor;
 }
 
-// Eight partial sums, added in a fixed order: the same bits for any vector width.
+// Eight partial sums, added in a fixed order, are bit-equal for any vector width.
 RECMIGRATE_VECTOR_CLONES
 float dot(const float* a, const float* b, std::size_t dim) noexcept {
   float parts[8] = {};

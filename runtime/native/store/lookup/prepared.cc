@@ -25,7 +25,7 @@ struct Kept {
   std::mutex mutex;
   std::list<Prepared> batches;  // the oldest first
   std::size_t ids = 0;
-  // So that a look-up that nobody prepared takes no lock.
+  // Lets a lookup without a prepared batch skip the lock.
   std::atomic<std::size_t> count{0};
 };
 
@@ -43,7 +43,7 @@ std::vector<std::int64_t> distinct_keys(const Batch& batch) {
   return keys;
 }
 
-// Never destroyed: threads of a pipeline may outlive the end of main.
+// Never destroyed: threads of a pipeline may outlive main.
 Kept& kept() {
   static Kept* const all = new Kept;
   return *all;
@@ -55,7 +55,7 @@ void prepare(const std::int64_t* ids, std::size_t count) {
   if (count == 0 || count > kMostIds) return;
   std::list<Prepared> made;
   made.emplace_back(ids, count);
-  std::list<Prepared> forgotten;  // freed when the lock is gone
+  std::list<Prepared> forgotten;  // freed after the lock is released
   Kept& all = kept();
   const std::lock_guard<std::mutex> lock(all.mutex);
   while (!all.batches.empty() && (all.batches.size() == kMostBatches || all.ids + count > kMostIds)) {

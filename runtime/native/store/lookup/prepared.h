@@ -1,5 +1,5 @@
-// Batches that were de-duplicated before their look-up, by an input pipeline that knew their ids first. They belong to
-// no table: nothing is looked for, inserted or counted ahead.
+// Batches that were de-duplicated before their lookup, by an input pipeline that knows ids earlier. They belong to no
+// table: nothing is searched, inserted or counted ahead.
 #pragma once
 
 #include <cstddef>
@@ -11,18 +11,18 @@
 
 namespace recmigrate::prepared {
 
-// Batches kept and their ids, some 36 bytes each; the oldest are forgotten for newer ones.
+// Number of batches to keep, with about 36 bytes per id; older ones are dropped.
 inline constexpr std::size_t kMostBatches = 64;
 inline constexpr std::size_t kMostIds = std::size_t{1} << 22;
 
-// De-duplicates the ids and keeps the batch for the next look-up of exactly these. Throws std::bad_alloc.
+// De-duplicates the ids and keeps the batch for the next lookup of exactly these ids. Throws std::bad_alloc.
 void prepare(const std::int64_t* ids, std::size_t count);
 
-// The distinct keys of some ids, of a batch that is kept if there is one of exactly these; those of a shard one after
-// the other. Throws std::bad_alloc.
+// The distinct keys of some ids, taken from a kept batch of exactly these ids if there is one; grouped by shard. Throws
+// std::bad_alloc.
 [[nodiscard]] std::vector<std::int64_t> distinct(const std::int64_t* ids, std::size_t count);
 
-// The oldest batch of exactly these ids, which is forgotten then.
+// Removes and returns the oldest batch of exactly these ids.
 [[nodiscard]] std::optional<Batch> take(const std::int64_t* ids, std::size_t count);
 
 }  // namespace recmigrate::prepared

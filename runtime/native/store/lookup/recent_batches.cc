@@ -8,12 +8,12 @@
 namespace recmigrate {
 namespace {
 
-// Batches remembered for their updates: a step seldom looks more than a few up before it updates. Each takes some 36
-// bytes an id, so only some are, and those of a bulk load are not.
+// Batches kept for their updates: a step rarely looks up more than a few before it updates. Each takes about 36 bytes
+// per id, so their total size is limited, and those of a bulk load are not kept.
 constexpr std::size_t kRemembered = 4;
 constexpr std::size_t kRememberedIds = std::size_t{1} << 20;
 
-// An update is awaited until so many further batches have come.
+// An update is expected until this many further batches have come.
 constexpr std::uint32_t kPatience = 8;
 
 }  // namespace
@@ -44,7 +44,7 @@ void RecentBatches::leave(FoundPtr found) {
   recent_.push_back(std::move(found));
 }
 
-// The look-up of exactly these keys, if it was lately; it is forgotten then.
+// Removes and returns the lookup of exactly these keys, if it was recent.
 FoundPtr RecentBatches::take_exactly(const std::int64_t* ids, std::size_t count) {
   const std::lock_guard<std::mutex> lock(mutex_);
   for (auto at = recent_.rbegin(); at != recent_.rend(); ++at) {
@@ -56,7 +56,7 @@ FoundPtr RecentBatches::take_exactly(const std::int64_t* ids, std::size_t count)
   return nullptr;
 }
 
-// The same if its rows are all still there. The caller holds `structure`.
+// The same, if all its rows still exist. The caller holds `structure`.
 FoundPtr RecentBatches::recall(const std::int64_t* ids, std::size_t count) {
   FoundPtr found = take_exactly(ids, count);
   return found && has_rows(*found) ? std::move(found) : nullptr;
@@ -72,8 +72,6 @@ void RecentBatches::clear() noexcept {
   recent_.clear();
 }
 
-// Rows that this batch or a later one used are about to be updated; kNoBatch when none is known of. `structure` is
-// held.
 std::uint64_t RecentBatches::awaited() noexcept {
   std::uint64_t first = kNoBatch;
   const std::uint32_t now = state().batches;

@@ -1,4 +1,4 @@
-// Batches that were looked up lately, for their updates: their keys are not looked for again.
+// Recently looked-up batches, kept for their updates, which then need not search the keys again.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@
 
 namespace recmigrate {
 
-// What a look-up that inserts leaves with the table for what follows of its step: its ids, and their distinct keys
-// with their rows.
+// What an inserting lookup keeps in the table for the rest of its step: its ids, and their distinct keys with their
+// rows.
 struct Found {
   Found(const std::int64_t* keys, Batch keys_with_rows, std::uint64_t now);
 
@@ -21,7 +21,7 @@ struct Found {
 
   std::unique_ptr<std::int64_t[]> ids;
   Batch batch;
-  std::uint64_t epoch;  // of the table then (see `has_rows`); kNoRows: they were not looked for
+  std::uint64_t epoch;  // of the table at that time (see `has_rows`); kNoRows: rows were not searched
 };
 using FoundPtr = std::unique_ptr<Found>;
 
@@ -32,28 +32,27 @@ class RecentBatches : private Part {
 
   explicit RecentBatches(RowStore& store) noexcept : Part(store) {}
 
-  // Leaves a batch whose rows were found now. `structure` is held.
+  // Keeps a batch whose rows have just been found. `structure` is held.
   void remember(const std::int64_t* keys, Batch batch);
-  // Leaves it for an update of its ids.
+  // Keeps it for an update of its ids.
   void leave(FoundPtr found);
-  // Takes what a look-up of exactly these keys left, or de-duplicates them.
+  // Takes what a lookup of exactly these keys kept, or de-duplicates them.
   [[nodiscard]] FoundPtr take(const std::int64_t* keys, std::size_t count);
-  // The look-up of exactly these keys, if it was lately and all its rows are still there; it is forgotten then.
-  // `structure` is held.
+  // Removes and returns the lookup of exactly these keys, if it was recent and all its rows still exist. `structure` is
+  // held.
   [[nodiscard]] FoundPtr recall(const std::int64_t* ids, std::size_t count);
-  // Whether the rows of what was found are still where they were. `structure` is held.
+  // Whether the rows that were found are still in their places. `structure` is held.
   [[nodiscard]] bool has_rows(const Found& found) const noexcept {
     return found.epoch == store_.epoch() && (!tiered() || found.batch.stamp() > state().lowered);
   }
-  // Rows that this batch or a later one used are about to be updated; kNoBatch when none is known of. `structure` is
-  // held.
+  // The earliest batch whose rows are still to be updated; kNoBatch if none is known. `structure` is held.
   [[nodiscard]] std::uint64_t awaited() noexcept;
   void clear() noexcept;
 
  private:
   [[nodiscard]] FoundPtr take_exactly(const std::int64_t* ids, std::size_t count);
 
-  std::mutex mutex_;  // guards what follows; the last lock that is taken
+  std::mutex mutex_;  // guards the following; always the last lock taken
   std::vector<FoundPtr> recent_;
 };
 

@@ -1,4 +1,4 @@
-// Addresses of rows, for optimizers that update by address: where a row is, and which key's row it is there.
+// Addresses of rows, for optimizers that update by address: where a row is, and which key's row was there.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@
 namespace recmigrate {
 
 // From bit 0: slot, shard, filling, generation (the rest but the sign). A place gets another generation whenever a row
-// is put there or removed, odd while it holds one, so an address of a row that is gone is found out. Each filling of a
-// table of the process, which begins when it is made, reset or restored, has a number of its own, so an address from
-// before, or of another table, is found out as well.
+// is put there or removed (odd while it has one), so the address of a removed row is detected. Each filling of a table,
+// which begins when it is created, reset or restored, has a number of its own in the process, so an address from
+// before, or of another table, is detected as well.
 inline constexpr unsigned kSlotBits = 28;
 inline constexpr unsigned kFillingBits = 12;
 inline constexpr unsigned kFillingAt = kSlotBits + kShardBits;
@@ -36,7 +36,7 @@ inline constexpr std::uint32_t kGenerations = 1U << (63 - kGenerationAt);
 [[nodiscard]] constexpr std::uint32_t address_filling(std::int64_t address) noexcept {
   return static_cast<std::uint32_t>(static_cast<std::uint64_t>(address) >> kFillingAt) & (kFillings - 1);
 }
-// A negative address gives a generation that no row has.
+// A negative address has a generation that no row has.
 [[nodiscard]] constexpr std::uint32_t address_generation(std::int64_t address) noexcept {
   return static_cast<std::uint32_t>(static_cast<std::uint64_t>(address) >> kGenerationAt);
 }

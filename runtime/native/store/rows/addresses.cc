@@ -35,7 +35,7 @@ void Addresses::begin_expansion(const Batch& batch, std::size_t* begins) const {
   for (std::size_t part = 0; part < kShards; ++part) begins[part] = std::exchange(next, next + batch.distinct(part));
 }
 
-// Writes the rows and addresses of a part's distinct keys from number `begin` on, and which of them each id is.
+// Writes the rows and addresses of a part's distinct keys from number `begin` on, and the key number of each id.
 void Addresses::expand_part(const Batch& batch, std::size_t part, std::size_t begin, const Expansion& to) const {
   const Shard& shard = *state().shards[part];
   const std::size_t first = batch.begin(part);

@@ -1,4 +1,4 @@
-// Rows by address: look-ups that give addresses, reads and updates that take them.
+// Rows by address: lookups that return addresses, and reads and updates by address.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace recmigrate {
 
-// Where the distinct keys of a batch are written: rows [n, dim] and addresses [n], and for each id which of them it is.
+// Where to write the distinct keys of a batch: rows [n, dim] and addresses [n], and for each id the number of its key.
 struct Expansion {
   float* rows;
   std::int64_t* addresses;

@@ -1,4 +1,4 @@
-// Holds some shards of a table while their rows are read or written.
+// Locks some shards of a table while their rows are read or written.
 #pragma once
 
 #include <cstddef>
@@ -12,16 +12,16 @@
 
 namespace recmigrate {
 
-// The shards of some keys, a bit each.
+// The shards of some keys, as a bit set.
 [[nodiscard]] std::uint64_t shards_of(const std::int64_t* keys, std::size_t count) noexcept;
 
-// Holds some shards, taken in the order of their numbers, as all do who take several.
+// Locks some shards, in the order of their numbers, as every caller that locks several must.
 template <typename Lock>
 class ShardsGuard {
  public:
-  // Those whose bit is set.
+  // The shards whose bit is set.
   ShardsGuard(const State& state, std::uint64_t shards) noexcept : state_(state), shards_(shards) {
-    // A lock waits for its line, and no other line is fetched meanwhile.
+    // Taking a lock waits for its cache line, and no other line is fetched meanwhile.
     for_each([](Shard& shard) { __builtin_prefetch(&shard.mutex, 1); });
     for_each([](Shard& shard) { take(shard.mutex); });
   }
@@ -31,7 +31,7 @@ class ShardsGuard {
   ShardsGuard(const ShardsGuard&) = delete;
   ShardsGuard& operator=(const ShardsGuard&) = delete;
 
-  // Calls body(shard) for each.
+  // Calls body(shard) for each shard.
   template <typename Body>
   void for_each(const Body& body) const {
     for (std::uint64_t rest = shards_; rest != 0; rest &= rest - 1) {

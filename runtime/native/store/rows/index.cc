@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kSmallest = 2;
 constexpr double kGrowth = 1.35;
-// Above this load too many keys lie behind their line; below it, right after growing, memory is wasted.
+// Above this load, too many keys are placed behind their line; below it, right after growing, memory is wasted.
 constexpr double kFullest = 0.84;
 
 }  // namespace
@@ -64,7 +64,7 @@ Slot Index::erase(std::uint64_t hash, std::int64_t key) noexcept {
   const Slot slot = table()[at].slots[__builtin_ctz(found)];
   unpass(first, at);
   --size_;
-  // A key drawn back leaves a gap of its own further on; the last gap is one that nobody went past.
+  // A key that moves back leaves a gap further on; the last gap is one that no key was placed behind.
   for (std::size_t gap = at;;) {
     Line& line = table()[gap];
     const std::size_t from = is_last(line) ? gap : key_behind(gap);
@@ -83,14 +83,14 @@ Slot Index::erase(std::uint64_t hash, std::int64_t key) noexcept {
   }
 }
 
-// Lines from `from` to before `to` have one key less behind them.
+// Lines from `from` to before `to` have one key less placed behind them.
 void Index::unpass(std::size_t from, std::size_t to) noexcept {
   for (; from != to; from = after(from)) {
     if (table()[from].passed != kManyPassed) --table()[from].passed;
   }
 }
 
-// The next line behind `gap` that has a key which belongs to `gap` or before; `gap` when there is none.
+// The next line behind `gap` with a key of `gap` or an earlier line; `gap` if there is none.
 std::size_t Index::key_behind(std::size_t gap) const noexcept {
   for (std::size_t at = after(gap); at != gap; at = after(at)) {
     if (belongs_before(table()[at], at, gap) != 0) return at;
@@ -99,7 +99,7 @@ std::size_t Index::key_behind(std::size_t gap) const noexcept {
   return gap;
 }
 
-// The keys of line `at` that lie at least as far behind the line where they belong as behind `gap`, a bit each.
+// The keys of line `at` that are at least as far behind their home line as behind `gap`, as a bit set.
 unsigned Index::belongs_before(const Line& line, std::size_t at, std::size_t gap) const noexcept {
   unsigned keys = 0;
   for (unsigned used = line.used; used != 0; used &= used - 1) {

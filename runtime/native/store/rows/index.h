@@ -1,4 +1,4 @@
-// Growing hash index of one shard: int64 key -> slot. All 2^64 keys can be stored and deleted again.
+// The growing hash index of one shard: int64 key -> slot. All 2^64 keys can be stored and deleted again.
 #pragma once
 
 #include <cstddef>
@@ -15,31 +15,31 @@ using Slot = std::uint32_t;
 
 inline constexpr Slot kAbsent = 0xffffffffU;
 
-// Ids handled together: their lines, then rows, are prefetched before the first of them is read.
+// Number of ids handled together: their lines, then their rows, are prefetched before the first of them is read.
 inline constexpr std::size_t kBlock = 32;
 
-// Open addressing over cache lines of five keys with their slots: a key that is where it belongs costs one miss, and an
-// absent one as well, since a line counts the keys that went past it. Only full lines are gone past, also after
-// deletions, which draw keys back: so a search always ends. Lines are in the order of the hashes, so growing is one
+// Open addressing over cache lines of five keys with their slots. A key in its home line costs one cache miss, and so
+// does an absent one, because a line counts the keys that were placed behind it. Only full lines are passed, also after
+// deletions, which move keys back: so a search always ends. Lines are in the order of the hashes, so growing is one
 // pass over both arrays. Not thread-safe.
 class Index {
  public:
-  // `phase` in [0, 1) shifts the sizes at which the index grows, so that shards of one size do not all grow at once.
+  // `phase` in [0, 1) shifts the sizes at which the index grows, so that shards of equal size do not all grow at once.
   explicit Index(double phase = 0);
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
   [[nodiscard]] std::size_t bytes() const noexcept { return lines_ * sizeof(Line); }
 
-  // What `bytes` will be after reserve(rows).
+  // The value of `bytes` after reserve(rows).
   [[nodiscard]] std::size_t bytes_for(std::size_t rows) const noexcept { return lines_for(rows) * sizeof(Line); }
 
-  // Makes room for `rows` keys in all. Throws std::bad_alloc, and then nothing has changed.
+  // Reserves space for `rows` keys in total. If it throws std::bad_alloc, nothing has changed.
   void reserve(std::size_t rows);
 
-  // Adds a key that is not present, in room that `reserve` made. `hash` is hash_key(key), here and below.
+  // Adds a key that is not present, in space from `reserve`. `hash` is hash_key(key), here and below.
   void insert(std::uint64_t hash, std::int64_t key, Slot slot) noexcept;
 
-  // Deletes a key; returns its slot, or kAbsent when it was not there.
+  // Deletes a key; returns its slot, or kAbsent if it was not present.
   Slot erase(std::uint64_t hash, std::int64_t key) noexcept;
 
   [[nodiscard]] Slot find(std::uint64_t hash, std::int64_t key) const noexcept { return find_from(home(hash), key); }
@@ -75,14 +75,14 @@ class Index {
  private:
   static constexpr unsigned kWays = 5;
   static constexpr unsigned kFull = (1U << kWays) - 1;
-  static constexpr std::uint16_t kManyPassed = 0xffff;  // no longer counted, never taken back
+  static constexpr std::uint16_t kManyPassed = 0xffff;  // saturated: not counted further, never decremented
 
   struct alignas(64) Line {
     std::int64_t keys[kWays];
     Slot slots[kWays];
-    std::uint8_t used;  // bit i: keys[i] is there
+    std::uint8_t used;  // bit i: keys[i] is used
     std::uint8_t unused;
-    std::uint16_t passed;  // keys that belong here or before and lie behind
+    std::uint16_t passed;  // keys of this line or an earlier one that are placed behind it
   };
   static_assert(sizeof(Line) == 64, "a line of the index is a line of the cache");
 
@@ -90,7 +90,7 @@ class Index {
 
   [[nodiscard]] std::size_t lines_for(std::size_t rows) const noexcept;
 
-  // All eight words of the line are compared, which is one vector operation; the bits of those that are no keys go.
+  // Compares all eight words of the line, which is one vector operation; bits of words that are not keys are cleared.
   [[nodiscard]] static unsigned match(const Line& line, std::int64_t key) noexcept {
     std::int64_t words[8];
     std::memcpy(words, &line, sizeof words);
@@ -99,10 +99,11 @@ class Index {
     return static_cast<unsigned>(equal) & line.used;
   }
 
-  // Whether no key that belongs here or before lies behind.
+  // Whether no key of this line or an earlier one is placed behind it.
   [[nodiscard]] static bool is_last(const Line& line) noexcept { return line.passed == 0 || line.used != kFull; }
 
-  // The upper bits of a hash choose the shard, the lower 32 the line: in proportion, so any number of lines will do.
+  // The upper bits of a hash select the shard, the lower 32 bits the line: proportionally, so any number of lines
+  // works.
   [[nodiscard]] std::size_t home(std::uint64_t hash) const noexcept { return ((hash & 0xffffffffU) * lines_) >> 32; }
   [[nodiscard]] std::size_t after(std::size_t at) const noexcept { return at + 1 == lines_ ? 0 : at + 1; }
   [[nodiscard]] std::size_t distance(std::size_t from, std::size_t to) const noexcept {

@@ -19,7 +19,7 @@ bool is_below(const Shard& shard, std::uint64_t hash, std::int64_t key) noexcept
                      [&](const Index& index) { return index.find(hash, key) != kAbsent; });
 }
 
-// A row without moving it: in `copy` when it lies below memory, null when there is none. The shard is locked.
+// A row without moving it: in `copy` if it is below memory, null if there is none. The shard is locked.
 const float* row_in_any_tier(const State& state, const Shard& shard, std::uint64_t hash, std::int64_t key,
                              std::vector<float>& copy) {
   const float* const row = shard.find(hash, key);
@@ -63,7 +63,7 @@ FrozenBelow freeze_below(const State& state) {
   return result;
 }
 
-// Rows that have come up meanwhile can still be read where they were: nothing settles while `maintenance` is held.
+// Rows that have moved up meanwhile can still be read at their old places: nothing settles while `maintenance` is held.
 void write_below(const State& state, const FrozenBelow& rows, const Destination& to, std::size_t begin,
                  const std::shared_ptr<const Deferred>& steps) {
   constexpr std::size_t kTogether = 8192;

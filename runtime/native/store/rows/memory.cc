@@ -12,15 +12,15 @@ namespace recmigrate {
 namespace {
 
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
-// From here on a region is mapped for itself, and goes back to the system when it is freed: indexes are replaced by
-// larger ones, and in the heap the holes they leave add up to half their size.
+// From this size on, a region is mapped separately and returned to the system when it is freed: indexes are replaced by
+// larger ones, and in the heap the holes they leave would add up to half their size.
 constexpr std::size_t kMapped = std::size_t{128} << 10;
-// The first chunks of a table stay in small pages, of which only those that are touched cost memory.
+// The first chunks of a table use small pages, of which only touched ones cost memory.
 constexpr std::size_t kFirstExtent = std::size_t{16} << 20;
 constexpr std::size_t kExtent = std::size_t{32} << 20;
 constexpr std::align_val_t kCacheLine{64};
 
-// Sanitizers watch what operator new gives; they know nothing of mapped memory.
+// Sanitizers track memory from operator new, not mapped memory.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kMaps = false;
 #else
@@ -39,8 +39,8 @@ Region map(std::size_t bytes) {
   return Region(memory, FreeRegion{bytes});
 }
 
-// Starts on a huge page and lies in huge pages as far as it fills them; the rest of the last one would be waste.
-// Without huge pages in the kernel the advice is ignored.
+// Begins on a huge page and uses huge pages as far as it fills them; the rest of the last one would be wasted. Without
+// huge pages in the kernel, the advice is ignored.
 Region map_huge(std::size_t bytes) {
   Region larger = map(bytes + kHugePage);
   char* const begin = static_cast<char*>(larger.release());

@@ -1,4 +1,4 @@
-// Memory for rows and indexes: large pieces come from the system in huge pages, so that a random access costs no page
+// Memory for rows and indexes: large blocks come from the system in huge pages, so that a random access needs no page
 // walk.
 #pragma once
 
@@ -15,16 +15,17 @@ struct FreeRegion {
 };
 using Region = std::unique_ptr<void, FreeRegion>;
 
-// Zeroed memory on a cache line; from 2 MiB on it lies in huge pages as far as it fills them. Throws std::bad_alloc.
+// Zeroed memory, aligned to a cache line; from 2 MiB on, in huge pages as far as they are filled. Throws
+// std::bad_alloc.
 [[nodiscard]] Region allocate_region(std::size_t bytes);
 
-// Gives out chunks of one size that live as long as the arena. Memory is taken when it is touched: a chunk of a small
-// table costs a page. Safe for many threads.
+// Allocates chunks of one size that live as long as the arena. Memory is used only when it is touched: a chunk of a
+// small table costs one page. Safe for many threads.
 class Arena {
  public:
   explicit Arena(std::size_t chunk_bytes);
 
-  // Zeroed, on a cache line. Throws std::bad_alloc.
+  // Zeroed, aligned to a cache line. Throws std::bad_alloc.
   [[nodiscard]] float* chunk();
 
  private:

@@ -12,7 +12,7 @@
 namespace recmigrate {
 namespace {
 
-// Of the rows, at least: what evicting costs is shared by many insertions.
+// Minimum share of rows to evict: many insertions share the cost of an eviction.
 constexpr std::size_t kOneOf = 20;
 
 }  // namespace
@@ -23,7 +23,7 @@ void Demand::set(const Shard& shard, std::size_t part, std::size_t more_rows, st
   bytes[part] = shard.bytes_for(more_rows, layout) + counters;
 }
 
-// Takes what is to be added into the table's bytes while it is being added; the shards are counted as they grow.
+// Adds what is being added to the table's bytes in advance; the shards are counted as they grow.
 MemoryLimit::Booking::Booking(MemoryLimit& limit, const Demand& demand, std::uint32_t stamp)
     : store_(limit.store_), bytes_(std::accumulate(demand.bytes, demand.bytes + kShards, std::size_t{0})) {
   const std::size_t total = store_.booked_bytes() += bytes_;
@@ -38,7 +38,7 @@ void MemoryLimit::refuse(std::size_t bytes, const std::string& remedy) const {
              std::to_string(config_.max_bytes) + remedy);
 }
 
-// What the table would take with another layout of the rows, and filters.
+// Bytes of the table with another row layout, and filters.
 std::size_t MemoryLimit::bytes_with(const RowLayout& after, const BloomConfig& bloom) const noexcept {
   std::size_t total = store_.booked_bytes();
   for (const auto& shard : state().shards) {
@@ -50,7 +50,7 @@ std::size_t MemoryLimit::bytes_with(const RowLayout& after, const BloomConfig& b
   return total;
 }
 
-// Refuses those that would go over the limit. The caller holds `structure`.
+// Refuses those that would exceed the limit. The caller holds `structure`.
 void MemoryLimit::require_room(const RowLayout& after, const BloomConfig& bloom) const {
   if (config_.max_bytes == 0) return;
   const std::size_t total = bytes_with(after, bloom);
@@ -59,9 +59,8 @@ void MemoryLimit::require_room(const RowLayout& after, const BloomConfig& bloom)
   }
 }
 
-// The same for a layout of the rows, but evicts those that were not used for longest, never those of `keys`, and gives
-// back their places, where rows may move: those that have addresses may not. The caller holds `maintenance` and
-// `structure`.
+// The same for a row layout, but evicts the least recently used rows, never those of `keys`, and frees their places if
+// rows may move: those with addresses may not. The caller holds `maintenance` and `structure`.
 void MemoryLimit::make_room_for(const RowLayout& after, const std::int64_t* keys, std::size_t count) {
   const auto limit = static_cast<std::size_t>(config_.max_bytes);
   const std::size_t width = after.stride() * sizeof(float);
@@ -99,7 +98,7 @@ void MemoryLimit::make_room_for(const RowLayout& after, const std::int64_t* keys
   compact();
 }
 
-// Moves rows into the places of removed ones, so that none are left; their addresses change.
+// Moves rows into the places of removed rows, so that no such place remains; their addresses change.
 void MemoryLimit::compact() {
   store_.next_epoch();
   parallel::run(kShards, [&](std::size_t s) {
@@ -124,7 +123,6 @@ void MemoryLimit::compact() {
   });
 }
 
-// Inserts the keys of a batch that have no row, all of them or none.
 void MemoryLimit::insert_within_limit(Batch& batch, std::uint32_t stamp) {
   const auto missing_in = [&](std::size_t part) {
     float* const* const rows = batch.rows() + batch.begin(part);
@@ -151,7 +149,7 @@ void MemoryLimit::insert_within_limit(Batch& batch, std::uint32_t stamp) {
   });
 }
 
-// What shard `s` takes for the rows of a batch once `evicted` of its own are gone.
+// Bytes of shard `s` with the rows of a batch once `evicted` of its own are removed.
 std::size_t MemoryLimit::need_of(std::size_t s, const Demand& demand, std::size_t evicted) const noexcept {
   const Shard& shard = *state().shards[s];
   const std::size_t places = shard.free.size() + evicted;
@@ -160,18 +158,17 @@ std::size_t MemoryLimit::need_of(std::size_t s, const Demand& demand, std::size_
   return fresh * state().layout.stride() * sizeof(float) + index;
 }
 
-// Whether a shard may take memory to count further keys that have no row. Where rows are evicted, their memory stays
-// with rows, so it may not when the table is full: then it forgets others. (Shards that grow at the same moment do no
-// harm.)
+// Whether a shard may use memory to count further keys without a row. If rows are evicted, their memory is kept for
+// rows, so it may not if the table is full: then it drops other keys. (Shards that grow at the same time do no harm.)
 bool MemoryLimit::has_room_to_count(const Shard& shard, std::size_t more) const noexcept {
   if (!config_.evicts) return true;
   const std::size_t counters = shard.sightings.bytes_for(more) - shard.sightings.bytes();
   return counters == 0 || store_.booked_bytes() + counters <= static_cast<std::size_t>(config_.max_bytes);
 }
 
-// Rows whose last use is old enough that `least` of them are among them, oldest first: those that no batch used since a
-// restore by the time they were last seen, then by key. None that the batch `own` used; those of later batches come
-// last.
+// Rows whose last use is old enough that there are at least `least` of them, oldest first; rows that no batch used
+// since a restore are ordered by the time they were last seen, then by key. Excludes rows of the batch `own`; those of
+// later batches come last.
 std::vector<MemoryLimit::Candidate> MemoryLimit::oldest(std::uint32_t own, std::size_t least) const {
   const RowLayout& layout = state().layout;
   std::vector<std::uint32_t> uses;
@@ -202,14 +199,14 @@ std::vector<MemoryLimit::Candidate> MemoryLimit::oldest(std::uint32_t own, std::
   return found;
 }
 
-// Evicts the rows that were not used for longest, so that a batch fits whose own rows were stamped: a twentieth of all,
-// and of the shards that still lack places as many more as it takes. Throws LimitReached when all of them are too few,
-// and nothing has changed then.
+// Evicts the least recently used rows, so that a batch fits whose own rows were stamped: a twentieth of all, and as
+// many more as needed of shards that still lack places. If all of them are too few, throws LimitReached and changes
+// nothing.
 void MemoryLimit::make_room(const Full& full) {
   const Maintenance maintenance(store_.maintenance());
   const WriteLock lock(store_.structure());
   const Recount recount(store_);
-  // Counters of keys may have gone past the limit by a little; rows then stay as many as they are.
+  // Counters of keys may have exceeded the limit slightly; then the number of rows stays as it is.
   const std::size_t limit = std::max<std::size_t>(static_cast<std::size_t>(config_.max_bytes), store_.booked_bytes());
   std::size_t rows = 0;
   for (const auto& shard : state().shards) rows += shard->index.size();

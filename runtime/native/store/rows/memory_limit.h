@@ -1,4 +1,4 @@
-// A table's memory: what counts against its limit, and which rows make room for others when it is full.
+// The memory of a table: what counts towards its limit, and which rows are evicted when it is full.
 #pragma once
 
 #include <cstddef>
@@ -13,10 +13,10 @@
 
 namespace recmigrate {
 
-// What a batch is to add to the shards.
+// What a batch will add to the shards.
 struct Demand {
   std::size_t rows[kShards] = {};
-  std::size_t bytes[kShards] = {};  // for them and for counters
+  std::size_t bytes[kShards] = {};  // for rows and counters
 
   void set(const Shard& shard, std::size_t part, std::size_t more_rows, std::size_t counters,
            const RowLayout& layout) noexcept;
@@ -26,7 +26,7 @@ class MemoryLimit : private Part {
  public:
   explicit MemoryLimit(RowStore& store) noexcept : Part(store) {}
 
-  // Calls body() again once rows were evicted for it, from whichever table was full. No lock is held.
+  // Calls body() again after evicting rows for it, in whichever table was full. No lock is held.
   template <typename Body>
   static void with_room(const Body& body) {
     for (;;) {
@@ -40,23 +40,23 @@ class MemoryLimit : private Part {
 
   [[noreturn]] void refuse(std::size_t bytes, const std::string& remedy) const;
 
-  // What follows is done under `structure`.
+  // The following is called under `structure`.
 
-  // Inserts the keys of a batch that have no row, all of them or none.
+  // Inserts the keys of a batch that have no row: all of them or none.
   void insert_within_limit(Batch& batch, std::uint32_t stamp);
-  // One batch at a time is inserted where there is a limit, or two could take the same places; taken after `steps`.
+  // With a limit, one batch at a time is inserted, because two could use the same space; taken after `steps`.
   [[nodiscard]] std::unique_lock<std::mutex> filling() {
     return limited() ? std::unique_lock(filling_) : std::unique_lock<std::mutex>();
   }
   [[nodiscard]] bool has_room_to_count(const Shard& shard, std::size_t more) const noexcept;
-  // Refuses a layout of the rows, and filters, that would go over the limit.
+  // Refuses a row layout, and filters, that would exceed the limit.
   void require_room(const RowLayout& after, const BloomConfig& bloom) const;
 
   // The caller holds `maintenance`, and `structure` for writing.
   void make_room_for(const RowLayout& after, const std::int64_t* keys, std::size_t count);
-  std::size_t evict(const std::vector<std::vector<std::int64_t>>& keys);  // by shard; returns how many there were
+  std::size_t evict(const std::vector<std::vector<std::int64_t>>& keys);  // by shard; returns the number of rows
 
-  // Counts what is about to be added, however a call ends.
+  // Updates the totals with what is about to be added, however a call ends.
   class Booking {
    public:
     // Throws Full or LimitReached.
@@ -71,13 +71,13 @@ class MemoryLimit : private Part {
   };
 
  private:
-  // Thrown when rows are to be evicted for a batch whose own rows were stamped. Nothing was changed.
+  // Thrown when rows must be evicted for a batch whose own rows were stamped. Nothing was changed.
   struct Full {
     MemoryLimit* limit;
     Demand demand;
     std::uint32_t stamp;
   };
-  // What rows are evicted by, in this order.
+  // The order of eviction.
   struct Candidate {
     std::uint32_t used;
     std::uint32_t last_seen;

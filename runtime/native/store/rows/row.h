@@ -1,4 +1,4 @@
-// Moves of single rows, in the loops that take most of a step.
+// Copies of single rows, for the loops that take most of a step.
 #pragma once
 
 #include <algorithm>
@@ -9,13 +9,13 @@
 namespace recmigrate {
 
 inline void prefetch_row(const float* row, std::size_t floats) noexcept {
-  // The hardware follows from the fourth line on.
+  // The hardware prefetcher takes over from the fourth line on.
   const std::size_t lines = std::min<std::size_t>((floats + 15) / 16, 4);
-  const auto at = reinterpret_cast<std::uintptr_t>(row);  // null does no harm
+  const auto at = reinterpret_cast<std::uintptr_t>(row);  // null is harmless
   for (std::size_t line = 0; line < lines; ++line) __builtin_prefetch(reinterpret_cast<const void*>(at + line * 64));
 }
 
-// A copy of fixed size is a few vector moves; a call of memcpy per short row costs more than the copy.
+// A copy of fixed size is a few vector moves; calling memcpy for a short row costs more than the copy.
 inline void copy_row(float* to, const float* from, std::size_t dim) noexcept {
   switch (dim) {
     case 4:

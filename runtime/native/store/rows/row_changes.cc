@@ -1,4 +1,4 @@
-// Inserting, stamping, removing and widening rows.
+// Inserts, stamps, removes and widens rows.
 #include <algorithm>
 #include <atomic>
 #include <utility>
@@ -12,18 +12,18 @@
 
 namespace recmigrate {
 
-// A key of a batch, by its number, that has no row.
+// A key of a batch, by number, without a row.
 struct RowStore::Missing {
   std::size_t shard;
   std::uint32_t number;
 };
 
-// Inserts the keys of these numbers into their shard.
+// Inserts the keys with these numbers into their shard.
 template <typename Iterator>
 void RowStore::insert_into(Shard& shard, const std::int64_t* keys, float** rows, Iterator begin, Iterator end) {
   const NewRow fresh = new_row();
   const WriteLock lock(shard.mutex);
-  // Looked for again: another thread may have inserted it since.
+  // Searched again, because another thread may have inserted it since.
   end = std::remove_if(begin, end, [&](const Missing& one) {
     const std::int64_t key = keys[one.number];
     return (rows[one.number] = shard.find(hash_key(key), key)) != nullptr;
@@ -38,7 +38,7 @@ void RowStore::insert_into(Shard& shard, const std::int64_t* keys, float** rows,
   }
 }
 
-// Inserts the keys of a part that are still missing, one shard after the other and there in input order.
+// Inserts the missing keys of a part, one shard after the other, in input order.
 void RowStore::insert_part(Batch& batch, std::size_t part) {
   const std::int64_t* const keys = batch.keys() + batch.begin(part);
   float** const rows = batch.rows() + batch.begin(part);
@@ -63,7 +63,7 @@ void RowStore::require_places(const Shard& shard, std::size_t more) const {
   fail_limit("a shard of table '" + name() + "' holds at most 268435456 rows that have addresses");
 }
 
-// A number that grows from one batch to the next: rows that it was written to were used lately.
+// A number that increases with each batch and is written to the rows that it uses.
 std::uint32_t RowStore::next_stamp() noexcept {
   if (!config_.stamps()) return 0;
   std::uint32_t last = state_->batches;
@@ -72,7 +72,7 @@ std::uint32_t RowStore::next_stamp() noexcept {
   return last == 0xffffffffU ? last : last + 1;
 }
 
-// Notes that the rows of a part are used; those that are null are left out. The shard is locked.
+// Stamps the rows of a part as used; null rows are skipped. The shard is locked.
 void RowStore::stamp_part(const Batch& batch, std::size_t part, std::uint32_t stamp) const noexcept {
   if (!config_.stamps()) return;
   const RowLayout& layout = state_->layout;
@@ -83,14 +83,14 @@ void RowStore::stamp_part(const Batch& batch, std::size_t part, std::uint32_t st
   for (std::size_t i = begin; i < begin + batch.distinct(part); ++i) {
     float* const row = batch.rows()[i];
     if (row == nullptr) continue;
-    // The latest batch counts: a slower one beside it must not make its rows seem older than what it remembers.
+    // The latest batch counts: a slower one at the same time must not make its rows seem older.
     if (read_cell(row + used_at) >= stamp) continue;
     if (counts) write_cell(row + uses_at, add_saturated(read_cell(row + uses_at), 1));
     write_cell(row + used_at, stamp);
   }
 }
 
-// Saves the rows of a part, whose shards are held, to the snapshots under way before they change.
+// Saves the rows of a part, whose shards are locked, to running snapshots before they change.
 void RowStore::save_part(const Batch& batch, std::size_t part) noexcept {
   const std::int64_t* const keys = batch.keys() + batch.begin(part);
   bool any = false;
@@ -106,7 +106,6 @@ void RowStore::save_part(const Batch& batch, std::size_t part) noexcept {
   }
 }
 
-// Lets a row take its steps and notes that it took those up to `taken`.
 void RowStore::catch_up(float* row, std::uint32_t taken) const noexcept {
   const std::uint32_t from = state_->layout.read(row, Cell::last_step);
   state_->steps->catch_up(row, from, dim_);
@@ -127,7 +126,7 @@ std::size_t RowStore::remove(const std::int64_t* keys, std::size_t count) {
   return removed;
 }
 
-// Removes keys from a shard; returns how many were there.
+// Removes keys from a shard; returns how many existed.
 std::size_t RowStore::remove_from(Shard& shard, const std::int64_t* keys, std::size_t count) noexcept {
   std::size_t removed = 0;
   for (std::size_t i = 0; i < count; ++i) {
@@ -145,7 +144,7 @@ void RowStore::recount() noexcept {
   bytes_ = total;
 }
 
-// The new rows are built beside the old ones: when memory runs out, nothing has changed.
+// The new rows are built beside the old ones: if memory runs out, nothing has changed.
 void RowStore::widen(const RowLayout& after, bool keep_slots, const SlotStarts& starts) {
   const Recount recount(*this);
   const RowLayout before = state_->layout;

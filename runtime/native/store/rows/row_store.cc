@@ -1,4 +1,4 @@
-// Finding and reading rows.
+// Finds and reads rows.
 #include "store/rows/row_store.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace recmigrate {
 namespace {
 
-// A larger hint would only spread few rows over a large index, which then misses the cache; growing costs little.
+// A larger hint would only spread few rows over a large index, which misses the cache; growing costs little.
 constexpr std::int64_t kReserveAtMost = 1 << 16;
 
 std::size_t checked_dim(const TableConfig& config) {
@@ -75,7 +75,7 @@ NewRow RowStore::new_row() const noexcept {
   return {&initializer_, state_->seed, state_->starts, static_cast<float>(state_->left)};
 }
 
-// What `read_row` gives once the key is inserted.
+// The result of `read_row` once the key is inserted.
 void RowStore::read_initial(std::int64_t key, float* out) const noexcept {
   initializer_.fill(state_->seed, key, out);
   const auto scale = [&](float factor) {
@@ -123,12 +123,12 @@ void RowStore::set_initial_rows(const float* rows, std::size_t count, bool keep)
   initializer_.set_rows(rows, count);
 }
 
-// Rows of up to kBlock keys, null where there is none, and their shards. The rows are prefetched.
+// Rows of up to kBlock keys, null if there is none, and their shards. The rows are prefetched.
 RECMIGRATE_VECTOR_CLONES
 void RowStore::find_block(const std::int64_t* keys, std::size_t count, float** rows,
                           std::uint8_t* shards) const noexcept {
   std::size_t places[kBlock];
-  const std::size_t width = state_->steps ? state_->layout.stride() : dim_;  // what a reader needs of a row
+  const std::size_t width = state_->steps ? state_->layout.stride() : dim_;  // the part of a row that a reader needs
   const std::unique_ptr<Shard>* const all = state_->shards.data();
   for (std::size_t i = 0; i < count; ++i) {
     const std::uint64_t hash = hash_key(keys[i]);
@@ -160,7 +160,7 @@ void RowStore::contains(const std::int64_t* keys, std::size_t count, bool* found
   });
 }
 
-// out[count, dim] gets the rows of a part's ids, whose shards are held.
+// Copies the rows of a part's ids, whose shards are locked, to out[count, dim].
 void RowStore::read_rows(const Batch& batch, std::size_t part, float* out) const noexcept {
   const std::size_t begin = batch.begin(part);
   float* const* const rows = batch.rows() + begin;
@@ -170,7 +170,7 @@ void RowStore::read_rows(const Batch& batch, std::size_t part, float* out) const
   for (std::size_t i = 0; i < batch.ids(part); ++i) read_row(rows[numbers[i]], out + positions[i] * dim_);
 }
 
-// Finds the rows of a part's keys, whose shards are held; false where one has none.
+// Finds the rows of a part's keys, whose shards are locked; false if one has no row.
 bool RowStore::find_rows(Batch& batch, std::size_t part) const noexcept {
   const std::int64_t* const keys = batch.keys() + batch.begin(part);
   float** const rows = batch.rows() + batch.begin(part);
@@ -185,7 +185,7 @@ bool RowStore::find_rows(Batch& batch, std::size_t part) const noexcept {
   return complete;
 }
 
-// The rows of keys by id, null where there is none; `copies` gets those below memory. Shards are locked.
+// The rows of keys by id, null if there is none; rows below memory are copied to `copies`. Shards are locked.
 std::unique_ptr<float*[]> RowStore::rows_where_they_lie(const std::int64_t* keys, std::size_t count,
                                                         std::vector<std::vector<float>>& copies) const {
   std::unique_ptr<float*[]> rows(new float*[count]);

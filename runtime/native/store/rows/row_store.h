@@ -1,5 +1,5 @@
-// The rows of a table: where they are, how they are found, inserted, read and removed. It knows no policy: what counts,
-// evicts, moves or trains rows are the other parts of `Table`, which take its locks.
+// The rows of a table: where they are, and how they are found, inserted, read and removed. It has no policy: counting,
+// eviction, tiers and training are other parts of `Table`, which take its locks.
 #pragma once
 
 #include <algorithm>
@@ -24,12 +24,12 @@
 
 namespace recmigrate {
 
-// Ids per task: a few tens of microseconds of work, so that waking a thread pays and the last task is short.
+// Ids per task: some tens of microseconds of work, so that waking a thread pays off and the last task is short.
 inline constexpr std::size_t kRowGrain = 4096;
 
 class RowStore {
  public:
-  // Throws InvalidInput that names the table and the wrong field.
+  // Throws InvalidInput that names the table and the invalid field.
   explicit RowStore(const TableConfig& config);
   RowStore(const RowStore&) = delete;
   RowStore& operator=(const RowStore&) = delete;
@@ -39,8 +39,7 @@ class RowStore {
   [[nodiscard]] std::size_t dim() const noexcept { return dim_; }
   [[nodiscard]] State& state() const noexcept { return *state_; }
 
-  // Whoever replaces or removes rows, gives them other slots or cells, or takes a snapshot, holds `maintenance`
-  // throughout.
+  // Whoever replaces or removes rows, changes their slots or cells, or takes a snapshot holds `maintenance` throughout.
   [[nodiscard]] FairMutex& maintenance() const noexcept { return maintenance_; }
   // Held for reading by every call that uses rows, for writing while the set of rows is replaced, thinned or frozen.
   // ARCHITECTURE.md has the order of locks.
@@ -48,13 +47,13 @@ class RowStore {
   // Held for writing while a step is added to those of the state; for reading by `StepsGuard`.
   [[nodiscard]] SharedMutex& steps() const noexcept { return steps_; }
 
-  // Rows of an earlier epoch may be gone.
+  // Rows of an earlier epoch may be removed.
   [[nodiscard]] std::uint64_t epoch() const noexcept { return epoch_; }
   void next_epoch() noexcept { ++epoch_; }
-  // Of the shards, and what is booked.
+  // Bytes of the shards, and bytes booked for insertions.
   [[nodiscard]] std::atomic<std::size_t>& booked_bytes() noexcept { return bytes_; }
   [[nodiscard]] std::size_t booked_bytes() const noexcept { return bytes_; }
-  // Rows that were evicted since the table was made, for whatever reason.
+  // Rows that were evicted since the table was created, for any reason.
   [[nodiscard]] std::size_t evicted() const noexcept { return evicted_; }
   void add_evicted(std::size_t rows) noexcept { evicted_ += rows; }
 
@@ -68,17 +67,17 @@ class RowStore {
   template <typename Predicate>
   std::size_t remove_if(const Predicate& predicate);
 
-  // The layout of rows with the slots of a rule, and an empty state of it.
+  // The row layout with the slots of a rule, and an empty state with that layout.
   [[nodiscard]] RowLayout layout(OptimizerKind kind) const noexcept;
   [[nodiscard]] std::unique_ptr<State> make_state(const RowLayout& layout, std::int64_t seed) const;
   // The caller holds `maintenance` and `structure`; the former state is returned, to be freed without locks.
   [[nodiscard]] std::unique_ptr<State> replace(std::unique_ptr<State> fresh) noexcept;
 
-  // What follows is done under `structure`.
+  // The following is called under `structure`.
 
   [[nodiscard]] NewRow new_row() const noexcept;
   void read_initial(std::int64_t key, float* out) const noexcept;
-  // The value of a row as it is after all steps.
+  // The value of a row after all steps.
   void read_row(const float* row, float* out) const noexcept {
     if (state_->steps == nullptr) {
       copy_row(out, row, dim_);
@@ -86,13 +85,13 @@ class RowStore {
       state_->steps->value(row, state_->layout.read(row, Cell::last_step), dim_, out);
     }
   }
-  // Lets a row take its steps and notes that it took those up to `taken`.
+  // Lets a row catch up on its steps and records that it took those up to `taken`.
   void catch_up(float* row, std::uint32_t taken) const noexcept;
 
   void find_block(const std::int64_t* keys, std::size_t count, float** rows, std::uint8_t* shards) const noexcept;
   [[nodiscard]] bool find_rows(Batch& batch, std::size_t part) const noexcept;
   void read_rows(const Batch& batch, std::size_t part, float* out) const noexcept;
-  // `row`, or when it is null the one below memory, in `copy`; null when there is none. The shard is locked.
+  // `row`, or if it is null the row below memory, in `copy`; null if there is none. The shard is locked.
   [[nodiscard]] const float* found_or_below(const float* row, std::size_t shard, std::int64_t key,
                                             std::vector<float>& copy) const {
     return row != nullptr || !config_.tiered()
@@ -101,15 +100,15 @@ class RowStore {
   }
   [[nodiscard]] std::unique_ptr<float*[]> rows_where_they_lie(const std::int64_t* keys, std::size_t count,
                                                               std::vector<std::vector<float>>& copies) const;
-  // Calls visit(i, row) for each of the keys, from several threads; null where there is no row. Rows stay where they
-  // lie. Throws StorageFailed.
+  // Calls visit(i, row) for each of the keys, from several threads; null if there is no row. Rows are not moved. Throws
+  // StorageFailed.
   template <typename Visit>
   void visit_rows(const std::int64_t* keys, std::size_t count, const Visit& visit) const;
   [[nodiscard]] std::size_t rows_in_memory() const;
 
   void insert_part(Batch& batch, std::size_t part);
   void require_places(const Shard& shard, std::size_t more) const;
-  // Calls write(row, i) for the i-th id of the batch, equal ones in input order, under the locks.
+  // Calls write(row, i) for the i-th id of the batch, equal ids in input order, under the locks.
   template <typename Write>
   void write_rows(const Batch& batch, const Write& write);
   void save_part(const Batch& batch, std::size_t part) noexcept;
@@ -120,7 +119,7 @@ class RowStore {
   std::size_t remove_from(Shard& shard, const std::int64_t* keys, std::size_t count) noexcept;
   void widen(const RowLayout& after, bool keep_slots, const SlotStarts& starts);
   void recount() noexcept;
-  // Rows of lower tiers in another layout, as change(row, old) fills them in. The table stays as it is. Throws
+  // The rows of lower tiers in another layout, filled in by change(row, old). The table is not changed. Throws
   // StorageFailed.
   template <typename Change>
   [[nodiscard]] RebuiltBelow rebuilt_below(const RowLayout& after, const Change& change) const {
@@ -145,7 +144,7 @@ class RowStore {
   std::atomic<std::size_t> evicted_{0};
 };
 
-// Keeps the steps from growing while rows are read. Taken under `structure`, before any shard.
+// Keeps steps from being added while rows are read. Taken under `structure`, before any shard.
 class StepsGuard {
  public:
   explicit StepsGuard(const RowStore& store) noexcept : steps_(store.state().steps ? &store.steps() : nullptr) {
@@ -161,7 +160,7 @@ class StepsGuard {
   SharedMutex* const steps_;
 };
 
-// Counts the bytes of all shards anew, however a call ends. While `structure` is held for writing.
+// Recounts the bytes of all shards, however a call ends. While `structure` is held for writing.
 class Recount {
  public:
   explicit Recount(RowStore& store) noexcept : store_(store) {}
@@ -173,7 +172,7 @@ class Recount {
   RowStore& store_;
 };
 
-// Counts what one shard grew by, however a call ends. While the shard is locked for writing.
+// Adds the growth of one shard, however a call ends. While the shard is locked for writing.
 class Growth {
  public:
   Growth(RowStore& store, const Shard& shard) noexcept
@@ -188,7 +187,7 @@ class Growth {
   const std::size_t before_;
 };
 
-// What every other part of a table has: the rows, and short names for what they are asked most.
+// Base of all other parts of a table: the rows, and short names for what they use most.
 class Part {
  protected:
   explicit Part(RowStore& store) noexcept : store_(store), config_(store.config()), dim_(store.dim()) {}

@@ -11,16 +11,16 @@
 
 namespace recmigrate {
 
-// Four-byte numbers that a row may carry behind its slots; a table has those that its features need.
+// Four-byte numbers that a row may have after its slots; a table has those that its features need.
 enum class Cell : unsigned {
-  last_step,   // of the dense-exact optimizers: the step up to which the row is brought
-  count,       // of admission: how often the key was seen
-  last_seen,   // of eviction: when
-  version,     // of incremental checkpoints: when the row last changed
-  generation,  // of addresses: how often the place was taken or left
-  used,        // of eviction when a table is full, and of tiers: by which batch last
-  uses,        // of tiers: by how many batches; 0 where there is no row
-  key_low,     // of tiers, which look for rows to move down in the order of memory
+  last_step,   // optimizers that move every row: the step up to which the row has caught up
+  count,       // admission: the number of occurrences of the key
+  last_seen,   // eviction: the time of the last occurrence
+  version,     // incremental checkpoints: when the row last changed
+  generation,  // addresses: how often the place was taken or left
+  used,        // eviction at a limit, and tiers: the last batch that used it
+  uses,        // tiers: the number of batches that used it; 0 if there is no row
+  key_low,     // tiers, which search rows to move down in memory order
   key_high,
 };
 
@@ -31,7 +31,7 @@ enum class Cell : unsigned {
 }
 inline void write_cell(float* cell, std::uint32_t value) noexcept { std::memcpy(cell, &value, sizeof value); }
 
-// What a row consists of, in units of four bytes.
+// The contents of a row, in units of four bytes.
 struct RowLayout {
   std::size_t dim = 1;
   std::size_t slots = 0;  // each `dim` wide
@@ -53,9 +53,9 @@ struct RowLayout {
     write(row, Cell::key_low, static_cast<std::uint32_t>(static_cast<std::uint64_t>(key)));
     write(row, Cell::key_high, static_cast<std::uint32_t>(static_cast<std::uint64_t>(key) >> 32));
   }
-  // Takes over the cells of a row of another layout that both have.
+  // Copies the cells that both layouts have from a row of another layout.
   void copy_cells(float* row, const RowLayout& from, const float* old) const noexcept;
-  // Where a cell is in a row, which must have it: loops over many rows ask once.
+  // The position of a cell in a row, which must have it; loops over many rows compute it once.
   [[nodiscard]] std::size_t at(Cell cell) const noexcept {
     return cells_at() + static_cast<std::size_t>(__builtin_popcount(present & (bit(cell) - 1)));
   }
@@ -74,7 +74,8 @@ class Rows {
   Rows(const RowLayout& layout, Arena& arena) noexcept
       : arena_(&arena), stride_(layout.stride()), shift_(layout.chunk_shift()) {}
 
-  // Makes room for `rows` rows in all; a row that was never used is all zero. On std::bad_alloc nothing has changed.
+  // Reserves space for `rows` rows in total; a row that was never used is all zero. If it throws std::bad_alloc,
+  // nothing has changed.
   void reserve(std::size_t rows) {
     while ((chunks_.size() << shift_) < rows) {
       if (chunks_.size() == chunks_.capacity()) chunks_.reserve(2 * chunks_.size() + 1);
@@ -93,7 +94,8 @@ class Rows {
   std::vector<float*> chunks_;
 };
 
-// The slots of removed rows, the last one first. They are linked through the rows themselves: removing takes no memory.
+// The slots of removed rows, the last one first. They are linked through the rows themselves, so removing needs no
+// memory.
 class FreeSlots {
  public:
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
@@ -103,7 +105,7 @@ class FreeSlots {
     first_ = slot;
     ++size_;
   }
-  // There is one.
+  // There must be one.
   [[nodiscard]] Slot pop(const Rows& rows) noexcept {
     const Slot slot = first_;
     first_ = after(slot, rows);

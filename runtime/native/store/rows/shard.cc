@@ -7,7 +7,7 @@
 namespace recmigrate {
 namespace {
 
-// Odd while the place holds a row.
+// Odd while the place has a row.
 void next_generation(float* row, const RowLayout& layout) noexcept {
   if (!layout.has(Cell::generation)) return;
   layout.write(row, Cell::generation, (layout.read(row, Cell::generation) + 1) % kGenerations);
@@ -43,7 +43,7 @@ float* Shard::insert_empty(std::uint64_t hash, std::int64_t key, const RowLayout
   }
   next_generation(row, layout);
   index.insert(hash, key, slot);
-  sightings.erase(hash, key);  // it waits no longer, wherever its row came from
+  sightings.erase(hash, key);  // it no longer waits, wherever its row came from
   return row;
 }
 

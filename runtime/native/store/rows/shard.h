@@ -18,12 +18,12 @@
 
 namespace recmigrate {
 
-// What a new row starts with.
+// The initial contents of a row.
 struct NewRow {
   const Initializer* initializer;
   std::int64_t seed;
   SlotStarts starts;
-  float left;  // of the initial value, after the weight decay that all rows had
+  float left;  // share of the initial value that remains after the weight decay of all rows so far
 };
 
 struct Shard {
@@ -38,24 +38,24 @@ struct Shard {
   }
   // What `reserve(more)` and the insertions will add to `bytes`.
   [[nodiscard]] std::size_t bytes_for(std::size_t more, const RowLayout& layout) const noexcept;
-  // Makes room for `more` further rows. Throws std::bad_alloc, and then nothing has changed.
+  // Reserves space for `more` further rows. If it throws std::bad_alloc, nothing has changed.
   void reserve(std::size_t more);
-  // Puts a key that is not present into room that `reserve` made and gives it its first values; returns its row.
+  // Inserts a key that is not present into space from `reserve`, with its initial values; returns its row.
   float* insert(std::uint64_t hash, std::int64_t key, const RowLayout& layout, const NewRow& fresh) noexcept;
-  // The same, but the values are left to the caller.
+  // The same, but the caller sets the values.
   float* insert_empty(std::uint64_t hash, std::int64_t key, const RowLayout& layout) noexcept;
-  // Deletes a key; false when it was not there.
+  // Deletes a key; returns false if it was not present.
   bool remove(std::uint64_t hash, std::int64_t key, const RowLayout& layout) noexcept;
 
   mutable SharedMutex mutex;  // guards everything below
   Index index;
   Rows rows;
-  Slot used = 0;  // slots that were ever taken
+  Slot used = 0;  // slots that have ever been used
   FreeSlots free;
   ShardCapture capture;
-  std::vector<Index> lower;              // a tier each: the keys whose rows lie there, with their places
-  Sightings sightings;                   // of keys that have no row
-  std::unique_ptr<CountingBloom> bloom;  // counts those instead, when there is one
+  std::vector<Index> lower;              // for each tier: the keys with rows there, and their places
+  Sightings sightings;                   // of keys without a row
+  std::unique_ptr<CountingBloom> bloom;  // counts those instead, if there is one
 };
 
 }  // namespace recmigrate

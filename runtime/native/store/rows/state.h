@@ -1,4 +1,4 @@
-// All that `reset` and `import_rows` replace at once.
+// All state that `reset` and `import_rows` replace at once.
 #pragma once
 
 #include <atomic>
@@ -19,28 +19,28 @@
 
 namespace recmigrate {
 
-// The rule of the latest update since the table was made, restored or reset, and its first number, which is how long
-// its steps are; `none` before.
+// The rule of the latest update since the table was created, restored or reset, and its first hyperparameter, the
+// learning rate; `none` before.
 struct Trained {
   std::int32_t kind = 0;  // the number of an OptimizerKind; of 32 bits, so that the whole is written at once
   float rate = 0;
 };
 
-// What `Updates` knows of the optimizers.
+// The state of `Updates` about optimizers.
 struct Training {
-  bool restored = false;                 // and not trained since: the first update may be by another rule
-  std::vector<std::int64_t> optimizers;  // that `begin` named, the present one last
-  bool anew = false;                     // slots, at the next update
-  bool in_turn = false;                  // that optimizer had other slots when it updated last
+  bool restored = false;                 // and not trained since: the first update may have another rule
+  std::vector<std::int64_t> optimizers;  // announced by `begin`, the current one last
+  bool anew = false;                     // start slots afresh at the next update
+  bool in_turn = false;                  // the current optimizer had other slots when it last updated
   std::atomic<Trained> latest{Trained{}};
 };
 
-// What `AdmissionControl` goes by; the counters are those of the shards.
+// The state of `AdmissionControl`; the counters are in the shards.
 struct Counting {
   BloomConfig bloom;
-  std::atomic<std::int64_t> newest{kNever};  // time that a look-up gave
-  std::atomic<std::int64_t> threshold{-1};   // replaces those of look-ups when not negative
-  std::atomic<bool> frozen{false};           // counts stay as they are
+  std::atomic<std::int64_t> newest{kNever};  // time of any lookup
+  std::atomic<std::int64_t> threshold{-1};   // replaces those of lookups if not negative
+  std::atomic<bool> frozen{false};           // counting is stopped
 };
 
 struct State {
@@ -54,17 +54,17 @@ struct State {
   OptimizerKind kind = OptimizerKind::none;
   SlotStarts starts{};
   std::unique_ptr<Deferred> steps;        // of a rule that moves all rows, from its first update on
-  double left = 1;                        // of initial values, when `steps` began
+  double left = 1;                        // share of initial values when `steps` began
   std::atomic<bool> thinned{false};       // keys were evicted
-  std::atomic<std::uint32_t> batches{0};  // that were stamped
+  std::atomic<std::uint32_t> batches{0};  // number of stamped batches
   Training training;
   Counting counting;
-  std::uint32_t lowered = 0;                      // the latest batch of which a row has gone down since
-  std::vector<std::unique_ptr<LowerTier>> lower;  // the tiers below memory, as the shards' indexes have them
-  std::unique_ptr<Staged> staged;                 // copies of rows there, where there are such tiers
+  std::uint32_t lowered = 0;                      // the latest batch of which a row has been moved down since
+  std::vector<std::unique_ptr<LowerTier>> lower;  // the tiers below memory, as the shards' indexes refer to them
+  std::unique_ptr<Staged> staged;                 // copies of rows there, if there are such tiers
 };
 
-// What counts against a limit.
+// What counts towards a limit.
 [[nodiscard]] std::size_t bytes_of(const State& state) noexcept;
 
 }  // namespace recmigrate

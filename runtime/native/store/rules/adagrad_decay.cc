@@ -1,6 +1,5 @@
-// Adagrad that forgets: every so many steps the accumulator shrinks, never below the baseline. A row that was not
-// touched meanwhile catches up one period an update, as DeepRec's. p counts the periods it has had, `periods` those
-// that were.
+// Adagrad with decay: every so many steps the accumulator shrinks, never below the baseline. A row that was not touched
+// catches up one period per update, as in DeepRec. p is its number of periods so far, `periods` the number of all.
 //   if p < periods: s = max(s * rate, baseline), p += 1;   s += g * g;  w -= lr * g / sqrt(s)
 #include <cmath>
 

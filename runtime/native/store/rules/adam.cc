@@ -1,4 +1,4 @@
-// The step of a row with a gradient, by optimizers whose other rows move too (see store/deferred.h).
+// The step of a row with a gradient, for optimizers that also move other rows (see updates/deferred.h).
 //   adam, keras_adam    m = b1 * m + (1 - b1) * g;  v = b2 * v + (1 - b2) * g * g;  w -= step * m / (sqrt(v) + epsilon)
 //   adam_scaled         as adam, with the epsilon of this step
 //   keras_adamw         w -= w * decay * lr first
@@ -36,7 +36,7 @@ void adam_scaled(const float* hyper, float* const* rows, const float* grads, std
   adam(own, rows, grads, count, dim);
 }
 
-// Keras forms m - (1 - b1) m, with 1 - b1 rounded to a float.
+// Keras computes m - (1 - b1) m, with 1 - b1 rounded to a float.
 RECMIGRATE_VECTOR_CLONES
 void keras_adam(const float* hyper, float* const* rows, const float* grads, std::size_t count, std::size_t dim) {
   const float step = hyper[0];

@@ -2,7 +2,7 @@
 //   n' = n + g * g;  z += g + 2 * shrinkage * w - (n'^p - n^p) / lr * w;  q = n'^p / lr + 2 * l2;  p =
 //   -learning_rate_power w = |z| > l1 ? (sign(z) * l1 - z) / q : 0;   by group  ||z|| > l1 ? -z * (1 - l1 / ||z||) / q
 //   : 0
-// TensorFlow adds beta / (2 * lr) to l2; so do we.
+// TensorFlow adds beta / (2 * lr) to l2; so does this.
 #include <cmath>
 
 #include "store/rules/rules.h"
@@ -31,13 +31,13 @@ void roots(float* __restrict out, const float* __restrict n, std::size_t dim) no
   for (std::size_t i = 0; i < dim; ++i) out[i] = std::sqrt(n[i]);
 }
 
-// n^power; the usual power is a square root, which is the same bits everywhere.
+// n^power; the usual power is a square root, which is bit-equal everywhere.
 void powers(float* out, const float* n, float power, std::size_t dim) noexcept {
   if (power == 0.5F) return roots(out, n, dim);
   for (std::size_t i = 0; i < dim; ++i) out[i] = std::pow(n[i], power);
 }
 
-constexpr std::size_t kPiece = 64;  // columns at a time, so that the scratch lies on the stack
+constexpr std::size_t kPiece = 64;  // columns at a time, so that the scratch fits on the stack
 
 // Advances n and z; leaves q in `quadratic`.
 RECMIGRATE_VECTOR_CLONES

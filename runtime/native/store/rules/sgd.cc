@@ -1,4 +1,4 @@
-// w -= lr * (g + decay * w). Without decay the term is left out, for stock's bits.
+// w -= lr * (g + decay * w). Without decay the term is left out, to be bit-equal to TensorFlow.
 #include <cmath>
 
 #include "store/rules/rules.h"

@@ -1,4 +1,4 @@
-// Copy on write for snapshots: a row that is about to change while a snapshot is being written is copied there first.
+// Copy on write for snapshots: while a snapshot is being written, a row is copied to it before it changes.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@
 
 namespace recmigrate {
 
-// Where a snapshot goes: keys [n], values [n, dim], slots [n, slots * dim], cells [n, cells]; the last two may be null
-// when a row has none.
+// The destination of a snapshot: keys [n], values [n, dim], slots [n, slots * dim], cells [n, cells]; the last two may
+// be null if a row has none.
 struct Destination {
   std::int64_t* keys = nullptr;
   float* values = nullptr;
@@ -21,26 +21,26 @@ struct Destination {
   std::uint32_t* cells = nullptr;
 };
 
-// Writes a row, as it is after the last of `steps`, which may be null, to number `at`; its key is left to the caller.
+// Writes a row, as it is after the last of `steps` (may be null), to number `at`; the caller writes its key.
 void write_row(const RowLayout& layout, const Destination& to, std::size_t at, const float* row,
                const Deferred* steps) noexcept;
 
-// One shard's part of a snapshot under way. Guarded by the shard's lock; rows are not removed meanwhile.
+// One shard's part of a running snapshot. Guarded by the shard's lock; rows are not removed meanwhile.
 class ShardCapture {
  public:
   [[nodiscard]] bool active() const noexcept { return active_; }
 
-  // Freezes the set of rows: slots below `used` but the `free` ones. They will go to `to` from row `begin` on, in order
-  // of slots, once `start` has told where that is. Returns their number. Throws std::bad_alloc.
+  // Freezes the set of rows: slots below `used` except the `free` ones. They will be written to `to` from row `begin`
+  // on, in the order of slots, once `start` has given these. Returns their number. Throws std::bad_alloc.
   [[nodiscard]] std::size_t freeze(Slot used, const FreeSlots& free, const Rows& rows);
-  // Rows go there as they are after the last of `steps`, which may be null.
+  // Rows are written as they are after the last of `steps`, which may be null.
   void start(const RowLayout& layout, const Destination& to, std::size_t begin,
              std::shared_ptr<const Deferred> steps) noexcept;
   void stop() noexcept { *this = ShardCapture(); }
 
-  // The frozen slots lie below this.
+  // The frozen slots are below this.
   [[nodiscard]] Slot slots() const noexcept { return slots_; }
-  // Copies the row unless it is not part of the snapshot or there already.
+  // Copies the row, unless it is not part of the snapshot or was copied before.
   void save(Slot slot, const float* row) noexcept;
   void save_key(Slot slot, std::int64_t key) noexcept;
 

@@ -25,7 +25,7 @@ std::uint64_t absorb(std::uint64_t state, const float* values, std::size_t count
   return state;
 }
 
-// The former keys by open addressing, to be found by several threads at once.
+// The former keys in an open-addressing table, which several threads may search.
 class KeySet {
  public:
   KeySet(const std::int64_t* keys, std::size_t count) : keys_(keys) {
@@ -74,7 +74,7 @@ Changes find_changes(const std::int64_t* before_keys, const std::int64_t* before
   if (std::max(before_count, count) >= kNone) {
     fail_limit("an increment compares at most 4294967294 rows, not " + std::to_string(std::max(before_count, count)));
   }
-  // Bytes, not bits: threads write them side by side.
+  // Bytes, not bits, because threads write neighbouring entries.
   std::vector<std::uint8_t> changed(count);
   std::vector<std::uint8_t> kept(before_count);
   const KeySet former(before_keys, before_count);

@@ -1,4 +1,4 @@
-// What changed between two snapshots of a table, of which the first is known by a fingerprint per row only.
+// The changes between two snapshots of a table, of which only a fingerprint per row is known of the first.
 #pragma once
 
 #include <cstddef>
@@ -17,12 +17,12 @@ struct SnapshotRows {
   std::size_t width;
 };
 
-// out[count] = a hash of the 64 bits of each row's contents: rows that differ in one place only always differ here.
+// out[count] = a 64-bit hash of each row's contents: rows that differ in a single place always have different hashes.
 void fingerprint_rows(const SnapshotRows& rows, std::int64_t* out);
 
 struct Changes {
-  std::vector<std::int64_t> changed;  // positions of the rows that are new or differ, ascending
-  std::vector<std::int64_t> removed;  // keys that are gone, in their former order
+  std::vector<std::int64_t> changed;  // positions of new or changed rows, ascending
+  std::vector<std::int64_t> removed;  // removed keys, in their former order
 };
 
 // Compares keys and fingerprints; keys of one snapshot are distinct. Throws LimitReached beyond 2^32 - 2 rows.

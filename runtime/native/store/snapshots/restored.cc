@@ -13,7 +13,8 @@
 namespace recmigrate {
 namespace {
 
-// The numbers of keys, those first whose rows were seen last, of equal ones the largest keys, as `oldest` has it.
+// The numbers of keys, ordered by the time when their rows were last seen, latest first; for equal times the largest
+// keys first, as in `oldest`.
 std::vector<std::size_t> newest_first(const State& state, const std::vector<std::int64_t>& keys) {
   std::vector<std::pair<std::uint32_t, std::size_t>> seen;
   for (std::size_t i = 0; i < keys.size(); ++i) {
@@ -89,13 +90,13 @@ std::unique_ptr<State> Snapshots::filled(const TableMeta& meta, const std::int64
   return fresh;
 }
 
-// Of rows to restore that are too many, as many as fit. Throws LimitReached when none does.
+// If there are too many rows to restore, keeps as many as fit. Throws LimitReached if none fits.
 std::unique_ptr<State> Snapshots::fitted(std::unique_ptr<State> whole, const Restored& rows) const {
   const auto limit = static_cast<std::size_t>(config_.max_bytes);
   const std::vector<std::size_t> order = newest_first(*whole, rows.keys);
   std::size_t left = order.size();
   while (bytes_of(*whole) > limit && left > 0) {
-    // In proportion: an index takes more than its rows do, and grows by steps.
+    // Proportionally: an index takes more than its rows do, and grows in steps.
     const double share = static_cast<double>(limit) / static_cast<double>(bytes_of(*whole));
     left = std::min(left - 1, static_cast<std::size_t>(static_cast<double>(left) * share));
     const Restored kept = rows.only({order.begin(), order.begin() + static_cast<std::ptrdiff_t>(left)});

@@ -1,4 +1,4 @@
-// Rows that are to be restored, with the counters of their meta data.
+// Rows to restore, with the counters in their metadata.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ struct Restored {
   std::vector<float> values;
   std::vector<float> slots;
 
-  // Those of these numbers, in their order here, with their counters and those of keys that have no row.
+  // The rows with these numbers, in this order, with their counters and those of keys without a row.
   [[nodiscard]] Restored only(std::vector<std::size_t> kept) const;
 
  private:

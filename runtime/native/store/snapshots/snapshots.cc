@@ -14,7 +14,7 @@
 namespace recmigrate {
 namespace {
 
-// Rows copied under one hold of a shard's lock, so that updates wait for some microseconds at most.
+// Rows copied while a shard's lock is held once, so that updates wait for at most some microseconds.
 constexpr Slot kSnapshotBlock = 512;
 
 }  // namespace
@@ -27,7 +27,7 @@ TableMeta Snapshots::meta() const {
   return result;
 }
 
-// Freezes what is there; the shards' places in the snapshot go to `begins`.
+// Freezes the current rows; the shards' positions in the snapshot are written to `begins`.
 void Snapshots::begin_snapshot(std::vector<std::size_t>& begins) const {
   parallel::run(kShards, [&](std::size_t s) {
     Shard& shard = *state().shards[s];
@@ -36,7 +36,7 @@ void Snapshots::begin_snapshot(std::vector<std::size_t>& begins) const {
   for (std::size_t s = 0; s < kShards; ++s) begins[s + 1] += begins[s];
 }
 
-// Copies what no update has copied yet. No row is removed meanwhile: that would take `maintenance`.
+// Copies the rows that no update has copied yet. No row is removed meanwhile, because that needs `maintenance`.
 void Snapshots::write_snapshot() const noexcept {
   parallel::run(kShards, [&](std::size_t s) {
     Shard& shard = *state().shards[s];

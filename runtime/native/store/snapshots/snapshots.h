@@ -1,4 +1,4 @@
-// Whole-table traffic: snapshot, import, increments, upsert and reset.
+// Operations on a whole table: snapshot, import, increments, upsert and reset.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What a checkpoint says of a table, as numbers from outside: checked entry by entry.
+// The metadata in a checkpoint, which is checked entry by entry.
 #include "store/snapshots/table_meta.h"
 
 #include <cstdint>
@@ -45,7 +45,7 @@ TableMeta TableMeta::from_vector(const std::int64_t* meta, std::size_t count, co
     fail_invalid(prefix + " has " + std::to_string(meta[3]) + " slots per row; optimizer " +
                  optimizer_name(result.kind) + " has " + std::to_string(slots));
   }
-  // Version 1 had one start for all slots, and left it out where it was zero.
+  // Version 1 had a single initial value for all slots, and left it out if it was zero.
   if (count - 5 < (meta[0] == 1 ? static_cast<std::size_t>(result.kind == OptimizerKind::adagrad) : slots)) {
     fail_invalid(prefix + " has " + std::to_string(count) + " entries; those after the fifth are what the slots of " +
                  optimizer_name(result.kind) + " start with, and some are missing");

@@ -1,4 +1,4 @@
-// What a snapshot says besides its rows.
+// The metadata of a snapshot.
 #pragma once
 
 #include <cstddef>
@@ -14,19 +14,19 @@ namespace recmigrate {
 // `to_vector` and `from_vector` give the int64 tensor of a checkpoint.
 struct TableMeta {
   static constexpr std::int64_t kVersion = 2;
-  static constexpr std::int64_t kDecayed = 3;  // has `left`, whatever the rule: an earlier one decayed the weights
+  static constexpr std::int64_t kDecayed = 3;  // has `left`, whatever the rule: an earlier rule had decayed the weights
 
   std::int64_t seed = 0;
   std::int64_t dim = 0;
   OptimizerKind kind = OptimizerKind::none;
-  SlotStarts starts{};  // of rows inserted from now on
-  SeenKeys seen;        // those without a row, and in a checkpoint those with one
-  double left = 1;      // of the initial value of a row to come, after the weight decay that all rows had
+  SlotStarts starts{};  // of rows to be inserted
+  SeenKeys seen;        // those without a row, and in a checkpoint also those with one
+  double left = 1;      // share of the initial value of a new row, after the weight decay of all rows so far
 
   // [version, seed, dim, slots per row, optimizer kind, bits of each slot's start …, with weight decay of all rows or
   // in version 3 the bits of `left`, what SeenKeys appends]
   [[nodiscard]] std::vector<std::int64_t> to_vector() const;
-  // Reads version 1 too. Throws InvalidInput that names `owner` and the entry.
+  // Also parses version 1. Throws InvalidInput that names `owner` and the entry.
   [[nodiscard]] static TableMeta from_vector(const std::int64_t* meta, std::size_t count, const std::string& owner);
 };
 

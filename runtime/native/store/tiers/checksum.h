@@ -1,4 +1,4 @@
-// CRC-32C of stored rows: what comes back from a disk is what went there.
+// CRC-32C of stored rows, to verify that a disk returns what was written.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +6,7 @@
 
 namespace recmigrate {
 
-// The checksum of `bytes` bytes behind those that gave `before`; 0 is that of nothing.
+// The checksum of `bytes` bytes that follow those with checksum `before`; 0 is that of no bytes.
 [[nodiscard]] std::uint32_t crc32c(std::uint32_t before, const void* data, std::size_t bytes) noexcept;
 
 }  // namespace recmigrate

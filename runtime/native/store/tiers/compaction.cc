@@ -1,4 +1,4 @@
-// Compaction of the tiers below memory: what lives in parts that are mostly dead is written anew.
+// Compaction of the tiers below memory: rewrites live rows of parts that are mostly dead.
 #include <algorithm>
 #include <vector>
 
@@ -16,7 +16,7 @@ void Tiers::compact_tiers(bool scarce) {
   }
 }
 
-// Step by step: rows go down and snapshots begin in between.
+// In steps: rows can move down and snapshots can begin in between.
 void Tiers::compact_in_background() noexcept {
   try {
     for (std::size_t t = 0; t + 1 < config_.tiers.size(); ++t) {
@@ -30,7 +30,7 @@ void Tiers::compact_in_background() noexcept {
   }
 }
 
-// Writes the part of a tier anew of which most is dead, if that is worth it. The caller holds `maintenance`.
+// Rewrites the part of a tier with most dead rows, if that is worth it. The caller holds `maintenance`.
 bool Tiers::move_segment(std::size_t tier, bool scarce) {
   LowerTier& below = *state().lower[tier];
   StoredRows found;
@@ -63,7 +63,7 @@ bool Tiers::move_segment(std::size_t tier, bool scarce) {
     const WriteLock lock(shard.mutex);
     for (const std::size_t i : parts[s]) {
       const Slot place = fresh[dead.size()];
-      const bool moves = lives(shard, i);  // it may have come up meanwhile
+      const bool moves = lives(shard, i);  // it may have moved up meanwhile
       if (moves) {
         shard.lower[tier].erase(hash_key(found.keys[i]), found.keys[i]);
         shard.lower[tier].insert(hash_key(found.keys[i]), found.keys[i], place);

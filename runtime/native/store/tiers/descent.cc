@@ -1,4 +1,4 @@
-// Rows of memory that go down, those not used for longest.
+// Moves the least recently used rows of memory down.
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -12,18 +12,18 @@
 namespace recmigrate {
 namespace {
 
-// Of a large first tier, a part is freed at once, so that looking for the rows to move is shared by many steps.
+// Share of a large first tier to free at once, so that many steps share the search for rows to move.
 constexpr std::size_t kLarge = std::size_t{1} << 16;
 constexpr std::size_t kOneOf = 20;
 
-// A tier in the middle holds at most an eighth more than it may, until rows were passed on.
+// A tier in the middle may exceed its size by an eighth until rows are passed on.
 constexpr std::size_t kPart = 8;
 
 constexpr std::uint32_t kLastStamp = 0xffffffffU;
 
 }  // namespace
 
-// A row that is to go down, and what it was chosen by.
+// A row to move down, and the criteria by which it was selected.
 struct Tiers::Descent {
   std::uint32_t uses;
   std::uint32_t used;
@@ -32,8 +32,8 @@ struct Tiers::Descent {
   float* row;
 };
 
-// Moves rows down until each tier holds no more than it may, except, unless `all`, those whose updates are awaited.
-// After a failure calls that train fail and those that read bring nothing up, until an attempt succeeds.
+// Moves rows down until no tier exceeds its size, except (unless `all`) rows with pending updates. After a failure,
+// training calls fail and reading calls move nothing up, until an attempt succeeds.
 void Tiers::trim(bool all) {
   try {
     trim_tiers(all);
@@ -45,7 +45,7 @@ void Tiers::trim(bool all) {
 
 void Tiers::trim_tiers(bool all) {
   const Maintenance maintenance(store_.maintenance());
-  for (const auto& tier : state().lower) tier->flush();  // what an earlier attempt left
+  for (const auto& tier : state().lower) tier->flush();  // left by an earlier attempt
   bool lowered = true;
   try {
     lowered = lower_rows(all) != 0;
@@ -53,7 +53,7 @@ void Tiers::trim_tiers(bool all) {
     compact_tiers(true);
     lower_rows(all);
   }
-  if (all) {  // where nothing had to go down, rows may have been deleted
+  if (all) {  // even if no row had to move down, rows may have been deleted
     const WriteLock lock(store_.structure());
     for (const auto& tier : state().lower) tier->settle();
   }
@@ -63,8 +63,8 @@ void Tiers::trim_tiers(bool all) {
   if (lowered) prefetcher_->search_again();
 }
 
-// Until each tier but the last holds no more than it may, as far as that is known when it begins: batches beside it may
-// bring up rows as fast as others go down. Returns how many left memory. The caller holds `maintenance`.
+// Until no tier but the last exceeds its size, as known at the start: batches at the same time may move rows up as fast
+// as others move down. Returns the number of rows that left memory. The caller holds `maintenance`.
 std::size_t Tiers::lower_rows(bool all) {
   std::size_t lowered = 0;
   for (const std::size_t most = rows_too_many();;) {
@@ -82,8 +82,8 @@ std::size_t Tiers::rows_too_many() const {
   return rows - std::min(rows, capacity_of(0));
 }
 
-// Moves the coldest rows that are too many for memory to the tier below; returns how many. Looking for them goes on
-// beside batches, moving them does not. The caller holds `maintenance`.
+// Moves the coldest excess rows of memory to the tier below; returns their number. Batches can run during the search,
+// but not while rows are moved. The caller holds `maintenance`.
 std::size_t Tiers::move_down(bool all) {
   std::vector<Descent> chosen;
   {
@@ -106,12 +106,12 @@ std::size_t Tiers::move_down(bool all) {
   if (state().lower.size() > 1) chosen.resize(std::min(chosen.size(), capacity_of(1) / kPart + 1));
   put_below(0, chosen);
   for (const Descent& one : chosen) state().lowered = std::max(state().lowered, one.used);
-  if (state().lowered == kLastStamp) store_.next_epoch();  // stamps are used up: they tell batches apart no longer
+  if (state().lowered == kLastStamp) store_.next_epoch();  // stamps are used up and no longer distinguish batches
   return chosen.size();
 }
 
-// Rows in memory that were used least, of those the ones not used for longest, of those the smallest keys; none that
-// the batch `before` or a later one used.
+// The least used rows in memory, among them the least recently used, among them the smallest keys; none that the batch
+// `before` or a later one used.
 std::vector<Tiers::Descent> Tiers::coldest(std::size_t count, std::uint64_t before) const {
   struct Ranked {
     std::uint64_t rank;
@@ -143,7 +143,7 @@ std::vector<Tiers::Descent> Tiers::coldest(std::size_t count, std::uint64_t befo
   std::nth_element(ranks.begin(), last, ranks.end());
   const std::uint64_t most = *last;
   std::vector<Descent> found;
-  std::vector<Descent> equal;  // to the last, of which not all may be needed
+  std::vector<Descent> equal;  // equal to the last one; perhaps not all are needed
   for (std::size_t s = 0; s < kShards; ++s) {
     const Shard& shard = *state().shards[s];
     const ReadLock lock(shard.mutex);

@@ -1,4 +1,4 @@
-// LevelDB's own library, loaded when a table asks for it.
+// The LevelDB library, loaded when a table needs it.
 #pragma once
 
 #include <cstddef>
@@ -41,8 +41,8 @@ struct LevelDb {
   leveldb_writeoptions_t* (*writeoptions_create)();
   void (*writeoptions_destroy)(leveldb_writeoptions_t*);
 
-  // The first of: the file in RECMIGRATE_LEVELDB, the system's library, `beside`, which may be a library that needs it.
-  // Throws InvalidInput that names `owner` and the package when there is none.
+  // The first of: the file in RECMIGRATE_LEVELDB, the system's library, `beside`, which may be a library that depends
+  // on it. Throws InvalidInput that names `owner` and the package if there is none.
   [[nodiscard]] static const LevelDb& load(const std::string& owner, const std::string& beside);
 };
 

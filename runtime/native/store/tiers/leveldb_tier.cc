@@ -1,4 +1,4 @@
-// The LEVELDB tier: rows in a database of LevelDB under key and place.
+// The LEVELDB tier: rows in a LevelDB database, by key and place.
 #include <sys/statvfs.h>
 
 #include <algorithm>
@@ -28,14 +28,14 @@ namespace {
 constexpr std::size_t kTogether = 4096;  // records of one write
 constexpr std::size_t kReadGrain = 64;   // reads of one thread
 constexpr int kBloomBits = 10;
-constexpr std::uint64_t kPart = 8;  // a folder is compacted again once it grew by such a part
+constexpr std::uint64_t kPart = 8;  // the directory is compacted again once it has grown by this part
 
-// What LevelDB writes anew when it is opened, and a little more: an attempt that fails leaves records that are written
-// once more. Of a small disk a quarter is enough.
+// What LevelDB rewrites when it is opened, and a little more: a failed attempt leaves records that are written again.
+// For a small disk, a quarter is enough.
 constexpr std::uint64_t kLeastFree = std::uint64_t{16} << 20;
 constexpr std::uint64_t kLeastPart = 4;
 
-// An open database, and all that it was opened with.
+// An open database, with everything that it was opened with.
 class Database {
  public:
   Database(const LevelDb& library, const std::string& path) : library_(library), path_(path) {
@@ -57,7 +57,7 @@ class Database {
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;
 
-  // These return what is wrong, or nothing.
+  // These return an error text, or an empty one.
   [[nodiscard]] std::string reopen() {
     shut();
     char* error = nullptr;
@@ -69,7 +69,7 @@ class Database {
     library_.write(database_, write_, batch, &error);
     return text(error);
   }
-  // found = whether the key is there.
+  // found = whether the key exists.
   [[nodiscard]] std::string get(const char* key, std::size_t key_bytes, std::string& value, bool& found) const {
     if (database_ == nullptr) return "the database is closed";
     char* error = nullptr;
@@ -105,8 +105,8 @@ class Database {
   leveldb_t* database_ = nullptr;
 };
 
-// A row has the same key twice while it was dropped, put again and not settled: places tell them apart, and come in
-// turn.
+// The database has a row's key twice while it was dropped, put again and not settled: places distinguish them, and are
+// in order.
 class LevelDbTier final : public LowerTier {
  public:
   explicit LevelDbTier(const TierPlace& place)
@@ -190,11 +190,11 @@ class LevelDbTier final : public LowerTier {
   }
 
  private:
-  // Records that are to be written, from place number `first` on.
+  // Records to write, from place number `first` on.
   struct Fresh {
     std::uint64_t first;
     std::vector<char> records;
-    bool taken;  // nothing is added while it is written, or once an attempt failed
+    bool taken;  // nothing is added while it is written, or once an attempt has failed
   };
   struct Gone {
     std::int64_t key;
@@ -227,7 +227,7 @@ class LevelDbTier final : public LowerTier {
                       "' and they are full; raise that size, or evict rows first");
   }
 
-  // Null when the record is stored. Locked.
+  // Null if the record is stored. Locked.
   [[nodiscard]] const char* fresh_record(Slot place) const noexcept {
     for (const auto& some : fresh_) {
       const std::uint64_t number = (std::uint64_t{place} + kAbsent - some->first % kAbsent) % kAbsent;
@@ -245,8 +245,8 @@ class LevelDbTier final : public LowerTier {
     format_.take(record.data(), key, place_.owner, place_.folder, out);
   }
 
-  // Once LevelDB has failed to write, it does so until it is opened again, which takes some space. Reads go on until
-  // then.
+  // Once LevelDB has failed to write, it fails until it is opened again, which needs some space. Until then, reads
+  // still work.
   void mend() {
     struct statvfs device{};
     if (statvfs(folder_.path().c_str(), &device) == 0 &&
@@ -328,13 +328,13 @@ class LevelDbTier final : public LowerTier {
   const RecordFormat format_;
   const LevelDb& library_;
   const ScratchFolder folder_;
-  mutable SharedMutex database_mutex_;  // held for writing while the database is opened again
+  mutable SharedMutex database_mutex_;  // held for writing while the database is reopened
   Database database_;
   bool broken_ = false;
-  std::uint64_t compacted_ = 0;  // bytes of the folder that the last compaction left
+  std::uint64_t compacted_ = 0;  // size of the directory after the last compaction
   std::atomic<std::uint64_t> compactions_{0};
 
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards the following
   std::deque<std::shared_ptr<Fresh>> fresh_;
   std::uint64_t next_ = 0;  // place, before the numbers begin anew
   std::vector<Gone> dropped_;

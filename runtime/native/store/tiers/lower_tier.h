@@ -1,4 +1,4 @@
-// A tier below the table's rows in memory: where rows go that were not used for long, and come back from.
+// A tier below the table's rows in memory: rows that were not used recently move to it, and back when needed.
 #pragma once
 
 #include <cstddef>
@@ -11,56 +11,58 @@
 
 namespace recmigrate {
 
-// What a tier is made of.
+// The configuration of a tier.
 enum class Medium { memory, mapped, log, leveldb };
 
-// What a tier has done since it was made, and holds now.
+// Statistics of a tier since it was created, and its contents.
 struct TierUse {
   std::uint64_t rows = 0;          // that can be read
-  std::uint64_t medium_bytes = 0;  // taken on the medium, dead records included
+  std::uint64_t medium_bytes = 0;  // used on the medium, including dead records
   std::uint64_t memory_bytes = 0;  // of the tier itself: buffers and lists
   std::uint64_t read_rows = 0;
-  std::uint64_t written_rows = 0;  // to the medium; those that compaction moved are among them
+  std::uint64_t written_rows = 0;  // to the medium, including those moved by compaction
   std::uint64_t compactions = 0;
   std::uint64_t moved_rows = 0;
 };
 
-// A row that `oldest_segment` found.
+// A row found by `oldest_segment`.
 struct StoredRows {
   std::vector<std::int64_t> keys;
   std::vector<Slot> places;
   std::vector<float> rows;
 };
 
-// Keeps rows of one width by place; who has which place is the table's index. A place can be read until `settle`, even
-// when it was dropped. `get` and `drop` may be called by many threads at once, the others by one thread beside them.
+// Stores rows of one width by place; the table's index knows which key has which place. A place can be read until
+// `settle`, even if it was dropped. `get` and `drop` may be called by many threads at once, the others by one thread at
+// the same time.
 class LowerTier {
  public:
   virtual ~LowerTier() = default;
 
-  // places[i] = where rows[i] is kept from now on. Throws LimitReached, StorageFull or
-  // StorageFailed, and then nothing has changed.
+  // places[i] = where rows[i] is stored from now on. If it throws LimitReached, StorageFull or StorageFailed, nothing
+  // has changed.
   virtual void put(const std::int64_t* keys, const float* const* rows, std::size_t count, Slot* places) = 0;
-  // out[i] = where the row at places[i], which is that of keys[i], is to go. Throws StorageFailed that names the key of
-  // a row that is damaged or cannot be read.
+  // out[i] = where to copy the row at places[i], which belongs to keys[i]. Throws StorageFailed that names the key of a
+  // row that is damaged or cannot be read.
   virtual void get(const std::int64_t* keys, const Slot* places, std::size_t count, float* const* out) const = 0;
-  // These places are not needed any more.
+  // These places are no longer needed.
   virtual void drop(const std::int64_t* keys, const Slot* places, std::size_t count) noexcept = 0;
-  // Nobody reads: dropped places are used again from now on.
+  // There are no readers: dropped places are reused from now on.
   virtual void settle() noexcept = 0;
-  // What `put` kept in memory goes to the medium. Throws StorageFailed; what was not written stays in memory.
+  // Writes rows that `put` kept in memory to the medium. Throws StorageFailed; rows that were not written stay in
+  // memory.
   virtual void flush() = 0;
-  // The rows of the part of the tier that is worth writing anew most, dead ones among them; false when none is. The
-  // caller puts those that live anew, drops the places, and settles. `scarce`: space is needed, so less is worth it.
+  // The rows, including dead ones, of the part of the tier that most needs to be rewritten; false if none does. The
+  // caller puts live rows again, drops the places, and settles. `scarce`: space is needed, so less is worth it.
   [[nodiscard]] virtual bool worth_moving(StoredRows& /*found*/, bool /*scarce*/) { return false; }
-  // The row at a place where the medium is memory, else null. It is not checked, and may be that of another key when
-  // the place was dropped and settled. Not beside `put`.
+  // The row at a place if the medium is memory, else null. It is not checked, and may belong to another key if the
+  // place was dropped and settled. Not concurrently with `put`.
   [[nodiscard]] virtual const float* in_place(Slot /*place*/) const noexcept { return nullptr; }
   [[nodiscard]] virtual TierUse use() const = 0;
 };
 
-// `width` floats a row; `capacity` bytes of the medium, 0 for no limit; about `segment` bytes are written at once.
-// `library` is where the library of the medium may lie besides where the system has it.
+// `width` floats per row; `capacity` bytes of the medium, 0 for no limit; about `segment` bytes are written at once.
+// `library` is where the medium's library may be, besides the system's.
 struct TierPlace {
   std::string folder;
   std::string owner;

@@ -19,10 +19,10 @@
 namespace recmigrate {
 namespace {
 
-// The file is mapped in pieces of address space, of which space on the device is taken step by step.
+// The file is mapped in pieces of address space, for which device space is allocated step by step.
 constexpr std::size_t kExtentBytes = std::size_t{1} << 30;
 
-// libpmem's copies, which go past the processor's cache; nothing is ever made durable.
+// libpmem's copies, which bypass the processor's cache; nothing is ever made durable.
 struct Pmem {
   void* (*copy)(void*, const void*, std::size_t) = nullptr;
   void (*drain)() = nullptr;
@@ -46,7 +46,7 @@ struct Pmem {
   }
 };
 
-// Records by number. Those that are free or dropped are linked through themselves: dropping takes no memory.
+// Records by number. Free and dropped ones are linked through themselves, so dropping needs no memory.
 class Mapped final : public LowerTier {
  public:
   explicit Mapped(const TierPlace& place)
@@ -159,7 +159,7 @@ class Mapped final : public LowerTier {
     return place;
   }
 
-  // Room for `count` records more. Locked.
+  // Space for `count` more records. Locked.
   void make_room(std::size_t count) {
     const std::uint64_t needed = used_ + count - std::min<std::uint64_t>(count, free_.count);
     if (needed > most_) refuse();
@@ -170,7 +170,7 @@ class Mapped final : public LowerTier {
     take_space(room);
   }
 
-  // Address space; space on the device is taken by `take_space`.
+  // Address space only; `take_space` allocates device space.
   void map_extent() {
     if (extents_.size() == extents_.capacity()) extents_.reserve(2 * extents_.size() + 1);
     void* const memory = mmap(nullptr, extent_bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, file_,
@@ -179,7 +179,7 @@ class Mapped final : public LowerTier {
     extents_.push_back(static_cast<char*>(memory));
   }
 
-  // The space is there before it is written to: a full device is an error here and not a signal later.
+  // Allocates the space before it is written to: so a full device is an error here, and not a signal later.
   void take_space(std::uint64_t room) {
     const std::uint64_t last = (room - 1) / per_extent_;
     const std::uint64_t bytes = last * extent_bytes_ + (room - last * per_extent_) * format_.bytes();
@@ -206,12 +206,12 @@ class Mapped final : public LowerTier {
   const std::size_t extent_bytes_;
   const std::uint64_t most_;  // records
   int file_ = -1;
-  const Pmem* pmem_ = nullptr;  // where the file lies on such a device
+  const Pmem* pmem_ = nullptr;  // if the file is on such a device
 
-  mutable std::mutex mutex_;  // guards what follows; records that are not linked belong to who has their number
+  mutable std::mutex mutex_;  // guards the following; records that are not linked belong to whoever has their number
   std::vector<char*> extents_;
-  std::uint64_t room_ = 0;  // records that space was taken for
-  std::uint64_t used_ = 0;  // of those, that were ever taken
+  std::uint64_t room_ = 0;  // records with allocated space
+  std::uint64_t used_ = 0;  // of those, ever used
   std::uint64_t file_bytes_ = 0;
   List free_;
   List dropped_;

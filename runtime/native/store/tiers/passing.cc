@@ -1,4 +1,4 @@
-// Tables of three tiers: rows of the second, when it holds too many, are passed on to the third.
+// Tables with three tiers: excess rows of the second tier are passed on to the third.
 #include <algorithm>
 #include <tuple>
 #include <utility>
@@ -14,13 +14,13 @@ namespace {
 constexpr std::size_t kMiddle = 0;  // among the tiers below memory
 constexpr std::size_t kLast = 1;
 
-// As among the rows in memory: of a large tier, a part is freed at once.
+// As for rows in memory: a part of a large tier is freed at once.
 constexpr std::size_t kLarge = std::size_t{1} << 16;
 constexpr std::size_t kOneOf = 20;
 
 }  // namespace
 
-// A row of a lower tier that is to go further down, and what it was chosen by.
+// A row of a lower tier to move further down, and the criteria by which it was selected.
 struct Tiers::Passing {
   std::uint32_t uses;
   std::uint32_t used;
@@ -28,8 +28,8 @@ struct Tiers::Passing {
   Slot place;
 };
 
-// Moves the coldest rows that are too many for the second tier to the third; returns how many. Batches go on beside it,
-// except while the indexes change. The caller holds `maintenance`.
+// Moves the coldest excess rows of the second tier to the third; returns their number. Batches can run at the same
+// time, except while the indexes change. The caller holds `maintenance`.
 std::size_t Tiers::pass_on() {
   if (state().lower.size() < 2) return 0;
   std::vector<Passing> chosen;
@@ -69,7 +69,7 @@ std::size_t Tiers::pass_on() {
         shard.lower[kMiddle].erase(hash, keys[i]);
         shard.lower[kLast].insert(hash, keys[i], places[i]);
         state().lower[kMiddle]->drop(&keys[i], &chosen[i].place, 1);
-      } else {  // it came up meanwhile
+      } else {  // it moved up meanwhile
         state().lower[kLast]->drop(&keys[i], &places[i], 1);
       }
     }
@@ -77,7 +77,7 @@ std::size_t Tiers::pass_on() {
   return chosen.size();
 }
 
-// Rows of a tier that were used least, as `coldest` has them of memory. `structure` is held.
+// The least used rows of a tier, selected as `coldest` does for memory. `structure` is held.
 std::vector<Tiers::Passing> Tiers::coldest_below(std::size_t tier, std::size_t count) const {
   const RowLayout& layout = state().layout;
   const LowerTier& below = *state().lower[tier];
@@ -104,7 +104,7 @@ std::vector<Tiers::Passing> Tiers::coldest_below(std::size_t tier, std::size_t c
   return found;
 }
 
-// Reads rows that are to move; those that are damaged stay, so that whoever needs one is told.
+// Reads rows to move; damaged ones stay, so that whoever needs one gets the error.
 void Tiers::read_passing(std::size_t tier, std::vector<Passing>& rows, std::vector<float>& values) const {
   const std::size_t width = state().layout.stride();
   values.resize(rows.size() * width);

@@ -1,4 +1,4 @@
-// Rows of lower tiers that are read ahead: copies of them wait beside the rows in memory for the batch that needs them.
+// Reads rows of lower tiers ahead: copies of them wait beside the rows in memory for the batch that needs them.
 #include "store/tiers/prefetcher.h"
 
 #include <algorithm>
@@ -10,18 +10,18 @@
 namespace recmigrate {
 namespace {
 
-// Rows read together: enough to keep a disk busy, and few, since who replaces or thins the rows waits for them. By 256,
-// beside other programs, 0.56 of the rows came in time, by 1024 0.86.
+// Rows read together: enough to keep a disk busy, but few, because whoever replaces or thins the rows waits for them.
+// Beside other programs, with 256 a share of 0.56 of the rows came in time, with 1024 0.86.
 constexpr std::size_t kTogether = 1024;
 
-// Copies may take a quarter of memory's tier, and not much more than a large batch needs.
+// Copies may take a quarter of the memory tier, and not much more than a large batch needs.
 constexpr std::size_t kPart = 4;
 constexpr std::size_t kMostCopies = std::size_t{1} << 20;
 
 // Keys that may wait to be read, 32 MiB.
 constexpr std::size_t kMostWaiting = std::size_t{1} << 22;
 
-// Requests that are looked for again when rows go down; a dataset is seldom so many batches ahead.
+// Requests that are searched again when rows move down; a dataset is rarely this many batches ahead.
 constexpr std::size_t kMostKept = 16;
 
 }  // namespace
@@ -43,7 +43,7 @@ void Tiers::Prefetcher::go_on() noexcept {
   if ((waiting_ == 0 && !again_) || needing_ != 0 || closed_) return;
   try {
     sweeper::ask(*this, sweeper::Work::prefetch);
-  } catch (...) {  // there is no thread: the batches read their rows themselves
+  } catch (...) {  // no thread could be started: the batches read their rows themselves
   }
 }
 
@@ -57,16 +57,16 @@ void Tiers::Prefetcher::close() noexcept {
   sweeper::forget(*this, sweeper::Work::prefetch);
 }
 
-// Some rows, so that the thread goes round the tables that ask for it.
+// Reads a limited number of rows, so that the thread serves all tables in turn.
 void Tiers::Prefetcher::tend() noexcept {
   try {
     if (!closed_ && needing_ == 0 && read_some()) go_on();
-  } catch (...) {  // there is no memory: it goes on once a batch had its rows
+  } catch (...) {  // out of memory: it continues once a batch has its rows
   }
 }
 
-// Drops requests of which the batch has come, as the newest one whose copies were used tells, and those that nothing
-// tells of.
+// Drops requests whose batch has come (known from the newest request whose copies were used), and requests about which
+// nothing is known.
 void Tiers::Prefetcher::forget_requests(std::uint64_t used) noexcept {
   while (!asked_.empty() && asked_.front().searched && (asked_.front().number <= used || asked_.size() > kMostKept)) {
     waiting_ -= asked_.front().keys.size() - asked_.front().done;
@@ -74,7 +74,7 @@ void Tiers::Prefetcher::forget_requests(std::uint64_t used) noexcept {
   }
 }
 
-// A request with keys to look for, the oldest one first; null when there is none.
+// The oldest request with keys to search; null if there is none.
 Tiers::Prefetcher::Request* Tiers::Prefetcher::next() {
   if (again_.exchange(false)) {
     for (Request& one : asked_) {
@@ -93,8 +93,8 @@ Tiers::Prefetcher::Request* Tiers::Prefetcher::next() {
   return &asked_.back();
 }
 
-// False when there is nothing to look for, when there is no room, which batches that use copies make, or when a batch
-// has just come for its rows.
+// False if there is nothing to search, if there is no space (batches that use copies free some), or if a batch has just
+// come for its rows.
 bool Tiers::Prefetcher::read_some() {
   bool crowded = false;
   {
@@ -114,7 +114,7 @@ bool Tiers::Prefetcher::read_some() {
     std::size_t copied = 0;
     try {
       if (!found_.empty()) copied = read(request->number, found_.size());
-    } catch (const StorageFailed&) {  // the batch that needs such a row is told what is wrong
+    } catch (const StorageFailed&) {  // the batch that needs such a row gets the error
       waiting_ -= request->keys.size() - request->done;
       request->done = request->keys.size();
     }
@@ -125,7 +125,7 @@ bool Tiers::Prefetcher::read_some() {
   return true;
 }
 
-// The next keys of the request whose rows lie below memory. `structure` is held.
+// The next keys of the request with rows below memory. `structure` is held.
 void Tiers::Prefetcher::find_below(Request& request, std::size_t most) {
   found_.clear();
   std::size_t& done = request.done;
@@ -148,8 +148,8 @@ void Tiers::Prefetcher::find_below(Request& request, std::size_t most) {
   }
 }
 
-// Copies the rows that were found, but for those that have a copy; returns how many. `structure` is held: what is read
-// stays good until they are copied.
+// Copies the found rows that have no copy yet; returns their number. `structure` is held: what is read stays valid
+// until it is copied.
 std::size_t Tiers::Prefetcher::read(std::uint64_t request, std::size_t count) {
   Staged& staged = *tiers_.state().staged;
   std::vector<std::int64_t> keys;

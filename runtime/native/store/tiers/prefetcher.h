@@ -1,4 +1,4 @@
-// What reads rows of lower tiers ahead of the batches that will need them, in the background.
+// Reads rows of lower tiers in the background, ahead of the batches that will need them.
 #pragma once
 
 #include <atomic>
@@ -16,11 +16,11 @@ class Tiers::Prefetcher final : public Tended {
  public:
   explicit Prefetcher(Tiers& tiers) noexcept : tiers_(tiers) {}
 
-  // Reads the rows of these keys in turn; a batch that comes when far too many wait is left out.
+  // Reads the rows of these keys in turn; if far too many are waiting, the batch is skipped.
   void add(std::vector<std::int64_t> keys);
-  // Goes on, if there is something to do. Batches that need rows themselves come first: it stops for them.
+  // Continues, if there is work. Batches that need rows themselves have priority: it pauses for them.
   void go_on() noexcept;
-  // Looks again for the keys of batches that are still to come: rows that were in memory may have gone down.
+  // Searches again for the keys of batches that are still to come: rows that were in memory may have moved down.
   void search_again() noexcept;
   // Stops for good.
   void close() noexcept;
@@ -31,7 +31,7 @@ class Tiers::Prefetcher final : public Tended {
   friend class Tiers::Needing;
 
   struct Request {
-    std::uint64_t number;  // in the order of asking
+    std::uint64_t number;  // in the order of requests
     std::vector<std::int64_t> keys;
     std::size_t done = 0;   // of them
     bool searched = false;  // once, to the end
@@ -51,14 +51,14 @@ class Tiers::Prefetcher final : public Tended {
 
   Tiers& tiers_;
   std::atomic<bool> closed_{false};
-  std::atomic<int> needing_{0};          // batches that have their rows found and read now
-  std::atomic<std::size_t> waiting_{0};  // keys that are to be looked for
-  std::atomic<bool> again_{false};       // all keys that were asked for, too
+  std::atomic<int> needing_{0};          // batches that are finding and reading their rows now
+  std::atomic<std::size_t> waiting_{0};  // keys to search
+  std::atomic<bool> again_{false};       // also search all keys that were requested before
   std::mutex mutex_;                     // guards what follows
   std::deque<std::vector<std::int64_t>> requests_;
 
   // Of the thread that tends it.
-  std::deque<Request> asked_;  // taken from those; one that was searched stays until its batch has come
+  std::deque<Request> asked_;  // taken from `requests`; one that was searched stays until its batch has come
   std::uint64_t taken_ = 0;    // requests
   std::vector<Found> found_;
 };

@@ -1,4 +1,4 @@
-// A row as it lies on a medium: its key and a checksum before it.
+// The stored form of a row: its key and a checksum precede it.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ class RecordFormat {
   [[nodiscard]] std::size_t row_bytes() const noexcept { return row_bytes_; }
   [[nodiscard]] static const char* row(const char* record) noexcept { return record + sizeof(RecordHead); }
 
-  // All but the checksum.
+  // Everything except the checksum.
   void fill(char* record, std::int64_t key, const float* row) const noexcept {
     const RecordHead head{key, 0, 0};
     std::memcpy(record, &head, sizeof head);
@@ -46,7 +46,7 @@ class RecordFormat {
     std::memcpy(&sum, record + offsetof(RecordHead, checksum), sizeof sum);
     return RecordFormat::key(record) == key && sum == checksum(record);
   }
-  // Writes the row to `out`. Throws StorageFailed when the record is not that of the key as it was stored.
+  // Copies the row to `out`. Throws StorageFailed if the record is not the one that was stored for the key.
   void take(const char* record, std::int64_t key, const std::string& owner, const std::string& folder,
             float* out) const {
     if (!sound(record, key)) fail_damaged(key, owner, folder);

@@ -1,5 +1,5 @@
-// The SSDHASH tier: records are appended to segments of a scratch file, and segments of which much is dead written
-// anew.
+// The SSDHASH tier: records are appended to segments of a scratch file, and segments that are mostly dead are
+// rewritten.
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -18,18 +18,18 @@
 namespace recmigrate {
 namespace {
 
-constexpr std::size_t kLeastRecords = 16;  // of a segment, however wide they are
+constexpr std::size_t kLeastRecords = 16;  // per segment, however wide they are
 constexpr std::size_t kReadGrain = 512;    // reads of one thread
 
-constexpr std::size_t kAhead = 8;  // rows that are fetched from memory before they are copied
+constexpr std::size_t kAhead = 8;  // rows that are prefetched from memory before they are copied
 
-// A log is compacted while more than a third of it is dead, beyond some segments that a small one may waste.
+// A log is compacted while more than a third of it is dead, apart from some segments that a small one may waste.
 constexpr std::uint64_t kSpareSegments = 2;
 
-// Where space is scarce, from this part of a segment on that is dead.
+// If space is scarce, a segment is rewritten from this dead share on.
 constexpr std::uint32_t kScarcePart = 8;
 
-// Of a limited log: one is filled, one is kept for those that compaction moves, and one holds rows.
+// Minimum for a limited log: one segment is filled, one is reserved for rows that compaction moves, and one has rows.
 constexpr std::uint64_t kLeastSegments = 3;
 
 class RecordLog final : public LowerTier {
@@ -68,7 +68,7 @@ class RecordLog final : public LowerTier {
   }
 
   void get(const std::int64_t* keys, const Slot* places, std::size_t count, float* const* out) const override {
-    // The buffers are held, as `flush` may give them back meanwhile.
+    // The buffers are referenced here, because `flush` may return them meanwhile.
     std::vector<std::pair<std::size_t, std::shared_ptr<Buffer>>> held;
     std::vector<std::pair<Slot, std::uint32_t>> stored;
     stored.reserve(count);
@@ -87,7 +87,7 @@ class RecordLog final : public LowerTier {
       std::memcpy(out[i], RecordFormat::row(buffer->data() + in_segment(places[i])), format_.row_bytes());
     }
     std::sort(stored.begin(), stored.end());
-    // Few long ranges: each thread keeps the disk busy until its last read.
+    // Few long ranges, so that each thread keeps the disk busy until its last read.
     const std::size_t threads = parallel::thread_count();
     const std::size_t grain = std::max(kReadGrain, (stored.size() + threads - 1) / threads);
     parallel::ranges(stored.size(), grain, [&](std::size_t begin, std::size_t end) {
@@ -113,7 +113,7 @@ class RecordLog final : public LowerTier {
       if (segments_[s].state != State::stored || segments_[s].live != 0) continue;
       segments_[s] = Segment();
       free_.push_back(static_cast<std::uint32_t>(s));
-      // The next ones to be written need not be allocated again; the space of further ones is for others.
+      // The next ones to be written stay allocated; the space of further ones is freed.
       if (free_.size() > kSpareSegments) file_.release(std::uint64_t{s} * segment_bytes_, segment_bytes_);
     }
   }
@@ -168,7 +168,7 @@ class RecordLog final : public LowerTier {
     }
     try {
       read_segment(number, count, found);
-    } catch (const StorageFailed&) {  // whoever needs a row of it is told so
+    } catch (const StorageFailed&) {  // whoever needs a row of it gets the error
       const std::lock_guard<std::mutex> lock(mutex_);
       segments_[number].damaged = true;
       return false;
@@ -193,7 +193,7 @@ class RecordLog final : public LowerTier {
   }
 
  private:
-  // On a block, so that it can be written past the page cache.
+  // Aligned to a block, so that it can be written past the page cache.
   class Buffer {
    public:
     explicit Buffer(std::size_t bytes) : memory_(allocate_region(bytes + ScratchFile::kBlock)) {
@@ -217,7 +217,7 @@ class RecordLog final : public LowerTier {
     std::shared_ptr<Buffer> buffer;  // until it is stored
   };
 
-  // Checks what was read and hands it on.
+  // Checks what was read and passes it on.
   class Unpacker final : public ScratchFile::Taker {
    public:
     Unpacker(const RecordLog& log, const std::int64_t* keys, const std::pair<Slot, std::uint32_t>* which,
@@ -255,13 +255,13 @@ class RecordLog final : public LowerTier {
     const std::uint64_t numbered = (std::uint64_t{kAbsent} - 1) / per_segment_;
     return place_.capacity == 0 ? numbered : std::min<std::uint64_t>(numbered, place_.capacity / segment_bytes_);
   }
-  // Whether most of what the tier may take is taken. Locked.
+  // Whether most of the tier's space is used. Locked.
   [[nodiscard]] bool short_of_space() const noexcept { return place_.capacity != 0 && segments_left() <= 1; }
   [[nodiscard]] std::uint64_t segments_left() const noexcept {
     return free_.size() + (most_segments() - segments_.size());
   }
 
-  // Room for `count` records. Locked.
+  // Space for `count` records. Locked.
   void make_segments(std::size_t count) {
     std::size_t room = 0;
     for (const std::uint32_t s : filling_) room += per_segment_ - segments_[s].count;
@@ -271,7 +271,7 @@ class RecordLog final : public LowerTier {
       filling_.reserve(filling_.size() + 1);
       full_.reserve(full_.size() + filling_.size() + 1);
       free_.reserve(segments_.size() + 1);
-      // One that a reader still holds is left to it: compaction writes while others read.
+      // A buffer that a reader still uses is left to it: compaction writes while others read.
       const bool unused = spare_ && spare_.use_count() == 1;
       std::shared_ptr<Buffer> buffer =
           unused ? std::exchange(spare_, nullptr) : std::make_shared<Buffer>(segment_bytes_);
@@ -321,11 +321,11 @@ class RecordLog final : public LowerTier {
 
   mutable std::mutex mutex_;  // guards what follows
   std::vector<Segment> segments_;
-  std::vector<std::uint32_t> filling_;  // the one being filled first
+  std::vector<std::uint32_t> filling_;  // the first one is being filled
   std::vector<std::uint32_t> full_;     // to be written, in this order
   std::vector<std::uint32_t> free_;
   std::shared_ptr<Buffer> spare_;
-  bool moving_ = false;  // rows that `worth_moving` found: they may take the segment kept for them
+  bool moving_ = false;  // rows from `worth_moving`: they may use the reserved segment
   std::uint64_t live_ = 0;
   std::uint64_t written_ = 0;
   std::uint64_t compactions_ = 0;

@@ -20,15 +20,14 @@
 namespace recmigrate {
 namespace {
 
-// Reads under way at once from one thread: a solid-state disk reaches its rate with a hundred or more.
+// Concurrent reads of one thread: a solid-state disk reaches its full rate with a hundred or more.
 constexpr std::size_t kDepth = 128;
 
-// Reads that are done are waited for together, so that a thread wakes once for some of them; the others keep the disk
-// busy.
+// Finished reads are awaited in groups, so that a thread wakes once for several of them; the others keep the disk busy.
 constexpr std::size_t kAwaited = 32;
 
-// What lies between two places is read too if that is no more than a disk transfers in the time that another read
-// takes. (A read of 8 KiB took the disk measured about a quarter longer than one of 512 bytes.)
+// The gap between two places is read too if a disk transfers it in no more time than another read takes. (A read of 8
+// KiB took the measured disk about a quarter longer than one of 512 bytes.)
 constexpr std::size_t kGap = 8192;
 constexpr std::size_t kTogether = 16384;  // bytes of such a read at the most
 
@@ -39,7 +38,7 @@ bool wants_direct() {
   return scheme == nullptr || *scheme == '\0' || std::string(scheme).find("direct") != std::string::npos;
 }
 
-// The kernel's queue of a thread's reads; without one, reads are made one after the other.
+// The kernel's queue for a thread's reads; without one, reads are done one after the other.
 class Queue {
  public:
   Queue() noexcept { ready_ = syscall(SYS_io_setup, kDepth, &queue_) == 0; }
@@ -50,11 +49,11 @@ class Queue {
   Queue& operator=(const Queue&) = delete;
 
   [[nodiscard]] bool ready() const noexcept { return ready_; }
-  // How many were taken, or -1 and errno.
+  // The number of accepted reads, or -1 with errno set.
   [[nodiscard]] long submit(std::size_t count, iocb** reads) const noexcept {
     return syscall(SYS_io_submit, queue_, static_cast<long>(count), reads);
   }
-  // Waits for `least` of them or more.
+  // Waits for at least `least` of them.
   [[nodiscard]] long wait(std::size_t least, io_event* events) const noexcept {
     return syscall(SYS_io_getevents, queue_, static_cast<long>(least), static_cast<long>(kDepth), events, nullptr);
   }
@@ -80,7 +79,8 @@ void make_folders(const std::string& folder, const std::string& owner) {
   }
 }
 
-// What a process left that ended between making a file and taking its name away; that of another one may lose its name.
+// Removes files of processes that ended between creating a file and unlinking it; a living process's file may lose its
+// name, too.
 static void remove_named(const std::string& folder) noexcept {
   constexpr std::size_t kName = sizeof "recmigrate-XXXXXX" - 1;
   std::error_code error;
@@ -114,7 +114,7 @@ void fail_storage(const std::string& owner, const std::string& what, const std::
                       remedy);
 }
 
-// What one read brings: the places from number `first` to before `last`.
+// The result of one read: the places from number `first` to before `last`.
 struct ScratchFile::Range {
   std::uint64_t begin;
   std::size_t bytes;
@@ -142,7 +142,7 @@ void ScratchFile::write(std::uint64_t at, const void* data, std::size_t bytes) {
     const ssize_t written = pwrite(file_, from, bytes, static_cast<off_t>(at));
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) fail("cannot write to its folder", errno);
-    // What direct writes leave over begins anew on a block; the same bytes once more do no harm.
+    // The rest of a direct write begins on a block again; writing the same bytes twice does no harm.
     const auto done = static_cast<std::size_t>(written) < bytes ? static_cast<std::size_t>(written) / kBlock * kBlock
                                                                 : static_cast<std::size_t>(written);
     if (done == 0) fail("cannot write to its folder", ENOSPC);
@@ -189,7 +189,7 @@ void ScratchFile::read_range(const Range& range, char* to) const {
   }
 }
 
-// Reads under way: one piece of memory each, in which the next begins when one is done.
+// Running reads, each with a piece of memory that is reused when one is done.
 class ScratchFile::Window {
  public:
   Window(const ScratchFile& file, const std::uint64_t* at, std::size_t count, std::size_t bytes, Taker& taker)
@@ -218,7 +218,7 @@ class ScratchFile::Window {
     }
   }
 
-  // Waits for all that the kernel has taken, also when one failed: it writes to this memory.
+  // Waits for all reads that the kernel has accepted, even after a failure, because it writes to this memory.
   void together(const Queue& queue) {
     iocb reads[kDepth];
     iocb* fresh[kDepth];
@@ -244,7 +244,7 @@ class ScratchFile::Window {
         taken += static_cast<std::size_t>(some);
       }
       running += taken;
-      for (; taken < more; ++taken) {  // the kernel has no room: read here
+      for (; taken < more; ++taken) {  // the kernel's queue is full: read here
         const auto p = static_cast<std::size_t>(fresh[taken]->aio_data);
         finish(p, ranges_[of[p]], -EAGAIN, failure);
         idle.push_back(p);
@@ -292,7 +292,7 @@ class ScratchFile::Window {
     for (std::size_t i = read.first; i < read.last; ++i) taker_.take(i, data + (at_[i] - read.begin));
   }
 
-  // One place after the other: what lies between them may be what could not be read. Throws what is wrong.
+  // Reads the places one by one, because only the gaps between them may be unreadable. Throws the error.
   void read_again(const Range& wanted, char* data) {
     for (std::size_t i = wanted.first; i < wanted.last; ++i) {
       const Range one = file_.range(at_[i], bytes_);

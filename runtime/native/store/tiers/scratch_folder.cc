@@ -23,7 +23,8 @@ bool ends_with(const std::string& text, const std::string& with) {
   return text.size() >= with.size() && text.compare(text.size() - with.size(), with.size(), with) == 0;
 }
 
-// A lock file that this call made or found, held and still there; -1 and errno, EWOULDBLOCK when another has it.
+// A lock file that this call created or found, locked and still existing; -1 with errno set, EWOULDBLOCK if another
+// process has locked it.
 int hold(const std::string& lock, int flags) noexcept {
   const int file = open(lock.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
   if (file < 0) return -1;
@@ -40,7 +41,7 @@ int hold(const std::string& lock, int flags) noexcept {
   return -1;
 }
 
-// The lock goes last, and stays while something of the folder does: whoever comes next tries again.
+// The lock is removed last, and kept while something of the directory remains, so that the next process tries again.
 void remove_both(const std::string& path, int lock) noexcept {
   std::error_code ignored;
   std::filesystem::remove_all(path, ignored);
@@ -49,7 +50,7 @@ void remove_both(const std::string& path, int lock) noexcept {
   close(lock);
 }
 
-// Whether it is called as the folders here are, `recmigrate-PID-NUMBER`.
+// Whether it has the form of the directories' names here, `recmigrate-PID-NUMBER`.
 bool is_folder_of_process(const std::string& path, const std::string& name) noexcept {
   struct stat known{};
   const std::string numbers = name.substr(sizeof kPrefix - 1);
@@ -57,7 +58,7 @@ bool is_folder_of_process(const std::string& path, const std::string& name) noex
          lstat(path.c_str(), &known) == 0 && S_ISDIR(known.st_mode);
 }
 
-// What the folders of ended processes left.
+// Removes what ended processes left.
 void remove_abandoned(const std::string& folder) {
   std::error_code error;
   for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
@@ -65,7 +66,7 @@ void remove_abandoned(const std::string& folder) {
     if (!starts_with(name, kPrefix)) continue;
     const std::string whole = at->path().string();
     const std::string path = ends_with(name, kLock) ? whole.substr(0, whole.size() - (sizeof kLock - 1)) : whole;
-    // A folder has its lock before it is made, and until it is gone: one without is what a removal left.
+    // A directory has its lock before it is created, and until it is removed: one without a lock is left by a removal.
     if (path == whole && !is_folder_of_process(path, name)) continue;
     const int lock = hold(path + kLock, path == whole ? O_CREAT | O_EXCL : 0);
     if (lock >= 0) remove_both(path, lock);
@@ -78,7 +79,7 @@ ScratchFolder::ScratchFolder(const std::string& folder, const std::string& owner
   make_folders(folder, owner);
   remove_abandoned(folder);
   std::random_device random;
-  // Another may take a new lock for an abandoned one, and remove it before it is held.
+  // Another process may lock it as abandoned, and remove it, before it is locked here.
   for (int attempt = 0; attempt < 100 && lock_ < 0; ++attempt) {
     path_ = folder + "/" + kPrefix + std::to_string(getpid()) + "-" + std::to_string(random());
     lock_ = hold(path_ + kLock, O_CREAT | O_EXCL);

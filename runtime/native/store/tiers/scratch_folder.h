@@ -1,4 +1,4 @@
-// A folder of a table's own within another: it goes with the table, or when the next one comes after a crash.
+// A table's own directory within another one: removed with the table, or by the next table after a crash.
 #pragma once
 
 #include <string>
@@ -7,8 +7,7 @@ namespace recmigrate {
 
 class ScratchFolder {
  public:
-  // Makes `folder` if need be and a new one in it, and removes those there whose process has ended. Throws
-  // StorageFailed.
+  // Creates `folder` if needed, and a new directory in it, and removes those of ended processes. Throws StorageFailed.
   ScratchFolder(const std::string& folder, const std::string& owner);
   ~ScratchFolder();
   ScratchFolder(const ScratchFolder&) = delete;
@@ -17,7 +16,7 @@ class ScratchFolder {
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
 
  private:
-  const int process_;  // a copy of it that forked has no say
+  const int process_;  // a forked copy must not remove it
   std::string path_;
   int lock_ = -1;  // held while the folder is in use
 };

@@ -10,12 +10,12 @@ namespace {
 constexpr std::size_t kChunkShift = 10;
 constexpr std::size_t kChunk = std::size_t{1} << kChunkShift;
 
-// A copy is overtaken when copies that so many later requests asked for were used: those who ask come in the order of
-// their batches, but for threads that overtake each other and for datasets read by turns.
+// A copy is obsolete once copies of this many later requests were used: requests come in the order of their batches,
+// except for threads that overtake each other and datasets that are read in turn.
 constexpr std::uint64_t kLater = 64;
-constexpr std::uint64_t kOften = 16;  // so many requests used lie between two searches for such copies
+constexpr std::uint64_t kOften = 16;  // number of used requests between two searches for such copies
 
-// Batches in turn that use no copy. Many: one table may be looked up hundreds of times in a step.
+// Batches in a row that use no copy. Many, because one table may be looked up hundreds of times in a step.
 constexpr std::uint32_t kIdle = 512;
 
 }  // namespace
@@ -94,7 +94,7 @@ void Staged::end(const std::int64_t* keys, float* const* rows, std::size_t count
 void Staged::release(Slot slot) noexcept {
   index_.erase(hash_key(places_[slot].key), places_[slot].key);
   places_[slot].state = State::free;
-  free_.push_back(slot);  // it had room for all
+  free_.push_back(slot);  // it has capacity for all
 }
 
 void Staged::use(Slot slot, float* out) noexcept {
@@ -150,7 +150,7 @@ void Staged::passed(bool used) {
   drop_before(~std::uint64_t{0});
 }
 
-// Copies that are being read stay.
+// Copies that are being read are kept.
 void Staged::drop_before(std::uint64_t request) noexcept {
   for (Slot slot = 0; slot < places_.size(); ++slot) {
     if (places_[slot].state != State::ready || places_[slot].request >= request) continue;

@@ -12,9 +12,9 @@
 
 namespace recmigrate {
 
-// By key. A copy is good as long as its row lies below memory, wherever there: whoever writes a row to a lower tier
-// forgets the copy before. Nothing else in the table knows of copies, so they change no result. Safe for any number of
-// threads.
+// Copies by key. A copy is valid as long as its row is below memory, in whichever place: whoever writes a row to a
+// lower tier drops its copy first. The rest of the table does not know about copies, so they change no result. Safe for
+// any number of threads.
 class Staged {
  public:
   // Of rows of `width` floats.
@@ -22,34 +22,33 @@ class Staged {
   Staged(const Staged&) = delete;
   Staged& operator=(const Staged&) = delete;
 
-  // Copies that are here or being read.
+  // Number of copies that are here or being read.
   [[nodiscard]] std::size_t size() const;
   [[nodiscard]] std::size_t bytes() const;
-  // Copies that were dropped without having been used.
+  // Number of copies that were dropped unused.
   [[nodiscard]] std::uint64_t unused() const;
-  // The last of the requests whose copies were used, 0 when none were.
+  // The latest request whose copies were used; 0 if there is none.
   [[nodiscard]] std::uint64_t newest_used() const;
 
-  // How many more copies there may be if `most` are allowed; those that were overtaken go first where there is no room.
+  // How many more copies there may be if `most` are allowed; obsolete ones are dropped if there is no space.
   [[nodiscard]] std::size_t room(std::size_t most);
-  // Gives distinct keys places for their copies: rows[i] is null for one that is here already. Until `end` they are
-  // being read. `request` numbers those who ask, in order. Throws std::bad_alloc, and then nothing has changed.
+  // Reserves places for copies of distinct keys: rows[i] is null if the copy exists already. Until `end` they are being
+  // read. `request` is the number of the request, ascending. If it throws std::bad_alloc, nothing has changed.
   void begin(const std::int64_t* keys, std::size_t count, std::uint64_t request, float** rows);
-  // They were read, or could not be.
+  // They were read, or could not be read.
   void end(const std::int64_t* keys, float* const* rows, std::size_t count, bool read) noexcept;
 
-  // Moves the copies of keys to out[i]. `absent` gets the numbers of the keys without one, `coming` of those being
-  // read.
+  // Moves the copies of keys to out[i]. `absent` gets the numbers of keys without a copy, `coming` of those being read.
   void take(const std::int64_t* keys, std::size_t count, float* const* out, std::vector<std::size_t>& absent,
             std::vector<std::size_t>& coming);
-  // The same for those that were being read, once they are; `absent` gets those that could not be.
+  // The same for those being read, once they are; `absent` gets those that could not be read.
   void await(const std::int64_t* keys, const std::vector<std::size_t>& coming, float* const* out,
              std::vector<std::size_t>& absent);
-  // A batch had its rows, copies among them or not. Copies that many batches in turn have no use for are dropped:
-  // theirs will not come, as when training ended or its dataset began anew.
+  // Records that a batch got its rows, with or without copies. Copies that many batches in a row did not use are
+  // dropped: their batch will not come, for example because training ended or its dataset was restarted.
   void passed(bool used);
 
-  // While nothing is being read: these copies are no longer good; none is, and rows are `width` floats from now on.
+  // Called while nothing is being read: drops these copies, or all; rows are `width` floats from now on.
   void forget(const std::int64_t* keys, std::size_t count) noexcept;
   void restart(std::size_t width) noexcept;
 
@@ -75,9 +74,9 @@ class Staged {
   std::vector<Slot> free_;
   std::vector<std::unique_ptr<float[]>> chunks_;
   std::uint64_t newest_used_ = 0;  // request
-  std::uint64_t looked_at_ = 0;    // what that was when overtaken copies were looked for
+  std::uint64_t looked_at_ = 0;    // value of newest_used_ when obsolete copies were last searched
   std::uint64_t unused_ = 0;
-  std::uint32_t idle_ = 0;  // batches in turn without use for a copy
+  std::uint32_t idle_ = 0;  // batches in a row that did not use a copy
 };
 
 }  // namespace recmigrate

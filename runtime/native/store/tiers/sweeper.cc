@@ -33,7 +33,7 @@ bool has(const std::vector<Tended*>& all, const Tended* one) noexcept {
   return std::find(all.begin(), all.end(), one) != all.end();
 }
 
-// One thread does not take what another tends.
+// A thread does not take an object that another one maintains.
 std::deque<Tended*>::iterator next(Queue& all) noexcept {
   return std::find_if(all.waiting.begin(), all.waiting.end(), [&](Tended* one) { return !has(all.tended, one); });
 }
@@ -50,11 +50,11 @@ void tend_all(Queue& all) {
     lock.lock();
     all.tended.erase(std::find(all.tended.begin(), all.tended.end(), one));
     all.done.notify_all();
-    all.asked.notify_one();  // it may have been asked for again meanwhile
+    all.asked.notify_one();  // it may have been scheduled again meanwhile
   }
 }
 
-// Of threads, as a variable of the environment says; 1 when it does not.
+// Number of threads in an environment variable; 1 if it is not set.
 unsigned number(const char* variable) noexcept {
   const char* const text = std::getenv(variable);
   if (text == nullptr || *text == '\0') return 1U;

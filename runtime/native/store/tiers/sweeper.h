@@ -1,9 +1,9 @@
-// Threads of the process that tend tables with several tiers in the background.
+// Threads of the process that maintain tables with several tiers in the background.
 #pragma once
 
 namespace recmigrate {
 
-// What is to be tended now and then.
+// An object that needs maintenance from time to time.
 class Tended {
  public:
   // Called by one thread at a time.
@@ -15,19 +15,19 @@ class Tended {
 
 namespace sweeper {
 
-// What for. Each has threads of its own.
+// The kinds of maintenance. Each has threads of its own.
 enum class Work : unsigned { trim, compact, prefetch };
 
-// TF_MULTI_TIER_EV_EVICTION_THREADS, 1 when it is not set; 0: tables are tended by the thread that uses them. For
-// `compact` one when TF_SSDHASH_ASYNC_COMPACTION is 1; else none: the thread that trims compacts. For `prefetch`
-// RECMIGRATE_PREFETCH_THREADS, 1 when it is not set; 0: nothing is read ahead.
+// Number of threads: TF_MULTI_TIER_EV_EVICTION_THREADS, default 1; 0: tables are maintained by the threads that use
+// them. For `compact`, 1 if TF_SSDHASH_ASYNC_COMPACTION is 1; else none: the thread that moves rows down compacts. For
+// `prefetch`, RECMIGRATE_PREFETCH_THREADS, default 1; 0: nothing is read ahead.
 [[nodiscard]] unsigned threads(Work work = Work::trim) noexcept;
 
-// Has `one` tended soon, once however often it was asked for; a thread that has nothing to do sleeps. Throws
-// std::system_error when no thread can be started.
+// Schedules maintenance of `one`, once for any number of requests; a thread without work sleeps. Throws
+// std::system_error if no thread can be started.
 void ask(Tended& one, Work work = Work::trim);
 
-// Returns when nobody tends it any more, and nobody will.
+// Returns once no thread maintains it, or will.
 void forget(Tended& one, Work work = Work::trim) noexcept;
 
 }  // namespace sweeper

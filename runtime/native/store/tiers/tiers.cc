@@ -1,4 +1,4 @@
-// What calls see of the tiers: rows that come up, and how many there may be.
+// The tiers as seen by calls: rows that move up, and their limits.
 #include "store/tiers/tiers.h"
 
 #include <algorithm>
@@ -15,10 +15,10 @@
 namespace recmigrate {
 namespace {
 
-// What a row in memory takes besides itself: its part of the index.
+// Memory of a row besides itself: its part of the index.
 constexpr std::size_t kIndexBytes = 16;
 
-// Rows that may be in memory beyond what the tier holds before a step waits for the background.
+// Rows that may exceed the memory tier before a step waits for the background.
 constexpr std::size_t kSlack = std::size_t{1} << 16;
 
 std::size_t round_up_16(std::size_t bytes) noexcept { return (bytes + 15) / 16 * 16; }
@@ -32,17 +32,17 @@ Tiers::~Tiers() {
   if (prefetcher_) prefetcher_->close();
   sweeper::forget(*this);
   sweeper::forget(compactor_, sweeper::Work::compact);
-  if (prefetcher_) prefetcher_->close();  // rows that went down meanwhile may have called it
+  if (prefetcher_) prefetcher_->close();  // rows that moved down meanwhile may have called it
 }
 
-// A key of a part, by number, whose row lies in a lower tier.
+// A key of a part, by number, with its row in a lower tier.
 struct Tiers::Below {
   std::uint32_t number;
   std::uint32_t tier;
   Slot place;
 };
 
-// How many rows a tier may hold; the last one's medium says itself when it is full.
+// The maximum number of rows of a tier; for the last one, its medium reports when it is full.
 std::size_t Tiers::capacity_of(std::size_t tier) const noexcept {
   const RowLayout& layout = state().layout;
   const std::uint64_t bytes = config_.tiers[tier].bytes;
@@ -52,8 +52,8 @@ std::size_t Tiers::capacity_of(std::size_t tier) const noexcept {
   return static_cast<std::size_t>(bytes / each);
 }
 
-// Gives the keys of a batch that have no row in memory theirs from the tiers below, and where `insert` says so the
-// others new ones. `structure` is held, so rows that came up stay until the batch is done.
+// Moves the rows of a batch's keys up from the tiers below and, with `insert`, creates rows for keys without one.
+// `structure` is held, so rows that moved up stay until the batch is done.
 void Tiers::bring_up(Batch& batch, bool insert, std::uint32_t stamp) {
   Needing needing(*this);
   std::vector<std::vector<Below>> found(kShards);
@@ -96,7 +96,7 @@ void Tiers::bring_up(Batch& batch, bool insert, std::uint32_t stamp) {
   });
 }
 
-// Where the keys of a part that were not in memory are: there, when another batch has brought them up since, or below.
+// Where the keys of a part are that were not in memory: in memory, if another batch has moved them up since, or below.
 void Tiers::find_below(Batch& batch, std::size_t part, std::vector<Below>& found) const {
   const Shard& shard = *state().shards[part];
   const std::int64_t* const keys = batch.keys() + batch.begin(part);
@@ -119,7 +119,7 @@ void Tiers::find_below(Batch& batch, std::size_t part, std::vector<Below>& found
   }
 }
 
-// Puts rows that were read into memory and lets go of where they were.
+// Inserts rows that were read into memory and drops their old places.
 void Tiers::take_up(Batch& batch, std::size_t part, const std::vector<Below>& found, const float* rows) {
   Shard& shard = *state().shards[part];
   const RowLayout& layout = state().layout;
@@ -142,7 +142,7 @@ void Tiers::take_up(Batch& batch, std::size_t part, const std::vector<Below>& fo
       const std::uint64_t hash = hash_key(key);
       float*& row = batch.rows()[batch.begin(part) + found[i].number];
       row = shard.find(hash, key);
-      if (row != nullptr) continue;  // another batch brought it up
+      if (row != nullptr) continue;  // another batch moved it up
       row = shard.insert_empty(hash, key, layout);
       std::memcpy(row, rows + i * layout.stride(), layout.stride() * sizeof(float));
       keys[found[i].tier].push_back(key);
@@ -153,8 +153,6 @@ void Tiers::take_up(Batch& batch, std::size_t part, const std::vector<Below>& fo
     state().lower[t]->drop(keys[t].data(), places[t].data(), keys[t].size());
 }
 
-// Before a call that brings rows into memory: it waits when far too many are there, and fails, with nothing changed,
-// when rows cannot go down.
 void Tiers::wait_for_room() {
   bool crowded = storage_failed_;
   if (!crowded) {
@@ -165,7 +163,6 @@ void Tiers::wait_for_room() {
   if (crowded) trim(true);
 }
 
-// Before a call that only reads: false when rows cannot go down, so that it has to leave them where they lie.
 bool Tiers::way_made() {
   try {
     make_way();
@@ -181,7 +178,7 @@ void Tiers::lower_if_crowded() {
     const std::size_t capacity = capacity_of(0);
     const std::size_t rows = rows_held();
     if (rows <= capacity) return;
-    // Rows that came up for a batch go down after its update, and looking for others now would find few.
+    // Rows that moved up for a batch move down after its update; searching for others now would find few.
     if (rows <= capacity + capacity / 8 + kSlack / 4 && recent_.awaited() != RecentBatches::kNoBatch) return;
   }
   sweeper::threads() == 0 ? tend() : sweeper::ask(*this);
@@ -191,11 +188,11 @@ void Tiers::after_replacement() {
   if (tiered()) sweeper::threads() == 0 ? tend() : sweeper::ask(*this);
 }
 
-// A failure is told to the next call that needs the tiers: `trim` has noted it.
+// The next call that needs the tiers gets the failure, which `trim` has recorded.
 void Tiers::tend() noexcept {
   try {
     trim(false);
-  } catch (...) {  // told later
+  } catch (...) {  // reported later
   }
 }
 

@@ -1,4 +1,4 @@
-// Tiers below memory: rows come up when a batch needs them, and those not used for long go down in the background.
+// Tiers below memory: rows move up when a batch needs them, and least used rows move down in the background.
 #pragma once
 
 #include <atomic>
@@ -15,37 +15,37 @@
 
 namespace recmigrate {
 
-// What a tier holds and did.
+// Contents and statistics of a tier.
 struct TierStatus {
   Medium medium;
-  std::uint64_t capacity;  // rows; 0 is no limit
-  std::uint64_t found;     // distinct keys of batches whose rows were here
+  std::uint64_t capacity;  // rows; 0 means no limit
+  std::uint64_t found;     // distinct keys of batches whose row was found here
   TierUse use;
-  std::uint64_t prefetched;  // of those found, whose rows had been read ahead
-  std::uint64_t unused;      // rows that were read ahead in vain, from whichever tier below; 0 for all but memory
+  std::uint64_t prefetched;  // of `found`, those whose row had been read ahead
+  std::uint64_t unused;      // rows that were read ahead in vain, from any tier below; 0 except for memory
 };
 
-// What moves rows takes `maintenance`, then `structure` where batches must not see it.
+// Whoever moves rows takes `maintenance`, then `structure` if batches must not see it.
 class Tiers final : private Part, private Tended {
  public:
   Tiers(RowStore& store, RecentBatches& recent);
   ~Tiers();
 
-  // Before a call that brings rows into memory: it waits when far too many are there, and fails, with nothing changed,
-  // when rows cannot go down.
+  // Called before a call that moves rows up to memory: waits if far too many are there, and fails, with nothing
+  // changed, if rows cannot move down.
   void make_way() {
     if (tiered()) wait_for_room();
   }
-  // Before a call that only reads: false when rows cannot go down, so that it has to leave them where they lie.
+  // Called before a read-only call: false if rows cannot move down, so that rows must be left where they are.
   [[nodiscard]] bool way_made();
-  // After a call that used rows; no lock is held.
+  // Called after a call that used rows; no lock is held.
   void after_use() {
     if (tiered()) lower_if_crowded();
   }
-  // The same once all rows were replaced.
+  // The same after all rows were replaced.
   void after_replacement();
 
-  // `structure` is held, so rows that came up stay until the batch is done.
+  // `structure` is held, so rows that moved up stay until the batch is done.
   void bring_up(Batch& batch, bool insert, std::uint32_t stamp);
 
   void tiers_of(const std::int64_t* keys, std::size_t count, std::int32_t* out) const;
@@ -60,7 +60,7 @@ class Tiers final : private Part, private Tended {
   struct Below;
   struct Descent;
   struct Passing;
-  // What a thread of its own compacts.
+  // Compaction in a thread of its own.
   class Compactor final : public Tended {
    public:
     explicit Compactor(Tiers& tiers) noexcept : tiers_(tiers) {}
@@ -97,10 +97,10 @@ class Tiers final : private Part, private Tended {
   bool move_segment(std::size_t tier, bool scarce);
 
   RecentBatches& recent_;
-  std::atomic<std::uint64_t> found_[4] = {};       // distinct keys of batches, by the tier that had them
+  std::atomic<std::uint64_t> found_[4] = {};       // distinct keys of batches, by the tier with their row
   std::atomic<std::uint64_t> prefetched_[4] = {};  // those of them whose rows had been read ahead
   std::unique_ptr<Prefetcher> prefetcher_;
-  std::atomic<bool> storage_failed_{false};  // when rows were moved in the background
+  std::atomic<bool> storage_failed_{false};  // in the background
   Compactor compactor_{*this};
 };
 

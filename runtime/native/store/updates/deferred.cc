@@ -15,17 +15,17 @@ constexpr std::size_t kMostSteps = std::size_t{1} << 22;  // 64 MiB of sums
 constexpr double kLeastLeft = 1e-250;
 constexpr std::size_t kLongestSeries = 4096;
 constexpr double kNothing = 1e-12;    // what later steps may add to a sum, relative
-constexpr double kTolerance = 1e-7;   // of a sum, relative: a float's own error
-constexpr double kBelowFloat = 1e-9;  // a movement that no float shows, relative
+constexpr double kTolerance = 1e-7;   // of a sum, relative: the error of a float
+constexpr double kBelowFloat = 1e-9;  // a movement that a float does not show, relative
 
 bool is_adam(OptimizerKind kind) noexcept { return kind != OptimizerKind::keras_momentum; }
 
-// Whether the betas are given, and not what is left to 1.
+// Whether the betas are given, and not 1 - beta.
 bool gives_betas(OptimizerKind kind) noexcept {
   return kind == OptimizerKind::adam || kind == OptimizerKind::adam_scaled;
 }
 
-// The factors that a slot keeps of itself in a step.
+// The factors by which a step multiplies a slot.
 double factor1(const Update& update) noexcept {
   const double setting = update.hyper[1];
   return gives_betas(update.kind) || !is_adam(update.kind) ? setting : 1.0 - setting;
@@ -159,7 +159,7 @@ void Deferred::append(const Update& update) noexcept {
   ++now_;
   if (!is_adam(kind_) || !series_) return;
   const std::size_t ring = recent_.size();
-  terms_.push_back({});  // of rows that took step now_ - 1 last
+  terms_.push_back({});  // for rows that took step now_ - 1 last
   recent_[(now_ - 1) % ring] = Terms{};
   for (std::size_t j = 1; j < std::min<std::size_t>(ring, now_ + std::size_t{1}); ++j) {
     const std::size_t from = now_ - j;
@@ -177,7 +177,7 @@ void Deferred::append(const Update& update) noexcept {
   }
 }
 
-// What the steps since `from` add of a slot of momentum to the value.
+// What the steps since `from` add to the value because of a momentum slot.
 float Deferred::momentum_since(std::uint32_t from) const noexcept {
   const double momentum = constants_[1];
   const double steps = now_ - from;
@@ -226,7 +226,7 @@ void Deferred::copy(const float* row, std::uint32_t from, std::size_t dim, float
   }
 }
 
-// Whether the series would leave out more than a float shows: for epsilons near sqrt(v), with betas far from the usual.
+// Whether the series would omit more than a float shows: for epsilons near sqrt(v), with unusual betas.
 bool Deferred::needs_steps(const float* row, std::uint32_t from, std::size_t dim) const noexcept {
   if (!series_) return true;
   const double less = shares_.empty() ? 0.0 : 1.0 - double{shares_[from]};  // of all later steps at most
@@ -240,7 +240,7 @@ bool Deferred::needs_steps(const float* row, std::uint32_t from, std::size_t dim
   return false;
 }
 
-// Until what is left of the movement is too small to be seen.
+// Until the rest of the movement is too small to be visible.
 void Deferred::take_steps(const float* row, std::uint32_t from, std::size_t dim, float* out) const noexcept {
   Update update;
   update.kind = kind_;

@@ -1,6 +1,6 @@
-// Optimizers that move every row at every step, at the cost of the rows of a batch. A step without a gradient is known
-// in advance, so a row keeps the number of the last step that it took, and takes all later ones at once when it is
-// needed.
+// Optimizers that move every row at every step, at a cost for the rows of the batch only. A step without a gradient is
+// known in advance, so a row stores the number of the last step that it took, and catches up on all later ones when it
+// is needed.
 #pragma once
 
 #include <array>
@@ -17,12 +17,12 @@ namespace recmigrate {
          kind == OptimizerKind::keras_adamw || kind == OptimizerKind::keras_momentum;
 }
 
-// Powers of a number from 0 to 1, the same bits on any machine.
+// Powers of a number from 0 to 1, bit-equal on any machine.
 class Powers {
  public:
   explicit Powers(double base);
 
-  // base^exponent as a float; what is below 1e-30 is 0.
+  // base^exponent as a float; values below 1e-30 are 0.
   [[nodiscard]] float operator()(std::uint32_t exponent) const noexcept;
 
  private:
@@ -31,7 +31,7 @@ class Powers {
   std::array<double, kTable> high_;  // base^(kTable * i)
 };
 
-// What steps without a gradient do to the elements of a row.
+// The effect of steps without a gradient on the elements of a row.
 struct DeferredSteps {
   float terms[4];
   float left;
@@ -40,9 +40,9 @@ struct DeferredSteps {
   float factor2;
 };
 
-// The steps that a table took, and what they do to a row that has no gradient in them. Of a step it keeps 16 bytes, 8
-// more with weight decay or a scaled epsilon. Rows are value[dim], then the rule's slots. Not synchronised: `append`
-// excludes all other calls.
+// The steps that a table took, and their effect on a row without gradients. A step takes 16 bytes, 8 more with weight
+// decay or a scaled epsilon. Rows are value[dim], then the rule's slots. Not synchronized: `append` excludes all other
+// calls.
 //
 // Adam. Without gradients m and v are known: after j steps m b1^j and v b2^j. With q = 1 / sqrt(b2), r = b1 q and
 // u = epsilon / (sqrt(v) + epsilon), step j takes off  a_j m / (sqrt(v) + epsilon) * r^j / (1 + u (q^j - 1)).
@@ -52,18 +52,18 @@ struct DeferredSteps {
 // steps, in which c_j is far from 1, only for rows whose u is small.
 class Deferred {
  public:
-  // Takes over the constants of the first update; `is_deferred(update.kind)`.
+  // Takes the constants of the first update; `is_deferred(update.kind)`.
   explicit Deferred(const Update& update);
 
-  // Whether an update has the constants that the steps so far had. Others need rows that are up to date.
+  // Whether an update has the constants of the steps so far. Other updates need rows that are up to date.
   [[nodiscard]] bool fits(const Update& update) const noexcept;
-  // Whether all rows should be brought up to date, for a new history to begin.
+  // Whether all rows should be brought up to date, so that a new history can begin.
   [[nodiscard]] bool full() const noexcept;
   // The last step taken; 0 at first.
   [[nodiscard]] std::uint32_t now() const noexcept { return now_; }
   [[nodiscard]] std::size_t bytes() const noexcept;
 
-  // All rows have taken, or will take, this step, which `check` let pass; `reserve` made room for it.
+  // Records a step for all rows, which `check` has accepted; `reserve` made space for it.
   void append(const Update& update) noexcept;
   // Throws std::bad_alloc.
   void reserve();
@@ -71,13 +71,13 @@ class Deferred {
   // Throws InvalidInput for a weight decay of a whole row or more.
   static void check(const Update& update);
 
-  // Brings a row that took the steps up to `from` to now.
+  // Brings a row that took the steps up to `from` up to date.
   void catch_up(float* row, std::uint32_t from, std::size_t dim) const noexcept;
   // The value that it would have then.
   void value(const float* row, std::uint32_t from, std::size_t dim, float* out) const noexcept;
   // Value and slots that it would have then.
   void copy(const float* row, std::uint32_t from, std::size_t dim, float* value, float* slots) const noexcept;
-  // What weight decay left of a value since step 0.
+  // The share of a value that weight decay has left since step 0.
   [[nodiscard]] double shrinkage() const noexcept { return left_.empty() ? 1.0 : left_.back(); }
 
  private:
@@ -95,11 +95,11 @@ class Deferred {
   }
 
   OptimizerKind kind_;
-  std::array<float, kMaxHyper> constants_;  // the hyper-parameters without those that change from step to step
+  std::array<float, kMaxHyper> constants_;  // the hyperparameters that do not change from step to step
   Powers power1_;
   Powers power2_;
   std::uint32_t now_ = 0;
-  std::uint32_t room_ = 0;  // steps for which there is memory
+  std::uint32_t room_ = 0;  // number of steps with allocated memory
 
   std::vector<Terms> weights_;                    // [j]: r^j (q^j - 1)^n; as many as matter
   double remainder_ = 0;                          // of the series, relative, at u = 1

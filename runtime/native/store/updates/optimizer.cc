@@ -76,12 +76,12 @@ const std::vector<Rule>& all_rules() {
   return *kRules;
 }
 
-constexpr std::size_t kAhead = 16;  // positions jump, so the hardware does not see the next row coming
+constexpr std::size_t kAhead = 16;  // positions jump, so the hardware cannot predict the next row
 
 template <std::size_t kDim>
 using Fixed = std::integral_constant<std::size_t, kDim>;
 
-// With a width known to the compiler a row is a few vector registers; most of a batch is this loop.
+// With a width known to the compiler, a row is a few vector registers; most of a batch's time is this loop.
 template <typename Dim>
 RECMIGRATE_INLINE void sum_rows_of(Dim dim, float* __restrict sums, const std::uint32_t* numbers,
                                    const float* __restrict rows, const std::uint32_t* positions,
@@ -128,7 +128,8 @@ const Rule& rule_named(const std::string& name) {
   fail_invalid("there is no optimizer '" + name + "'; there are " + known);
 }
 
-// An exponent of all ones, found by integer arithmetic, which vectorises: values * 0 would not under -ffast-math.
+// An exponent of all ones, found by integer arithmetic, which can be vectorized: values * 0 would not work with
+// -ffast-math.
 RECMIGRATE_VECTOR_CLONES
 bool all_finite(const float* values, std::size_t count) noexcept {
   std::uint32_t found = 0;

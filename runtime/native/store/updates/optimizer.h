@@ -1,4 +1,4 @@
-// The update rules as data: names, slots, hyper-parameters, and the loop that updates whole rows.
+// The update rules as data: names, slots, hyperparameters, and the loop that updates whole rows.
 #pragma once
 
 #include <array>
@@ -35,11 +35,11 @@ enum class OptimizerKind : std::int64_t {
 inline constexpr std::size_t kMaxSlots = 4;
 inline constexpr std::size_t kMaxHyper = 16;
 
-// What each slot of a new row starts with.
+// The initial value of each slot of a new row.
 using SlotStarts = std::array<float, kMaxSlots>;
 
-// What becomes of a row whose summed gradient holds a NaN or an infinity: the whole update is refused, or the row
-// stays.
+// What happens to a row whose summed gradient has a NaN or an infinity: the whole update is refused, or the row is not
+// changed.
 enum class Nonfinite { error, skip };
 
 // One update of a table.
@@ -59,12 +59,12 @@ struct Rule {
   const char* name;
   std::size_t slots;
   std::vector<const char*> hyper;
-  ApplyRule apply;  // null when a table applies it in another way
+  ApplyRule apply;  // null if a table applies it in another way
 };
 
 // The rule of a kind; that of `none`, without slots, for a kind that does not exist.
 [[nodiscard]] const Rule& rule_of(OptimizerKind kind) noexcept;
-// Throws InvalidInput that names the ones that exist.
+// Throws InvalidInput that names the existing rules.
 [[nodiscard]] const Rule& rule_named(const std::string& name);
 
 // Slots per row of a rule, each `dim` wide.
@@ -79,7 +79,7 @@ inline void apply_update(const Update& update, float* const* rows, const float* 
 }
 
 // sums[numbers[i]] += rows[positions[i]] for i = 0 … count - 1, in this order; rows are `dim` wide. Numbers must first
-// appear in the order 0, 1, 2, …, and the first row of each is copied: `sums` need not be initialised.
+// appear in the order 0, 1, 2, …, and the first row of each is copied, so `sums` need not be initialized.
 void sum_rows(float* sums, const std::uint32_t* numbers, const float* rows, const std::uint32_t* positions,
               std::size_t count, std::size_t dim) noexcept;
 

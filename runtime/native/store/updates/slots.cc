@@ -1,4 +1,4 @@
-// Which rule a table is trained by, and the slots that its rows get.
+// The rule that a table is trained by, and the slots of its rows.
 #include <algorithm>
 #include <memory>
 #include <utility>
@@ -21,8 +21,6 @@ bool Updates::ready_for(const Update& update) const {
   return state().steps && state().steps->fits(update) && !state().steps->full();
 }
 
-// Gives the rows the slots of a rule, and begins to count its steps when the first update is there. The caller holds
-// `maintenance` and `structure`.
 void Updates::adopt(OptimizerKind kind, const SlotStarts& starts, const Update* first, const std::int64_t* keys,
                     std::size_t count) {
   const OptimizerKind present = state().kind;
@@ -96,7 +94,7 @@ void Updates::begin_steps(const Update& first) {
   state().steps = std::move(fresh);
 }
 
-// Lets all rows take the steps that they put off.
+// Lets all rows catch up on their deferred steps.
 void Updates::settle() {
   if (!state().steps) return;
   take_over(state(), store_.rebuilt_below(state().layout, [this](float* row, const float* old) {

@@ -11,7 +11,7 @@
 
 namespace recmigrate {
 
-// What can fail of an update, done: the rows of a batch and the sums of their gradients.
+// The part of an update that can fail, done: the rows of a batch and the sums of their gradients.
 struct Updates::Prepared {
   explicit Prepared(const Gradients& of) : sums(of.count * of.updates->dim_), batch(of.updates->sum(of, sums)) {}
 
@@ -37,7 +37,7 @@ void Updates::apply(const Gradients& gradients, const Update& update) {
 }
 
 void Updates::apply_together(std::vector<Gradients> all, const Update& update) {
-  // In one order for all callers: each waits for the tables that come after those it holds.
+  // In the same order for all callers: each waits for tables that come after those it has locked.
   std::sort(all.begin(), all.end(),
             [](const Gradients& a, const Gradients& b) { return std::less<>()(a.updates, b.updates); });
   const auto twice = std::adjacent_find(all.begin(), all.end(),
@@ -51,7 +51,7 @@ void Updates::apply_together(std::vector<Gradients> all, const Update& update) {
   for (const Gradients& one : all) one.updates->tiers_.after_use();
 }
 
-// Takes the tables from number `from` on, one after the other, then updates all.
+// Locks the tables from number `from` on, one after the other, then updates all.
 void Updates::hold_and_apply(const std::vector<Gradients>& all, std::size_t from, const Update& update,
                              std::vector<std::unique_ptr<Prepared>>& prepared) {
   if (from < all.size()) {
@@ -66,7 +66,7 @@ void Updates::hold_and_apply(const std::vector<Gradients>& all, std::size_t from
                 [&](std::size_t i) { all[i].updates->update_all(prepared[i]->batch, prepared[i]->sums, update); });
 }
 
-// The batch of some gradients, which are summed: that of their look-up, or a new one.
+// The batch of some gradients to sum: that of their lookup, or a new one.
 Batch Updates::sum(const Gradients& of, Sums& sums) {
   if (const FoundPtr found = recent_.recall(of.keys, of.count)) {
     found->batch.for_each_part([&](std::size_t part) { sum_part(found->batch, part, of.grads, sums); });
@@ -85,7 +85,6 @@ Batch Updates::sum(const Gradients& of, Sums& sums) {
   return Batch(of.keys, of.count, IdKind::key, Lookups::Fetch{store_}, then, Division::few);
 }
 
-// The sums of a part start where its keys do. What can fail fails before the first row changes.
 void Updates::sum_part(const Batch& batch, std::size_t part, const float* grads, Sums& sums) const noexcept {
   const std::size_t begin = batch.begin(part);
   float* const to = &sums.rows[begin * dim_];
@@ -103,7 +102,7 @@ void Updates::update_all(const Batch& batch, const Sums& sums, const Update& upd
   batch.for_each_part([&](std::size_t part) { update_part(batch, part, sums, update); });
 }
 
-// The rows of the batch take the step at once, and all others when they are needed.
+// The rows of the batch take the step at once, all others when they are needed.
 void Updates::update_and_step(const Batch& batch, const Sums& sums, const Update& update) {
   Deferred& steps = *state().steps;
   const std::lock_guard<std::mutex> one(stepping_);
@@ -125,7 +124,7 @@ void Updates::update_rows(const Update& update, float* const* rows, const float*
 }
 
 void Updates::refuse_nonfinite(const Batch& batch, const Sums& sums) const {
-  std::size_t worst = batch.count();  // by the first position that shows it, whatever the threads did
+  std::size_t worst = batch.count();  // by the first position, whatever the threads did
   std::int64_t key = 0;
   for (std::size_t part = 0; part < kShards; ++part) {
     for (std::size_t i = batch.begin(part); i < batch.begin(part) + batch.distinct(part); ++i) {
@@ -163,7 +162,7 @@ void Updates::update_part(const Batch& batch, std::size_t part, const Sums& all_
   }
 }
 
-// Finds the padding rows of these shards again; false where they have none.
+// Searches the padding rows of these shards again; false if they have none.
 bool Updates::find_padding(std::uint64_t shards) noexcept {
   if (config_.padding_keys.empty()) return false;
   bool any = false;
@@ -180,8 +179,8 @@ bool Updates::is_padding(std::int64_t id, IdKind kind, const float* row) const n
   return std::any_of(own.begin(), own.end(), [row](const PaddingRow& one) { return one.row == row; });
 }
 
-// Updates some distinct keys of a batch, from number `first` on, but those that are gone, those of padding keys and
-// those whose gradient is to be skipped.
+// Updates some distinct keys of a batch, from number `first` on, except removed keys, padding keys, and keys whose
+// gradient is to be skipped.
 void Updates::update_some(const Update& update, const Batch& batch, std::size_t first, const float* sums,
                           std::size_t count) const noexcept {
   float* const* const rows = batch.rows() + first;

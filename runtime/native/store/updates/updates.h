@@ -1,4 +1,4 @@
-// Updates by an optimizer's rule, and the slots that come with the first one.
+// Updates by an optimizer's rule, and the slots that the first update adds.
 #pragma once
 
 #include <atomic>
@@ -43,23 +43,23 @@ class Updates : private Part {
   void begin(std::int64_t optimizer, std::int64_t steps);
   [[nodiscard]] Trained trained() const;
 
-  // Calls body() under `structure` once the rows have the slots of the update's rule, which are made at the expense of
-  // other rows than those of `keys` if need be. Where they have to be made, nobody else can change them again until the
-  // update is done, so it waits for one snapshot at most.
+  // Calls body() under `structure` once the rows have the slots of the update's rule, which may evict rows other than
+  // those of `keys`. If slots have to be added, no one else can change them again until the update is done, so it waits
+  // for at most one snapshot.
   template <typename Body>
   void with_slots(const Update& update, const std::int64_t* keys, std::size_t count, const Body& body);
-  // The sums of a part start where its keys do. What can fail fails before the first row changes.
+  // The sums of a part start where its keys do. Whatever can fail fails before the first row changes.
   void sum_part(const Batch& batch, std::size_t part, const float* grads, Sums& sums) const noexcept;
   void require_sound(const Batch& batch, const Sums& sums, const Update& update) const;
   void update_all(const Batch& batch, const Sums& sums, const Update& update);
-  // Gives the rows the slots of a rule, and begins to count its steps when the first update is there. The caller holds
+  // Gives the rows the slots of a rule, and starts to count its steps with the first update. The caller holds
   // `maintenance` and `structure`.
   void adopt(OptimizerKind kind, const SlotStarts& starts, const Update* first, const std::int64_t* keys,
              std::size_t count);
 
  private:
   struct Prepared;
-  // Rows that no update changes, by shard and guarded by its lock; found again by each update.
+  // Rows that are never updated, by shard and guarded by its lock; each update searches them again.
   struct PaddingRow {
     std::int64_t key;
     float* row;
@@ -77,8 +77,8 @@ class Updates : private Part {
   [[nodiscard]] bool find_padding(std::uint64_t shards) noexcept;
   [[nodiscard]] bool is_padding(std::int64_t id, IdKind kind, const float* row) const noexcept;
   [[nodiscard]] bool ready_for(const Update& update) const;
-  // Whether a key that has no row may have lost it since it was looked up. Where keys start with given rows, updates
-  // create them, not look-ups.
+  // Whether a key without a row may have lost it since its lookup. If keys start with given rows, updates create them,
+  // not lookups.
   [[nodiscard]] bool skips_absent() const noexcept {
     return (state().thinned && !store_.has_initial_rows()) || state().layout.has(Cell::count);
   }

@@ -89,7 +89,7 @@ def test_the_documentation_has_the_table() -> None:
 def test_what_is_not_served_says_what_to_do(name: str) -> None:
     refused = getattr(absent, name)
     if name == "lacking":
-        with pytest.raises(AttributeError, match=r"tensorflow\.contrib\.rnn is not served .*: use its counterpart"):
+        with pytest.raises(AttributeError, match=r"tensorflow\.contrib\.rnn is not supported .*: use its counterpart"):
             refused("tensorflow.contrib")("rnn")
         return
     with pytest.raises(NotImplementedError, match=f"{name}.* is not supported: "):

@@ -215,7 +215,7 @@ def test_is_initialized_follows_restore(rec: Any, tmp_path: Path) -> None:
 def test_checkpoints_that_do_not_fit_are_refused(rec: Any, tmp_path: Path) -> None:
     path = _Model(rec, None).trained([1]).save(tmp_path)
     other = _Model(rec, None, dim=2)
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"(?s)`user` are not 2 wide"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"(?s)`user` are not of width 2"):
         other.saver.restore(other.session, path)
     with tf.Graph().as_default(), rec.Session() as session:
         step = rec.train.get_or_create_global_step()
@@ -322,5 +322,5 @@ def test_an_option_says_which_checkpoint_to_begin_with(rec: Any, tmp_path: Path)
 
 def test_a_checkpoint_to_begin_with_that_is_not_there(rec: Any, tmp_path: Path) -> None:
     option = rec.EmbeddingVariableOption(ckpt=rec.CheckpointOption(str(tmp_path / "none")))
-    with pytest.raises(ValueError, match="and there is none"):
+    with pytest.raises(ValueError, match="which does not exist"):
         rec.get_embedding_variable("user", 3, ev_option=option)

@@ -53,7 +53,7 @@ def test_a_lookup_of_blocks_needs_their_number(rec: Any) -> None:
     blocks = rec.get_dynamic_dimension_embedding_variable("user", 2, 3)
     with pytest.raises(ValueError, match="needs `blocknums`"):
         rec.nn.embedding_lookup(blocks, [1])
-    with pytest.raises(ValueError, match="no sparse look-up"):
+    with pytest.raises(ValueError, match="no sparse lookup"):
         rec.nn.embedding_lookup_sparse(blocks, rec.SparseTensor([[0, 0]], [1], [1, 1]), None)
 
 
@@ -91,7 +91,7 @@ def test_a_multihash_variable_is_quotient_and_remainder(rec: Any, operation: str
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"dims": [[2, 2], [2, 2]], "complementary_strategy": "other"}, '"Q-R" with 2 only'),
+        ({"dims": [[2, 2], [2, 2]], "complementary_strategy": "other"}, 'only "Q-R" with 2 parts'),
         ({"dims": [[2, 2], [2, 2]], "operation": "max"}, "must be one of"),
         ({"dims": [[2, 2]]}, "two shapes"),
         ({"dims": [[2, 2], [2, 3]]}, "one dim to add"),

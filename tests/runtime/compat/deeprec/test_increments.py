@@ -216,7 +216,7 @@ def test_an_increment_of_a_session_that_saved_no_checkpoint_goes_with_none_in_th
     before = model.state()
     with caplog.at_level("WARNING", "runtime"):
         assert model.increments.recover_incr_checkpoints(model.session, tmp_path) is None
-    assert f"{path} does not belong to the checkpoint {whole}" in caplog.text
+    assert f"{path} is ignored, because it does not belong to the checkpoint {whole}" in caplog.text
     _equal(model.state(), before)
     model.increments.incremental_restore(model.session, whole, path)  # by name it replaces all
     _equal(model.state(), other.state())

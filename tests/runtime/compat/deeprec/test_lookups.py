@@ -150,12 +150,12 @@ def test_v1_arguments_by_position(rec: Any) -> None:
 
 def test_lookups_that_are_refused(rec: Any) -> None:
     ours, theirs = _pair(rec, "plain")
-    with pytest.raises(ValueError, match="must all be EmbeddingVariables of one dim"):
+    with pytest.raises(ValueError, match="must all be EmbeddingVariables with equal dims"):
         rec.nn.embedding_lookup([ours, theirs], [1])
     with pytest.raises(ValueError, match="prune=False"):
         rec.nn.safe_embedding_lookup_sparse(ours, rec.sparse.from_dense([[1]]), prune=False)
     from runtime.compat import deeprec
 
     for function in (deeprec.embedding_lookup, deeprec.embedding_lookup_sparse, deeprec.safe_embedding_lookup_sparse):
-        with pytest.raises(ValueError, match="are no EmbeddingVariable"):
+        with pytest.raises(ValueError, match="is not an EmbeddingVariable"):
             function(theirs, rec.sparse.from_dense([[1]]) if "sparse" in function.__name__ else [1])

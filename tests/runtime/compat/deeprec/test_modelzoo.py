@@ -58,7 +58,7 @@ def test_each_look_up_of_a_group_has_its_own_combiner(rec: Any) -> None:
     ("arguments", "error", "message"),
     [
         ((["v"], [], None), ValueError, "as many of each"),
-        ((["v"], ["ids"], ["max"]), ValueError, "none of"),
+        ((["v"], ["ids"], ["max"]), ValueError, "are unknown: use some of"),
         ((["v"], ["ids"], ["sum"], None, "mod", True), ValueError, "is_sequence"),
         ((["v"], ["ids"], ["sum"]), TypeError, "SparseTensors"),
         ((None, ["ids"], ["sum"]), ValueError, "params of a group are None"),

@@ -34,9 +34,9 @@ def test_modules_of_deeprec(rec: Any) -> None:
     from tensorflow.python.training import adam_async
 
     assert adam_async.AdamAsyncOptimizer is rec.train.AdamAsyncOptimizer
-    with pytest.raises(AttributeError, match=r"weight_decay_optimizers\.MomentumWOptimizer is not served"):
+    with pytest.raises(AttributeError, match=r"weight_decay_optimizers\.MomentumWOptimizer is not supported"):
         _ = importlib.import_module("tensorflow.python.training.weight_decay_optimizers").MomentumWOptimizer
-    with pytest.raises(AttributeError, match=r"tensorflow\.contrib\.opt is not served"):
+    with pytest.raises(AttributeError, match=r"tensorflow\.contrib\.opt is not supported"):
         _ = rec.contrib.opt
     deeprec.uninstall()
     for module in ("ops.kv_variable_ops", "training.adam_async"):
@@ -95,7 +95,7 @@ def test_columns_of_contrib(rec: Any) -> None:
         session.run(rec.global_variables_initializer())
         assert session.run(found).tolist() == [[1.0, 1.0, 1.0, 2.0, 2.0]]
     option = rec.EmbeddingVariableOption()
-    with pytest.raises(ValueError, match="has an ev_option and an evconfig: give one"):
+    with pytest.raises(ValueError, match="has both an ev_option and an evconfig: give one"):
         feature_column.sparse_column_with_embedding("a", ev_option=option, evconfig=option)
     with pytest.raises(TypeError, match="needs a sparse_id_column and a dimension"):
         feature_column.embedding_column(dimension=3)
@@ -173,9 +173,9 @@ def test_a_dataset_of_parquet_files(rec: Any, tmp_path: Path) -> None:
     for settings, said in (
         ((path, 2, ["nothing"]), "has no column 'nothing': it has id, word"),
         ((path, 2), "'bag' .* holds lists, which is not supported"),
-        ((rec.constant([path]), 2), "give the names of the files as Python strings"),
+        ((rec.constant([path]), 2), "give the file names as Python strings"),
     ):
         with pytest.raises(ValueError, match=said):
             ParquetDataset(*settings)
-    with pytest.raises(rec.errors.OpError, match=r"'gap' .* lacks values"):
+    with pytest.raises(rec.errors.OpError, match=r"'gap' .* has missing values"):
         read(path, 2, ["gap"])

@@ -63,7 +63,7 @@ def test_a_storage_path_is_made_and_the_callers_list_stays(tmp_path: Path) -> No
     [
         ({"storage_size": 512}, "storage_size should be list type"),
         ({"storage_size": [0]}, "must hold the bytes of each tier"),
-        ({"storage_type": 55}, "is no config_pb2.StorageType"),
+        ({"storage_type": 55}, "is not a config_pb2.StorageType"),
         ({"storage_path": "x"}, "storage_type must not be None"),
         ({"cache_strategy": 9}, "is no config_pb2.CacheStrategy"),
         *(
@@ -118,7 +118,7 @@ def test_values_that_only_warn(caplog: pytest.LogCaptureFixture) -> None:
             {"steps_to_live": 3, "ev_option": deeprec.EmbeddingVariableOption(evict_option=deeprec.L2WeightEvict(0.1))},
             "steps_to_live and l2_weight_threshold",
         ),
-        ({"partitioner": lambda shape, dtype: [1, 2]}, "can split the keys only"),
+        ({"partitioner": lambda shape, dtype: [1, 2]}, "can only split the keys"),
     ],
 )
 def test_variables_that_are_refused(settings: dict[str, Any], message: str) -> None:
@@ -138,7 +138,7 @@ def test_the_joint_mode_of_forward_and_backward_is_refused_or_told_of(
     with pytest.raises(ValueError, match=r"TF_EMBEDDING_FBJ_OPT .* `user` .* unset it"):
         deeprec.get_embedding_variable("user", 4, ev_option=filtered)
     deeprec.get_embedding_variable("item", 4)
-    assert ["TF_EMBEDDING_FBJ_OPT is not heeded" in record.getMessage() for record in caplog.records] == [True]
+    assert ["TF_EMBEDDING_FBJ_OPT has no effect" in record.getMessage() for record in caplog.records] == [True]
 
 
 def test_asking_twice_for_a_name_and_eager_mode_are_errors() -> None:

@@ -117,8 +117,8 @@ def test_what_else_layers_do(sok: Any) -> None:
     np.testing.assert_array_equal(reference(tf.constant([[5, 0]])), np.full([1, 2, 2], 3))
     sparse = sok.DistributedEmbedding("sum", 8, 2, 1, 2)
     for call, error, message in (
-        (lambda: sparse(tf.constant([[1, 2]])), TypeError, r"takes a tf\.SparseTensor"),
-        (lambda: layer(_sparse()), TypeError, "takes a dense tensor"),
+        (lambda: sparse(tf.constant([[1, 2]])), TypeError, r"needs a tf\.SparseTensor"),
+        (lambda: layer(_sparse()), TypeError, "needs a dense tensor"),
         (lambda: sok.DistributedEmbedding("sqrtn", 8, 2, 1, 2), ValueError, "'mean' and 'sum'"),
         (lambda: sok.DistributedEmbedding("sum", 8, 2, 1, 2, max_feature_num=3), ValueError, "max_feature_num"),
         (lambda: sok.DistributedEmbedding("sum", 8, 2, 1, 0), ValueError, "max_nnz"),
@@ -141,9 +141,9 @@ def test_a_saver_of_tensorflows_own_does_not_take_one_ranks_rows_for_all(
         session.run(variable.assign(tf.zeros([6, 2])))
         alone.restore(session, path)
         np.testing.assert_array_equal(tf.train.load_variable(path, "shared"), np.ones([6, 2]))
-        with pytest.raises(tf.errors.InvalidArgumentError, match="lie in 2 ranks"):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="are distributed over 2 ranks"):
             of_two.save(session, str(tmp_path / "of_two"))
-        with pytest.raises(tf.errors.InvalidArgumentError, match="lie in 2 ranks"):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="are distributed over 2 ranks"):
             of_two.restore(session, path)
         np.testing.assert_array_equal(session.run(variable), np.ones([6, 2]))
 

@@ -40,5 +40,5 @@ def _load_alone(folder: Path, trained: dict[str, np.ndarray]) -> None:
     assert struct.unpack(">i3i3i3i3q", meta[:64]) == (3, *(1,) * 3, *(5,) * 3, 6, 4, 3, *(KEYS,) * 3)
     assert meta[64 : 64 + 3 * 256].split() == [b"mean_0", b"sum_0", b"dense_0"]
     assert meta[64 + 3 * 256 :].split() == [b"SGD"] * 3
-    with pytest.raises(ValueError, match="make the variable as large as it was"):
+    with pytest.raises(ValueError, match="create the variable with its former size"):
         sok.load(str(folder), sok.Variable(np.zeros([KEYS + 1, 6], np.float32), name="mean"))

@@ -15,10 +15,10 @@ import pytest
 import tensorflow as tf
 
 from runtime import native
+from runtime.checkpoint.ranks.saver import Saver
 from runtime.compat import sok as facade
 from runtime.compat.sok.dumping import name_in_files
 from runtime.compat.sok.files import FilesError
-from runtime.ranks.saver import Saver
 from tests.support.compat.sok_cases import (
     AFTER,
     EMBEDDINGS,
@@ -46,7 +46,7 @@ def sok() -> Iterator[Any]:
         importlib.import_module("horovod.tensorflow").init()
         importlib.import_module("sparse_operation_kit.tf.keras.optimizers.adam")
         package = importlib.import_module("sparse_operation_kit")
-        with pytest.raises(RuntimeError, match=r"comes after sok\.init\(\)"):
+        with pytest.raises(RuntimeError, match=r"needs sok\.init\(\)"):
             package.Variable(V1)
         package.init(use_legacy_optimizer=False)
         package.Init(global_batch_size=8)
@@ -191,9 +191,9 @@ def test_variables_by_hand(sok: Any, monkeypatch: pytest.MonkeyPatch) -> None:
             part = sok.Variable(shape=[5, 2], initializer=tf.random_normal_initializer(seed=5))
             np.testing.assert_array_equal(part, np.asarray(whole)[rank::2])
             assert sok.export(part)[0].numpy().tolist() == list(range(rank, 5, 2))
-            with pytest.raises(RuntimeError, match="a checkpoint would keep those of one"):
+            with pytest.raises(RuntimeError, match="checkpoint would only have those of one"):
                 tf.train.Checkpoint(part=part).write("/nowhere")
-            patch.setattr("runtime.ranks.saver.current", lambda: SimpleNamespace(size=2))
+            patch.setattr("runtime.checkpoint.ranks.saver.current", lambda: SimpleNamespace(size=2))
             with pytest.raises(RuntimeError, match=r"save it with sok\.Saver"):
                 Saver([part])
 
@@ -249,7 +249,7 @@ def test_a_dump_is_of_one_time_and_loads_whole_or_not_at_all(sok: Any, tmp_path:
     weights = tmp_path / f"{name_in_files(second)}-weight"
     whole = weights.read_bytes()
     weights.write_bytes(whole[:295] + b"\0" + whole[296:])
-    with pytest.raises(FilesError, match="are int32, those of the variable float32"):
+    with pytest.raises(FilesError, match="are int32, but the variable has float32"):
         sok.load(str(tmp_path), [first, second])
     np.testing.assert_array_equal(_rows(sok, first), V1 + 1)
     weights.write_bytes(whole)
@@ -259,10 +259,10 @@ def test_a_dump_is_of_one_time_and_loads_whole_or_not_at_all(sok: Any, tmp_path:
     (first_keys, first_weights) = (tmp_path / f"{name_in_files(first)}-{part}" for part in ("key", "weight"))
     for file, row in ((first_keys, 8), (first_weights, 12)):
         file.write_bytes(file.read_bytes()[:-row])
-    with pytest.raises(FilesError, match="have 16 rows of 3 float32, and meta_info says 17 of 3 float32"):
+    with pytest.raises(FilesError, match="have 16 rows of 3 float32, but meta_info says 17 of 3 float32"):
         sok.load(str(tmp_path), first)
     (tmp_path / "meta_info").write_bytes((tmp_path / "meta_info").read_bytes()[:-1])
-    with pytest.raises(FilesError, match=r"meta_info is cut off"):
+    with pytest.raises(FilesError, match=r"meta_info is truncated"):
         sok.load(str(tmp_path), second)
     sok.dump(str(tmp_path), [first, second])
     with pytest.raises(FilesError, match=r"cannot read .*first_0-Adagrad-accumulator"):
@@ -286,19 +286,23 @@ def test_errors(sok: Any) -> None:
     two, weights, in_graph = ragged([[1, 2], [1]]), tf.ragged.constant, tf.function(sok.lookup_sparse)
     cases: list[tuple[Any, type[Exception], str]] = [
         (lambda: sok.Variable(V1, mode="localized:1"), RuntimeError, "names rank 1"),
-        (lambda: sok.Variable(V1, mode="spread"), RuntimeError, "'spread' is not known"),
+        (lambda: sok.Variable(V1, mode="spread"), RuntimeError, "'spread' is unknown"),
         (lambda: sok.DynamicVariable(2, "odd"), ValueError, "'odd' of a DynamicVariable"),
-        (lambda: sok.DynamicVariable(2, key_type=tf.int32), NotImplementedError, "keys of int64"),
-        (lambda: sok.DynamicVariable(2, capacity=1), TypeError, "does not know the argument 'capacity'"),
+        (lambda: sok.DynamicVariable(2, key_type=tf.int32), NotImplementedError, "needs int64 keys"),
+        (lambda: sok.DynamicVariable(2, capacity=1), TypeError, "has no argument 'capacity'"),
         (lambda: table.to_static([1]), NotImplementedError, "no static form"),
         (lambda: sok.lookup_sparse([table], [ragged([[1]])] * 2), RuntimeError, "2 entries for 1"),
         (lambda: sok.lookup_sparse(table, tf.constant([[1]])), TypeError, "SparseTensor or a RaggedTensor"),
         (lambda: sok.lookup_sparse(table, ragged([[1]]), combiners="sqrtn"), ValueError, "'mean' and 'sum'"),
         (lambda: sok.lookup_sparse(V1, ragged([[1]])), TypeError, r"give a sok\.Variable"),
         (lambda: sok.lookup_sparse(table, tf.ragged.constant([[1.5]])), TypeError, "`sp_ids` are float32"),
-        (lambda: sok.lookup_sparse(static, ragged([[1, 2]]), weights([[1.0]])), ValueError, "each id its weight"),
-        (lambda: sok.lookup_sparse(static, two, weights([[1.0], [1.0, 2.0]])), ValueError, "each id its weight"),
-        (lambda: in_graph(static, two, weights([[1.0], [1.0, 2.0]])), tf.errors.InvalidArgumentError, "each id its"),
+        (lambda: sok.lookup_sparse(static, ragged([[1, 2]]), weights([[1.0]])), ValueError, "one weight for each id"),
+        (lambda: sok.lookup_sparse(static, two, weights([[1.0], [1.0, 2.0]])), ValueError, "one weight for each id"),
+        (
+            lambda: in_graph(static, two, weights([[1.0], [1.0, 2.0]])),
+            tf.errors.InvalidArgumentError,
+            "one weight for each",
+        ),
         (lambda: sok.init("mpi"), RuntimeError, "cannot change to 'mpi'"),
         (lambda: sok.Init(), KeyError, "global_batch_size"),
         (lambda: sok.split_embedding_variable_from_others("x"), ValueError, "list or tuple"),

@@ -156,9 +156,9 @@ def test_no_gradient_is_no_step_and_unknown_arguments_are_errors() -> None:
     assert program.wrapper.apply_gradients([(None, program.table)]) is None
     assert int(program.wrapper.iterations) == 0
     gradient = tf.IndexedSlices(tf.ones([1, 2]), tf.constant([0], tf.int64))
-    with pytest.raises(TypeError, match="does not know the argument 'decay_var_list'"):
+    with pytest.raises(TypeError, match="has no argument 'decay_var_list'"):
         program.wrapper.apply_gradients([(gradient, program.table)], decay_var_list=[])
-    with pytest.raises(TypeError, match="does not know the argument 'odd'"):
+    with pytest.raises(TypeError, match="has no argument 'odd'"):
         program.wrapper.minimize(lambda: tf.reduce_sum(program.table.sparse_read([0])), [program.table], odd=1)
     program.wrapper.learning_rate = 0.5
     assert float(program.optimizer.learning_rate) == float(program.wrapper.lr) == 0.5

@@ -221,7 +221,7 @@ def test_a_warm_start_from_several_checkpoints(sdk: Any, tmp_path: Path) -> None
     again = model(sdk, ("user", "item", "new"))
     paths = [str(tmp_path / "0"), str(tmp_path / "1" / "model")]
     with again.graph.as_default():
-        with pytest.raises(ValueError, match="one length"):
+        with pytest.raises(ValueError, match="lists of equal length"):
             v1.train.warm_start(paths, [".*"], None, [{}, {}])
         v1.train.warm_start(paths, [["item", "weight"], "new|us"], None, [{}, {"new": "old"}])
     with session_of(again) as session:

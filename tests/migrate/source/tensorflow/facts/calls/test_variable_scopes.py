@@ -140,7 +140,7 @@ def program(case: str, optimizer: str) -> str:
 
 def trained(text: str, start: dict[str, Any] | None) -> tuple[list[float], dict[str, Any], dict[str, Any]]:
     """Train three steps from `start`; return losses, values at the start and at the end, with `_` for `/` in names."""
-    from runtime.table.table import tables
+    from runtime.table.create import tables
 
     with tf.Graph().as_default(), tf.Session() as session:
         tf.set_random_seed(3)
@@ -186,7 +186,7 @@ def test_it_trains_with_the_tables_that_there_were_variables(case: str, optimize
 
 
 def test_rows_begin_as_the_scope_says() -> None:
-    from runtime.table.table import tables
+    from runtime.table.create import tables
 
     text = converted(program("initial values of the scope", OPTIMIZERS["sgd"])).converted
     assert "emb_initializer=scoped_initializer()" in text

@@ -1,7 +1,7 @@
-"""Pooled look-ups of counted tables, as `tf.nn.embedding_lookup_sparse` and its safe form give them.
+"""Pooled lookups of counted tables, with the results of `tf.nn.embedding_lookup_sparse` and its safe form.
 
-Where keys are counted or partitioned, every id has a row and a gradient of its own, so that an update sees each of
-them; otherwise the fused look-up does it all.
+If keys are counted or the variable is partitioned, every id has its own row and gradient, so that an update sees each
+occurrence; otherwise the fused lookup does all the work.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from typing import Any
 import tensorflow as tf
 
 from runtime import _tf_private, ranks
-from runtime.embedding_variable.counted_table import CountedTable, lookup_all, with_int_keys
+from runtime.embedding_variable.counted_table import CountedTable
 from runtime.lookup import pooled_ops
+from runtime.lookup.counted import lookup_all, with_int_keys
 from runtime.lookup.pooled_requests import Pooling, plain, safe, safe_settings, with_every_row
 from runtime.ranks.messages import Bags
 from runtime.ranks.pooling import Pooled, divided
@@ -28,7 +29,7 @@ def lookup_sparse(
     max_norm: Any = None,
     name: str | None = None,
 ) -> tf.Tensor:
-    """Return what `runtime.embedding_lookup_sparse` does, but leave the tables as they are; negative ids are keys."""
+    """Like `runtime.embedding_lookup_sparse`, but read-only, and negative ids are keys."""
     table, ids = tables[0], with_int_keys(ids)
     if len(tables) == 1 and not table.rules.tracks:
         return pooled_ops.fused(table, ids, weights, combiner, max_norm, name, False, negative_keys=True)
@@ -46,7 +47,7 @@ def safe_lookup_sparse(
     max_norm: Any = None,
     name: str | None = None,
 ) -> tf.Tensor:
-    """Return what `runtime.safe_embedding_lookup_sparse` does, but leave the tables as they are."""
+    """Like `runtime.safe_embedding_lookup_sparse`, but read-only."""
     table, ids = tables[0], with_int_keys(ids)
     if len(tables) == 1 and not table.rules.tracks:
         return pooled_ops.fused_safe(table, ids, weights, combiner, default_id, max_norm, name, False)
@@ -60,7 +61,7 @@ def safe_lookup_sparse(
 def lookup_sparse_all(
     lookups: Sequence[tuple[Sequence[CountedTable], Any, Any, str | None]], name: str | None = None
 ) -> list[tf.Tensor]:
-    """Return what `lookup_sparse` does for each (tables, ids, weights, combiner), with as many rows as the ids have.
+    """Return the result of `lookup_sparse` for each (tables, ids, weights, combiner), with one row for each row of ids.
 
     Tables that count nothing are looked up in one op; with several ranks, all are in one exchange.
     """
@@ -77,20 +78,20 @@ def lookup_sparse_all(
         return [next(found if own else others) for own in fused]
 
 
-#: A lookup: its tables, how it pools, how many rows it has (None: up to the last one with an id), whether it prunes as
-#: the safe form does, and the id whose row an empty one gets.
+#: A lookup: tables, pooling, number of rows (None: up to the last row with an id), whether to prune ids as the safe
+#: form does, and the id whose row stands for an empty one.
 _Lookup = tuple[Sequence[CountedTable], Pooling, tf.Tensor | None, bool, int | None]
 
 
 def _combined(
     tables: Sequence[CountedTable], one: Pooling, rows: tf.Tensor | None, default_id: int | None
 ) -> tf.Tensor:
-    """Look every id up and combine; with a number of `rows` it is the safe form."""
+    """Look up all ids and combine them; with `rows` this is the safe form."""
     return _all_combined([(tables, one, rows, rows is not None, default_id)])[0]
 
 
 def _all_combined(lookups: Sequence[_Lookup]) -> list[tf.Tensor]:
-    """Look every id of all up together, and combine those of each."""
+    """Look up the ids of all lookups together, and combine the rows of each."""
     waiting = [_waiting(*one) for one in lookups]
     pairs = [(tables, own.asked) for (tables, *_), own in zip(lookups, waiting, strict=True)]
     found = lookup_all(pairs, [own.bags for own in waiting])
@@ -100,7 +101,7 @@ def _all_combined(lookups: Sequence[_Lookup]) -> list[tf.Tensor]:
 def _waiting(
     tables: Sequence[CountedTable], one: Pooling, rows: tf.Tensor | None, prune: bool, default_id: int | None
 ) -> Pooled:
-    """Return the ids [n] whose rows a lookup takes, and what combines their rows, or their sums over ranks."""
+    """Return the ids [n] to look up, and a function that combines their rows, or their sums over ranks."""
     bags = one.bags
     keys, segments = tf.cast(bags.keys, tf.int64), _segments(bags)
     weights = bags.weights if bags.weighted else None
@@ -117,7 +118,7 @@ def _waiting(
         empty = tf.where(tf.equal(used, 0))
         keys = tf.concat([keys, tf.fill([tf.shape(empty)[0]], tf.constant(default_id, tf.int64))], 0)
         numbers = tf.concat([segments, empty[:, 0]], 0)
-    # One process pools with stock TensorFlow's ops, to its bits.
+    # A single process pools with stock TensorFlow ops, for bit-equal results.
     by_ranks = ranks.size() > 1 and weights is None and one.max_norm.shape.num_elements() == 0
 
     def combine(found: tf.Tensor) -> tf.Tensor:
@@ -150,7 +151,7 @@ def _clipped(rows: tf.Tensor, max_norm: tf.Tensor) -> tf.Tensor:
 def _sums(
     rows: tf.Tensor, segments: tf.Tensor, weights: tf.Tensor | None, combiner: str, count: tf.Tensor
 ) -> tf.Tensor:
-    """Combine as TensorFlow does, with its ops; rows without an id are zeros."""
+    """Combine with TensorFlow's own ops; rows without an id are zero."""
     if weights is None:
         combine = {"sum": tf.sparse.segment_sum, "mean": tf.sparse.segment_mean, "sqrtn": tf.sparse.segment_sqrt_n}
         return combine[combiner](rows, tf.range(tf.size(segments)), segments, num_segments=tf.cast(count, tf.int32))

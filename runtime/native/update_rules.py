@@ -1,8 +1,8 @@
-"""The engine's update rules by their numbers, which checkpoints hold and ranks compare."""
+"""The engine's update rules by number; checkpoints store the numbers, and ranks compare them."""
 
 from __future__ import annotations
 
-#: By number: the name of a rule and those of its slots, in the order of a row.
+#: For each number: the rule's name and its slots, in the order of a row.
 UPDATE_RULES: dict[int, tuple[str, tuple[str, ...]]] = {
     0: ("none", ()),
     1: ("sgd", ()),
@@ -27,5 +27,5 @@ UPDATE_RULES: dict[int, tuple[str, tuple[str, ...]]] = {
 
 
 def rule_names() -> list[str]:
-    """Return the names of all update rules, by their numbers from 0 on."""
+    """Return the names of all update rules, by their numbers."""
     return [UPDATE_RULES[number][0] for number in range(len(UPDATE_RULES))]

@@ -1,4 +1,4 @@
-"""The ops that give a table of a v1 graph what this rank is to hold of the rows that any number of ranks wrote."""
+"""Imports this rank's rows into a table of a v1 graph from checkpoints of any number of ranks."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 from runtime.checkpoint.bundle import Bundle, CheckpointError
+from runtime.checkpoint.ranks import shares
 from runtime.embedding_variable import checkpoint_layout
 from runtime.embedding_variable.checkpoint_reader import BLOOM, BUCKETS
-from runtime.embedding_variable.counted_table import CountedAnchor, CountedTable
-from runtime.ranks import checkpoint_parts, placements
+from runtime.embedding_variable.counted_anchor import CountedAnchor
+from runtime.embedding_variable.counted_table import CountedTable
+from runtime.ranks import placements
 from runtime.ranks.process_group import current
 from runtime.table.anchor import ROWS, GraphAnchor
 from runtime.table.table import Table
@@ -27,15 +29,15 @@ _Ints = NDArray[np.int64]
 
 
 def import_of(anchor: GraphAnchor) -> Import | CountedImport:
-    """Return what imports the rows of a table, its ops made in the current graph."""
+    """Return the importer of a table's rows, with its ops created in the current graph."""
     return CountedImport(anchor) if isinstance(anchor, CountedAnchor) else Import(anchor)
 
 
 class Import:
-    """Imports rows whose slots and meta data lie beside them."""
+    """Imports rows whose slots and metadata are stored with them."""
 
     def __init__(self, anchor: GraphAnchor) -> None:
-        """Make the op."""
+        """Create the op."""
         self._table: Table = anchor.table
         self._given: list[tf.Tensor] = []
         with tf.name_scope(f"{self._table.graph_name}/"), tf.name_scope("rows_of_rank"):
@@ -52,7 +54,7 @@ class Import:
             self._op = anchor.restore([tf.zeros([0, self._table.dim]), *self._given], None)
 
     def is_in(self, bundle: Bundle) -> bool:
-        """Whether a checkpoint has the table's rows, or is not asked for any."""
+        """Whether a checkpoint has the table's rows; also true if the table is not saved."""
         return not self._given or self._table.table_name + ROWS[0] in bundle
 
     def run(self, session: Any, bundles: Sequence[Bundle]) -> None:
@@ -61,17 +63,15 @@ class Import:
             session.run(self._op)
             return
         name = self._table.table_name
-        found = [
-            checkpoint_parts.own_rows(self._table, [one.read(name + suffix) for suffix in ROWS]) for one in bundles
-        ]
-        session.run(self._op, dict(zip(self._given, checkpoint_parts.merged(self._table, found), strict=True)))
+        found = [shares.own_rows(self._table, [one.read(name + suffix) for suffix in ROWS]) for one in bundles]
+        session.run(self._op, dict(zip(self._given, shares.merged(self._table, found), strict=True)))
 
 
 class CountedImport:
-    """Imports the rows of a counted table, or of a part of one, whose slots are tables of their own."""
+    """Imports the rows of a counted table, or of a part of one, whose slots are separate tables."""
 
     def __init__(self, anchor: CountedAnchor) -> None:
-        """Make the op, with the slots that the table's optimizer has by now."""
+        """Create the op, with the slots of the table's current optimizer."""
         self._anchor, table = anchor, anchor.table
         with tf.name_scope(f"{table.graph_name}/"), tf.name_scope("rows_of_rank"):
 
@@ -95,13 +95,13 @@ class CountedImport:
             self._op = anchor.replaced(rows)
 
     def is_in(self, bundle: Bundle) -> bool:
-        """Whether a checkpoint has the table's rows, or is not asked for any."""
+        """Whether a checkpoint has the table's rows; also true if the table is not saved."""
         return self._anchor.source is not None or bool(_stems(bundle, self._anchor.table.share[0]))
 
     def run(self, session: Any, bundles: Sequence[Bundle]) -> None:
         """Import this rank's rows of all parts."""
         name, source = self._anchor.table.share[0], self._anchor.source
-        if source is not None:  # as every restore does
+        if source is not None:  # as in every restore
             bundles, name = [Bundle(source[0])], source[1]
         rows = tf.nest.flatten(_counted_rows(self._anchor.table, name, bundles))
         session.run(self._op, dict(zip(self._given, rows, strict=True)))
@@ -114,14 +114,14 @@ def _stems(bundle: Bundle, name: str) -> list[str]:
 
 
 def _counted_rows(table: CountedTable, name: str, bundles: Sequence[Bundle]) -> checkpoint_layout.Rows:
-    """Return what this rank is to have of the variable `name`, written by as many ranks as there are bundles.
+    """Return this rank's share of the variable `name`; each bundle was written by one rank.
 
     Raises:
-        CheckpointError: one of them has no rows of the variable, or a damaged file.
+        CheckpointError: a bundle has no rows of the variable, or a file is damaged.
     """
     slots = table.slots.names
     found = [_read(table, bundle, stem, slots) for bundle in bundles for stem in _stems_in(bundle, name)]
-    # The counters of a Bloom filter cannot be told apart by keys, but those of some ranks have none of this one's keys.
+    # Bloom counters cannot be split by key, but counters of ranks that share no key with this one are left out.
     bloom = [_counters(bundle, stem) for bundle in _sharing(bundles) for stem in _stems(bundle, name)]
     keys, freqs, versions, values, waiting, states = zip(*found, strict=True)
     return checkpoint_layout.Rows(
@@ -147,14 +147,14 @@ def _stems_in(bundle: Bundle, name: str) -> list[str]:
 
 
 def _sharing(bundles: Sequence[Bundle]) -> list[Bundle]:
-    """Return what was written by the ranks that had keys which are this one's now: key mod ranks says whose."""
+    """Return the bundles of ranks that had some of this rank's keys, as key mod ranks says."""
     engine = current()
     common = math.gcd(len(bundles), engine.size)
     return [bundle for number, bundle in enumerate(bundles) if (number - engine.rank) % common == 0]
 
 
 def _read(table: CountedTable, bundle: Bundle, stem: str, slots: Sequence[str]) -> tuple[Any, ...]:
-    """Return of what lies under one stem keys, frequencies, versions, values, the keys that wait, and the slots."""
+    """Return keys, frequencies, versions, values, waiting keys and slots under one stem."""
     keys, values = bundle.read(f"{stem}-keys"), bundle.read(f"{stem}-values")
     own = _own(table, keys)
     freqs = _noted(bundle, f"{stem}-freqs", keys, max(1, table.rules.threshold))
@@ -174,7 +174,7 @@ def _own(table: CountedTable, keys: _Ints) -> NDArray[np.bool_]:
 
 
 def _slot(table: CountedTable, bundle: Bundle, stem: str) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return keys and values of a slot, which begins anew where the checkpoint has none."""
+    """Return keys and values of a slot; empty if the checkpoint does not have it, so that it starts afresh."""
     if f"{stem}-keys" not in bundle:
         return np.zeros([0], np.int64), np.zeros([0, table.dim], np.float32)
     keys = bundle.read(f"{stem}-keys")
@@ -187,13 +187,13 @@ def _there(bundle: Bundle, name: str) -> _Ints:
 
 
 def _noted(bundle: Bundle, name: str, keys: _Ints, value: int) -> _Ints:
-    """Return what was noted of the keys, or if nothing was `value` for each."""
+    """Return the values recorded for keys, or `value` for each key if there are none."""
     found = _there(bundle, name)
     return found if len(found) == len(keys) else np.full(len(keys), value, np.int64)
 
 
 def _counters(bundle: Bundle, stem: str) -> list[NDArray[Any]]:
-    """Return what a Bloom filter is, and what it counted; the op that imports takes the largest counters of several."""
+    """Return settings and counters of a Bloom filter; the importing op takes the maximum of several."""
     names = [f"{stem}-{part}" for part in BLOOM]
     if any(name not in bundle for name in names):
         return [np.zeros([0], np.int64), np.zeros([0], np.uint8)]
@@ -201,5 +201,5 @@ def _counters(bundle: Bundle, stem: str) -> list[NDArray[Any]]:
 
 
 def _stacked(rows: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """Return rows behind each other; those of a rank that had none may have any width."""
+    """Concatenate rows; an array without rows may have any width."""
     return np.concatenate([one for one in rows if len(one)] or list(rows[:1]))

@@ -1,7 +1,7 @@
-"""The Saver of v1 graphs that several ranks run: Estimator, MonitoredTrainingSession and sessions take it as their own.
+"""The Saver for v1 graphs on several ranks: for Estimator, MonitoredTrainingSession and plain sessions.
 
-At `<prefix>` lies what all ranks have alike, an ordinary checkpoint by which TensorFlow finds the newest one; beside it
-the rows of each rank, as runtime.ranks.checkpoint_parts names them.
+`<prefix>` is an ordinary checkpoint of what is equal on all ranks, by which TensorFlow finds the newest one; beside it
+are the rows of each rank, named as in runtime.ranks.checkpoint_parts.
 """
 
 from __future__ import annotations
@@ -14,28 +14,28 @@ import numpy as np
 import tensorflow as tf
 
 from runtime.checkpoint.bundle import Bundle
-from runtime.embedding_variable.counted_table import CountedAnchor
+from runtime.checkpoint.ranks.table_import import import_of
+from runtime.embedding_variable.counted_anchor import CountedAnchor
 from runtime.ranks import checkpoint_parts
 from runtime.ranks.engine import RanksError
 from runtime.ranks.process_group import current, parts_together
-from runtime.ranks.table_import import import_of
 from runtime.table.anchor import GraphAnchor
 
 
 class Saver(tf.compat.v1.train.Saver):  # type: ignore[misc]
-    """A `tf.compat.v1.train.Saver` that every rank runs, at the same steps and with the same path, which all can reach.
+    """A `tf.compat.v1.train.Saver` that every rank runs at the same steps, with the same path on a shared file system.
 
-    It reads what any number of ranks wrote, and what a stock Saver wrote in one process. Made when the graph has all
-    its variables, as for `Scaffold(saver=Saver())`. Checkpoints by time (`save_checkpoints_secs`) would not come at the
-    same steps: save by steps.
+    It restores checkpoints of any number of ranks, and of a stock Saver in a single process. Create it when the graph
+    has all its variables, as for `Scaffold(saver=Saver())`. Save by steps: saving by time (`save_checkpoints_secs`)
+    would happen at different steps on different ranks.
     """
 
     def __init__(self, var_list: Any = None, **options: Any) -> None:
         """Take these variables, or all of the graph; `options` are those of TensorFlow's Saver.
 
         Raises:
-            ValueError: there is nothing to save beside tables.
-            RanksError: a variable has this rank's rows of a matrix (runtime.compat.sok).
+            ValueError: there is nothing to save besides tables.
+            RanksError: a variable holds this rank's rows of a matrix (runtime.compat.sok).
         """
         if var_list is None:
             collections = (tf.compat.v1.GraphKeys.GLOBAL_VARIABLES, tf.compat.v1.GraphKeys.SAVEABLE_OBJECTS)
@@ -45,7 +45,7 @@ class Saver(tf.compat.v1.train.Saver):  # type: ignore[misc]
         own = [one.name for one in every if hasattr(one, "placement") and not isinstance(one, GraphAnchor)]
         if own and current().size > 1:
             raise RanksError(
-                f"of the sok.Variable `{own[0]}` each rank has other rows, which no Saver brings together: leave "
+                f"the sok.Variable `{own[0]}` has other rows on each rank, which this Saver cannot combine: leave "
                 "it out of `var_list`, and save it with sok.Saver"
             )
         super().__init__(
@@ -61,10 +61,10 @@ class Saver(tf.compat.v1.train.Saver):  # type: ignore[misc]
         self._counted = [(one.table, one.table.slots) for one in anchors if isinstance(one, CountedAnchor)]
 
     def save(self, sess: Any, save_path: str, global_step: Any = None, *arguments: Any, **options: Any) -> str | None:
-        """Save, on all ranks; return the prefix, as TensorFlow's Saver does.
+        """Save on all ranks; return the prefix, as TensorFlow's Saver does.
 
         Raises:
-            RanksError: the Saver lacks the slots of an optimizer that was made after it.
+            RanksError: the Saver lacks the slots of an optimizer that was created after it.
         """
         self._require_slots()
         engine = current()
@@ -74,7 +74,7 @@ class Saver(tf.compat.v1.train.Saver):  # type: ignore[misc]
                 step = sess.graph.as_graph_element(global_step) if isinstance(global_step, str) else global_step
                 global_step = tf.compat.v1.train.global_step(sess, step)
             prefix = f"{save_path}-{global_step:0{8 if self._padded else 0}d}"
-        engine.barrier()  # others may still restore the checkpoint of that name
+        engine.barrier()  # other ranks may still be restoring the checkpoint of that name
         if engine.rank == 0:
             checkpoint_parts.unmark(prefix)
         engine.barrier()
@@ -92,11 +92,11 @@ class Saver(tf.compat.v1.train.Saver):  # type: ignore[misc]
         return prefix
 
     def restore(self, sess: Any, save_path: str) -> None:
-        """Restore the variables, and of each table the rows that this rank is to hold.
+        """Restore the variables, and of each table the rows that this rank holds.
 
         Raises:
-            RanksError: there is no whole checkpoint of that name, or the Saver lacks an optimizer's slots.
-            CheckpointError: what a rank wrote is not there or damaged, or has no rows of a table; names the file.
+            RanksError: there is no complete checkpoint of that name, or the Saver lacks an optimizer's slots.
+            CheckpointError: a rank's file is missing, damaged or has no rows of a table; the message names it.
         """
         self._require_slots()
         super().restore(sess, save_path)
@@ -107,7 +107,7 @@ class Saver(tf.compat.v1.train.Saver):  # type: ignore[misc]
             one.run(sess, bundles)
 
     def _require_slots(self) -> None:
-        """Refuse to leave out what an optimizer keeps beside the rows of a counted table."""
+        """Refuse to leave out optimizer slots of a counted table, which are separate tables."""
         late = [table.table_name for table, slots in self._counted if table.slots != slots]
         if late:
             raise RanksError(
@@ -117,10 +117,10 @@ class Saver(tf.compat.v1.train.Saver):  # type: ignore[misc]
 
 
 class _Rows:
-    """Writes what tables hold: half of what a Saver makes, as the other half, which restores, is another's."""
+    """Saves the rows of tables; restoring them is done elsewhere."""
 
     def __init__(self, anchors: Sequence[GraphAnchor]) -> None:
-        """Make the op."""
+        """Create the op."""
         specs = [spec for anchor in anchors for spec in anchor.specs]
         with tf.name_scope("rows_of_rank"), tf.device("/device:CPU:0"):
             self._path = tf.compat.v1.placeholder(tf.string, [], "path")
@@ -132,5 +132,5 @@ class _Rows:
             )
 
     def save(self, session: Any, path: str) -> None:
-        """Write a checkpoint of these tables alone."""
+        """Write a checkpoint of only these tables."""
         session.run(self._op, {self._path: path})

@@ -1,4 +1,4 @@
-"""What the tiers of a table hold and do, as scalars for TensorBoard."""
+"""Scalar summaries of a table's storage tiers, for TensorBoard."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _ROWS, _FOUND, _MEDIUM_BYTES, _MEMORY_BYTES, _COMPACTIONS = 2, 3, 4, 5, 8
 def tier_summaries(table: Table, step: Any = None) -> tf.Tensor | None:
     """Write `<table>/tiers/<medium>/…` scalars: rows, hit_rate, memory_bytes, medium_bytes and compactions.
 
-    The hit rate is the part of all rows found since the table was made or restored. In a v1 graph the merged summary
-    is returned, also put into the graph's collection of summaries; elsewhere they go to the default summary writer at
-    `step`, as `tf.summary.scalar` has it, and None is returned.
+    The hit rate is the share of all rows found since the table was created or restored. In a v1 graph, return the
+    merged summary, which is also added to the graph's summaries; elsewhere, write to the default summary writer at
+    `step`, like `tf.summary.scalar`, and return None.
 
     Raises:
-        ValueError: not a table, or one without tiers below memory.
+        ValueError: it is not a table, or has no tiers below memory.
     """
     _validation.kind("table", table, Table, "a table made by create_table")
     storage = table.arguments.storage

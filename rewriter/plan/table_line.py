@@ -1,0 +1,32 @@
+"""One line for users that says what happens to a variable."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rewriter.facts import Table
+
+__all__ = ["table_line"]
+
+
+def table_line(table: Table) -> str:
+    """Return one line that says what happens to a variable."""
+    count = len(table.lookups)
+    lookups = f"{count} lookup{'' if count == 1 else 's'}{_places(one.source for one in table.lookups)}"
+    rules = dict.fromkeys(update.rule for update in table.updates)
+    updates = ", ".join(
+        rule + _places(update.source for update in table.updates if update.rule == rule) for rule in rules
+    )
+    parts = f" for {len(table.parts)} parts ({table.strategy})" if len(table.parts) > 1 else ""
+    note = f" by itself ({table.note})" if table.note else ""
+    assumed = f" (assumed: {table.new_rows.assumption})" if table.new_rows.assumption else ""
+    return (
+        f"`{table.name}` [{table.rows}, {table.dim}] becomes a table{parts}{note}: {lookups}, {updates or 'no update'}"
+        f"; new ids start as {table.new_rows}{assumed}"
+    )
+
+
+def _places(sources: Iterable[str], most: int = 4) -> str:
+    places = list(dict.fromkeys(source.partition(" in ")[0] for source in sources if source))
+    shown = ", ".join(places[:most]) + (", …" if len(places) > most else "")
+    return f" ({shown})" if places else ""

@@ -1,0 +1,100 @@
+"""Lookups of counted tables, which are read-only: ids of any type to keys, keys to rows."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from runtime import _tf_private, native
+from runtime.embedding_variable import checkpoint_layout
+from runtime.embedding_variable.counted_table import CountedTable
+from runtime.lookup import id_checks
+from runtime.ranks.fused_exchange import Request, handles_of, rows_of_all
+from runtime.ranks.messages import Bags
+
+
+def int_keys(ids: Any) -> tf.Tensor:
+    """Return ids of int32, int64 or string as int64 keys; strings are hashed.
+
+    Raises:
+        ValueError: the ids have another type.
+    """
+    ids = tf.convert_to_tensor(ids)
+    if ids.dtype == tf.string:
+        return tf.strings.to_hash_bucket_fast(ids, 2**63 - 1)
+    if ids.dtype not in (tf.int32, tf.int64):
+        raise ValueError(f"the ids of a counted table are {ids.dtype.name}: they must be int64, int32 or string")
+    return tf.cast(ids, tf.int64)
+
+
+def with_int_keys(ids: Any) -> Any:
+    """Return sparse or ragged ids with values converted by `int_keys`; anything else unchanged."""
+    if isinstance(ids, tf.RaggedTensor):
+        return ids.with_flat_values(int_keys(ids.flat_values))
+    if isinstance(ids, tf.SparseTensor):
+        return tf.SparseTensor(ids.indices, int_keys(ids.values), ids.dense_shape)
+    return ids
+
+
+def lookup(tables: Sequence[CountedTable], keys: tf.Tensor) -> tf.Tensor:
+    """Return the rows, float32 keys.shape + [dim], of int64 keys of any shape, each from the table of its bucket.
+
+    With several ranks, each row comes from the rank that holds it.
+    """
+    return lookup_all([(tables, keys)])[0]
+
+
+@_tf_private.as_written
+def lookup_all(
+    lookups: Sequence[tuple[Sequence[CountedTable], tf.Tensor]], bags: Sequence[Bags | None] | None = None
+) -> list[tf.Tensor]:
+    """Return the result of `lookup` for each, or the sums of its bags; several ranks use a single exchange."""
+    return rows_of_all(
+        [
+            Request(
+                keys,
+                tables[0].placement,
+                functools.partial(_held_rows, tables),
+                # With counting, an update must see each occurrence of a key.
+                distinct=not tables[0].rules.tracks,
+                dim=tables[0].dim,
+                name=tables[0].table_name,
+                bags=own,
+                handles=handles_of(tables),
+            )
+            for (tables, keys), own in zip(lookups, bags or [None] * len(lookups), strict=True)
+        ]
+    )
+
+
+def _held_rows(tables: Sequence[CountedTable], keys: tf.Tensor) -> tf.Tensor:
+    """Return the rows of keys that this process holds."""
+    if len(tables) == 1:
+        return _lookup(tables[0], keys)
+    flat = tf.reshape(keys, [-1])
+    part = tf.cast(checkpoint_layout.shard(flat, len(tables)), tf.int32)
+    own = tf.dynamic_partition(flat, part, len(tables))
+    places = tf.dynamic_partition(tf.range(tf.size(flat)), part, len(tables))
+    rows = [_lookup(table, some) for table, some in zip(tables, own, strict=True)]
+    shape = tf.concat([tf.shape(keys), [tables[0].dim]], 0)
+    found = tf.reshape(tf.dynamic_stitch(places, rows), shape)
+    id_checks.set_shape(found, keys, tables[0].dim)
+    return found
+
+
+def _lookup(table: CountedTable, keys: tf.Tensor) -> tf.Tensor:
+    table.require_here()
+    with tf.device("/device:CPU:0"), id_checks.movable([table], True):  # read-only, so datasets may look up, too
+        if table.rules.threshold > 0:
+            rows = native.ops().rec_lookup_permitted(
+                table.handle, table.variable.tensor(), keys, refused=table.rules.refused
+            )
+        else:
+            rows = native.ops().rec_lookup(table.handle, table.variable.tensor(), keys)
+        id_checks.with_gradient([table], True)
+        id_checks.recorded([table], rows)
+    id_checks.set_shape(rows, keys, table.dim)
+    return rows

@@ -1,0 +1,196 @@
+"""`create_table` and other ways to create a table, and the tables of a graph."""
+
+from __future__ import annotations
+
+import contextlib
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from runtime import _tf_private, _validation
+from runtime.ranks.process_group import refuse_several
+from runtime.storage.tiers import Storage
+from runtime.table import arguments as table_arguments
+from runtime.table import in_memory_evaluator
+from runtime.table.anchor import HASHTABLE_COLLECTION, Anchor, EagerAnchor, GraphAnchor
+from runtime.table.arguments import TableArguments
+from runtime.table.table import Table
+
+_eager_tables: list[weakref.ref[Table]] = []
+
+
+@_tf_private.as_written
+def create_table(
+    key_dtype: Any,
+    dim: Any,
+    name: str,
+    emb_initializer: Any,
+    device_vocabulary_size: int = 1,
+    host_vocabulary_size: int = 0,
+    ssd_vocabulary_size: int = 0,
+    ssd_data_path: Sequence[str] = table_arguments.SSD_DATA_PATH,
+    is_save: bool = True,
+    is_dp: bool = False,
+    init_param: float = 1.0,
+    all2all_gradients_op: str = "sum_gradients",
+    enable_merge: bool = False,
+    padding_keys: int | Sequence[int] | None = None,
+    padding_keys_mask: bool = False,
+    padding_keys_len: int | None = None,
+    value_dtype: Any = tf.float32,
+    shard_num: int = 1,
+    fusion_optimizer_var: bool = True,
+    hashtable_threshold: int = 0,
+    max_bytes: int | None = None,
+    when_full: str = "error",
+    storage: Storage | None = None,
+    placement: str = "distributed",
+) -> Table:
+    """Create a table of float32 rows of width `dim`, eager or in the current v1 graph; the arguments are Rec SDK's.
+
+    Args:
+        key_dtype: tf.int64 or tf.int32.
+        dim: values per row, an int or a TensorShape of one dimension.
+        name: of the table; other characters than letters, digits and underscores are removed.
+        emb_initializer: a TensorFlow or Keras initializer, or `column_blocks`.
+        device_vocabulary_size: number of rows to reserve memory for, also used as the fan of initializers; not a limit.
+        host_vocabulary_size: leave it 0.
+        ssd_vocabulary_size: leave it 0.
+        ssd_data_path: has no effect, which is logged if it is given.
+        is_save: whether checkpoints save the rows.
+        is_dp: True is the same as `placement="replicated"`.
+        init_param: factor for all initial values.
+        all2all_gradients_op: "sum_gradients" over ranks, or the operation that divides these sums by their number.
+        enable_merge: leave it False.
+        padding_keys: keys whose rows are never updated.
+        padding_keys_mask: True if and only if `padding_keys` is given.
+        padding_keys_len: largest number of distinct ids of a batch, needed with `padding_keys`; has no further effect.
+        value_dtype: tf.float32.
+        shard_num: has no effect, which is logged if it is given.
+        fusion_optimizer_var: has no effect, which is logged if it is given.
+        hashtable_threshold: has no effect, which is logged if it is given.
+        max_bytes: limit for the memory of rows and index; default: none.
+        when_full: at `max_bytes`, "error" lets a lookup fail with ResourceExhaustedError, "evict" replaces the rows
+            that were least recently used.
+        storage: tiers below memory for rows that do not fit in memory.
+        placement: which of several ranks (runtime.ranks) holds a row: "distributed" (key mod ranks), "localized:0"
+            (rank 0) or "replicated" (each rank has a copy).
+
+    Returns:
+        The table. Under a variable scope with reuse, a known name returns the existing table.
+
+    Raises:
+        ValueError: an argument has a wrong type, range or combination or requests a missing feature; the graph already
+            has the name; or a reused table differs in dim or key dtype.
+        RuntimeError: inside of a `tf.function`, which would create a table at every trace, or in eager mode after
+            `init(use_dynamic_expansion=True)`.
+    """
+    return made(table_arguments.checked(dict(locals())))
+
+
+class Anchors(NamedTuple):
+    """The functions that create a table's anchor."""
+
+    eager: Callable[[Table], Anchor] = EagerAnchor
+    graph: Callable[[Table], Anchor] = GraphAnchor
+
+
+PLAIN = Anchors()
+
+
+def made(arguments: TableArguments, kind: type[Table] = Table, anchors: Anchors = PLAIN) -> Table:
+    """Create a table, perhaps of a subclass, for a façade that has checked the arguments itself.
+
+    Raises:
+        ValueError, RuntimeError: see `create_table`.
+    """
+    traced = not tf.executing_eagerly()
+    with tf.init_scope():
+        if tf.executing_eagerly():
+            if traced:
+                raise RuntimeError(
+                    f"create_table({arguments.name!r}) was called inside a tf.function: create the table once, outside"
+                )
+            table = kind(arguments, anchors.eager)
+            _eager_tables.append(weakref.ref(table, _eager_tables.remove))
+            return table
+        reuse = tf.compat.v1.get_variable_scope().reuse
+        known = {table.table_name: table for table in tables()}.get(arguments.name)
+        if known is not None:
+            return _reused(known, arguments, bool(reuse))
+        _check_new(arguments.name, reuse)
+        with new_in_graph():
+            return kind(arguments, anchors.graph)
+
+
+@contextlib.contextmanager
+def new_in_graph() -> Iterator[None]:
+    """Create a table of a graph inside of this context independently of the open scopes.
+
+    Evaluations in memory by an Estimator are extended to copy its rows.
+    """
+    in_memory_evaluator.watch()
+    with tf.compat.v1.name_scope(None), tf.control_dependencies(None):
+        yield
+
+
+def tables(graph: tf.Graph | None = None) -> list[Table]:
+    """Return the tables of `graph` (default: the current graph, or the eager tables) in order of creation."""
+    with tf.init_scope():
+        if graph is None and tf.executing_eagerly():
+            return [table for table in (reference() for reference in _eager_tables) if table is not None]
+    if graph is not None:
+        _validation.kind("graph", graph, tf.Graph, "a tf.Graph or None")
+    graph = graph or tf.compat.v1.get_default_graph()
+    return [anchor.table for anchor in graph.get_collection(HASHTABLE_COLLECTION) if isinstance(anchor, Anchor)]
+
+
+def _reused(known: Table, arguments: TableArguments, reuse: bool) -> Table:
+    if not reuse:
+        raise ValueError(
+            f"the table `{arguments.name}` exists in this graph already: give the second another name, or create it "
+            "under tf.compat.v1.variable_scope(..., reuse=tf.compat.v1.AUTO_REUSE)"
+        )
+    if (known.dim, known.key_dtype) != (arguments.dim, arguments.key_dtype):
+        raise ValueError(
+            f"the table `{arguments.name}` is reused with dim {arguments.dim}, {arguments.key_dtype.name} but has dim "
+            f"{known.dim}, {known.key_dtype.name}: make them equal or choose another name"
+        )
+    return known
+
+
+def _check_new(name: str, reuse: Any) -> None:
+    if reuse is True:
+        raise ValueError(
+            f"the table `{name}` does not exist and the variable scope has reuse=True: create it, or use AUTO_REUSE"
+        )
+    try:
+        tf.compat.v1.get_default_graph().get_operation_by_name(name)
+    except KeyError:
+        return
+    raise ValueError(f"the graph has an operation `{name}` already: give the table another name")
+
+
+def table_for_variable(
+    name: str,
+    rows: int,
+    dim: int,
+    below: str,
+    first_rows: Callable[[], tuple[tf.Tensor, tf.Tensor]],
+    initializer: Any = None,
+) -> Table:
+    """Create the table that replaces a variable [rows, dim] of the current graph, under its name.
+
+    `below` is the scope of its ops, because the variable has its name. The init op fills the table with `first_rows`;
+    rows of other ids are initialized by `initializer`, or with zeros if it is None.
+
+    Raises:
+        RanksError: there are several ranks, which a rewritten graph does not support.
+    """
+    refuse_several(name, "replaces a variable in a rewritten graph")
+    new = tf.compat.v1.zeros_initializer() if initializer is None else initializer
+    arguments = TableArguments(tf.int64, dim, name, new, rows, is_save=True, init_param=1.0)
+    with new_in_graph():
+        return Table(arguments, GraphAnchor, below, first_rows)
