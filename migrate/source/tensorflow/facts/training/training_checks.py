@@ -189,7 +189,7 @@ def check_states(file: File, training: Training) -> None:
             ):
                 continue
             if not exclusive(file, first.call, second.call):
-                training.blockers.append(blocker(second.call, RULE, "two-states"))
+                training.blockers.append(blocker(second.call, RULE, "two-optimizers"))
 
 
 def check_repeated(file: File, training: Training) -> None:

@@ -21,8 +21,6 @@ NAMED = "its name is that of the variable scope when the program runs: in anothe
 COMPUTED = "its name is computed when the program runs: another name is another table"
 NUMBERED = "each run makes a table of its own, whose name is numbered as that of the variable"
 BEGUN = "rows begin as the variable scope says when the program runs; making the table fails where it cannot"
-MESSAGE = "the full name of this variable is not fixed"
-ACTION = "open the scope with a fixed name where the variable is made"
 #: What a table's name has `_` for.
 PLAIN = r"[^0-9A-Za-z_]"
 
