@@ -100,9 +100,9 @@ def _lacking(draft: Draft) -> None:
             continue
         short = name.rpartition(".")[2]
         if draft.tree.enclosing(call, cst.If) is not None:
-            draft.block(call, PROGRAM, "lacking-in-branch", short=short, LACKING=LACKING[name])
+            draft.block(call, PROGRAM, "lacking-in-branch", short=short, what=LACKING[name])
         else:
-            draft.block(call, PROGRAM, "lacking", short=short, LACKING=LACKING[name])
+            draft.block(call, PROGRAM, "lacking", short=short, what=LACKING[name])
 
 
 def _mentions(draft: Draft) -> None:

@@ -52,7 +52,7 @@ class Uses:
             assert isinstance(cls, cst.ClassDef)
             for base in foreign_bases(self.draft.file, cls):
                 text, used = self.draft.tree.source(base), f"`self.{min(names, default='__dict__')}`"
-                self.draft.block(base, VARIABLE, "unseen-base", value=cls.name.value, text=text, used=used)
+                self.draft.block(base, VARIABLE, "unseen-base", cls=cls.name.value, text=text, used=used)
 
     def is_kept(self, use: cst.CSTNode) -> bool:
         """True where a variable becomes an attribute or an entry of an object that may inherit one of that name."""

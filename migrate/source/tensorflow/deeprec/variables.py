@@ -138,7 +138,7 @@ def _asked(draft: Draft, part: Part, attribute: cst.Attribute) -> None:
     tree, name = draft.tree, attribute.attr.value
     call = tree.parent(attribute)
     if name in RECORDED and any(string(text) == RECORDED[name] for text in tree.strings):
-        draft.block(attribute, LOOKUP, "recorded-by-rules", name=name, label=part.label, RECORDED=RECORDED[name])
+        draft.block(attribute, LOOKUP, "recorded-by-rules", name=name, label=part.label, switch=RECORDED[name])
     elif name in METHODS and isinstance(call, cst.Call) and call.func is attribute and len(call.args) == 1:
         before, after = METHODS[name].split("({})")
         draft.edits.append(Edit(*tree.span(attribute.attr), before))

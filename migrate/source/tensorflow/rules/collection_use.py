@@ -84,9 +84,9 @@ class TableContainer(UseRule):
         ),
         Refusal(
             "walked",
-            "`{text}` is walked as a whole",
+            "`{text}` is iterated over as a whole",
             "a table has no number of rows that is fixed, so what is counted would no longer be right",
-            "convert with --assume, which leaves the tables out of what is walked",
+            "convert with --assume, which leaves the tables out of the loop",
             (
                 "what counts or prints the variables of the dict `{text}` does not need its tables, which have no "
                 "fixed size"

@@ -89,7 +89,7 @@ class EmbeddingVariableLookup(Rule):
         Refusal(
             "recorded-by-rules",
             "`{name}` is asked of `{label}`",
-            "the table notes it by its rules, not by `{RECORDED}`, which this file sets or reads",
+            "the table notes it by its rules, not by `{switch}`, which this file sets or reads",
             "write `KeyRules(counts=True, notes_step=True)` into the rules of its table, and convert by hand",
         ),
         Refusal(
@@ -107,7 +107,7 @@ class EmbeddingVariableLookup(Rule):
         Refusal(
             "asked-otherwise",
             "`{name}` is asked of `{label}`",
-            "a table has it otherwise, or not at all",
+            "a table has it in another form, or not at all",
             "{instead}",
         ),
     )

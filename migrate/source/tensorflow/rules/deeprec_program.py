@@ -33,21 +33,21 @@ class DeepRecProgram(Rule):
         ),
         Refusal(
             "lacking-in-branch",
-            "`{short}` makes or reads {LACKING}",
+            "`{short}` makes or reads {what}",
             "the runtime has no counterpart",
             "convert with --assume if that branch is never taken",
             "the branch with `{short}` is not taken",
         ),
         Refusal(
             "lacking",
-            "`{short}` makes or reads {LACKING}",
+            "`{short}` makes or reads {what}",
             "the runtime has no counterpart",
             "leave it out, or run the program as it is (see docs/deeprec.md)",
         ),
         Refusal(
             "name-of-deeprec",
             "`{shown}` asks for a name of DeepRec's",
-            "stock TensorFlow has it not",
+            "stock TensorFlow does not have it",
         ),
         Refusal(
             "listed-variables",
@@ -70,7 +70,7 @@ class DeepRecProgram(Rule):
         Refusal(
             "deeprec-module",
             "`{shown}` needs a module or a name of DeepRec's TensorFlow",
-            "stock TensorFlow has it not",
+            "stock TensorFlow does not have it",
             "replace it by what TensorFlow 2 has",
         ),
         Refusal(

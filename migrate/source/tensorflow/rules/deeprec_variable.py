@@ -48,7 +48,7 @@ class EmbeddingVariable(Rule):
         ),
         Refusal(
             "unseen-base",
-            "class `{value}` inherits from `{text}`, which is not in this file",
+            "class `{cls}` inherits from `{text}`, which is not in this file",
             "`{text}` may use {used}",
             "read the base class; if it does not use the table, convert with --assume",
             "`{text}` does not use {used}",
@@ -62,7 +62,7 @@ class EmbeddingVariable(Rule):
         Refusal(
             "other-type",
             "the values of `{label}` are not float32",
-            "those of a table are",
+            "the values of a table are",
         ),
         Refusal(
             "steps-to-live",

@@ -12,7 +12,7 @@ from migrate.source.tensorflow.facts.variables.embedding_columns import RULE
 CATEGORY = "`{text}` is the category of this column"
 LEAVE = "leave the column as it is"
 HOLDS = "convert with --assume if that holds"
-WILL_DO = "convert with --assume if that will do"
+WILL_DO = "convert with --assume if that is acceptable"
 HEAD = "import tensorflow.compat.v1 as tf\n"
 COLUMN = "item = tf.feature_column.categorical_column_with_hash_bucket('item', 1000)\n"
 RANGE = "item = tf.feature_column.categorical_column_with_identity('item', 1000)\n"
@@ -136,7 +136,7 @@ class EmbeddingColumn(CheckRule):
         Refusal(
             "loaded-rows",
             "this column loads its rows",
-            "a table is filled otherwise",
+            "the rows of a table are loaded in another way",
             "leave it out and fill the table with `runtime.checkpoint.warm_start`",
         ),
         Refusal(

@@ -54,7 +54,7 @@ class KerasEmbedding(Rule):
             "regularizer",
             "`embeddings_regularizer` of an `Embedding` layer",
             "it decays all rows at every step; `rows_regularizer` decays those of the batch",
-            "convert with --assume if that will do",
+            "convert with --assume if that is acceptable",
             "the regularizer need only act on the rows of a batch",
         ),
         Refusal(
@@ -184,7 +184,7 @@ class KerasEmbedding(Rule):
             "squared-gradients",
             "`{shown}` trains the layers",
             "in Keras 3, {name} squares the gradients of equal ids one by one, where a table sums them first",
-            "convert with --assume if that may be, as it was in Keras 2",
+            "convert with --assume if that is acceptable, as in Keras 2",
             SUMMED,
         ),
         Refusal(

@@ -33,9 +33,9 @@ class HarmlessUse(UseRule):
     refusals = (
         Refusal(
             "asks-type",
-            "`{text}` asks what the table is",
-            "a table is no instance of a class of TensorFlow, so the answer would be another",
-            "leave the question out",
+            "`{text}` tests the type of the table",
+            "a table is no instance of a class of TensorFlow, so the test would give another result",
+            "remove the test",
         ),
     )
     examples = (

@@ -58,7 +58,7 @@ class Optimizer(CheckRule):
             "trains-otherwise",
             "`{text}` trains a table of {title} in another way",
             "{difference}",
-            f"convert with --assume if that will do; {USE} exactly",
+            f"convert with --assume if that is acceptable; {USE} exactly",
             "{difference}",
             Applicability.CHANGES_VALUES,
         ),
@@ -95,7 +95,7 @@ class Optimizer(CheckRule):
         Refusal(
             "made-several-times",
             "`{text}` makes an optimizer",
-            "it is called several times, and each optimizer keeps a state of its own, but a table has one state",
+            "it is called several times, each optimizer keeps its own state, and a table has one state",
             "call it once, and keep what it makes",
         ),
         Refusal(
@@ -178,15 +178,15 @@ class Optimizer(CheckRule):
         ),
         Refusal(
             "handed-on",
-            "`{text}` hands the optimizer on",
-            "an optimizer that is handed on may train in a way that is not in this file",
-            "train where the optimizer is made, and hand the loss on instead",
+            "`{text}` passes the optimizer on",
+            "an optimizer that is passed on may train in code outside this file",
+            "train where the optimizer is made, and pass the loss on instead",
         ),
         Refusal(
             "variables-listed",
             "`{text}` lists the optimizer's variables",
             "the slots of a table are not among these variables",
-            "train where the optimizer is made, and hand the loss on instead",
+            "train where the optimizer is made, and pass the loss on instead",
         ),
         Refusal(
             "no-table-optimizer",

@@ -61,7 +61,7 @@ class SokLookup(Rule):
         Refusal(
             "unknown-layer",
             "`{layer}` is called",
-            "what it is is not seen",
+            "what it is, is not known",
             "look ids up by functions of SOK",
         ),
         Refusal(

@@ -51,7 +51,7 @@ class SokOptimizer(Rule):
         Refusal(
             "unknown-wrapper",
             "`{shown}` trains variables of SOK",
-            "which optimizer it is is not seen",
+            "which optimizer it is, is not known",
             "bind `sok.OptimizerWrapper(...)` to that name alone",
         ),
         Refusal(
@@ -81,7 +81,7 @@ class SokOptimizer(Rule):
         ),
         Refusal(
             "computed-option",
-            "`{one}` of an optimizer is computed",
+            "`{option}` of an optimizer is computed",
             "it is not known to mean the same where the optimizer is wrapped",
             "write the optimizer into `sok.OptimizerWrapper(...)`",
         ),

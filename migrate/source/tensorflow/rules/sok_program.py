@@ -22,7 +22,7 @@ class SokProgram(Rule):
         Refusal(
             "lacking",
             "`sok.{name}` is called",
-            "the runtime has it not, or not so that an edit could write it",
+            "the runtime has no counterpart, or none that can be written in its place",
             "{text}",
         ),
         Refusal(
@@ -63,19 +63,19 @@ class SokProgram(Rule):
         Refusal(
             "contrib",
             "`contrib` is used",
-            "the present TensorFlow has it not",
+            "the installed TensorFlow does not have it",
             "replace it by what TensorFlow 2 has",
         ),
         Refusal(
             "version-1-import",
             "`{shown}` is TensorFlow 1's",
-            "the present TensorFlow has it in `compat.v1`",
+            "the installed TensorFlow has it in `compat.v1`",
             "write `import tensorflow.compat.v1 as tf`",
         ),
         Refusal(
             "given-to-horovod",
             "`{text}` is given variables of SOK",
-            "Horovod knows no tables",
+            "Horovod does not know tables",
             "leave them out",
         ),
     )

@@ -25,7 +25,7 @@ class SokVariable(Rule):
         Refusal(
             "trained-elsewhere",
             "`{label}` is trained by another file",
-            "no optimizer of this file trains it, and one of SOK's would pass it over",
+            "no optimizer of this file trains it, and one of SOK's would skip it",
             "convert the file that trains it together with this one, both with --assume",
             "the files that train the tables of this one are converted as well",
         ),
@@ -50,7 +50,7 @@ class SokVariable(Rule):
         Refusal(
             "other-type",
             "the values of `{label}` are not float32",
-            "those of a table are",
+            "the values of a table are",
         ),
         Refusal(
             "computed-hashtable",
@@ -97,7 +97,7 @@ class SokVariable(Rule):
         Refusal(
             "rows-of-matrix",
             "`{label}` begins with a matrix",
-            "rows are imported on a line behind it, in eager code",
+            "rows are imported on the line after it, which works in eager code only",
             "bind it to a name of its own, in eager code, or give it `shape` and `initializer`",
         ),
         Refusal(

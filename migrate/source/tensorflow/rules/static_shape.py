@@ -16,7 +16,7 @@ CREATED = (
 
 @register
 class TableShape(Rule):
-    """The sizes of a variable were constants; those of a table are not asked, because it grows."""
+    """The sizes of a variable were constants; the values of a table are not asked, because it grows."""
 
     id = RULE
     title = "The shape of a table stays that of its variable"

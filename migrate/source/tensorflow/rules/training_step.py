@@ -88,7 +88,7 @@ class TrainingStep(CheckRule):
         Refusal(
             "two-optimizers",
             "two optimizers train the same variables",
-            "each optimizer keeps state of its own, but a table has one state",
+            "each optimizer keeps its own state, and a table has one state",
             "train the tables by one of them: give the other its variables by `var_list`",
         ),
         Refusal(
@@ -106,7 +106,7 @@ class TrainingStep(CheckRule):
         Refusal(
             "unapplied-gradients",
             "`{text}` takes gradients",
-            "what becomes of these gradients is not followed",
+            "how these gradients are applied is not known",
             "apply them by `apply_gradients`, or list the variables they are taken of",
         ),
         Refusal(
@@ -123,14 +123,14 @@ class TrainingStep(CheckRule):
         ),
         Refusal(
             "given-to-repeated",
-            "`{text}` is given to what trains several times",
+            "`{text}` is passed to code that trains several times",
             "the optimizer of the tables is made where this one trains, and would be made several times",
             "make the optimizer in the function that trains",
         ),
         Refusal(
             "made-again",
             "`{text}` may run several times",
-            "each run makes an optimizer with state of its own, but a table has one state",
+            "each run makes an optimizer with its own state, and a table has one state",
             "make the optimizer once, outside the loop or function that runs again",
         ),
         Refusal(

@@ -224,7 +224,7 @@ def _write(draft: Draft, call: cst.Call, inner: cst.BaseExpression | None, kinds
     for one, ours in renamed.items():
         if one in given:
             if inner is not call and not _is_same(draft, given[one].value, call):
-                draft.block(given[one], OPTIMIZER, "computed-option", one=one)
+                draft.block(given[one], OPTIMIZER, "computed-option", option=one)
             texts[ours] = tree.source(given[one].value)
     order = list(dict.fromkeys(renamed.values()))
     arguments = keywords(**{one: texts[one] for one in order if one in texts})
