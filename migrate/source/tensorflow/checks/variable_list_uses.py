@@ -9,6 +9,7 @@ import libcst as cst
 
 from migrate.source.flow import Holder, Member, Unknown, Value, ValueFlow
 from migrate.source.tensorflow.base.bindings import builtin, is_target
+from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.cached_query import once
 from migrate.source.tensorflow.base.logging_statements import prints
 from migrate.source.tensorflow.base.model import Blocker
@@ -44,14 +45,7 @@ def all_variables(file: File) -> Iterator[Blocker]:
         if initialises or prints(file, call) or _unused(file, call) or saves_all(file, outer, call):
             continue
         text = " ".join(file.tree.source(file.tree.statement(call) or call).split())[:80]
-        message = f"`{text}` uses all variables"
-        reason = "tables are not in this list, so what is done with every variable would no longer reach them"
-        action = "list the variables that are meant"
-        if _is_stored(file, call):
-            assumption = "what is done with all variables does not need the tables"
-            yield Blocker(call, RULE, message, reason, f"{action}, or convert with --assume", assumption)
-        else:
-            yield Blocker(call, RULE, message, reason, action)
+        yield blocker(call, RULE, "all-stored" if _is_stored(file, call) else "all-used", text=text)
 
 
 def _unused(file: File, call: cst.Call) -> bool:

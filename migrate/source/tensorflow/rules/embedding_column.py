@@ -12,7 +12,7 @@ from migrate.source.tensorflow.facts.variables.embedding_columns import RULE
 CATEGORY = "`{text}` is the category of this column"
 LEAVE = "leave the column as it is"
 HOLDS = "convert with --assume if that holds"
-WILL_DO = "convert with --assume if that will do"
+WILL_DO = "convert with --assume if that is acceptable"
 HEAD = "import tensorflow.compat.v1 as tf\n"
 COLUMN = "item = tf.feature_column.categorical_column_with_hash_bucket('item', 1000)\n"
 RANGE = "item = tf.feature_column.categorical_column_with_identity('item', 1000)\n"
@@ -126,6 +126,73 @@ class EmbeddingColumn(CheckRule):
             "this column shares its category",
             "`{label}` is over the same category and stays as it is",
             "give each its own",
+        ),
+        Refusal(
+            "unread-arguments",
+            "the arguments of this column cannot be read",
+            "some are starred",
+            "pass the arguments one by one",
+        ),
+        Refusal(
+            "loaded-rows",
+            "this column loads its rows",
+            "the rows of a table are loaded in another way",
+            "leave it out and fill the table with `runtime.checkpoint.warm_start`",
+        ),
+        Refusal(
+            "not-trained",
+            "this column may not be trained",
+            "a table is trained",
+            "leave the column as it is",
+        ),
+        Refusal(
+            "joint-values",
+            "the initial values of this column cannot be made row by row",
+            "a row is made alone, so its initial values cannot depend on other rows",
+            "give it a constant, uniform or normal initializer",
+        ),
+        Refusal(
+            "unknown-values",
+            "the initial values of this column",
+            "what they are is decided at run time, and the runtime refuses some",
+            "convert with --assume if they are simple",
+            "the initializer is constant, uniform, normal or variance scaling",
+        ),
+        Refusal(
+            "canned-estimator",
+            "`{text}` may read the columns",
+            "a canned estimator trains by optimizers of its own, which know no tables",
+            "write a model_fn for tf.estimator.Estimator",
+        ),
+        Refusal(
+            "no-reader",
+            "no input layer in this file{others} reads the columns",
+            "who reads them must also train their tables",
+            "convert with --assume, and split the optimizer where the model is trained",
+            "the columns are read by input_layer or DenseFeatures in a v1 graph, and its optimizer is split",
+        ),
+        Refusal(
+            "listed-variables",
+            "`{word}` lists variables of columns",
+            "tables are not in that list",
+            "list the variables that are meant",
+        ),
+        Refusal(
+            "untrained-layer",
+            "an input layer may not train its columns",
+            "a table is trained",
+            "let it train its columns, or keep them dense",
+        ),
+        Refusal(
+            "category-of-target",
+            "`{name}` makes the category",
+            "it is not TensorFlow's own, and in its fork the rows grow already",
+        ),
+        Refusal(
+            "category-of-fork",
+            "`{name}` makes the category",
+            "it is not TensorFlow's own, and in its fork the rows grow already",
+            "leave the column as it is",
         ),
     )
     examples = (

@@ -97,6 +97,30 @@ class GetVariable(CreationRule, CheckRule):
             "another call makes or reuses the same variable and stays as it is",
             "give each its own name, or make it once and pass it on",
         ),
+        Refusal(
+            "no-name",
+            "this variable cannot become a table",
+            "it has no name",
+            "give the table a name",
+        ),
+        Refusal(
+            "values-of-caller",
+            "this variable cannot become a table",
+            "a variable scope around a call of this function gives its initial values",
+            "give the initializer where the variable is made",
+        ),
+        Refusal(
+            "bound-of-partition",
+            "this variable cannot become a table",
+            "the bound of its initial values is that of one partition, whose size is not known",
+            "write the bound as a number, or leave the partitioner out",
+        ),
+        Refusal(
+            "drawn-values",
+            "this variable cannot become a table",
+            "its initial values are not understood",
+            "use a constant, uniform or normal one",
+        ),
     )
     examples = (
         Example(
@@ -171,16 +195,16 @@ class GetVariable(CreationRule, CheckRule):
         creation = Creation(call, self.id)
         bound = bind(call, PARAMETERS)
         if bound is None:
-            refuse(creation, call, "its arguments cannot be read", "pass the arguments of the variable one by one")
+            refuse(creation, call, "unread-arguments")
             return creation
         creation.name = string(bound["name"].value) if "name" in bound else None
         if "name" not in bound or is_none(bound["name"]):
-            refuse(creation, call, "it has no name", "give the table a name")
+            refuse(creation, call, "no-name")
         elif creation.name is None:
             creation.named_by = bound["name"].value
         refuse_options(creation, file, bound)
         if not is_float32(file.names, bound.get("dtype")):
-            refuse(creation, bound["dtype"], "its rows are not float32", "tables hold float32; cast, or keep it dense")
+            refuse(creation, bound["dtype"], "other-type")
         initializer = bound.get("initializer")
         if initializer is not None and is_none(initializer):
             initializer = None
@@ -202,19 +226,17 @@ class GetVariable(CreationRule, CheckRule):
             if shape.columns is not None and not is_partitioned(file, creation):
                 creation.initializer = from_scope()
                 return
-            reason = "a variable scope around a call of this function gives its initial values"
-            refuse(creation, outer, reason, "give the initializer where the variable is made")
+            refuse(creation, outer, "values-of-caller")
             return
         if given is None:
             creation.initializer = file.initializers.scaled(GLOROT, shape, "get_variable's default")
             return
         values = initial_values(file, creation.call, given)
         if len(values) == 1 and takes_fan_of_part(file, values[0]) and is_partitioned(file, creation):
-            reason = "the bound of its initial values is that of one partition, whose size is not known"
-            refuse(creation, given, reason, "write the bound as a number, or leave the partitioner out")
+            refuse(creation, given, "bound-of-partition")
             return
         if isinstance(given, cst.Call) and file.names.of(given.func) in OPS:
-            refuse(creation, given, "its initial values are not understood", "use a constant, uniform or normal one")
+            refuse(creation, given, "drawn-values")
             return
         read_initializer(creation, file, given, shape)
 

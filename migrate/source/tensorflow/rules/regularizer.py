@@ -10,6 +10,7 @@ from migrate.report.model import Applicability
 from migrate.source.rules import Example, Refusal, register
 from migrate.source.tensorflow.base.arguments import is_none
 from migrate.source.tensorflow.base.blockers import blocker
+from migrate.source.tensorflow.base.common_refusals import OF_TERMS
 from migrate.source.tensorflow.base.model import Blocker, CodeChange, Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.unique_names import Fresh
@@ -85,6 +86,7 @@ class Regularizer(CheckRule):
             Applicability.CHANGES_VALUES,
         ),
         Refusal("no-place", MESSAGE, "{why}", "take L2 of the looked-up rows in its place, or keep the table dense"),
+        *OF_TERMS,
     )
     examples = (
         Example(

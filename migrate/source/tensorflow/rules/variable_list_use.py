@@ -73,6 +73,40 @@ class VariableCollection(CheckRule):
             "convert with --assume if nobody needs the tables here",
             "what counts, names or prints all trainable variables does not need the tables",
         ),
+        Refusal(
+            "computed-key",
+            "`{text}` may list variables",
+            "its key is computed: a table is not in a collection of variables, or without its rows",
+            "write the key out, or convert with --assume",
+            "`{text}` reads no collection of variables",
+        ),
+        Refusal(
+            "list-handed-on",
+            "`{text}` hands on `{listed}`, which lists variables",
+            "tables are not in this list, and what is done with each of its variables is not seen",
+            "call it where the variables are used",
+        ),
+        Refusal(
+            "trainable-list-handed-on",
+            "`{text}` hands on `{listed}`, which lists variables",
+            "tables are not in this list, and what is done with each of its variables is not seen",
+            "call it where the variables are used, or convert with --assume",
+            "what is done with all trainable variables is right without the tables, which a term no longer covers",
+            applicability=Applicability.CHANGES_VALUES,
+        ),
+        Refusal(
+            "all-used",
+            "`{text}` uses all variables",
+            "tables are not in this list, so what is done with every variable would no longer reach them",
+            "list the variables that are meant",
+        ),
+        Refusal(
+            "all-stored",
+            "`{text}` uses all variables",
+            "tables are not in this list, so what is done with every variable would no longer reach them",
+            "list the variables that are meant, or convert with --assume",
+            "what is done with all variables does not need the tables",
+        ),
     )
     examples = (
         Example(

@@ -41,7 +41,7 @@ class WarmStart(CheckRule):
             "started",
             "`{text}` starts this variable from a checkpoint",
             "rows restored by variable name would not reach the table",
-            "turn the checkpoint over by `migrate checkpoint`, or name the other variables",
+            "convert the checkpoint by `migrate checkpoint`, or name the other variables",
         ),
     )
     examples = (

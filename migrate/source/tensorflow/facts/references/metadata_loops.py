@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
+from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.logging_statements import prints
 from migrate.source.tensorflow.base.model import Blocker, CodeChange
 from migrate.source.tensorflow.base.rule_kinds import File
@@ -13,7 +14,6 @@ from migrate.source.tensorflow.facts.references.l2_terms import sum_over
 RULE = "tf-table-container"
 #: What may be asked of a variable without reading its values.
 METADATA = {"shape", "get_shape", "name", "dtype", "device"}
-COUNTED = "what counts or prints the variables of the dict `{0}` does not need its tables, which have no fixed size"
 
 
 def walked(file: File, read: cst.BaseExpression, key: str) -> Blocker | None:
@@ -33,15 +33,8 @@ def walked(file: File, read: cst.BaseExpression, key: str) -> Blocker | None:
     if variable is None or not only_metadata(file, variable):
         return None
     text = file.tree.source(read)
-    return Blocker(
-        call,
-        RULE,
-        f"`{text}` is walked as a whole",
-        "a table has no number of rows that is fixed, so what is counted would no longer be right",
-        "convert with --assume, which leaves the tables out of what is walked",
-        COUNTED.format(text),
-        changes=(CodeChange(call, lambda _, keys: _without(text, name.endswith("items"), keys), repr(key)),),
-    )
+    change = CodeChange(call, lambda _, keys: _without(text, name.endswith("items"), keys), repr(key))
+    return blocker(call, RULE, "walked", changes=(change,), text=text)
 
 
 def _without(text: str, pairs: bool, keys: tuple[str, ...]) -> str:
