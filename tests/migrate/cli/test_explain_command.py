@@ -266,3 +266,22 @@ def test_the_way_of_a_table_to_its_uses(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_no_way_is_told_where_a_table_is_named_as_it_was_made(model: Path) -> None:
     assert " is made (" not in explain(10)
+
+
+def test_the_way_through_the_cells_of_a_notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    texts = {
+        "made": 'import tensorflow.compat.v1 as tf\nW = tf.get_variable("user", [100, 16])',
+        "kept": "T = W",
+        "read": "loss = tf.reduce_max(T) + tf.reduce_sum(tf.nn.embedding_lookup(W, ids))\n"
+        "op = tf.train.AdagradOptimizer(0.1).minimize(loss)",
+    }
+    cells: list[dict[str, object]] = [
+        {"cell_type": "code", "id": name, "source": text, "metadata": {}, "outputs": [], "execution_count": None}
+        for name, text in texts.items()
+    ]
+    notebook = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    (tmp_path / "m.ipynb").write_text(json.dumps(notebook))
+    text = " ".join(explain(1, name="m.ipynb:cell kept").split())
+    assert "`user`: assigned to `T`" in text
+    assert "`W` is made (cell made line 2) -> assigned to `T` (cell kept line 1) -> used as `T`" in text
