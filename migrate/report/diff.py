@@ -100,6 +100,9 @@ def _matched(before: Finding, after: Finding, kind: Kind, same_tool: bool) -> Ch
         )
         if a != b
     ]
+    ways = [" -> ".join(step.text for step in one.steps) for one in (before, after)]
+    if ways[0] != ways[1] and (same_tool or all(ways)):  # older reports have none
+        changes.append(f"way: {_word(ways[0])} -> {_word(ways[1])}")
     worse = _worse(before, after) or (same_tool and after.remains and _other_problem(before, after))
     if kind is Kind.MOVED:
         changes.insert(0, f"path: {before.location.path} -> {after.location.path}")

@@ -1,7 +1,7 @@
 """The report as data: findings, tables, comparisons. Writers and the diff read it; nothing here prints or renders.
 
 Format history (`SCHEMA`): 1.0 first version; 1.1 `drawing` of a finding, line 0 for a whole file;
-1.2 `by_parts` and `identity` of a table; 1.3 `target` of a file.
+1.2 `by_parts` and `identity` of a table; 1.3 `target` of a file; 1.4 `steps` of a finding.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from rewriter.plan.region import Region
 
 #: The rule of findings on a graph's tables, which another command can move than those in source.
 GRAPH_RULE = "graph-table"
-SCHEMA = ("recmigrate-report", 1, 3)
+SCHEMA = ("recmigrate-report", 1, 4)
 
 
 class State(str, Enum):
@@ -51,6 +51,14 @@ class Location:
 
 
 @dataclass(frozen=True)
+class FlowStep:
+    """One place on the way of a table from where it is made to where it is used."""
+
+    location: Location
+    text: str  #: what happens to it there, e.g. "returned by `build`"
+
+
+@dataclass(frozen=True)
 class Finding:
     """One thing found in the source and what was done about it."""
 
@@ -67,6 +75,8 @@ class Finding:
     after: str = ""  #: what it became
     table: str = ""  #: the table concerned, when there is one
     drawing: Region | None = None  #: what a rewrite changed around that table in a graph
+    #: how the table gets there, from where it is made to here; empty where it is named as it was made
+    steps: tuple[FlowStep, ...] = ()
     id: str = ""  #: fingerprint, set by `with_ids`
     fallback_id: str = ""  #: the same without the path, to follow a renamed file
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 
-from migrate.report.model import Applicability, Comparison, Finding, Location, State, TableRecord
+from migrate.report.model import Applicability, Comparison, Finding, FlowStep, Location, State, TableRecord
 
 _APPLICABILITY = {
     Applicability.EXACT: "exact",
@@ -29,6 +29,10 @@ _COMPARISON = {
     "empty": "nothing compared",
     "changes-values": "changes values, as declared",
 }
+#: A use more lines than this behind the place where its table is made is far from it.
+_FAR = 10
+#: So many steps of a way are named in a sentence.
+_LAST = 2
 
 
 def place(location: Location) -> str:
@@ -62,3 +66,48 @@ def number(value: float) -> str:
 def largest(values: Iterable[float]) -> float:
     """Return the largest value; nan counts as the largest, because `max` would lose it."""
     return max(values, key=lambda value: math.inf if math.isnan(value) else value, default=0.0)
+
+
+def way(finding: Finding, at: Callable[[Location], str] | None = None) -> str:
+    """Return how the table gets to a finding, in one line; empty where it is named as it was made.
+
+    `at` gives the words for a place; by default `line 12`, or `path:12` for another file than the finding's.
+    """
+    if not finding.steps:
+        return ""
+    *before, last = finding.steps
+    return " -> ".join([*_placed(before, at or _near(finding)), last.text])
+
+
+def came(finding: Finding) -> str:
+    """Return a sentence on the last steps by which the table gets to a finding far from where it is made, or nothing.
+
+    Work that remains is done at the finding, and who does it must know why that place has to do with the table.
+    """
+    made, between = finding.steps[:1], finding.steps[1:-1]
+    if not between or not finding.remains or not any(_is_far(finding.location, one.location) for one in made):
+        return ""
+    steps = "" if len(between) <= _LAST else f" by {len(between)} steps, the last"
+    what = made[0].text.removesuffix(" is made")
+    return f"{what} gets here{steps}: {', '.join(_placed(between[-_LAST:], _near(finding)))}"
+
+
+def _near(finding: Finding) -> Callable[[Location], str]:
+    return lambda location: line(location) if location.path == finding.location.path else place(location)
+
+
+def _is_far(here: Location, made: Location) -> bool:
+    apart = (here.path, here.scope) != (made.path, made.scope)
+    return apart or abs(here.line - made.line) > _FAR
+
+
+def _placed(steps: Sequence[FlowStep], at: Callable[[Location], str]) -> list[str]:
+    """Return the steps with their places; a place is said once for neighbours."""
+    following = [at(one.location) for one in steps[1:]] + [""]
+    found, texts = [], []
+    for step, after in zip(steps, following, strict=True):
+        texts.append(step.text)
+        if at(step.location) != after:
+            found.append(f"{', '.join(texts)} ({at(step.location)})")
+            texts = []
+    return found

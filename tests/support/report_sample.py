@@ -6,6 +6,7 @@ from migrate.report.model import (
     Applicability,
     Comparison,
     Finding,
+    FlowStep,
     InputFile,
     Location,
     Report,
@@ -33,6 +34,15 @@ DIFF = """--- model.py
      return train_op
 """
 
+#: From where the table `item` is made to line 61 of the decoder.
+WAY = (
+    FlowStep(Location("model.py", 20, 21, "build"), "`item` is made"),
+    FlowStep(Location("model.py", 24, 24, "build"), 'entry `"item"` of a dict'),
+    FlowStep(Location("model.py", 24, 24, "build"), "returned by `build`"),
+    FlowStep(Location("nets/decoder.py", 50, 50, "Decoder"), "assigned to `self.tables`"),
+    FlowStep(Location("nets/decoder.py", 61, 61, "Decoder.score"), "used as `item_table`"),
+)
+
 
 def finding(
     rule: str = "tf-embedding-lookup",
@@ -48,12 +58,14 @@ def finding(
     applicability: Applicability | None = None,
     assumptions: tuple[str, ...] = (),
     after: str = "",
+    steps: tuple[FlowStep, ...] = (),
 ) -> Finding:
     """Return a finding of which only what matters needs to be said."""
     where = Location(path, line, line, scope)
     return Finding(
-        rule, "lookup", state, where, message, reason, action, applicability, assumptions, before, after, table="user"
-    )
+        rule, "lookup", state, where, message, reason, action, applicability, assumptions, before, after, table="user",
+        steps=steps,
+    )  # fmt: skip
 
 
 def comparison(stage: str, name: str, verdict: str = "equal", error: float = 3.1e-8) -> Comparison:
@@ -104,6 +116,7 @@ def report() -> Report:
             action="Give the output layer a variable of its own, or keep `item` a variable",
             scope="Decoder.score",
             path="nets/decoder.py",
+            steps=WAY,
         ),
         finding(
             "tf-variable-table",

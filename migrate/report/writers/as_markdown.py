@@ -92,5 +92,6 @@ def _finding(finding: Finding) -> str:
     lines = [f"- {where}: **{words.verdict(finding)}**: {_text(finding.message)} ({_code(finding.rule)})"]
     lines += [f"  - because {_text(finding.reason)}"] if finding.reason else []
     lines += [f"  - assumes {_text(assumption)}" for assumption in finding.assumptions]
+    lines += [f"  - way: {_text(words.way(finding))}"] if finding.steps and finding.remains else []
     lines += [f"  - do: {_text(finding.action)}"] if finding.action else []
     return "\n".join(lines)

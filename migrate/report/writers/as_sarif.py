@@ -6,7 +6,8 @@ import json
 from typing import Any
 from urllib.parse import quote
 
-from migrate.report.model import Finding, Report, State
+from migrate.report import words
+from migrate.report.model import Finding, FlowStep, Location, Report, State
 
 _LEVELS = {
     State.APPLIED: "none",
@@ -31,19 +32,26 @@ def render(report: Report) -> str:
 
 def _result(finding: Finding, index: int) -> dict[str, Any]:
     level = _LEVELS[finding.state]
-    text = ". ".join(part for part in (finding.message, finding.reason, finding.action) if part)
-    return {
+    text = ". ".join(part for part in (finding.message, finding.reason, words.came(finding), finding.action) if part)
+    result: dict[str, Any] = {
         "ruleId": finding.rule,
         "ruleIndex": index,
         "level": level,
         "kind": "informational" if level == "none" else "fail",
         "message": {"text": text or finding.rule},
-        "locations": [{"physicalLocation": _place(finding)}],
+        "locations": [{"physicalLocation": _place(finding.location)}],
         "partialFingerprints": {"migrateFingerprint/v1": finding.id, "migrateFallback/v1": finding.fallback_id},
     }
+    if finding.steps:
+        result["codeFlows"] = [{"threadFlows": [{"locations": [_step(step) for step in finding.steps]}]}]
+    return result
 
 
-def _place(finding: Finding) -> dict[str, Any]:
-    first = max(finding.location.line, 1)
-    region = {"startLine": first, "endLine": max(finding.location.end_line, first)}
-    return {"artifactLocation": {"uri": quote(finding.location.path, errors="replace")}, "region": region}
+def _step(step: FlowStep) -> dict[str, Any]:
+    return {"location": {"physicalLocation": _place(step.location), "message": {"text": step.text}}}
+
+
+def _place(location: Location) -> dict[str, Any]:
+    first = max(location.line, 1)
+    region = {"startLine": first, "endLine": max(location.end_line, first)}
+    return {"artifactLocation": {"uri": quote(location.path, errors="replace")}, "region": region}

@@ -59,6 +59,8 @@ def _finding(finding: Finding) -> Iterator[str]:
         yield f"      because {one_line(finding.reason)}"
     for assumption in finding.assumptions:
         yield f"      assumes {one_line(assumption)}"
+    if finding.steps and finding.remains:
+        yield f"      way: {one_line(words.way(finding))}"
     if finding.action:
         yield f"      do: {one_line(finding.action)}"
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from migrate.errors import MigrateError
-from migrate.report.model import Finding, Location, State, TableRecord
+from migrate.report import words
+from migrate.report.model import Finding, FlowStep, Location, State, TableRecord
 from migrate.report.summary import plural
 from migrate.source.configuration.config_files import for_file, nearest_config
 from migrate.source.configuration.user_rules import using
@@ -37,6 +38,7 @@ class _Use:
 
     place: Location
     text: str
+    finding: Finding | None = None  #: that has the steps by which the table gets there
 
 
 @dataclass(frozen=True)
@@ -139,12 +141,14 @@ def _page(path: Path, here: _Line, judged: _Judged, options: Options) -> Iterato
     tables = [table for table in judged.tables if _touches(table, judged.findings(table), here)]
     found = [f for f in result.findings if _covers(f.location, here) and not f.table]
     yield from _section("Found on this line", [_sentence(finding) for finding in found])
+    passed = [one for table in tables for one in _passed(table, judged.findings(table), here)]
+    yield from _section("On the way of a table", passed)
     near = [] if tables else _nearest(result, here)
     if not (tables or found):
         yield ""
         yield from _wrap(f"No rule has anything to say about this line{_other_tables(result, near)}.")
     for table in [*tables, *near]:
-        yield from _table(table, judged, notebook_of(here.path))
+        yield from _table(table, judged, here)
 
 
 def _settings(path: Path, options: Options) -> Iterator[str]:
@@ -175,8 +179,14 @@ def _at(place: Location, home: str) -> str:
 
 
 def _touches(table: TableRecord, findings: Sequence[Finding], here: _Line) -> bool:
-    own = [f.location for f in findings]
+    own = [place for f in findings for place in (f.location, *(step.location for step in f.steps))]
     return any(_covers(place, here) for place in (table.location, *table.lookups, *own))
+
+
+def _passed(table: TableRecord, findings: Sequence[Finding], here: _Line) -> list[str]:
+    """Return what happens to a table on a line by which it gets to where it is used."""
+    steps = [step for finding in findings for step in finding.steps[1:-1]]
+    return [f"`{table.name}`: {step.text}" for step in steps if _covers(step.location, here)]
 
 
 def _covers(place: Location, here: _Line) -> bool:
@@ -210,7 +220,8 @@ def _other_tables(result: SourceResult, near: Sequence[TableRecord]) -> str:
     return f"; the tables of this file are {named}{f' and {more} more' if more > 0 else ''}"
 
 
-def _table(table: TableRecord, judged: _Judged, home: str) -> Iterator[str]:
+def _table(table: TableRecord, judged: _Judged, here: _Line) -> Iterator[str]:
+    home = notebook_of(here.path)
     yield ""
     yield from _wrap(f"Table `{table.name}`, made at {_at(table.location, home)}: {VERDICTS.get(table.verdict, '')}")
     facts = [
@@ -225,8 +236,13 @@ def _table(table: TableRecord, judged: _Judged, home: str) -> Iterator[str]:
     uses = list(_uses(table, judged.findings(table)))
     if len({use.place.path for use in uses}) == 1:  # cells have no order by their names
         uses.sort(key=lambda use: use.place.line)
+    told: set[tuple[FlowStep, ...]] = set()
     for use in uses:
         yield from _wrap(f"  {_at(use.place, home)}: {use.text}", "    ")
+        steps = use.finding.steps if use.finding is not None else ()
+        if use.finding is not None and steps and (steps[:-1] not in told or _covers(use.place, here)):
+            told.add(steps[:-1])  # uses that are reached alike are told once
+            yield from _wrap(f"    {words.way(use.finding, lambda place: _at(place, home))}", "      ")
     yield from _reasons(table, judged, {use.text for use in uses}, home)
 
 
@@ -234,13 +250,14 @@ def _uses(table: TableRecord, findings: Sequence[Finding]) -> Iterator[_Use]:
     """Yield what is done to the table, each with its verdict."""
     own = [f for f in findings if (f.subject, f.state) != ("lookup", State.NOTED)]
     told = {(f.location.path, f.location.line, f.location.end_line) for f in own if f.subject == "lookup"}
+    kept = {f.location: f for f in findings if (f.subject, f.state) == ("lookup", State.NOTED)}
     moves = table.verdict in DONE
     for finding in own:
-        yield _Use(finding.location, _sentence(finding))
+        yield _Use(finding.location, _sentence(finding), finding)
     for place in table.lookups:
         if (place.path, place.line, place.end_line) not in told:
             verdict = "it moves with the table" if moves else "it could move; other things keep the table"
-            yield _Use(place, f"a lookup: {verdict}")
+            yield _Use(place, f"a lookup: {verdict}", kept.get(place))
 
 
 def _reasons(table: TableRecord, judged: _Judged, told: set[str], home: str) -> Iterator[str]:

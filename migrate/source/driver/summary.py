@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 
+from migrate.report import words
 from migrate.report.model import Applicability, Finding, Location, Report, State, TableRecord
 from migrate.report.summary import plural
 from migrate.source.files.generated_files import RULE as GENERATED
@@ -104,7 +105,8 @@ def _table(table: TableRecord) -> str:
 def _finding(finding: Finding) -> str:
     reason = f": {finding.reason}" if finding.reason else ""
     action = f"; {finding.action}" if finding.action else ""
-    return f"{_line(finding.location)}: {finding.message}{reason}{action}"
+    came = f"; {words.came(finding)}" if words.came(finding) else ""
+    return f"{_line(finding.location)}: {finding.message}{reason}{came}{action}"
 
 
 def _line(location: Location) -> str:

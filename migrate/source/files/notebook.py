@@ -102,7 +102,7 @@ def _mapped(result: SourceResult, module: _Module, text: str, bom: bytes, data: 
         result.kind,
         result.original,
         result.converted,
-        with_ids(replace(finding, location=module.place(finding.location)) for finding in result.findings),
+        with_ids(module.placed(finding) for finding in result.findings),
         tuple(
             replace(table, location=module.place(table.location), lookups=tuple(map(module.place, table.lookups)))
             for table in result.tables
@@ -149,6 +149,11 @@ class _Module:
             return location
         first = max(1, location.line - self.starts[index])
         return replace(location, path=self.name(index), line=first, end_line=first + location.end_line - location.line)
+
+    def placed(self, finding: Finding) -> Finding:
+        """Return a finding with its places as those in cells."""
+        steps = tuple(replace(step, location=self.place(step.location)) for step in finding.steps)
+        return replace(finding, location=self.place(finding.location), steps=steps)
 
     def problem(self) -> Finding | None:
         """Return a finding for the first cell that is no Python by itself."""

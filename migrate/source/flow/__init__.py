@@ -27,10 +27,11 @@ from migrate.source.flow.values import (
     Value,
     is_none,
 )
+from migrate.source.flow.ways import Place
 
 __all__ = [
     "DECORATED", "Above", "Bound", "Class", "Computed", "Constant", "Function", "Holder", "Member", "Order",
-    "Partial", "Result", "Spoiled", "Symbol", "Unknown", "Value", "ValueFlow", "as_written", "frame_of", "given",
-    "is_from_unseen", "is_none", "is_unchanged", "keeps_entries", "loops_around", "only_reads",
+    "Partial", "Place", "Result", "Spoiled", "Symbol", "Unknown", "Value", "ValueFlow", "as_written", "frame_of",
+    "given", "is_from_unseen", "is_none", "is_unchanged", "keeps_entries", "loops_around", "only_reads",
     "only_reads_entries", "outer_loop", "stores",
 ]  # fmt: skip

@@ -304,7 +304,7 @@ class Attributes:
         if not self.program.is_new(("member of", cls, name, receiver, out, node)):
             return
         inside, above = self._has(cls, name)
-        self.graph.watch(inside, lambda value: self._bind(value, cls, receiver, out, node))
+        self.graph.watch(inside, lambda value: self._bind(value, inside, cls, receiver, out, node))
         self.graph.watch(above, lambda value: self.graph.put(out, self._member(value, name, node)))
 
     def has(self, made: Holder, name: str, value: Value) -> bool:
@@ -346,11 +346,13 @@ class Attributes:
 
         self.graph.watch(base, found)
 
-    def _bind(self, value: Value, cls: Class, receiver: Value | None, out: Variable, node: cst.CSTNode) -> None:
+    def _bind(
+        self, value: Value, source: Variable, cls: Class, receiver: Value | None, out: Variable, node: cst.CSTNode
+    ) -> None:
         if isinstance(value, Holder) and value.kind == "object" and value.cls is not None:
             self._decides("__get__", value, out, node, "a descriptor gives the attribute")
         if not isinstance(value, Function):
-            self.graph.put(out, value)
+            self.graph.put(out, value, source)
             return
         how = set(decorators(value.node)) if isinstance(value.node, cst.FunctionDef) else set()
         if how & STATIC:

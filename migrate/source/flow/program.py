@@ -75,6 +75,7 @@ class Program:
         ] = {}  #: what code that is not seen may reach, with the calls that let it
         self.left: dict[Value, dict[cst.CSTNode, None]] = {}  #: what outside code is called, with the places
         self.generators: set[cst.CSTNode] = set()  #: functions that yield
+        self.parts: dict[Variable, cst.CSTNode] = {}  #: what unpacking gives, with the names and attributes that get it
         self.handed: dict[Holder, None] = {}  #: objects of classes of the program that code that is not seen gets
         self.asked: set[tuple[object, ...]] = set()  #: attributes of classes that are looked for already
         self._expressions: dict[int, Variable] = {}  # by `id`: a node's own hash is slow; variables keep the nodes
@@ -219,6 +220,10 @@ class Program:
             for target in self._names_of(name, node):
                 self.graph.edge(found, target)
         return found
+
+    def is_bound(self, variable: Variable, node: cst.CSTNode) -> bool:
+        """True for the variable of an assignment to the name `node`, or to what `node` defines or imports."""
+        return any(self._names.get(key) is variable for key in (("definition", id(node)), ("not none", node)))
 
     def _names_of(self, name: str, node: cst.CSTNode) -> list[Variable]:
         tree = self.home(node)

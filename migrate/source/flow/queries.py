@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from typing import cast
 
@@ -12,20 +14,40 @@ import libcst as cst
 from libcst.metadata import Scope
 
 from migrate.source.flow.calls import Calls
-from migrate.source.flow.collecting import no_collections
 from migrate.source.flow.expressions import Expressions
 from migrate.source.flow.graph import Variable
 from migrate.source.flow.library.functions import changes, external
 from migrate.source.flow.program import Outside, Program
 from migrate.source.flow.statements import Statements
 from migrate.source.flow.values import Class, Constant, Function, Holder, Symbol, Value
+from migrate.source.flow.ways import Place, way
 from migrate.source.syntax.tree import Tree
+
+
+@contextmanager
+def _no_collections() -> Iterator[None]:
+    """Let the collector rest: all that an analysis makes is kept, and to look through it again and again takes longer.
+
+    On 60,000 lines more than half of the time went there. mypy rests it while it builds, for the same reason. At the
+    end, what was made counts as old at once: else the collector goes through all of it three times when it wakes.
+    """
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        if not gc.get_freeze_count():  # else what others froze would thaw
+            gc.freeze()
+            gc.unfreeze()
+        gc.enable()
 
 
 class ValueFlow:
     """The analysis of the files of one program."""
 
-    @no_collections()
+    @_no_collections()
     def __init__(
         self,
         trees: Sequence[Tree],
@@ -194,6 +216,14 @@ class ValueFlow:
                 found.append(variable.node)
             variable = variable.values.get(value)
         return found[::-1]
+
+    def way(self, value: Value, node: cst.BaseExpression) -> list[Place]:
+        """Return the places by which `value` came to `node`, with what held it in between."""
+        return way(self._program, value, self.held(value), self._program.known(node))
+
+    def way_into(self, value: Value, holder: Value, key: object) -> list[Place]:
+        """Return the places by which `value` came into a holder, under one of the keys of `held`."""
+        return way(self._program, value, self.held(value), self._program.written(holder, key))
 
     def entry(self, value: Value, node: cst.BaseExpression, beside: Collection[Value]) -> cst.CSTNode:
         """Return the last place on the way of `value` to `node` where none of the values `beside` may be."""

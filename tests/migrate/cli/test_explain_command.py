@@ -217,3 +217,71 @@ def test_the_head_of_a_project_is_found(project: Path, monkeypatch: pytest.Monke
     assert home_of(project / "parts" / "made.py") == project
     (project / "pyproject.toml").unlink()
     assert home_of(project / "parts" / "made.py") == project  # the outermost package lies in it
+
+
+TABLES = """import tensorflow.compat.v1 as tf
+def build():
+    W = tf.get_variable("user", [100, 16])
+    return {"user": W}
+"""
+NET = """import tensorflow.compat.v1 as tf
+from tables import build
+class Net:
+    def __init__(self, ids):
+        self.tables = build()
+        self.rows = tf.nn.embedding_lookup(self.tables["user"], ids)
+        self.more = tf.nn.embedding_lookup(self.tables["user"], ids)
+        self.op = tf.train.AdagradOptimizer(0.1).minimize(tf.reduce_sum(self.rows + self.more))
+    def scores(self, rows):
+        users = self.tables["user"]
+        return tf.matmul(rows, users, transpose_b=True)
+"""
+WAY = (
+    '    `W` is made (tables.py line 3) -> entry `"user"` of a dict, returned by `build` (tables.py line 4)'
+    " -> assigned to `self.tables` (line 5) -> "
+)
+
+
+def test_the_way_of_a_table_to_its_uses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, text in {"tables.py": TABLES, "net.py": NET}.items():
+        (tmp_path / name).write_text(text)
+    text = " ".join(explain(11, name="net.py").split())
+    way = " ".join(WAY.split())
+    assert f"keep this table dense {way} assigned to `users` (line 10) -> used as `users`" in text
+    assert text.count(way) == 2  # the two lookups are reached alike
+    assert "On the way of a table" not in text
+    other = " ".join(explain(7, name="net.py").split())
+    assert other.count(f"{way} used as") == 2  # that of the line which is explained is always told
+    for name, line, said in (
+        ("net.py", 5, "assigned to `self.tables`"),
+        ("net.py", 10, "assigned to `users`"),
+        ("tables.py", 4, 'entry `"user"` of a dict'),
+    ):
+        text = explain(line, name=name)
+        assert f"\nOn the way of a table\n  `user`: {said}\n" in text
+        assert "\nTable `user`, made at " in text
+        assert "No rule has anything to say" not in text
+
+
+def test_no_way_is_told_where_a_table_is_named_as_it_was_made(model: Path) -> None:
+    assert " is made (" not in explain(10)
+
+
+def test_the_way_through_the_cells_of_a_notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    texts = {
+        "made": 'import tensorflow.compat.v1 as tf\nW = tf.get_variable("user", [100, 16])',
+        "kept": "T = W",
+        "read": "loss = tf.reduce_max(T) + tf.reduce_sum(tf.nn.embedding_lookup(W, ids))\n"
+        "op = tf.train.AdagradOptimizer(0.1).minimize(loss)",
+    }
+    cells: list[dict[str, object]] = [
+        {"cell_type": "code", "id": name, "source": text, "metadata": {}, "outputs": [], "execution_count": None}
+        for name, text in texts.items()
+    ]
+    notebook = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    (tmp_path / "m.ipynb").write_text(json.dumps(notebook))
+    text = " ".join(explain(1, name="m.ipynb:cell kept").split())
+    assert "`user`: assigned to `T`" in text
+    assert "`W` is made (cell made line 2) -> assigned to `T` (cell kept line 1) -> used as `T`" in text

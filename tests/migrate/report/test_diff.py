@@ -15,7 +15,7 @@ from migrate.cli.report import report as command
 from migrate.errors import MigrateError
 from migrate.report import diff_show, writers
 from migrate.report.model import Applicability, Finding, InputFile, Report, State, Verification, with_ids
-from tests.support.report_sample import comparison, finding, report
+from tests.support.report_sample import WAY, comparison, finding, report
 
 BAD = State.UNSUPPORTED
 EXACT = Applicability.EXACT
@@ -190,3 +190,18 @@ def test_the_program_ends_with_2_and_one_sentence(files: Path) -> None:
     done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("migrate: cannot read the report `") and done.stderr.count("\n") == 1
+
+
+def test_another_way_is_a_change_and_moved_lines_are_none() -> None:
+    lower = tuple(replace(step, location=replace(step.location, line=step.location.line + 5)) for step in WAY)
+    old, same = of(finding(state=BAD, steps=WAY)), of(finding(state=BAD, steps=lower))
+    assert classes(old, same) == (["unchanged"], 0)
+    other = of(finding(state=BAD, steps=(WAY[0], *WAY[3:])))
+    assert classes(old, other) == (["updated"], 0)
+    (change,) = diff_show.compare(old, other).changes
+    assert change.changes == (
+        f"way: {' -> '.join(step.text for step in WAY)} -> "
+        "`item` is made -> assigned to `self.tables` -> used as `item_table`",
+    )
+    assert classes(of(finding(state=BAD)), old) == (["updated"], 0)
+    assert classes(of(finding(state=BAD), version="0"), old) == (["unchanged"], 0)  # which had none

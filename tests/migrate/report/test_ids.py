@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from migrate.report.model import Finding, with_ids
-from tests.support.report_sample import finding
+from tests.support.report_sample import WAY, finding
 
 CODE = 'emb = tf.nn.embedding_lookup(table, features["user id"])'
 
@@ -81,3 +81,8 @@ def test_text_that_is_no_python_has_an_id_too() -> None:
         len(set(ids(finding(before='"open'), finding(before="'''"), finding(before="\udce9"), finding(before="\\"))))
         == 4
     )
+
+
+def test_the_way_of_a_table_is_no_part_of_the_id() -> None:
+    first, second = with_ids([finding(steps=WAY)]), with_ids([finding()])
+    assert [(one.id, one.fallback_id) for one in first] == [(one.id, one.fallback_id) for one in second]

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from migrate.errors import MigrateError
-from migrate.report import writers
+from migrate.report import words, writers
 from migrate.report.model import Applicability, Report, Stage, State
 from migrate.report.summary import Tally, plural, remaining, verdict
-from tests.support.report_sample import finding, report
+from tests.support.report_sample import WAY, finding, report
 
 
 def test_every_extension_writes(tmp_path: Path) -> None:
@@ -153,6 +153,56 @@ def test_sarif_has_the_required_parts() -> None:
         place = result["locations"][0]["physicalLocation"]
         assert place["region"]["startLine"] == item.location.line
         assert result["partialFingerprints"]["migrateFingerprint/v1"] == item.id
+
+
+def test_sarif_tells_the_way_of_a_table() -> None:
+    results = json.loads(writers.render(report(), ".sarif"))["runs"][0]["results"]
+    (told,) = [result for result in results if "codeFlows" in result]
+    (flow,) = told["codeFlows"]
+    (thread,) = flow["threadFlows"]
+    places = [one["location"]["physicalLocation"] for one in thread["locations"]]
+    assert [one["location"]["message"]["text"] for one in thread["locations"]] == [step.text for step in WAY]
+    assert [place["artifactLocation"]["uri"] for place in places] == [step.location.path for step in WAY]
+    assert [tuple(place["region"].values()) for place in places] == [
+        (step.location.line, step.location.end_line) for step in WAY
+    ]
+    assert places[-1] == told["locations"][0]["physicalLocation"]
+    assert (
+        "`item` gets here by 3 steps, the last: returned by `build` (model.py:24), assigned" in told["message"]["text"]
+    )
+
+
+#: The way of the sample, of which the last step is on line 61.
+CHAIN = (
+    '`item` is made (model.py:20) -> entry `"item"` of a dict, returned by `build` (model.py:24) -> '
+    "assigned to `self.tables` (line 50) -> used as `item_table`"
+)
+
+
+def test_text_and_markdown_tell_the_way_of_what_remains() -> None:
+    assert f"\n      way: {CHAIN}\n      do: Give" in writers.render(report(), ".txt")
+    shown = writers.render(report(), ".md").replace("\\>", ">")
+    assert f"\n  - way: {CHAIN}\n  - do: Give" in shown
+    done = replace(report(), findings=(finding(steps=WAY),))
+    assert not [suffix for suffix in (".txt", ".md") if "way:" in writers.render(done, suffix)]
+    page = writers.render(report(), ".html")
+    assert page.count("How the table gets here") == 1
+    assert '<li>returned by <code>build</code> <span class="mono">model.py:24</span></li>' in page
+
+
+def test_a_sentence_on_the_way_is_for_what_is_far_and_remains() -> None:
+    far = finding(state=State.UNSUPPORTED, line=61, path="nets/decoder.py", scope="Decoder.score", steps=WAY)
+    assert words.came(far).startswith("`item` gets here by 3 steps, the last: returned by `build` (model.py:24), ")
+    assert words.came(far).endswith("assigned to `self.tables` (line 50)")
+    assert (
+        words.came(replace(far, steps=(WAY[0], WAY[3], WAY[4])))
+        == "`item` gets here: assigned to `self.tables` (line 50)"
+    )
+    for other in (replace(far, state=State.APPLIED), replace(far, steps=()), replace(far, steps=(WAY[0], WAY[4]))):
+        assert words.came(other) == ""
+    near = replace(far, location=replace(WAY[0].location, line=28, end_line=28))
+    assert words.came(near) == ""
+    assert words.came(replace(near, location=replace(near.location, line=61, end_line=61)))
 
 
 def test_a_verification_speaks_of_numbers_only() -> None:

@@ -7,13 +7,14 @@ from dataclasses import dataclass, field, replace
 
 import libcst as cst
 
-from migrate.report.model import Applicability, Finding, State, TableRecord
+from migrate.report.model import Applicability, Finding, FlowStep, State, TableRecord
 from migrate.source.files.edits import Edit
 from migrate.source.tensorflow.base.arguments import without
 from migrate.source.tensorflow.base.model import Blocker, refused_state
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.user_choice import keep, quiet
 from migrate.source.tensorflow.edits.whole_file_draft import Draft, Part
+from migrate.source.tensorflow.facts.references.ways import Ways
 
 
 @dataclass
@@ -66,17 +67,32 @@ def _applicability(assumed: list[Blocker]) -> Applicability:
 def _findings(
     file: File, draft: Draft, blockers: list[Blocker], assumed: list[Blocker], wording: Wording
 ) -> Iterator[Finding]:
-    state = refused_state(blockers) if blockers else State.APPLIED
+    state, ways = refused_state(blockers) if blockers else State.APPLIED, _Ways(draft)
     for part in draft.parts:
         gone = without(draft.dropped.get(id(part.call), ()))
         said = replace(part, reason="; ".join(filter(None, [part.reason, gone])))
-        yield _kept(file, part, state, blockers, wording) if blockers else _applied(file, said, assumed)
+        found = _kept(file, part, state, blockers, wording) if blockers else _applied(file, said, assumed)
+        yield replace(found, steps=ways.to(part.call) if part.subject == "lookup" else ())
     for blocker in blockers:
         before = "" if isinstance(blocker.node, cst.Module) else file.tree.source(blocker.node)
         told = (blocker.assumption,) if blocker.assumption else ()
         kept = State.SUGGESTED if blocker.assumption else blocker.state
         place, action = file.tree.location(blocker.node), blocker.action or wording.as_is
-        yield Finding(blocker.rule, "use", kept, place, blocker.message, blocker.reason, action, None, told, before)
+        found = Finding(blocker.rule, "use", kept, place, blocker.message, blocker.reason, action, None, told, before)
+        yield replace(found, steps=ways.to(blocker.node))
+
+
+class _Ways:
+    """Tells how the tables of a draft get to where they are used."""
+
+    def __init__(self, draft: Draft) -> None:
+        self._ways = Ways(draft.file)
+        self._made = [(p.call, p.label) for p in draft.parts if p.subject == "table" and isinstance(p.call, cst.Call)]
+
+    def to(self, node: cst.CSTNode) -> tuple[FlowStep, ...]:
+        """Return the steps of the first table that gets there."""
+        found = (self._ways.steps(call, label, node) for call, label in self._made)
+        return next(filter(None, found), ())
 
 
 def _table(part: Part) -> str:

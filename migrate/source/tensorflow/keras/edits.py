@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import libcst as cst
 
@@ -12,6 +13,7 @@ from migrate.source.tensorflow.base.bindings import is_variable
 from migrate.source.tensorflow.base.insertion_points import import_offset, without_line, without_names
 from migrate.source.tensorflow.base.model import Blocker, only_doubts, refused_state
 from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.facts.references.ways import Ways
 from migrate.source.tensorflow.facts.variables.keras_layers import RULE, Layer
 from migrate.source.tensorflow.keras.optimizers import SQUARES
 from migrate.source.tensorflow.keras.verdicts import LayerJudgement
@@ -111,15 +113,16 @@ def _without(file: File, alias: cst.ImportAlias) -> list[Edit] | None:
 
 def layer_findings(file: File, judgement: LayerJudgement) -> Iterator[Finding]:
     """Yield a finding for each layer, and for what stops all of them."""
-    moving = {id(layer) for layer in judgement.moving}
+    moving, ways = {id(layer) for layer in judgement.moving}, Ways(file, "the layer")
     for layer in judgement.layers:
         if id(layer) in moving:
             yield _converted(file, judgement, layer)
         for blocker in layer.blockers:
-            yield _stopped(file, blocker, layer.name or layer.label)
+            steps = ways.steps(layer.call, layer.label, blocker.node)
+            yield replace(_stopped(file, blocker), table=layer.name or layer.label, steps=steps)
     if any(only_doubts(layer.blockers) for layer in judgement.layers):
         for blocker in judgement.file_blockers:
-            yield _stopped(file, blocker, "")
+            yield _stopped(file, blocker)
 
 
 def _converted(file: File, judgement: LayerJudgement, layer: Layer) -> Finding:
@@ -146,7 +149,7 @@ def _applicability(judgement: LayerJudgement, layer: Layer) -> Applicability:
     return Applicability.ASSUMPTION if judgement.assumed else Applicability.EXACT
 
 
-def _stopped(file: File, blocker: Blocker, table: str) -> Finding:
+def _stopped(file: File, blocker: Blocker) -> Finding:
     state = State.SUGGESTED if blocker.assumption else blocker.state
     before = "" if isinstance(blocker.node, cst.Module) else file.tree.source(blocker.node)
     assumptions = (blocker.assumption,) if blocker.assumption else ()
@@ -162,7 +165,6 @@ def _stopped(file: File, blocker: Blocker, table: str) -> Finding:
         None,
         assumptions,
         before,
-        table=table,
     )
 
 

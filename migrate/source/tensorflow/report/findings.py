@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import libcst as cst
 
-from migrate.report.model import Applicability, Finding, State, TableRecord, with_ids
+from migrate.report.model import Applicability, Finding, FlowStep, State, TableRecord, with_ids
 from migrate.source.tensorflow.base.arguments import without
 from migrate.source.tensorflow.base.model import Adaptation, Blocker, Table, only_doubts, refused_state
 from migrate.source.tensorflow.base.rule_kinds import File, FileRule, Remark
@@ -18,6 +18,7 @@ from migrate.source.tensorflow.edits.planner import Plan
 from migrate.source.tensorflow.facts.calls.callers import call_sites
 from migrate.source.tensorflow.facts.optimizers.optimizers import Maker
 from migrate.source.tensorflow.facts.optimizers.training_model import owner
+from migrate.source.tensorflow.facts.references.ways import Ways
 from migrate.source.tensorflow.facts.training.dense_half import reaches
 from migrate.source.tensorflow.facts.variables.partitions import OTHER_ORDER
 
@@ -40,6 +41,7 @@ class _Reporter:
         self.plan = plan
         self.moving = {id(table) for table in judgement.moving}
         self.pointed: set[int] = set()  # calls of functions that look rows up
+        self.ways = Ways(file)
 
     def _makers(self, table: Table) -> list[Maker]:
         """Return the optimizers that train a table: those of its own model, or all where that is not known."""
@@ -110,7 +112,7 @@ class _Reporter:
             remark.rule, "use", remark.state, location, remark.message, remark.reason, remark.action, before=text
         )
 
-    def _blocker(self, blocker: Blocker, table: str = "") -> Finding:
+    def _blocker(self, blocker: Blocker, table: str = "", steps: tuple[FlowStep, ...] = ()) -> Finding:
         state = State.SUGGESTED if blocker.assumption else blocker.state
         return Finding(
             blocker.rule,
@@ -123,7 +125,11 @@ class _Reporter:
             assumptions=(blocker.assumption,) if blocker.assumption else (),
             before=self._text(blocker.node),
             table=table,
+            steps=steps,
         )
+
+    def _steps_to(self, table: Table, node: cst.CSTNode) -> tuple[FlowStep, ...]:
+        return self.ways.steps(table.creation.call, table.label, node, table.holders)
 
     def _refused(self, table: Table) -> Iterator[Finding]:
         name = table.creation.name or table.label
@@ -131,7 +137,7 @@ class _Reporter:
         for blocker in table.blockers:
             if (key := (id(blocker.node), blocker.reason)) not in seen:
                 seen.add(key)
-                yield self._blocker(blocker, name)
+                yield self._blocker(blocker, name, self._steps_to(table, blocker.node))
 
     def _kept_lookups(self, table: Table) -> Iterator[Finding]:
         """Name every lookup of a table that is left as it is, so that no lookup of a file goes unsaid.
@@ -154,6 +160,7 @@ class _Reporter:
                     f"this lookup stays, with `{table.label}`{of_line(made, place)}",
                     before=self._text(lookup.call),
                     table=table.creation.name or table.label,
+                    steps=self._steps_to(table, lookup.call),
                 )
 
     def _converted(self, table: Table) -> Iterator[Finding]:
@@ -185,6 +192,7 @@ class _Reporter:
                 before=self._text(lookup.call),
                 after=self.plan.after[id(lookup.call)],
                 table=table.final_name,
+                steps=self._steps_to(table, lookup.call),
             )
 
     def _followed(self) -> Iterator[Finding]:
@@ -199,13 +207,13 @@ class _Reporter:
                 key = (id(use.node), use.rule, "" if use.changes else use.message)
                 if key not in seen:
                     seen.add(key)
-                    yield self._use(use, table.final_name)
+                    yield self._use(use, table.final_name, self._steps_to(table, use.node))
         for blocker in self.judgement.assumed:
             yield self._use(blocker, "")
         for note in self.plan.notes:
             yield self._use(note, "")
 
-    def _use(self, use: Blocker | Adaptation, table: str) -> Finding:
+    def _use(self, use: Blocker | Adaptation, table: str, steps: tuple[FlowStep, ...] = ()) -> Finding:
         """Return the finding of a use that follows its table."""
         return Finding(
             use.rule,
@@ -220,6 +228,7 @@ class _Reporter:
             before=self._text(use.node),
             after=self.plan.after.get(id(use.node), ""),
             table=table,
+            steps=steps,
         )
 
     def _steps(self) -> Iterator[Finding]:
