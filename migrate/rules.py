@@ -6,13 +6,15 @@ whole file. Each is a class under `@register` with an id, a title, a docstring a
 `migrate rules test FILE` runs.
 """
 
+import libcst as cst
+
 from migrate.report.model import Applicability, State
 from migrate.source.rules import Example, Refusal, Rule, register
 from migrate.source.tensorflow.base.arguments import bind, is_none, literal, number, string
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Blocker, Creation, Initializer, Lookup
 from migrate.source.tensorflow.base.rule_kinds import CreationRule, File, FileRule, LookupRule, Remark, UseRule
-from migrate.source.tensorflow.facts.variables.creations import read_initial_op, read_shape, refuse, refuse_options
+from migrate.source.tensorflow.facts.variables.creations import read_initial_op, read_shape, refuse_options
 from migrate.source.tensorflow.facts.variables.lookups import make_lookup
 
 __all__ = [
@@ -44,3 +46,8 @@ __all__ = [
     "register",
     "string",
 ]
+
+
+def refuse(creation: Creation, node: cst.CSTNode, reason: str, action: str) -> None:
+    """Record why the variable cannot become a table."""
+    creation.blockers.append(Blocker(node, creation.rule, "this variable cannot become a table", reason, action))

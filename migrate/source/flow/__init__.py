@@ -19,6 +19,7 @@ from migrate.source.flow.values import (
     Function,
     Holder,
     Member,
+    Partial,
     Result,
     Spoiled,
     Symbol,
@@ -28,8 +29,8 @@ from migrate.source.flow.values import (
 )
 
 __all__ = [
-    "DECORATED", "Above", "Bound", "Class", "Computed", "Constant", "Function", "Holder", "Member", "Order", "Result",
-    "Spoiled", "Symbol", "Unknown", "Value", "ValueFlow", "as_written", "frame_of", "given", "is_from_unseen",
-    "is_none", "is_unchanged", "keeps_entries", "loops_around", "only_reads", "only_reads_entries",
-    "outer_loop", "stores",
+    "DECORATED", "Above", "Bound", "Class", "Computed", "Constant", "Function", "Holder", "Member", "Order",
+    "Partial", "Result", "Spoiled", "Symbol", "Unknown", "Value", "ValueFlow", "as_written", "frame_of", "given",
+    "is_from_unseen", "is_none", "is_unchanged", "keeps_entries", "loops_around", "only_reads",
+    "only_reads_entries", "outer_loop", "stores",
 ]  # fmt: skip

@@ -8,6 +8,7 @@ from functools import partial
 import libcst as cst
 
 from migrate.source.flow.graph import Variable
+from migrate.source.flow.heritage import Heritage
 from migrate.source.flow.program import Program
 from migrate.source.flow.values import (
     ANY,
@@ -15,6 +16,7 @@ from migrate.source.flow.values import (
     Bound,
     Class,
     Computed,
+    Constant,
     Function,
     Holder,
     Member,
@@ -35,6 +37,9 @@ PLAIN_BASES = {
     "builtins.object", "abc.ABC", "typing.Generic", "typing.Protocol", "typing.NamedTuple", "enum.Enum",
     "builtins.Exception", "builtins.ValueError", "six.with_metaclass",
 }  # fmt: skip
+
+#: Methods that decide what an attribute is.
+_BY_TEXT = ("__getattr__", "__getattribute__", "__setattr__")
 
 #: Calls what a variable may be: the callee, its arguments, where it stands, and where its result goes.
 Run = Callable[[Variable, Sequence[Variable], cst.CSTNode, Variable], None]
@@ -63,6 +68,10 @@ def _is_of_class(node: cst.CSTNode | None) -> bool:
     return isinstance(node, cst.FunctionDef) and node.name.value in {"__init_subclass__", "__class_getitem__"}
 
 
+def _has_many_bases(node: cst.ClassDef) -> bool:
+    return len(node.bases) > 1
+
+
 class Attributes:
     """Reads and writes attributes; `run` calls the methods that do so."""
 
@@ -70,10 +79,18 @@ class Attributes:
         self.program = program
         self.graph = program.graph
         self._run = run
+        self._sets_classes = any(tree.attributes.get("__class__") for tree in program.trees)
+        self._specials: dict[tuple[Value, str], Variable] = {}
+        self._members: dict[tuple[Class, str], tuple[Variable, Variable]] = {}
+        self._signs: dict[tuple[Class, tuple[str, ...]], Variable] = {}
+        self.heritage = Heritage(program)
+        self.bases = self.heritage.bases
 
     def load(self, base: Variable, name: str, out: Variable, node: cst.CSTNode) -> None:
         """Let `out` be all that `base.name` may be."""
         self.graph.watch(base, lambda value: self._load(value, name, out, node))
+        if name in {"__cause__", "__context__"}:
+            self.graph.edge(self.program.named("raised"), out)
 
     def _load(self, value: Value, name: str, out: Variable, node: cst.CSTNode) -> None:
         program = self.program
@@ -82,7 +99,7 @@ class Attributes:
         elif isinstance(value, Unknown):
             self._of_unknown(value, name, out)
         elif isinstance(value, Holder) and value.kind == "module":
-            self._of_module(value, name, out)
+            self._of_module(value, name, out, node)
         elif isinstance(value, Holder) and value.kind in {"list", "dict"}:
             self.graph.put(out, self._member(value, name, node))
         elif isinstance(value, Holder):
@@ -118,6 +135,33 @@ class Attributes:
             self.graph.put(out, self.fields(value) if name == "__dict__" else self._member(value, name, node))
         else:
             self.graph.put(out, self._member(value, name, node))
+            if isinstance(value, Computed) and isinstance(value.node, cst.ExceptHandler | cst.ExceptStarHandler):
+                self._of_caught(name, out, node)
+
+    def _of_caught(self, name: str, out: Variable, node: cst.CSTNode) -> None:
+        """Let `StopIteration`, which may be what is caught, have what generators return."""
+        stopped = self.program.named("stopped")
+        if name == "value":
+            self.graph.edge(stopped, out)
+        elif name == "args":
+            made = self.program.holder(node, "list", "args")
+            self.graph.edge(stopped, self.program.written(made, 0))
+            self.graph.put(out, made)
+
+    def reveal(self, value: Value, site: cst.CSTNode) -> None:
+        """Let code that is not seen get what a module, or a container in it, holds."""
+        if isinstance(value, Holder) and value.kind == "module":
+            tree = self.program.homes[id(value.node)]
+            names = [self.program.module_name(tree, name) for name in self.program.names_of(tree)]
+        elif isinstance(value, Holder):
+            names = [self.program.read(value, ANY)]
+        else:
+            if not isinstance(value, Class | Function | Constant | Symbol):
+                self.program.escaped.setdefault(value, []).append(site)
+            return
+        if self.program.is_new(("revealed", value)):
+            for variable in names:
+                self.graph.watch(variable, lambda one: self.reveal(one, site))
 
     def _of_unknown(self, value: Unknown, name: str, out: Variable) -> None:
         """Let an object of which nothing is known have anything, or what the program puts under that name."""
@@ -126,15 +170,15 @@ class Attributes:
             return
         found = self.program.anywhere(name)
         self.graph.edge(found, out)
-        if self._is_new(("anywhere", name)):
-            classes = [node for tree in self.program.trees for node in tree.nodes() if isinstance(node, cst.ClassDef)]
+        if self.program.is_new(("anywhere", name)):
+            classes = self.program.classes
             bound = [self.program.class_attribute(self.program.cls(one), name) for one in classes]
             for variable in (one for one in bound if one is not None):
                 self.graph.edge(variable, found)
 
     def _of_new_class(self, value: Holder, name: str, out: Variable, node: cst.CSTNode) -> None:
         """Let an object have the attributes of a class that `x.__class__ = C` gives it."""
-        if name != "__class__" and any(tree.attributes.get("__class__") for tree in self.program.trees):
+        if name != "__class__" and self._sets_classes:
             given = self.program.written(value, "__class__")
             self.graph.watch(
                 given, lambda one: self.member(one, name, out, value, node) if isinstance(one, Class) else None
@@ -147,7 +191,11 @@ class Attributes:
 
     def _beside(self, cls: Class, above: Above, name: str, out: Variable, node: cst.CSTNode) -> None:
         """Let `super()` also find what other bases of the object's class have: they may come behind the own ones."""
-        if cls is above.cls or not self._is_new(("beside", cls, above, name, out, node)):
+        if cls is not above.cls:
+            self.heritage.once(cls, _has_many_bases, lambda: self._among_bases(cls, above, name, out, node))
+
+    def _among_bases(self, cls: Class, above: Above, name: str, out: Variable, node: cst.CSTNode) -> None:
+        if not self.program.is_new(("beside", cls, above, name, out, node)):
             return
         bases = self.bases(cls)
 
@@ -175,30 +223,39 @@ class Attributes:
 
     def _by_text(self, value: Holder, cls: Class, out: Variable, node: cst.CSTNode) -> None:
         """Let attributes of a class with `__getattr__` be anything."""
-        for special in ("__getattr__", "__getattribute__", "__setattr__"):
-            self._decides(special, value, out, node, "a method of its class gives its attributes")
-            if special != "__setattr__":
-                self._run(self.special(value, special), (Variable(),), node, out)
+        reason = "a method of its class gives its attributes"
+
+        def found() -> None:
+            for special in _BY_TEXT:
+                self._decides(special, value, out, node, reason)
+                if special != "__setattr__":
+                    self._run(self.special(value, special), (Variable(),), node, out)
+
+        self.once_found(cls, _BY_TEXT, found)
+
+    def once_found(self, cls: Class, names: tuple[str, ...], act: Callable[[], None]) -> None:
+        """Call `act`, once, if the class, or a base of it, is found to have one of these: few have, of many objects."""
+        sign = self._signs.get((cls, names))
+        if sign is None:
+            sign = self._signs[cls, names] = Variable()
+            show = partial(self._show, sign)
+            for name in names:
+                for variable in self._has(cls, name):
+                    self.graph.watch(variable, show)
+        self.graph.watch(sign, lambda _: act())
+
+    def _show(self, sign: Variable, _: Value) -> None:
+        """Note that something was found, whatever it was."""
+        self.graph.put(sign, self.program.none)
 
     def special(self, value: Holder, name: str) -> Variable:
         """Return the variable of a method of an object that Python runs by itself."""
-        assert value.cls is not None and value.cls.node is not None
-        found = self.program.named(("special", name, id(value)))
-        self.member(value.cls, name, found, value, value.cls.node)
+        found = self._specials.get((value, name))
+        if found is None:
+            assert value.cls is not None and value.cls.node is not None
+            found = self._specials[value, name] = Variable()
+            self.member(value.cls, name, found, value, value.cls.node)
         return found
-
-    def _own(self, value: Holder, name: str) -> Variable:
-        """Return the same variable without what code that is not seen brings."""
-        own = self.program.named(("own special", name, id(value)))
-        if self._is_new(("own special", name, id(value))):
-            found = self.special(value, name)
-            self.graph.watch(found, lambda one: self.graph.put(own, one) if isinstance(one, Bound | Function) else None)
-        return own
-
-    def _is_new(self, key: tuple[object, ...]) -> bool:
-        new = key not in self.program.asked
-        self.program.asked.add(key)
-        return new
 
     def _decides(self, special: str, value: Holder, out: Variable, node: cst.CSTNode, reason: str) -> None:
         """Let `out` be anything where the class of an object has such a method."""
@@ -236,13 +293,15 @@ class Attributes:
             variable = inner
         self.graph.edge(variable, out)
 
-    def _of_module(self, value: Holder, name: str, out: Variable) -> None:
+    def _of_module(self, value: Holder, name: str, out: Variable, node: cst.CSTNode) -> None:
+        if name == "__dict__":
+            self.reveal(value, node)
         assert isinstance(value.node, cst.Module)
         self.graph.edge(self.program.module_name(self.program.homes[id(value.node)], name), out)
 
     def member(self, cls: Class, name: str, out: Variable, receiver: Value | None, node: cst.CSTNode) -> None:
         """Let `out` be what a class has under a name, bound to `receiver` where that is an object."""
-        if not self._is_new(("member of", cls, name, receiver, out, node)):
+        if not self.program.is_new(("member of", cls, name, receiver, out, node)):
             return
         inside, above = self._has(cls, name)
         self.graph.watch(inside, lambda value: self._bind(value, cls, receiver, out, node))
@@ -254,10 +313,11 @@ class Attributes:
 
     def _has(self, cls: Class, name: str) -> tuple[Variable, Variable]:
         """Return the variables of what a class or its bases bind a name to, and of bases from outside that may."""
+        known = self._members.get((cls, name))
+        if known is not None:
+            return known
         program = self.program
-        inside, above = program.named(("inside", cls, name)), program.named(("above", cls, name))
-        if not self._is_new(("has", cls, name)):
-            return inside, above
+        inside, above = self._members[cls, name] = Variable(), Variable()
         self.graph.edge(program.read(cls, name), inside)
         own = program.class_attribute(cls, name)
         if own is not None:
@@ -276,11 +336,6 @@ class Attributes:
         for variable in self.bases(cls):
             self.graph.watch(variable, found)
         return inside, above
-
-    def bases(self, cls: Class) -> list[Variable]:
-        """Return the variables of the bases of a class."""
-        assert isinstance(cls.node, cst.ClassDef)
-        return [self.program.moved(base.value) for base in cls.node.bases]
 
     def _of_base(self, base: Variable, name: str, out: Variable, receiver: Value | None, node: cst.CSTNode) -> None:
         def found(value: Value) -> None:
@@ -315,70 +370,3 @@ class Attributes:
     def bound(self, function: Function, receiver: Value) -> Value:
         """Return a method with its object."""
         return self.program.made(("bound", function, receiver), lambda: Bound(function.node, function, receiver))
-
-    def store(self, base: Variable, name: str, value: Variable, source: cst.CSTNode | None) -> None:
-        """Put all that `value` may be into `base.name`; `source` is the expression that gives it."""
-        self.graph.watch(base, lambda holder: self._store(holder, name, value, source))
-
-    def _store(self, holder: Value, name: str, value: Variable, source: cst.CSTNode | None) -> None:
-        program = self.program
-        if name in program.by_name:
-            self.graph.edge(value, program.anywhere(name))
-        if isinstance(holder, Holder) and holder.kind == "module":
-            assert isinstance(holder.node, cst.Module)
-            self.graph.edge(value, program.module_name(program.homes[id(holder.node)], name))
-        elif isinstance(holder, Holder | Class | Function):
-            self.graph.edge(value, program.written(holder, name))
-            if name in {"__class__", "__bases__", "__dict__", "__mro__"}:
-                unknown = program.unknown(holder.node, "what it has is replaced as a whole")
-                self.graph.put(program.written(holder, ANY), unknown)
-            if isinstance(holder, Holder) and holder.cls is not None:
-                self._setters(holder.cls, holder, name, value)
-                site = holder.cls.node or cst.Name("_")
-                self._run(self._own(holder, "__setattr__"), (Variable(), value), site, Variable())
-                self._descriptors(holder.cls, holder, name, value)
-            if isinstance(holder, Function) and name in {"__defaults__", "__kwdefaults__", "__code__"}:
-                unknown = program.unknown(source, "the function is changed when the program runs")
-                for what in ("return", "replaced"):
-                    self.graph.put(program.named((what, holder.node)), unknown)
-        else:
-            if isinstance(holder, Symbol):
-                self.graph.edge(value, program.patched(f"{holder.name}.{name}"))
-            elif program.reflecting:
-                for tree in program.trees:
-                    self.graph.edge(value, program.module_name(tree, name))
-            if source is not None:
-                program.given.add(source)
-
-    def _setters(self, cls: Class, receiver: Holder, name: str, value: Variable) -> None:
-        """Run `@name.setter` methods."""
-        assert isinstance(cls.node, cst.ClassDef)
-        key = ("setters", cls, receiver, name, id(value))
-        if key in self.program.asked:
-            return
-        self.program.asked.add(key)
-        for statement in cls.node.body.body:
-            if isinstance(statement, cst.FunctionDef) and f"{name}.setter" in decorators(statement):
-                parameters = [*statement.params.posonly_params, *statement.params.params]
-                self.program.entered.setdefault(statement, set()).add(statement)
-                if len(parameters) == 2:
-                    self.graph.put(self.program.definition(parameters[0].name), receiver)
-                    self.graph.edge(value, self.program.definition(parameters[1].name))
-        for base in self.bases(cls):
-            self.graph.watch(
-                base, lambda one: self._setters(one, receiver, name, value) if isinstance(one, Class) else None
-            )
-
-    def _descriptors(self, cls: Class, receiver: Holder, name: str, value: Variable) -> None:
-        """Run `__set__` of what the class has under that name."""
-        there = self.program.named(("of class", cls, name))
-        site = cls.node or cst.Name("_")
-        self.member(cls, name, there, None, site)
-
-        def found(one: Value) -> None:
-            if isinstance(one, Holder) and one.kind == "object" and one.cls is not None:
-                given = self.program.named(("alone", receiver))
-                self.graph.put(given, receiver)
-                self._run(self._own(one, "__set__"), (given, value), site, Variable())
-
-        self.graph.watch(there, found)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import cached_property
 from pathlib import PurePath
 
 import libcst as cst
 from libcst.metadata import ClassScope, Scope
 
+from migrate.source.flow.fields import Fields
 from migrate.source.flow.graph import Graph, Variable
 from migrate.source.flow.names.bindings import Binding, bound_name, certain_names, owners, scopes_read
 from migrate.source.flow.names.definitions import Definitions
@@ -17,15 +19,12 @@ from migrate.source.flow.values import (
     ANY,
     Class,
     Constant,
-    From,
     Function,
     Holder,
-    Pattern,
     Result,
     Symbol,
     Unknown,
     Value,
-    compatible,
     is_none,
 )
 from migrate.source.syntax.tree import Tree
@@ -57,6 +56,8 @@ class Program:
         self.drop: Callable[[Value], None] = lambda value: None  #: takes what too many values crowd out
         anything = Unknown(None, "more values than are told apart come here")
         self.graph = Graph(anything, lambda value: self.drop(value))
+        self.fields = Fields(self.graph)
+        self.written, self.read, self.on_keys = self.fields.written, self.fields.read, self.fields.on_keys
         self.homes = {id(tree.module): tree for tree in trees}
         self.reflecting = reflects(trees)
         afar = set_from_afar(trees)
@@ -76,16 +77,13 @@ class Program:
         self.generators: set[cst.CSTNode] = set()  #: functions that yield
         self.handed: dict[Holder, None] = {}  #: objects of classes of the program that code that is not seen gets
         self.asked: set[tuple[object, ...]] = set()  #: attributes of classes that are looked for already
-        self._expressions: dict[cst.CSTNode, Variable] = {}
+        self._expressions: dict[int, Variable] = {}  # by `id`: a node's own hash is slow; variables keep the nodes
         self._names: dict[Hashable, Variable] = {}
         self._values: dict[Hashable, Value] = {}
-        self._keys: dict[int, dict[object, None]] = {}  #: of holders
-        self._wide: dict[int, list[object]] = {}  #: those of them that may be several
-        self._watchers: dict[int, list[Callable[[object], None]]] = {}
         self._certain: dict[cst.ClassDef, set[str]] = {}  #: what bodies of classes bind in any case
-        self._homes: dict[cst.CSTNode, Tree] = {}
+        self._homes: dict[int, Tree] = {}  # by `id`
         for tree in trees:
-            self._homes.update(dict.fromkeys(tree.nodes(), tree))
+            self._homes.update(dict.fromkeys(map(id, tree.nodes()), tree))
         for tree in trees:
             for scope in scopes[id(tree.module)]:
                 for name in {one.name for one in scope.assignments}:
@@ -103,6 +101,11 @@ class Program:
                 if any(_is_deleted(tree, node) for node in nodes):
                     yield name
 
+    @cached_property
+    def classes(self) -> list[cst.ClassDef]:
+        """The classes of all files."""
+        return [node for tree in self.trees for node in tree.nodes() if type(node) is cst.ClassDef]
+
     def outside(self, tree: Tree, name: str) -> tuple[Tree, str] | None:
         """Return the file, and the name there, that a qualified name means; a file without a project imports itself."""
         found = self._outside(tree, name)
@@ -113,19 +116,25 @@ class Program:
 
     def home(self, node: cst.CSTNode) -> Tree:
         """Return the file in which `node` stands."""
-        return self._homes[node]
+        return self._homes[id(node)]
 
     def knows(self, node: cst.CSTNode) -> bool:
         """True for a node of one of the files."""
-        return node in self._homes
+        return id(node) in self._homes
+
+    def is_new(self, key: tuple[object, ...]) -> bool:
+        """True when that is asked for the first time: classes, containers and calls may lead back to themselves."""
+        new = key not in self.asked
+        self.asked.add(key)
+        return new
 
     # Expressions
 
     def value_of(self, node: cst.BaseExpression) -> Variable:
         """Return the variable of an expression, which is read later if it is new."""
-        found = self._expressions.get(node)
+        found = self._expressions.get(id(node))
         if found is None:
-            found = self._expressions[node] = Variable(node)
+            found = self._expressions[id(node)] = Variable(node)
             self.pending.append(node)
         return found
 
@@ -136,11 +145,11 @@ class Program:
 
     def known(self, node: cst.CSTNode) -> Variable | None:
         """Return the variable of an expression that was read, if it was."""
-        return self._expressions.get(node)
+        return self._expressions.get(id(node))
 
     def expressions(self) -> Iterable[tuple[cst.CSTNode, Variable]]:
         """Return all expressions that were read."""
-        return self._expressions.items()
+        return [(one.node, one) for one in self._expressions.values() if one.node is not None]
 
     # Values
 
@@ -202,7 +211,7 @@ class Program:
 
     def definition(self, node: Binding) -> Variable:
         """Return the variable of one assignment to a name; all of a name's flow into that of the name."""
-        key = ("definition", node)
+        key = ("definition", id(node))
         found = self._names.get(key)
         if found is None:
             found = self._names[key] = Variable(node)
@@ -236,6 +245,19 @@ class Program:
         """Return the variable of a name of a module."""
         scope = tree.scope(tree.module.body[0]) if tree.module.body else None
         return self.name(scope.globals, name) if scope is not None else self.loose(tree, name)
+
+    def names_of(self, tree: Tree) -> set[str]:
+        """Return the names that a module binds."""
+        scope = tree.scope(tree.module.body[0]) if tree.module.body else None
+        return {one.name for one in scope.globals.assignments} if scope is not None else set()
+
+    def modules(self, name: cst.CSTNode | None) -> list[Value]:
+        """Return the module of the program that a name means: a text, or `__name__`; nothing for other expressions."""
+        if isinstance(name, cst.Name) and name.value == "__name__":
+            return [self.holder(self.home(name).module, "module")]
+        text = name.evaluated_value if isinstance(name, cst.SimpleString) else None
+        found = self.outside(self.home(name), text) if name is not None and isinstance(text, str) else None
+        return [self.holder(found[0].module, "module")] if found is not None and not found[1] else []
 
     def patched(self, name: str) -> Variable:
         """Return the variable of what the program puts in the place of a name from outside."""
@@ -274,54 +296,16 @@ class Program:
 
     # Attributes and entries
 
-    def written(self, holder: Value, key: object) -> Variable:
-        """Return the variable of what is put under a key."""
-        self._know(holder, key)
-        return self.named(("written", id(holder), key))
-
-    def read(self, holder: Value, key: object) -> Variable:
-        """Return the variable of what may be found under a key: all that is put under it, or under one like it."""
-        self._know(holder, key)
-        return self.named(("read", id(holder), key))
-
     def anywhere(self, name: str) -> Variable:
         """Return the variable of what the program puts into attributes of a name, of whatever object."""
         return self.named(("anywhere", name))
 
-    def on_keys(self, holder: Value, act: Callable[[object], None]) -> None:
-        """Call `act` with each key of a holder, once, also with those that come later."""
-        watchers = self._watchers.setdefault(id(holder), [])
-        watchers.append(act)
-        for key in list(self._keys.get(id(holder), ())):
-            act(key)
-
-    def _know(self, holder: Value, key: object) -> None:
-        keys = self._keys.setdefault(id(holder), {})
-        if key in keys:
-            return
-        keys[key] = None
-        plain = not isinstance(key, Pattern | From) and key is not ANY
-        wide = self._wide.setdefault(id(holder), [])
-        others = wide if plain else list(keys)
-        if not plain:
-            wide.append(key)
-        for other in {id(one): one for one in [*others, key]}.values():
-            if compatible(key, other):
-                for first, second in ((key, other), (other, key)):
-                    self.graph.edge(
-                        self.named(("written", id(holder), first)), self.named(("read", id(holder), second))
-                    )
-        for act in list(self._watchers.get(id(holder), ())):
-            act(key)
-
     def held_by(self) -> dict[Value, list[tuple[Value, object]]]:
         """Return for each value what holds it, with the key."""
-        owners = {id(value): value for value in self._values.values()}
         found: dict[Value, list[tuple[Value, object]]] = {}
-        for key, variable in self._names.items():
-            if isinstance(key, tuple) and key[0] == "written" and key[1] in owners:
-                for value in variable.values:
-                    found.setdefault(value, []).append((owners[key[1]], key[2]))
+        for holder, key, variable in self.fields.all():
+            for value in variable.values:
+                found.setdefault(value, []).append((holder, key))
         return found
 
 

@@ -15,7 +15,7 @@ from migrate.source.flow.calls import Calls
 from migrate.source.flow.collecting import no_collections
 from migrate.source.flow.expressions import Expressions
 from migrate.source.flow.graph import Variable
-from migrate.source.flow.library import changes, external
+from migrate.source.flow.library.functions import changes, external
 from migrate.source.flow.program import Outside, Program
 from migrate.source.flow.statements import Statements
 from migrate.source.flow.values import Class, Constant, Function, Holder, Symbol, Value
@@ -63,8 +63,9 @@ class ValueFlow:
     def _open(self) -> None:
         """Let functions that nothing here calls be called from outside; first those that nothing mentions."""
         program = self._program
-        kinds = cst.FunctionDef | cst.Lambda
-        functions = [node for tree in program.trees for node in tree.nodes() if isinstance(node, kinds)]
+        kinds = {cst.FunctionDef, cst.Lambda}  # by type: libcst's checks of instances are slow
+        nodes = (node for tree in program.trees for node in tree.nodes() if type(node) in kinds)
+        functions = cast(list[cst.FunctionDef | cst.Lambda], list(nodes))
         for entry in (True, False):
             for node in functions:
                 if node not in program.entered and not program.function(node).open:
@@ -95,11 +96,11 @@ class ValueFlow:
         """Let code that is not seen call a function; a method then with any object of its class."""
         cls = self._program.home(node).enclosing(node, cst.ClassDef) if isinstance(node, cst.FunctionDef) else None
         if cls is not None and cls not in self._program.entered:
-            self._calls.open_object(cls)
+            self._calls.escapes.open_object(cls)
             self._solve()
             if node in self._program.entered:
                 return  # its constructor calls it
-        self._calls.open(self._program.function(node), "nothing that is read calls the function")
+        self._calls.escapes.open(self._program.function(node), "nothing that is read calls the function")
 
     # Questions
 
@@ -208,9 +209,12 @@ class ValueFlow:
     def carried(self, node: cst.BaseExpression) -> list[cst.BaseExpression]:
         """Return `node` and the expressions that are what it is, by names, parameters and what functions return.
 
-        Where a value is put into a container or an object, or asked for, its way ends.
+        Of a name that is bound, those that read it. Where a value is put into a container or an object, or asked for,
+        its way ends.
         """
         first = self._program.known(node)
+        if first is None and isinstance(node, cst.Name):
+            first = self._program.definition(node)
         found = {first: None} if first is not None else {}
         pending = list(found)
         while pending:

@@ -186,17 +186,6 @@ class Joined(Tree):
                     found += [use for use in uses if _stands_alone(tree, use) and self.parts.origin(use) == wanted]
         return found
 
-    def bound_elsewhere(self, node: cst.CSTNode) -> tuple[Tree, cst.Name] | None:
-        """Return the module that binds what `node` names, and a mention of the name there."""
-        origin = self.parts.origin(node) if isinstance(node, cst.Name | cst.Attribute) else None
-        tree = self.parts.trees.get(origin.path) if origin is not None else None
-        if tree is None or origin is None:
-            return None
-        for use in tree.names.get(origin.name, ()):
-            if isinstance(tree.scope(use), GlobalScope) and _stands_alone(tree, use):
-                return tree, use
-        return None
-
     def identifiers(self) -> set[str]:
         return set(self.names) | set(self.attributes)
 

@@ -131,10 +131,6 @@ class Tree:
         """Return the mentions in other files of the name that `scope`, a module, binds."""
         return []
 
-    def bound_elsewhere(self, node: cst.CSTNode) -> tuple[Tree, cst.Name] | None:
-        """Return the file that binds what `node` names, if it is another one, and a mention of the name there."""
-        return None
-
     def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
         """Return the node around `node`."""
         return self.parents.get(node)

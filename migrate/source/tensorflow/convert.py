@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from migrate.report.model import Finding
 from migrate.source.configuration.report_filter import chosen
 from migrate.source.configuration.user_rules import rules_of
 from migrate.source.files.conversion_result import SourceResult
@@ -15,8 +16,7 @@ from migrate.source.settings.options import Options
 from migrate.source.settings.suppressions import read_comments
 from migrate.source.syntax.tree import Tree
 from migrate.source.tensorflow.base.source_file import read_file
-from migrate.source.tensorflow.checks.partial_conversion import half_converted
-from migrate.source.tensorflow.checks.verdicts import judge
+from migrate.source.tensorflow.checks.verdicts import check_rules, judge
 from migrate.source.tensorflow.edits.planner import Planner
 from migrate.source.tensorflow.keras.project import layers_alone
 from migrate.source.tensorflow.project_conversion import Conversions
@@ -41,7 +41,7 @@ def convert(path: str, text: str, options: Options, framework: str = "tensorflow
     if together is not None:
         return together
     layers = known.layers(path, text, options) if known is not None else None
-    parted = half_converted(path, text, options.project)
+    parted = _of_text(path, text, options.project) if options.project is not None and known is not None else []
     relevant = RELEVANT.search(text) or rules_of(options.rule_files)
     if not relevant or framework != "tensorflow":
         comments = read_comments(text)
@@ -62,6 +62,10 @@ def convert(path: str, text: str, options: Options, framework: str = "tensorflow
     everything = chosen(path, whole.among([*findings, *parted, *layers.findings]), options, file.comments)
     records = (*tables, *layers.records, *whole.records)
     return SourceResult(path, "tensorflow", text, converted, everything, records)
+
+
+def _of_text(path: str, text: str, project: Project) -> list[Finding]:
+    return [finding for rule in check_rules() for finding in rule.of_text(path, text, project)]
 
 
 def _link(path: str, options: Options) -> FileLink | None:

@@ -57,7 +57,7 @@ def assumed_lines(path: Path) -> list[int]:
     from migrate.source.configuration.config_files import for_file  # a proof without such optimizers needs no converter
     from migrate.source.driver.convert_file import convert_bytes
     from migrate.source.settings.options import Given, Options
-    from migrate.source.tensorflow.keras.optimizers import SUMMED
+    from migrate.source.tensorflow.rules.keras_embedding import SUMMED
 
     options = for_file(path, Options(given=Given(assume=False)))  # with it, the layers are found, not the optimizer
     result, _ = convert_bytes(str(path), path.read_bytes(), options, {})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from migrate.source.rules import Rule, register
+from migrate.source.rules import Refusal, Rule, register
 
 
 @register
@@ -30,3 +30,4 @@ class IgnoreComment(Rule):
     id = "ignore-comment"
     title = "Ignore comments keep tables and findings, and one without effect is named"
     applicability = None
+    refusals = (Refusal("kept-by-comment", "`{label}` and its lookups stay as they are, as a comment asks", "{why}"),)

@@ -150,31 +150,6 @@ def _is_assigned(tree: Tree, node: cst.Name | cst.Attribute) -> bool:
     return any(is_target(tree, one) for one in (*tree.attributes.get(word, ()), *tree.names.get(word, ())))
 
 
-def value_elsewhere(tree: Tree, node: cst.CSTNode) -> cst.BaseExpression | None:
-    """Return the one value ever given to a name of another file."""
-    return single_value(tree, node) if tree.bound_elsewhere(node) is not None else None
-
-
-def reaching(tree: Tree, targets: list[cst.Name], use: cst.Name) -> cst.Name | None:
-    """Return the assignment among `targets` whose value `use` certainly reads; None when that is not certain."""
-    if len(targets) == 1:
-        return targets[0]
-    function = tree.enclosing(use, cst.FunctionDef)
-    here = tree.statement(use)
-    before = [t for t in targets if tree.span(t)[0] < tree.span(use)[0] and tree.statement(t) is not here]
-    if not before or any(tree.enclosing(t, cst.FunctionDef) is not function for t in targets):
-        return None
-    last = max(before, key=lambda t: tree.span(t)[0])
-    line = tree.statement(last)
-    block = tree.parent(line) if line is not None else None
-    for around in tree.ancestors(use):
-        if around is block:
-            return last
-        if isinstance(around, cst.For | cst.While | cst.FunctionDef | cst.Lambda):
-            return None  # a later turn of the loop may read another value
-    return None
-
-
 def is_fixed(tree: Tree, node: cst.BaseExpression) -> bool:
     """True for a name, or an attribute of `self`, that is bound once: it means the same wherever it is written."""
     if isinstance(node, cst.Attribute):

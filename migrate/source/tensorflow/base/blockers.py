@@ -14,6 +14,7 @@ def blocker(
     rule: str,
     key: str,
     *,
+    under: str = "",
     changes: tuple[CodeChange, ...] = (),
     takes_rows: bool = False,
     otherwise: Blocker | None = None,
@@ -22,12 +23,13 @@ def blocker(
 ) -> Blocker:
     """Return what keeps a table at `node`, in the words of the rule's row `key` (`Rule.refusals`).
 
+    It is reported `under` another rule where one judges what the other reads: who ignores that one hears nothing of it.
     Raises LookupError for a row that the rule does not have, KeyError for a word that the row needs.
     """
     row = refusal(rule, key).filled(words)
     return Blocker(
         node,
-        rule,
+        under or rule,
         row.message,
         row.reason,
         row.action,
@@ -38,3 +40,8 @@ def blocker(
         takes_rows,
         otherwise,
     )
+
+
+def not_selected(node: cst.CSTNode, rule: str, label: str) -> Blocker:
+    """Return what keeps a table that a rule would convert which the user did not select: it is a note of that rule."""
+    return Blocker(node, rule, f"`{label}` stays as it is", f"the rule `{rule}` is not selected", state=State.NOTED)

@@ -9,11 +9,12 @@ from typing import ClassVar
 import libcst as cst
 
 from migrate.report.model import Applicability, State
-from migrate.source.rules import Rule, local_rules
+from migrate.source.rules import Refusal, Rule, local_rules
 from migrate.source.settings.options import NO_SWITCHES
 from migrate.source.settings.rule_selection import ALL, Selection
 from migrate.source.settings.suppressions import Comments
 from migrate.source.syntax.tree import Tree
+from migrate.source.tensorflow.base.common_refusals import OF_CREATIONS, OF_LOOKUPS
 from migrate.source.tensorflow.base.initializers import Initializers
 from migrate.source.tensorflow.base.model import Adaptation, Blocker, Creation, Lookup
 from migrate.source.tensorflow.base.symbols import TfNames
@@ -57,6 +58,8 @@ class CreationRule(Rule):
 
     symbols: ClassVar[frozenset[str]]
 
+    refusals: ClassVar[tuple[Refusal, ...]] = OF_CREATIONS
+
     def applies(self, file: File, call: cst.Call) -> bool:
         """True where a call of one of the symbols makes what this rule reads."""
         return True
@@ -83,6 +86,8 @@ class LookupRule(Rule):
 
     symbols: ClassVar[frozenset[str]]
     takes_lists: ClassVar[bool] = False  #: the table may be given as a list of partitions
+
+    refusals: ClassVar[tuple[Refusal, ...]] = OF_LOOKUPS
 
     def table(self, call: cst.Call) -> cst.Arg | None:
         """Return the argument that would be the table."""

@@ -1,4 +1,4 @@
-"""The rules of TensorFlow, for those who ask them: importing this registers all.
+"""The rules of TensorFlow, and those about any file, for those who ask them: importing this registers all.
 
 They read sources by modules of this package, so none of those modules may import this one.
 """
@@ -10,3 +10,4 @@ from migrate.source.rules import load, rules
 __all__ = ["rules"]
 
 load("migrate.source.tensorflow.rules")
+load("migrate.source.rules.general")

@@ -9,6 +9,7 @@ import libcst as cst
 
 from migrate.report.model import State
 from migrate.source.settings.suppressions import RULE
+from migrate.source.tensorflow.base.blockers import blocker, not_selected
 from migrate.source.tensorflow.base.model import Blocker, Table
 from migrate.source.tensorflow.base.rule_kinds import File
 
@@ -27,15 +28,14 @@ def keep_tables(file: File, tables: Iterable[Table]) -> None:
 
 def keep(file: File, label: str, uses: Sequence[tuple[cst.CSTNode, str]], blockers: list[Blocker]) -> None:
     """Add a note to `stops` when the user keeps one of these nodes, each given with its rule."""
-    kept = [blocker for node, rule in uses if (blocker := _at_comment(file, label, node, rule)) is not None]
+    kept = [found for node, rule in uses if (found := _at_comment(file, label, node, rule)) is not None]
     if kept:
         # What else would keep the table is of no use to someone who keeps it.
         blockers[:] = kept[:1]
         return
     for node, rule in uses:
         if not file.part(node).selection.wants(rule):
-            reason = f"the rule `{rule}` is not selected"
-            blockers.append(Blocker(node, rule, f"`{label}` stays as it is", reason, state=State.NOTED))
+            blockers.append(not_selected(node, rule, label))
 
 
 def _at_comment(file: File, label: str, node: cst.CSTNode, rule: str) -> Blocker | None:
@@ -44,8 +44,8 @@ def _at_comment(file: File, label: str, node: cst.CSTNode, rule: str) -> Blocker
     comment = comments.whole_file or comments.on(rule, place.line, place.end_line)
     if comment is None:
         return None
-    message = f"`{label}` and its lookups stay as they are, as a comment asks"
-    return Blocker(node, RULE, message, comment.reason or "the comment gives no reason", state=State.NOTED)
+    why = comment.reason or "the comment gives no reason"
+    return blocker(node, RULE, "kept-by-comment", state=State.NOTED, label=label, why=why)
 
 
 def quiet(file: File, groups: Iterable[list[Blocker]]) -> None:
@@ -54,20 +54,20 @@ def quiet(file: File, groups: Iterable[list[Blocker]]) -> None:
     They hold all the same: the tables concerned stay as they are.
     """
     for blockers in groups:
-        kept = [blocker for blocker in blockers if blocker.rule == RULE]
-        blockers[:] = kept[:1] or [_quieted(file, blocker) for blocker in blockers]
+        kept = [each for each in blockers if each.rule == RULE]
+        blockers[:] = kept[:1] or [_quieted(file, each) for each in blockers]
 
 
-def _quieted(file: File, blocker: Blocker) -> Blocker:
-    if blocker.state is State.NOTED:
-        return blocker
-    part = file.part(blocker.node)
-    if not part.selection.wants(blocker.rule):
-        return replace(blocker, state=State.NOTED, assumption="")
-    if isinstance(blocker.node, cst.Module):
-        return blocker
-    place = file.tree.location(blocker.node)
-    comment = part.comments.at_ends(blocker.rule, place)
+def _quieted(file: File, each: Blocker) -> Blocker:
+    if each.state is State.NOTED:
+        return each
+    part = file.part(each.node)
+    if not part.selection.wants(each.rule):
+        return replace(each, state=State.NOTED, assumption="")
+    if isinstance(each.node, cst.Module):
+        return each
+    place = file.tree.location(each.node)
+    comment = part.comments.at_ends(each.rule, place)
     if comment is None:
-        return blocker
-    return replace(blocker, state=State.NOTED, reason=comment.with_reason(blocker.reason), action="", assumption="")
+        return each
+    return replace(each, state=State.NOTED, reason=comment.with_reason(each.reason), action="", assumption="")

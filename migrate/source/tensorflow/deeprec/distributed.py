@@ -24,9 +24,7 @@ def read_strategies(draft: Draft) -> None:
         alone = isinstance(draft.tree.parent(call), cst.Expr)
         short = name.rpartition(".")[2]
         if chosen not in {"collective", "localized"} or line is None or not alone:
-            reason = "it decides whether the processes share tables"
-            action = 'call it by itself, with `"collective"` or `"localized"`'
-            draft.block(call, PROGRAM, f"what `{short}` is given is not seen", reason, action)
+            draft.block(call, PROGRAM, "unknown-strategy", short=short)
         elif chosen == "collective":
             text = f"{draft.function('ranks')}.start()"
             draft.replace(call, text)

@@ -47,12 +47,9 @@ def _category(draft: Draft, call: cst.Call, function: str, contrib: bool) -> Non
         return
     key = next((given[name] for name in ("key", "column_name") if name in given), None)
     label = "" if key is None else string(key.value) or " ".join(draft.tree.source(key.value).split())
-    for name, action in (
-        ("steps_to_live", "write `GlobalStepEvict` into the option"),
-        ("init_data_source", "leave it out and restore a checkpoint"),
-    ):
+    for name, cause in (("steps_to_live", "steps-to-live"), ("init_data_source", "initial-source")):
         if not is_none(given.get(name)):
-            draft.block(given[name], COLUMN, f"`{name}` is given to the category `{label}`", "", action)
+            draft.block(given[name], COLUMN, cause, name=name, label=label)
     draft.exchange(call, function, given, RENAMED, ("key", "dtype", "rules"))
     message = f"the category `{label}` of an EmbeddingVariable becomes one of keys"
     reason = "" if is_none(given.get("partition_num")) else "in one process, parts change nothing"
@@ -70,8 +67,7 @@ def _embedded(draft: Draft, call: cst.Call, function: str, contrib: bool) -> Non
         return
     for name in ("ckpt_to_load_from", "tensor_name_in_ckpt"):
         if not is_none(given.get(name)):
-            action = "leave it out and restore the checkpoint with a Saver"
-            draft.block(given[name], COLUMN, f"`{name}` is given to a column", "its table loads no rows", action)
+            draft.block(given[name], COLUMN, "loaded-rows", name=name)
     renamed = {name: name for name in EMBEDDED[function] if name != "do_fusion"}
     draft.exchange(call, function, given, renamed, EMBEDDED[function])
     part = Part(call, COLUMN, "table", label, f"the column over `{label}` makes a counted table")

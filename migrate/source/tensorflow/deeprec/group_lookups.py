@@ -41,14 +41,12 @@ def read_groups(draft: Draft, uses: Uses) -> None:
         if given is None:
             continue
         if not is_none(given.get("is_sequence")) and literal(given["is_sequence"].value) is not False:
-            action = "look each sequence up with tf.nn.embedding_lookup"
-            draft.block(given["is_sequence"], LOOKUP, "`is_sequence` is given to a group lookup", "", action)
+            draft.block(given["is_sequence"], LOOKUP, "sequence-group")
         _check_lists(draft, given)
         members = _members(draft, call, given.get("params"), uses)
         start, end = draft.tree.span(call)
         if any(one.start < end and start < one.end for one in draft.edits):
-            reason, action = "what stands in a group lookup is converted as well", "bind it to a name before the group"
-            draft.block(call, LOOKUP, "a group lookup has another lookup or a table in it", reason, action)
+            draft.block(call, LOOKUP, "nested-group")
         elif members is not None:
             draft.drops(call, given, {"params", "ids", "sp_ids", "combiners", "sp_weights", "is_sequence", "name"})
             _write(draft, call, given, members, sparse)
@@ -59,11 +57,9 @@ def _check_lists(draft: Draft, given: dict[str, cst.Arg]) -> None:
     weights, combiners, flow = given.get("sp_weights"), given.get("combiners"), flow_of(draft.file)
     shown = [] if weights is None or is_none(weights) else flow.values(weights.value)
     if weights is not None and not all(isinstance(one, Holder) for one in shown):
-        reason, action = "they may be None", "write the list of weights into the call, or leave them out"
-        draft.block(weights, LOOKUP, "the weights of a group lookup are not seen", reason, action)
+        draft.block(weights, LOOKUP, "unknown-weights")
     if combiners is not None and any(string(one.node) is not None for one in flow.values(combiners.value)):
-        action = "write a list with the combiner of each table"
-        draft.block(combiners, LOOKUP, "the combiners of a group lookup are a text", "DeepRec wants a list", action)
+        draft.block(combiners, LOOKUP, "combiner-text")
 
 
 def _parameters(call: cst.Call) -> Sequence[str]:
@@ -75,18 +71,14 @@ def _parameters(call: cst.Call) -> Sequence[str]:
 def _members(draft: Draft, call: cst.Call, params: cst.Arg | None, uses: Uses) -> list[cst.BaseExpression] | None:
     """Return the tables of a group; None, and a stop, where one is not known to be an EmbeddingVariable."""
     text = " ".join(draft.tree.source(params.value if params is not None else call).split())
-    action = "write the list of EmbeddingVariables into the call"
     elements = params.value.elements if params is not None and isinstance(params.value, cst.List | cst.Tuple) else None
     if params is None or (elements is None and not uses.is_table(params.value)):
-        message = f"the tables of a group lookup, `{text[:60]}`, are not seen"
-        draft.block(params or call, LOOKUP, message, "only those that stand in its call are", action)
+        draft.block(params or call, LOOKUP, "unknown-tables", text=text[:60])
         return None
     members = [params.value] if elements is None else [one.value for one in elements]
     for member in members:
         if not uses.is_table(member):
-            message = f"`{' '.join(draft.tree.source(member).split())[:60]}` is looked up by a group"
-            reason, action = "it is not an EmbeddingVariable of this file", "look it up by itself"
-            draft.block(member, LOOKUP, message, reason, action)
+            draft.block(member, LOOKUP, "other-member", text=" ".join(draft.tree.source(member).split())[:60])
             return None
     return members
 

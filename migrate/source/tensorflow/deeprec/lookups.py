@@ -66,8 +66,12 @@ def read_lookup(draft: Draft, table: Part, call: cst.Call, name: str, listed: cs
         return
     for argument in ("blocknums", "prune"):
         if not is_none(given.get(argument)) and literal(given[argument].value) is not True:
-            action = "leave it out" if argument == "blocknums" else "look up with tf.nn.embedding_lookup_sparse"
-            draft.block(given[argument], LOOKUP, f"`{argument}` is given to a lookup", "the runtime's has none", action)
+            draft.block(
+                given[argument],
+                LOOKUP,
+                "block-number" if argument == "blocknums" else "lookup-argument",
+                argument=argument,
+            )
     draft.exchange(call, function.name, given, dict(function.renamed), function.order)
     draft.drops(call, given, {*dict(function.renamed), "max_norm"})  # it clips what is looked up
     if listed is not None:

@@ -35,20 +35,14 @@ def check_options(draft: Draft) -> None:
             _doubt(draft, arg, draft.tree.source(unseen))
     for node, function in _handed(draft, options):
         shown, taker = (" ".join(draft.tree.source(one).split())[:60] for one in (node, function))
-        told = "whatever options are handed to is converted as well"
-        reason = "after the conversion it is the runtime's, and what takes it is not in this file"
-        message = f"the option `{shown}` is handed to `{taker}`"
-        draft.block(node, VARIABLE, message, reason, "convert with --assume if that is converted as well", told)
+        draft.block(node, VARIABLE, "option-handed-on", shown=shown, taker=taker)
     _attributes(draft, options)
 
 
 def doubt_options(draft: Draft) -> None:
     """Doubt the options of a file that makes no table."""
     call, name = next((call, name) for call, name in draft.file.names.calls if option_of(name))
-    told = "the files that take the options of this one are converted as well"
-    reason = "no table of this file takes it, and after the conversion it must be the runtime's"
-    action = "convert the file that makes the tables together with this one, both with --assume"
-    draft.block(call, VARIABLE, f"`{option_of(name)}` is an option of DeepRec", reason, action, told)
+    draft.block(call, VARIABLE, "unused-option", text=option_of(name))
 
 
 def _taken(draft: Draft) -> Iterator[cst.Arg]:
@@ -100,23 +94,19 @@ def _handed(draft: Draft, options: set[Value]) -> Iterator[tuple[cst.CSTNode, cs
 
 
 def _doubt(draft: Draft, arg: cst.Arg, shown: str) -> None:
-    told = "every option that is not made in a file is made by one that is converted as well"
-    reason = "what makes it is not seen in this file, and after the conversion it must be the runtime's"
-    message = f"the option `{' '.join(shown.split())[:60]}` may come from another file"
-    draft.block(arg, VARIABLE, message, reason, "convert with --assume if that holds", told)
+    draft.block(arg, VARIABLE, "option-of-other-file", text=" ".join(shown.split())[:60])
 
 
 def _attributes(draft: Draft, options: set[Value]) -> None:
     """Stop at attributes of option objects: the runtime's have other ones, and are not changed."""
     tree, values = draft.tree, flow_of(draft.file).values
-    reason, action = "the runtime's options are not changed", "give the value to the call that makes it"
     for name, nodes in tree.attributes.items():
         for node in nodes:
             written = is_target(tree, node) and name in FIELDS and tree.source(node.value) not in {"self", "cls"}
             if not tree.imported_names(node)[0] and (written or options & {*values(node.value)}):
-                draft.block(node, OPTION, f"`{tree.source(node)}` is an attribute of an option", reason, action)
+                draft.block(node, OPTION, "option-attribute", text=tree.source(node))
     for call in tree.calls:
         asks = isinstance(call.func, cst.Name) and call.func.value in {"setattr", "getattr", "hasattr", "vars"}
         if asks and call.args and options & {*values(call.args[0].value)}:
             text = tree.source(call)
-            draft.block(call, OPTION, f"`{text}` asks for an attribute of an option", reason, action)
+            draft.block(call, OPTION, "option-attribute-by-name", text=text)

@@ -101,8 +101,7 @@ def _read(draft: Draft, call: cst.Call, kind: str) -> None:
 def _rename(draft: Draft, call: cst.Call, kind: str, given: dict[str, cst.Arg]) -> None:
     function, order, renamed = RENAMED[kind]
     if not is_none(given.get("init_data_source")):
-        action = "leave it out and give `ckpt_to_load_from`"
-        draft.block(given["init_data_source"], OPTION, "`init_data_source` is given", "the runtime has none", action)
+        draft.block(given["init_data_source"], OPTION, "initial-source")
     least = _number(draft, given.get("l2_weight_threshold"))
     if least is not None and least <= 0:  # drops nothing
         draft.write(call, function, [])
@@ -132,8 +131,7 @@ def _bounds(draft: Draft, given: Mapping[str, cst.Arg]) -> None:
     if isinstance(count, int):
         draft.edits += [Edit(*span, str(ROWS))] if count <= 0 else []
     elif any(draft.tree.contains(rows.value, one) for one in draft.tree.calls):
-        action = "give the number a name of its own"
-        draft.block(rows, OPTION, f"whether `{text}` is greater than 0 is not seen", "it is computed", action)
+        draft.block(rows, OPTION, "unknown-steps", text=text)
     else:
         draft.edits.append(Edit(*span, f"({text} if {text} > 0 else {ROWS})"))
 
@@ -151,8 +149,7 @@ def _bloom(draft: Draft, call: cst.Call, given: Mapping[str, cst.Arg]) -> None:
     if rate is not None and number(rate.value) != -1:
         counter = draft.file.names.of(given["counter_type"].value) if "counter_type" in given else "uint64"
         if counter not in BITS:
-            action = "write one of tf.uint8, tf.uint16, tf.uint32 and tf.uint64 here"
-            draft.block(given["counter_type"], OPTION, "the type of a filter's counters is not seen", "", action)
+            draft.block(given["counter_type"], OPTION, "counter-type")
             return
         reason = "counters stop at 2**32 - 1" if BITS[counter] == 32 and counter != "uint32" else ""
         fields = {
@@ -175,8 +172,7 @@ def _storage(draft: Draft, call: cst.Call, given: Mapping[str, cst.Arg]) -> None
     arguments = [f'"{kind}"']
     if tiered:
         if is_none(given.get("storage_path")):
-            action = "give storage_path the folder of a fast disk"
-            draft.block(call, OPTION, f"the tiers of `{kind}` have no folder", "they lie in files", action)
+            draft.block(call, OPTION, "no-folder", kind=kind)
             return
         arguments.append(f"path={draft.tree.source(given['storage_path'].value)}")
         sizes = _sizes(draft, given.get("storage_size"), BOUNDED[kind])
@@ -192,14 +188,11 @@ def _kind(draft: Draft, call: cst.Call, given: cst.Arg | None) -> str | None:
     """Return the runtime's kind of a storage type; None, and a stop, where there is none."""
     name = _name(draft, given)
     if name is None:
-        action = "write `config_pb2.StorageType` and its name here, or choose between options"
-        reason = "which tiers there are is decided at run time"
-        draft.block(given or call, OPTION, "the storage type is not seen", reason, action)
+        draft.block(given or call, OPTION, "unknown-storage")
         return None
     if name.startswith("HBM"):
         instead = name.removeprefix("HBM").removeprefix("_") or "DRAM"
-        reason, action = "the runtime keeps no rows in a GPU's memory", f"write `StorageType.{instead}`"
-        draft.block(given or call, OPTION, f"the storage type {name} needs a GPU", reason, action)
+        draft.block(given or call, OPTION, "storage-on-gpu", name=name, instead=instead)
         return None
     whole = {"SSDHASH": "dram_ssdhash", "LEVELDB": "dram_leveldb"}.get(name, name.lower())
     return whole if whole in BOUNDED else "dram"
@@ -224,8 +217,7 @@ def _policy(draft: Draft, given: cst.Arg | None) -> str | None:
     value = {"LRU": "lru", "LFU": "lfu"}.get(found[2]) if found[0].startswith(ENUMS) else None
     value = value or {"0": "lru", "1": "lfu"}.get(str(number(given.value)))
     if value is None:
-        action = "write `config_pb2.CacheStrategy.LRU` or `.LFU` here"
-        draft.block(given, OPTION, "the cache strategy is not seen", "it is decided at run time", action)
+        draft.block(given, OPTION, "unknown-cache")
     return value
 
 

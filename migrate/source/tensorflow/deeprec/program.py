@@ -30,7 +30,6 @@ from migrate.source.tensorflow.base.symbols import ROOTS
 from migrate.source.tensorflow.edits.tf1_imports import import_version_1, plain_imports
 from migrate.source.tensorflow.edits.whole_file_draft import Draft, Part
 
-ONE_PROCESS = "the program runs as one process"
 #: What only DeepRec's TensorFlow has, however it is spelled.
 OWN = {*OPTIONS, MAKER, GROUP_SCOPE, *GROUPS, *CATEGORIES, *LACKING, *OPTIMIZERS} - {"train.FtrlOptimizer"}
 NAMES = {name.rpartition(".")[2] for name in OWN}
@@ -100,13 +99,10 @@ def _lacking(draft: Draft) -> None:
         if name not in LACKING:
             continue
         short = name.rpartition(".")[2]
-        message, reason = f"`{short}` makes or reads {LACKING[name]}", "the runtime has no counterpart"
         if draft.tree.enclosing(call, cst.If) is not None:
-            action = "convert with --assume if that branch is never taken"
-            draft.block(call, PROGRAM, message, reason, action, f"the branch with `{short}` is not taken")
+            draft.block(call, PROGRAM, "lacking-in-branch", short=short, what=LACKING[name])
         else:
-            action = "leave it out, or run the program as it is (see docs/deeprec.md)"
-            draft.block(call, PROGRAM, message, reason, action)
+            draft.block(call, PROGRAM, "lacking", short=short, what=LACKING[name])
 
 
 def _mentions(draft: Draft) -> None:
@@ -115,18 +111,15 @@ def _mentions(draft: Draft) -> None:
         if _is_left(draft, node):
             call = draft.tree.parent(node)
             called = isinstance(call, cst.Call) and call.func is node
-            what = "is DeepRec's, by a name that is not followed" if called else "is mentioned without a call"
-            reason = "only calls by the public names are written anew"
-            draft.block(node, PROGRAM, f"`{draft.tree.source(node)}` {what}", reason)
+            draft.block(node, PROGRAM, "other-name" if called else "not-called", text=draft.tree.source(node))
     for text in draft.tree.strings:
         asked = draft.tree.enclosing(text, cst.Call)
         if string(text) in NAMES and asked is not None and draft.tree.source(asked.func) in {"getattr", "hasattr"}:
             shown = draft.tree.source(asked)
-            draft.block(asked, PROGRAM, f"`{shown}` asks for a name of DeepRec's", "stock TensorFlow has it not")
+            draft.block(asked, PROGRAM, "name-of-deeprec", shown=shown)
     for node in (one for name in COLLECTIONS for one in draft.tree.attributes.get(name.rpartition(".")[2], ())):
         if draft.file.names.of(node) in COLLECTIONS:
-            action = "list the tables by `runtime.tables()`"
-            draft.block(node, PROGRAM, f"`{draft.tree.source(node)}` lists EmbeddingVariables", "it is empty", action)
+            draft.block(node, PROGRAM, "listed-variables", text=draft.tree.source(node))
 
 
 def _is_left(draft: Draft, node: cst.Name | cst.Attribute) -> bool:
@@ -147,27 +140,24 @@ def _is_left(draft: Draft, node: cst.Name | cst.Attribute) -> bool:
 def _surroundings(draft: Draft) -> None:
     """Stop where tables do not live: eager code, several processes, a module of the user that hides the runtime."""
     for rule in rules(FileRule):
-        for blocker in rule.blockers(draft.file) if rule.id == "tf-opaque" else ():
-            by_name = isinstance(draft.tree.parent(blocker.node), cst.Subscript) and "`locals`" in blocker.message
-            draft.blockers += [blocker] if by_name else []
-        for blocker in rule.blockers(draft.file) if rule.id == "tf-surroundings" else ():
-            shared = "between processes" in blocker.reason
-            if shared and not blocker.assumption:
-                action = f"convert with --assume if {ONE_PROCESS}"
-                draft.block(blocker.node, blocker.rule, blocker.message, blocker.reason, action, ONE_PROCESS)
-            elif not isinstance(blocker.node, cst.Module):  # DeepRec has no eager mode
-                draft.blockers.append(blocker)
+        for found in rule.blockers(draft.file) if rule.id == "tf-opaque" else ():
+            by_name = isinstance(draft.tree.parent(found.node), cst.Subscript) and "`locals`" in found.message
+            draft.blockers += [found] if by_name else []
+        for found in rule.blockers(draft.file) if rule.id == "tf-surroundings" else ():
+            shared = "between processes" in found.reason
+            if shared and not found.assumption:
+                draft.block(found.node, found.rule, "one-process", message=found.message, reason=found.reason)
+            elif not isinstance(found.node, cst.Module):  # DeepRec has no eager mode
+                draft.blockers.append(found)
     for statement in draft.tree.imports:
         names = statement.names if isinstance(statement, cst.Import) else ()
         module = statement.module if isinstance(statement, cst.ImportFrom) and not statement.relative else None
         heads = [draft.tree.source(alias.name) for alias in names] + ([draft.tree.source(module)] if module else [])
         if any(head.split(".")[0] == "runtime" for head in heads):
-            reason = "the converted file imports the installed package `runtime`, and Python knows one module of a name"
             text = draft.tree.source(statement)
-            draft.block(statement, PROGRAM, f"`{text}` is another module", reason, "rename that module")
+            draft.block(statement, PROGRAM, "other-runtime", text=text)
     if is_file(Path(draft.tree.path).with_name("runtime.py")):
-        reason = "beside the converted file it would hide the installed package `runtime`"
-        draft.block(draft.tree.module, PROGRAM, "`runtime.py` is there", reason, "rename that module")
+        draft.block(draft.tree.module, PROGRAM, "runtime-module")
 
 
 def _imports(draft: Draft) -> None:
@@ -207,8 +197,7 @@ def _without(draft: Draft, statement: cst.ImportFrom, lost: Sequence[bool]) -> N
 def _block_import(draft: Draft, node: cst.CSTNode) -> None:
     shown = " ".join(draft.tree.source(draft.tree.statement(node) or node).split())
     shown = shown if len(shown) <= 60 else shown[:57] + "..."
-    message = f"`{shown}` needs a module or a name of DeepRec's TensorFlow"
-    draft.block(node, PROGRAM, message, "stock TensorFlow has it not", "replace it by what TensorFlow 2 has")
+    draft.block(node, PROGRAM, "deeprec-module", shown=shown)
 
 
 def _reads(draft: Draft, alias: cst.ImportAlias) -> list[cst.Name]:

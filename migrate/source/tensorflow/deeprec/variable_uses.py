@@ -52,10 +52,7 @@ class Uses:
             assert isinstance(cls, cst.ClassDef)
             for base in foreign_bases(self.draft.file, cls):
                 text, used = self.draft.tree.source(base), f"`self.{min(names, default='__dict__')}`"
-                message = f"class `{cls.name.value}` inherits from `{text}`, which is not in this file"
-                action = "read the base class; if it does not use the table, convert with --assume"
-                told = f"`{text}` does not use {used}"
-                self.draft.block(base, VARIABLE, message, f"`{text}` may use {used}", action, told)
+                self.draft.block(base, VARIABLE, "unseen-base", cls=cls.name.value, text=text, used=used)
 
     def is_kept(self, use: cst.CSTNode) -> bool:
         """True where a variable becomes an attribute or an entry of an object that may inherit one of that name."""
@@ -77,11 +74,12 @@ class Uses:
         """Return the same of an expression that may be one; where it may be something else, that is a stop."""
         tree, others = self.draft.tree, self._others(node)
         for made in (one.node for one in others[:1]):
-            reason = "which value it has here depends on the order of execution"
+            text = tree.source(node)
             if isinstance(made, cst.BaseExpression) and not isinstance(others[0], Unknown):
-                reason = f"it may be `{' '.join(tree.source(made).split())}` of line {tree.start(made).line} as well"
-            message = f"`{tree.source(node)}` may be an EmbeddingVariable or something else"
-            self.draft.block(node, LOOKUP, message, reason, "give the other value a name and lookups of its own")
+                other, line = " ".join(tree.source(made).split()), tree.start(made).line
+                self.draft.block(node, LOOKUP, "other-value", text=text, other=other, line=line)
+            else:
+                self.draft.block(node, LOOKUP, "unknown-value", text=text)
         return not others
 
     def _others(self, node: cst.BaseExpression) -> list[Value]:
@@ -110,9 +108,7 @@ class Uses:
             entries += [entry for entry in shown if self.part(entry) is not None]
             places = (*self.flow.uses(one), *self.flow.opened(one))
             if not shown or not all(self._only_trains(place) for place in places):
-                reason = "a step is given the variable of a table, and what else reads the list the table itself"
-                message, action = f"`{part.label}` is in a list that a step trains", "list what is trained in another"
-                self.draft.block(node, LOOKUP, message, reason, action)
+                self.draft.block(node, LOOKUP, "trained-list", label=part.label)
                 return
         for entry in entries:
             if entry not in self._given and self.is_one(entry):

@@ -60,8 +60,7 @@ def read_variables(draft: Draft) -> None:
         draft.parts.append(part)
         made = results(draft.file, call)
         if not made:
-            reason = "what makes it is not followed"
-            draft.block(call, VARIABLE, f"the uses of `{part.label}` are not seen", reason, "make it where it is read")
+            draft.block(call, VARIABLE, "unseen-uses", label=part.label)
         parts |= dict.fromkeys(made, part)
     uses = Uses(draft, parts)
     uses.doubt_bases()
@@ -81,17 +80,16 @@ def _creation(draft: Draft, call: cst.Call) -> Part:
     part.dim = tree.source(given["embedding_dim"].value) if "embedding_dim" in given else ""
     part.initializer = tree.source(given["initializer"].value) if "initializer" in given else ""
     part.after = f"{draft.function('create_counted_table')}(...)"
-    for name, action in FOREIGN.items():
+    for name, instead in FOREIGN.items():
         if not is_none(given.get(name)):
-            draft.block(given[name], VARIABLE, f"`{label}` has a {name}", "a table has no counterpart", action)
+            draft.block(given[name], VARIABLE, "no-counterpart", label=label, name=name, instead=instead)
     if not is_float32(file.names, given.get("value_dtype")):
-        draft.block(given["value_dtype"], VARIABLE, f"the values of `{label}` are not float32", "those of a table are")
+        draft.block(given["value_dtype"], VARIABLE, "other-type", label=label)
     renamed = dict(RENAMED)
     lives = given.get("steps_to_live")
     if not is_none(lives) and lives is not None:
         if not is_none(given.get("ev_option")):
-            reason, action = "the option may say otherwise, and wins then", "write `GlobalStepEvict` into the option"
-            draft.block(lives, VARIABLE, f"`{label}` has `steps_to_live` beside an option", reason, action)
+            draft.block(lives, VARIABLE, "steps-to-live", label=label)
         text = f"{draft.function('Eviction')}(steps_to_live={tree.source(lives.value)})"
         draft.edits.append(Edit(*tree.outer_span(lives.value), f"{draft.function('KeyRules')}(eviction={text})"))
         renamed = {**renamed, "steps_to_live": "rules"}
@@ -126,8 +124,7 @@ def _use(draft: Draft, uses: Uses, part: Part, use: cst.CSTNode) -> None:
     else:
         text = " ".join(draft.tree.source(around if around is not None and alone else use).split())
         shown = text if len(text) <= 60 else text[:57] + "..."
-        reason = f"what this does with the EmbeddingVariable `{part.label}` is not understood"
-        draft.block(use, LOOKUP, f"`{shown}` is not a lookup", reason, "look rows up by tf.nn.embedding_lookup")
+        draft.block(use, LOOKUP, "not-a-lookup", shown=shown, label=part.label)
 
 
 def _is_first(call: cst.Call, arg: cst.CSTNode | None, name: str) -> bool:
@@ -141,9 +138,7 @@ def _asked(draft: Draft, part: Part, attribute: cst.Attribute) -> None:
     tree, name = draft.tree, attribute.attr.value
     call = tree.parent(attribute)
     if name in RECORDED and any(string(text) == RECORDED[name] for text in tree.strings):
-        reason = f"the table notes it by its rules, not by `{RECORDED[name]}`, which this file sets or reads"
-        action = "write `KeyRules(counts=True, notes_step=True)` into the rules of its table, and convert by hand"
-        draft.block(attribute, LOOKUP, f"`{name}` is asked of `{part.label}`", reason, action)
+        draft.block(attribute, LOOKUP, "recorded-by-rules", name=name, label=part.label, switch=RECORDED[name])
     elif name in METHODS and isinstance(call, cst.Call) and call.func is attribute and len(call.args) == 1:
         before, after = METHODS[name].split("({})")
         draft.edits.append(Edit(*tree.span(attribute.attr), before))
@@ -155,7 +150,5 @@ def _asked(draft: Draft, part: Part, attribute: cst.Attribute) -> None:
         end = tree.outer_span(attribute.value)[1]
         draft.edits.append(Edit(end, end, ".variable"))
     else:
-        reason = "a table has it otherwise, or not at all"
-        draft.block(
-            attribute, LOOKUP, f"`{name}` is asked of `{part.label}`", reason, INSTEAD.get(name, "leave it out")
-        )
+        instead = INSTEAD.get(name, "leave it out")
+        draft.block(attribute, LOOKUP, "asked-otherwise", name=name, label=part.label, instead=instead)

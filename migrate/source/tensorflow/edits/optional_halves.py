@@ -11,11 +11,15 @@ from migrate.source.tensorflow.base.bindings import resolve
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.visited import reached
 from migrate.source.tensorflow.checks.judgement import Judgement
-from migrate.source.tensorflow.checks.verdicts import reaches
+from migrate.source.tensorflow.facts.calls.callers import call_sites
 from migrate.source.tensorflow.facts.calls.repeated_runs import CONDITIONS
-from migrate.source.tensorflow.facts.calls.variable_scopes import call_sites
 from migrate.source.tensorflow.facts.optimizers.training_model import Step, owner
-from migrate.source.tensorflow.facts.training.dense_half import called_elsewhere, makes_variable, surely_makes_variable
+from migrate.source.tensorflow.facts.training.dense_half import (
+    called_elsewhere,
+    makes_variable,
+    reaches,
+    surely_makes_variable,
+)
 from migrate.source.tensorflow.facts.training.loss_dependencies import may_train
 
 

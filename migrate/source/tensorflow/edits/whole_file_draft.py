@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import libcst as cst
 
 from migrate.source.files.edits import Edit
 from migrate.source.tensorflow.base.arguments import bind, dropped
+from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.insertion_points import import_offset, kept_comments, line_before
 from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File
@@ -55,11 +57,9 @@ class Draft:
         """Return a name that the file does not have."""
         return self._fresh.local(name)
 
-    def block(
-        self, node: cst.CSTNode, rule: str, message: str, reason: str, action: str = "", assumption: str = ""
-    ) -> None:
-        """Record why the file stays as it is."""
-        self.blockers.append(Blocker(node, rule, message, reason, action, assumption))
+    def block(self, node: cst.CSTNode, rule: str, key: str, **words: Any) -> None:
+        """Record why the file stays as it is, in the words of the row `key` of a rule."""
+        self.blockers.append(blocker(node, rule, key, **words))
 
     def replace(self, node: cst.CSTNode, text: str) -> None:
         """Write `text` in the place of a node."""
@@ -79,9 +79,10 @@ class Draft:
         given = bind(call, parameters)
         if given is None:
             known = {arg.keyword.value for arg in call.args if arg.keyword is not None} - set(parameters)
-            strange = f"it has no argument `{min(known)}`" if known else "they are starred, or given twice"
             text = " ".join(self.tree.source(call.func).split())
-            self.block(call, rule, f"the arguments of `{text}` cannot be read", strange, "pass each by its name")
+            self.block(
+                call, rule, "unknown-argument" if known else "unread-arguments", text=text, name=min(known, default="")
+            )
         return given
 
     def drops(self, call: cst.Call, given: Mapping[str, cst.Arg], carried: Collection[str]) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import libcst as cst
 import libcst.matchers as m
 
+from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.cached_query import once
 from migrate.source.tensorflow.base.model import Blocker, Lookup, Rewrite
 from migrate.source.tensorflow.base.rule_kinds import File
@@ -66,11 +67,9 @@ def read_call(file: File, call: cst.Call) -> Lookup | Blocker:
     """Return the lookup that a call of a layer is, or why it cannot become one."""
     arg = call.args[0] if len(call.args) == 1 and not call.args[0].star else None
     if arg is None or (arg.keyword is not None and arg.keyword.value != "inputs"):
-        reason = "it is called with more than ids"
-        return Blocker(call, RULE, "the ids of this lookup cannot be read", reason, "call the layer with its ids alone")
+        return blocker(call, RULE, "more-than-ids")
     if _are_floats(file, arg.value):
-        reason = "the layer casts them to int32 first"
-        return Blocker(call, RULE, "the ids of this lookup are no integers", reason, "cast them where they are made")
+        return blocker(call, RULE, "other-ids")
     texts = (("W", call.func), ("ids", arg.value))
     rewrite = Rewrite("{sparse_lookup}({W}, {ids}{train})", ("sparse_lookup",), texts, "ids")
     return Lookup(call, RULE, ids=arg, rewrite=rewrite, bound={"ids": arg})
@@ -98,14 +97,12 @@ def check_calls(file: File, call: cst.Call, lookups: list[Lookup]) -> Blocker | 
     """
     given = [one.ids.value for one in lookups if one.ids is not None]
     if given and all(are_positions(file, ids) for ids in given):
-        reason = "it holds one row a position, all of which are read at every step"
-        return Blocker(lookups[0].call, RULE, "an `Embedding` of positions stays dense", reason)
+        return blocker(lookups[0].call, RULE, "positions")
     names = {name for one in file.program(call) for _, name in one.names.calls}
     graphs = any(name in GRAPHS or name.startswith(ESTIMATORS) for name in names)
     if not graphs or all(_in_graph_of(file, call, one.call) for one in lookups):
         return None
-    reason = "the layer makes its variable in the graph where it is called, a table is made in the one that is there"
-    return Blocker(call, RULE, "this layer may be called in another graph", reason, "make it in the code that calls it")
+    return blocker(call, RULE, "other-graph")
 
 
 def _in_graph_of(file: File, made: cst.Call, called: cst.Call) -> bool:

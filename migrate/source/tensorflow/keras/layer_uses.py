@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator
+from typing import Any
 
 import libcst as cst
 
 from migrate.source.flow import Member, Symbol, Unknown, Value
 from migrate.source.tensorflow.base.arguments import literal, string
 from migrate.source.tensorflow.base.bindings import builtin, is_target
+from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.logging_statements import prints
 from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File
@@ -22,7 +24,6 @@ LISTS = (
 )  # fmt: skip
 LOADERS = {"keras.models.load_model", "keras.saving.load_model", "saved_model.load", "saved_model.load_v2"}
 WRAPPERS = {"keras.layers.TimeDistributed", "keras.layers.Bidirectional", "keras.layers.Wrapper"}
-KEEP = "keep the layers dense"
 
 
 def use_blockers(file: File, layers: list[Layer]) -> Iterator[Blocker]:
@@ -30,33 +31,26 @@ def use_blockers(file: File, layers: list[Layer]) -> Iterator[Blocker]:
     followed = {use for layer in layers for use in layer.uses}
     yield from _class_uses(file)
     for read in _reads(file, "embeddings", followed):
-        reason = "that may be the whole [rows, dim] matrix, which a growing table does not have"
-        yield blocker_at(file, read, "may read an `Embedding` layer", reason, KEEP)
+        yield blocker_at(file, read, "read-as-value")
     yield from _lists(file, followed)
     for call, name in file.names.calls:
         if name in LOADERS:
-            reason = "who trains a model that was loaded trains it without the steps of its tables"
-            action = "build it anew and load its weights"
-            yield blocker_at(file, call, "loads a model", reason, action, "loaded models only predict")
+            yield blocker_at(file, call, "loaded-model")
         wrapped = call.args[0].value if name in WRAPPERS and call.args else None
         if wrapped is not None and wrapped not in followed and not are_layers(file, wrapped):
-            reason = "a table looked up in a wrapper gets no gradients"
-            yield blocker_at(file, call, "wraps a layer", reason, KEEP, "no `Embedding` layer is in a wrapped model")
+            yield blocker_at(file, call, "wrapped-layer")
         if name == "convert_to_tensor" and call.args and any(_is_gradient(file, one) for one in _values(file, call)):
-            reason = "the gradient of a table is that of the rows of a batch"
-            yield blocker_at(file, call, "may make gradients dense", reason, "leave it out", "it takes no gradients")
+            yield blocker_at(file, call, "dense-gradients")
     for call in file.tree.calls:
         if called(call) == "set_floatx" and not (call.args and string(call.args[0].value) == "float32"):
-            yield blocker_at(file, call, "sets the type of all layers", "tables hold float32", KEEP)
+            yield blocker_at(file, call, "type-of-all")
 
 
-def blocker_at(
-    file: File, node: cst.CSTNode, what: str, reason: str, action: str = "", assumption: str = ""
-) -> Blocker:
-    """Return a stop that shows the source of its node."""
+def blocker_at(file: File, node: cst.CSTNode, key: str, **words: Any) -> Blocker:
+    """Return the blocker of the row `key`, which shows the source of its node."""
     text = " ".join(file.tree.source(node).split())
     shown = text if len(text) <= 60 else text[:57] + "..."
-    return Blocker(node, RULE, f"`{shown}` {what}", reason, action, assumption)
+    return blocker(node, RULE, key, shown=shown, **words)
 
 
 def called(call: cst.Call) -> str:
@@ -82,8 +76,7 @@ def _class_uses(file: File) -> Iterator[Blocker]:
         inherits = isinstance(around, cst.Arg) and isinstance(file.tree.parent(around), cst.ClassDef)
         makes = isinstance(around, cst.Call) and around.func is use
         if not (inherits or (makes and file.names.of(use) == SYMBOL) or isinstance(around, cst.Annotation)):
-            reason = "a layer that became a table is of another class"
-            yield blocker_at(file, around or use, "uses the class of the layers", reason, KEEP)
+            yield blocker_at(file, around or use, "class-used")
 
 
 def _reads(file: File, word: str, followed: set[cst.BaseExpression]) -> Iterator[cst.Attribute]:
@@ -112,17 +105,12 @@ def _lists(file: File, followed: set[cst.BaseExpression]) -> Iterator[Blocker]:
     found = [one for one in counts if not are_layers(file, one.func.value, {SYMBOL, *WRAPPERS})]  # type: ignore[attr-defined]
     for read in (read for word in LISTS for read in _reads(file, word, followed)):
         if not _trains(file, read):
-            reason = "the list of a model's variables lacks the rows of its tables"
-            yield blocker_at(file, read, "is used for more than training", reason, KEEP)
+            yield blocker_at(file, read, "list-used")
         around = file.tree.parent(file.tree.parent(read) or read)
         found += [around] if isinstance(around, cst.Call) and builtin(file.tree, around.func) == "len" else []
     for call in found:
         if not prints(file, call) and not isinstance(file.tree.parent(call), cst.Expr):
-            reason = "the rows of tables are not counted among the variables of a model"
-            assumption = f"nobody needs the tables in `{file.tree.source(call)}`"
-            yield blocker_at(
-                file, call, "counts", reason, "convert with --assume if nobody needs them there", assumption
-            )
+            yield blocker_at(file, call, "counted", text=file.tree.source(call))
 
 
 def _trains(file: File, read: cst.BaseExpression, pairs: bool = False) -> bool:
@@ -179,14 +167,11 @@ def check_places(file: File, layer: Layer) -> None:
     for node in (layer.call, *layer.uses):
         around = next((a for a in file.tree.ancestors(node) if isinstance(a, cst.Call) and _wraps(file, a)), None)
         if around is not None:
-            message, reason = "an `Embedding` in a wrapper stays dense", "a table looked up there gets no gradients"
-            layer.block(around, message, reason, "look the rows up outside of the wrapper")
+            layer.block(around, "wrapped-lookup")
     for call in layer.calls:
         loop = next((a for a in file.tree.ancestors(call) if _is_graph_loop(file, a)), None)
         if loop is not None:
-            reason = "the gradients of a table do not leave the loop"
-            assumption = "lookups in loops are in loops of Python"
-            layer.block(call, "a lookup in a loop", reason, "look all rows up before the loop", assumption)
+            layer.block(call, "lookup-in-loop")
 
 
 def _wraps(file: File, call: cst.Call) -> bool:

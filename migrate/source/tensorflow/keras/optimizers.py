@@ -13,8 +13,6 @@ from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.variables.keras_layers import Layer
 from migrate.source.tensorflow.keras.layer_uses import blocker_at
 
-ASSUMPTION = "one optimizer trains each layer"
-SUMMED = "no batch has an id twice, or it may be summed"
 #: Optimizers that Keras 3 steps with the gradient of each mention of an id, where Keras 2 and tables sum these first.
 SQUARES = {"adagrad", "adam", "adamw"}
 _LOOPS = (cst.For, cst.While, cst.CompFor, cst.ListComp, cst.GeneratorExp, cst.DictComp)
@@ -35,9 +33,7 @@ def has_state(name: str, call: cst.Call | None) -> bool:
 def squares_apart(file: File, node: cst.CSTNode, name: str) -> Iterator[Blocker]:
     """Yield a doubt about an optimizer of Keras 3 that squares the gradients of equal ids one by one."""
     if name.lower() in SQUARES and has_keras_3():
-        reason = f"in Keras 3, {name} squares the gradients of equal ids one by one, where a table sums them first"
-        action = "convert with --assume if that may be, as it was in Keras 2"
-        yield blocker_at(file, node, "trains the layers", reason, action, SUMMED)
+        yield blocker_at(file, node, "squared-gradients", name=name)
 
 
 def several(file: File, made: list[cst.CSTNode], layers: list[Layer]) -> Iterator[Blocker]:
@@ -46,9 +42,7 @@ def several(file: File, made: list[cst.CSTNode], layers: list[Layer]) -> Iterato
     related = file.tree.related
     second = [node for i, node in enumerate(made) if any(related(node, other) for other in made[:i])]
     for node in second[:1] or again[:1]:
-        reason = "each optimizer keeps its own state of a variable, and all share that of a table"
-        action = "convert with --assume if no two optimizers train one layer"
-        yield blocker_at(file, node, "makes another optimizer", reason, action, ASSUMPTION)
+        yield blocker_at(file, node, "other-optimizer")
 
 
 def _repeats(file: File, node: cst.CSTNode, layers: list[Layer]) -> bool:

@@ -10,6 +10,7 @@ import libcst.matchers as m
 
 from migrate.source.flow import Result
 from migrate.source.tensorflow.base.arguments import is_none, literal, string
+from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.user_choice import keep, quiet
@@ -30,7 +31,6 @@ OPTIMIZERS = {
 }
 OTHERS = {"rmsprop", "adadelta", "adamax", "nadam", "ftrl", "lion", "adafactor", "lossscaleoptimizer"}
 KNOWN_OR_NOT = OPTIMIZERS.keys() | OTHERS
-KNOWN = "use SGD, Adagrad, Adam or AdamW"
 OF_SESSIONS = GRAPH | {
     "estimator.Estimator", "keras.estimator.model_to_estimator", "keras.backend.get_session",
     "keras.backend.set_session",
@@ -72,9 +72,9 @@ def judge_layers(home: File, assume: bool, file: File | None = None) -> LayerJud
     lacking = file.target.lacks(file.switches).get("Embedding")
     for layer in judgement.layers:
         if lacking is not None:
-            reason = f"{file.target.title} has no {lacking}"
-            text = f"the layer `{layer.label}` looks rows up"
-            layer.blockers.append(Blocker(layer.call, RULE, text, reason, "`--target runtime` converts it"))
+            layer.blockers.append(
+                blocker(layer.call, RULE, "lacking-target", label=layer.label, title=file.target.title, lacking=lacking)
+            )
         check_places(file, layer)
         keep(file, layer.label, [(call, RULE) for call in (layer.call, *layer.calls)], layer.blockers)
     quiet(file, [judgement.file_blockers, *(layer.blockers for layer in judgement.layers)])
@@ -97,17 +97,13 @@ def _own_layers(file: File, home: File) -> list[Layer]:
 def _surroundings(file: File) -> Iterator[Blocker]:
     for call, name in file.names.calls:
         if name in OF_SESSIONS:
-            reason = "a layer's table is trained by Keras or a gradient tape, not by the optimizers of version 1"
-            yield blocker_at(
-                file, call, "runs the model in a v1 graph", reason, "look rows up in a variable of the graph"
-            )
+            yield blocker_at(file, call, "session")
         if name.startswith("distribute.") and name.endswith("Strategy"):
-            reason = "strategies share variables between replicas, which a table is not"
-            yield blocker_at(file, call, "distributes the model", reason, "train in one process")
+            yield blocker_at(file, call, "distributed")
     for call in file.tree.calls:
         jit = next((a for a in call.args if a.keyword and a.keyword.value == "jit_compile"), None)
         if jit is not None and literal(jit.value) not in (False, None, "auto"):
-            yield blocker_at(file, jit, "compiles with XLA", "XLA has no tables", "leave `jit_compile` out")
+            yield blocker_at(file, jit, "compiled")
 
 
 def _training(file: File, home: File, judgement: LayerJudgement) -> Iterator[Blocker]:
@@ -121,18 +117,13 @@ def _training(file: File, home: File, judgement: LayerJudgement) -> Iterator[Blo
         name = file.names.of(call.func) or ""
         if name.startswith("train.") and name.endswith("Optimizer"):
             seen = True
-            reason = "a layer's table is trained by Keras or a gradient tape, not by the optimizers of version 1"
-            yield blocker_at(file, call, "trains the layers", reason, KNOWN)
+            yield blocker_at(file, call, "optimizer-of-version-1")
         if _is_optimizer(name):
             seen = True
             yield from _made(file, call, name, judgement)
     if not seen:
-        reason = "whoever trains this model chooses the optimizer, and some have no form for tables"
-        assumption = "the model runs eagerly and is trained by SGD, Adagrad, Adam or AdamW of Keras"
-        message = "no optimizer in this file trains its layers"
-        if len(file.files) > 1:
-            message = f"no optimizer in this file or in the {len(file.files) - 1} that run with it trains its layers"
-        yield Blocker(home.tree.module, RULE, message, reason, "convert with --assume if that holds", assumption)
+        others = f" or in the {len(file.files) - 1} that run with it" if len(file.files) > 1 else ""
+        yield blocker(home.tree.module, RULE, "no-optimizer", others=others)
 
 
 def _compiled_with(call: cst.Call) -> cst.Arg | None:
@@ -165,16 +156,14 @@ def _named_or_bound(file: File, node: cst.BaseExpression, judgement: LayerJudgem
         if has_state(text, None):
             judgement.stateful.append(node)
         if text.lower() not in OPTIMIZERS:
-            yield blocker_at(file, node, "trains the layers", "this optimizer has no form for tables", KNOWN)
+            yield blocker_at(file, node, "unknown-optimizer")
         yield from squares_apart(file, node, text)
     made = {one: one.node for one in values if isinstance(one, Result) and _is_optimizer(symbol_of(one) or "")}
     for value, call in made.items():
         if isinstance(call, cst.Call) and file.names.of(call.func) is None:  # others are judged where they are made
             yield from _made(file, call, symbol_of(value) or "", judgement)
     if any(string(value.node) is None and value not in made for value in values):
-        reason = "which optimizer that is, is decided at run time, and some have no form for tables"
-        assumption = "the model is trained by SGD, Adagrad, Adam or AdamW of Keras"
-        yield blocker_at(file, node, "trains the layers", reason, "convert with --assume if that holds", assumption)
+        yield blocker_at(file, node, "computed-optimizer")
 
 
 def _made(file: File, call: cst.Call, name: str, judgement: LayerJudgement) -> Iterator[Blocker]:
@@ -183,14 +172,13 @@ def _made(file: File, call: cst.Call, name: str, judgement: LayerJudgement) -> I
     if has_state(short, call):
         judgement.stateful.append(call)
     if short.lower() not in OPTIMIZERS or ".legacy" in name or ".experimental" in name:
-        yield blocker_at(file, call, "trains the layers", "this optimizer has no form for tables", KNOWN)
+        yield blocker_at(file, call, "unknown-optimizer")
         return
     yield from squares_apart(file, call, short)
     for arg in call.args:
         word = arg.keyword.value if arg.keyword else ""
         if word in OPTIMIZERS[short.lower()] and not is_none(arg) and literal(arg.value) is not False:
-            reason = f"{short} with `{word}` moves every row of a table at every step"
-            yield blocker_at(file, call, "trains the layers", reason, f"leave `{word}` out")
+            yield blocker_at(file, call, "moves-all-rows", short=short, word=word)
 
 
 def _storing(file: File) -> Iterator[Blocker]:
@@ -200,22 +188,15 @@ def _storing(file: File) -> Iterator[Blocker]:
         short = method or (call.func.value if isinstance(call.func, cst.Name) else "")
         for arg in call.args:
             if short in STORES and any(_is_h5(text) for text in _texts(file, arg.value)):
-                yield blocker_at(
-                    file, call, "stores an .h5 file", "it holds no rows of tables", "store .keras or .weights.h5"
-                )
+                yield blocker_at(file, call, "stored-as-h5")
             if arg.keyword and arg.keyword.value == "restore_best_weights" and literal(arg.value) is True:
-                action = "let ModelCheckpoint(save_best_only=True, save_weights_only=True) keep the best epoch"
-                yield blocker_at(file, call, "restores weights from memory", "it copies no rows of tables", action)
+                yield blocker_at(file, call, "restored-from-memory")
         if method in {"get_weights", "set_weights"} and not are_layers(
             file, cst.ensure_type(call.func, cst.Attribute).value
         ):
-            yield blocker_at(
-                file, call, "copies weights as arrays", "a growing table is no array", "store the model instead"
-            )
+            yield blocker_at(file, call, "copied-weights")
         if file.names.of(call.func) in {"keras.models.clone_model", "keras.estimator.model_to_estimator"}:
-            yield blocker_at(
-                file, call, "makes another model of this one", "its tables would not follow", "build it anew"
-            )
+            yield blocker_at(file, call, "cloned")
 
 
 def _is_h5(text: str) -> bool:

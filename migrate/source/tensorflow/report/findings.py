@@ -15,10 +15,10 @@ from migrate.source.tensorflow.base.rule_registry import rules
 from migrate.source.tensorflow.checks.judgement import Judgement, concerns
 from migrate.source.tensorflow.checks.unresolved_lookups import left_alone, namesakes, of_line
 from migrate.source.tensorflow.edits.planner import Plan
-from migrate.source.tensorflow.facts.calls.variable_scopes import call_sites
+from migrate.source.tensorflow.facts.calls.callers import call_sites
 from migrate.source.tensorflow.facts.optimizers.optimizers import Maker
 from migrate.source.tensorflow.facts.optimizers.training_model import owner
-from migrate.source.tensorflow.facts.training.dense_half import reachable
+from migrate.source.tensorflow.facts.training.dense_half import reaches
 from migrate.source.tensorflow.facts.variables.partitions import OTHER_ORDER
 
 #: More statements than this that stop tables of other files alike are one finding.
@@ -49,9 +49,7 @@ class _Reporter:
         return [maker for step in own for maker in step.optimizer.makers]
 
     def _related(self, first: cst.CSTNode, second: cst.CSTNode) -> bool:
-        return any(place is second for place in reachable(self.file, first)) or any(
-            place is first for place in reachable(self.file, second)
-        )
+        return reaches(self.file, first, second) or reaches(self.file, second, first)
 
     def _assumed(self, table: Table) -> list[Blocker]:
         """Return the doubts that were lifted for a table."""

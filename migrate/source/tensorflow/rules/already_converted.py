@@ -1,17 +1,60 @@
-"""Files that make tables already."""
+"""Files that make tables already, and programs converted in part: a write was cut short, or a file reverted."""
 
 from __future__ import annotations
 
-from migrate.source.rules import Example, Rule, register
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from migrate.report.model import Finding, Location, State
+from migrate.source.files.path_lookup import is_file
+from migrate.source.project.analysis_units import programs_of
+from migrate.source.project.import_graph import Project
+from migrate.source.rules import Example, Refusal, register
+from migrate.source.tensorflow.base.blockers import blocker
+from migrate.source.tensorflow.base.model import Blocker
+from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.checks.check_rule import CheckRule
+from migrate.source.tensorflow.checks.judgement import Judgement
+from migrate.targets import MAKERS
+
+#: What converted files import from the runtime.
+OURS = (
+    "create_table", "get_dense_and_sparse_variable", "looked_up_rows", "sparse_lookup", "partitioned_lookup",
+    "adadelta", "adagrad", "adam", "ftrl", "gradient_descent", "momentum", "rmsprop",
+    "embedding_lookup_sparse", "safe_embedding_lookup_sparse", "scoped_name", "scoped_initializer", "unique_name",
+)  # fmt: skip
+#: What a converted file has that makes tables, and one that trains them.
+MAKES = re.compile(
+    r"\b(create_table|DynamicVariable)\s*\(|\bruntime\.feature_column\b|\bfrom runtime import .*feature_column"
+)
+TRAINS = re.compile(r"\b(get_dense_and_sparse_variable|create_hash_optimizer|OptimizerWrapper|filter_variables)\b")
+STEP = re.compile(r"\.\s*(minimize|apply_gradients)\s*\(")
+REMEDY = "run `migrate revert` on its files and convert them again"
 
 
 @register
-class AlreadyConverted(Rule):
+class AlreadyConverted(CheckRule):
     """A file that calls `create_table` or `sparse_lookup` was converted before: its variables stay."""
 
     id = "tf-already-converted"
     title = "A file that already makes tables keeps its variables"
     applicability = None
+    refusals = (
+        Refusal(
+            "in-part",
+            "`{text}` is of an earlier conversion",
+            "this file was converted, and others of its program were not: the conversion is not whole",
+            REMEDY,
+        ),
+        Refusal(
+            "makes-tables",
+            "this file already calls `{made}`",
+            "its tables were made by hand or by an earlier conversion",
+            "convert the original file anew, or move the rest by hand",
+        ),
+    )
     examples = (
         Example(
             "a table made by hand",
@@ -21,3 +64,53 @@ class AlreadyConverted(Rule):
             says="already calls",
         ),
     )
+
+    def of_text(self, path: str, text: str, project: Project) -> Iterator[Finding]:
+        """Yield a finding for a step of a program that makes tables, where no file of it trains them."""
+        if not STEP.search(text) or MAKES.search(text) or TRAINS.search(text):
+            return
+        programs = programs_of(project)
+        others = [one for one in project.files if one != path and project.holds(one, MAKES)]
+        made = next((one for one in others if programs.related(path, one)), None)
+        line = _step(text)
+        trained = (project.holds(one, TRAINS) and programs.related(path, one) for one in project.files)
+        if made is None or not line or any(trained):
+            return
+        message = "this step trains no table, and its program makes some"
+        reason = f"`{made}` was converted, and the files that train what it makes were not: the conversion is not whole"
+        yield Finding(self.id, "optimizer", State.UNSUPPORTED, Location(path, line, line), message, reason, REMEDY)
+
+    def of_file(self, judgement: Judgement, file: File) -> Iterator[Blocker]:
+        if file.target.name == "runtime":
+            yield from self._other_runtime(file)
+        if not file.tree.names.keys() & set(MAKERS):
+            return
+        called = (file.tree.source(call.func).split(".")[-1] for call in file.tree.calls)
+        made = next((name for name in called if name in MAKERS), None)
+        if made is not None:
+            shown = "create_table" if made == "sparse_lookup" else made
+            yield blocker(file.tree.module, self.id, "makes-tables", made=shown)
+
+    def _other_runtime(self, file: File) -> Iterator[Blocker]:
+        """A module of the user with the name of this runtime: one of the two would hide the other."""
+        for statement in file.tree.imports:
+            text = " ".join(file.tree.source(statement).split())
+            if "create_table" in text:
+                continue
+            if re.match(rf"from runtime(\.\w+)* import .*\b({'|'.join(OURS)})\b", text):
+                yield blocker(statement, self.id, "in-part", text=text)
+            elif re.match(r"(from|import) runtime\b", text):
+                yield blocker(statement, "tf-surroundings", "other-module", text=text)
+        beside = Path(file.tree.path).with_name("runtime.py")
+        if is_file(beside):
+            yield blocker(file.tree.module, "tf-surroundings", "module-beside", path=beside.as_posix())
+
+
+def _step(text: str) -> int:
+    """Return the line of the first call that trains; 0 when there is none."""
+    try:
+        calls = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return 0
+    steps = [c.lineno for c in calls if isinstance(c.func, ast.Attribute) and STEP.search(f".{c.func.attr}(")]
+    return min(steps, default=0)

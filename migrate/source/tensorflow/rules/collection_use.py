@@ -5,7 +5,9 @@ from __future__ import annotations
 import libcst as cst
 
 from migrate.report.model import Applicability
-from migrate.source.rules import Example, register
+from migrate.source.rules import Example, Refusal, register
+from migrate.source.tensorflow.base.blockers import blocker
+from migrate.source.tensorflow.base.common_refusals import OF_TERMS
 from migrate.source.tensorflow.base.model import Adaptation, Blocker, CodeChange
 from migrate.source.tensorflow.base.rule_kinds import File, UseRule
 from migrate.source.tensorflow.facts.references.list_uses import Reader, reader
@@ -47,6 +49,50 @@ class TableContainer(UseRule):
         "A term over the members of a list is taken over the rows of the batch for a table, or no longer covers it "
         "where the list is read in another file. Counts of parameters leave tables out. Training is the same otherwise."
     )
+    refusals = (
+        *OF_TERMS,
+        Refusal(
+            "whole-container",
+            "the {kind} that holds {held} is used as a whole: `{line}`",
+            "what this does with the table is not followed",
+            "keep the table outside this {kind}",
+        ),
+        Refusal(
+            "unfollowed-list",
+            "the table is put into the list `{name}`",
+            "what `{text}` does with it is not followed",
+            "keep the table dense",
+        ),
+        Refusal(
+            "term-over-list",
+            "the table is put into the list `{name}`",
+            "a term is taken over all its members, which needs every row of the table",
+            "convert with --assume, or keep this table dense",
+            (
+                "a term over the members of `{name}` is taken over the rows that the batch looks up; rows outside of "
+                "the batch are no longer decayed"
+            ),
+            applicability=Applicability.CHANGES_VALUES,
+        ),
+        Refusal(
+            "unseen-list",
+            "the table is put into the list `{name}`",
+            "what reads the list is not followed; often it is a term such as L2",
+            "read what becomes of the list; if the table need not be in it, convert with --assume",
+            "what reads `{name}` does not need the table: a term such as L2 over its members no longer covers it",
+            applicability=Applicability.CHANGES_VALUES,
+        ),
+        Refusal(
+            "walked",
+            "`{text}` is iterated over as a whole",
+            "a table has no number of rows that is fixed, so what is counted would no longer be right",
+            "convert with --assume, which leaves the tables out of the loop",
+            (
+                "what counts or prints the variables of the dict `{text}` does not need its tables, which have no "
+                "fixed size"
+            ),
+        ),
+    )
     examples = (
         Example(
             "a list that nobody reads",
@@ -87,12 +133,12 @@ class TableContainer(UseRule):
                 return None
             if call.func.attr.value != "append" or not isinstance(file.tree.parent(call), cst.Expr):
                 return None
-            return self._listed(file, reference, call, call.func.value, appended=True)
+            return self._listed(file, reference, call, call.func.value, call.func.value)
         whole = file.tree.parent(around) if isinstance(around, cst.Element) else None
         target = file.tree.parent(whole) if isinstance(whole, cst.List) else None
         if not isinstance(target, cst.Assign) or len(target.targets) != 1:
             return None
-        return self._listed(file, reference, target, target.targets[0].target, appended=False)
+        return self._listed(file, reference, target, target.value, target.targets[0].target)
 
     def _listed(
         self,
@@ -100,48 +146,25 @@ class TableContainer(UseRule):
         reference: cst.BaseExpression,
         node: cst.CSTNode,
         listed: cst.BaseExpression,
-        *,
-        appended: bool,
+        named: cst.BaseExpression,
     ) -> Blocker | Adaptation | None:
         found = reader(file, listed)
-        name = file.tree.source(listed)
-        message = f"the table is put into the list `{name}`"
+        name = file.tree.source(named)
         if found is None:
             return None
         if isinstance(found, cst.CSTNode):
             text = " ".join(file.tree.source(file.tree.statement(found) or found).split())[:80]
-            return Blocker(
-                node, self.id, message, f"what `{text}` does with it is not followed", "keep the table dense"
-            )
+            return blocker(node, self.id, "unfollowed-list", name=name, text=text)
         if found is Reader.NOBODY:
-            return Adaptation(node, self.id, message, "nothing reads its members")
+            return Adaptation(node, self.id, f"the table is put into the list `{name}`", "nothing reads its members")
         if found is Reader.OTHERS:
-            return self._dropped(file, node, name, message) if appended else None
+            return self._dropped(file, node, name) if isinstance(node, cst.Call) else None
         source = file.tree.source(reference)
-        return Blocker(
-            node,
-            self.id,
-            message,
-            "a term is taken over all its members, which needs every row of the table",
-            "convert with --assume, or keep this table dense",
-            f"a term over the members of `{name}` is taken over the rows that the batch looks up; rows outside of the "
-            "batch are no longer decayed",
-            changes=(CodeChange(reference, lambda fresh, _: f"{fresh.imports('looked_up_rows')}({source})"),),
-            applicability=Applicability.CHANGES_VALUES,
-            takes_rows=True,
-        )
+        change = CodeChange(reference, lambda fresh, _: f"{fresh.imports('looked_up_rows')}({source})")
+        return blocker(node, self.id, "term-over-list", changes=(change,), takes_rows=True, name=name)
 
-    def _dropped(self, file: File, node: cst.CSTNode, name: str, message: str) -> Blocker | None:
+    def _dropped(self, file: File, node: cst.CSTNode, name: str) -> Blocker | None:
         statement = alone(file, node)
         if statement is None:
             return None
-        return Blocker(
-            node,
-            self.id,
-            message,
-            "what reads the list is not followed; often it is a term such as L2",
-            "read what becomes of the list; if the table need not be in it, convert with --assume",
-            f"what reads `{name}` does not need the table: a term such as L2 over its members no longer covers it",
-            changes=(CodeChange(statement, lambda *_: ""),),
-            applicability=Applicability.CHANGES_VALUES,
-        )
+        return blocker(node, self.id, "unseen-list", changes=(CodeChange(statement, lambda *_: ""),), name=name)

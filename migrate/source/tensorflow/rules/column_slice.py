@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import libcst as cst
 
-from migrate.source.rules import Example, register
+from migrate.source.rules import Example, Refusal, register
 from migrate.source.tensorflow.base.arguments import number
+from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Blocker, Lookup
 from migrate.source.tensorflow.base.repeatable import is_repeatable
 from migrate.source.tensorflow.base.rule_kinds import File, LookupRule
@@ -32,6 +33,14 @@ class ColumnSlice(LookupRule):
     id = "tf-column-slice"
     title = "A lookup of some columns becomes the columns of a lookup"
     symbols = frozenset(READERS)
+    refusals = (
+        Refusal(
+            "max-norm",
+            "this lookup of some columns has a `max_norm`",
+            "the norm is that of the columns that are read, not of the row",
+            "clip its result instead",
+        ),
+    )
     examples = (
         Example(
             "the first columns",
@@ -70,10 +79,7 @@ class ColumnSlice(LookupRule):
         if isinstance(lookup, Blocker) or arg is None or not isinstance(arg.value, cst.Subscript):
             return lookup
         if any(lookup.around):
-            reason = "the norm is that of the columns that are read, not of the row"
-            return Blocker(
-                call, self.id, "this lookup of some columns has a `max_norm`", reason, "clip its result instead"
-            )
+            return blocker(call, self.id, "max-norm")
         columns = f"[..., {_columns(file, arg.value)}]"
         return replace(lookup, rule=self.id, sliced=arg.value, around=("", columns), idle=IDLE, dense=True)
 

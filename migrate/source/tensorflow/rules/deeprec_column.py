@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from migrate.source.rules import Example, Rule, register
+from migrate.source.rules import Example, Refusal, Rule, register
+from migrate.source.tensorflow.base.common_refusals import OF_CALLS
 
 HEAD = "import tensorflow.compat.v1 as tf\n"
 CATEGORY = 'item = tf.feature_column.categorical_column_with_embedding("item", dtype=tf.int64, partition_num=4)\n'
@@ -20,6 +21,27 @@ class EmbeddingVariableColumn(Rule):
 
     id = "tf-embedding-variable-column"
     title = "A column over an EmbeddingVariable becomes one over a counted table"
+    refusals = (
+        *OF_CALLS,
+        Refusal(
+            "loaded-rows",
+            "`{name}` is given to a column",
+            "its table loads no rows",
+            "leave it out and restore the checkpoint with a Saver",
+        ),
+        Refusal(
+            "steps-to-live",
+            "`{name}` is given to the category `{label}`",
+            "",
+            "write `GlobalStepEvict` into the option",
+        ),
+        Refusal(
+            "initial-source",
+            "`{name}` is given to the category `{label}`",
+            "",
+            "leave it out and restore a checkpoint",
+        ),
+    )
     examples = (
         Example(
             "the category says how the table is made, the column makes it",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from migrate.source.rules import Example, Rule, register
+from migrate.source.rules import Example, Refusal, Rule, register
+from migrate.source.tensorflow.base.common_refusals import OF_CALLS
 
 MADE = 'item = tf.get_embedding_variable("item", 8, ev_option=option)\nrows = tf.nn.embedding_lookup(item, ids)\n'
 AFTER = 'item = create_counted_table("item", 8, rules=option)\nrows = sparse_lookup(item, ids)\n'
@@ -29,6 +30,63 @@ class EmbeddingVariableOption(Rule):
 
     id = "tf-embedding-variable-option"
     title = "Options of an EmbeddingVariable become rules of a counted table"
+    refusals = (
+        *OF_CALLS,
+        Refusal(
+            "option-attribute",
+            "`{text}` is an attribute of an option",
+            "the runtime's options are not changed",
+            "give the value to the call that makes it",
+        ),
+        Refusal(
+            "option-attribute-by-name",
+            "`{text}` asks for an attribute of an option",
+            "the runtime's options are not changed",
+            "give the value to the call that makes it",
+        ),
+        Refusal(
+            "initial-source",
+            "`init_data_source` is given",
+            "the runtime has none",
+            "leave it out and give `ckpt_to_load_from`",
+        ),
+        Refusal(
+            "unknown-steps",
+            "whether `{text}` is greater than 0 is not seen",
+            "it is computed",
+            "give the number a name of its own",
+        ),
+        Refusal(
+            "counter-type",
+            "the type of a filter's counters is not seen",
+            "",
+            "write one of tf.uint8, tf.uint16, tf.uint32 and tf.uint64 here",
+        ),
+        Refusal(
+            "no-folder",
+            "the tiers of `{kind}` have no folder",
+            "they lie in files",
+            "give storage_path the folder of a fast disk",
+        ),
+        Refusal(
+            "unknown-storage",
+            "the storage type is not seen",
+            "which tiers there are is decided at run time",
+            "write `config_pb2.StorageType` and its name here, or choose between options",
+        ),
+        Refusal(
+            "storage-on-gpu",
+            "the storage type {name} needs a GPU",
+            "the runtime keeps no rows in a GPU's memory",
+            "write `StorageType.{instead}`",
+        ),
+        Refusal(
+            "unknown-cache",
+            "the cache strategy is not seen",
+            "it is decided at run time",
+            "write `config_pb2.CacheStrategy.LRU` or `.LFU` here",
+        ),
+    )
     examples = (
         Example(
             "who gets a row, who loses it, and how it begins",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from migrate.source.rules import Example, Rule, register
+from migrate.source.rules import Example, Refusal, Rule, register
+from migrate.source.tensorflow.base.common_refusals import OF_CALLS
 
 MADE = 'item = tf.get_embedding_variable("item", 8)\nrows = tf.nn.embedding_lookup(item, ids)\n'
 AFTER = 'item = create_counted_table("item", 8)\nrows = sparse_lookup(item, ids)\n'
@@ -22,6 +23,67 @@ class DeepRecProgram(Rule):
 
     id = "tf-deeprec-program"
     title = "A program for DeepRec imports version 1 of TensorFlow, and what it lacks is listed"
+    refusals = (
+        *OF_CALLS,
+        Refusal(
+            "unknown-strategy",
+            "what `{short}` is given is not seen",
+            "it decides whether the processes share tables",
+            'call it by itself, with `"collective"` or `"localized"`',
+        ),
+        Refusal(
+            "lacking-in-branch",
+            "`{short}` makes or reads {what}",
+            "the runtime has no counterpart",
+            "convert with --assume if that branch is never taken",
+            "the branch with `{short}` is not taken",
+        ),
+        Refusal(
+            "lacking",
+            "`{short}` makes or reads {what}",
+            "the runtime has no counterpart",
+            "leave it out, or run the program as it is (see docs/deeprec.md)",
+        ),
+        Refusal(
+            "name-of-deeprec",
+            "`{shown}` asks for a name of DeepRec's",
+            "stock TensorFlow does not have it",
+        ),
+        Refusal(
+            "listed-variables",
+            "`{text}` lists EmbeddingVariables",
+            "it is empty",
+            "list the tables by `runtime.tables()`",
+        ),
+        Refusal(
+            "other-runtime",
+            "`{text}` is another module",
+            "the converted file imports the installed package `runtime`, and Python knows one module of a name",
+            "rename that module",
+        ),
+        Refusal(
+            "runtime-module",
+            "`runtime.py` is there",
+            "beside the converted file it would hide the installed package `runtime`",
+            "rename that module",
+        ),
+        Refusal(
+            "deeprec-module",
+            "`{shown}` needs a module or a name of DeepRec's TensorFlow",
+            "stock TensorFlow does not have it",
+            "replace it by what TensorFlow 2 has",
+        ),
+        Refusal(
+            "other-name",
+            "`{text}` is DeepRec's, by a name that is not followed",
+            "only calls by the public names are written anew",
+        ),
+        Refusal(
+            "not-called",
+            "`{text}` is mentioned without a call",
+            "only calls by the public names are written anew",
+        ),
+    )
     examples = (
         Example(
             "version 1",

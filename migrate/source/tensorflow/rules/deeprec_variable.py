@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from migrate.source.rules import Example, Rule, register
+from migrate.source.rules import Example, Refusal, Rule, register
+from migrate.source.tensorflow.base.common_refusals import OF_CALLS
 
 HEAD = "import tensorflow.compat.v1 as tf\n"
 LOOKUP = "rows = tf.nn.embedding_lookup(item, ids)\n"
@@ -22,6 +23,60 @@ class EmbeddingVariable(Rule):
 
     id = "tf-embedding-variable"
     title = "An EmbeddingVariable of DeepRec becomes a counted table"
+    refusals = (
+        *OF_CALLS,
+        Refusal(
+            "option-handed-on",
+            "the option `{shown}` is handed to `{taker}`",
+            "after the conversion it is the runtime's, and what takes it is not in this file",
+            "convert with --assume if that is converted as well",
+            "whatever options are handed to is converted as well",
+        ),
+        Refusal(
+            "unused-option",
+            "`{text}` is an option of DeepRec",
+            "no table of this file takes it, and after the conversion it must be the runtime's",
+            "convert the file that makes the tables together with this one, both with --assume",
+            "the files that take the options of this one are converted as well",
+        ),
+        Refusal(
+            "option-of-other-file",
+            "the option `{text}` may come from another file",
+            "what makes it is not seen in this file, and after the conversion it must be the runtime's",
+            "convert with --assume if that holds",
+            "every option that is not made in a file is made by one that is converted as well",
+        ),
+        Refusal(
+            "unseen-base",
+            "class `{cls}` inherits from `{text}`, which is not in this file",
+            "`{text}` may use {used}",
+            "read the base class; if it does not use the table, convert with --assume",
+            "`{text}` does not use {used}",
+        ),
+        Refusal(
+            "unseen-uses",
+            "the uses of `{label}` are not seen",
+            "what makes it is not followed",
+            "make it where it is read",
+        ),
+        Refusal(
+            "other-type",
+            "the values of `{label}` are not float32",
+            "the values of a table are",
+        ),
+        Refusal(
+            "steps-to-live",
+            "`{label}` has `steps_to_live` beside an option",
+            "the option may say otherwise, and wins then",
+            "write `GlobalStepEvict` into the option",
+        ),
+        Refusal(
+            "no-counterpart",
+            "`{label}` has a {name}",
+            "a table has no counterpart",
+            "{instead}",
+        ),
+    )
     examples = (
         Example(
             "the arguments stay, under their names here",

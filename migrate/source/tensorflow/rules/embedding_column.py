@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
-from migrate.source.rules import Example, Rule, register
+from migrate.report.model import Applicability
+from migrate.source.rules import Example, Refusal, register
+from migrate.source.tensorflow.base.blockers import blocker
+from migrate.source.tensorflow.checks.check_rule import CheckRule
+from migrate.source.tensorflow.checks.judgement import Judgement
+from migrate.source.tensorflow.facts.variables.embedding_columns import RULE
 
+CATEGORY = "`{text}` is the category of this column"
+LEAVE = "leave the column as it is"
+HOLDS = "convert with --assume if that holds"
+WILL_DO = "convert with --assume if that is acceptable"
 HEAD = "import tensorflow.compat.v1 as tf\n"
 COLUMN = "item = tf.feature_column.categorical_column_with_hash_bucket('item', 1000)\n"
 RANGE = "item = tf.feature_column.categorical_column_with_identity('item', 1000)\n"
@@ -12,11 +21,180 @@ AFTER = "import tensorflow.compat.v1 as tf\nfrom runtime.feature_column import e
 
 
 @register
-class EmbeddingColumn(Rule):
+class EmbeddingColumn(CheckRule):
     """Categorical columns, input layers and parsing specs stay TensorFlow's; in evaluation unseen ids get rows, too."""
 
-    id = "tf-embedding-column"
+    id = RULE
     title = "An embedding column becomes one over a dynamic table"
+    refusals = (
+        Refusal("weighted", "a weighted category", "{title} has none {what}", LEAVE),
+        Refusal(
+            "unseen-category",
+            CATEGORY,
+            "{title} makes its table by the category, and where this one is made is not seen",
+            "make it in this file, bound to a name",
+        ),
+        Refusal(
+            "shared-sequences",
+            "`{text}` is the category of these columns",
+            "{title} shares no table over sequences",
+            "leave the columns as they are",
+        ),
+        Refusal(
+            "other-category",
+            CATEGORY,
+            "{title} has no embedding column over a `{kind}`: the rows of that one cannot grow",
+            LEAVE,
+        ),
+        Refusal("unread-category", "the arguments of this category cannot be read", action="pass them by their names"),
+        Refusal(
+            "unseen-type",
+            "the type of this category",
+            "whether its values are of int64 or texts is not seen",
+            "give it dtype=tf.int64 or tf.string",
+        ),
+        Refusal(
+            "other-integers",
+            "the feature {feature} must be of int64",
+            "{title} takes the ids as they are, and those of another integer type fail",
+            HOLDS,
+            "the feature {feature} is of int64",
+        ),
+        Refusal(
+            "default-id",
+            "ids of {feature} have a default",
+            "an id outside of the range read the row of `default_value`, and gets a row of its own",
+            HOLDS,
+            "every id of {feature} lies in [0, {rows})",
+        ),
+        Refusal(
+            "negative-values",
+            "the values of {feature} become ids",
+            "a negative value had a row, and reads zeros",
+            HOLDS,
+            "no value of {feature} is negative",
+        ),
+        Refusal(
+            "unhashed",
+            "the values of {feature} are no longer hashed into buckets",
+            "values of {feature} that shared one of the {rows} buckets get rows of their own",
+            WILL_DO,
+            "values of {feature} that shared one of the {rows} buckets get rows of their own",
+            Applicability.CHANGES_VALUES,
+        ),
+        Refusal(
+            "no-vocabulary",
+            "{feature} is no longer looked up in a vocabulary",
+            "a value that is not in the vocabulary had no row or a shared one, and gets one of its own",
+            HOLDS,
+            "every value of {feature} is in its vocabulary",
+        ),
+        Refusal(
+            "other-order",
+            "the rows of {feature} are in another order",
+            "rows of {feature} begin with other random numbers of the same law",
+            WILL_DO,
+            "rows of {feature} begin with other random numbers of the same law",
+            Applicability.CHANGES_VALUES,
+        ),
+        Refusal(
+            "read-otherwise",
+            "`{text}` is read by more than embedding columns",
+            "`{line}` needs the range of its ids",
+            "make a category of its own for that",
+        ),
+        Refusal(
+            "lacking-argument",
+            "`{name}` is given",
+            "{title}'s embedding column has no such argument",
+            "leave it out",
+        ),
+        Refusal(
+            "unseen-list",
+            "the categories of these columns",
+            "{title} makes its table by each category, and the list is not written here",
+            "write it here",
+        ),
+        Refusal(
+            "two-vocabularies",
+            "the vocabularies of these columns differ",
+            "values of two vocabularies shared a row by their places, and each gets a row of its own",
+            "make the columns that share a table of one vocabulary",
+        ),
+        Refusal(
+            "shared-category",
+            "this column shares its category",
+            "`{label}` is over the same category and stays as it is",
+            "give each its own",
+        ),
+        Refusal(
+            "unread-arguments",
+            "the arguments of this column cannot be read",
+            "some are starred",
+            "pass the arguments one by one",
+        ),
+        Refusal(
+            "loaded-rows",
+            "this column loads its rows",
+            "the rows of a table are loaded in another way",
+            "leave it out and fill the table with `runtime.checkpoint.warm_start`",
+        ),
+        Refusal(
+            "not-trained",
+            "this column may not be trained",
+            "a table is trained",
+            "leave the column as it is",
+        ),
+        Refusal(
+            "joint-values",
+            "the initial values of this column cannot be made row by row",
+            "a row is made alone, so its initial values cannot depend on other rows",
+            "give it a constant, uniform or normal initializer",
+        ),
+        Refusal(
+            "unknown-values",
+            "the initial values of this column",
+            "what they are is decided at run time, and the runtime refuses some",
+            "convert with --assume if they are simple",
+            "the initializer is constant, uniform, normal or variance scaling",
+        ),
+        Refusal(
+            "canned-estimator",
+            "`{text}` may read the columns",
+            "a canned estimator trains by optimizers of its own, which know no tables",
+            "write a model_fn for tf.estimator.Estimator",
+        ),
+        Refusal(
+            "no-reader",
+            "no input layer in this file{others} reads the columns",
+            "who reads them must also train their tables",
+            "convert with --assume, and split the optimizer where the model is trained",
+            "the columns are read by input_layer or DenseFeatures in a v1 graph, and its optimizer is split",
+        ),
+        Refusal(
+            "listed-variables",
+            "`{word}` lists variables of columns",
+            "tables are not in that list",
+            "list the variables that are meant",
+        ),
+        Refusal(
+            "untrained-layer",
+            "an input layer may not train its columns",
+            "a table is trained",
+            "let it train its columns, or keep them dense",
+        ),
+        Refusal(
+            "category-of-target",
+            "`{name}` makes the category",
+            "it is not TensorFlow's own, and in its fork the rows grow already",
+        ),
+        Refusal(
+            "category-of-fork",
+            "`{name}` makes the category",
+            "it is not TensorFlow's own, and in its fork the rows grow already",
+            "leave the column as it is",
+        ),
+    )
     examples = (
         Example(
             "in DeepRec the category below it makes the table",
@@ -60,3 +238,16 @@ class EmbeddingColumn(Rule):
             says="--assume",
         ),
     )
+
+    def judge_moving(self, judgement: Judgement) -> None:
+        """Columns over one category move together: it is made once."""
+        changed = any(table.categories for table in judgement.tables)
+        while changed:
+            changed = False
+            moving = {id(table) for table in judgement.moving}
+            stuck = {id(c.call): t for t in judgement.tables if id(t) not in moving for c in t.categories}
+            for table in judgement.moving:
+                other = next((stuck[id(c.call)] for c in table.categories if id(c.call) in stuck), None)
+                if other is not None:
+                    table.blockers.append(blocker(table.creation.call, RULE, "shared-category", label=other.label))
+                    changed = True

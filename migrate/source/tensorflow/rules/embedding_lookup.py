@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import libcst as cst
 
-from migrate.source.rules import Example, register
+from migrate.source.rules import Example, Refusal, register
 from migrate.source.tensorflow.base.arguments import is_none, literal, number
 from migrate.source.tensorflow.base.bindings import resolve
+from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Blocker, Lookup
 from migrate.source.tensorflow.base.rule_kinds import File, LookupRule
 from migrate.source.tensorflow.facts.references.partition_lists import is_partitions
@@ -34,6 +35,26 @@ class EmbeddingLookup(LookupRule):
     title = "`tf.nn.embedding_lookup` on a table becomes `sparse_lookup`"
     symbols = frozenset({"nn.embedding_lookup"})
     takes_lists = True
+    refusals = (
+        Refusal(
+            "ambiguous-argument",
+            "the third argument of this lookup is not a literal",
+            "it may be `partition_strategy` (v1) or `max_norm` (v2)",
+            "pass it by its name",
+        ),
+        Refusal(
+            "strategy-number",
+            "the third argument of this lookup is a number",
+            "in the v1 API it is the partition strategy, and is not read here",
+            "leave it out, or write `max_norm=`",
+        ),
+        Refusal(
+            "computed-norm",
+            "`max_norm=` is not a number",
+            "whether rows are clipped when they are read is decided at run time",
+            "clip the looked-up rows by tf.clip_by_norm",
+        ),
+    )
     examples = (
         Example(
             "arguments that only concern partitions are dropped",
@@ -89,22 +110,15 @@ class EmbeddingLookup(LookupRule):
     def read(self, file: File, call: cst.Call) -> Lookup | Blocker:
         bound = self._bind(call)
         if bound is None:
-            reason = "it may be `partition_strategy` (v1) or `max_norm` (v2)"
-            message = "the third argument of this lookup is not a literal"
-            return Blocker(call, self.id, message, reason, "pass it by its name")
+            return blocker(call, self.id, "ambiguous-argument")
         norm = bound.get("max_norm")
         imported, _ = file.tree.imported_names(call.func)
         if norm is not None and norm.keyword is None and any(name.startswith(V1) for name in imported):
-            message = "the third argument of this lookup is a number"
-            reason = "in the v1 API it is the partition strategy, and is not read here"
-            return Blocker(call, self.id, message, reason, "leave it out, or write `max_norm=`")
+            return blocker(call, self.id, "strategy-number")
         around = ("", "")
         if norm is not None and not is_none(norm):
             if number(resolve(file.tree, norm.value)) is None:
-                reason = "whether rows are clipped when they are read is decided at run time"
-                return Blocker(
-                    call, self.id, "`max_norm=` is not a number", reason, "clip the looked-up rows by tf.clip_by_norm"
-                )
+                return blocker(call, self.id, "computed-norm")
             around = ("{tf}.clip_by_norm(", f", {file.tree.source(norm.value)}, axes=-1)")
         spread = strategy(bound.get("partition_strategy"), "default")
         read = ("max_norm",)

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from migrate.report.model import State
-from migrate.source.rules import Example, register
+from migrate.source.rules import Example, Refusal, register
+from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File, FileRule, Remark, UseRule
 from migrate.source.tensorflow.facts.references.escaping_lookups import loose_lookups, may_look_up
@@ -22,6 +23,14 @@ class LooseLookup(FileRule, UseRule):
     id = "tf-loose-lookup"
     title = "A lookup function that is handed on, not called, is named"
     applicability = None
+    refusals = (
+        Refusal(
+            "unknown-function",
+            "`{text}`",
+            "whether this looks its rows up, and by which ids, is decided at run time",
+            "call the lookup function itself where rows are read, with the variable as its argument",
+        ),
+    )
     examples = (
         Example(
             "bound to its table",
@@ -57,6 +66,4 @@ class LooseLookup(FileRule, UseRule):
         call = file.tree.enclosing(reference, cst.Call)
         assert call is not None, "it is given to a call"
         text = " ".join(file.tree.source(call).split())
-        reason = "whether this looks its rows up, and by which ids, is decided at run time"
-        action = "call the lookup function itself where rows are read, with the variable as its argument"
-        return Blocker(call, self.id, f"`{text if len(text) <= 80 else text[:77] + '...'}`", reason, action)
+        return blocker(call, self.id, "unknown-function", text=text if len(text) <= 80 else text[:77] + "...")

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from migrate.source.rules import Example, Rule, register
+from migrate.source.rules import Example, register
+from migrate.source.tensorflow.base.model import Adaptation
+from migrate.source.tensorflow.checks.check_rule import CheckRule
+from migrate.source.tensorflow.checks.judgement import Judgement
+from migrate.source.tensorflow.facts.references.exports import OPERATIONS, exports
 
 HEAD = "import tensorflow.compat.v1 as tf\n"
 MADE = 'W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())\ne = tf.nn.embedding_lookup(W, ids)\n'
@@ -15,7 +19,7 @@ SAVED = 'tf.saved_model.simple_save(sess, path, {"ids": ids}, {"e": e})\n'
 
 
 @register
-class Export(Rule):
+class Export(CheckRule):
     """A SavedModel or a graph in a file holds the rows, and operations that TensorFlow alone does not know.
 
     A program that loads it calls `import runtime` first, or `tf.load_op_library` with the library of the runtime.
@@ -28,3 +32,13 @@ class Export(Rule):
         Example("a SavedModel", HEAD + MADE + SAVED, HEAD + AFTER + SAVED, says="load the operations"),
         Example("no table moves", HEAD + MADE + "first = W[0]\n" + SAVED),
     )
+
+    def judge(self, judgement: Judgement) -> None:
+        """Note, with each table, where it is exported."""
+        for node, text, kind in exports(judgement.file):
+            if kind == OPERATIONS:
+                message = f"`{text}` writes the tables as operations of their own"
+                reason = "whatever loads it must load the operations of the tables first"
+                for table in judgement.tables:
+                    if judgement.file.tree.related(node, table.creation.call):
+                        table.adaptations.append(Adaptation(node, self.id, message, reason))

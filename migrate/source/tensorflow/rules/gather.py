@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import libcst as cst
 
-from migrate.source.rules import Example, register
+from migrate.source.rules import Example, Refusal, register
 from migrate.source.tensorflow.base.arguments import is_none, literal
+from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Blocker, Lookup
 from migrate.source.tensorflow.base.rule_kinds import File, LookupRule
 from migrate.source.tensorflow.facts.variables.lookups import bind_either, make_lookup
@@ -26,6 +27,20 @@ class Gather(LookupRule):
     id = "tf-gather"
     title = "`tf.gather` along the rows of a table becomes `sparse_lookup`"
     symbols = frozenset({"gather"})
+    refusals = (
+        Refusal(
+            "ambiguous-argument",
+            "the arguments of this gather cannot be read",
+            "the fourth is a name (v1) or an axis (v2)",
+            "pass what follows the ids by its name",
+        ),
+        Refusal(
+            "other-axis",
+            "this gather has an axis of its own",
+            "only a gather along axis 0 reads rows",
+            "keep the variable dense",
+        ),
+    )
     examples = (
         Example(
             "a vector of biases is a table of width 1",
@@ -59,12 +74,10 @@ class Gather(LookupRule):
     def read(self, file: File, call: cst.Call) -> Lookup | Blocker:
         bound = self._bind(call)
         if bound is None:
-            message, reason = "the arguments of this gather cannot be read", "the fourth is a name (v1) or an axis (v2)"
-            return Blocker(call, self.id, message, reason, "pass what follows the ids by its name")
+            return blocker(call, self.id, "ambiguous-argument")
         extra = [bound[k] for k in ("axis", "batch_dims") if k in bound and not is_none(bound[k])]
         if any(literal(arg.value) != 0 for arg in extra):
-            reason = "only a gather along axis 0 reads rows"
-            return Blocker(call, self.id, "this gather has an axis of its own", reason, "keep the variable dense")
+            return blocker(call, self.id, "other-axis")
         return make_lookup(call, self.id, bound, "indices", keep=("name",), read=("axis", "batch_dims"))
 
 

@@ -4,17 +4,30 @@ from __future__ import annotations
 
 import libcst as cst
 
-from migrate.source.rules import Example, register
+from migrate.report.model import State
+from migrate.source.rules import Example, Refusal, register
 from migrate.source.tensorflow.base.arguments import bind, is_none, string
+from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.initializers import GLOROT, OPS
-from migrate.source.tensorflow.base.model import Creation
+from migrate.source.tensorflow.base.model import Creation, refused_state
 from migrate.source.tensorflow.base.rule_kinds import CreationRule, File
 from migrate.source.tensorflow.base.shapes import Shape, is_float32
+from migrate.source.tensorflow.checks.check_rule import CheckRule
+from migrate.source.tensorflow.checks.judgement import Judgement
 from migrate.source.tensorflow.facts.calls.variable_scopes import callers_option, enclosing_option
 from migrate.source.tensorflow.facts.variables.creations import read_initial_op, read_shape, refuse, refuse_options
 from migrate.source.tensorflow.facts.variables.initializer_passthrough import initial_values, read_initializer
 from migrate.source.tensorflow.facts.variables.partitions import is_partitioned, takes_fan_of_part
-from migrate.source.tensorflow.facts.variables.runtime_names import from_scope
+from migrate.source.tensorflow.facts.variables.runtime_names import from_scope, plain
+from migrate.source.tensorflow.facts.variables.table_names import (
+    fixed_name,
+    is_late,
+    may_meet,
+    may_reuse_name,
+    same_names,
+    written_name,
+)
+from migrate.source.tensorflow.facts.variables.variable_reuse import may_reuse
 
 PARAMETERS = [
     "name",
@@ -53,12 +66,62 @@ SCOPES = (
 
 
 @register
-class GetVariable(CreationRule):
+class GetVariable(CreationRule, CheckRule):
     """A variable made by name."""
 
     id = "tf-get-variable"
     title = "A `tf.get_variable` that is looked up becomes a dynamic table"
     symbols = frozenset({"get_variable"})
+    refusals = (
+        Refusal(
+            "fixed-twin",
+            "the full name of this variable is not fixed",
+            "the variable scope around it is not fixed, and `{label}` may have the same name",
+            "open the scope with a fixed name where the variable is made",
+        ),
+        Refusal(
+            "same-table-name",
+            "`{label}` may be a table of the same name",
+            "the name of one is computed, and a table has `_` for `/` and for numbers behind names",
+            "give one of them a name that begins with another text",
+        ),
+        Refusal(
+            "may-be-reused",
+            "`{text}` may be this variable",
+            "its name is computed, so it may reuse `{name}`, which would be a second variable",
+            "give it a fixed name, or a scope of its own",
+        ),
+        Refusal(
+            "made-twice",
+            "variable `{name}` is made twice",
+            "another call makes or reuses the same variable and stays as it is",
+            "give each its own name, or make it once and pass it on",
+        ),
+        Refusal(
+            "no-name",
+            "this variable cannot become a table",
+            "it has no name",
+            "give the table a name",
+        ),
+        Refusal(
+            "values-of-caller",
+            "this variable cannot become a table",
+            "a variable scope around a call of this function gives its initial values",
+            "give the initializer where the variable is made",
+        ),
+        Refusal(
+            "bound-of-partition",
+            "this variable cannot become a table",
+            "the bound of its initial values is that of one partition, whose size is not known",
+            "write the bound as a number, or leave the partitioner out",
+        ),
+        Refusal(
+            "drawn-values",
+            "this variable cannot become a table",
+            "its initial values are not understood",
+            "use a constant, uniform or normal one",
+        ),
+    )
     examples = (
         Example(
             "initializer and name are kept; the number of rows becomes a hint",
@@ -132,16 +195,16 @@ class GetVariable(CreationRule):
         creation = Creation(call, self.id)
         bound = bind(call, PARAMETERS)
         if bound is None:
-            refuse(creation, call, "its arguments cannot be read", "pass the arguments of the variable one by one")
+            refuse(creation, call, "unread-arguments")
             return creation
         creation.name = string(bound["name"].value) if "name" in bound else None
         if "name" not in bound or is_none(bound["name"]):
-            refuse(creation, call, "it has no name", "give the table a name")
+            refuse(creation, call, "no-name")
         elif creation.name is None:
             creation.named_by = bound["name"].value
         refuse_options(creation, file, bound)
         if not is_float32(file.names, bound.get("dtype")):
-            refuse(creation, bound["dtype"], "its rows are not float32", "tables hold float32; cast, or keep it dense")
+            refuse(creation, bound["dtype"], "other-type")
         initializer = bound.get("initializer")
         if initializer is not None and is_none(initializer):
             initializer = None
@@ -163,18 +226,95 @@ class GetVariable(CreationRule):
             if shape.columns is not None and not is_partitioned(file, creation):
                 creation.initializer = from_scope()
                 return
-            reason = "a variable scope around a call of this function gives its initial values"
-            refuse(creation, outer, reason, "give the initializer where the variable is made")
+            refuse(creation, outer, "values-of-caller")
             return
         if given is None:
             creation.initializer = file.initializers.scaled(GLOROT, shape, "get_variable's default")
             return
         values = initial_values(file, creation.call, given)
         if len(values) == 1 and takes_fan_of_part(file, values[0]) and is_partitioned(file, creation):
-            reason = "the bound of its initial values is that of one partition, whose size is not known"
-            refuse(creation, given, reason, "write the bound as a number, or leave the partitioner out")
+            refuse(creation, given, "bound-of-partition")
             return
         if isinstance(given, cst.Call) and file.names.of(given.func) in OPS:
-            refuse(creation, given, "its initial values are not understood", "use a constant, uniform or normal one")
+            refuse(creation, given, "drawn-values")
             return
         read_initializer(creation, file, given, shape)
+
+    def judge_moving(self, judgement: Judgement) -> None:
+        _check_scoped(judgement)
+        _check_computed(judgement)
+        _check_unknown(judgement)
+        _check_shared(judgement)
+
+
+def _check_scoped(judgement: Judgement) -> None:
+    """Block a table that takes its name at run time where another one, with a fixed name, may get the same."""
+    file = judgement.file
+    fixed = [(table, fixed_name(file, table)) for table in judgement.moving if not table.creation.scoped]
+    for table in [one for one in judgement.moving if one.creation.scoped and one.creation.name is not None]:
+        end = plain(table.creation.name or "")
+        for other, name in fixed:
+            related = file.tree.related(other.creation.call, table.creation.call)
+            if related and (name == end or name.endswith(f"_{end}")):
+                call, rule = table.creation.call, table.creation.rule
+                table.blockers.append(blocker(call, GetVariable.id, "fixed-twin", under=rule, label=other.label))
+                break
+
+
+def _check_computed(judgement: Judgement) -> None:
+    """Stop two tables of which one computes its name where the texts in both names do not keep them apart.
+
+    Both stay: a variable that stays has an operation of its name, beside which a table of that name cannot be made.
+    """
+    file, met = judgement.file, True
+    while met:  # a table that stays has the computed name, no matter what the table would have had
+        met = False
+        moving = judgement.moving
+        for table in [one for one in judgement.tables if is_late(file, one)]:
+            for other in judgement.tables:
+                both = other is not table and any(one is two for one in moving for two in (table, other))
+                near = both and file.tree.related(other.creation.call, table.creation.call)
+                if near and may_meet(file, table, other):
+                    met = True
+                    for one, twin in ((table, other), (other, table)):
+                        call, rule = one.creation.call, one.creation.rule
+                        found = blocker(call, GetVariable.id, "same-table-name", under=rule, label=twin.label)
+                        if all(known.message != found.message for known in one.blockers):
+                            one.blockers.append(found)
+
+
+def _check_unknown(judgement: Judgement) -> None:
+    """Block the tables that a `get_variable` with a computed name may reuse."""
+    file = judgement.file
+    tables = [table for table in judgement.tables if not table.creation.unique and table.creation.name]
+    if not tables or not may_reuse(file):
+        return
+    unknown = [call for call, _ in file.calls("get_variable") if written_name(call) is None]
+    for table in tables:
+        own = table.creation.call
+        call = next((c for c in unknown if c is not own and may_reuse_name(file, c, table)), None)
+        if call is not None:
+            text = " ".join(file.tree.source(call).split())[:80]
+            table.blockers.append(blocker(call, GetVariable.id, "may-be-reused", text=text, name=table.creation.name))
+
+
+def _check_shared(judgement: Judgement) -> None:
+    """`get_variable` calls with one full name are one variable: they move together or not at all."""
+    file = judgement.file
+    known = {id(table.creation.call): table for table in judgement.tables}
+    for name, calls in same_names(file).items():
+        changed = len(calls) > 1
+        while changed:
+            changed = False
+            moving = {id(table.creation.call) for table in judgement.moving}
+            stuck = [call for call in calls if id(call) not in moving]
+            kept = [known[id(one)] for one in stuck if id(one) in known]
+            asked = len(kept) == len(stuck) and refused_state([s for t in kept for s in t.blockers]) is State.NOTED
+            state = State.NOTED if asked else State.UNSUPPORTED
+            for call in (one for one in calls if id(one) in moving):
+                if any(file.tree.related(call, other) for other in stuck):
+                    own = known[id(call)]
+                    own.blockers.append(
+                        blocker(call, GetVariable.id, "made-twice", under=own.creation.rule, state=state, name=name)
+                    )
+                    changed = True

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from migrate.source.rules import Example, Rule, register
+from migrate.source.rules import Example, Refusal, Rule, register
 
+#: What must hold where Keras 3 squares the gradients of equal ids one by one.
+SUMMED = "no batch has an id twice, or it may be summed"
 HEAD = "import tensorflow as tf\nfrom tensorflow.keras.layers import Dense, Embedding\n"
 TOWER = """import tensorflow as tf
 
@@ -35,6 +37,244 @@ class KerasEmbedding(Rule):
 
     id = "tf-keras-embedding"
     title = "A Keras `Embedding` layer becomes one over a dynamic table"
+    refusals = (
+        Refusal(
+            "unread-arguments",
+            "the arguments of this layer cannot be read",
+            "they are starred, unknown, or not named",
+            "write them out, by their names",
+        ),
+        Refusal(
+            "constraint",
+            "`embeddings_constraint` of an `Embedding` layer",
+            "it projects the whole matrix after every update; a table only touches the rows of the batch",
+            "leave the constraint out, or keep the layer dense",
+        ),
+        Refusal(
+            "regularizer",
+            "`embeddings_regularizer` of an `Embedding` layer",
+            "it decays all rows at every step; `rows_regularizer` decays those of the batch",
+            "convert with --assume if that is acceptable",
+            "the regularizer need only act on the rows of a batch",
+        ),
+        Refusal(
+            "never-trained",
+            "an `Embedding` layer that is not trained stays dense",
+            "it is never updated",
+        ),
+        Refusal(
+            "trained-at-run-time",
+            "an `Embedding` layer that is not trained stays dense",
+            "whether it is trained is decided at run time",
+        ),
+        Refusal(
+            "other-type",
+            "the rows of this layer are not float32",
+            "tables hold float32",
+            "cast its output",
+        ),
+        Refusal(
+            "joint-values",
+            "the initial values of this layer cannot be made row by row",
+            "a row is made alone, so its initial values cannot depend on other rows",
+            "use a constant, uniform, normal or variance-scaling initializer, or `weights=[matrix]`",
+        ),
+        Refusal(
+            "unknown-values",
+            "the initial values of this layer",
+            "what they are is decided at run time, and the runtime refuses some",
+            "convert with --assume if they are simple",
+            "the initializer is constant, uniform, normal or variance scaling",
+        ),
+        Refusal(
+            "positions",
+            "an `Embedding` of positions stays dense",
+            "it holds one row a position, all of which are read at every step",
+        ),
+        Refusal(
+            "matrix",
+            "`{text}` reads an `Embedding` layer",
+            "it is the whole [rows, dim] matrix, which a growing table does not have",
+            "keep it dense",
+        ),
+        Refusal(
+            "weights-listed",
+            "`{text}` reads an `Embedding` layer",
+            "it is the list of the layer's weights; that of a table is only its handle",
+            "keep it dense",
+        ),
+        Refusal(
+            "weights-read",
+            "`{text}` reads an `Embedding` layer",
+            "it is the whole matrix as an array; a table's rows are read with `layer.table.snapshot()`",
+            "keep it dense",
+        ),
+        Refusal(
+            "weights-written",
+            "`{text}` reads an `Embedding` layer",
+            "it is the whole matrix at once; rows of a table are written with `layer.table.import_rows(ids, rows)`",
+            "keep it dense",
+        ),
+        Refusal(
+            "read-as-value",
+            "`{shown}` may read an `Embedding` layer",
+            "that may be the whole [rows, dim] matrix, which a growing table does not have",
+            "keep the layers dense",
+        ),
+        Refusal(
+            "loaded-model",
+            "`{shown}` loads a model",
+            "who trains a model that was loaded trains it without the steps of its tables",
+            "build it anew and load its weights",
+            "loaded models only predict",
+        ),
+        Refusal(
+            "wrapped-layer",
+            "`{shown}` wraps a layer",
+            "a table looked up in a wrapper gets no gradients",
+            "keep the layers dense",
+            "no `Embedding` layer is in a wrapped model",
+        ),
+        Refusal(
+            "dense-gradients",
+            "`{shown}` may make gradients dense",
+            "the gradient of a table is that of the rows of a batch",
+            "leave it out",
+            "it takes no gradients",
+        ),
+        Refusal(
+            "type-of-all",
+            "`{shown}` sets the type of all layers",
+            "tables hold float32",
+            "keep the layers dense",
+        ),
+        Refusal(
+            "class-used",
+            "`{shown}` uses the class of the layers",
+            "a layer that became a table is of another class",
+            "keep the layers dense",
+        ),
+        Refusal(
+            "list-used",
+            "`{shown}` is used for more than training",
+            "the list of a model's variables lacks the rows of its tables",
+            "keep the layers dense",
+        ),
+        Refusal(
+            "counted",
+            "`{shown}` counts",
+            "the rows of tables are not counted among the variables of a model",
+            "convert with --assume if nobody needs them there",
+            "nobody needs the tables in `{text}`",
+        ),
+        Refusal(
+            "wrapped-lookup",
+            "an `Embedding` in a wrapper stays dense",
+            "a table looked up there gets no gradients",
+            "look the rows up outside of the wrapper",
+        ),
+        Refusal(
+            "lookup-in-loop",
+            "a lookup in a loop",
+            "the gradients of a table do not leave the loop",
+            "look all rows up before the loop",
+            "lookups in loops are in loops of Python",
+        ),
+        Refusal(
+            "squared-gradients",
+            "`{shown}` trains the layers",
+            "in Keras 3, {name} squares the gradients of equal ids one by one, where a table sums them first",
+            "convert with --assume if that is acceptable, as in Keras 2",
+            SUMMED,
+        ),
+        Refusal(
+            "other-optimizer",
+            "`{shown}` makes another optimizer",
+            "each optimizer keeps its own state of a variable, and all share that of a table",
+            "convert with --assume if no two optimizers train one layer",
+            "one optimizer trains each layer",
+        ),
+        Refusal(
+            "lacking-target",
+            "the layer `{label}` looks rows up",
+            "{title} has no {lacking}",
+            "`--target runtime` converts it",
+        ),
+        Refusal(
+            "session",
+            "`{shown}` runs the model in a v1 graph",
+            "a layer's table is trained by Keras or a gradient tape, not by the optimizers of version 1",
+            "look rows up in a variable of the graph",
+        ),
+        Refusal(
+            "distributed",
+            "`{shown}` distributes the model",
+            "strategies share variables between replicas, which a table is not",
+            "train in one process",
+        ),
+        Refusal(
+            "compiled",
+            "`{shown}` compiles with XLA",
+            "XLA has no tables",
+            "leave `jit_compile` out",
+        ),
+        Refusal(
+            "optimizer-of-version-1",
+            "`{shown}` trains the layers",
+            "a layer's table is trained by Keras or a gradient tape, not by the optimizers of version 1",
+            "use SGD, Adagrad, Adam or AdamW",
+        ),
+        Refusal(
+            "unknown-optimizer",
+            "`{shown}` trains the layers",
+            "this optimizer has no form for tables",
+            "use SGD, Adagrad, Adam or AdamW",
+        ),
+        Refusal(
+            "computed-optimizer",
+            "`{shown}` trains the layers",
+            "which optimizer that is, is decided at run time, and some have no form for tables",
+            "convert with --assume if that holds",
+            "the model is trained by SGD, Adagrad, Adam or AdamW of Keras",
+        ),
+        Refusal(
+            "moves-all-rows",
+            "`{shown}` trains the layers",
+            "{short} with `{word}` moves every row of a table at every step",
+            "leave `{word}` out",
+        ),
+        Refusal(
+            "stored-as-h5",
+            "`{shown}` stores an .h5 file",
+            "it holds no rows of tables",
+            "store .keras or .weights.h5",
+        ),
+        Refusal(
+            "restored-from-memory",
+            "`{shown}` restores weights from memory",
+            "it copies no rows of tables",
+            "let ModelCheckpoint(save_best_only=True, save_weights_only=True) keep the best epoch",
+        ),
+        Refusal(
+            "copied-weights",
+            "`{shown}` copies weights as arrays",
+            "a growing table is no array",
+            "store the model instead",
+        ),
+        Refusal(
+            "cloned",
+            "`{shown}` makes another model of this one",
+            "its tables would not follow",
+            "build it anew",
+        ),
+        Refusal(
+            "no-optimizer",
+            "no optimizer in this file{others} trains its layers",
+            "whoever trains this model chooses the optimizer, and some have no form for tables",
+            "convert with --assume if that holds",
+            "the model runs eagerly and is trained by SGD, Adagrad, Adam or AdamW of Keras",
+        ),
+    )
     examples = (
         Example(
             "where all uses of the name move, the import says it",

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import libcst as cst
 
-from migrate.source.rules import Example, register
+from migrate.source.rules import Example, Refusal, register
 from migrate.source.tensorflow.base.arguments import bind, is_none, literal, string
+from migrate.source.tensorflow.base.blockers import blocker
+from migrate.source.tensorflow.base.common_refusals import OF_LOOKUPS
 from migrate.source.tensorflow.base.model import Blocker, Creation, Lookup
 from migrate.source.tensorflow.base.rule_kinds import CreationRule, File
 from migrate.source.tensorflow.base.shapes import is_float32
@@ -14,14 +16,14 @@ from migrate.source.tensorflow.facts.variables.initializer_passthrough import re
 from migrate.source.tensorflow.facts.variables.keras_layers import NAMED, PARAMETERS, SYMBOL
 from migrate.source.tensorflow.keras.graph_mode import RULE, check_calls, in_graph, layer_call, read_call
 
-#: What a layer may be asked for that a table of a graph does not have.
+#: What a layer may be asked for that a table of a graph does not have, each with the key of its refusal.
 FOREIGN = {
-    "mask_zero": "its mask goes to the layers that read its rows",
-    "weights": "its initial values are a matrix",
-    "embeddings_regularizer": "its term is taken over the whole matrix",
-    "activity_regularizer": "its term is a loss of the layer, which a lookup does not have",
-    "embeddings_constraint": "a constraint projects the whole matrix after every update",
-    "dynamic": "it runs eagerly",
+    "mask_zero": "mask",
+    "weights": "initial-matrix",
+    "embeddings_regularizer": "regularizer",
+    "activity_regularizer": "activity-regularizer",
+    "embeddings_constraint": "layer-constraint",
+    "dynamic": "eager-layer",
 }
 HEAD = "import tensorflow.compat.v1 as tf\n"
 FED = "ids = tf.placeholder(tf.int64, [None])\n"
@@ -35,6 +37,86 @@ class KerasGraphEmbedding(CreationRule):
     id = RULE
     title = "A Keras `Embedding` that is called in a v1 graph becomes a dynamic table of the graph"
     symbols = frozenset({SYMBOL})
+    refusals = (
+        *OF_LOOKUPS,
+        Refusal(
+            "not-a-lookup",
+            "`{shown}` is not a lookup",
+            "a table has no methods and weights of a layer",
+            "only call the layer with ids, or keep it dense",
+        ),
+        Refusal(
+            "unread-layer-arguments",
+            "this variable cannot become a table",
+            "its arguments cannot be read",
+            "pass the arguments of the layer one by one",
+        ),
+        Refusal(
+            "no-initializer",
+            "this variable cannot become a table",
+            "its initial values are not understood",
+            "give an initializer object",
+        ),
+        Refusal(
+            "more-than-ids",
+            "the ids of this lookup cannot be read",
+            "it is called with more than ids",
+            "call the layer with its ids alone",
+        ),
+        Refusal(
+            "other-ids",
+            "the ids of this lookup are no integers",
+            "the layer casts them to int32 first",
+            "cast them where they are made",
+        ),
+        Refusal(
+            "positions",
+            "an `Embedding` of positions stays dense",
+            "it holds one row a position, all of which are read at every step",
+        ),
+        Refusal(
+            "other-graph",
+            "this layer may be called in another graph",
+            "the layer makes its variable in the graph where it is called, a table is made in the one that is there",
+            "make it in the code that calls it",
+        ),
+        Refusal(
+            "mask",
+            "this variable cannot become a table",
+            "its mask goes to the layers that read its rows",
+            "leave `{option}` out, or keep the layer dense",
+        ),
+        Refusal(
+            "initial-matrix",
+            "this variable cannot become a table",
+            "its initial values are a matrix",
+            "leave `{option}` out, or keep the layer dense",
+        ),
+        Refusal(
+            "regularizer",
+            "this variable cannot become a table",
+            "its term is taken over the whole matrix",
+            "leave `{option}` out, or keep the layer dense",
+        ),
+        Refusal(
+            "activity-regularizer",
+            "this variable cannot become a table",
+            "its term is a loss of the layer, which a lookup does not have",
+            "leave `{option}` out, or keep the layer dense",
+        ),
+        Refusal(
+            "layer-constraint",
+            "this variable cannot become a table",
+            "a constraint projects the whole matrix after every update",
+            "leave `{option}` out, or keep the layer dense",
+        ),
+        Refusal(
+            "eager-layer",
+            "this variable cannot become a table",
+            "it runs eagerly",
+            "leave `{option}` out, or keep the layer dense",
+        ),
+    )
     examples = (
         Example(
             "the layer's default is uniform in [-0.05, 0.05]; its variable is `user/embeddings`",
@@ -67,11 +149,7 @@ class KerasGraphEmbedding(CreationRule):
         around = file.tree.parent(node)
         text = " ".join(file.tree.source(around if around is not None else node).split())
         shown = text if len(text) <= 60 else text[:57] + "..."
-        reason, action = (
-            "a table has no methods and weights of a layer",
-            "only call the layer with ids, or keep it dense",
-        )
-        return Blocker(node, self.id, f"`{shown}` is not a lookup", reason, action)
+        return blocker(node, self.id, "not-a-lookup", shown=shown)
 
     def check(self, file: File, call: cst.Call, lookups: list[Lookup]) -> Blocker | None:
         return check_calls(file, call, lookups)
@@ -81,18 +159,18 @@ class KerasGraphEmbedding(CreationRule):
         late = [arg for arg in call.args[len(PARAMETERS) :] if arg.keyword is None]
         bound = bind(call, [*PARAMETERS, *sorted(NAMED)]) if not late else None
         if bound is None or not {"input_dim", "output_dim"} <= bound.keys():
-            refuse(creation, call, "its arguments cannot be read", "pass the arguments of the layer one by one")
+            refuse(creation, call, "unread-layer-arguments")
             return creation
         if "name" in bound and not is_none(bound["name"]):
             name = string(bound["name"].value)
             creation.name = f"{name}/embeddings" if name is not None else None
             creation.named_by = bound["name"].value if name is None else None
         refuse_options(creation, file, {name: bound[name] for name in bound if name == "trainable"})
-        for option, reason in FOREIGN.items():
+        for option, key in FOREIGN.items():
             if option in bound and not is_none(bound[option]) and literal(bound[option].value) is not False:
-                refuse(creation, bound[option], reason, f"leave `{option}` out, or keep the layer dense")
+                refuse(creation, bound[option], key, option=option)
         if not is_float32(file.names, bound.get("dtype")):
-            refuse(creation, bound["dtype"], "its rows are not float32", "tables hold float32; cast, or keep it dense")
+            refuse(creation, bound["dtype"], "other-type")
         shape = read_sizes(creation, file, bound["input_dim"].value, bound["output_dim"].value)
         if shape is None:
             return creation
@@ -102,5 +180,5 @@ class KerasGraphEmbedding(CreationRule):
         if creation.initializer is None and given is not None and text is None:
             read_initializer(creation, file, given, shape)
         elif creation.initializer is None:
-            refuse(creation, given or call, "its initial values are not understood", "give an initializer object")
+            refuse(creation, given or call, "no-initializer")
         return creation

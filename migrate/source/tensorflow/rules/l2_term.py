@@ -5,17 +5,13 @@ from __future__ import annotations
 import libcst as cst
 
 from migrate.report.model import Applicability
-from migrate.source.rules import Example, register
+from migrate.source.rules import Example, Refusal, register
+from migrate.source.tensorflow.base.blockers import blocker
+from migrate.source.tensorflow.base.common_refusals import OF_TERMS
 from migrate.source.tensorflow.base.model import Blocker, CodeChange
 from migrate.source.tensorflow.base.rule_kinds import File, UseRule
 from migrate.source.tensorflow.facts.references.l2_terms import sum_over
 
-REASON = "L2 over the whole table decays every row at every step; a table only touches the rows of the batch"
-ACTION = "convert with --assume, which takes the term over the rows of the batch, or keep this table dense"
-ASSUMPTION = (
-    "a term over a whole table is taken over the rows that the batch looks up, each once; rows outside of the batch "
-    "are no longer decayed, and the value of the loss is smaller"
-)
 HEAD = "import tensorflow.compat.v1 as tf\n"
 MADE = HEAD + 'W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())\n'
 LOOKUP = "e = tf.nn.embedding_lookup(W, ids)\n"
@@ -39,6 +35,20 @@ class TableNorm(UseRule):
         "that of `tf.norm` with its default order also depends on the other rows. The term is smaller, so losses "
         "cannot be compared with old ones. Stock FTRL takes all rows to about zero at the first step that has a "
         "gradient for all rows; a table's rows keep their initial values until they are looked up."
+    )
+    refusals = (
+        *OF_TERMS,
+        Refusal(
+            "whole-table",
+            "`{text}` is taken over the whole table",
+            "L2 over the whole table decays every row at every step; a table only touches the rows of the batch",
+            "convert with --assume, which takes the term over the rows of the batch, or keep this table dense",
+            (
+                "a term over a whole table is taken over the rows that the batch looks up, each once; rows outside "
+                "of the batch are no longer decayed, and the value of the loss is smaller"
+            ),
+            applicability=Applicability.CHANGES_VALUES,
+        ),
     )
     examples = (
         Example(
@@ -78,14 +88,4 @@ class TableNorm(UseRule):
         source = file.tree.source(reference)
         change = CodeChange(reference, lambda fresh, _: f"{fresh.imports('looked_up_rows')}({source})")
         text = " ".join(file.tree.source(call).split())
-        return Blocker(
-            call,
-            self.id,
-            f"`{text}` is taken over the whole table",
-            REASON,
-            ACTION,
-            ASSUMPTION,
-            changes=(change,),
-            applicability=Applicability.CHANGES_VALUES,
-            takes_rows=True,
-        )
+        return blocker(call, self.id, "whole-table", changes=(change,), takes_rows=True, text=text)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import libcst as cst
 import libcst.matchers as m
 
-from migrate.source.rules import Example, register
+from migrate.source.rules import Example, Refusal, register
+from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.logging_statements import is_shown
 from migrate.source.tensorflow.base.model import Adaptation, Blocker
 from migrate.source.tensorflow.base.rule_kinds import File, UseRule
@@ -29,6 +30,14 @@ class HarmlessUse(UseRule):
 
     id = "tf-harmless-use"
     title = "A table that is printed, logged or compared with None moves"
+    refusals = (
+        Refusal(
+            "asks-type",
+            "`{text}` tests the type of the table",
+            "a table is no instance of a class of TensorFlow, so the test would give another result",
+            "remove the test",
+        ),
+    )
     examples = (
         Example("printed", HEAD + MADE + PRINTED + LOOKUP, AFTER.format(PRINTED), says="shows the table"),
         Example("compared with None", HEAD + MADE + ASKED + LOOKUP, AFTER.format(ASKED), says="is not None"),
@@ -47,9 +56,7 @@ class HarmlessUse(UseRule):
             return Adaptation(around, self.id, f"`{_short(file, around)}` is for a table what it is for a variable")
         asked = file.tree.parent(around) if isinstance(around, cst.Arg) else None
         if isinstance(asked, cst.Call) and m.matches(asked.func, m.Name("isinstance")) and asked.args[0] is around:
-            message = f"`{_short(file, asked)}` asks what the table is"
-            reason = "a table is no instance of a class of TensorFlow, so the answer would be another"
-            return Blocker(asked, self.id, message, reason, "leave the question out")
+            return blocker(asked, self.id, "asks-type", text=_short(file, asked))
         return None
 
 

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from migrate.source.rules import Example, register
+from migrate.source.rules import Example, Refusal, register
 from migrate.source.tensorflow.base.arguments import string
 from migrate.source.tensorflow.base.bindings import assigned_value, is_target
+from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File, FileRule
 from migrate.source.tensorflow.facts.calls.callers import last_name
@@ -27,6 +28,14 @@ class Patched(FileRule):
 
     id = "tf-patched"
     title = "A program that changes TensorFlow keeps its tables"
+    refusals = (
+        Refusal(
+            "patched",
+            "`{text}` changes TensorFlow",
+            "what the program calls in its place is not known, and may keep, share or change variables",
+            "call a function of another name",
+        ),
+    )
     examples = (
         Example("another function", MADE + "tf.get_variable = tracked\n", says="in its place"),
         Example("by name", MADE + 'setattr(tf.nn, "embedding_lookup", mine)\n', says="in its place"),
@@ -60,8 +69,7 @@ class Patched(FileRule):
 
     def _blocker(self, file: File, node: cst.CSTNode) -> Blocker:
         text = " ".join(file.tree.source(node).split())[:80]
-        reason = "what the program calls in its place is not known, and may keep, share or change variables"
-        return Blocker(node, self.id, f"`{text}` changes TensorFlow", reason, "call a function of another name")
+        return blocker(node, self.id, "patched", text=text)
 
 
 def _is_dotted(node: cst.BaseExpression) -> bool:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import libcst as cst
 
 from migrate.report.model import Applicability
-from migrate.source.rules import Example, register
+from migrate.source.rules import Example, Refusal, register
 from migrate.source.tensorflow.base.arguments import bind, dropped, is_none, literal
 from migrate.source.tensorflow.base.bindings import is_fixed, resolve
+from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Blocker, Lookup, Rewrite
 from migrate.source.tensorflow.base.rule_kinds import File, LookupRule
 from migrate.source.tensorflow.base.shapes import is_float32
@@ -32,6 +33,21 @@ class OneHotMatmul(LookupRule):
     applicability = Applicability.ASSUMPTION
     fix_safety = "an id outside [0, rows) gave a row of zeros; a table gives it a row of its own"
     symbols = frozenset({*PARAMETERS, *ALIASES})
+    refusals = (
+        Refusal(
+            "unnamed-ids",
+            "this one-hot product has no ids at hand",
+            "its ids are computed where the one-hot is made",
+            "give the ids a name",
+        ),
+        Refusal(
+            "ids-in-range",
+            "a one-hot product becomes a lookup only if every id has a row",
+            "an id outside the table gave a row of zeros, a table gives it a row of its own: `{text}`",
+            "convert with --assume if all ids are in range",
+            "every id of `{text}` lies in [0, rows)",
+        ),
+    )
     examples = (
         Example(
             "assumed",
@@ -62,20 +78,12 @@ class OneHotMatmul(LookupRule):
         ids = _ids(file, first)
         inline = ids is not None and file.tree.contains(call, ids)
         if ids is None or not (inline or is_fixed(file.tree, ids)):
-            reason = "its ids are computed where the one-hot is made"
-            return Blocker(call, self.id, "this one-hot product has no ids at hand", reason, "give the ids a name")
+            return blocker(call, self.id, "unnamed-ids")
         name = f", name={file.tree.source(bound['name'].value)}" if "name" in bound else ""
         template = "{sparse_lookup}({W}, {ids}{name}{train})"
         rewrite = Rewrite(template, ("sparse_lookup",), (("W", table), ("ids", ids), ("name", name)), form="ids")
         text = file.tree.source(ids)
-        doubt = Blocker(
-            call,
-            self.id,
-            "a one-hot product becomes a lookup only if every id has a row",
-            f"an id outside the table gave a row of zeros, a table gives it a row of its own: `{text}`",
-            "convert with --assume if all ids are in range",
-            f"every id of `{text}` lies in [0, rows)",
-        )
+        doubt = blocker(call, self.id, "ids-in-range", text=text)
         idle = "the gradient of a matmul has a row for every id"
         gone = dropped(bound, {"a", "b", "axes", "name"}) + _dropped(file, first)
         return Lookup(call, self.id, rewrite=rewrite, idle=idle, dense=True, doubts=(doubt,), dropped=gone)

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from migrate.report.model import State
-from migrate.source.rules import Example, register
+from migrate.source.rules import Example, Refusal, register
 from migrate.source.tensorflow.base.arguments import literal, string
 from migrate.source.tensorflow.base.bindings import is_target
+from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File, FileRule, Remark
 from migrate.source.tensorflow.base.value_flow import flow_of
@@ -18,7 +19,6 @@ from migrate.source.tensorflow.facts.references.evaluated_text import Text, eval
 DYNAMIC = {"importlib.import_module", "builtins.__import__", "builtins.eval", "builtins.exec"}
 #: Attributes of functions and frames that hold what code binds to names.
 BEHIND = ("__defaults__", "__globals__", "__kwdefaults__", "cell_contents", "f_globals", "f_locals")
-NAMES_NO_TABLE = "the text that `{0}` is given names no table and makes none"
 NAMESPACES = {"builtins.locals", "builtins.globals", "builtins.vars", "builtins.eval", "builtins.exec"}
 MADE = (
     "import tensorflow.compat.v1 as tf\n"
@@ -38,6 +38,34 @@ class Opaque(FileRule):
 
     id = "tf-opaque"
     title = "Code that cannot be followed is named"
+    refusals = (
+        Refusal(
+            "computed-imports",
+            "{shown} imports modules by a name that is computed",
+            "what they do with variables is not seen",
+            "import them by statements, or convert with --assume",
+            "what {shown} imports by a computed name does nothing with the tables",
+        ),
+        Refusal(
+            "other-code",
+            "`{text}` reads variables of other code",
+            "a table may be reached without the name that it is bound to",
+            "name them directly",
+        ),
+        Refusal(
+            "by-name",
+            "`{text}` reads variables by name",
+            "a table may be reached by its name as a string",
+            "name the variables directly",
+        ),
+        Refusal(
+            "evaluated-text",
+            "`{text}` evaluates a text",
+            "a table may be reached by its name as a string",
+            "read the value without eval, as by `ast.literal_eval`; or convert with --assume",
+            "the text that `{text}` is given names no table and makes none",
+        ),
+    )
     examples = (
         Example("star import", "from tensorflow import *\nW = get_variable('w', [9, 4])\n", says="`*`"),
         Example("getattr", 'import tensorflow as tf\nmake = getattr(tf, "get_variable")\n', says="getattr"),
@@ -88,17 +116,14 @@ class Opaque(FileRule):
         for node in (one for name in BEHIND for one in file.tree.attributes.get(name, ())):
             if not (is_target(file.tree, node) or _is_of_module(file, node) or _has_plain_defaults(file, node)):
                 text = " ".join(file.tree.source(node).split())
-                reason = "a table may be reached without the name that it is bound to"
-                yield Blocker(node, self.id, f"`{text}` reads variables of other code", reason, "name them directly")
+                yield blocker(node, self.id, "other-code", text=text)
 
     def _by_name(self, file: File, call: cst.Call, kind: Text) -> Blocker:
         text = " ".join(file.tree.source(call).split())
-        reason = "a table may be reached by its name as a string"
         if kind is Text.GIVEN:
-            action = "read the value without eval, as by `ast.literal_eval`; or convert with --assume"
-            return Blocker(call, self.id, f"`{text}` evaluates a text", reason, action, NAMES_NO_TABLE.format(text))
+            return blocker(call, self.id, "evaluated-text", text=text)
         text = file.tree.source(call.func)
-        return Blocker(call, self.id, f"`{text}` reads variables by name", reason, "name the variables directly")
+        return blocker(call, self.id, "by-name", text=text)
 
     def _remark(self, node: cst.CSTNode, message: str, reason: str, action: str) -> Remark:
         return Remark(node, self.id, State.OPAQUE, message, reason, action)

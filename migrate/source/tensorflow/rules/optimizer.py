@@ -1,19 +1,200 @@
-"""Optimizers without a table optimizer that computes the same."""
+"""Optimizers without a table optimizer that computes the same, or that also move rows which a batch does not name.
+
+A matmul gives a variable a gradient with a row for every id: an optimizer with momentum moves all rows by it, and equal
+ids are summed before it is clipped. A table is updated by the rows of the batch.
+"""
 
 from __future__ import annotations
 
-from migrate.source.rules import Example, Rule, register
+from collections.abc import Callable, Iterator
+
+from migrate.report.model import Applicability
+from migrate.source.rules import Example, Refusal, register
+from migrate.source.tensorflow.base.blockers import blocker
+from migrate.source.tensorflow.base.model import Blocker, Table
+from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.checks.check_rule import CheckRule
+from migrate.source.tensorflow.checks.judgement import Judgement
+from migrate.source.tensorflow.facts.optimizers.optimizers import RULE
+from migrate.source.tensorflow.facts.optimizers.training_model import Step, Training
 
 MADE = 'import tensorflow.compat.v1 as tf\nW = tf.get_variable("w", [9, 4])\ne = tf.nn.embedding_lookup(W, ids)\n'
+#: A row without a gradient stays as it is, or is moved by the table's optimizer as well.
+STILL = {"train.GradientDescentOptimizer", "train.AdagradOptimizer", "train.AdamOptimizer"}
+STILL |= {"train.ProximalGradientDescentOptimizer", "train.ProximalAdagradOptimizer"}
+CLIPS = ("clip_by_norm", "clip_by_value", "clip_by_global_norm", "clip_by_average_norm")
+USE = "`--target runtime` converts it"
 
 
 @register
-class Optimizer(Rule):
+class Optimizer(CheckRule):
     """A table is trained by an optimizer that computes what the stock one does; without one, the tables stay."""
 
-    id = "tf-optimizer"
+    id = RULE
     title = "A model of an optimizer without a counterpart keeps its tables"
     applicability = None
+    refusals = (
+        Refusal(
+            "moves-all-rows",
+            "`{optimizer}` also moves rows whose gradient is zero",
+            "{why}",
+            "train with SGD, Adagrad or Adam, or convert with --assume",
+            "rows that a batch does not name need no update",
+        ),
+        Refusal(
+            "clipped",
+            "the gradient of this variable is clipped",
+            "{why}, in which equal ids are summed; a table's gradient has a row for each use of an id",
+            "convert with --assume if the small difference is welcome",
+            "clipping may count each use of an id apart",
+        ),
+        Refusal(
+            "none-of-target",
+            "`{text}` trains the tables of this file",
+            "{title} has no table optimizer that computes the same as {name}",
+            USE,
+        ),
+        Refusal(
+            "trains-otherwise",
+            "`{text}` trains a table of {title} in another way",
+            "{difference}",
+            f"convert with --assume if that is acceptable; {USE} exactly",
+            "{difference}",
+            Applicability.CHANGES_VALUES,
+        ),
+        Refusal(
+            "tables-alone",
+            "a training step of nothing but tables",
+            "an optimizer of {title} trains what it is given, and nothing but tables is trained here",
+            USE,
+        ),
+        Refusal(
+            "some-variables",
+            "a training step of `{text}`",
+            "{title} lists the tables of a graph together, and this step trains some variables only",
+            USE,
+        ),
+        Refusal(
+            "scope-of-variables",
+            "a training step of `{text}`",
+            "a table of {title} has another name, by which the scope may find it or not",
+            USE,
+        ),
+        Refusal(
+            "expanding-gradients",
+            "gradients are taken and applied apart",
+            "the gradients of tables that expand are of other shapes, so that what is done with them may differ",
+            "use `minimize`",
+        ),
+        Refusal(
+            "several-makers",
+            "`{text}` makes an optimizer",
+            "the optimizer is made in other ways as well",
+            "make it in one place",
+        ),
+        Refusal(
+            "made-several-times",
+            "`{text}` makes an optimizer",
+            "it is called several times, each optimizer keeps its own state, and a table has one state",
+            "call it once, and keep what it makes",
+        ),
+        Refusal(
+            "unread-arguments",
+            "`{text}` trains the tables of this file",
+            "its arguments cannot be read",
+            "write its arguments out, without stars",
+        ),
+        Refusal(
+            "other-function",
+            "`{text}` makes the optimizer of another function",
+            "`global` or `nonlocal` binds it for another function, and would not do so for that of the tables",
+            "return the optimizer from the function that makes it",
+        ),
+        Refusal(
+            "parameter",
+            "the optimizer `{text}` is a parameter",
+            "the tables need an optimizer of their own, which its callers do not pass",
+            "make the optimizer in this function, or take it from a function that returns it",
+        ),
+        Refusal(
+            "wrapped",
+            "`{text}` trains the tables of this file",
+            "it takes the place of `{name}`, which it is given, and what it does to a table is not known",
+            "train by `{name}` as it was made",
+        ),
+        Refusal(
+            "choice-of-unknown",
+            "`{text}` trains the tables of this file",
+            "it is chosen inside an expression, and `{code}` is no call of an optimizer that tables have as well",
+            "choose it by `if` and `else`, on lines of their own",
+        ),
+        Refusal(
+            "condition-twice",
+            "`{text}` trains the tables of this file",
+            "it is chosen inside an expression, and the condition `{code}` would be computed twice",
+            "choose it by `if` and `else`, on lines of their own",
+        ),
+        Refusal(
+            "arguments-twice",
+            "`{text}` trains the tables of this file",
+            "it is chosen inside an expression, and its arguments would be computed twice",
+            "choose it by `if` and `else`, on lines of their own",
+        ),
+        Refusal(
+            "unnamed-choice",
+            "`{text}` trains the tables of this file",
+            "it is chosen inside an expression, and the choice has no name of its own",
+            "choose it by `if` and `else`, on lines of their own",
+        ),
+        Refusal(
+            "maker-with-effects",
+            "`{text}` trains the tables of this file",
+            "what makes it does more than that, or cannot be called a second time for the tables",
+            "make a stock optimizer where the model is trained, or in a function that does nothing else",
+        ),
+        Refusal(
+            "one-of-several",
+            "`{text}` trains the tables of this file",
+            "it is one of several objects, and that of the tables would have to be chosen with it",
+            "choose the class, as in `CLASSES[name](rate)`, or choose by `if` and `else`",
+        ),
+        Refusal(
+            "computed-class",
+            "`{text}` trains the tables of this file",
+            "its class is found by a name that is decided at run time",
+            "choose the class from a dict, as in `CLASSES[name](rate)`, or by `if` and `else`",
+        ),
+        Refusal(
+            "property",
+            "`{text}` trains the tables of this file",
+            "it is a property, which makes an optimizer whenever it is read",
+            "make the optimizer once, where the object is made, or in a method",
+        ),
+        Refusal(
+            "unknown",
+            "`{text}` trains the tables of this file",
+            "it is not a stock optimizer made in this file, so what it does to a table is not known",
+            "make the optimizer in this file",
+        ),
+        Refusal(
+            "handed-on",
+            "`{text}` passes the optimizer on",
+            "an optimizer that is passed on may train in code outside this file",
+            "train where the optimizer is made, and pass the loss on instead",
+        ),
+        Refusal(
+            "variables-listed",
+            "`{text}` lists the optimizer's variables",
+            "the slots of a table are not among these variables",
+            "train where the optimizer is made, and pass the loss on instead",
+        ),
+        Refusal(
+            "no-table-optimizer",
+            "`{text}` trains the tables of this file",
+            "no table optimizer computes the same as {short} yet",
+            "use SGD, Momentum, Adagrad, Adadelta, RMSProp, Ftrl or Adam",
+        ),
+    )
     examples = (
         Example(
             "no counterpart",
@@ -21,3 +202,61 @@ class Optimizer(Rule):
             says="AdagradDA",
         ),
     )
+
+    def judge(self, judgement: Judgement) -> None:
+        file, training = judgement.file, judgement.training
+        clips = bool(file.calls(*CLIPS))
+        for table in judgement.tables:
+            _check_rows(table, training, clips=clips)
+        judgement.file_blockers += _makers(file, training)
+
+
+def _check_rows(table: Table, training: Training, *, clips: bool) -> None:
+    """Add a doubt to a table that an optimizer or a clip would treat in another way than its variable."""
+    steps = [step for step in training.steps if step.trains(table)]
+    makers = [maker for step in steps for maker in step.optimizer.makers if maker.name not in STILL]
+    clips = clips and any(not step.is_minimize for step in steps)
+    idle = next((lookup for lookup in table.lookups if lookup.idle), None)
+    dense = next((lookup for lookup in table.lookups if lookup.dense), None)
+    if idle is not None and not training.steps:
+        table.creation.notes.append(f"{idle.idle}: SGD, Adagrad and Adam train the table as the variable was trained")
+    if idle is not None and makers:
+        optimizer = makers[0].name.rpartition(".")[2]
+        table.blockers.append(
+            blocker(idle.call, RULE, "moves-all-rows", under=idle.rule, optimizer=optimizer, why=idle.idle)
+        )
+    if dense is not None and clips:
+        table.blockers.append(blocker(dense.call, RULE, "clipped", under=dense.rule, why=dense.idle))
+    term = next((one for one in table.blockers if one.takes_rows), None)
+    if term is not None and clips:
+        why = "a term over the whole table makes its gradient a matrix"
+        table.blockers.append(blocker(term.node, RULE, "clipped", under=term.rule, why=why))
+
+
+def _makers(file: File, training: Training) -> Iterator[Blocker]:
+    """Yield the optimizers that the target has none for, or another one."""
+    known, title = file.target.optimizers(file.switches), file.target.title
+    for maker in {(id(m.call), m.name): m for step in training.steps for m in step.optimizer.makers}.values():
+        follows = known.get(maker.stock.module)
+        text = " ".join(file.tree.source(maker.call.func).split())
+        if follows is None:
+            name = maker.name.split(".")[-1]
+            yield blocker(maker.call, RULE, "none-of-target", text=text, title=title, name=name)
+        elif follows.difference:
+            difference = follows.difference
+            yield blocker(maker.call, RULE, "trains-otherwise", text=text, title=title, difference=difference)
+
+
+def untrainable(file: File, step: Step, dense: Callable[[], bool]) -> Iterator[Blocker]:
+    """Yield why the target cannot train by a step; `dense` says whether it also trains variables."""
+    target, program = file.target, file.target.program
+    if not target.trains_alone and not dense():
+        yield blocker(step.call, RULE, "tables-alone", title=target.title)
+    if step.listed is not None and target.splits and target.lists is None:
+        text = " ".join(file.tree.source(step.listed.node).split())
+        yield blocker(step.call, RULE, "some-variables", text=text, title=target.title)
+    if step.listed is not None and step.listed.beside and target.among_trainables:
+        text = " ".join(file.tree.source(step.listed.calls[0]).split())
+        yield blocker(step.call, RULE, "scope-of-variables", text=text, title=target.title)
+    if step.sources and program is not None and program.pipeline and file.switches.dynamic_expansion:
+        yield blocker(step.call, RULE, "expanding-gradients")

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import libcst as cst
 
-from migrate.source.rules import Example, register
+from migrate.source.rules import Example, Refusal, register
+from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Blocker, Lookup
 from migrate.source.tensorflow.base.rule_kinds import File, LookupRule
 from migrate.source.tensorflow.facts.references.partition_lists import is_partitions
@@ -30,6 +31,26 @@ class PartitionedLookup(LookupRule):
     id = "tf-partitioned-lookup"
     title = "A lookup over a list of variables reads as many tables"
     symbols = frozenset({"nn.embedding_lookup"})
+    refusals = (
+        Refusal(
+            "repeated-partition",
+            "this list of partitions repeats one",
+            "one variable is several partitions, so one row has several ids",
+            "list each variable once",
+        ),
+        Refusal(
+            "no-strategy",
+            "this lookup gives no `partition_strategy`",
+            "TensorFlow 1 spreads ids by `mod`, TensorFlow 2 by `div`",
+            "write tf.compat.v1.nn.embedding_lookup and its partition_strategy",
+        ),
+        Refusal(
+            "computed-strategy",
+            "`partition_strategy=` is no text",
+            "how ids are spread over the variables is decided at run time",
+            "write it out",
+        ),
+    )
     examples = (
         Example(
             "by turns, the default of v1",
@@ -71,16 +92,12 @@ class PartitionedLookup(LookupRule):
             return lookup
         parts = tuple(element.value for element in arg.value.elements) if isinstance(arg.value, cst.List) else ()
         if len({file.tree.source(part) for part in parts}) < len(parts):
-            reason = "one variable is several partitions, so one row has several ids"
-            return Blocker(call, self.id, "this list of partitions repeats one", reason, "list each variable once")
+            return blocker(call, self.id, "repeated-partition")
         imported, _ = file.tree.imported_names(call.func)
         if lookup.strategy == "default" and not all(name.startswith("tensorflow.compat.v1.") for name in imported):
-            reason = "TensorFlow 1 spreads ids by `mod`, TensorFlow 2 by `div`"
-            action = "write tf.compat.v1.nn.embedding_lookup and its partition_strategy"
-            return Blocker(call, self.id, "this lookup gives no `partition_strategy`", reason, action)
+            return blocker(call, self.id, "no-strategy")
         if lookup.strategy not in {"default", "div", "mod"}:
-            reason = "how ids are spread over the variables is decided at run time"
-            return Blocker(call, self.id, "`partition_strategy=` is no text", reason, "write it out")
+            return blocker(call, self.id, "computed-strategy")
         drop = tuple(one for one in lookup.drop if not _is_strategy(call, one))
         gone = tuple(name for name in lookup.dropped if name != "partition_strategy")
         return replace(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import libcst as cst
 
-from migrate.source.rules import Example, register
+from migrate.source.rules import Example, Refusal, register
+from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File, UseRule
 
@@ -22,6 +23,14 @@ class Partitioned(UseRule):
 
     id = "tf-partitioned-params"
     title = "A table made of several variables keeps them as they are"
+    refusals = (
+        Refusal(
+            "pooled-partitions",
+            "a pooled lookup over a list of partitions is not converted yet",
+            "its ids are spread over several variables, and each row of the table would come from another of them",
+            "make one variable of all partitions; a table needs none",
+        ),
+    )
     examples = (
         Example(
             "two partitions",
@@ -38,6 +47,4 @@ class Partitioned(UseRule):
         call = file.tree.parent(arg) if isinstance(arg, cst.Arg) else None
         if not isinstance(call, cst.Call) or file.names.of(call.func) not in CALLS:
             return None
-        reason = "its ids are spread over several variables, and each row of the table would come from another of them"
-        action = "make one variable of all partitions; a table needs none"
-        return Blocker(call, self.id, "a pooled lookup over a list of partitions is not converted yet", reason, action)
+        return blocker(call, self.id, "pooled-partitions")

@@ -7,8 +7,9 @@ from typing import Any
 
 import libcst as cst
 
-from migrate.source.rules import Example, register
+from migrate.source.rules import Example, Refusal, register
 from migrate.source.tensorflow.base.arguments import is_none, literal
+from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Blocker, Lookup
 from migrate.source.tensorflow.base.rule_kinds import File, LookupRule
 from migrate.source.tensorflow.facts.variables.lookups import bind_either, make_lookup, strategy
@@ -76,6 +77,14 @@ class PooledLookups(LookupRule):
     title = "A lookup with a combiner keeps its arguments; partitions are dropped"
     symbols = frozenset(FORMS)
     takes_lists = True
+    refusals = (
+        Refusal(
+            "ambiguous-argument",
+            "an argument of this lookup is not a literal",
+            "the v1 and the v2 API have other arguments in that place",
+            "pass it by its name",
+        ),
+    )
     examples = (
         Example(
             "the default combiner is the mean in both",
@@ -120,8 +129,7 @@ class PooledLookups(LookupRule):
         form = FORMS[file.names.of(call.func) or ""]
         bound = form.bind(call)
         if bound is None:
-            reason = "the v1 and the v2 API have other arguments in that place"
-            return Blocker(call, self.id, "an argument of this lookup is not a literal", reason, "pass it by its name")
+            return blocker(call, self.id, "ambiguous-argument")
         fast = bound.get("allow_fast_lookup")
         dense = fast is not None and literal(fast.value) is not False
         fills = form is SAFE and is_none(bound.get("default_id"))

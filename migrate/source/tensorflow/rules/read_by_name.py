@@ -2,7 +2,21 @@
 
 from __future__ import annotations
 
-from migrate.source.rules import Example, Rule, register
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from migrate.source.rules import Example, Refusal, register
+from migrate.source.tensorflow.base.arguments import string
+from migrate.source.tensorflow.base.bindings import resolve
+from migrate.source.tensorflow.base.blockers import blocker
+from migrate.source.tensorflow.base.model import Blocker, Table
+from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.checks.check_rule import CheckRule
+from migrate.source.tensorflow.checks.judgement import Judgement
+from migrate.source.tensorflow.facts.variables.variable_names import VariableName, variable_name
+from migrate.source.tensorflow.facts.variables.variable_reuse import pattern
 
 HEAD = "import tensorflow.compat.v1 as tf\n"
 MADE = 'W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())\ne = tf.nn.embedding_lookup(W, ids)\n'
@@ -14,9 +28,24 @@ AFTER = (
 OTHER = 'b = sess.run("bias:0")\n'
 COMPUTED = "x = graph.get_tensor_by_name(name)\n"
 
+#: Methods of graphs, estimators and readers of checkpoints that are given a name.
+METHODS = {
+    "as_graph_element",
+    "get_operation_by_name",
+    "get_tensor",
+    "get_tensor_by_name",
+    "get_variable_value",
+    "has_tensor",
+}
+FUNCTIONS = {"train.load_variable", "contrib.framework.load_variable"}
+#: The names that TensorFlow gives to lookups, by the end of the function.
+DEFAULTS = {"gather": "Gather(V2)?"}
+OUTPUT = re.compile(r"(?!/).*:\d+")  # `/CPU:0` is a device
+Read = tuple[cst.BaseExpression, cst.BaseExpression]
+
 
 @register
-class ReadByName(Rule):
+class ReadByName(CheckRule):
     """A fetch, a hook or a checkpoint reader that names the variable would find no rows there.
 
     With `--assume`, a name that is computed is taken to be that of something else.
@@ -25,6 +54,27 @@ class ReadByName(Rule):
     id = "tf-read-by-name"
     title = "A variable that is read by its name stays as it is"
     applicability = None
+    refusals = (
+        Refusal(
+            "its-name",
+            "`{text}` reads this variable by its name",
+            "a table's rows are not in a variable of that name",
+            "look the rows up instead",
+        ),
+        Refusal(
+            "computed-name",
+            "`{text}` may read this variable by its name",
+            "a table's rows are not in a variable of that name",
+            "write the name out, or convert with --assume",
+            "what is read by a computed name is none of the tables",
+        ),
+        Refusal(
+            "lookup",
+            "`{text}` reads this lookup by its name",
+            "the operations of a table's lookup have other names",
+            "give the result a name of its own: `tf.identity(rows, name=...)`",
+        ),
+    )
     examples = (
         Example("fetched by name", HEAD + MADE + 'rows = sess.run("w:0")\n', says="by its name"),
         Example(
@@ -37,3 +87,61 @@ class ReadByName(Rule):
         Example("a computed name", HEAD + MADE + COMPUTED, says="may read"),
         Example("a computed name, assumed", HEAD + MADE + COMPUTED, HEAD + AFTER + COMPUTED, assume=True),
     )
+
+    def judge(self, judgement: Judgement) -> None:
+        """Stop tables whose variables are read by name; a name that is computed is a doubt."""
+        file = judgement.file
+        reads = list({id(node): (node, shown) for node, shown in (*_asked(file), *_outputs(file))}.values())
+        for table in judgement.tables if reads else ():
+            name = variable_name(file, table)
+            for node, shown in reads:
+                if file.tree.related(node, table.creation.call):
+                    found = _of_variable(file, name, node, shown) or _of_lookup(file, table, node, shown)
+                    table.blockers += [found] if found is not None else []
+
+
+def _outputs(file: File) -> Iterator[Read]:
+    """Yield the texts that name the output of an operation, wherever they stand: hooks and `run` may fetch them."""
+    for text in file.tree.strings:
+        if OUTPUT.fullmatch(string(text) or ""):
+            whole: cst.BaseExpression = text
+            for around in file.tree.ancestors(text):
+                formats = isinstance(around, cst.Call) and file.tree.contains(around.func, text)
+                if isinstance(around, cst.BinaryOperation) or (isinstance(around, cst.Call) and formats):
+                    whole = around
+                elif not isinstance(around, cst.Attribute | cst.Tuple | cst.Element):
+                    break
+            yield whole, whole
+
+
+def _asked(file: File) -> Iterator[Read]:
+    """Yield the names that are given to what reads by name, and the calls."""
+    for call in file.tree.calls:
+        name = file.names.of(call.func)
+        method = call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
+        if name in FUNCTIONS and len(call.args) > 1:
+            yield resolve(file.tree, call.args[1].value), call
+        elif method in METHODS and call.args:
+            yield resolve(file.tree, call.args[0].value), call
+        elif method in {"run", "eval"} and call.args and isinstance(call.args[0].value, cst.FormattedString):
+            yield call.args[0].value, call
+
+
+def _of_variable(file: File, name: VariableName, node: cst.BaseExpression, shown: cst.BaseExpression) -> Blocker | None:
+    text, given = " ".join(file.tree.source(shown).split())[:80], string(node)
+    if given is not None:
+        return blocker(shown, ReadByName.id, "its-name", text=text) if name.is_meant_by(given) else None
+    fits = name.fits(pattern(file, node))
+    return blocker(shown, ReadByName.id, "computed-name", text=text) if fits else None
+
+
+def _of_lookup(file: File, table: Table, node: cst.BaseExpression, shown: cst.BaseExpression) -> Blocker | None:
+    """Stop a table when what one of its lookups gives is read by the name of an operation inside it."""
+    given = string(node)
+    for lookup in table.lookups if given is not None else ():
+        own = next((a.value for a in lookup.call.args if a.keyword is not None and a.keyword.value == "name"), None)
+        last = (file.names.of(lookup.call.func) or "").rpartition(".")[2]
+        label = DEFAULTS.get(last, re.escape(last)) if own is None else pattern(file, own)
+        if given is not None and re.fullmatch(rf"(.*/)?{label}(_\d+)?(/.*)?(:\d+)?", given) is not None:
+            return blocker(shown, ReadByName.id, "lookup", text=" ".join(file.tree.source(shown).split())[:80])
+    return None

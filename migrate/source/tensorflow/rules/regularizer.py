@@ -2,10 +2,35 @@
 
 from __future__ import annotations
 
-from migrate.report.model import Applicability
-from migrate.source.rules import Example, Rule, register
-from migrate.source.tensorflow.checks.regularizers import RULE
+from functools import partial
 
+import libcst as cst
+
+from migrate.report.model import Applicability
+from migrate.source.rules import Example, Refusal, register
+from migrate.source.tensorflow.base.arguments import is_none
+from migrate.source.tensorflow.base.blockers import blocker
+from migrate.source.tensorflow.base.common_refusals import OF_TERMS
+from migrate.source.tensorflow.base.model import Blocker, CodeChange, Table
+from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.base.unique_names import Fresh
+from migrate.source.tensorflow.checks.check_rule import CheckRule
+from migrate.source.tensorflow.checks.judgement import Judgement
+from migrate.source.tensorflow.facts.calls.execution_count import repeated
+from migrate.source.tensorflow.facts.calls.variable_scopes import callers_option, enclosing_option, in_loop
+from migrate.source.tensorflow.facts.references.l2_terms import is_branched, is_regularizer
+from migrate.source.tensorflow.facts.references.regularization_losses import (
+    by_place,
+    by_scope,
+    calls_of_readers,
+    imports_readers,
+    loss_readers,
+)
+
+RULE = "tf-regularizer"
+MESSAGE = "`regularizer={text}` acts on the whole table"
+REASON = "it decays every row at every step; a table only touches the rows of the batch"
+UNREAD = "`regularizer` is dropped: nothing reads the regularization losses of the graph"
 HEAD = "import tensorflow.compat.v1 as tf\nr = tf.keras.regularizers.l2(0.1)\n"
 MADE = 'W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer(), regularizer=r)\n'
 LOOKUP = "e = tf.nn.embedding_lookup(W, ids)\n"
@@ -28,8 +53,12 @@ ADDED = "tf.add_to_collection(tf.GraphKeys.REGULARIZATION_LOSSES, r(looked_up_ro
 
 
 @register
-class Regularizer(Rule):
-    """The term that a variable's regularizer adds to the regularization losses of the graph."""
+class Regularizer(CheckRule):
+    """The term that a variable's regularizer adds to the regularization losses of the graph.
+
+    Where nothing reads them, the term has no effect. Where they are read, the term over the rows of the batch is put
+    there behind the lookups.
+    """
 
     id = RULE
     title = "The regularizer of a variable is dropped where its term is not read, or taken over the rows of the batch"
@@ -37,6 +66,27 @@ class Regularizer(Rule):
     fix_safety = (
         "Where nothing reads the regularization losses, dropping the term is exact. Where they are read, a row is "
         "decayed only by the steps that look it up, as by `tf-table-norm`."
+    )
+    refusals = (
+        Refusal(
+            "unread-here",
+            MESSAGE,
+            REASON,
+            "convert with --assume, or take L2 of the looked-up rows",
+            "nothing outside of what is converted reads the regularization losses of the graph",
+        ),
+        Refusal(
+            "rows-of-batch",
+            MESSAGE,
+            REASON,
+            "convert with --assume, which takes the term over the rows of the batch, or keep this table dense",
+            "the term of the regularizer is taken over the rows that the batch looks up, each once, and the "
+            "regularization losses are read after the lookups; rows outside of the batch are no longer decayed, and "
+            "the loss is smaller",
+            Applicability.CHANGES_VALUES,
+        ),
+        Refusal("no-place", MESSAGE, "{why}", "take L2 of the looked-up rows in its place, or keep the table dense"),
+        *OF_TERMS,
     )
     examples = (
         Example(
@@ -64,3 +114,80 @@ class Regularizer(Rule):
             assume=True,
         ),
     )  # fmt: skip
+
+    def judge(self, judgement: Judgement) -> None:
+        """Note for each table what becomes of its regularizer: nothing, an assumption, or a reason to stay."""
+        file = judgement.file
+        given = [(table, found) for table in judgement.tables if (found := _given(file, table)) is not None]
+        if not given:
+            return
+        readers = list(loss_readers(file))
+        known = bool(judgement.training.steps) and not imports_readers(file)
+        for table, regularizer in given:
+            text = " ".join(file.tree.source(regularizer).split())
+            if readers:
+                table.blockers.append(_added(file, table, regularizer, readers, text))
+            elif known:
+                table.creation.notes.append(UNREAD)
+            else:
+                table.blockers.append(blocker(regularizer, RULE, "unread-here", text=text))
+
+
+def _given(file: File, table: Table) -> cst.BaseExpression | None:
+    """Return the regularizer of a variable: its own, else that of the scopes around it."""
+    call = table.creation.call
+    if table.creation.unique or file.names.of(call.func) != "get_variable":
+        return None
+    own = next((arg for arg in call.args if arg.keyword is not None and arg.keyword.value == "regularizer"), None)
+    own = own or next((arg for place, arg in enumerate(call.args) if place == 4 and arg.keyword is None), None)
+    if own is not None and not is_none(own):
+        return own.value
+    return enclosing_option(file, call, "regularizer") or callers_option(file, call, "regularizer")
+
+
+def _added(
+    file: File, table: Table, regularizer: cst.BaseExpression, readers: list[cst.CSTNode], shown: str
+) -> Blocker:
+    """Return the term over the looked-up rows behind the last lookup, or why it cannot stand there."""
+    place = _place(file, table, regularizer, readers)
+    if isinstance(place, str):
+        return blocker(regularizer, RULE, "no-place", text=shown, why=place)
+    term, source = file.tree.source(regularizer), file.tree.source(place[1])
+    prefix = file.part(regularizer).names.v1_prefix or "tf"
+    key = f"{prefix}.GraphKeys.REGULARIZATION_LOSSES"
+
+    def text(fresh: Fresh, _: tuple[str, ...]) -> str:
+        return f"{prefix}.add_to_collection({key}, {term}({fresh.imports('looked_up_rows')}({source})))"
+
+    changes = (CodeChange(place[0], text, behind=True),)
+    return blocker(regularizer, RULE, "rows-of-batch", changes=changes, takes_rows=True, text=shown)
+
+
+def _place(
+    file: File, table: Table, regularizer: cst.BaseExpression, readers: list[cst.CSTNode]
+) -> tuple[cst.CSTNode, cst.BaseExpression] | str:
+    """Return the statement of the last lookup and the table's name there, or why the term cannot stand behind it."""
+    tree = file.tree
+    if not is_regularizer(file, regularizer):
+        return "the regularization losses are read, and whether its term can be taken over some rows is not known"
+    calls = sorted((lookup.call for lookup in table.lookups), key=lambda call: tree.span(call)[0])
+    function = tree.enclosing(table.creation.call, cst.FunctionDef)
+    if not calls or any(tree.enclosing(one, cst.FunctionDef) is not function for one in (*calls, regularizer)):
+        return "the regularization losses are read, and its lookups are not all where the variable is made"
+    line = tree.statement(calls[-1])
+    block = tree.parent(line) if line is not None else None
+    plain = isinstance(line, cst.SimpleStatementLine) and not isinstance(line.body[-1], cst.Return)
+    if line is None or block is None or not plain or not all(tree.contains(block, call) for call in calls):
+        return "the regularization losses are read, and no line behind all lookups can take its term"
+    if any(in_loop(file, call) or is_branched(file, call) for call in calls) or repeated(file, calls[-1]):
+        return "the regularization losses are read, and a lookup may run several times or in a branch of the graph"
+    if any(map(partial(by_scope, file), readers)):
+        return "the regularization losses are read by their scope, and its term would be in another"
+    if any(by_place(file, reader) for reader in readers):
+        return "a regularization loss is read by its place among them, and its term would be in another"
+    end = tree.span(line)[1]
+    early = [*readers, *calls_of_readers(file, readers)]
+    if any(tree.enclosing(one, cst.FunctionDef) is function and tree.span(one)[0] < end for one in early):
+        return "the regularization losses are read before its lookups, or put together by hand"
+    reference = next((one for one in table.references if tree.contains(calls[-1], one)), None)
+    return (line, reference) if reference is not None else "its lookup does not name it"

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterator
+
 import libcst as cst
 
-from migrate.source.rules import Example, register
+from migrate.source.rules import Example, Refusal, register
+from migrate.source.tensorflow.base.arguments import bind, is_none
+from migrate.source.tensorflow.base.bindings import resolve
+from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Blocker, CodeChange
 from migrate.source.tensorflow.base.rule_kinds import File, UseRule
-from migrate.source.tensorflow.checks.savers import STATE, listed_by_name
+from migrate.source.tensorflow.checks.check_rule import CheckRule
+from migrate.source.tensorflow.checks.judgement import Judgement
+from migrate.source.tensorflow.facts.optimizers.training_model import Step
+from migrate.source.tensorflow.facts.references.variable_lists import saves_all
+from migrate.source.tensorflow.facts.training.var_lists import Owners
 
 HEAD = "import tensorflow.compat.v1 as tf\n"
 ROWS = 'W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())\ne = tf.nn.embedding_lookup(W, ids)\n'
@@ -19,11 +28,12 @@ TABLE = (
 LISTED = 'b = tf.get_variable("b", [4])\ns = tf.train.Saver({"bias": b})\n'
 BOTH = 'b = tf.get_variable("b", [4])\ns = tf.train.Saver([W, b], max_to_keep=3)\n'
 MADE = 'import tensorflow.compat.v1 as tf\nW = tf.get_variable("w", [9, 4])\ne = tf.nn.embedding_lookup(W, ids)\n'
+STATE = "what a saver keeps of a table, its rows and the state of its optimizer, is what is wanted"
 STEP = "s = tf.train.Saver()\nt = tf.train.AdagradOptimizer(0.1).minimize(e)\n"
 
 
 @register
-class Saver(UseRule):
+class Saver(UseRule, CheckRule):
     """`Saver()` saves tables as it saves variables; of a list, `[W, b]`, each table gives its variable.
 
     A saver of listed variables then also keeps, and restores, the state that the optimizer has of the table, which the
@@ -37,6 +47,29 @@ class Saver(UseRule):
     id = "tf-saver"
     title = "A `Saver` with a list of variables keeps the tables"
     applicability = None
+    refusals = (
+        Refusal(
+            "lists-others",
+            "`{text}` lists its variables",
+            "a table is not a variable of that list, so its rows would be missing from the checkpoint",
+            "use Saver() without a list, which saves tables too",
+            "no checkpoint of this saver needs the tables",
+        ),
+        Refusal(
+            "early",
+            "`{text}` is made before the training step",
+            "it saves no state of the optimizer's, but of a table it saves and restores that as well",
+            "make the saver after the step, or convert with --assume",
+            STATE,
+        ),
+        Refusal(
+            "lists-table",
+            "`{text}` lists the table for a saver",
+            "a checkpoint of it holds the rows and the state of its optimizer, which the list did not have",
+            "use Saver() without a list, or convert with --assume",
+            STATE,
+        ),
+    )
     examples = (
         Example("a list", MADE + "s = tf.train.Saver(tf.trainable_variables())\n", says="lists its variables"),
         Example("of other variables", HEAD + ROWS + LISTED, HEAD + TABLE + LISTED),
@@ -55,7 +88,85 @@ class Saver(UseRule):
             return None
         text = file.tree.source(reference)
         change = CodeChange(reference, lambda fresh, items: f"{text}.variable")
-        message = f"`{' '.join(file.tree.source(given).split())[:60]}` lists the table for a saver"
-        reason = "a checkpoint of it holds the rows and the state of its optimizer, which the list did not have"
-        action = "use Saver() without a list, or convert with --assume"
-        return Blocker(reference, self.id, message, reason, action, STATE, changes=(change,))
+        shown = " ".join(file.tree.source(given).split())[:60]
+        return blocker(reference, self.id, "lists-table", changes=(change,), text=shown)
+
+    def judge(self, judgement: Judgement) -> None:
+        judgement.file_blockers += [*_listing(judgement.file, Owners(judgement.tables)), *_early(judgement)]
+
+
+def _listing(file: File, tables: Container[int]) -> Iterator[Blocker]:
+    """Yield a doubt for each saver whose list may hold a table; `tables` are the ids of the nodes that mention one."""
+    for call, _ in file.calls("train.Saver"):
+        bound = bind(call, ("var_list", "reshape", "sharded", "max_to_keep")) or {
+            a.keyword.value: a for a in call.args if a.keyword
+        }
+        if "var_list" not in bound or is_none(bound["var_list"]):
+            continue
+        listed = bound["var_list"].value
+        if listed_by_name(file, call) is not None:
+            continue  # each table in it is judged by itself
+        if not saves_all(file, call, listed) and not _holds_no_table(file, listed, tables):
+            yield blocker(call, Saver.id, "lists-others", text=" ".join(file.tree.source(call).split()))
+
+
+def _early(judgement: Judgement) -> Iterator[Blocker]:
+    """Yield a doubt for each saver of all variables that is made before a step whose optimizer makes slots."""
+    file = judgement.file
+    for call, _ in file.calls("train.Saver"):
+        given = _given(call)
+        if given and not (is_none(given[0]) or saves_all(file, call, given[0].value)):
+            continue
+        if any(_makes_slots_later(file, call, step) for step in judgement.training.steps):
+            yield blocker(call, Saver.id, "early", text=" ".join(file.tree.source(call).split()))
+
+
+def _given(saver: cst.Call) -> list[cst.Arg]:
+    return [arg for i, arg in enumerate(saver.args) if (arg.keyword.value if arg.keyword else i) in {"var_list", 0}]
+
+
+def _makes_slots_later(file: File, saver: cst.Call, step: Step) -> bool:
+    place = file.tree.enclosing(saver, cst.FunctionDef)
+    after = file.tree.span(saver)[1] <= file.tree.span(step.call)[0]
+    here = file.tree.related(saver, step.call) and place is file.tree.enclosing(step.call, cst.FunctionDef)
+    return here and after and any(maker.stock.stateful for maker in step.optimizer.makers)
+
+
+def listed_by_name(file: File, saver: cst.Call) -> cst.List | cst.Tuple | cst.Dict | None:
+    """Return the list or dict of names that a saver is given where it is made; None for another saver or list."""
+    given = _given(saver)
+    if file.names.of(saver.func) != "train.Saver" or len(given) != 1:
+        return None
+    listed = given[0].value
+    if not isinstance(listed, cst.List | cst.Tuple | cst.Dict):
+        return None
+    elements = listed.elements
+    plain = all(isinstance(one, cst.Element | cst.DictElement) for one in elements)
+    names = all(isinstance(one.value, cst.Name | cst.Attribute | cst.Subscript) for one in elements)
+    return listed if plain and names else None
+
+
+def _holds_no_table(file: File, listed: cst.BaseExpression, tables: Container[int]) -> bool:
+    """True for a literal list or dict of variables that are no tables: the original saved none of these either."""
+    given = resolve(file.tree, listed)
+    if not isinstance(given, cst.List | cst.Tuple | cst.Dict) or (given is not listed and _grows(file, listed)):
+        return False
+    values = [element.value for element in given.elements]
+    plain = all(isinstance(element, cst.Element | cst.DictElement) for element in given.elements)
+    return plain and all(_is_dense(file, value, tables) for value in values)
+
+
+def _grows(file: File, listed: cst.BaseExpression) -> bool:
+    """True when anything but this saver reads a list that has a name, and so may put a table in."""
+    name = listed.value if isinstance(listed, cst.Name) else ""
+    uses = [use for use in file.tree.names.get(name, ()) if use is not listed]
+    return not name or any(
+        isinstance(file.tree.parent(use), cst.Attribute | cst.Subscript | cst.AugAssign) for use in uses
+    )
+
+
+def _is_dense(file: File, node: cst.BaseExpression, tables: Container[int]) -> bool:
+    """True for a mention of one variable that is no table, and for the global step."""
+    if isinstance(node, cst.Call):
+        return (file.names.of(node.func) or "").endswith("_global_step")
+    return isinstance(node, cst.Name | cst.Attribute | cst.Subscript) and id(node) not in tables

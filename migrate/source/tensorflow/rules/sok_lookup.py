@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from migrate.source.rules import Example, Rule, register
+from migrate.source.rules import Example, Refusal, Rule, register
+from migrate.source.tensorflow.base.common_refusals import OF_CALLS
 
 HEAD = "import tensorflow as tf\nimport sparse_operation_kit as sok\n"
 MADE = 'item = sok.DynamicVariable(dimension=8, initializer="1.0")\n'
@@ -19,6 +20,120 @@ class SokLookup(Rule):
 
     id = "tf-sok-lookup"
     title = "A lookup of SparseOperationKit becomes one of a table"
+    refusals = (
+        *OF_CALLS,
+        Refusal(
+            "static-gradients",
+            "`{shown}` reads gradients of a static variable",
+            "SOK sums them over all lookups, a table has the rows of each lookup",
+            "give the gradients to apply_gradients as they are, or make it a DynamicVariable",
+        ),
+        Refusal(
+            "unknown-table",
+            "`{shown}` is looked up",
+            "it is not known to be a variable of SOK that this file makes",
+            "make it in this file",
+        ),
+        Refusal(
+            "frequency-filter",
+            "`use_low_frequency_filter` is given to a lookup",
+            "a lookup of the runtime has no such switch",
+            "leave it out",
+        ),
+        Refusal(
+            "weights-may-be-none",
+            "the weights `{shown}` may be None",
+            "each is written beside its ids",
+            "leave it out, or write lookups of their own",
+        ),
+        Refusal(
+            "list-for-one",
+            "the list `{shown}` is looked up in one variable",
+            "",
+            "pass its only member, or a list of one variable",
+        ),
+        Refusal(
+            "combiner-spelling",
+            "the combiner {given} is given",
+            "the runtime has it in small letters",
+            'write "sum" or "mean"',
+        ),
+        Refusal(
+            "unknown-layer",
+            "`{layer}` is called",
+            "what it is, is not known",
+            "look ids up by functions of SOK",
+        ),
+        Refusal(
+            "layer-not-literal",
+            "combiner, slots and dimension of `{layer}` are not seen",
+            "what says so is not a literal, or not the same for all that may be called here",
+            "write them as literals where the layer is made",
+        ),
+        Refusal(
+            "computed-dynamic-input",
+            "`dynamic_input` of a layer is computed",
+            "",
+            "write True or False",
+        ),
+        Refusal(
+            "unknown-ids-shape",
+            "the shape of `{shown}` is not seen",
+            "SOK gives rows of that shape for ids of any, the runtime of the shape of the ids",
+            "reshape `{shown}` in the call, or convert with --assume if it has that shape",
+            "`{shown}` has the shape [batch, slot_num, nnz_per_slot] of `{layer}`",
+        ),
+        Refusal(
+            "unread-list",
+            "the arguments of `{name}` cannot be read",
+            "",
+            "pass one list",
+        ),
+        Refusal(
+            "unbound-lists",
+            "what `{name}` returns is not bound to two names",
+            "its two lists are followed by their names",
+            "write `tables, others = ...`",
+        ),
+        Refusal(
+            "layer-variables",
+            "`{shown}` is taken apart",
+            "a table is no variable of Keras, so that all tables are written beside those",
+            "convert with --assume if it has",
+            "`{shown}` has all tables that the program makes",
+        ),
+        Refusal(
+            "trains-all-variables",
+            "`{shown}` trains the list of all variables",
+            "that has no tables, and an optimizer of tables nothing else",
+            "take the variables apart by sok.filter_variables, and train each list",
+        ),
+        Refusal(
+            "all-variables-read",
+            "`{shown}` no longer has the tables",
+            "a table is no variable of Keras or of a graph: what trains it is given its `variable`",
+            "take tables and others apart by sok.filter_variables, or convert with --assume",
+            "`{shown}` is read for its dense variables only",
+        ),
+        Refusal(
+            "beside-tables",
+            "`{shown}` stands beside variables of SOK and is none",
+            "what reads it reads a variable of SOK as well",
+            "give each a name and lookups of its own",
+        ),
+        Refusal(
+            "maybe-no-table",
+            "`{shown}` may be looked up where a variable of SOK is",
+            "what reads it reads a variable of SOK as well",
+            "give each a name and lookups of its own",
+        ),
+        Refusal(
+            "not-a-lookup",
+            "`{shown}` is not a lookup",
+            "what this does with {kind} is not understood",
+            "{instead}",
+        ),
+    )
     examples = (
         Example(
             "pooled lookups of several tables are one",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from migrate.source.rules import Example, Rule, register
+from migrate.source.rules import Example, Refusal, Rule, register
+from migrate.source.tensorflow.base.common_refusals import OF_CALLS
 
 HEAD = "import tensorflow.compat.v1 as tf\nimport sparse_operation_kit as sok\n"
 MADE = 'item = sok.DynamicVariable(dimension=8, initializer="1.0")\n'
@@ -20,6 +21,89 @@ class SokOptimizer(Rule):
 
     id = "tf-sok-optimizer"
     title = "An optimizer of SparseOperationKit's variables becomes the runtime's of the same formula"
+    refusals = (
+        *OF_CALLS,
+        Refusal(
+            "trains-others",
+            "`{shown}` trains variables of another file",
+            "an optimizer of tables trains nothing else",
+            "convert the file that makes them together with this one, both with --assume",
+            "the files that make the variables of this one are converted as well",
+        ),
+        Refusal(
+            "wrapped-used",
+            "`{shown}` uses the optimizer that is wrapped",
+            "the optimizer that trains tables is another object, which no longer follows it",
+            "make an optimizer in `sok.OptimizerWrapper(...)` that nothing else uses",
+        ),
+        Refusal(
+            "unknown-table",
+            "`{shown}` is trained by an optimizer of SOK",
+            "it is not known to be a variable of SOK that this file makes",
+            "make it in this file, or take the variables apart by sok.filter_variables",
+        ),
+        Refusal(
+            "updated-together",
+            "tables and other variables are updated together",
+            "tables have optimizers of their own",
+            "update each list by an optimizer of its own",
+        ),
+        Refusal(
+            "unknown-wrapper",
+            "`{shown}` trains variables of SOK",
+            "which optimizer it is, is not known",
+            "bind `sok.OptimizerWrapper(...)` to that name alone",
+        ),
+        Refusal(
+            "also-trains-others",
+            "`{shown}` uses the optimizer as well",
+            "it trains variables of SOK, for which the runtime has optimizers of their own",
+            "make one for each",
+        ),
+        Refusal(
+            "new-keras-optimizer",
+            "`{shown}` is Keras' new one",
+            "with `use_legacy_optimizer=False` its epsilon stands in another place of the formula",
+            "take the one of `tf.keras.optimizers.legacy`",
+        ),
+        Refusal(
+            "made-elsewhere",
+            "what `{shown}` trains is made in another file",
+            "it moves all rows of static variables",
+            "convert with --assume if they are",
+            "the tables that it trains are DynamicVariables",
+        ),
+        Refusal(
+            "both-kinds",
+            "`{shown}` may train both kinds",
+            "it moves all rows of static variables, and the rows of the batch of dynamic ones",
+            "make one optimizer for each kind",
+        ),
+        Refusal(
+            "computed-option",
+            "`{option}` of an optimizer is computed",
+            "it is not known to mean the same where the optimizer is wrapped",
+            "write the optimizer into `sok.OptimizerWrapper(...)`",
+        ),
+        Refusal(
+            "other-use",
+            "`{shown}` uses an optimizer of SOK's variables",
+            "only its steps are the same for tables",
+            "call apply_gradients",
+        ),
+        Refusal(
+            "unknown-optimizer",
+            "the optimizer `{shown}` is not known",
+            "the runtime has none of this formula, or its arguments cannot be read",
+            "write SGD, Adagrad or Adam into the call",
+        ),
+        Refusal(
+            "unknown-option",
+            "the optimizer `{shown}` with `{option}` is not known",
+            "the runtime has none of this formula, or its arguments cannot be read",
+            "write SGD, Adagrad or Adam into the call",
+        ),
+    )
     examples = (
         Example(
             "Adagrad",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from migrate.source.rules import Example, Rule, register
+from migrate.source.rules import Example, Refusal, Rule, register
 
 HEAD = "import tensorflow as tf\nimport horovod.tensorflow as hvd\nimport sparse_operation_kit as sok\n"
 
@@ -18,6 +18,67 @@ class SokProgram(Rule):
 
     id = "tf-sok-program"
     title = "A program for SparseOperationKit runs on the ranks of the runtime"
+    refusals = (
+        Refusal(
+            "lacking",
+            "`sok.{name}` is called",
+            "the runtime has no counterpart, or none that can be written in its place",
+            "{text}",
+        ),
+        Refusal(
+            "argument",
+            "`{text}` is given to `sok.{name}`",
+            "",
+            "leave it out",
+        ),
+        Refusal(
+            "result-used",
+            "`{shown}` uses what `sok.{name}` returns",
+            "connecting the ranks gives nothing that could be used",
+            "call it by itself",
+        ),
+        Refusal(
+            "not-called",
+            "`{text}` is mentioned without a call",
+            "only calls by the public names are written anew",
+        ),
+        Refusal(
+            "runtime-module",
+            "`runtime.py` is there",
+            "beside the converted file it would hide the installed package `runtime`",
+            "rename that module",
+        ),
+        Refusal(
+            "shared-import",
+            "`{shown}` cannot be taken out",
+            "",
+            "import it on a line of its own",
+        ),
+        Refusal(
+            "nested-calls",
+            "a call that is converted stands in another",
+            "each is written anew",
+            "bind the inner one to a name before",
+        ),
+        Refusal(
+            "contrib",
+            "`contrib` is used",
+            "the installed TensorFlow does not have it",
+            "replace it by what TensorFlow 2 has",
+        ),
+        Refusal(
+            "version-1-import",
+            "`{shown}` is TensorFlow 1's",
+            "the installed TensorFlow has it in `compat.v1`",
+            "write `import tensorflow.compat.v1 as tf`",
+        ),
+        Refusal(
+            "given-to-horovod",
+            "`{text}` is given variables of SOK",
+            "Horovod does not know tables",
+            "leave them out",
+        ),
+    )
     examples = (
         Example(
             "Horovod is no longer needed",

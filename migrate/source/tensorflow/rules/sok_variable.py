@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from migrate.source.rules import Example, Rule, register
+from migrate.source.rules import Example, Refusal, Rule, register
+from migrate.source.tensorflow.base.common_refusals import OF_CALLS
 
 HEAD = "import tensorflow as tf\nimport sparse_operation_kit as sok\n"
 AFTER = "import tensorflow as tf\nfrom runtime import create_table"
@@ -19,6 +20,114 @@ class SokVariable(Rule):
 
     id = "tf-sok-variable"
     title = "A variable or a layer of SparseOperationKit becomes a table"
+    refusals = (
+        *OF_CALLS,
+        Refusal(
+            "trained-elsewhere",
+            "`{label}` is trained by another file",
+            "no optimizer of this file trains it, and one of SOK's would skip it",
+            "convert the file that trains it together with this one, both with --assume",
+            "the files that train the tables of this one are converted as well",
+        ),
+        Refusal(
+            "no-tensorflow",
+            "TensorFlow is not imported by a name",
+            "",
+            "write `import tensorflow as tf`",
+        ),
+        Refusal(
+            "constraint",
+            "`{label}` has a constraint",
+            "a table has none",
+            "leave it out",
+        ),
+        Refusal(
+            "may-not-be-trainable",
+            "`{label}` may not be trainable",
+            "a table is trained",
+            "leave `trainable` out, and the variable out of what is trained",
+        ),
+        Refusal(
+            "other-type",
+            "the values of `{label}` are not float32",
+            "the values of a table are",
+        ),
+        Refusal(
+            "computed-hashtable",
+            "`use_hashtable` of `{label}` is computed",
+            "",
+            "write True or False",
+        ),
+        Refusal(
+            "unknown-dimension",
+            "the dimension of `{label}` is not seen",
+            "",
+            "pass it by its name",
+        ),
+        Refusal(
+            "mode-may-be-none",
+            "the mode of `{label}` may be None",
+            "a placement is a text",
+            "leave it out, or write the mode",
+        ),
+        Refusal(
+            "unknown-initializer",
+            "the initializer `{shown}` is not seen",
+            "it may be a word or a number",
+            'write the text into the call: a number, "normal" or "uniform"',
+        ),
+        Refusal(
+            "text-initializer",
+            "the initializer of `{label}` is a text",
+            "a table takes an object",
+            "write an initializer of TensorFlow",
+        ),
+        Refusal(
+            "unread-part",
+            "the {what} of `{label}` cannot be read",
+            "",
+            "write `shape=[rows, dim]` and an initializer of TensorFlow into the call",
+        ),
+        Refusal(
+            "rows-of-function",
+            "`{label}` begins with what a function gives",
+            "a table is given rows",
+            "call it there, and give what it returns",
+        ),
+        Refusal(
+            "rows-of-matrix",
+            "`{label}` begins with a matrix",
+            "rows are imported on the line after it, which works in eager code only",
+            "bind it to a name of its own, in eager code, or give it `shape` and `initializer`",
+        ),
+        Refusal(
+            "values-of-function",
+            "`{shown}` initialises a table",
+            "it is a function of the whole shape",
+            (
+                "give it a constant, uniform, normal or variance-scaling initializer, or the matrix as its first "
+                "argument"
+            ),
+        ),
+        Refusal(
+            "values-by-place",
+            "`{shown}` initialises a table",
+            "a row of it depends on its place",
+            (
+                "give it a constant, uniform, normal or variance-scaling initializer, or the matrix as its first "
+                "argument"
+            ),
+        ),
+        Refusal(
+            "values-of-array",
+            "`{shown}` initialises a table",
+            "its value is not seen to be one number",
+            (
+                "give it a constant, uniform, normal or variance-scaling initializer, or the matrix as its first "
+                "argument"
+            ),
+        ),
+    )
     examples = (
         Example(
             "a variable that grows",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import libcst as cst
 
-from migrate.source.rules import Example, register
+from migrate.source.rules import Example, Refusal, register
 from migrate.source.tensorflow.base.arguments import bind, literal
+from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Blocker, Lookup, Rewrite
 from migrate.source.tensorflow.base.rule_kinds import File, LookupRule
 
@@ -34,6 +35,20 @@ class SparseMatmul(LookupRule):
     id = "tf-sparse-matmul"
     title = "A product of a sparse matrix with a table becomes a weighted lookup"
     symbols = frozenset({"sparse_tensor_dense_matmul", "sparse.sparse_dense_matmul", "sparse.matmul"})
+    refusals = (
+        Refusal(
+            "adjoint",
+            "this product with a sparse matrix is not a lookup",
+            "an adjoint of this product sums over other ids",
+            "keep the variable dense",
+        ),
+        Refusal(
+            "unnamed-matrix",
+            "this product with a sparse matrix is not a lookup",
+            "its ids are the columns of what is computed here",
+            "give the sparse tensor a name",
+        ),
+    )
     examples = (
         Example(
             "the sum of a factorization machine, squared afterwards",
@@ -77,12 +92,10 @@ class SparseMatmul(LookupRule):
     def read(self, file: File, call: cst.Call) -> Lookup | Blocker:
         bound = bind(call, PARAMETERS) or {}
         if any(literal(bound[key].value) is not False for key in ("adjoint_a", "adjoint_b") if key in bound):
-            return self._blocker(call, "an adjoint of this product sums over other ids", "keep the variable dense")
+            return blocker(call, self.id, "adjoint")
         x, table = bound["sp_a"].value, bound["b"].value
         if not isinstance(x, cst.Name | cst.Attribute):
-            return self._blocker(
-                call, "its ids are the columns of what is computed here", "give the sparse tensor a name"
-            )
+            return blocker(call, self.id, "unnamed-matrix")
         name = f", name={file.tree.source(bound['name'].value)}" if "name" in bound else ""
         inner = _base(file, table)
         texts: list[tuple[str, cst.BaseExpression | str]] = [("x", x), ("W", inner), ("name", name)]
@@ -94,9 +107,6 @@ class SparseMatmul(LookupRule):
             rewrite = Rewrite(SQUARES, ("sparse_lookup",), tuple(texts))
         idle = "the gradient of a matmul has a row for every id"
         return Lookup(call, self.id, function=rewrite.functions[0], rewrite=rewrite, idle=idle, dense=True)
-
-    def _blocker(self, call: cst.Call, reason: str, action: str) -> Blocker:
-        return Blocker(call, self.id, "this product with a sparse matrix is not a lookup", reason, action)
 
 
 def _power(file: File, node: cst.BaseExpression) -> cst.BaseExpression | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from migrate.source.rules import Example, Rule, register
+from migrate.source.rules import Example, Refusal, Rule, register
 from migrate.source.tensorflow.facts.variables.static_shapes import RULE
 
 HEAD = "import tensorflow.compat.v1 as tf\n"
@@ -16,10 +16,18 @@ CREATED = (
 
 @register
 class TableShape(Rule):
-    """The sizes of a variable were constants; those of a table are not asked, because it grows."""
+    """The sizes of a variable were constants; the values of a table are not asked, because it grows."""
 
     id = RULE
     title = "The shape of a table stays that of its variable"
+    refusals = (
+        Refusal(
+            "differing-shapes",
+            "a shape that depends on the object",
+            "it asks one table or another, and their shapes differ",
+            "write the sizes out",
+        ),
+    )
     examples = (
         Example(
             "its shape",

@@ -5,13 +5,14 @@ from __future__ import annotations
 import libcst as cst
 
 from migrate.report.model import Applicability
-from migrate.source.rules import Example, register
+from migrate.source.rules import Example, Refusal, register
 from migrate.source.tensorflow.base.arguments import bind
+from migrate.source.tensorflow.base.blockers import blocker
+from migrate.source.tensorflow.base.common_refusals import OF_TERMS
 from migrate.source.tensorflow.base.model import Blocker, CodeChange
 from migrate.source.tensorflow.base.rule_kinds import File, UseRule
 from migrate.source.tensorflow.facts.references.metadata_loops import alone
 
-REASON = "a histogram needs every row"
 HEAD = "import tensorflow.compat.v1 as tf\n"
 MADE = 'W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())\n'
 LOOKUP = "e = tf.nn.embedding_lookup(W, ids)\n"
@@ -30,6 +31,23 @@ class TableSummary(UseRule):
     title = "A histogram of a table shows the rows of the batch"
     applicability = Applicability.ASSUMPTION
     fix_safety = "Only what is logged changes: the rows of each batch instead of all rows."
+    refusals = (
+        *OF_TERMS,
+        Refusal(
+            "histogram-removed",
+            "`{text}` logs the whole table",
+            "a histogram needs every row",
+            "log the looked-up rows, or convert with --assume",
+            "nobody needs the histogram of the whole table",
+        ),
+        Refusal(
+            "histogram-of-rows",
+            "`{text}` logs the whole table",
+            "a histogram needs every row",
+            "log the looked-up rows, or convert with --assume",
+            "a histogram of the rows of each batch serves instead of one of all rows",
+        ),
+    )
     examples = (
         Example(
             "after the lookups",
@@ -55,14 +73,11 @@ class TableSummary(UseRule):
         bound = bind(call, ("name", "values", "collections", "family"))
         if bound is None or bound.get("values") is not arg:
             return None
-        message = f"`{' '.join(file.tree.source(call).split())}` logs the whole table"
-        action = "log the looked-up rows, or convert with --assume"
-        source = file.tree.source(reference)
+        source, text = file.tree.source(reference), " ".join(file.tree.source(call).split())
         rows = CodeChange(reference, lambda fresh, _: f"{fresh.imports('looked_up_rows')}({source})")
         away = None
         if (line := alone(file, call)) is not None:
-            gone = "nobody needs the histogram of the whole table"
             removed = CodeChange(line, lambda *_: "")
-            away = Blocker(call, self.id, message, REASON, action, gone, changes=(removed,))
-        shown = "a histogram of the rows of each batch serves instead of one of all rows"
-        return Blocker(call, self.id, message, REASON, action, shown, changes=(rows,), takes_rows=True, otherwise=away)
+            away = blocker(call, self.id, "histogram-removed", changes=(removed,), text=text)
+        changes = (rows,)
+        return blocker(call, self.id, "histogram-of-rows", changes=changes, takes_rows=True, otherwise=away, text=text)

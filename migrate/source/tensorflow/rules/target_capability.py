@@ -2,24 +2,138 @@
 
 from __future__ import annotations
 
-from migrate.source.rules import Example, Rule, register
+from collections.abc import Iterator
+from dataclasses import replace
 
+import libcst as cst
+
+from migrate.report.model import Applicability
+from migrate.source.rules import Example, Refusal, register
+from migrate.source.tensorflow.base.arguments import is_none, string
+from migrate.source.tensorflow.base.bindings import is_fixed
+from migrate.source.tensorflow.base.blockers import blocker
+from migrate.source.tensorflow.base.estimator_modes import in_model_function
+from migrate.source.tensorflow.base.model import Adaptation, Blocker, Lookup, Table
+from migrate.source.tensorflow.base.repeatable import is_repeatable
+from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.checks.check_rule import CheckRule
+from migrate.source.tensorflow.checks.judgement import Judgement
+from migrate.source.tensorflow.facts.ids.id_provenance import DATASET, FED, origins
+from migrate.source.tensorflow.facts.optimizers.collection_keys import RULE as COLLECTION
+from migrate.source.tensorflow.facts.variables.column_categories import check_categories
+from migrate.source.tensorflow.facts.variables.variable_reuse import may_reuse
+
+RULE = "tf-target"
+USE = "`--target runtime` converts it"
+LACKING = "{title} has no {lacking}"
+ANEW = "this lookup in `{label}` is written anew"
+HOLDS = "convert with --assume if that holds"
 HEAD = "import tensorflow.compat.v1 as tf\n"
 MADE = 'W = tf.get_variable("u", [9, 4], initializer=tf.zeros_initializer())\n'
 LOOKUP = "e = tf.nn.embedding_lookup(W, ids)\n"
 
 
 @register
-class Target(Rule):
+class Target(CheckRule):
     """`--target` names the SDK that converted code calls, and switches ask for its features.
 
     What a switch does to every table is noted here, with what the program needs besides. A table that the SDK cannot
     make as the program does stays as it is.
     """
 
-    id = "tf-target"
+    id = RULE
     title = "What the target SDK and its switches do is listed, and what is left to be done by hand"
     applicability = None
+    refusals = (
+        Refusal("lacking-rows", "{message}", LACKING, USE),
+        Refusal("lacking-maker", "`{label}` would be made by `{function}`", LACKING, USE),
+        Refusal(
+            "lacking-scopes",
+            "the variable scope of `{label}` is known when the program runs",
+            "{title} has no name or initial values of the variable scope that is open",
+            USE,
+        ),
+        Refusal("lacking-numbers", "`{label}` is made several times", "{title} has no names that are numbered", USE),
+        Refusal("lacking-lookup", "this lookup would become `{function}`", LACKING, USE),
+        Refusal("lacking-sparse-ids", "the ids of this lookup", "{title} has no lookup of sparse ids", USE),
+        Refusal(
+            "reused",
+            "this variable may be reused",
+            "the program reuses variables by their names, and {title} makes a table once",
+            f"convert with --assume if it is; {USE}",
+            "the variable of `{label}` is made once",
+        ),
+        Refusal(
+            "host-values",
+            "the initial values of `{label}`",
+            "{title} then makes rows on the host, from constant and normal initial values alone",
+            "use a normal initializer",
+        ),
+        Refusal(
+            "other-values",
+            "the initial values of `{label}`",
+            "rows begin with random numbers of {title}'s own law, not with those of `{given}`",
+            f"convert with --assume if that is acceptable; {USE} exactly",
+            "rows begin with random numbers of {title}'s own law, not with those of `{given}`",
+            Applicability.CHANGES_VALUES,
+        ),
+        Refusal(
+            "many-lookups",
+            "the lookups of `{label}`",
+            "{title} takes at most {most} lookups of one table, and here are {number}",
+            "look several of its ids up at once",
+        ),
+        Refusal("mixed-widths", ANEW, "it reads one table or another, and their widths may differ", USE),
+        Refusal(
+            "order-of-entries",
+            ANEW,
+            "{title} sums rows of ragged ids, and another order fails when it runs",
+            HOLDS,
+            "the entries of the sparse matrix are in the order of its rows, as TensorFlow makes them",
+        ),
+        Refusal("products", ANEW, "{title} has no lookup for products", USE),
+        Refusal("computed-arguments", ANEW, "its arguments are computed where it stands; give them names", USE),
+        Refusal("other-combiner", ANEW, "{title} combines rows by mean or sum alone", USE),
+        Refusal("lacking-argument", ANEW, "{title}'s lookup has no `{name}`", USE),
+        Refusal(
+            "packed-ids",
+            ANEW,
+            "{title} looks up every id, of rows that are packed to the left, and gives a row for every example",
+            HOLDS,
+            "no id is negative, and the ids of each example stand in its first columns{last}",
+        ),
+        Refusal("ids-twice", ANEW, "its ids are needed twice, for their shape; give them a name", USE),
+        Refusal("unknown-width", ANEW, "the width of the table is not known where it is looked up", USE),
+        Refusal(
+            "fed-ids",
+            "`{text}` does not come from a dataset",
+            "{title} takes ids from a dataset's iterator, not from a placeholder or a constant",
+            f"read it from a tf.data.Dataset; {USE}",
+        ),
+        Refusal(
+            "unseen-ids",
+            "`{text}` may not come from a dataset",
+            "{title} takes ids from a dataset's iterator, and where these come from is not seen",
+            "convert with --assume if it does",
+            "`{text}` comes from a dataset's iterator",
+        ),
+        Refusal(
+            "unknown-mode",
+            "this lookup may also evaluate",
+            "{title} is told at each lookup whether it trains, and `mode` is not at hand here",
+            "look up in the model function; or convert with --assume if the model is only trained",
+            "the model function is run for training alone",
+        ),
+        Refusal(
+            "unseen-rows",
+            "this lookup also evaluates",
+            "{unseen}",
+            f"convert with --assume if that is acceptable; {USE} exactly",
+            "{unseen}",
+            Applicability.CHANGES_VALUES,
+        ),
+        Refusal("effect", "a switch changes values", "{effect}", "", "{effect}", Applicability.CHANGES_VALUES),
+    )
     examples = (
         Example(
             "one variable for one name, in an SDK that makes a table once",
@@ -29,3 +143,141 @@ class Target(Rule):
         ),
         Example("not a table", HEAD + "e = tf.nn.embedding_lookup(tf.constant([[1.0]]), x)\n", target="deeprec"),
     )
+
+    def judge(self, judgement: Judgement) -> None:
+        file, blockers = judgement.file, judgement.file_blockers
+        for table in judgement.tables:
+            _check_functions(file, table)
+            check_categories(file, table)
+            table.blockers += _values(file, table)
+            if file.target.lookup is not None:
+                table.blockers += [one for lookup in table.lookups for one in _unwritten(file, table, lookup)]
+            if file.target.program is not None and file.target.program.pipeline:
+                table.blockers += [one for lookup in table.lookups for one in _ids(file, lookup)]
+            _note_effects(file, table)
+        if file.target.among_trainables:
+            reason = f"a table of {file.target.title} is among the variables, and its value cannot be read as a whole"
+            for place, one in enumerate(blockers):
+                if one.rule == COLLECTION:
+                    blockers[place] = replace(one, reason=reason, action=USE, assumption="", changes=())
+
+
+def _check_functions(file: File, table: Table) -> None:
+    """Stop a table with an idiom that has no spelling."""
+    creation, label, title, lacks = table.creation, table.label, file.target.title, file.target.lacks(file.switches)
+    for place, one in enumerate(table.blockers):
+        if one.takes_rows and (lacking := lacks.get("looked_up_rows")) is not None:
+            node, rule, text = one.node, one.rule, one.message
+            table.blockers[place] = blocker(
+                node, RULE, "lacking-rows", under=rule, message=text, title=title, lacking=lacking
+            )
+    call, rule = creation.call, creation.rule
+    if creation.emitted and (lacking := _missing(file, creation.emitted)) is not None:
+        name = creation.emitted
+        table.blockers.append(
+            blocker(call, RULE, "lacking-maker", under=rule, label=label, function=name, title=title, lacking=lacking)
+        )
+    late = creation.scoped or (creation.initializer is not None and not creation.initializer.text)
+    if late and not creation.emitted and "scoped_name" not in file.target.functions:
+        table.blockers.append(blocker(call, RULE, "lacking-scopes", under=rule, label=label, title=title))
+    if creation.numbered and "unique_name" not in file.target.functions:
+        table.blockers.append(blocker(call, RULE, "lacking-numbers", under=rule, label=label, title=title))
+    for lookup in table.lookups:
+        functions = lookup.rewrite.functions if lookup.rewrite is not None else (lookup.function,)
+        for name in functions:
+            if (lacking := _missing(file, name)) is not None:
+                call, rule = lookup.call, lookup.rule
+                table.blockers.append(
+                    blocker(call, RULE, "lacking-lookup", under=rule, function=name, title=title, lacking=lacking)
+                )
+
+
+def _missing(file: File, name: str) -> str | None:
+    """Return what the target would need for a function of the plan, in words; None for one that it has."""
+    known = file.target.lacks(file.switches).get(name)
+    return known or (None if name in file.target.functions else f"counterpart of `{name}`")
+
+
+def _values(file: File, table: Table) -> Iterator[Blocker]:
+    """Yield what the target makes, fills and looks up in another way than the program."""
+    creation, target, label, title = table.creation, file.target, table.label, file.target.title
+    call, given, wanted = creation.call, creation.initializer, target.initial_values(file.switches)
+    # A name that is made twice is one variable, which most SDKs refuse to make again.
+    if not (target.reuses or creation.unique or creation.emitted) and may_reuse(file):
+        yield blocker(call, RULE, "reused", title=title, label=label)
+    if wanted is not None and given is not None and not wanted.fullmatch(given.law):
+        yield blocker(call, RULE, "host-values", title=title, label=label)
+    if given is not None and target.other_values(given.text):
+        yield blocker(call, RULE, "other-values", title=title, label=label, given=given.text)
+    most, number = target.most_lookups, len(table.lookups)
+    if most and number > most:
+        yield blocker(call, RULE, "many-lookups", title=title, label=label, most=most, number=number)
+
+
+def _unwritten(file: File, table: Table, lookup: Lookup) -> Iterator[Blocker]:
+    """Yield why a lookup cannot be written in the target's form: it has two, of dense ids and of a sum or mean."""
+    rewrite, call, rule = lookup.rewrite, lookup.call, lookup.rule
+    label, title = table.label, file.target.title
+    if table.passed:
+        yield blocker(call, RULE, "mixed-widths", under=rule, label=label)
+    if rewrite is not None and rewrite.form != "ids":  # a sparse matrix has its ids in a vector
+        if rewrite.form == "matrix":
+            yield blocker(call, RULE, "order-of-entries", under=rule, label=label, title=title)
+        return
+    ids = dict(rewrite.texts)["ids"] if rewrite is not None else lookup.ids.value if lookup.ids is not None else ""
+    if isinstance(ids, str):
+        yield blocker(call, RULE, "products", under=rule, label=label, title=title)
+        return
+    if lookup.function == "sparse_lookup":
+        yield from _unshaped(file, table, lookup, ids)
+        return
+    if not all(is_repeatable(arg.value) for arg in lookup.bound.values()):
+        yield blocker(call, RULE, "computed-arguments", under=rule, label=label)
+    combiner = lookup.bound.get("combiner")
+    if combiner is not None and not is_none(combiner) and string(combiner.value) not in {"mean", "sum"}:
+        yield blocker(call, RULE, "other-combiner", under=rule, label=label, title=title)
+    for name in ("max_norm", "default_id"):
+        if name in lookup.bound and not is_none(lookup.bound[name]):
+            yield blocker(call, RULE, "lacking-argument", under=rule, label=label, title=title, name=name)
+    last = "" if lookup.function.startswith("safe") else ", and the last example has some"
+    yield blocker(call, RULE, "packed-ids", under=rule, label=label, title=title, last=last)
+
+
+def _unshaped(file: File, table: Table, lookup: Lookup, ids: cst.BaseExpression) -> Iterator[Blocker]:
+    """Yield why rows that are looked up by a vector cannot be given the shape of the ids."""
+    dim, call, rule = table.creation.dim, table.creation.call, lookup.rule
+    if not is_repeatable(ids):
+        yield blocker(lookup.call, RULE, "ids-twice", under=rule, label=table.label)
+    here = file.tree.enclosing(lookup.call, cst.FunctionDef) is file.tree.enclosing(call, cst.FunctionDef)
+    fixed = isinstance(dim, cst.Name | cst.Attribute) and here and is_fixed(file.tree, dim)
+    if not (dim is None or isinstance(dim, cst.Integer) or fixed):
+        yield blocker(lookup.call, RULE, "unknown-width", under=rule, label=table.label)
+
+
+def _ids(file: File, lookup: Lookup) -> Iterator[Blocker]:
+    """Yield why ids do not come from a dataset, or read other rows in evaluation."""
+    title, call, inside = file.target.title, lookup.call, in_model_function(file, lookup.call)
+    texts = dict(lookup.rewrite.texts) if lookup.rewrite is not None else {}
+    ids = lookup.ids.value if lookup.ids is not None else texts.get("ids")
+    if ids is None or isinstance(ids, str):
+        yield blocker(call, RULE, "lacking-sparse-ids", under=lookup.rule, title=title)
+        return
+    text, found = file.tree.source(ids), origins(file, ids)
+    if FED in found or not found:
+        yield blocker(call, RULE, "fed-ids", text=text, title=title)
+    elif DATASET not in found:
+        yield blocker(call, RULE, "unseen-ids", text=text, title=title)
+    if not inside and any(part.calls("estimator.EstimatorSpec") for part in file.program(call)):
+        yield blocker(call, RULE, "unknown-mode", title=title)
+    elif file.target.unseen and inside:
+        yield blocker(call, RULE, "unseen-rows", unseen=file.target.unseen)
+
+
+def _note_effects(file: File, table: Table) -> None:
+    call = table.creation.call
+    for effect in file.target.effects(file.switches):
+        if effect.changes_values:
+            table.assumed.append(blocker(call, RULE, "effect", effect=effect.text))
+        if effect.by_hand or not effect.changes_values:
+            module = file.tree.module_of(call)
+            table.adaptations.append(Adaptation(module, RULE, effect.text, action=effect.by_hand))

@@ -72,13 +72,13 @@ class Variable(CreationRule):
         creation = Creation(call, self.id, unique=True)
         bound = bind(call, PARAMETERS)
         if bound is None or "initial_value" not in bound:
-            refuse(creation, call, "its arguments cannot be read", "pass the arguments of the variable one by one")
+            refuse(creation, call, "unread-arguments")
             return creation
         if "name" in bound:
             creation.name = string(bound["name"].value)
             creation.named_by = bound["name"].value if creation.name is None and not is_none(bound["name"]) else None
         refuse_options(creation, file, bound)
         if not is_float32(file.names, bound.get("dtype")):
-            refuse(creation, bound["dtype"], "its rows are not float32", "tables hold float32; cast, or keep it dense")
+            refuse(creation, bound["dtype"], "other-type")
         read_initial_op(creation, file, bound["initial_value"].value)
         return creation

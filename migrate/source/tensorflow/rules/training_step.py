@@ -2,7 +2,37 @@
 
 from __future__ import annotations
 
-from migrate.source.rules import Example, Rule, register
+from collections.abc import Iterator
+from functools import partial
+
+import libcst as cst
+
+from migrate.source.rules import Example, Refusal, register
+from migrate.source.tensorflow.base.blockers import blocker
+from migrate.source.tensorflow.base.model import Blocker
+from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.base.value_flow import sources
+from migrate.source.tensorflow.checks.check_rule import CheckRule
+from migrate.source.tensorflow.checks.judgement import Judgement
+from migrate.source.tensorflow.facts.calls.execution_count import exclusive
+from migrate.source.tensorflow.facts.optimizers.external_libraries import LIBRARIES, library_calls
+from migrate.source.tensorflow.facts.optimizers.one_per_graph import made_once_a_graph
+from migrate.source.tensorflow.facts.optimizers.training_model import RULE, Step, owner
+from migrate.source.tensorflow.facts.training.dense_half import is_doubtful, reaches
+from migrate.source.tensorflow.rules.optimizer import untrainable
+from migrate.source.tensorflow.rules.variable_list_use import refined
+
+#: What runs a model: a program with one of these, and no step, only uses what is trained elsewhere.
+RUNS = {
+    "Session",
+    "InteractiveSession",
+    "train.MonitoredTrainingSession",
+    "train.MonitoredSession",
+    "estimator.Estimator",
+}
+ELSEWHERE = "after the conversion, whoever trains this model must also train its tables"
+SPLIT = "convert with --assume and split the optimizer where the model is trained"
+TRAINED = "the tables are trained where the model is trained"
 
 HEAD = "import tensorflow.compat.v1 as tf\n"
 MADE = 'W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())\n'
@@ -17,7 +47,7 @@ AFTER = (
 
 
 @register
-class TrainingStep(Rule):
+class TrainingStep(CheckRule):
     """A step that trains every variable is split where a table moves, and stays as it is where none does.
 
     The gradients of dense variables and tables are taken by one backward pass; the stock optimizer updates the dense
@@ -25,8 +55,169 @@ class TrainingStep(Rule):
     tables that are named there, and no others. A step that cannot be split so keeps every table of its model as it is.
     """
 
-    id = "tf-training-step"
+    id = RULE
     title = "A training step is split into a dense and a sparse half"
+    refusals = (
+        Refusal(
+            "kept-by-comment",
+            "this training step stays as it is",
+            "a comment keeps the file in which these tables are trained",
+            "take the comment away, or keep the tables too",
+        ),
+        Refusal(
+            "untrained",
+            "no optimizer in this file trains its tables",
+            ELSEWHERE,
+            f"give the directory, if the model is trained in another file; or {SPLIT}",
+            TRAINED,
+        ),
+        Refusal(
+            "untrained-program",
+            "no optimizer in this file or in the {others} that run with it trains its tables",
+            ELSEWHERE,
+            SPLIT,
+            TRAINED,
+        ),
+        Refusal(
+            "handed-to-others",
+            "no optimizer in this file trains its tables, but `{text}` may, whose code is not read",
+            ELSEWHERE,
+            SPLIT,
+            TRAINED,
+        ),
+        Refusal(
+            "two-optimizers",
+            "two optimizers train the same variables",
+            "each optimizer keeps its own state, and a table has one state",
+            "train the tables by one of them: give the other its variables by `var_list`",
+        ),
+        Refusal(
+            "other-model",
+            "whether this step trains anything besides tables is not clear",
+            "its class makes no variable but tables, and the file makes others elsewhere",
+            "convert one model per file",
+        ),
+        Refusal(
+            "other-half",
+            "`{text}` trains {what}",
+            "the optimizer counts all its steps for all its variables, and the other half would miss these",
+            "give this step an optimizer of its own",
+        ),
+        Refusal(
+            "unapplied-gradients",
+            "`{text}` takes gradients",
+            "how these gradients are applied is not known",
+            "apply them by `apply_gradients`, or list the variables they are taken of",
+        ),
+        Refusal(
+            "list-used",
+            "`{shown}` is used in `{text}`",
+            "it would also see the tables, or stop seeing them",
+            "list the variables that are meant by their names",
+        ),
+        Refusal(
+            "other-use",
+            "`{text}` is an optimizer that is used in another way",
+            "no call of its methods is seen, so how it trains the tables is not known",
+            "call its `minimize` where it is made, or keep the tables dense",
+        ),
+        Refusal(
+            "given-to-repeated",
+            "`{text}` is passed to code that trains several times",
+            "the optimizer of the tables is made where this one trains, and would be made several times",
+            "make the optimizer in the function that trains",
+        ),
+        Refusal(
+            "made-again",
+            "`{text}` may run several times",
+            "each run makes an optimizer with its own state, and a table has one state",
+            "make the optimizer once, outside the loop or function that runs again",
+        ),
+        Refusal(
+            "dense-step",
+            "`{text}` trains dense variables alone",
+            "the optimizer counts these steps for all variables, and that of the tables would miss them",
+            "give this step an optimizer of its own",
+        ),
+        Refusal(
+            "trains-by-itself",
+            "`{text}` trains the model by itself",
+            "a table would not be trained as the variable was",
+            "train by `minimize`, or by `compute_gradients` and `apply_gradients`",
+        ),
+        Refusal(
+            "unread-arguments",
+            "`{text}` has arguments that cannot be read",
+            "a table would not be trained as the variable was",
+            "write its arguments out, without stars",
+        ),
+        Refusal(
+            "unordered-gradients",
+            "`{text}` applies gradients whose order is not known",
+            "between the gradients and this call, pairs may be dropped or reordered",
+            "apply the pairs of `compute_gradients` in their order",
+        ),
+        Refusal(
+            "list-with-effects",
+            "`{shown}` trains a list of variables",
+            "`{text}` does more than to give the list, and the split step has no place for it",
+            "give the list a name, or leave `var_list` out",
+        ),
+        Refusal(
+            "inside-expression",
+            "`{shown}` stands inside a larger expression",
+            "it cannot be split where it stands",
+            "give it a line of its own",
+        ),
+        Refusal(
+            "shared-line",
+            "`{shown}` has no line of its own",
+            "other code stands on its line, so nothing can be put before it",
+            "give it a line of its own",
+        ),
+        Refusal(
+            "other-function",
+            "`{text}` applies gradients of another function",
+            "it cannot be split",
+            "take and apply the gradients in one function",
+        ),
+        Refusal(
+            "unknown-list",
+            "`{shown}` trains a list of variables",
+            "what `{text}` in its `var_list` holds cannot be followed, so which tables it trains is not known",
+            "list the variables by their names, or leave `var_list` out",
+        ),
+        Refusal(
+            "chosen-variables",
+            "`{shown}` trains a list of variables",
+            "its variables are chosen by `{test}` when the program runs, and a table is no variable of that list",
+            "list the variables by their names: tables and dense ones may be in one list",
+        ),
+        Refusal(
+            "made-between-gradients",
+            "`{text}` applies gradients that are taken elsewhere",
+            "`{made}` may make variables in between, so that the place of the tables is not known",
+            "take and apply the gradients in one function",
+        ),
+        Refusal(
+            "unknown-between-gradients",
+            "`{text}` applies gradients that are taken elsewhere",
+            "what runs in between is not known, and may make variables",
+            "take and apply the gradients in one function",
+        ),
+        Refusal(
+            "made-after-list",
+            "`{shown}` lists what is trained before all is made",
+            "`{text}` may make variables after that, which are not in the list",
+            "list the variables where the step is made",
+        ),
+        Refusal(
+            "unknown-after-list",
+            "`{shown}` lists what is trained before all is made",
+            "what runs after that, and before the step, is not known, and may make variables",
+            "list the variables where the step is made",
+        ),
+    )
     examples = (
         Example(
             "minimize",
@@ -66,3 +257,108 @@ class TrainingStep(Rule):
             "no table moves", BEFORE + "l = tf.nn.l2_loss(W)\nop = tf.train.AdagradOptimizer(0.1).minimize(loss)\n"
         ),
     )
+
+    def of_file(self, judgement: Judgement, file: File) -> Iterator[Blocker]:
+        training = judgement.training
+        for step in training.steps if file.comments.whole_file is not None else ():
+            if file.tree.module_of(step.call) is file.tree.module:
+                yield blocker(step.call, self.id, "kept-by-comment")
+        trained = [*(step.call for step in training.steps), *(one.node for one in training.blockers)]
+        if any(judgement.file.tree.related(node, file.tree.module) for node in trained):
+            yield from library_calls(file, judgement.tables)
+        else:
+            yield from self._untrained(file)
+
+    def judge(self, judgement: Judgement) -> None:
+        judgement.file_blockers += [refined(judgement.file, one) for one in judgement.training.blockers]
+
+    def judge_moving(self, judgement: Judgement) -> None:
+        if judgement.moving:
+            judgement.file_blockers += [*_states(judgement), *_dense(judgement), *_halves(judgement)]
+
+    def _untrained(self, file: File) -> Iterator[Blocker]:
+        """Yield a doubt for a file without a training step, unless its program is whole and trains nothing."""
+        program, module = file.program(file.tree.module), file.tree.module
+        handed = next((call for one in program for call in one.tree.calls if _is_handed(one, call)), None)
+        runs = any(name in RUNS for one in program for _, name in one.names.calls)
+        defines = any(isinstance(line, cst.FunctionDef | cst.ClassDef) for line in module.body)
+        if (handed is None and (runs or not defines)) or not module.body:
+            return
+        if handed is not None and runs:
+            text = " ".join(file.tree.source(handed).split())[:80]
+            yield blocker(module, self.id, "handed-to-others", text=text)
+        elif len(program) > 1:
+            yield blocker(module, self.id, "untrained-program", others=len(program) - 1)
+        else:
+            yield blocker(module, self.id, "untrained")
+
+
+def _is_handed(file: File, call: cst.Call) -> bool:
+    """True for a call that gives something to code which is not read: it may be the loss."""
+    if not call.args or file.names.of(call.func) is not None or file.tree.is_inside(call.func):
+        return False
+    if isinstance(call.func, cst.Name) and any(
+        isinstance(file.tree.parent(s), cst.Param) for s in sources(file, call.func)
+    ):
+        return True
+    imported, _ = file.tree.imported_names(call.func)
+    return any(module.split(".")[0] not in LIBRARIES for module in imported)
+
+
+def _states(judgement: Judgement) -> Iterator[Blocker]:
+    """Two functions or classes that can train one table must not do it by optimizers with states of their own."""
+    file, steps = judgement.file, judgement.training.steps
+    homes = list({id(h): h for h in (owner(file, table.creation.call) for table in judgement.moving)}.values())
+    for i, first in enumerate(steps):
+        for second in steps[i + 1 :]:
+            if (
+                first.shares(second)
+                and _separate_states(file, first, second)
+                and any(_trains(file, first, home) and _trains(file, second, home) for home in homes)
+            ):
+                yield blocker(second.call, RULE, "two-optimizers")
+
+
+def _dense(judgement: Judgement) -> Iterator[Blocker]:
+    """A step either has a dense half or has none; which it is must be known, and the target must have it."""
+    calls = {id(table.creation.call) for table in judgement.moving}
+    for step in judgement.steps:
+        if step.listed is None and is_doubtful(judgement.file, step.call, calls):
+            yield blocker(step.call, RULE, "other-model")
+        yield from untrainable(judgement.file, step, partial(judgement.trains_dense, step))
+
+
+def _halves(judgement: Judgement) -> Iterator[Blocker]:
+    """Stop where the two optimizers that one becomes would not count the same steps.
+
+    Adam counts every step that it takes, for all variables: a half that a step does not have would miss it.
+    """
+    steps = [step for step in judgement.training.steps if any(m.stock.counts for m in step.optimizer.makers)]
+    moving = [step for step in steps if any(step is one for one in judgement.steps)]
+    for step in moving:
+        made = {id(maker.call) for maker in step.optimizer.makers}
+        for other in steps:
+            if other is step or not made & {id(maker.call) for maker in other.optimizer.makers}:
+                continue
+            tables = any(other is one for one in moving)
+            if not tables or judgement.trains_dense(step) is not judgement.trains_dense(other):
+                text = " ".join(judgement.file.tree.source(other.call).split())
+                what = "tables alone" if tables else "dense variables alone"
+                yield blocker(other.call, RULE, "other-half", text=text, what=what)
+                return
+
+
+def _separate_states(file: File, first: Step, second: Step) -> bool:
+    """True for steps of two functions or classes whose optimizers differ and have state."""
+    makers = [m for step in (first, second) for m in step.optimizer.makers]
+    same = {id(m.call) for m in first.optimizer.makers} == {id(m.call) for m in second.optimizer.makers}
+    if same or not any(m.stock.stateful for m in makers) or exclusive(file, first.call, second.call):
+        return False
+    apart = owner(file, first.call) is not owner(file, second.call)
+    apart = apart and not made_once_a_graph(file, first.call, second.call)
+    return apart and file.tree.related(first.call, second.call)
+
+
+def _trains(file: File, step: Step, table_home: cst.CSTNode) -> bool:
+    home = owner(file, step.call)
+    return reaches(file, home, table_home) or reaches(file, table_home, home)

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from migrate.source.rules import Example, Rule, register
+import libcst as cst
+
+from migrate.source.rules import Example, Refusal, register
+from migrate.source.tensorflow.base.blockers import blocker
+from migrate.source.tensorflow.base.model import Blocker, Table
+from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.checks.check_rule import CheckRule
+from migrate.source.tensorflow.checks.judgement import Judgement
+from migrate.source.tensorflow.facts.references.containers import holder_of
+from migrate.source.tensorflow.facts.references.table_values import RULE
 
 HEAD = "import tensorflow.compat.v1 as tf\n"
 MADE = HEAD + 'W = tf.get_variable("w", [9, 4])\ne = tf.nn.embedding_lookup(W, ids)\n'
@@ -14,12 +23,138 @@ LOOK = (
 
 
 @register
-class TableUse(Rule):
+class TableUse(CheckRule):
     """A table moves only when every mention of it is understood; a mention that is not keeps it."""
 
-    id = "tf-table-use"
+    id = RULE
     title = "A table with a use that is not understood stays as it is"
     applicability = None
+    refusals = (
+        Refusal(
+            "other-shape",
+            "this lookup reads one table or another",
+            "their shapes differ",
+            "look each up in its own place",
+        ),
+        Refusal(
+            "other-stays",
+            "this lookup reads one table or another",
+            "it also reads `{label}`, which stays as it is",
+            "look each up in its own place",
+        ),
+        Refusal(
+            "passed",
+            "the function that takes `{label}` also takes another value",
+            "`{text}` is passed there as well, and it is no table that moves",
+            "give the tables a function of their own",
+        ),
+        Refusal(
+            "returned",
+            "what reads `{label}` may read another value",
+            "`{text}` is returned there as well, and it is no table that moves",
+            "return the tables from a function of their own",
+        ),
+        Refusal(
+            "kept",
+            "what reads `{label}` may read another value",
+            "`{text}` is kept there as well, and it is no table that moves",
+            "keep the tables in a dict or list of their own",
+        ),
+        Refusal(
+            "bound",
+            "`{label}` is bound more than once",
+            "it is also `{text}`, which is no table that moves",
+            "give the other value a name of its own",
+        ),
+        Refusal(
+            "computed-name",
+            "`{text}` may reach the table in a way that is not followed",
+            "what it reaches is decided at run time",
+            "write the name or attribute out",
+        ),
+        Refusal(
+            "not-a-lookup",
+            "`{shown}` is not a lookup",
+            "what this does with the whole table is not understood",
+            "keep the table dense, or replace this use by a lookup of the ids it needs",
+        ),
+        Refusal(
+            "other-value",
+            "`{shown}` may be something else than the table",
+            "it may come from `{text}`{why}",
+            "give the table a name of its own",
+        ),
+        Refusal(
+            "parameter",
+            "`{text}` is a parameter",
+            "what callers give for it is not known, and may be no table",
+            "give the table a name of its own",
+        ),
+        Refusal(
+            "bound-to-computed",
+            "`{text}` is bound more than once",
+            "it is also `{shown}`, which is computed from the whole table: every row is needed at every step",
+            "keep the table dense, or look rows up first and compute with those",
+        ),
+        Refusal(
+            "bound-to-rows",
+            "`{text}` is bound more than once",
+            (
+                "it is also `{shown}`, which is the rows of a lookup: whether a lookup reads rows of a table is "
+                "decided later"
+            ),
+            "give the other value a name and a lookup of its own",
+        ),
+        Refusal(
+            "bound-to-other",
+            "`{text}` is bound more than once",
+            "it is also `{shown}`, which is no variable: whether a lookup reads rows of a table is decided later",
+            "give the other value a name and a lookup of its own",
+        ),
+        Refusal(
+            "bound-again",
+            "`{text}` is bound more than once",
+            "which of the values a lookup reads depends on the order of execution",
+            "give the other value a name of its own",
+        ),
+        Refusal(
+            "unseen-base",
+            "class `{cls}` inherits from `{text}`, which is not in this file",
+            "`{text}` may use `{target}`",
+            "read the base class; if it does not use the table, convert with --assume",
+            "`{text}` does not use `{target}`",
+        ),
+        Refusal(
+            "listed-by-base",
+            "`{listed}` lists the variables of an object",
+            "`{text}` finds the variables in the attributes of its objects, and a table is none",
+            "list them by name",
+        ),
+        Refusal(
+            "computed-attribute",
+            "`{text}` reaches an attribute by a computed name",
+            "it may be this table",
+        ),
+        Refusal(
+            "computed-attribute-of-other",
+            "`{text}` reaches an attribute by a computed name",
+            "it may be this table",
+            "if it does not read the table, convert with --assume",
+            "`{text}` does not reach `{target}`",
+        ),
+        Refusal(
+            "field-of-class",
+            "`{text}` may make `{name}` of class `{cls}` a field of its objects",
+            "a constructor that is made for them, or `replace`, may then give them another value",
+            "set `{name}` by the constructor, or make the table outside of the class",
+        ),
+        Refusal(
+            "reached-by-name",
+            "`{text}` reaches `{name}` by its name",
+            "what it does with it is not followed",
+            "write the attribute out",
+        ),
+    )
     examples = (
         Example(
             "another value under the same name",
@@ -33,3 +168,77 @@ class TableUse(Rule):
             assume=True,
         ),
     )
+
+    def judge_moving(self, judgement: Judgement) -> None:
+        """Code that reads one table or another, by the object it is given, converts only when all of them move."""
+        readers: dict[int, list[Table]] = {}
+        for table in judgement.tables:
+            for lookup in table.lookups:
+                readers.setdefault(id(lookup.call), []).append(table)
+        groups = [(tables, call) for call, tables in readers.items() if len(tables) > 1]
+        changed = bool(groups) or any(table.passed for table in judgement.tables)
+        while changed:
+            moving = {id(table) for table in judgement.moving}
+            changed = _check_passed(judgement)
+            for tables, call in groups:
+                same = len({_form(judgement.file, table, call) for table in tables}) == 1
+                if same and all(id(table) in moving for table in tables):
+                    continue
+                for table in (one for one in tables if id(one) in moving):
+                    lookup = next(one for one in table.lookups if id(one.call) == call)
+                    found = blocker(lookup.call, RULE, "other-shape", under=lookup.rule)
+                    if same:
+                        other = next(one for one in tables if one is not table)
+                        found = blocker(lookup.call, RULE, "other-stays", under=lookup.rule, label=other.label)
+                    table.blockers.append(found)
+                    changed = True
+
+
+def _form(file: File, table: Table, call: int) -> tuple[object, ...]:
+    """Return what a lookup becomes by what its table is: its rank, and sizes that are written around it."""
+    lookup = next(one for one in table.lookups if id(one.call) == call)
+    wrapped = tuple((file.tree.span(arg), before, after) for arg, before, after in lookup.wraps)
+    return table.creation.rank, lookup.around, wrapped, lookup.function
+
+
+def _check_passed(judgement: Judgement) -> bool:
+    """Stop a table whose function is also given something that is no moving table; return whether one was stopped."""
+    file, moving = judgement.file, judgement.moving
+    known = {id(node) for table in moving for node in table.references}
+    stopped = False
+    for table in moving:
+        other = next((node for node in table.passed if id(node) not in known), None)
+        if other is not None:
+            table.blockers.append(_passed(file, table, other))
+            stopped = True
+    return stopped
+
+
+def _passed(file: File, table: Table, other: cst.BaseExpression) -> Blocker:
+    text = " ".join(file.tree.source(other).split())
+    if _is_returned(file, other):
+        return blocker(other, RULE, "returned", label=table.label, text=text)
+    if _is_kept(file, other):
+        return blocker(other, RULE, "kept", label=table.label, text=text)
+    return blocker(other, RULE, "bound" if _is_bound(file, other) else "passed", label=table.label, text=text)
+
+
+def _is_bound(file: File, node: cst.BaseExpression) -> bool:
+    """True for the value of an assignment."""
+    around = file.tree.parent(node)
+    whole = file.tree.parent(around) if isinstance(around, cst.Element) else node
+    return isinstance(file.tree.parent(whole or node), cst.Assign | cst.AnnAssign | cst.NamedExpr)
+
+
+def _is_returned(file: File, node: cst.BaseExpression) -> bool:
+    """True for what a function returns, alone or in its place of several."""
+    around = file.tree.parent(node)
+    whole = file.tree.parent(around) if isinstance(around, cst.Element) else node
+    return whole is not None and isinstance(file.tree.parent(whole), cst.Return)
+
+
+def _is_kept(file: File, node: cst.BaseExpression) -> bool:
+    """True for a member of a dict or list, and for what stands there under a condition."""
+    held = holder_of(file, node)
+    given = held is not None and isinstance(file.tree.parent(held[0]), cst.Arg) and holder_of(file, held[0]) is None
+    return (held is not None and not given) or isinstance(file.tree.parent(node), cst.IfExp)

@@ -7,43 +7,39 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from migrate.source.rules import Example, register
+from migrate.source.project.analysis_units import LIMIT
+from migrate.source.rules import Example, Refusal, register
 from migrate.source.tensorflow.base.arguments import bind, is_none, string
 from migrate.source.tensorflow.base.bindings import local_names, resolve, scope_of_name
+from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File, FileRule
 from migrate.source.tensorflow.base.shapes import is_float32
-from migrate.source.tensorflow.checks.exports import CONSTANTS, exports
+from migrate.source.tensorflow.checks.check_rule import CheckRule
+from migrate.source.tensorflow.checks.judgement import Judgement
 from migrate.source.tensorflow.facts.calls.variable_scopes import PARAMETERS
+from migrate.source.tensorflow.facts.references.exports import CONSTANTS, exports
+from migrate.source.tensorflow.facts.references.unanalysed_code import not_given, opened
 
 SHARED = "parameter servers and strategies share variables between processes, which a table of a session does not"
 EAGER = "tables of this runtime live in a v1 graph"
+#: Symbols whose mere use keeps the tables of a file, each with the key of its refusal.
 CALLS = {
-    "train.replica_device_setter": SHARED,
-    "train.ClusterSpec": SHARED,
-    "train.Server": SHARED,
-    "train.SyncReplicasOptimizer": SHARED,
-    "GradientTape": EAGER,
-    "enable_eager_execution": EAGER,
-    "function": EAGER,
-    "train.ExponentialMovingAverage": "an average over all variables would leave the tables out",
-    "variable_creator_scope": "it changes how every variable inside is made",
-    "variable_creator_scope_v1": "it changes how every variable inside is made",
-    "make_template": "a template makes its variables again under reuse",
-    "import_graph_def": "a graph that is imported brings variables that are not in the file",
-    "train.import_meta_graph": "a graph that is imported brings variables that are not in the file",
-}
-#: What to do about such a call, by its reason.
-REMEDIES = {
-    SHARED: "run one process without it, or keep the file as it is",
-    EAGER: "build a v1 graph and run it in a session",
-    CALLS["train.ExponentialMovingAverage"]: "list the variables that are averaged",
-    CALLS["variable_creator_scope"]: "make the tables outside of it",
-    CALLS["make_template"]: "write the function out, or make its tables outside of it",
-    CALLS["import_graph_def"]: "build the model by its code, or move the graph by `migrate graph`",
+    "train.replica_device_setter": "shared-variables",
+    "train.ClusterSpec": "shared-variables",
+    "train.Server": "shared-variables",
+    "train.SyncReplicasOptimizer": "shared-variables",
+    "GradientTape": "eager",
+    "enable_eager_execution": "eager",
+    "function": "eager",
+    "train.ExponentialMovingAverage": "averages",
+    "variable_creator_scope": "creator",
+    "variable_creator_scope_v1": "creator",
+    "make_template": "template",
+    "import_graph_def": "imported-graph",
+    "train.import_meta_graph": "imported-graph",
 }
 STRATEGIES = re.compile(r"(contrib\.)?distribute\.(\w+\.)*\w*Strategy\w*|(contrib\.|estimator\.)?tpu\..*")
-FROZEN = "the rows of a table cannot be frozen into a constant"
 #: Libraries that run a program as several processes.
 PARALLEL = {"horovod", "byteps", "bluefog"}
 #: Methods of a scope that change how every later variable is made.
@@ -78,11 +74,139 @@ def _listed(file: File, use: cst.Name) -> bool:
 
 
 @register
-class Surroundings(FileRule):
+class Surroundings(FileRule, CheckRule):
     """Refuses every table of a file that runs where tables do not."""
 
     id = "tf-surroundings"
     title = "A file that runs eagerly or distributed keeps its tables"
+    refusals = (
+        Refusal(
+            "other-module",
+            "`{text}` is another module",
+            "the converted file imports the installed package `runtime`, and Python knows one module of a name",
+            "rename that module",
+        ),
+        Refusal(
+            "module-beside",
+            "`{path}` is there",
+            "beside the converted file it would hide the installed package `runtime`",
+            "rename that module",
+        ),
+        Refusal(
+            "judged-alone",
+            "this file is judged alone",
+            "the files of its programs have more than {limit} characters: what others do with tables is not seen",
+            "give the files of one model alone, or convert with --assume",
+            "no other file uses all variables, or these tables in a way that does not name them",
+        ),
+        Refusal(
+            "not-given",
+            "`{place}` is imported and was not given",
+            "its `{word}` may concern the tables",
+            "give the directory, whose files are judged together; or convert with --assume",
+            "`{place}` does nothing with the tables",
+        ),
+        Refusal(
+            "unread-library",
+            "`{text}` is called beside the tables, and its code is not read",
+            "if it lists or trains variables by itself, it no longer reaches the tables",
+            "read it; if it does neither, convert with --assume",
+            "`{text}` neither lists variables nor trains them",
+        ),
+        Refusal(
+            "shared-variables",
+            "`{text}` is used in this file",
+            SHARED,
+            "run one process without it, or keep the file as it is",
+        ),
+        Refusal(
+            "eager",
+            "`{text}` is used in this file",
+            EAGER,
+            "build a v1 graph and run it in a session",
+        ),
+        Refusal(
+            "averages",
+            "`{text}` is used in this file",
+            "an average over all variables would leave the tables out",
+            "list the variables that are averaged",
+        ),
+        Refusal(
+            "creator",
+            "`{text}` is used in this file",
+            "it changes how every variable inside is made",
+            "make the tables outside of it",
+        ),
+        Refusal(
+            "template",
+            "`{text}` is used in this file",
+            "a template makes its variables again under reuse",
+            "write the function out, or make its tables outside of it",
+        ),
+        Refusal(
+            "imported-graph",
+            "`{text}` is used in this file",
+            "a graph that is imported brings variables that are not in the file",
+            "build the model by its code, or move the graph by `migrate graph`",
+        ),
+        Refusal(
+            "frozen",
+            "`{text}` is used in this file",
+            "the rows of a table cannot be frozen into a constant",
+            "export a SavedModel",
+        ),
+        Refusal(
+            "several-processes",
+            "`{text}` is used in this file",
+            SHARED,
+            "keep the file as it is, or run one process without it",
+        ),
+        Refusal(
+            "may-be-distributed",
+            "{what} may start several processes",
+            SHARED,
+            "convert with --assume if it runs as one process",
+            "the program runs as one process",
+        ),
+        Refusal(
+            "no-graph",
+            "nothing in this file says that it builds a v1 graph",
+            EAGER,
+            "disable eager execution and use sessions",
+        ),
+        Refusal(
+            "scope-setter",
+            "`{setter}` is called on a variable scope",
+            "it changes how every later variable is made",
+            "give it to the variables themselves",
+        ),
+        Refusal(
+            "unseen-scope",
+            "the options of a variable scope are not seen",
+            "it may give the variables made inside initial values, a regularizer or another type",
+            "write its options out, or convert with --assume if it gives none",
+            "the scope gives its variables nothing but a name",
+        ),
+        Refusal(
+            "scope-option",
+            "a variable scope has a {option}",
+            "`{option}` of a variable scope acts on every variable made inside",
+            "give it to the variables that need it",
+        ),
+        Refusal(
+            "scope-type",
+            "a variable scope has a dtype",
+            "tables hold float32, and the scope makes its variables of another type",
+            "give float32 to the variable",
+        ),
+        Refusal(
+            "one-process",
+            "{message}",
+            "{reason}",
+            "convert with --assume if the program runs as one process",
+            "the program runs as one process",
+        ),
+    )
     examples = (
         Example("parameter server", MADE + "s = tf.train.ClusterSpec(c)\n", says="share variables"),
         Example(
@@ -115,43 +239,37 @@ class Surroundings(FileRule):
         for call, name in file.names.calls:
             if name == "train.ExponentialMovingAverage" and averages_listed(file, call):
                 continue
-            reason = CALLS.get(name) or (SHARED if STRATEGIES.fullmatch(name) else "")
-            if reason:
-                text = f"`{file.tree.source(call.func)}` is used in this file"
-                yield Blocker(call, self.id, text, reason, REMEDIES.get(reason, ""))
+            key = CALLS.get(name) or ("shared-variables" if STRATEGIES.fullmatch(name) else "")
+            if key:
+                yield blocker(call, self.id, key, text=file.tree.source(call.func))
             elif name == "variable_scope":
                 yield from self._scope(file, call)
         for setter in SETTERS:
             for node in file.tree.attributes.get(setter, ()):
-                reason = "it changes how every later variable is made"
-                yield Blocker(
-                    node,
-                    self.id,
-                    f"`{setter}` is called on a variable scope",
-                    reason,
-                    "give it to the variables themselves",
-                )
+                yield blocker(node, self.id, "scope-setter", setter=setter)
         for decorated in file.tree.names.get("function", ()):
             around = file.tree.parent(decorated)
             if isinstance(around, cst.Attribute) and isinstance(file.tree.parent(around), cst.Decorator):
-                yield Blocker(
-                    around,
-                    self.id,
-                    f"`@{file.tree.source(around)}` is used in this file",
-                    EAGER,
-                    "build a v1 graph and run it in a session",
-                )
+                yield blocker(around, self.id, "eager", text=f"@{file.tree.source(around)}")
         if not any(self._is_graph_code(other) for other in file.program(file.tree.module)):
-            message = "nothing in this file says that it builds a v1 graph"
-            yield Blocker(file.tree.module, self.id, message, EAGER, "disable eager execution and use sessions")
+            yield blocker(file.tree.module, self.id, "no-graph")
         yield from self._processes(file)
         for place, text, kind in exports(file):
             if kind == CONSTANTS:
-                yield Blocker(place, self.id, f"`{text}` is used in this file", FROZEN, "export a SavedModel")
+                yield blocker(place, self.id, "frozen", text=text)
         for call in file.tree.calls:
             if {name.split(".")[0] for name in file.tree.imported_names(call.func)[0]} & PARALLEL:
-                text = f"`{file.tree.source(call.func)}` is used in this file"
-                yield Blocker(call, self.id, text, SHARED, "keep the file as it is, or run one process without it")
+                yield blocker(call, self.id, "several-processes", text=file.tree.source(call.func))
+
+    def of_file(self, judgement: Judgement, file: File) -> Iterator[Blocker]:
+        """Yield a doubt for each piece of code that runs with a file and is not judged with it."""
+        module, link = file.tree.module, file.tree.link
+        if link is not None and link.crowded():
+            yield blocker(module, self.id, "judged-alone", limit=f"{LIMIT:,}")
+        for shown in opened(file):
+            yield blocker(module, "tf-opaque", "computed-imports", shown=shown)
+        for place, word in not_given(file, judgement.tables):
+            yield blocker(module, self.id, "not-given", place=place, word=word)
 
     def _processes(self, file: File) -> Iterator[Blocker]:
         """What may make the file one of several processes that share their variables."""
@@ -160,33 +278,18 @@ class Surroundings(FileRule):
         ]
         found += [(one, "`hybridbackend`") for one in file.tree.imports if "hybridbackend" in file.tree.source(one)]
         for node, what in found:
-            assumption = "the program runs as one process"
-            action = "convert with --assume if it runs as one process"
-            yield Blocker(node, self.id, f"{what} may start several processes", SHARED, action, assumption)
+            yield blocker(node, self.id, "may-be-distributed", what=what)
 
     def _scope(self, file: File, call: cst.Call) -> Iterator[Blocker]:
         bound = bind(call, PARAMETERS)
         if bound is None:
-            reason = "it may give the variables made inside initial values, a regularizer or another type"
-            assumption = "the scope gives its variables nothing but a name"
-            action = "write its options out, or convert with --assume if it gives none"
-            yield Blocker(call, self.id, "the options of a variable scope are not seen", reason, action, assumption)
+            yield blocker(call, self.id, "unseen-scope")
             return
         for option in ("custom_getter", "constraint", "caching_device"):
             if option in bound and not is_none(bound[option]):
-                reason = f"`{option}` of a variable scope acts on every variable made inside"
-                yield Blocker(
-                    bound[option],
-                    self.id,
-                    f"a variable scope has a {option}",
-                    reason,
-                    "give it to the variables that need it",
-                )
+                yield blocker(bound[option], self.id, "scope-option", option=option)
         if not is_float32(file.names, bound.get("dtype")):
-            reason = "tables hold float32, and the scope makes its variables of another type"
-            yield Blocker(
-                bound["dtype"], self.id, "a variable scope has a dtype", reason, "give float32 to the variable"
-            )
+            yield blocker(bound["dtype"], self.id, "scope-type")
 
     def _is_graph_code(self, file: File) -> bool:
         v1_import = any(

@@ -2,8 +2,27 @@
 
 from __future__ import annotations
 
+import libcst as cst
+
 from migrate.report.model import Applicability
-from migrate.source.rules import Example, Rule, register
+from migrate.source.rules import Example, Refusal, register
+from migrate.source.tensorflow.base.bindings import single_value
+from migrate.source.tensorflow.base.blockers import blocker
+from migrate.source.tensorflow.base.model import Adaptation, Blocker
+from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.checks.check_rule import CheckRule
+from migrate.source.tensorflow.checks.judgement import Judgement
+from migrate.source.tensorflow.checks.variable_list_uses import all_variables
+from migrate.source.tensorflow.facts.optimizers.collection_keys import RULE, unknown_keys
+from migrate.source.tensorflow.facts.references.list_uses import Reader, members
+from migrate.source.tensorflow.facts.references.variable_list_references import handed_on
+from migrate.source.tensorflow.facts.references.variable_lists import (
+    further_reader,
+    listing,
+    only_shown,
+    printed,
+    uses_of,
+)
 
 HEAD = "import tensorflow.compat.v1 as tf\n"
 MADE = HEAD + (
@@ -16,18 +35,78 @@ AFTER = (
 )
 L2 = 'l2 = tf.add_n([tf.nn.l2_loss(v) for v in tf.trainable_variables() if "b" not in v.name])\n'
 COUNT = "for v in tf.trainable_variables():\n    n += v.shape.num_elements()\n"
+MISSED = "tables are not in this list, so what is done with every variable would no longer reach them"
+MEANT = "list the variables that are meant"
 
 
 @register
-class VariableCollection(Rule):
+class VariableCollection(CheckRule):
     """A table leaves the lists of all variables, so that what is done with them would no longer reach it."""
 
-    id = "tf-variable-collection"
+    id = RULE
     title = "What is done with every variable keeps the tables, or no longer reaches them"
     applicability = Applicability.CHANGES_VALUES
     fix_safety = (
         "A term such as L2 over all trainable variables no longer covers the tables: their rows are not decayed by it, "
         "and the loss is smaller. Counts and prints of all variables leave the tables out."
+    )
+    refusals = (
+        Refusal("used", "`{text}` uses all trainable variables", MISSED, MEANT),
+        Refusal(
+            "values-read",
+            "`{text}` uses all trainable variables",
+            "`{reader}` needs the values of the tables, too",
+            MEANT,
+        ),
+        Refusal(
+            "summed",
+            "`{text}` sums over all trainable variables",
+            MISSED,
+            "add the terms of the looked-up rows, or convert with --assume",
+            "a term over all trainable variables no longer covers the tables, whose rows are no longer decayed",
+            Applicability.CHANGES_VALUES,
+        ),
+        Refusal(
+            "counted",
+            "`{text}` counts or names all trainable variables",
+            MISSED,
+            "convert with --assume if nobody needs the tables here",
+            "what counts, names or prints all trainable variables does not need the tables",
+        ),
+        Refusal(
+            "computed-key",
+            "`{text}` may list variables",
+            "its key is computed: a table is not in a collection of variables, or without its rows",
+            "write the key out, or convert with --assume",
+            "`{text}` reads no collection of variables",
+        ),
+        Refusal(
+            "list-handed-on",
+            "`{text}` hands on `{listed}`, which lists variables",
+            "tables are not in this list, and what is done with each of its variables is not seen",
+            "call it where the variables are used",
+        ),
+        Refusal(
+            "trainable-list-handed-on",
+            "`{text}` hands on `{listed}`, which lists variables",
+            "tables are not in this list, and what is done with each of its variables is not seen",
+            "call it where the variables are used, or convert with --assume",
+            "what is done with all trainable variables is right without the tables, which a term no longer covers",
+            applicability=Applicability.CHANGES_VALUES,
+        ),
+        Refusal(
+            "all-used",
+            "`{text}` uses all variables",
+            "tables are not in this list, so what is done with every variable would no longer reach them",
+            "list the variables that are meant",
+        ),
+        Refusal(
+            "all-stored",
+            "`{text}` uses all variables",
+            "tables are not in this list, so what is done with every variable would no longer reach them",
+            "list the variables that are meant, or convert with --assume",
+            "what is done with all variables does not need the tables",
+        ),
     )
     examples = (
         Example(
@@ -46,3 +125,49 @@ class VariableCollection(Rule):
             assume=True,
         ),
     )
+
+    def judge(self, judgement: Judgement) -> None:
+        file, understood = judgement.file, judgement.training.understood
+        trainable = list(listing(file, "trainable_variables", "TRAINABLE_VARIABLES"))
+        unexplained = [call for call in trainable if id(call) not in understood and not printed(file, call)]
+        used = [_doubt(file, use) or _refused(file, use) for call in unexplained for use in uses_of(file, call)]
+        judgement.file_blockers += [*used, *unknown_keys(file), *all_variables(file), *handed_on(file)]
+        for call in (one for one in (*trainable, *listing(file, "global_variables", "")) if printed(file, one)):
+            message = f"`{_statement(file, call)}` prints all variables"
+            reason = "a table is none of the trainable variables, and shows no rows among all"
+            for table in judgement.tables:
+                if file.tree.related(call, table.creation.call):
+                    table.adaptations.append(Adaptation(call, RULE, message, reason))
+
+
+def refined(file: File, known: Blocker) -> Blocker:
+    """Return the doubt of a training step about a list of variables, more exactly where that is possible."""
+    if not isinstance(known.node, cst.Name):
+        return known
+    value = single_value(file.tree, known.node)
+    lists = isinstance(value, cst.Call) and file.names.of(value.func) == "trainable_variables"
+    return (_doubt(file, known.node) if lists else None) or known
+
+
+def _refused(file: File, use: cst.BaseExpression) -> Blocker:
+    text, reader = _statement(file, use), further_reader(file, use)
+    if reader is None:
+        return blocker(use, RULE, "used", text=text)
+    return blocker(use, RULE, "values-read", text=text, reader=_statement(file, reader))
+
+
+def _statement(file: File, node: cst.CSTNode) -> str:
+    return " ".join(file.tree.source(file.tree.statement(node) or node).split())[:80]
+
+
+def _doubt(file: File, use: cst.BaseExpression) -> Blocker | None:
+    """Return what an assumption makes of a loop over the list; None where the loop is not understood."""
+    loop = file.tree.parent(use)
+    if not isinstance(loop, cst.For | cst.CompFor) or loop.iter is not use:
+        return None
+    kind = members(file, loop)
+    if kind is Reader.SUMS:
+        return blocker(use, RULE, "summed", text=_statement(file, use))
+    if kind is not Reader.NOBODY or not only_shown(file, loop):
+        return None
+    return blocker(use, RULE, "counted", text=_statement(file, use))

@@ -2,45 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import libcst as cst
 
-from migrate.source.rules import Example, register
+from migrate.source.rules import Example, Refusal, register
 from migrate.source.tensorflow.base.bindings import is_captured
+from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File, UseRule
-from migrate.source.tensorflow.facts.optimizers.optimizers import TRAINING
+from migrate.source.tensorflow.facts.calls.sinks import SINKS, Meaning, Sink, asked, method_sink
 
-L2 = "this needs every row of the table; a table only touches the rows of the batch"
-MATRIX = "it needs the whole [rows, dim] matrix, which a growing table does not have"
-WRITE = "rows of a table are written by import, not by assignment"
-REASONS = {
-    "nn.l2_loss": (L2, "regularise the looked-up rows instead"),
-    "contrib.layers.l2_regularizer": (L2, "regularise the looked-up rows instead"),
-    "square": (L2, "regularise the looked-up rows instead"),
-    "math.square": (L2, "regularise the looked-up rows instead"),
-    "norm": (L2, "regularise the looked-up rows instead"),
-    "matmul": (MATRIX, "keep this table dense"),
-    "linalg.matmul": (MATRIX, "keep this table dense"),
-    "multiply": (MATRIX, "keep this table dense"),
-    "concat": (MATRIX, "keep this table dense, or look the needed ids up"),
-    "nn.sampled_softmax_loss": ("the loss gathers rows of the table by itself", "keep this table dense"),
-    "nn.nce_loss": ("the loss gathers rows of the table by itself", "keep this table dense"),
-    "nn.l2_normalize": (MATRIX, "normalise the looked-up rows instead"),
-    "assign": (WRITE, "import the rows into the table"),
-    "scatter_update": (WRITE, "import the rows into the table"),
-    "scatter_add": (WRITE, "import the rows into the table"),
-    "scatter_sub": (WRITE, "import the rows into the table"),
-    "summary.histogram": ("a histogram needs every row", "log the looked-up rows"),
-    "train.Saver": ("the checkpoint names this variable", "use Saver() without a list; it saves tables too"),
-    "gather_nd": ("it takes rows or single numbers by tuples of indices", "look rows up by `tf.gather`"),
-    "add_to_collection": ("what reads the collection is not followed", "keep the table out of the collection"),
-    "colocate_with": ("a table is no op of the graph beside which others can be placed", "leave it out"),
-    "gradients": ("a gradient with respect to the whole table", "take the gradient through compute_gradients"),
-}
-SIZES = {"shape", "get_shape", "dtype"}
-LISTED = "it names what it trains in a way that is not followed"
-LIST = "give it one list of variables as its `var_list`"
-FETCHED = "it reads all rows at once, and a table grows"
 MADE = 'import tensorflow.compat.v1 as tf\nW = tf.get_variable("w", [9, 4])\ne = tf.nn.embedding_lookup(W, ids)\n'
 
 
@@ -50,6 +22,152 @@ class WholeTable(UseRule):
 
     id = "tf-whole-table"
     title = "A table that is used as a whole matrix stays as it is"
+    refusals = (
+        Refusal(
+            "l2",
+            "`{text}`",
+            "this needs every row of the table; a table only touches the rows of the batch",
+            "regularise the looked-up rows instead",
+        ),
+        Refusal(
+            "matrix",
+            "`{text}`",
+            "it needs the whole [rows, dim] matrix, which a growing table does not have",
+            "keep this table dense",
+        ),
+        Refusal(
+            "joined",
+            "`{text}`",
+            "it needs the whole [rows, dim] matrix, which a growing table does not have",
+            "keep this table dense, or look the needed ids up",
+        ),
+        Refusal(
+            "computed-with",
+            "`{text}`",
+            "it needs the whole [rows, dim] matrix, which a growing table does not have",
+            "compute with the looked-up rows instead, or keep this table dense",
+        ),
+        Refusal(
+            "normalised",
+            "`{text}`",
+            "it needs the whole [rows, dim] matrix, which a growing table does not have",
+            "normalise the looked-up rows instead",
+        ),
+        Refusal(
+            "sampled-loss",
+            "`{text}`",
+            "the loss gathers rows of the table by itself",
+            "keep this table dense",
+        ),
+        Refusal(
+            "written",
+            "`{text}`",
+            "rows of a table are written by import, not by assignment",
+            "import the rows into the table",
+        ),
+        Refusal(
+            "histogram",
+            "`{text}`",
+            "a histogram needs every row",
+            "log the looked-up rows",
+        ),
+        Refusal(
+            "saver",
+            "`{text}`",
+            "the checkpoint names this variable",
+            "use Saver() without a list; it saves tables too",
+        ),
+        Refusal(
+            "gathered",
+            "`{text}`",
+            "it takes rows or single numbers by tuples of indices",
+            "look rows up by `tf.gather`",
+        ),
+        Refusal(
+            "collected",
+            "`{text}`",
+            "what reads the collection is not followed",
+            "keep the table out of the collection",
+        ),
+        Refusal(
+            "colocated",
+            "`{text}`",
+            "a table is no op of the graph beside which others can be placed",
+            "leave it out",
+        ),
+        Refusal(
+            "gradient",
+            "`{text}`",
+            "a gradient with respect to the whole table",
+            "take the gradient through compute_gradients",
+        ),
+        Refusal(
+            "trained",
+            "`{text}`",
+            "it names what it trains in a way that is not followed",
+            "give it one list of variables as its `var_list`",
+        ),
+        Refusal(
+            "fetched",
+            "`{text}`",
+            "it reads all rows at once, and a table grows",
+            "run a lookup of the ids that are wanted, or export the rows",
+        ),
+        Refusal(
+            "evaluated",
+            "`{text}`",
+            "it reads all rows at once, and a table grows",
+            "look the ids up that are wanted, or export the rows",
+        ),
+        Refusal(
+            "size-read",
+            "`{text}`",
+            "`.{name}` of a variable is read, which a table does not have",
+            "use the sizes the table was made with",
+        ),
+        Refusal(
+            "name-read",
+            "`{text}`",
+            "`.{name}` of a variable is read, which a table does not have",
+            "write the name out",
+        ),
+        Refusal(
+            "attribute-read",
+            "`{text}`",
+            "`.{name}` of a variable is read, which a table does not have",
+            "leave it out, or keep this table dense",
+        ),
+        Refusal(
+            "by-position",
+            "`{text}`",
+            "rows of the table are taken by position",
+            "look their ids up instead",
+        ),
+        Refusal(
+            "captured",
+            "`{text}`",
+            "a `case` binds the name to what it matches, so a lookup may read something else",
+            "give the pattern another name",
+        ),
+        Refusal(
+            "returned",
+            "`{text}`",
+            "the table is returned, and what the caller does with it is not followed",
+            "return the looked-up rows instead",
+        ),
+        Refusal(
+            "passed",
+            "`{text}`",
+            "the table is passed to `{callee}`, and what it does there is not followed",
+            "pass the looked-up rows instead, or keep the table dense",
+        ),
+        Refusal(
+            "passed-inside",
+            "`{text}`",
+            "the table is passed to `{callee}` within a collection",
+            "pass the looked-up rows instead, or keep the table dense",
+        ),
+    )
     examples = (
         Example("a mean over all rows", MADE + "loss += tf.reduce_mean(tf.square(W))\n", says="every row"),
         Example("full ranking", MADE + "scores = tf.matmul(u, W, transpose_b=True)\n", says="matrix"),
@@ -67,18 +185,16 @@ class WholeTable(UseRule):
         if isinstance(around, cst.Attribute):
             return self._attribute(file, around)
         if is_captured(file.tree, reference):
-            reason = "a `case` binds the name to what it matches, so a lookup may read something else"
             case = file.tree.enclosing(reference, cst.MatchCase) or reference
-            return self._blocker(file, case, reason, "give the pattern another name")
+            return self._blocker(file, case, "captured")
         if isinstance(around, cst.Subscript):
-            return self._blocker(file, around, "rows of the table are taken by position", "look their ids up instead")
+            return self._blocker(file, around, "by-position")
         if isinstance(around, cst.BinaryOperation | cst.UnaryOperation):
-            return self._blocker(file, around, MATRIX, "keep this table dense")
+            return self._blocker(file, around, "matrix")
         listed = file.tree.parent(around) if isinstance(around, cst.Element) else None
         around = file.tree.parent(listed) if isinstance(listed, cst.Tuple | cst.List) else around
         if isinstance(around, cst.Return):
-            reason = "the table is returned, and what the caller does with it is not followed"
-            return self._blocker(file, around, reason, "return the looked-up rows instead")
+            return self._blocker(file, around, "returned")
         return self._collection(file, reference)
 
     def _argument(self, file: File, arg: cst.Arg) -> Blocker | None:
@@ -86,48 +202,37 @@ class WholeTable(UseRule):
         if not isinstance(call, cst.Call):
             return None
         name = file.names.of(call.func) or (file.names.of(call.func.func) if isinstance(call.func, cst.Call) else None)
-        if name in REASONS:
-            return self._blocker(file, call, *REASONS[name])
-        callee = file.tree.source(call.func)
-        if isinstance(call.func, cst.Attribute) and call.func.attr.value in TRAINING:
-            return self._blocker(file, call, LISTED, LIST)
+        method = method_sink(call)
+        sink = SINKS.get(name or "") or (method if name is None or _trains(method) else None)
+        if sink is not None:
+            return self._blocker(file, call, sink.meaning.value)
         if name is not None:
-            return self._blocker(
-                file, call, MATRIX, "compute with the looked-up rows instead, or keep this table dense"
-            )
-        if isinstance(call.func, cst.Attribute) and call.func.attr.value == "run":
-            return self._blocker(file, call, FETCHED, "run a lookup of the ids that are wanted, or export the rows")
-        reason = f"the table is passed to `{callee}`, and what it does there is not followed"
-        return self._blocker(file, call, reason, "pass the looked-up rows instead, or keep the table dense")
+            return self._blocker(file, call, "computed-with")
+        return self._blocker(file, call, "passed", callee=file.tree.source(call.func))
 
     def _attribute(self, file: File, attribute: cst.Attribute) -> Blocker:
         name = attribute.attr.value
         shown = file.tree.parent(attribute) if isinstance(file.tree.parent(attribute), cst.Call) else attribute
-        if name in {"assign", "assign_add", "assign_sub", "scatter_update", "load"}:
-            return self._blocker(file, shown or attribute, WRITE, "import the rows into the table")
-        if name in {"eval", "read_value", "value", "numpy", "initialized_value"}:
-            return self._blocker(
-                file, shown or attribute, FETCHED, "look the ids up that are wanted, or export the rows"
-            )
-        reason = f"`.{name}` of a variable is read, which a table does not have"
-        action = "use the sizes the table was made with" if name in SIZES else "leave it out, or keep this table dense"
-        action = "write the name out" if name in {"name", "op"} else action
-        return self._blocker(file, shown or attribute, reason, action)
+        sink = asked(name)
+        return self._blocker(file, shown or attribute, sink.meaning.value if sink else "attribute-read", name=name)
 
     def _collection(self, file: File, reference: cst.BaseExpression) -> Blocker | None:
         for around in file.tree.ancestors(reference):
             if isinstance(around, cst.Call):
                 name = file.names.of(around.func)
-                if name in REASONS:
-                    return self._blocker(file, around, *REASONS[name])
-                if isinstance(around.func, cst.Attribute) and around.func.attr.value in TRAINING:
-                    return self._blocker(file, around, LISTED, LIST)
-                reason = f"the table is passed to `{file.tree.source(around.func)}` within a collection"
-                return self._blocker(file, around, reason, "pass the looked-up rows instead, or keep the table dense")
+                method = method_sink(around)
+                sink = SINKS.get(name or "") or (method if _trains(method) else None)
+                if sink is not None:
+                    return self._blocker(file, around, sink.meaning.value)
+                return self._blocker(file, around, "passed-inside", callee=file.tree.source(around.func))
             if not isinstance(around, cst.Element | cst.DictElement | cst.List | cst.Tuple | cst.Dict | cst.Arg):
                 return None
         return None
 
-    def _blocker(self, file: File, node: cst.CSTNode, reason: str, action: str) -> Blocker:
+    def _blocker(self, file: File, node: cst.CSTNode, key: str, **words: Any) -> Blocker:
         text = " ".join(file.tree.source(node).split())
-        return Blocker(node, self.id, f"`{text if len(text) <= 80 else text[:77] + '...'}`", reason, action)
+        return blocker(node, self.id, key, text=text if len(text) <= 80 else text[:77] + "...", **words)
+
+
+def _trains(sink: Sink | None) -> bool:
+    return sink is not None and sink.meaning is Meaning.TRAINED

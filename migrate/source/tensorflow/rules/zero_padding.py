@@ -7,6 +7,7 @@ import libcst as cst
 from migrate.report.model import Applicability
 from migrate.source.rules import Example, Refusal, register
 from migrate.source.tensorflow.base.blockers import blocker
+from migrate.source.tensorflow.base.common_refusals import OF_LOOKUPS
 from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File, UseRule
 from migrate.source.tensorflow.facts.variables.zero_padding import RULE, padding_of
@@ -29,6 +30,7 @@ class ZeroPadding(UseRule):
     title = "A row of zeros that is put in front of a table, or behind it, becomes a mask on what is looked up"
     applicability = Applicability.EXACT
     refusals = (
+        *OF_LOOKUPS,
         Refusal(
             "unseen-use",
             "a row of zeros is put next to this table",

@@ -47,10 +47,7 @@ def _doubt_steps(draft: Draft, tables: Tables, made: list[Made]) -> None:
     imported = draft.tree.link is not None and draft.tree.link.imported()
     if not made or not (tables.held or imported) or any(part.rule == OPTIMIZER for part in draft.parts):
         return
-    told = "the files that train the tables of this one are converted as well"
-    reason = "no optimizer of this file trains it, and one of SOK's would pass it over"
-    action = "convert the file that trains it together with this one, both with --assume"
-    draft.block(made[0].call, VARIABLE, f"`{made[0].part.label}` is trained by another file", reason, action, told)
+    draft.block(made[0].call, VARIABLE, "trained-elsewhere", label=made[0].part.label)
 
 
 def _doubt_variables(draft: Draft, made: list[Made]) -> None:
@@ -59,10 +56,8 @@ def _doubt_variables(draft: Draft, made: list[Made]) -> None:
     call = next((call for call, name in sok_calls(draft.file) if name in trains), None)
     if made or call is None:
         return
-    told = "the files that make the variables of this one are converted as well"
-    shown, reason = " ".join(draft.tree.source(call).split())[:60], "an optimizer of tables trains nothing else"
-    action = "convert the file that makes them together with this one, both with --assume"
-    draft.block(call, OPTIMIZER, f"`{shown}` trains variables of another file", reason, action, told)
+    shown = " ".join(draft.tree.source(call).split())[:60]
+    draft.block(call, OPTIMIZER, "trains-others", shown=shown)
 
 
 def _elsewhere(file: File) -> list[Finding]:

@@ -82,9 +82,7 @@ def read_gradients(draft: Draft, tables: Tables, made: list[Made]) -> None:
         if places and (use := _other_use(draft, tables, call, places)) is not None:
             around = draft.tree.parent(use)
             shown = " ".join(draft.tree.source(around if around is not None else use).split())[:60]
-            reason = "SOK sums them over all lookups, a table has the rows of each lookup"
-            action = "give the gradients to apply_gradients as they are, or make it a DynamicVariable"
-            draft.block(use, LOOKUP, f"`{shown}` reads gradients of a static variable", reason, action)
+            draft.block(use, LOOKUP, "static-gradients", shown=shown)
 
 
 def _other_use(draft: Draft, tables: Tables, call: cst.Call, places: set[int]) -> cst.BaseExpression | None:

@@ -13,7 +13,6 @@ from migrate.source.tensorflow.base.visited import reached
 from migrate.source.tensorflow.edits.whole_file_draft import Draft
 from migrate.source.tensorflow.sok.symbols import VARIABLE
 
-_ACTION = "give it a constant, uniform, normal or variance-scaling initializer, or the matrix as its first argument"
 #: The last names of initializers that give rows of their own places, not of a distribution.
 _PLACED = ("identity", "Identity", "IdentityInitializer", "orthogonal", "Orthogonal", "OrthogonalInitializer")
 _CONSTANT = {"constant", "Constant"}
@@ -21,23 +20,23 @@ _CONSTANT = {"constant", "Constant"}
 
 def check_initializer(draft: Draft, node: cst.BaseExpression) -> None:
     """Stop at an initializer that depends on more than a row's key: a function, a matrix, an identity."""
-    reasons = (_reason(draft, value) for value in flow_of(draft.file).values(node))
-    reason = next((one for one in reasons if one), "")
-    if reason:
-        shown = " ".join(draft.tree.source(node).split())[:60]
-        draft.block(node, VARIABLE, f"`{shown}` initialises a table", reason, _ACTION)
+    keys = (_cause(draft, value) for value in flow_of(draft.file).values(node))
+    key = next((one for one in keys if one), "")
+    if key:
+        draft.block(node, VARIABLE, key, shown=" ".join(draft.tree.source(node).split())[:60])
 
 
-def _reason(draft: Draft, value: Value) -> str:
+def _cause(draft: Draft, value: Value) -> str:
+    """Return the key of why an initializer is refused; nothing for one that a table can have."""
     if isinstance(value, Function | Bound):
-        return "it is a function of the whole shape"
+        return "values-of-function"
     kind = (symbol_of(value) or "").rpartition(".")[2].removesuffix("_initializer")
     if kind in _PLACED:
-        return "a row of it depends on its place"
+        return "values-by-place"
     if kind in _CONSTANT and isinstance(value, Result) and isinstance(value.node, cst.Call):
         given = {arg.keyword.value if arg.keyword is not None else "value": arg.value for arg in value.node.args[::-1]}
         if "value" in given and _is_array(draft, given["value"]):
-            return "its value is not seen to be one number"
+            return "values-of-array"
     return ""
 
 

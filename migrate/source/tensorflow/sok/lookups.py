@@ -37,8 +37,7 @@ def read_lookups(draft: Draft, tables: Tables) -> None:
             _block_at_others(draft, tables, params.value)
         elif params is None or ids is None or kind not in ({Kind.TABLE, Kind.TABLES} if sparse else {Kind.TABLE}):
             shown = " ".join(draft.tree.source(params.value if params is not None else call).split())[:60]
-            reason, action = "it is not known to be a variable of SOK that this file makes", "make it in this file"
-            draft.block(call, LOOKUP, f"`{shown}` is looked up", reason, action)
+            draft.block(call, LOOKUP, "unknown-table", shown=shown)
         elif sparse:
             _sparse(draft, call, given, kind is Kind.TABLE)
         else:
@@ -49,17 +48,15 @@ def _block_at_others(draft: Draft, tables: Tables, node: cst.BaseExpression) -> 
     """Stop where what is looked up may be something else than a variable of SOK, or holds something else."""
     holds = any(isinstance(value, Holder) for value in tables.results(node))
     other = next((one.node for one in tables.others(node) if isinstance(one.node, cst.BaseExpression)), node)
-    told = "stands beside variables of SOK and is none" if holds else "may be looked up where a variable of SOK is"
-    shown, reason = tree_source(draft, other)[:60], "what reads it reads a variable of SOK as well"
-    draft.block(other, LOOKUP, f"`{shown}` {told}", reason, "give each a name and lookups of its own")
+    key = "beside-tables" if holds else "maybe-no-table"
+    draft.block(other, LOOKUP, key, shown=tree_source(draft, other)[:60])
 
 
 def _sparse(draft: Draft, call: cst.Call, given: dict[str, cst.Arg], single: bool) -> None:
     tree = draft.tree
     filtered = given.get("use_low_frequency_filter")
     if filtered is not None and literal(filtered.value) is not False:
-        reason, action = "a lookup of the runtime has no such switch", "leave it out"
-        draft.block(filtered, LOOKUP, "`use_low_frequency_filter` is given to a lookup", reason, action)
+        draft.block(filtered, LOOKUP, "frequency-filter")
     ways, weights = given.get("combiners"), given.get("sp_weights")
     if ways is None and weights is not None and _are_texts(weights.value):  # of releases whose third they were
         ways, weights = weights, None
@@ -91,13 +88,11 @@ def _sparse(draft: Draft, call: cst.Call, given: dict[str, cst.Arg], single: boo
 def _check_columns(draft: Draft, ids: cst.BaseExpression, weights: cst.Arg | None, single: bool) -> None:
     """Stop at weights that may be None, and at lists of ids or weights that stand beside one variable."""
     if weights is not None and may_be_none(draft, weights.value):
-        shown, action = tree_source(draft, weights.value), "leave it out, or write lookups of their own"
-        draft.block(weights, LOOKUP, f"the weights `{shown}` may be None", "each is written beside its ids", action)
+        draft.block(weights, LOOKUP, "weights-may-be-none", shown=tree_source(draft, weights.value))
     for node in (ids, *([weights.value] if weights is not None else ())):
         value = resolve(draft.tree, node)
         if single and isinstance(value, cst.List | cst.Tuple | cst.ListComp):
-            shown, action = tree_source(draft, node), "pass its only member, or a list of one variable"
-            draft.block(node, LOOKUP, f"the list `{shown}` is looked up in one variable", "", action)
+            draft.block(node, LOOKUP, "list-for-one", shown=tree_source(draft, node))
 
 
 def _check_ways(draft: Draft, ways: cst.Arg | None) -> None:
@@ -105,8 +100,7 @@ def _check_ways(draft: Draft, ways: cst.Arg | None) -> None:
     found = literal(resolve(draft.tree, ways.value)) if ways is not None else None
     for one in found if isinstance(found, list | tuple) else [found]:
         if isinstance(one, str | bytes) and one not in {"sum", "mean", "sqrtn"} and ways is not None:
-            action = 'write "sum" or "mean"'
-            draft.block(ways, LOOKUP, f"the combiner {one!r} is given", "the runtime has it in small letters", action)
+            draft.block(ways, LOOKUP, "combiner-spelling", given=repr(one))
 
 
 def _are_texts(node: cst.BaseExpression) -> bool:
@@ -167,7 +161,7 @@ def read_layer_call(draft: Draft, call: cst.Call, made: list[Made]) -> None:
     if given is None or "inputs" not in given:
         return
     if len(known) != 1 or not made[0].is_layer:
-        draft.block(call, LOOKUP, f"`{layer}` is called", "what it is is not seen", "look ids up by functions of SOK")
+        draft.block(call, LOOKUP, "unknown-layer", layer=layer)
         return
     text, training = tree.source(given["inputs"].value), given.get("training")
     trains = "" if training is None or literal(training.value) is True else tree.source(training.value)
@@ -182,9 +176,7 @@ def read_layer_call(draft: Draft, call: cst.Call, made: list[Made]) -> None:
         }
         said = texts.pop() if len(texts) == 1 else (None, None, None)
         if None in said:
-            reason = "what says so is not a literal, or not the same for all that may be called here"
-            action = "write them as literals where the layer is made"
-            draft.block(call, LOOKUP, f"combiner, slots and dimension of `{layer}` are not seen", reason, action)
+            draft.block(call, LOOKUP, "layer-not-literal", layer=layer)
             return
         combiner, slots, dim = said
         function = "grouped_embedding_lookup_sparse"
@@ -200,7 +192,7 @@ def _check_shape(draft: Draft, call: cst.Call, ids: cst.BaseExpression, made: li
     if all("dynamic_input" in one.given and literal(one.given["dynamic_input"].value) is True for one in made):
         return
     if any(not is_none(one.given.get("dynamic_input")) and _is_computed(one.given["dynamic_input"]) for one in made):
-        draft.block(call, LOOKUP, "`dynamic_input` of a layer is computed", "", "write True or False")
+        draft.block(call, LOOKUP, "computed-dynamic-input")
         return
     sizes = {tuple(_said(draft, one, name) for name in ("slot_num", "nnz_per_slot")) for one in made}
     shape = literal(ids.args[1].value) if isinstance(ids, cst.Call) and len(ids.args) == 2 else None
@@ -208,10 +200,7 @@ def _check_shape(draft: Draft, call: cst.Call, ids: cst.BaseExpression, made: li
     seen = reshaped and isinstance(shape, list | tuple) and {tuple(str(one) for one in shape[1:])} == sizes
     if not seen:
         shown, layer = tree_source(draft, ids), tree_source(draft, call.func)
-        told = f"`{shown}` has the shape [batch, slot_num, nnz_per_slot] of `{layer}`"
-        reason = "SOK gives rows of that shape for ids of any, the runtime of the shape of the ids"
-        action = f"reshape `{shown}` in the call, or convert with --assume if it has that shape"
-        draft.block(call, LOOKUP, f"the shape of `{shown}` is not seen", reason, action, told)
+        draft.block(call, LOOKUP, "unknown-ids-shape", shown=shown, layer=layer)
 
 
 def _is_computed(arg: cst.Arg) -> bool:

@@ -133,18 +133,14 @@ def _alone(draft: Draft, tables: Tables, node: cst.BaseExpression) -> None:
         if other is not node:
             around = draft.tree.parent(other)
             shown = " ".join(draft.tree.source(around if around is not None else other).split())[:60]
-            reason = "the optimizer that trains tables is another object, which no longer follows it"
-            action = "make an optimizer in `sok.OptimizerWrapper(...)` that nothing else uses"
-            draft.block(other, OPTIMIZER, f"`{shown}` uses the optimizer that is wrapped", reason, action)
+            draft.block(other, OPTIMIZER, "wrapped-used", shown=shown)
 
 
 def _foreign(draft: Draft, tables: Tables, trained: list[cst.BaseExpression]) -> None:
     """Stop where an optimizer of tables is given what is not known to be one: it would need its `variable`."""
     for one in [one for one in trained if tables.kind(one) is None][:1]:
         shown = " ".join(draft.tree.source(one).split())[:60]
-        reason = "it is not known to be a variable of SOK that this file makes"
-        action = "make it in this file, or take the variables apart by sok.filter_variables"
-        draft.block(one, OPTIMIZER, f"`{shown}` is trained by an optimizer of SOK", reason, action)
+        draft.block(one, OPTIMIZER, "unknown-table", shown=shown)
 
 
 def _trained(draft: Draft, call: cst.Call) -> list[cst.BaseExpression]:
@@ -181,23 +177,20 @@ def _updated(
             draft.edits.append(Edit(tree.outer_span(before.value)[1], tree.outer_span(arg.value)[1], ""))
     assert isinstance(call.func, cst.Attribute)
     if any(tables.kind(one) in {None, Kind.MIXED} or tables.is_sum(one) for one in trained):
-        reason, action = "tables have optimizers of their own", "update each list by an optimizer of its own"
-        draft.block(call, OPTIMIZER, "tables and other variables are updated together", reason, action)
+        draft.block(call, OPTIMIZER, "updated-together")
         return
     makers = tables.makers(call.func.value) or []
     if makers and all(one in done for one in makers):
         return
     if len(makers) != 1 or draft.file.names.of(makers[0].func) not in _FORMS:
         shown = " ".join(tree.source(call.func.value).split())[:60]
-        reason, action = "which optimizer it is is not seen", "bind `sok.OptimizerWrapper(...)` to that name alone"
-        draft.block(call, OPTIMIZER, f"`{shown}` trains variables of SOK", reason, action)
+        draft.block(call, OPTIMIZER, "unknown-wrapper", shown=shown)
         return
     for other in tree.calls:
         used = isinstance(other.func, cst.Attribute) and tables.makers(other.func.value) == makers
         if used and other is not call and not (is_update(other) and tree.source(other) == tree.source(call)):
             shown = " ".join(tree.source(other).split())[:60]
-            reason = "it trains variables of SOK, for which the runtime has optimizers of their own"
-            draft.block(other, OPTIMIZER, f"`{shown}` uses the optimizer as well", reason, "make one for each")
+            draft.block(other, OPTIMIZER, "also-trains-others", shown=shown)
     _write(draft, makers[0], makers[0], kinds)
     done.append(makers[0])
 
@@ -212,34 +205,26 @@ def _write(draft: Draft, call: cst.Call, inner: cst.BaseExpression | None, kinds
         [one for one in form.none if not _is_off(given.get(one))] if form is not None and given is not None else []
     )
     if form is None or given is None or refused:
-        what = f"with `{refused[0]}` " if refused else ""
-        reason = "the runtime has none of this formula, or its arguments cannot be read"
-        action = "write SGD, Adagrad or Adam into the call"
-        draft.block(call, OPTIMIZER, f"the optimizer `{shown}` {what}is not known", reason, action)
+        if refused:
+            draft.block(call, OPTIMIZER, "unknown-option", shown=shown, option=refused[0])
+        else:
+            draft.block(call, OPTIMIZER, "unknown-optimizer", shown=shown)
         return
     module, renamed = form.module, form.renamed
     if form is _KERAS_ADAGRAD and "legacy" not in str(name) and _is_new(draft):
-        reason = "with `use_legacy_optimizer=False` its epsilon stands in another place of the formula"
-        draft.block(
-            call, OPTIMIZER, f"`{shown}` is Keras' new one", reason, "take the one of `tf.keras.optimizers.legacy`"
-        )
+        draft.block(call, OPTIMIZER, "new-keras-optimizer", shown=shown)
     if form.static:
         if not kinds:
-            told = "the tables that it trains are DynamicVariables"
-            reason, action = "it moves all rows of static variables", "convert with --assume if they are"
-            draft.block(call, OPTIMIZER, f"what `{shown}` trains is made in another file", reason, action, told)
+            draft.block(call, OPTIMIZER, "made-elsewhere", shown=shown)
         if len(kinds) > 1:
-            reason = "it moves all rows of static variables, and the rows of the batch of dynamic ones"
-            draft.block(call, OPTIMIZER, f"`{shown}` may train both kinds", reason, "make one optimizer for each kind")
+            draft.block(call, OPTIMIZER, "both-kinds", shown=shown)
         if kinds == {False}:
             module, renamed = form.static, form.static_renamed or form.renamed
     texts = dict(form.defaults) if module != "keras_adam" else {}
     for one, ours in renamed.items():
         if one in given:
             if inner is not call and not _is_same(draft, given[one].value, call):
-                reason = "it is not known to mean the same where the optimizer is wrapped"
-                action = "write the optimizer into `sok.OptimizerWrapper(...)`"
-                draft.block(given[one], OPTIMIZER, f"`{one}` of an optimizer is computed", reason, action)
+                draft.block(given[one], OPTIMIZER, "computed-option", option=one)
             texts[ours] = tree.source(given[one].value)
     order = list(dict.fromkeys(renamed.values()))
     arguments = keywords(**{one: texts[one] for one in order if one in texts})
@@ -277,6 +262,4 @@ def _followed(draft: Draft, tables: Tables, call: cst.Call) -> None:
         step = isinstance(around, cst.Attribute) and around.value is use and around.attr.value in _METHODS
         if not step or value not in tables.results(use) or (around is not None and is_target(tree, around)):
             shown = " ".join(tree.source(around if around is not None else use).split())[:60]
-            reason = "only its steps are the same for tables"
-            told = f"`{shown}` uses an optimizer of SOK's variables"
-            draft.block(use, OPTIMIZER, told, reason, "call apply_gradients")
+            draft.block(use, OPTIMIZER, "other-use", shown=shown)

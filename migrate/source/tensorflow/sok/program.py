@@ -33,8 +33,7 @@ def read_program(draft: Draft, horovod: Horovod) -> None:
         elif name == "OptimizerScope":
             draft.replace(call, f"{draft.function('nullcontext')}()")
         elif name not in _READ:
-            reason = "the runtime has it not, or not so that an edit could write it"
-            draft.block(call, PROGRAM, f"`sok.{name}` is called", reason, LACKING.get(name, ""))
+            draft.block(call, PROGRAM, "lacking", name=name, text=LACKING.get(name, ""))
     _mentions(draft)
     _surroundings(draft)
     read_version(draft)
@@ -51,7 +50,7 @@ def _start(draft: Draft, call: cst.Call, name: str, horovod: Horovod) -> None:
     for arg in call.args:
         named = arg.keyword.value if arg.keyword is not None else "comm_tool"
         if named not in known or (named == "comm_tool" and literal(arg.value) != "horovod"):
-            draft.block(arg, PROGRAM, f"`{tree.source(arg)}` is given to `sok.{name}`", "", "leave it out")
+            draft.block(arg, PROGRAM, "argument", text=tree.source(arg), name=name)
     text = f"{draft.function('ranks')}.start({chr(34) + HOROVOD + chr(34) if horovod.stays else ''})"
     if isinstance(around, cst.Expr):
         draft.replace(call, text)
@@ -60,8 +59,7 @@ def _start(draft: Draft, call: cst.Call, name: str, horovod: Horovod) -> None:
         draft.replace(call, f"{tensorflow(draft)}.no_op()")
     else:
         shown = " ".join(tree.source(around or call).split())[:60]
-        reason = "connecting the ranks gives nothing that could be used"
-        draft.block(call, PROGRAM, f"`{shown}` uses what `sok.{name}` returns", reason, "call it by itself")
+        draft.block(call, PROGRAM, "result-used", shown=shown, name=name)
     message = f"`sok.{name}` becomes `ranks.start`, which connects the ranks"
     alone = (
         "with several ranks nothing here sums the gradients of other variables, as before: ranks.reduced_gradients does"
@@ -82,8 +80,7 @@ def _mentions(draft: Draft) -> None:
             continue
         imported, _ = tree.imported_names(node)
         if any(name == ROOT or name.startswith(ROOT + ".") for name in imported):
-            reason = "only calls by the public names are written anew"
-            draft.block(node, PROGRAM, f"`{tree.source(node)}` is mentioned without a call", reason)
+            draft.block(node, PROGRAM, "not-called", text=tree.source(node))
 
 
 def _surroundings(draft: Draft) -> None:
@@ -96,8 +93,7 @@ def _surroundings(draft: Draft) -> None:
             ):
                 draft.blockers.append(blocker)
     if is_file(Path(draft.tree.path).with_name("runtime.py")):
-        reason = "beside the converted file it would hide the installed package `runtime`"
-        draft.block(draft.tree.module, PROGRAM, "`runtime.py` is there", reason, "rename that module")
+        draft.block(draft.tree.module, PROGRAM, "runtime-module")
 
 
 def _imports(draft: Draft, root: str) -> None:
@@ -110,7 +106,7 @@ def _imports(draft: Draft, root: str) -> None:
         starred = isinstance(statement, cst.ImportFrom) and isinstance(statement.names, cst.ImportStar)
         if line is None or not alone or several or starred:
             shown = " ".join(tree.source(statement).split())[:60]
-            draft.block(statement, PROGRAM, f"`{shown}` cannot be taken out", "", "import it on a line of its own")
+            draft.block(statement, PROGRAM, "shared-import", shown=shown)
             continue
         draft.edits.append(without_line(tree, line, {id(line)}))
         if root == ROOT:
@@ -125,7 +121,6 @@ def _overlaps(draft: Draft) -> None:
     for one in spans:
         if last is not None and one.start < end and one.end > one.start - 1 and one is not last:
             lost = next((node for node in draft.done if draft.tree.span(node)[0] == last.start), draft.tree.module)
-            reason, action = "each is written anew", "bind the inner one to a name before"
-            draft.block(lost, PROGRAM, "a call that is converted stands in another", reason, action)
+            draft.block(lost, PROGRAM, "nested-calls")
         if one.end > end:
             end, last = one.end, one

@@ -27,8 +27,7 @@ def read_version(draft: Draft) -> None:
         for name in tree.imported_names(node)[0]:
             short = name.removeprefix(_ROOT) if name.startswith(_ROOT) else ""
             if short == "contrib":
-                action = "replace it by what TensorFlow 2 has"
-                draft.block(node, PROGRAM, "`contrib` is used", "the present TensorFlow has it not", action)
+                draft.block(node, PROGRAM, "contrib")
             elif short in _NAMES or (short.startswith("train.") and short.endswith("Optimizer")):
                 first = first or node
     if first is not None:
@@ -40,10 +39,7 @@ def _import(draft: Draft, used: cst.CSTNode) -> None:
     plain = plain_imports(tree)
     named = [one for one in tree.imports if isinstance(one, cst.ImportFrom) and one.module is not None]
     if len(plain) != 1 or any(tree.source(one.module) == "tensorflow" for one in named if one.module is not None):
-        shown, action = " ".join(tree.source(used).split()), "write `import tensorflow.compat.v1 as tf`"
-        draft.block(
-            used, PROGRAM, f"`{shown}` is TensorFlow 1's", "the present TensorFlow has it in `compat.v1`", action
-        )
+        draft.block(used, PROGRAM, "version-1-import", shown=" ".join(tree.source(used).split()))
         return
     message = "the file is written for TensorFlow 1, of which the present one has the names in `compat.v1`"
     import_version_1(draft, plain, PROGRAM, message)

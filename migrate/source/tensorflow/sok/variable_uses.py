@@ -39,10 +39,9 @@ def read_filters(draft: Draft) -> None:
         given = bind(call, ("variables",)) if name == FILTERS[1] else bind(call, ("vars",))
         names = _two_names(draft, call)
         if given is None or len(given) != 1:
-            draft.block(call, LOOKUP, f"the arguments of `{name}` cannot be read", "", "pass one list")
+            draft.block(call, LOOKUP, "unread-list", name=name)
         elif names is None:
-            reason, action = "its two lists are followed by their names", "write `tables, others = ...`"
-            draft.block(call, LOOKUP, f"what `{name}` returns is not bound to two names", reason, action)
+            draft.block(call, LOOKUP, "unbound-lists", name=name)
         else:
             _write_filter(draft, call, next(iter(given.values())).value, names)
 
@@ -66,10 +65,7 @@ def _write_filter(draft: Draft, call: cst.Call, listed: cst.BaseExpression, name
         arguments = []
     elif isinstance(listed, cst.Attribute) and listed.attr.value in _LISTS:
         shown = " ".join(tree.source(listed).split())
-        told = f"`{shown}` has all tables that the program makes"
-        reason = "a table is no variable of Keras, so that all tables are written beside those"
-        action = "convert with --assume if it has"
-        draft.block(call, LOOKUP, f"`{shown}` is taken apart", reason, action, told)
+        draft.block(call, LOOKUP, "layer-variables", shown=shown)
         arguments = [f"[*{tree.source(listed)}, *{draft.function('tables')}()]"]
     else:
         arguments = [tree.source(listed)]
@@ -84,10 +80,10 @@ def read_uses(draft: Draft, tables: Tables, made: list[Made]) -> None:
         if not _use(draft, tables, node, made):
             kind, around = tables.kind(node), draft.tree.parent(node)
             shown = " ".join(draft.tree.source(around if around is not None else node).split())[:60]
-            reason = f"what this does with {kind.value if kind else 'what holds variables of SOK'} is not understood"
+            held = kind.value if kind else "what holds variables of SOK"
             asked = around.attr.value if isinstance(around, cst.Attribute) else ""
-            action = _INSTEAD.get(asked, "look rows up by sok.lookup_sparse")
-            draft.block(node, LOOKUP, f"`{shown}` is not a lookup", reason, action)
+            instead = _INSTEAD.get(asked, "look rows up by sok.lookup_sparse")
+            draft.block(node, LOOKUP, "not-a-lookup", shown=shown, kind=held, instead=instead)
     if (tables.held or not made) and not builds_graph(draft.file):
         _listed_by_objects(draft)
     _without_list(draft)
@@ -111,8 +107,7 @@ def _use(draft: Draft, tables: Tables, node: cst.BaseExpression, made: list[Made
         return True
     if horovod_name(tree, call.func):
         if kind is not Kind.VARIABLES:
-            text = f"`{tree.source(call.func)}` is given variables of SOK"
-            draft.block(call, PROGRAM, text, "Horovod knows no tables", "leave them out")
+            draft.block(call, PROGRAM, "given-to-horovod", text=tree.source(call.func))
         return True
     if is_update(call) and call.args[0] is arg and kind is not Kind.TABLE:
         return _as_pairs(draft, tables, node)
@@ -203,9 +198,7 @@ def _without_list(draft: Draft) -> None:
         parameters = {"minimize": _MINIMIZES, "compute_gradients": _TAKES["compute_gradients"]}.get(method)
         given = bind(call, parameters) if parameters is not None else None
         if parameters is not None and (given is None or is_none(given.get("var_list"))):
-            shown, reason = f"`{tree.source(call.func)}`", "that has no tables, and an optimizer of tables nothing else"
-            action = "take the variables apart by sok.filter_variables, and train each list"
-            draft.block(call, LOOKUP, f"{shown} trains the list of all variables", reason, action)
+            draft.block(call, LOOKUP, "trains-all-variables", shown=tree.source(call.func))
     for call, name in draft.file.names.calls:
         if name in {"trainable_variables", "get_collection"}:
             arg = tree.parent(call)
@@ -216,10 +209,7 @@ def _without_list(draft: Draft) -> None:
 
 def _doubt_list(draft: Draft, node: cst.CSTNode) -> None:
     shown = " ".join(draft.tree.source(node).split())[:60]
-    told = f"`{shown}` is read for its dense variables only"
-    reason = "a table is no variable of Keras or of a graph: what trains it is given its `variable`"
-    action = "take tables and others apart by sok.filter_variables, or convert with --assume"
-    draft.block(node, LOOKUP, f"`{shown}` no longer has the tables", reason, action, told)
+    draft.block(node, LOOKUP, "all-variables-read", shown=shown)
 
 
 def _listed_by_objects(draft: Draft) -> None:

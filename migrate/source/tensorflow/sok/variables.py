@@ -100,7 +100,7 @@ def _creation(draft: Draft, call: cst.Call, name: str) -> Made:
     if given is None:
         return made
     if not tensorflow(draft):
-        draft.block(call, VARIABLE, "TensorFlow is not imported by a name", "", "write `import tensorflow as tf`")
+        draft.block(call, VARIABLE, "no-tensorflow")
         return made
     _check(draft, made)
     draft.drops(call, given, _READ)
@@ -122,15 +122,14 @@ def _check(draft: Draft, made: Made) -> None:
     """Stop at arguments that have no counterpart."""
     given, label = made.given, made.part.label
     if not is_none(given.get("constraint")):
-        draft.block(given["constraint"], VARIABLE, f"`{label}` has a constraint", "a table has none", "leave it out")
+        draft.block(given["constraint"], VARIABLE, "constraint", label=label)
     if "trainable" in given and literal(given["trainable"].value) is not True:
-        action = "leave `trainable` out, and the variable out of what is trained"
-        draft.block(given["trainable"], VARIABLE, f"`{label}` may not be trainable", "a table is trained", action)
+        draft.block(given["trainable"], VARIABLE, "may-not-be-trainable", label=label)
     if not is_float32(draft.file.names, given.get("dtype")):
-        draft.block(given["dtype"], VARIABLE, f"the values of `{label}` are not float32", "those of a table are")
+        draft.block(given["dtype"], VARIABLE, "other-type", label=label)
     hashed = given.get("use_hashtable")
     if hashed is not None and not isinstance(literal(hashed.value), bool):
-        draft.block(hashed, VARIABLE, f"`use_hashtable` of `{label}` is computed", "", "write True or False")
+        draft.block(hashed, VARIABLE, "computed-hashtable", label=label)
 
 
 def _grown(draft: Draft, made: Made) -> None:
@@ -138,7 +137,7 @@ def _grown(draft: Draft, made: Made) -> None:
     given, tree, tf = made.given, draft.tree, tensorflow(draft)
     dim = given.get("embedding_vec_size" if made.is_layer else "dimension")
     if dim is None:
-        draft.block(made.call, VARIABLE, f"the dimension of `{made.part.label}` is not seen", "", "pass it by its name")
+        draft.block(made.call, VARIABLE, "unknown-dimension", label=made.part.label)
         return
     key = given.get("key_dtype" if made.is_layer else "key_type")
     initial = _layer_initial(draft, made, tf) if made.is_layer else _dynamic_initial(draft, made, tf)
@@ -159,8 +158,7 @@ def _grown(draft: Draft, made: Made) -> None:
 def _write(draft: Draft, made: Made, texts: dict[str, str]) -> None:
     mode = made.given.get("mode")
     if mode is not None and may_be_none(draft, mode.value):
-        action = "leave it out, or write the mode"
-        draft.block(mode, VARIABLE, f"the mode of `{made.part.label}` may be None", "a placement is a text", action)
+        draft.block(mode, VARIABLE, "mode-may-be-none", label=made.part.label)
     elif mode is not None and not is_none(mode) and string(mode.value) != "distributed":
         texts["placement"] = draft.tree.source(mode.value)
     made.part.dim, made.part.initializer = texts["dim"], texts["emb_initializer"]
@@ -196,8 +194,7 @@ def _dynamic_initial(draft: Draft, made: Made, tf: str) -> str:
         assert isinstance(arg.value, cst.Call)
         return f"{tf}.constant_initializer(float({draft.tree.source(arg.value.args[0].value)}))"
     shown = " ".join(draft.tree.source(arg.value).split())[:60]
-    action = 'write the text into the call: a number, "normal" or "uniform"'
-    draft.block(arg, VARIABLE, f"the initializer `{shown}` is not seen", "it may be a word or a number", action)
+    draft.block(arg, VARIABLE, "unknown-initializer", shown=shown)
     return f"{tf}.zeros_initializer()"
 
 
@@ -212,10 +209,7 @@ def _layer_initial(draft: Draft, made: Made, tf: str) -> str:
         made.part.reason = _DRAWN
         return f"{tf}.random_uniform_initializer(-0.05, 0.05)"
     if string(arg.value) is not None:
-        action = "write an initializer of TensorFlow"
-        draft.block(
-            arg, VARIABLE, f"the initializer of `{made.part.label}` is a text", "a table takes an object", action
-        )
+        draft.block(arg, VARIABLE, "text-initializer", label=made.part.label)
     check_initializer(draft, arg.value)
     return draft.tree.source(arg.value)
 
@@ -234,8 +228,7 @@ def _static(draft: Draft, made: Made) -> None:
     sizes = _sizes(draft, shape.value) if shape is not None else None
     if sizes is None or initial is None or string(initial.value) is not None:
         what = "initial values" if sizes is not None else "shape"
-        action = "write `shape=[rows, dim]` and an initializer of TensorFlow into the call"
-        draft.block(made.call, VARIABLE, f"the {what} of `{made.part.label}` cannot be read", "", action)
+        draft.block(made.call, VARIABLE, "unread-part", what=what, label=made.part.label)
         return
     check_initializer(draft, initial.value)
     text = draft.tree.source(initial.value)
@@ -289,15 +282,10 @@ def _imported(draft: Draft, made: Made, value: cst.Arg, tf: str) -> None:
     """Write a variable of given values: its rows are imported behind it, in eager code."""
     around = draft.tree.parent(made.call)
     if is_function(draft, value.value):
-        action = "call it there, and give what it returns"
-        draft.block(
-            value, VARIABLE, f"`{made.part.label}` begins with what a function gives", "a table is given rows", action
-        )
+        draft.block(value, VARIABLE, "rows-of-function", label=made.part.label)
     target = target_of(draft, made.call) if isinstance(around, cst.Assign) else None
     if not isinstance(target, cst.Name | cst.Attribute) or builds_graph(draft.file):
-        reason = "rows are imported on a line behind it, in eager code"
-        action = "bind it to a name of its own, in eager code, or give it `shape` and `initializer`"
-        draft.block(value, VARIABLE, f"`{made.part.label}` begins with a matrix", reason, action)
+        draft.block(value, VARIABLE, "rows-of-matrix", label=made.part.label)
         return
     bound, short = draft.tree.source(target), target.value if isinstance(target, cst.Name) else target.attr
     rows = draft.local(f"{short if isinstance(short, str) else short.value}_rows")

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import builtins
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
-from migrate.source.tensorflow.base.bindings import is_target, is_variable, resolve, scope_of_name, self_class
+from migrate.source.flow import Bound, Class, Function, Holder, Partial, Unknown, Value, ValueFlow
+from migrate.source.tensorflow.base.bindings import is_target, resolve
 from migrate.source.tensorflow.base.cached_query import once
 from migrate.source.tensorflow.base.rule_kinds import File
-from migrate.source.tensorflow.facts.calls.object_attributes import (
-    ancestors,
-    class_named,
-    methods,
-    object_class,
-    relatives,
-    subclasses,
-)
+from migrate.source.tensorflow.base.value_flow import flow_of
+from migrate.source.tensorflow.base.visited import reached
+from migrate.source.tensorflow.facts.calls.object_attributes import ancestors, methods, relatives
 
 #: Methods, of whatever object, whose context opens no variable scope.
 HARMLESS_METHODS = {
@@ -39,7 +34,6 @@ HARMLESS_METHODS = {
 OPENERS = {"variable_scope", "variable_op_scope", "make_template"}
 #: Decorators after which a method is still run by what mentions it.
 HARMLESS_DECORATORS = {"abstractmethod", "classmethod", "getter", "property", "setter", "staticmethod"}
-PROPERTIES = {"property", "cached_property"}
 #: Functions that are given classes only to compare them.
 COMPARE = {"isinstance", "issubclass", "super", "type"}
 
@@ -79,29 +73,6 @@ def is_decorated(file: File, function: cst.FunctionDef) -> bool:
     )
 
 
-def calls_itself(file: File, function: cst.FunctionDef) -> bool:
-    """True for a function that calls itself, or a method that calls itself on its own object."""
-    owner = _owner(file, function)
-    named = [call for call in file.tree.calls if last_name(call.func) == function.name.value]
-    same = [call.func for call in named if file.tree.contains(function.body, call)]
-    if owner is None:
-        return any(isinstance(callee, cst.Name) for callee in same)
-    return any(isinstance(callee, cst.Attribute) and self_class(file.tree, callee) is owner for callee in same)
-
-
-def repeats_function(file: File, function: cst.FunctionDef) -> bool:
-    """True when a decorator of the file calls the function that it is given more than once."""
-    for one in function.decorators:
-        made = file.tree.named(_called(one.decorator))
-        given = made.params.params[0].name.value if isinstance(made, cst.FunctionDef) and made.params.params else ""
-        if isinstance(one.decorator, cst.Call) or made is None or not given:
-            continue
-        calls = [call for call in file.tree.calls if file.tree.contains(made, call)]
-        if sum(isinstance(call.func, cst.Name) and call.func.value == given for call in calls) > 1:
-            return True
-    return False
-
-
 def _called(node: cst.BaseExpression) -> cst.BaseExpression:
     return node.func if isinstance(node, cst.Call) else node
 
@@ -135,110 +106,87 @@ def runs_at_once(file: File, node: cst.CSTNode) -> bool:
     return name not in OPENERS if name is not None else bool(roots) and roots <= {"absl", "tensorflow"}
 
 
-def handed_on(file: File, function: cst.FunctionDef) -> tuple[list[cst.CSTNode], bool]:
-    """Return where the function is run by being mentioned, and whether it is also handed on to unknown places."""
-    if "model_fn" in function.name.value:
-        return [], False  # an estimator runs it, in a graph of its own
-    places: list[cst.CSTNode] = []
-    unknown = False
-    is_property = any(last_name(one.decorator) in PROPERTIES for one in function.decorators)
-    for node in (one for part in _definitions(file, function) for one in _values(file, part)):
-        if is_property or runs_at_once(file, node):
-            places.append(node)
-        else:
-            unknown = True
-    return places, unknown
+def runs(file: File, function: cst.FunctionDef) -> tuple[list[cst.CSTNode], bool]:
+    """Return the places that run a function, and whether there may be others that the program does not show."""
+    return once(file, ("runs", function), lambda: _runs(file, function))
 
 
-def _definitions(file: File, function: cst.FunctionDef) -> list[cst.FunctionDef | cst.ClassDef]:
-    """Return what a call must name to run `function`: itself, or the classes that have it as their constructor."""
-    owner = _owner(file, function)
-    return [*constructed(file, owner)] if owner is not None and function.name.value == "__init__" else [function]
+def _runs(file: File, function: cst.FunctionDef) -> tuple[list[cst.CSTNode], bool]:
+    sites = _sites(file, function)
+    outside = [site for site in sites if not file.tree.contains(function, site)]
+    given = (
+        [] if "model_fn" in function.name.value else _given(file).get(function, [])
+    )  # an estimator has its own graph
+    at_once = [node for node in given if runs_at_once(file, node)]
+    unknown = len(outside) < len(sites) or len(at_once) < len(given) or _is_run_by_keras(file, function, sites)
+    return [*outside, *at_once], unknown
 
 
-def _owner(file: File, function: cst.FunctionDef) -> cst.ClassDef | None:
-    owner = file.tree.enclosing(function, cst.ClassDef | cst.FunctionDef)  # type: ignore[arg-type]
-    return owner if isinstance(owner, cst.ClassDef) else None
+def call_sites(file: File, function: cst.FunctionDef) -> list[cst.Call]:
+    """Return the calls that run a function, other than its own; a constructor's are those of its classes."""
+    found = once(file, ("call sites", function), lambda: _sites(file, function))
+    return [one for one in found if isinstance(one, cst.Call) and not file.tree.contains(function, one)]
 
 
-def constructed(file: File, cls: cst.ClassDef) -> list[cst.ClassDef]:
-    """Return the classes whose objects are made by the constructor of `cls`."""
-    return [one for one in subclasses(file, cls) if _constructor(file, one) is cls]
+def _sites(file: File, function: cst.FunctionDef) -> list[cst.CSTNode]:
+    """Return the places that run a function, in source order; methods of objects that are not known may be any."""
+    found = flow_of(file).sites(function)
+    if _owner(file, function) is not None:
+        unknown = once(file, ("unknown methods",), lambda: _unknown_methods(file))
+        found |= {one for one in unknown.get(function.name.value, ()) if file.tree.related(one, function)}
+    order = {path: number for number, path in enumerate(dict.fromkeys(one.tree.path for one in file.files))}
+    home = flow_of(file).home
+    return sorted(found, key=lambda one: (order.get(home(one).path, -1), *home(one).span(one)))
 
 
-def _constructor(file: File, cls: cst.ClassDef) -> cst.ClassDef | None:
-    return next((one for one in ancestors(file, cls) if methods(file, one, "__init__")), None)
+def _unknown_methods(file: File) -> dict[str, list[cst.Call]]:
+    """Return the calls of methods of objects that are not known, by name."""
+    found: dict[str, list[cst.Call]] = {}
+    for call in file.tree.calls:
+        unknown = any(isinstance(value, Unknown) for value in flow_of(file).values(call.func))
+        if unknown and isinstance(call.func, cst.Attribute):
+            found.setdefault(call.func.attr.value, []).append(call)
+    return found
 
 
-def inherited_calls(file: File, function: cst.FunctionDef) -> list[cst.Call]:
-    """Return the calls that run a constructor for a class that inherits from its own."""
-    owner = _owner(file, function)
-    if owner is None or function.name.value != "__init__":
-        return []
-    heirs = [one for one in constructed(file, owner) if one is not owner]
-    made = [c for c in file.tree.calls if any(_names(file, c.func, heir) for heir in heirs)]
-    family = subclasses(file, owner)
-    inits = [c for c in file.tree.calls if last_name(c.func) == "__init__" and not file.tree.contains(function, c)]
-    return made + [c for c in inits if _within(file, c, family)]
+def _given(file: File) -> dict[cst.CSTNode, list[cst.BaseExpression]]:
+    """Return where code that is not seen gets each function, or what runs it."""
+    return once(file, ("given functions",), lambda: _find_given(file))
 
 
-def object_calls(file: File, function: cst.FunctionDef) -> list[cst.Call] | None:
-    """Return the calls that may run a `__call__`, those of objects; None when Keras calls it, or nothing is seen to."""
-    owner = _owner(file, function)
-    if owner is None or function.name.value not in {"__call__", "call", "build"}:
-        return []
-    family = relatives(file, owner)
-    if any(file.names.of(base.value) is not None for cls in family for base in cls.bases):
-        return None
-    if function.name.value != "__call__":
-        return []
-    return [call for call in file.tree.calls if _may_be_object(file, call.func, family)] or None
+def _find_given(file: File) -> dict[cst.CSTNode, list[cst.BaseExpression]]:
+    flow = flow_of(file)
+    found: dict[cst.CSTNode, list[cst.BaseExpression]] = {}
+    for node, value in flow.where(lambda value: isinstance(value, Function | Bound | Class | Partial | Holder)):
+        if (not flow.hands_on(node) or flow.leaves(node)) and _is_value(file, node):
+            for function in _functions_in(file, value):
+                if node not in (nodes := found.setdefault(function, [])):
+                    nodes.append(node)
+    return found
 
 
-def _may_be_object(file: File, node: cst.BaseExpression, family: list[cst.ClassDef]) -> bool:
-    """True for a callee that may be an object of one of these classes."""
-    value = resolve(file.tree, node) if isinstance(node, cst.Name | cst.Attribute) else node
-    if isinstance(value, cst.Call):
-        cls = class_named(file, value.func)
-        if cls is not None:
-            return any(cls is one for one in family)
-        return file.names.of(value.func) is None and not file.tree.imported_names(value.func)[0]
-    if isinstance(value, cst.Lambda) or file.names.of(node) is not None or file.tree.imported_names(node)[0]:
-        return False
-    if isinstance(node, cst.Attribute):
-        return once(file, ("set attribute", node.attr.value), lambda: _is_set(file, node.attr.value))
-    if isinstance(node, cst.Name):
-        defined = once(file, ("defined", node.value), lambda: _is_defined(file, node.value))
-        scope = file.tree.scope(node)
-        return not defined and scope is not None and node.value in scope and not hasattr(builtins, node.value)
-    return isinstance(node, cst.Subscript)
-
-
-def _is_set(file: File, name: str) -> bool:
-    return any(is_target(file.tree, one) for one in file.tree.attributes.get(name, ()))
-
-
-def _is_defined(file: File, name: str) -> bool:
-    return any(not is_variable(file.tree, use) for use in file.tree.names.get(name, ()))
-
-
-def _within(file: File, node: cst.CSTNode, family: list[cst.ClassDef]) -> bool:
-    cls = file.tree.enclosing(node, cst.ClassDef)
-    return any(cls is one for one in family)
-
-
-def _values(file: File, definition: cst.FunctionDef | cst.ClassDef) -> Iterator[cst.CSTNode]:
-    """Yield the mentions of a function or class that are neither calls nor comparisons nor bases."""
-    name = definition.name.value
-    mentions: list[cst.Name | cst.Attribute] = [n for n in file.tree.names.get(name, ()) if is_variable(file.tree, n)]
-    for node in (*mentions, *file.tree.attributes.get(name, ())):
-        if not is_target(file.tree, node) and _is_value(file, node) and _names(file, node, definition):
+def _functions_in(file: File, value: Value) -> Iterator[cst.CSTNode]:
+    """Yield the functions that are run by what calls a value, or an entry of it."""
+    flow = flow_of(file)
+    for one in reached(value, lambda one: _parts(flow, one)):
+        node = one.function.node if isinstance(one, Bound) else one.node
+        if isinstance(one, Function | Bound) and node is not None:
             yield node
+        elif isinstance(one, Class) and isinstance(node, cst.ClassDef):
+            made = next((found for cls in ancestors(file, node) if (found := methods(file, cls, "__init__"))), [])
+            yield from made
+
+
+def _parts(flow: ValueFlow, value: Value) -> list[Value]:
+    if isinstance(value, Partial) and isinstance(value.node, cst.Call):
+        return flow.values(value.node.args[0].value)
+    return flow.entries(value) if isinstance(value, Holder) and value.kind in {"list", "dict"} else []
 
 
 def _is_value(file: File, node: cst.CSTNode) -> bool:
+    """True for a mention that is neither called nor compared, nor a base, a decorator or an annotation."""
     around = file.tree.parent(node)
-    if isinstance(around, cst.Attribute | cst.Annotation):
+    if isinstance(around, cst.Attribute | cst.Annotation | cst.Decorator) or is_target(file.tree, node):
         return False
     if isinstance(around, cst.Call):
         return around.func is not node
@@ -248,21 +196,15 @@ def _is_value(file: File, node: cst.CSTNode) -> bool:
     return not (isinstance(outer, cst.Call) and last_name(outer.func) in COMPARE)
 
 
-def _names(file: File, node: cst.BaseExpression, definition: cst.FunctionDef | cst.ClassDef) -> bool:
-    """True when `node` means that function or class; a method is known by its object."""
-    if last_name(node) != definition.name.value and not isinstance(node, cst.Name):
+def _is_run_by_keras(file: File, function: cst.FunctionDef, sites: Sequence[cst.CSTNode]) -> bool:
+    """True for a method that Keras calls, and for a `__call__` that nothing is seen to."""
+    owner = _owner(file, function)
+    if owner is None or function.name.value not in {"__call__", "call", "build"}:
         return False
-    target = file.tree.named(node)
-    if target is not None:
-        return target is definition
-    if isinstance(definition, cst.ClassDef):
-        return class_named(file, node) is definition
-    owner = _owner(file, definition)
-    if isinstance(node, cst.Name):
-        same = file.tree.module_of(node) is file.tree.module_of(definition) and owner is None
-        scope = scope_of_name(file.tree, node) if same else None
-        return scope is not None and scope is scope_of_name(file.tree, definition.name)
-    if not isinstance(node, cst.Attribute) or owner is None:
-        return False
-    holder = self_class(file.tree, node) or object_class(file, node) or class_named(file, node.value)
-    return holder is not None and any(holder is one for one in relatives(file, owner))
+    known = any(file.names.of(base.value) is not None for cls in relatives(file, owner) for base in cls.bases)
+    return known or (function.name.value == "__call__" and not sites)
+
+
+def _owner(file: File, function: cst.FunctionDef) -> cst.ClassDef | None:
+    owner = file.tree.enclosing(function, cst.ClassDef | cst.FunctionDef)  # type: ignore[arg-type]
+    return owner if isinstance(owner, cst.ClassDef) else None

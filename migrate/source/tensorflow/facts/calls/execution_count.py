@@ -7,8 +7,8 @@ import libcst.matchers as m
 
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.visited import reached
-from migrate.source.tensorflow.facts.calls.callers import inherited_calls
-from migrate.source.tensorflow.facts.calls.variable_scopes import FUNCTIONS, call_sites
+from migrate.source.tensorflow.facts.calls.callers import call_sites
+from migrate.source.tensorflow.facts.calls.variable_scopes import FUNCTIONS
 
 #: What begins another graph.
 GRAPHS = ("Graph", "reset_default_graph", "keras.backend.clear_session")
@@ -27,8 +27,7 @@ def sites_in_graph(file: File, node: cst.CSTNode) -> list[cst.Call]:
     function = file.tree.enclosing(node, cst.FunctionDef)
     if _loop(file, node) is not None or function is None or _graphs(file, function):
         return []
-    sites = [site for site in call_sites(file, function) if _calls(file, site, function)]
-    return sites + [site for site in inherited_calls(file, function) if all(site is not one for one in sites)]
+    return call_sites(file, function)
 
 
 def repeats_here(file: File, node: cst.CSTNode, skips: bool) -> bool:
@@ -80,13 +79,6 @@ def _taken_once(loop: cst.CSTNode) -> cst.BaseExpression | None:
 def _graphs(file: File, place: cst.CSTNode) -> list[cst.Call]:
     """Return the calls inside `place` that begin another graph."""
     return [call for call, _ in file.calls(*GRAPHS) if file.tree.contains(place, call)]
-
-
-def _calls(file: File, site: cst.Call, function: cst.FunctionDef) -> bool:
-    """False for a method of the same name as a function of the same file."""
-    method = file.tree.enclosing(function, cst.ClassDef) is not None
-    elsewhere = file.tree.module_of(site) is not file.tree.module_of(function)
-    return method or elsewhere or isinstance(site.func, cst.Name)
 
 
 def _differ(file: File, first: cst.Call, second: cst.Call) -> bool:

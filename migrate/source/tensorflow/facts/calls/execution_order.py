@@ -8,8 +8,8 @@ import libcst as cst
 
 from migrate.source.tensorflow.base.model import Table
 from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.facts.calls.callers import runs
 from migrate.source.tensorflow.facts.calls.repeated_runs import is_lazy, may_be_left_out, runs_again
-from migrate.source.tensorflow.facts.calls.variable_scopes import runs
 
 #: Where code stands: the function or module, and the expression in it that runs the code.
 Place = tuple[cst.CSTNode, cst.CSTNode]

@@ -7,24 +7,15 @@ method or an object that is called, passed on by a helper, or called by a functi
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 import libcst as cst
 
+from migrate.source.flow import Bound, Class, Function, Holder, Partial, Result, Unknown, Value
 from migrate.source.syntax.node_index import children
-from migrate.source.syntax.tree import Tree
-from migrate.source.tensorflow.base.arguments import bind
-from migrate.source.tensorflow.base.bindings import (
-    assigned_value,
-    is_target,
-    local_names,
-    scope_of_name,
-    value_elsewhere,
-)
 from migrate.source.tensorflow.base.cached_query import once
 from migrate.source.tensorflow.base.rule_kinds import File
-from migrate.source.tensorflow.facts.calls.object_attributes import ancestors, class_named
-from migrate.source.tensorflow.facts.calls.variable_scopes import call_sites
+from migrate.source.tensorflow.base.value_flow import flow_of
+from migrate.source.tensorflow.facts.calls.object_attributes import ancestors
 
 #: TensorFlow functions that build a graph of their own for functions, and how many of these come first.
 RUNNERS = {
@@ -98,12 +89,13 @@ def _apart(file: File) -> Reached:
             named = arg.keyword is not None and arg.keyword.value in FUNCTION_ARGUMENTS
             is_function = bool(first) and (named or (arg.keyword is None and position < first))
             search.follow(arg.value, call.func, called=is_function)
-    for function in _functions(file):
+    everywhere = once(file, ("functions",), lambda: _functions(file))
+    for function in (one for functions in everywhere.values() for one in functions):
         for one in function.decorators:
             decorator = one.decorator.func if isinstance(one.decorator, cst.Call) else one.decorator
             if DECORATORS.fullmatch(file.names.of(decorator) or ""):
                 search.code(function, decorator)
-    return search.found
+    return search.reached()
 
 
 def _runs_nothing(name: str) -> bool:
@@ -115,35 +107,16 @@ def _branches(file: File) -> Reached:
     for call, _ in file.calls(*BRANCHES):
         for arg in call.args:
             search.follow(arg.value, call.func, called=False)
-    return search.found
+    return search.reached()
 
 
-def _functions(file: File, name: str = "") -> list[cst.FunctionDef]:
-    """Return the functions and methods, all of them or those of that name."""
-    named = once(file, ("functions",), lambda: _by_name(file))
-    return named.get(name, []) if name else [one for functions in named.values() for one in functions]
-
-
-def _by_name(file: File) -> dict[str, list[cst.FunctionDef]]:
+def _functions(file: File) -> dict[str, list[cst.FunctionDef]]:
+    """Return the functions and methods by their names."""
     found: dict[str, list[cst.FunctionDef]] = {}
     for name, uses in file.tree.names.items():
-        for use in uses:
-            around = file.tree.parent(use)
-            if isinstance(around, cst.FunctionDef) and around.name is use:
-                found.setdefault(name, []).append(around)
+        around = ((use, file.tree.parent(use)) for use in uses)
+        found[name] = [one for use, one in around if isinstance(one, cst.FunctionDef) and one.name is use]
     return found
-
-
-def _methods(file: File) -> dict[int, list[cst.FunctionDef]]:
-    """Return the methods by the id of their class."""
-    found: dict[int, list[cst.FunctionDef]] = {}
-    for one in _functions(file):
-        found.setdefault(id(file.tree.parent(file.tree.parent(one) or one)), []).append(one)
-    return found
-
-
-def _set_attributes(file: File, name: str) -> list[cst.Attribute]:
-    return [one for one in file.tree.attributes.get(name, ()) if is_target(file.tree, one)]
 
 
 class _Search:
@@ -151,119 +124,77 @@ class _Search:
 
     def __init__(self, file: File) -> None:
         self.file = file
-        self.tree = file.tree
+        self.flow = flow_of(file)
         self.found: Reached = {}
-        self._asked: set[tuple[int, bool]] = set()
+        self._asked: set[tuple[object, bool]] = set()
+        self._pending: list[cst.CSTNode] = []
 
     def follow(self, node: cst.BaseExpression, runner: cst.BaseExpression, *, called: bool) -> None:
-        """Mark the functions that `node` holds; one that is `called` may be anything that its parts are made of."""
-        if (id(node), called) in self._asked:
+        """Mark the functions that `node` may be or hold; one that is `called` may be made of any of its arguments."""
+        for value in self.flow.values(node):
+            if not isinstance(value, Unknown):
+                self._value(value, runner, called)
+            elif self._is_new(node, called):
+                self._unknown(node, value, runner, called)
+
+    def _is_new(self, asked: object, called: bool) -> bool:
+        """True when that is asked for the first time: lists may hold themselves."""
+        key, found = (asked, called), self._asked
+        new = key not in found
+        found.add(key)
+        return new
+
+    def _value(self, value: Value, runner: cst.BaseExpression, called: bool) -> None:
+        if not self._is_new(value, called):
             return
-        self._asked.add((id(node), called))
-        if isinstance(node, cst.Lambda):
+        node = value.function.node if isinstance(value, Bound) else value.node
+        if isinstance(value, Function | Bound) and isinstance(node, cst.FunctionDef | cst.Lambda):
             self.code(node, runner)
-        elif isinstance(node, cst.Name | cst.Attribute):
-            self._name(node, runner, called)
-        elif isinstance(node, cst.Call) and self._is_partial(node) and node.args:
-            self.follow(node.args[0].value, runner, called=True)
-            for arg in node.args[1:]:
-                self.follow(arg.value, runner, called=False)
-        elif isinstance(node, cst.List | cst.Tuple | cst.Set | cst.Dict | cst.IfExp | cst.Subscript) or called:
-            for child in node.children:
-                self._parts(child, runner, called)
+        elif isinstance(value, Class) and isinstance(node, cst.ClassDef):
+            self.methods(node, runner)
+        elif isinstance(value, Holder):
+            held = [value.cls] if value.cls is not None and called else self.flow.entries(value)
+            for one in held if value.kind != "object" or called else ():
+                self._value(one, runner, called)
+        elif isinstance(value, Partial | Result) and isinstance(node, cst.Call):
+            for position, arg in enumerate(node.args):
+                if called or isinstance(value, Partial):
+                    self.follow(arg.value, runner, called=called if isinstance(value, Result) else position == 0)
 
-    def _parts(self, node: cst.CSTNode, runner: cst.BaseExpression, called: bool) -> None:
-        if isinstance(node, cst.BaseExpression):
-            self.follow(node, runner, called=called)
-            return
-        for child in node.children:
-            self._parts(child, runner, called)
-
-    def _is_partial(self, call: cst.Call) -> bool:
-        return self.tree.source(call.func).rpartition(".")[2] == "partial"
-
-    def _name(self, node: cst.Name | cst.Attribute, runner: cst.BaseExpression, called: bool) -> None:
-        """Follow what a name or an attribute stands for."""
-        if self.file.names.of(node) is not None:
-            return
-        cls = class_named(self.file, node)
-        if cls is not None:
-            self.methods(cls, runner)
-            return
-        for function in self._named(node):
-            self.code(function, runner)
-        for target in self._targets(node):
-            value = assigned_value(self.tree, target)
-            if value is not None:
-                self.follow(value, runner, called=called)
-            elif isinstance(param := self.tree.parent(target), cst.Param):
-                self._given(param, runner)
-        elsewhere = value_elsewhere(self.tree, node)
-        if elsewhere is not None:
-            self.follow(elsewhere, runner, called=called)
-
-    def _named(self, node: cst.Name | cst.Attribute) -> Iterator[cst.FunctionDef]:
-        """Yield the functions that `node` may mean; a method is known by its name alone."""
-        known = self.tree.named(node)
-        if isinstance(known, cst.FunctionDef):
-            yield known
-            return
-        name = node.value if isinstance(node, cst.Name) else node.attr.value
-        for function in _functions(self.file, name):
-            is_method = isinstance(self.tree.parent(self.tree.parent(function) or function), cst.ClassDef)
-            same_file = self.tree.module_of(function) is self.tree.module_of(node)
-            if is_method if isinstance(node, cst.Attribute) else same_file and not is_method:
-                yield function
-
-    def _targets(self, node: cst.Name | cst.Attribute) -> list[cst.Name] | list[cst.Attribute]:
-        if isinstance(node, cst.Attribute):
-            name = node.attr.value
-            return once(self.file, ("set attributes", name), lambda: _set_attributes(self.file, name))
-        scope = scope_of_name(self.tree, node)
-        same = local_names(self.tree, node.value, scope) if scope is not None else []
-        return [one for one in same if is_target(self.tree, one)]
-
-    def _given(self, param: cst.Param, runner: cst.BaseExpression) -> None:
-        """Follow what the callers of a function pass to its parameter."""
-        function = self.tree.enclosing(param, cst.FunctionDef)
-        if function is None or not self.tree.contains(function.params, param):
-            return
-        names = [one.name.value for one in (*function.params.params, *function.params.kwonly_params)]
-        for call in call_sites(self.file, function):
-            for own in (names, names[1:]):  # a method is called without its `self`
-                arg = (bind(call, own) or {}).get(param.name.value)
-                if arg is not None:
-                    self.follow(arg.value, runner, called=False)
+    def _unknown(self, node: cst.BaseExpression, value: Value, runner: cst.BaseExpression, called: bool) -> None:
+        """Mark the methods of that name of any object, and what the code was given that made what is called."""
+        name = node.attr.value if isinstance(node, cst.Attribute) else ""
+        for function in once(self.file, ("functions",), lambda: _functions(self.file)).get(name, ()):
+            if isinstance(self.file.tree.parent(self.file.tree.parent(function) or function), cst.ClassDef):
+                self.code(function, runner)
+        made = [one for one in self.flow.path(value, node) if isinstance(one, cst.Call)] if called else []
+        for arg in (arg for call in made for arg in call.args):
+            self.follow(arg.value, runner, called=True)
 
     def methods(self, cls: cst.ClassDef, runner: cst.BaseExpression) -> None:
         """Mark the methods of objects of `cls`, other than those that make them."""
         for member in ancestors(self.file, cls):
-            for function in once(self.file, ("methods",), lambda: _methods(self.file)).get(id(member), ()):
+            for function in (one for one in member.body.body if isinstance(one, cst.FunctionDef)):
                 if function.name.value not in {"__init__", "build"}:
                     self.code(function, runner)
 
     def code(self, function: cst.FunctionDef | cst.Lambda, runner: cst.BaseExpression) -> None:
-        """Mark a function or lambda, and the functions that its code mentions."""
-        if id(function) in self.found:
-            return
-        self.found[id(function)] = runner
-        for mention in _mentions(self.tree, function):
-            node: cst.BaseExpression = mention
-            around = self.tree.parent(node)
-            if isinstance(around, cst.Attribute) and around.attr is node:
-                continue
-            while isinstance(around, cst.Subscript) and around.value is node:
-                node, around = around, self.tree.parent(around)
-            self.follow(node, runner, called=isinstance(around, cst.Call) and around.func is node)
+        """Mark a function or lambda."""
+        if id(function) not in self.found:
+            self.found[id(function)] = runner
+            self._pending.append(function)
 
-
-def _mentions(tree: Tree, function: cst.CSTNode) -> list[cst.Name | cst.Attribute]:
-    """Return the names and attributes in a function, in source order; what holds another one comes before it."""
-    found: list[cst.Name | cst.Attribute] = []
-    pending = [function]
-    while pending:
-        node = pending.pop()
-        if isinstance(node, cst.Name | cst.Attribute):
-            found.append(node)
-        pending += children(node)
-    return sorted(found, key=lambda node: tree.span(node)[0])
+    def reached(self) -> Reached:
+        """Mark the functions, too, that the code of those mentions or runs, and return all."""
+        while self._pending:
+            function = self._pending.pop()
+            runner, inside = self.found[id(function)], [function]
+            for node in inside:
+                for inner in self.flow.runs(node):
+                    if isinstance(inner, cst.FunctionDef | cst.Lambda):
+                        self.code(inner, runner)
+                if isinstance(node, cst.Name | cst.Attribute | cst.Subscript):
+                    around = self.file.tree.parent(node)
+                    self.follow(node, runner, called=isinstance(around, cst.Call) and around.func is node)
+                inside += children(node)
+        return self.found

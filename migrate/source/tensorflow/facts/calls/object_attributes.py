@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import libcst as cst
 from libcst.metadata import ClassScope
 
 from migrate.source.tensorflow.base.bindings import (
-    assigned_value,
-    is_target,
     is_variable,
     resolve,
     scope_of_name,
-    self_class,
 )
 from migrate.source.tensorflow.base.cached_query import once
 from migrate.source.tensorflow.base.rule_kinds import File
 
-Doubt = Callable[[cst.CSTNode, str, str, str], None]
 #: What makes a variable that may become a table.
 MAKERS = {"get_variable", "Variable", "keras.layers.Embedding"}
 #: Base classes that read constructor parameters at most.
@@ -131,37 +127,6 @@ def _harmless_base(file: File, base: cst.BaseExpression) -> bool:
     return known or (isinstance(base, cst.Name) and base.value == "object")
 
 
-def mentions_of(
-    file: File, target: cst.BaseExpression, name: str, cls: cst.ClassDef, doubt: Doubt
-) -> list[cst.Attribute]:
-    """Return the mentions of the attribute `name` that `target` sets on objects of `cls`, or on the class.
-
-    Several classes of one base, and objects that are not followed, may mean another attribute of the same name: its
-    values then must be tables as well, or there is a doubt.
-    """
-    tree = file.tree
-    family = relatives(file, cls)
-    own = subclasses(file, cls)
-    found: list[cst.Attribute] = []
-    shared: list[cst.Attribute] = []
-    for node in tree.attributes.get(name, ()):
-        if not tree.related(node, target):
-            continue
-        holder = self_class(tree, node) or object_class(file, node)
-        if holder is not None and not _holds(family, holder):
-            continue
-        found.append(node)
-        if not is_target(tree, node) and (holder is None or not _holds(own, holder)):
-            shared.append(node)
-    for write in _writes_of_others(file, target, name, family) if shared else ():
-        if not _is_variable(file, write) and _may_mean(file, shared, write):
-            text = f"`{tree.source(shared[0])}` may also be the one of `{tree.qualname(write)}`"
-            reason = "there it is no table, so what is read depends on the object"
-            doubt(shared[0], text, reason, "give the attribute of one of the classes another name")
-            break
-    return found
-
-
 def object_class(file: File, node: cst.Attribute) -> cst.ClassDef | None:
     """Return the class of the object in `model.name` where `model = Model(...)` says it."""
     value = resolve(file.tree, node.value)
@@ -177,31 +142,6 @@ def names_of_class(file: File, name: str, cls: cst.ClassDef) -> list[cst.Name]:
         if isinstance(holder, cst.ClassDef) and _holds(family, holder):
             found += [node] if isinstance(scope_of_name(file.tree, node), ClassScope) else []
     return found
-
-
-def _writes_of_others(
-    file: File, target: cst.BaseExpression, name: str, family: list[cst.ClassDef]
-) -> Iterable[cst.Attribute]:
-    for node in file.tree.attributes.get(name, ()):
-        holder = self_class(file.tree, node)
-        other = holder is not None and not _holds(family, holder)
-        if other and is_target(file.tree, node) and file.tree.related(node, target):
-            yield node
-
-
-def _may_mean(file: File, shared: list[cst.Attribute], write: cst.Attribute) -> bool:
-    """True when one of the reads may be on an object of the class that makes the other value."""
-    cls = self_class(file.tree, write)
-    around = relatives(file, cls) if cls is not None else []
-    holders = [self_class(file.tree, node) for node in shared]
-    return any(holder is None or _holds(around, holder) for holder in holders)
-
-
-def _is_variable(file: File, write: cst.Attribute) -> bool:
-    value = assigned_value(file.tree, write)
-    if isinstance(value, cst.Name) and value.value == "None":
-        return True
-    return isinstance(value, cst.Call) and file.names.of(value.func) in MAKERS
 
 
 def _holds(classes: Iterable[cst.ClassDef], one: cst.ClassDef) -> bool:

@@ -14,8 +14,9 @@ from migrate.source.tensorflow.base.bindings import resolve
 from migrate.source.tensorflow.base.model import Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.visited import reached
+from migrate.source.tensorflow.facts.calls.callers import runs
 from migrate.source.tensorflow.facts.calls.execution_count import repeats_here, sites_in_graph
-from migrate.source.tensorflow.facts.calls.variable_scopes import callers_option, enclosing_option, runs
+from migrate.source.tensorflow.facts.calls.variable_scopes import callers_option, enclosing_option
 
 #: Code that may not run, or not once.
 CONDITIONS = (*CONDITIONAL, cst.IfExp, cst.BooleanOperation, cst.BaseComp)

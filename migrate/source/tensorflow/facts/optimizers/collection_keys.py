@@ -8,6 +8,7 @@ import libcst as cst
 import libcst.matchers as m
 
 from migrate.source.tensorflow.base.arguments import literal, string
+from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import sources
@@ -49,10 +50,7 @@ def unknown_keys(file: File) -> Iterator[Blocker]:
         if not any(_is_unknown(file, one) for one in sources(file, key)):
             continue
         text = " ".join(file.tree.source(call).split())[:80]
-        reason = "its key is computed: a table is not in a collection of variables, or without its rows"
-        action = "write the key out, or convert with --assume"
-        assumption = f"`{text}` reads no collection of variables"
-        yield Blocker(call, RULE, f"`{text}` may list variables", reason, action, assumption)
+        yield blocker(call, RULE, "computed-key", text=text)
 
 
 def _is_unknown(file: File, key: cst.BaseExpression) -> bool:

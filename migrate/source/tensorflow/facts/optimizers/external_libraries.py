@@ -9,6 +9,7 @@ from pathlib import Path
 import libcst as cst
 
 from migrate.source.flow import Member, Result
+from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Blocker, Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of, root_of, sources, symbol_of
@@ -22,7 +23,6 @@ LIBRARIES = sys.stdlib_module_names | {
     "six", "sklearn", "sqlalchemy", "statsmodels", "tabulate", "termcolor", "tqdm", "ujson", "xgboost", "yaml",
 }  # fmt: skip
 RULE = "tf-surroundings"
-REASON = "if it lists or trains variables by itself, it no longer reaches the tables"
 
 
 def library_calls(file: File, tables: Sequence[Table]) -> Iterator[Blocker]:
@@ -35,10 +35,7 @@ def library_calls(file: File, tables: Sequence[Table]) -> Iterator[Blocker]:
         if name and name not in told and _is_beside(file, call, own):
             told.add(name)
             text = " ".join(file.tree.source(call.func).split())
-            message = f"`{text}` is called beside the tables, and its code is not read"
-            action = "read it; if it does neither, convert with --assume"
-            assumption = f"`{text}` neither lists variables nor trains them"
-            yield Blocker(call, RULE, message, REASON, action, assumption)
+            yield blocker(call, RULE, "unread-library", text=text)
 
 
 def _library(file: File, call: cst.Call) -> str:

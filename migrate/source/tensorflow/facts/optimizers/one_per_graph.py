@@ -9,14 +9,13 @@ import libcst as cst
 
 from migrate.source.tensorflow.base.arguments import string
 from migrate.source.tensorflow.base.rule_kinds import File
-from migrate.source.tensorflow.facts.calls.callers import last_name
+from migrate.source.tensorflow.facts.calls.callers import last_name, runs
 from migrate.source.tensorflow.facts.calls.object_attributes import ancestors, methods
 from migrate.source.tensorflow.facts.calls.variable_scopes import (
     callers_option,
     enclosing_option,
     in_loop,
     prefix,
-    runs,
 )
 
 #: What lets all scopes inside give a variable that is there.

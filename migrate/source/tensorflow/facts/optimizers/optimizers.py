@@ -17,6 +17,7 @@ from migrate.source.tensorflow.base.bindings import (
     scope_of_name,
     self_class,
 )
+from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.insertion_points import has_own_line, is_inside_larger
 from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.repeatable import is_repeatable, reads_plainly
@@ -25,12 +26,12 @@ from migrate.source.tensorflow.base.value_flow import flow_of
 from migrate.source.tensorflow.facts.calls.callers import last_name
 from migrate.source.tensorflow.facts.calls.execution_count import repeated
 from migrate.source.tensorflow.facts.calls.object_attributes import methods, relatives
+from migrate.source.tensorflow.facts.calls.sinks import TRAINING
 from migrate.source.tensorflow.facts.optimizers.classes import chosen_classes
 from migrate.source.tensorflow.facts.optimizers.factories import Builder, builder_of
 from migrate.source.tensorflow.facts.optimizers.values import maker_of
 
 RULE = "tf-optimizer"
-TRAINING = ("minimize", "compute_gradients", "apply_gradients")
 #: What may be read from an optimizer without training anything.
 HARMLESS = {"get_slot", "get_slot_names", "get_name", "_lr", "_learning_rate"}
 _FTRL = (
@@ -217,21 +218,11 @@ def _built(file: File, values: Sequence[cst.BaseExpression], optimizer: Optimize
         found += builder.values if builder is not None else [value]
     for builder in optimizer.builders if len(values) > 1 else ():
         text = " ".join(file.tree.source(builder.call).split())
-        reason = "the optimizer is made in other ways as well"
-        optimizer.blockers.append(
-            Blocker(builder.call, RULE, f"`{text}` makes an optimizer", reason, "make it in one place")
-        )
+        optimizer.blockers.append(blocker(builder.call, RULE, "several-makers", text=text))
     for builder in optimizer.builders:
         if any(repeated(file, value, skips=False) for value in builder.values):
             text = " ".join(file.tree.source(builder.call).split())
-            reason = (
-                "it is called several times, and each optimizer keeps a state of its own, but a table has one state"
-            )
-            optimizer.blockers.append(
-                Blocker(
-                    builder.call, RULE, f"`{text}` makes an optimizer", reason, "call it once, and keep what it makes"
-                )
-            )
+            optimizer.blockers.append(blocker(builder.call, RULE, "made-several-times", text=text))
     return list({id(value): value for value in found}.values())
 
 
@@ -245,72 +236,57 @@ def _of_classes(file: File, call: cst.Call, classes: Sequence[str], optimizer: O
 
 def _drop_wrapped(file: File, optimizer: Optimizer) -> None:
     """Say only once of `o = wrap(o)` why it keeps the tables: of what trains, not of the name that it is given."""
-    values = [blocker.node for blocker in optimizer.blockers if isinstance(blocker.node, cst.Call)]
+    values = [each.node for each in optimizer.blockers if isinstance(each.node, cst.Call)]
     inside = [s for s in optimizer.blockers if any(file.tree.contains(v, s.node) and v is not s.node for v in values)]
-    optimizer.blockers[:] = [blocker for blocker in optimizer.blockers if all(blocker is not one for one in inside)]
+    optimizer.blockers[:] = [each for each in optimizer.blockers if all(each is not one for one in inside)]
 
 
 def _foreign(file: File, node: cst.BaseExpression, name: str | None) -> Blocker:
     text = " ".join(file.tree.source(node.func if isinstance(node, cst.Call) else node).split())
     if name is not None and OPTIMIZER.fullmatch(name):
         short = name.rpartition(".")[2]
-        reason = f"no table optimizer computes the same as {short} yet"
-        return Blocker(
-            node,
-            RULE,
-            f"`{text}` trains the tables of this file",
-            reason,
-            "use SGD, Momentum, Adagrad, Adadelta, RMSProp, Ftrl or Adam",
-        )
-    reason, action = _wrapping(file, node) or _unknown(file, node)
-    return Blocker(node, RULE, f"`{text}` trains the tables of this file", reason, action)
+        return blocker(node, RULE, "no-table-optimizer", text=text, short=short)
+    if wrapped := _wrapped(file, node):
+        return blocker(node, RULE, "wrapped", text=text, name=wrapped)
+    if isinstance(node, cst.IfExp):
+        key, code = _unwritable(file, node)
+        return blocker(node, RULE, key, text=text, code=code)
+    return blocker(node, RULE, _unknown(file, node), text=text)
 
 
-def _wrapping(file: File, node: cst.BaseExpression) -> tuple[str, str] | None:
-    """Return why `o = wrap(o)` is not known, and what to do."""
+def _wrapped(file: File, node: cst.BaseExpression) -> str:
+    """Return the name `o` of `o = wrap(o)`; nothing for another value."""
     assign = file.tree.parent(node)
     targets = [one.target for one in assign.targets] if isinstance(assign, cst.Assign) else []
     names = {file.tree.source(target) for target in targets}
     given = {file.tree.source(arg.value) for arg in node.args} if isinstance(node, cst.Call) else set()
-    if not names & given:
-        return None
-    name = (names & given).pop()
-    reason = f"it takes the place of `{name}`, which it is given, and what it does to a table is not known"
-    return reason, f"train by `{name}` as it was made"
+    return min(names & given, default="")
 
 
-def _unknown(file: File, node: cst.BaseExpression) -> tuple[str, str]:
-    """Return why an optimizer is not known, and what to do."""
-    if isinstance(node, cst.IfExp):
-        reason = f"it is chosen inside an expression, and {_unwritable(file, node)}"
-        return reason, "choose it by `if` and `else`, on lines of their own"
+def _unknown(file: File, node: cst.BaseExpression) -> str:
+    """Return the key of why an optimizer is not known."""
     if isinstance(node, cst.Call) and flow_of(file).run_by(node):
-        reason = "what makes it does more than that, or cannot be called a second time for the tables"
-        return reason, "make a stock optimizer where the model is trained, or in a function that does nothing else"
+        return "maker-with-effects"
     if isinstance(node, cst.Subscript):
-        reason = "it is one of several objects, and that of the tables would have to be chosen with it"
-        return reason, "choose the class, as in `CLASSES[name](rate)`, or choose by `if` and `else`"
+        return "one-of-several"
     if isinstance(node, cst.Call) and isinstance(node.func, cst.Call) and last_name(node.func.func) == "getattr":
-        reason = "its class is found by a name that is decided at run time"
-        return reason, "choose the class from a dict, as in `CLASSES[name](rate)`, or by `if` and `else`"
+        return "computed-class"
     cls = self_class(file.tree, node) if isinstance(node, cst.Attribute) else None
     if isinstance(node, cst.Attribute) and cls is not None and _is_property(file, cls, node.attr.value):
-        reason = "it is a property, which makes an optimizer whenever it is read"
-        return reason, "make the optimizer once, where the object is made, or in a method"
-    reason = "it is not a stock optimizer made in this file, so what it does to a table is not known"
-    return reason, "make the optimizer in this file"
+        return "property"
+    return "unknown"
 
 
-def _unwritable(file: File, node: cst.IfExp) -> str:
-    """Return what keeps a choice between two optimizers from being written once more, for the tables."""
+def _unwritable(file: File, node: cst.IfExp) -> tuple[str, str]:
+    """Return what keeps a choice between two optimizers from being written once more: the key of it, and the code."""
     parts = [" ".join(file.tree.source(one).split()) for one in (node.body, node.orelse, node.test)]
     for one, text in zip((node.body, node.orelse), parts[:2], strict=True):
         if not isinstance(one, cst.Call) or file.names.of(one.func) not in STOCK:
-            return f"`{text}` is no call of an optimizer that tables have as well"
+            return "choice-of-unknown", text
     if not is_repeatable(node.test) or not reads_plainly(file, node.test):
-        return f"the condition `{parts[2]}` would be computed twice"
+        return "condition-twice", parts[2]
     named = isinstance(file.tree.parent(node), cst.Assign)
-    return "its arguments would be computed twice" if named else "the choice has no name of its own"
+    return "arguments-twice" if named else "unnamed-choice", ""
 
 
 def _is_property(file: File, cls: cst.ClassDef, name: str) -> bool:
@@ -320,16 +296,7 @@ def _is_property(file: File, cls: cst.ClassDef, name: str) -> bool:
 def _maker(file: File, call: cst.Call, name: str, optimizer: Optimizer) -> Maker:
     bound = bind(call, STOCK[name].parameters)
     if bound is None:
-        reason = "its arguments cannot be read"
-        optimizer.blockers.append(
-            Blocker(
-                call,
-                RULE,
-                f"`{file.tree.source(call)}` trains the tables of this file",
-                reason,
-                "write its arguments out, without stars",
-            )
-        )
+        optimizer.blockers.append(blocker(call, RULE, "unread-arguments", text=file.tree.source(call)))
         return Maker(call, name)
     stock = STOCK[name]
     for zero in stock.zeros:
@@ -344,12 +311,8 @@ def _values(file: File, receiver: cst.BaseExpression, optimizer: Optimizer) -> l
     """Return every value ever bound to the name of an optimizer."""
     found: list[cst.BaseExpression] = []
     if isinstance(receiver, cst.Name) and (target := _declared(file, receiver)) is not None:
-        reason = "`global` or `nonlocal` binds it for another function, and would not do so for that of the tables"
-        action = "return the optimizer from the function that makes it"
         text = " ".join(file.tree.source(file.tree.statement(target) or target).split())
-        optimizer.blockers.append(
-            Blocker(target, RULE, f"`{text}` makes the optimizer of another function", reason, action)
-        )
+        optimizer.blockers.append(blocker(target, RULE, "other-function", text=text))
     for node in _mentions(file, receiver):
         value = assigned_value(file.tree, node)
         if value is not None:
@@ -358,23 +321,10 @@ def _values(file: File, receiver: cst.BaseExpression, optimizer: Optimizer) -> l
         elif is_target(file.tree, node) or not _harmless(file, node):
             text = file.tree.source(file.tree.parent(node) or node).strip()
             if isinstance(file.tree.parent(node), cst.Param):
-                reason = "the tables need an optimizer of their own, which its callers do not pass"
-                action = "make the optimizer in this function, or take it from a function that returns it"
-                optimizer.blockers.append(Blocker(node, RULE, f"the optimizer `{text}` is a parameter", reason, action))
+                optimizer.blockers.append(blocker(node, RULE, "parameter", text=text))
                 continue
-            reason = "an optimizer that is handed on may train in a way that is not in this file"
-            what = "hands the optimizer on"
-            if text.endswith(".variables"):
-                reason, what = "the slots of a table are not among these variables", "lists the optimizer's variables"
-            optimizer.blockers.append(
-                Blocker(
-                    node,
-                    RULE,
-                    f"`{text}` {what}",
-                    reason,
-                    "train where the optimizer is made, and hand the loss on instead",
-                )
-            )
+            key = "variables-listed" if text.endswith(".variables") else "handed-on"
+            optimizer.blockers.append(blocker(node, RULE, key, text=text))
     return found
 
 

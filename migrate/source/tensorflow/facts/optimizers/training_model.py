@@ -45,7 +45,6 @@ OTHERS = {
     "torch",
 }
 STEPPING = re.compile(r"(train\.(experimental\.)?|contrib\.opt\.)\w*Optimizer")
-UNCLEAR = "a table would not be trained as the variable was"
 
 
 @dataclass(frozen=True)

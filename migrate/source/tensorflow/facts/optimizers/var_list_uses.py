@@ -9,11 +9,8 @@ from migrate.source.tensorflow.base.bindings import builtin
 from migrate.source.tensorflow.base.logging_statements import prints
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of
-from migrate.source.tensorflow.facts.optimizers.optimizers import TRAINING
+from migrate.source.tensorflow.facts.calls.sinks import SINKS, Meaning, method_sink
 from migrate.source.tensorflow.facts.optimizers.training_model import is_elsewhere, method_of
-
-#: Methods that train, with the place and the keyword of what they train.
-_LISTS = {"minimize": (2, "var_list"), "compute_gradients": (1, "var_list"), "apply_gradients": (0, "grads_and_vars")}
 
 
 def is_given_to_training(file: File, node: cst.CSTNode) -> bool:
@@ -22,14 +19,12 @@ def is_given_to_training(file: File, node: cst.CSTNode) -> bool:
     call = file.tree.parent(arg) if isinstance(arg, cst.Arg) and not arg.star else None
     if not isinstance(call, cst.Call) or not isinstance(arg, cst.Arg):
         return False
-    place = next(i for i, one in enumerate(call.args) if one is arg)
-    keyword = arg.keyword.value if arg.keyword is not None else ""
-    if file.names.of(call.func) == "gradients":
-        return keyword == "xs" or (place == 1 and not keyword)
-    at = _LISTS.get(method_of(call))
-    if at is None or is_elsewhere(file, call):
-        return False
-    return keyword == at[1] or (not keyword and place == at[0])
+    gradients = SINKS["gradients"]
+    if file.names.of(call.func) == gradients.symbol:
+        return gradients.takes(call, arg)
+    sink = method_sink(call)
+    trains = sink is not None and sink.meaning is Meaning.TRAINED and not is_elsewhere(file, call)
+    return sink is not None and trains and sink.takes(call, arg)
 
 
 #: What puts more into a list, and reads nothing of it.
@@ -85,15 +80,8 @@ class _Goal:
             return self.holds(call, zipped=zipped)
         if name == "zip" and not zipped:
             return place == 1 and len(call.args) == 2 and self.holds(call, zipped=True)
-        keyword = arg.keyword.value if arg.keyword is not None else ""
-        if self.file.names.of(call.func) == "gradients" and not zipped:
-            return place == 1 and not keyword
-        method = method_of(call)
-        if method not in TRAINING or is_elsewhere(self.file, call):
-            return False
-        if zipped or method == "apply_gradients":
-            return zipped and method == "apply_gradients" and (place == 0 or keyword == "grads_and_vars")
-        return keyword == "var_list" or (not keyword and place == {"minimize": 2, "compute_gradients": 1}[method])
+        pairs = method_of(call) == "apply_gradients"
+        return pairs == zipped and is_given_to_training(self.file, arg.value)
 
     def _in_pairs(self, loop: cst.CompFor) -> bool:
         """True for `[(clip(g), v) for g, v in pairs]` that is applied."""

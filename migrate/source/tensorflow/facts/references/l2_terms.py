@@ -8,7 +8,8 @@ import libcst as cst
 
 from migrate.source.tensorflow.base.arguments import bind, is_none, literal, number
 from migrate.source.tensorflow.base.bindings import resolve
-from migrate.source.tensorflow.base.model import Blocker, Table
+from migrate.source.tensorflow.base.blockers import blocker
+from migrate.source.tensorflow.base.model import Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.calls.execution_order import runs_first
 
@@ -100,16 +101,13 @@ def _reduced(file: File, power: cst.BaseExpression) -> cst.Call | None:
 
 def check_terms(file: File, table: Table) -> None:
     """Exchange the doubts of a table that take its rows where lookups are missed: later ones, or those in branches."""
-    for term in [blocker for blocker in table.blockers if blocker.takes_rows]:
+    for term in [each for each in table.blockers if each.takes_rows]:
         known = [runs_first(file, lookup.call, term.node, table) for lookup in table.lookups]
         late = False in known
         table.blockers.remove(term)
         if late or any(is_branched(file, lookup.call) for lookup in table.lookups):
-            reason = "a lookup stands in a branch or loop of the graph, and its ids are not known outside"
-            if late:
-                reason = "it would be taken before a lookup of the table, whose ids it would miss"
-            action = "take it after the lookups, or keep the table dense"
-            table.blockers.append(term.otherwise or Blocker(term.node, term.rule, term.message, reason, action))
+            key = "before-lookup" if late else "lookup-in-branch"
+            table.blockers.append(term.otherwise or blocker(term.node, term.rule, key, message=term.message))
         else:
             told = f"{term.assumption}; {AFTER}" if None in known else term.assumption
             table.blockers.append(replace(term, assumption=told))

@@ -5,18 +5,13 @@ from __future__ import annotations
 from enum import Enum
 
 import libcst as cst
-from libcst.metadata import ClassScope, GlobalScope
+from libcst.metadata import GlobalScope
 
-from migrate.source.tensorflow.base.bindings import (
-    assigned_value,
-    builtin,
-    is_target,
-    local_names,
-    scope_of_name,
-    self_class,
-)
+from migrate.source.flow import Holder, Symbol, Unknown, Value
+from migrate.source.tensorflow.base.bindings import binders, builtin, is_target, scope_of_name
 from migrate.source.tensorflow.base.logging_statements import prints
 from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.base.value_flow import flow_of, root_of
 from migrate.source.tensorflow.facts.references.metadata_loops import only_metadata
 
 
@@ -29,54 +24,62 @@ class Reader(Enum):
 
 
 def reader(file: File, listed: cst.BaseExpression) -> Reader | cst.CSTNode | None:
-    """Return who reads the list at `listed`, a use of it that is not understood, or None when it cannot be followed."""
-    uses = _uses(file, listed)
-    if uses is None:
-        return None
-    made = [use for use in uses if is_target(file.tree, use)]
-    if any(not _is_list(file, assigned_value(file.tree, target)) for target in made):
-        return next(target for target in made if not _is_list(file, assigned_value(file.tree, target)))
-    sums = False
-    for use in uses:
-        if is_target(file.tree, use) or _appends(file, use) or prints(file, use) or _measures(file, use):
-            continue
-        kind = _loop(file, use)
-        if kind is None:
-            return use
-        sums = sums or kind is Reader.SUMS
-    if isinstance(listed, cst.Name) and _is_shared(file, listed):
+    """Return who reads a list, a use of it that is not understood, or None for a name from outside."""
+    flow = flow_of(file)
+    values = flow.values(listed)
+    known = bool(values) and all(_is_list(file, value) for value in values)
+    if not known and not isinstance(listed, cst.Attribute):
+        bound = binders(file.tree, listed)
+        return bound[0] if bound else None
+    if not known and not all(_is_from_outside(value) for value in values):
+        return listed
+    mentions = [one for value in values for one in flow.mentions(value)]
+    if isinstance(listed, cst.Attribute) and not known:
+        mentions = [one for one in file.tree.attributes[listed.attr.value] if not is_target(file.tree, one)]
+    found: set[Reader] = set()
+    named, handed = [listed], list[cst.CSTNode]()
+    for use in mentions:
+        made, around = any(use is value.node for value in values), file.tree.parent(use)
+        if _is_handed_on(file, use):
+            named += [one.target for one in around.targets] if made and isinstance(around, cst.Assign) else []
+            handed += [use] if not made else []
+        elif not _only_grows(file, use) and not prints(file, use) and not _measures(file, use):
+            kind = _loop(file, use)
+            if kind is None:
+                return use
+            found.add(kind)
+    sums = Reader.SUMS in found and known
+    if handed and not sums:
+        return handed[0]
+    kept = not known or any(isinstance(one, cst.Attribute) for one in named)
+    if any(_is_shared(file, one) for one in named) or (kept and not sums):
         return Reader.OTHERS
-    if isinstance(listed, cst.Attribute) or not made:
-        return Reader.SUMS if sums and made else Reader.OTHERS
     return Reader.SUMS if sums else Reader.NOBODY
 
 
-def _uses(file: File, listed: cst.BaseExpression) -> list[cst.Name] | list[cst.Attribute] | None:
-    if isinstance(listed, cst.Name):
-        scope = scope_of_name(file.tree, listed)
-        unknown = scope is None or isinstance(scope, ClassScope)
-        return None if unknown or scope is None else local_names(file.tree, listed.value, scope)
-    if isinstance(listed, cst.Attribute) and self_class(file.tree, listed) is not None:
-        return list(file.tree.attributes[listed.attr.value])
-    return None
+def _is_from_outside(value: Value) -> bool:
+    """True for what an object has of a base that is not seen."""
+    return isinstance(root_of(value), Unknown | Symbol) and not isinstance(value.node, cst.Call)
 
 
-def _is_shared(file: File, listed: cst.Name) -> bool:
-    """True for a list of a module that another file mentions, or may."""
-    scope = scope_of_name(file.tree, listed)
-    if not isinstance(scope, GlobalScope):
-        return False
-    unseen = len(file.files) == 1 and file.tree.link is not None and file.tree.link.imported()
-    return unseen or bool(file.tree.elsewhere(listed, scope))
-
-
-def _is_list(file: File, value: cst.BaseExpression | None) -> bool:
-    return isinstance(value, cst.List) or (
-        isinstance(value, cst.Call) and not value.args and builtin(file.tree, value.func) == "list"
+def _is_list(file: File, value: Value) -> bool:
+    made = value.node if isinstance(value, Holder) and value.kind == "list" else None
+    return isinstance(made, cst.List) or (
+        isinstance(made, cst.Call) and not made.args and builtin(file.tree, made.func) == "list"
     )
 
 
-def _appends(file: File, use: cst.BaseExpression) -> bool:
+def _is_handed_on(file: File, use: cst.BaseExpression) -> bool:
+    """True where the list gets another name, or goes to a function of the program or comes from one."""
+    around, flow = file.tree.parent(use), flow_of(file)
+    if isinstance(around, cst.Arg):
+        call = file.tree.parent(around)
+        return flow.hands_on(use) and not around.star and bool(flow.runs(call or around))
+    returned = isinstance(around, cst.Return) and not flow.leaves(use)
+    return returned or isinstance(around, cst.Assign | cst.AnnAssign | cst.NamedExpr)
+
+
+def _only_grows(file: File, use: cst.BaseExpression) -> bool:
     """True for `params.append(x)` as a statement."""
     method = file.tree.parent(use)
     call = file.tree.parent(method) if isinstance(method, cst.Attribute) and method.value is use else None
@@ -97,10 +100,19 @@ def _loop(file: File, use: cst.BaseExpression) -> Reader | None:
     return members(file, loop) if isinstance(loop, cst.For | cst.CompFor) and loop.iter is use else None
 
 
+def _is_shared(file: File, listed: cst.BaseExpression) -> bool:
+    """True for a list of a module that another file mentions, or may."""
+    scope = scope_of_name(file.tree, listed) if isinstance(listed, cst.Name) else None
+    if not isinstance(listed, cst.Name) or not isinstance(scope, GlobalScope):
+        return False
+    unseen = len(file.files) == 1 and file.tree.link is not None and file.tree.link.imported()
+    return unseen or bool(file.tree.elsewhere(listed, scope))
+
+
 def members(file: File, loop: cst.For | cst.CompFor) -> Reader | None:
     """Return SUMS for a loop that sums over each member, NOBODY for one that asks for shapes and names, else None."""
     if not isinstance(loop.target, cst.Name):
         return None
-    if only_metadata(file, loop, loop.target):
+    if only_metadata(file, loop.target):
         return Reader.NOBODY
-    return Reader.SUMS if only_metadata(file, loop, loop.target, sums=True) else None
+    return Reader.SUMS if only_metadata(file, loop.target, sums=True) else None

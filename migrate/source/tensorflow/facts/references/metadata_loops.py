@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import libcst as cst
 
-from migrate.source.tensorflow.base.bindings import is_target, is_variable
+from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.logging_statements import prints
 from migrate.source.tensorflow.base.model import Blocker, CodeChange
 from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.base.value_flow import flow_of
 from migrate.source.tensorflow.facts.references.l2_terms import sum_over
 
 RULE = "tf-table-container"
 #: What may be asked of a variable without reading its values.
 METADATA = {"shape", "get_shape", "name", "dtype", "device"}
-COUNTED = "what counts or prints the variables of the dict `{0}` does not need its tables, which have no fixed size"
 
 
 def walked(file: File, read: cst.BaseExpression, key: str) -> Blocker | None:
@@ -30,18 +30,11 @@ def walked(file: File, read: cst.BaseExpression, key: str) -> Blocker | None:
     if name not in {"values", "itervalues", "items", "iteritems"} or loop is None:
         return None
     variable = _variable(loop.target, pairs=name.endswith("items"))
-    if variable is None or not only_metadata(file, loop, variable):
+    if variable is None or not only_metadata(file, variable):
         return None
     text = file.tree.source(read)
-    return Blocker(
-        call,
-        RULE,
-        f"`{text}` is walked as a whole",
-        "a table has no number of rows that is fixed, so what is counted would no longer be right",
-        "convert with --assume, which leaves the tables out of what is walked",
-        COUNTED.format(text),
-        changes=(CodeChange(call, lambda _, keys: _without(text, name.endswith("items"), keys), repr(key)),),
-    )
+    change = CodeChange(call, lambda _, keys: _without(text, name.endswith("items"), keys), repr(key))
+    return blocker(call, RULE, "walked", changes=(change,), text=text)
 
 
 def _without(text: str, pairs: bool, keys: tuple[str, ...]) -> str:
@@ -60,48 +53,22 @@ def _variable(target: cst.BaseExpression, pairs: bool) -> cst.Name | None:
     return target if isinstance(target, cst.Name) else None
 
 
-def only_metadata(file: File, loop: cst.For | cst.CompFor, variable: cst.Name, *, sums: bool = False) -> bool:
-    """True when the loop asks its variable for shape or name only, or prints it; with `sums` also L2 and the like."""
-    whole: cst.CSTNode | None = loop
-    while isinstance(whole, cst.CompFor):
-        whole = file.tree.parent(whole)
-    for use in file.tree.names[variable.value]:
-        if use is variable or whole is None or not is_variable(file.tree, use):
-            continue
-        if file.tree.contains(whole, use):
-            asked = _asks(file, use) or prints(file, use) or (sums and sum_over(file, use) is not None)
-            if is_target(file.tree, use) or not asked:
-                return False
-        elif isinstance(whole, cst.For) and _leaks(file, whole, use):
-            return False
-    return True
+def only_metadata(file: File, variable: cst.Name, *, sums: bool = False) -> bool:
+    """True when a loop asks its variable for shape or name only, or prints it; with `sums` also L2 and the like."""
+    return all(
+        _asks(file, use) or prints(file, use) or (sums and sum_over(file, use) is not None)
+        for use in flow_of(file).carried(variable)
+    )
 
 
-def _asks(file: File, use: cst.Name) -> bool:
+def _asks(file: File, use: cst.BaseExpression) -> bool:
     """True for `v.shape`, `v.name`, `v.op.name` and the like."""
     around = file.tree.parent(use)
-    if not isinstance(around, cst.Attribute):
+    if not isinstance(around, cst.Attribute) or around.value is not use:
         return False
     outer = file.tree.parent(around)
     named = isinstance(outer, cst.Attribute) and outer.attr.value == "name"
     return around.attr.value in METADATA or (around.attr.value == "op" and named)
-
-
-def _leaks(file: File, loop: cst.For, use: cst.Name) -> bool:
-    """True when `use` reads what the loop left behind in its variable."""
-    if file.tree.enclosing(use, cst.FunctionDef) is not file.tree.enclosing(loop, cst.FunctionDef):
-        return False
-    if file.tree.span(use)[0] < file.tree.span(loop)[0] or is_target(file.tree, use):
-        return False
-    around = file.tree.ancestors(use)
-    return not any(isinstance(a, cst.For | cst.BaseComp) and _binds(file, a, use.value) for a in around)
-
-
-def _binds(file: File, loop: cst.CSTNode, name: str) -> bool:
-    target = (
-        loop.target if isinstance(loop, cst.For) else loop.for_in.target if isinstance(loop, cst.BaseComp) else None
-    )
-    return target is not None and any(file.tree.contains(target, use) for use in file.tree.names[name])
 
 
 def alone(file: File, call: cst.CSTNode) -> cst.SimpleStatementLine | None:

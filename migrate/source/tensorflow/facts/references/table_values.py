@@ -11,6 +11,7 @@ import libcst as cst
 from migrate.source.flow import Constant, Holder, Result, Spoiled, Symbol, Unknown, Value
 from migrate.source.tensorflow.base.arguments import string
 from migrate.source.tensorflow.base.bindings import assigned_value, is_target
+from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.logging_statements import is_shown
 from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File
@@ -52,11 +53,11 @@ class TableValues:
 
     def doubt(self, blockers: Iterable[Blocker]) -> None:
         """Record doubts, each once: collections that hold each other tell the same ones over and over."""
-        told = {(id(blocker.node), blocker.message) for blocker in self.blockers}
-        for blocker in blockers:
-            if (id(blocker.node), blocker.message) not in told:
-                told.add((id(blocker.node), blocker.message))
-                self.blockers.append(blocker)
+        told = {(id(each.node), each.message) for each in self.blockers}
+        for each in blockers:
+            if (id(each.node), each.message) not in told:
+                told.add((id(each.node), each.message))
+                self.blockers.append(each)
 
     def is_passed(self, file: File) -> bool:
         """True when functions, lists or dicts pass it on: where it is read, another run may have made it."""
@@ -75,7 +76,7 @@ def table_values(file: File, call: cst.Call) -> TableValues:
     found.writes = _targets(file, [call, *found.aliased])
     _follow_collections(file, found)
     found.doubt(_out_of_sight(file, found))
-    found.doubt(blocker for target in found.writes for blocker in unseen_reads(file, target))
+    found.doubt(each for target in found.writes for each in unseen_reads(file, target))
     found.label = _label(file, found)
     return found
 
@@ -131,10 +132,9 @@ def _is_listed(file: File, found: TableValues, node: cst.BaseExpression) -> bool
     held = holder_of(file, node)
     if held is None:
         return False
-    display = _targets(file, [held[0]])
-    name = held[0] if isinstance(held[0], cst.Name | cst.Attribute) else display[0] if len(display) == 1 else None
-    read = reader(file, name) if name is not None else None
-    if not isinstance(read, Reader) or read is not Reader.OTHERS:
+    named = isinstance(held[0], cst.Name | cst.Attribute) or len(_targets(file, [held[0]])) == 1
+    read = reader(file, held[0]) if named else None
+    if read is not Reader.OTHERS:
         return isinstance(read, Reader)
     flow = flow_of(file)
     return not any(is_given_to_training(file, use) for one in _collections(file, found) for use in flow.mentions(one))
@@ -185,7 +185,7 @@ def _follow_collections(file: File, found: TableValues) -> None:
     for holder in _collections(file, found):
         mentions = flow.mentions(holder)
         found.holders += mentions
-        found.doubt(blocker for one in _targets(file, mentions) for blocker in unseen_reads(file, one))
+        found.doubt(each for one in _targets(file, mentions) for each in unseen_reads(file, one))
         given = {id(node) for node in flow.escapes(holder)}
         for node in mentions:
             if id(node) in shown or is_target(file.tree, node):
@@ -225,9 +225,7 @@ def _whole(file: File, found: TableValues, holder: Holder, node: cst.BaseExpress
     line = " ".join(file.tree.source(file.tree.statement(node) or node).split())
     line = line if len(line) <= 60 else line[:57] + "..."
     kind = "dict" if holder.kind == "dict" else "list"
-    message = f"the {kind} that holds {held} is used as a whole: `{line}`"
-    action = f"keep the table outside this {kind}"
-    found.blockers.append(Blocker(node, CONTAINER, message, "what this does with the table is not followed", action))
+    found.blockers.append(blocker(node, CONTAINER, "whole-container", kind=kind, held=held, line=line))
 
 
 def _is_parted(file: File, found: TableValues, holder: Holder) -> bool:
@@ -243,10 +241,10 @@ def _is_parted(file: File, found: TableValues, holder: Holder) -> bool:
 def _walked(file: File, found: TableValues, holder: Holder, node: cst.BaseExpression) -> None:
     """Take a loop over a dict that only counts or prints its variables."""
     text = _key(file, found, holder) if holder.kind == "dict" else ""
-    blocker = walked(file, node, text) if text else None
-    if blocker is not None:
-        found.blockers.append(blocker)
-        loop = file.tree.parent(blocker.node) or blocker.node
+    each = walked(file, node, text) if text else None
+    if each is not None:
+        found.blockers.append(each)
+        loop = file.tree.parent(each.node) or each.node
         whole = file.tree.parent(loop) if isinstance(loop, cst.CompFor) else loop
         found.reads = [one for one in found.reads if whole is None or not file.tree.contains(whole, one)]
 
@@ -269,10 +267,7 @@ def _out_of_sight(file: File, found: TableValues) -> Iterator[Blocker]:
             if id(site) in mentioned or (isinstance(site, cst.Call) and not _is_python(flow.values(site.func))):
                 continue
             text = " ".join(file.tree.source(site).split())
-            message = f"`{text}` may reach the table in a way that is not followed"
-            yield Blocker(
-                site, RULE, message, "what it reaches is decided at run time", "write the name or attribute out"
-            )
+            yield blocker(site, RULE, "computed-name", text=text)
 
 
 def _is_python(callees: Sequence[Value]) -> bool:

@@ -10,6 +10,7 @@ from libcst.metadata import ClassScope, GlobalScope
 
 from migrate.source.tensorflow.base.arguments import string
 from migrate.source.tensorflow.base.bindings import builtin, is_target, scope_of_name, self_class
+from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.calls.object_attributes import (
@@ -50,10 +51,6 @@ def unseen_reads(file: File, target: cst.BaseExpression) -> Iterator[Blocker]:
         yield from _reached_by_string(file, target)
 
 
-def _doubt(node: cst.CSTNode, message: str, reason: str, action: str = "", assumption: str = "") -> Blocker:
-    return Blocker(node, RULE, message, reason, action, assumption)
-
-
 def _attribute(file: File, target: cst.Name | cst.Attribute, name: str, cls: cst.ClassDef) -> Iterator[Blocker]:
     """Yield who may read `self.name` without naming it."""
     tree = file.tree
@@ -62,35 +59,21 @@ def _attribute(file: File, target: cst.Name | cst.Attribute, name: str, cls: cst
         yield from _check_fields(file, cls, name)
     for base in foreign_bases(file, cls):
         text = tree.source(base)
-        yield _doubt(
-            base,
-            f"class `{cls.name.value}` inherits from `{text}`, which is not in this file",
-            f"`{text}` may use `{tree.source(target)}`",
-            "read the base class; if it does not use the table, convert with --assume",
-            assumption=f"`{text}` does not use `{tree.source(target)}`",
-        )
+        yield blocker(base, RULE, "unseen-base", cls=cls.name.value, text=text, target=tree.source(target))
         for one in _listed(file, cls) if file.names.of(base) is not None else ():
-            reason = f"`{text}` finds the variables in the attributes of its objects, and a table is none"
-            yield _doubt(one, f"`{tree.source(one)}` lists the variables of an object", reason, "list them by name")
+            yield blocker(one, RULE, "listed-by-base", text=text, listed=tree.source(one))
     for node in _by_string(file, cls, name):
         yield _blocker_by_string(file, node, name)
     for node, known in reflections(file, cls, name):
         text = " ".join(tree.source(node).split())
-        yield _doubt(
-            node,
-            f"`{text}` reaches an attribute by a computed name",
-            "it may be this table",
-            "" if known else "if it does not read the table, convert with --assume",
-            "" if known else f"`{text}` does not reach `{tree.source(target)}`",
-        )
+        key = "computed-attribute" if known else "computed-attribute-of-other"
+        yield blocker(node, RULE, key, text=text, target=tree.source(target))
 
 
 def _check_fields(file: File, cls: cst.ClassDef, name: str) -> Iterator[Blocker]:
     """Stop a value of a class that code which is not seen may take for a field, as `@dataclass` does."""
     for one, text in ((one, text) for member in relatives(file, cls) for one, text in _takers(file, member)):
-        message = f"`{text}` may make `{name}` of class `{cls.name.value}` a field of its objects"
-        reason = "a constructor that is made for them, or `replace`, may then give them another value"
-        yield _doubt(one, message, reason, f"set `{name}` by the constructor, or make the table outside of the class")
+        yield blocker(one, RULE, "field-of-class", text=text, name=name, cls=cls.name.value)
 
 
 def _takers(file: File, cls: cst.ClassDef) -> Iterator[tuple[cst.CSTNode, str]]:
@@ -159,8 +142,7 @@ def _near(file: File, node: cst.CSTNode) -> list[cst.CSTNode]:
 def _blocker_by_string(file: File, node: cst.CSTNode, name: str) -> Blocker:
     text = " ".join(file.tree.source(file.tree.statement(node) or node).split())[:60]
     text = "case" if isinstance(node, cst.Module) else text
-    reason = "what it does with it is not followed"
-    return _doubt(node, f"`{text}` reaches `{name}` by its name", reason, "write the attribute out")
+    return blocker(node, RULE, "reached-by-name", text=text, name=name)
 
 
 def _names(file: File, call: cst.Call) -> set[str]:

@@ -8,10 +8,9 @@ import libcst as cst
 
 from migrate.source.tensorflow.base.model import Adaptation, CodeChange
 from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.facts.calls.sinks import SINKS, Meaning
 
 RULE = "tf-table-use"
-#: Ops that give what they take, with how they call it.
-COPIES = {"identity": "input", "convert_to_tensor": "value"}
 LOOKUPS = {"nn.embedding_lookup", "gather"}
 #: What orders the ops that are made under it, or gives those of one type another gradient.
 ORDERED = ("control_dependencies", "gradient_override_map")
@@ -24,11 +23,10 @@ def copy_of(file: File, node: cst.BaseExpression) -> cst.Call | None:
     """
     arg = file.tree.parent(node)
     call = file.tree.parent(arg) if isinstance(arg, cst.Arg) else None
-    name = COPIES.get(file.names.of(call.func) or "") if isinstance(call, cst.Call) else None
-    if not isinstance(call, cst.Call) or name is None or len(call.args) != 1:
+    sink = SINKS.get(file.names.of(call.func) or "") if isinstance(call, cst.Call) else None
+    if not isinstance(call, cst.Call) or sink is None or sink.meaning is not Meaning.COPIED or len(call.args) != 1:
         return None
-    keyword = call.args[0].keyword
-    if not isinstance(node, cst.Name | cst.Attribute | cst.Subscript) or (keyword and keyword.value != name):
+    if not isinstance(node, cst.Name | cst.Attribute | cst.Subscript) or not sink.takes(call, call.args[0]):
         return None
     around = file.tree.parent(call)
     lookup = file.tree.parent(around) if isinstance(around, cst.Arg) else None

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import libcst as cst
 from libcst.metadata import FunctionScope, GlobalScope
 
-from migrate.report.model import Applicability
 from migrate.source.flow import Constant, Symbol, Unknown
 from migrate.source.tensorflow.base.arguments import string
 from migrate.source.tensorflow.base.bindings import (
@@ -18,6 +17,7 @@ from migrate.source.tensorflow.base.bindings import (
     scope_of_name,
     single_value,
 )
+from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of, root_of
@@ -145,13 +145,7 @@ def _is_imported(file: File, node: cst.CSTNode) -> bool:
 
 def _blocker(file: File, node: cst.BaseExpression, use: cst.BaseExpression) -> Blocker:
     text = " ".join(file.tree.source(file.tree.statement(use) or use).split())[:80]
-    message = f"`{text}` hands on `{file.tree.source(node)}`, which lists variables"
-    reason = "tables are not in this list, and what is done with each of its variables is not seen"
-    action = "call it where the variables are used"
     name = file.names.of(node) or string(node) or file.tree.source(node)
-    if name.rpartition(".")[2].lower() != "trainable_variables":
-        return Blocker(use, RULE, message, reason, action)
-    assumption = "what is done with all trainable variables is right without the tables, which a term no longer covers"
-    action += ", or convert with --assume"
-    changed = Applicability.CHANGES_VALUES
-    return Blocker(use, RULE, message, reason, action, assumption, applicability=changed)
+    trainable = name.rpartition(".")[2].lower() == "trainable_variables"
+    key = "trainable-list-handed-on" if trainable else "list-handed-on"
+    return blocker(use, RULE, key, text=text, listed=file.tree.source(node))

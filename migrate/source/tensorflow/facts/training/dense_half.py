@@ -91,6 +91,11 @@ def reachable(file: File, start: cst.CSTNode) -> list[cst.CSTNode]:
     return seen
 
 
+def reaches(file: File, start: cst.CSTNode, goal: cst.CSTNode) -> bool:
+    """True when the code of `start` mentions `goal`, directly or through other definitions of the file."""
+    return any(place is goal for place in reachable(file, start))
+
+
 def makes_variable(file: File, call: cst.Call, tables: set[int]) -> bool:
     """True for a call that makes a variable which is no table, or whose code is not seen."""
     name = file.names.of(call.func)

@@ -12,6 +12,7 @@ import libcst as cst
 
 from migrate.source.flow import Member, Result, Unknown, Value
 from migrate.source.tensorflow.base.bindings import builtin, is_target, local_names, scope_of_name
+from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.logging_statements import spoken
 from migrate.source.tensorflow.base.model import Blocker, Table
 from migrate.source.tensorflow.base.rule_kinds import File
@@ -37,12 +38,10 @@ def early_list(
         maker = made_between(file, call, step, tables, fresh=id(call) in fresh)
         if maker is not None:
             shown, text = (" ".join(tree.source(one).split()) for one in (call, maker))
-            text = text if len(text) <= 60 else text[:57] + "..."
-            reason = f"`{text}` may make variables after that, which are not in the list"
             if maker is step:
-                reason = "what runs after that, and before the step, is not known, and may make variables"
-            action = "list the variables where the step is made"
-            return Blocker(call, RULE, f"`{shown}` lists what is trained before all is made", reason, action)
+                return blocker(call, RULE, "unknown-after-list", shown=shown)
+            text = text if len(text) <= 60 else text[:57] + "..."
+            return blocker(call, RULE, "made-after-list", shown=shown, text=text)
     return None
 
 

@@ -10,8 +10,8 @@ import libcst.matchers as m
 from migrate.source.flow import Unknown, Value
 from migrate.source.tensorflow.base.arguments import bind
 from migrate.source.tensorflow.base.bindings import is_target, local_names, resolve, scope_of_name
+from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.logging_statements import prints
-from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.calls.execution_count import exclusive, repeated
 from migrate.source.tensorflow.facts.optimizers.one_per_graph import made_once_a_graph
@@ -40,16 +40,7 @@ def check_consumed(file: File, training: Training, consumed: set[int], tables: O
         if listed is not None and (dense_only(listed, tables) or _inputs(file, listed, tables)):
             continue
         text = " ".join(file.tree.source(call).split())
-        reason = "what becomes of these gradients is not followed"
-        training.blockers.append(
-            Blocker(
-                call,
-                RULE,
-                f"`{text}` takes gradients",
-                reason,
-                "apply them by `apply_gradients`, or list the variables they are taken of",
-            )
-        )
+        training.blockers.append(blocker(call, RULE, "unapplied-gradients", text=text))
 
 
 COMPUTE_OR_GRADIENTS = ("loss", "var_list", "third", "fourth", "fifth", "sixth", "name")
@@ -76,10 +67,7 @@ def check_carriers(file: File, flow: Flow, training: Training) -> None:
                 continue
             stopped.add(id(use))
             shown, text = (" ".join(file.tree.source(one).split()) for one in (use, file.tree.statement(use) or use))
-            reason = "it would also see the tables, or stop seeing them"
-            action = "list the variables that are meant by their names"
-            message = f"`{shown[:60]}` is used in `{text[:80]}`"
-            training.blockers.append(Blocker(use, RULE, message, reason, action))
+            training.blockers.append(blocker(use, RULE, "list-used", shown=shown[:60], text=text[:80]))
 
 
 def other_uses(file: File, flow: Flow, value: Value) -> Iterator[cst.CSTNode]:
@@ -162,9 +150,9 @@ def _pairs_only(file: File, loop: cst.For, variable: str) -> bool:
 
 def check_unseen(file: File, training: Training, seen: set[int]) -> None:
     """Stop on optimizers that are used in another way than by calling their methods, as a bound method is."""
-    refused = {id(blocker.node) for blocker in training.blockers}
-    for blocker in training.blockers:
-        parts = (blocker.node.body, blocker.node.orelse) if isinstance(blocker.node, cst.IfExp) else ()
+    refused = {id(each.node) for each in training.blockers}
+    for each in training.blockers:
+        parts = (each.node.body, each.node.orelse) if isinstance(each.node, cst.IfExp) else ()
         refused |= {id(resolve(file.tree, one)) for one in parts}
     for call, name in file.names.calls:
         if not STEPPING.fullmatch(name) or id(call) in seen or _is_idle(file, call):
@@ -172,11 +160,7 @@ def check_unseen(file: File, training: Training, seen: set[int]) -> None:
         if any(id(one) in refused for one in (call, *file.tree.ancestors(call)) if isinstance(one, cst.Call)):
             continue  # why is said there
         text = " ".join(file.tree.source(call).split())
-        reason = "no call of its methods is seen, so how it trains the tables is not known"
-        action = "call its `minimize` where it is made, or keep the tables dense"
-        training.blockers.append(
-            Blocker(call, RULE, f"`{text}` is an optimizer that is used in another way", reason, action)
-        )
+        training.blockers.append(blocker(call, RULE, "other-use", text=text))
 
 
 def _is_idle(file: File, call: cst.Call) -> bool:
@@ -205,16 +189,7 @@ def check_states(file: File, training: Training) -> None:
             ):
                 continue
             if not exclusive(file, first.call, second.call):
-                reason = "each optimizer keeps state of its own, but a table has one state"
-                training.blockers.append(
-                    Blocker(
-                        second.call,
-                        RULE,
-                        "two optimizers train the same variables",
-                        reason,
-                        "train the tables by one of them: give the other its variables by `var_list`",
-                    )
-                )
+                training.blockers.append(blocker(second.call, RULE, "two-optimizers"))
 
 
 def check_repeated(file: File, training: Training) -> None:
@@ -224,22 +199,11 @@ def check_repeated(file: File, training: Training) -> None:
         same = [one for one in training.steps if made & {id(maker.call) for maker in one.optimizer.makers}]
         if step.optimizer.handed and (len(same) > 1 or repeated(file, step.call)):
             text = " ".join(file.tree.source(step.optimizer.receiver).split())
-            reason = "the optimizer of the tables is made where this one trains, and would be made several times"
-            training.blockers.append(
-                Blocker(
-                    step.call,
-                    RULE,
-                    f"`{text}` is given to what trains several times",
-                    reason,
-                    "make the optimizer in the function that trains",
-                )
-            )
+            training.blockers.append(blocker(step.call, RULE, "given-to-repeated", text=text))
         for maker in step.optimizer.makers:
             if maker.stock.stateful and repeated(file, maker.call) and not made_once_a_graph(file, maker.call):
                 text = " ".join(file.tree.source(maker.call).split())
-                reason = "each run makes an optimizer with state of its own, but a table has one state"
-                action = "make the optimizer once, outside the loop or function that runs again"
-                training.blockers.append(Blocker(maker.call, RULE, f"`{text}` may run several times", reason, action))
+                training.blockers.append(blocker(maker.call, RULE, "made-again", text=text))
 
 
 def check_counts(file: File, training: Training) -> None:
@@ -248,6 +212,4 @@ def check_counts(file: File, training: Training) -> None:
     for call, optimizer in training.dense:
         if any(id(maker.call) in counting for maker in optimizer.makers):
             text = " ".join(file.tree.source(call).split())
-            reason = "the optimizer counts these steps for all variables, and that of the tables would miss them"
-            action = "give this step an optimizer of its own"
-            training.blockers.append(Blocker(call, RULE, f"`{text}` trains dense variables alone", reason, action))
+            training.blockers.append(blocker(call, RULE, "dense-step", text=text))

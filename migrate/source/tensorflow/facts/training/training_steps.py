@@ -6,17 +6,18 @@ import libcst as cst
 
 from migrate.source.flow import frame_of
 from migrate.source.tensorflow.base.arguments import bind
+from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.insertion_points import has_own_line, is_inside_larger, may_begin
 from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.calls.side_effects import is_quiet
-from migrate.source.tensorflow.facts.optimizers.optimizers import TRAINING, Optimizer, optimizer_of
+from migrate.source.tensorflow.facts.calls.sinks import TRAINING
+from migrate.source.tensorflow.facts.optimizers.optimizers import Optimizer, optimizer_of
 from migrate.source.tensorflow.facts.optimizers.training_model import (
     APPLY,
     HELPERS,
     MINIMIZE,
     RULE,
-    UNCLEAR,
     Step,
     Training,
     dense_only,
@@ -47,15 +48,7 @@ def find_training(file: File, tables: Owners) -> Training:
         name = file.names.of(call.func)
         if name in HELPERS or (method_of(call) == "compile" and any(a.keyword for a in call.args)):
             text = file.tree.source(call.func)
-            training.blockers.append(
-                Blocker(
-                    call,
-                    RULE,
-                    f"`{text}` trains the model by itself",
-                    UNCLEAR,
-                    "train by `minimize`, or by `compute_gradients` and `apply_gradients`",
-                )
-            )
+            training.blockers.append(blocker(call, RULE, "trains-by-itself", text=text))
         if method_of(call) not in TRAINING or is_elsewhere(file, call) or not isinstance(call.func, cst.Attribute):
             continue
         optimizer = optimizer_of(file, call.func.value)
@@ -87,9 +80,7 @@ def _step(file: File, flow: Flow, call: cst.Call, optimizer: Optimizer) -> Step 
     bound = bind(call, MINIMIZE if method == "minimize" else APPLY)
     text = " ".join(file.tree.source(call).split())
     if bound is None:
-        return Blocker(
-            call, RULE, f"`{text}` has arguments that cannot be read", UNCLEAR, "write its arguments out, without stars"
-        )
+        return blocker(call, RULE, "unread-arguments", text=text)
     flow.begin()
     if method == "minimize":
         given = bound.get("var_list")
@@ -105,21 +96,14 @@ def _step(file: File, flow: Flow, call: cst.Call, optimizer: Optimizer) -> Step 
     kind = flow.kind(pairs.value) if pairs is not None else None
     sources, listed = list(flow.sources.values()), flow.listed()
     if kind is not Kind.PAIRS or not sources or (flow.lists and listed is None):
-        reason = "between the gradients and this call, pairs may be dropped or reordered"
-        return Blocker(
-            call,
-            RULE,
-            f"`{text}` applies gradients whose order is not known",
-            reason,
-            "apply the pairs of `compute_gradients` in their order",
-        )
+        return blocker(call, RULE, "unordered-gradients", text=text)
     if not flow.trains():
         return None
     step = Step(call, optimizer, bound, sources, list(flow.filters.values()), listed)
     step.apart = any(frame_of(file.tree, one) is not frame_of(file.tree, call) for one in sources)
     step.lazy = pairs is not None and may_be_zip(file, pairs.value)
-    blocker = _loud(flow, step) or _early(flow, call) or _placed(file, step, text)
-    return blocker or _kept(flow, step, text) or step
+    found = _loud(flow, step) or _early(flow, call) or _placed(file, step, text)
+    return found or _kept(flow, step, text) or step
 
 
 def _early(flow: Flow, call: cst.Call) -> Blocker | None:
@@ -139,12 +123,10 @@ def _kept(flow: Flow, step: Step, text: str) -> Blocker | None:
         maker = made_between(flow.file, source, step.call, flow.owners.tables)
         if maker is None:
             continue
-        made = " ".join(tree.source(maker).split())
-        reason = f"`{made[:60]}` may make variables in between, so that the place of the tables is not known"
         if maker is step.call:
-            reason = "what runs in between is not known, and may make variables"
-        action = "take and apply the gradients in one function"
-        return Blocker(step.call, RULE, f"`{text}` applies gradients that are taken elsewhere", reason, action)
+            return blocker(step.call, RULE, "unknown-between-gradients", text=text)
+        made = " ".join(tree.source(maker).split())[:60]
+        return blocker(step.call, RULE, "made-between-gradients", text=text, made=made)
     return None
 
 
@@ -155,15 +137,13 @@ def _loud(flow: Flow, step: Step) -> Blocker | None:
     if given is None or step.listed is not None:
         return None
     text, shown = (" ".join(file.tree.source(one).split()) for one in (given, call))
-    reason = f"`{text}` does more than to give the list, and the split step has no place for it"
-    action = "give the list a name, or leave `var_list` out"
-    return Blocker(call, RULE, f"`{shown}` trains a list of variables", reason, action)
+    return blocker(call, RULE, "list-with-effects", shown=shown, text=text)
 
 
 def _unknown(flow: Flow, call: cst.Call, given: cst.Arg | None) -> Blocker:
     """Return why the list of a step keeps the tables."""
     known = listed_in(flow.file, given.value, flow.owners) if given is not None else None
-    return unknown_list(flow.file, call, RULE, known.node if isinstance(known, NotKnown) else call)
+    return unknown_list(flow.file, call, known.node if isinstance(known, NotKnown) else call)
 
 
 def _placed(file: File, step: Step, text: str) -> Blocker | None:
@@ -176,27 +156,14 @@ def _placed(file: File, step: Step, text: str) -> Blocker | None:
         if source and may_begin(tree, call):
             continue
         if is_inside_larger(tree, call):
-            return Blocker(
-                call,
-                RULE,
-                f"`{shown}` stands inside a larger expression",
-                "it cannot be split where it stands",
-                "give it a line of its own",
-            )
+            return blocker(call, RULE, "inside-expression", shown=shown)
         if not has_own_line(line, only_made=call is not step.call and not source):
-            reason = "other code stands on its line, so nothing can be put before it"
-            return Blocker(call, RULE, f"`{shown}` has no line of its own", reason, "give it a line of its own")
+            return blocker(call, RULE, "shared-line", shown=shown)
     frames = [frame_of(tree, one) for one in step.sources]
     homes = [tree.module_of(one) for one in (step.call, *step.sources)]
     inside = any(_is_in_class(file, one) for one in step.sources)
     if any(one is not frames[0] for one in frames) or any(one is not homes[0] for one in homes) or inside:
-        return Blocker(
-            step.call,
-            RULE,
-            f"`{text}` applies gradients of another function",
-            "it cannot be split",
-            "take and apply the gradients in one function",
-        )
+        return blocker(step.call, RULE, "other-function", text=text)
     return None
 
 

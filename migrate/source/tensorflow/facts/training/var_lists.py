@@ -11,11 +11,12 @@ import libcst as cst
 
 from migrate.source.flow import Computed, Holder, Result, only_reads_entries
 from migrate.source.tensorflow.base.bindings import assigned_value, binders, builtin
+from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Blocker, Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of, sources
 from migrate.source.tensorflow.facts.calls.object_attributes import MAKERS
-from migrate.source.tensorflow.facts.optimizers.training_model import Listed
+from migrate.source.tensorflow.facts.optimizers.training_model import RULE, Listed
 from migrate.source.tensorflow.facts.optimizers.var_list_uses import is_trained
 from migrate.source.tensorflow.facts.training.scoped_var_lists import Scoped, scoped_list
 
@@ -190,15 +191,12 @@ def _keep_mixed(file: File, node: cst.BaseExpression, owners: Owners) -> None:
             table.passed += dense
 
 
-def unknown_list(file: File, call: cst.Call, rule: str, part: cst.BaseExpression) -> Blocker:
+def unknown_list(file: File, call: cst.Call, part: cst.BaseExpression) -> Blocker:
     """Return why a step with a `var_list` stays, of which `part` is not known."""
     text = " ".join(file.tree.source(part).split())
-    reason = f"what `{text}` in its `var_list` holds cannot be followed, so which tables it trains is not known"
-    action = "list the variables by their names, or leave `var_list` out"
+    shown = " ".join(file.tree.source(call).split())
     chosen = [one for one in sources(file, part) if isinstance(one, cst.ListComp) and one.for_in.ifs]
     for value in chosen[:1]:
         test = " ".join(file.tree.source(value.for_in.ifs[0].test).split())
-        reason = f"its variables are chosen by `{test}` when the program runs, and a table is no variable of that list"
-        action = "list the variables by their names: tables and dense ones may be in one list"
-    shown = " ".join(file.tree.source(call).split())
-    return Blocker(call, rule, f"`{shown}` trains a list of variables", reason, action)
+        return blocker(call, RULE, "chosen-variables", shown=shown, test=test)
+    return blocker(call, RULE, "unknown-list", shown=shown, text=text)

@@ -2,63 +2,59 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import libcst as cst
 
 from migrate.source.tensorflow.base.arguments import bind, dropped, is_none, literal, without
 from migrate.source.tensorflow.base.bindings import resolve
+from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.initializers import OPS
 from migrate.source.tensorflow.base.known_shapes import repeatable, shape_of
-from migrate.source.tensorflow.base.model import Blocker, Creation
+from migrate.source.tensorflow.base.model import Creation
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.shapes import Shape
 
-#: Options that change what the variable is; a table has no counterpart.
+#: Options that change what the variable is, each with the key of its refusal; a table has no counterpart.
 FOREIGN = {
-    "collections": "it is put into collections of its own",
-    "custom_getter": "a custom getter rewrites how the variable is made",
-    "constraint": "a constraint projects the whole matrix after every update",
-    "caching_device": "it has a caching device",
-    "variable_def": "it is made from a protocol buffer",
-    "expected_shape": "it states an expected shape",
-    "synchronization": "it is a distributed variable",
-    "aggregation": "it is a distributed variable",
-    "shape": "its shape is declared apart from its value",
+    "collections": "own-collections",
+    "custom_getter": "custom-getter",
+    "constraint": "constraint",
+    "caching_device": "caching-device",
+    "variable_def": "protocol-buffer",
+    "expected_shape": "expected-shape",
+    "synchronization": "distributed",
+    "aggregation": "distributed",
+    "shape": "declared-shape",
 }
 #: Options that change how a variable is made and kept, but neither its rows nor how they are trained.
 HOW = {"import_scope", "use_resource", "validate_shape"}
-MATRIX = "its initial values may be a matrix, with a row of its own for each id"
-IMPORT_ROWS = (
-    "keep it dense; or make it with a constant, uniform or normal initializer and bring the rows of the matrix by "
-    "`migrate checkpoint` or by `import_rows` of the table"
-)
 
 
-def refuse(creation: Creation, node: cst.CSTNode, reason: str, action: str) -> None:
-    """Record why the variable cannot become a table."""
-    creation.blockers.append(Blocker(node, creation.rule, "this variable cannot become a table", reason, action))
+def refuse(creation: Creation, node: cst.CSTNode, key: str, **words: Any) -> None:
+    """Record why the variable cannot become a table, in the words of the row `key` of its rule."""
+    creation.blockers.append(blocker(node, creation.rule, key, **words))
 
 
 def refuse_options(creation: Creation, file: File, bound: dict[str, cst.Arg]) -> None:
     """Refuse the options that have no counterpart, and a variable that is not trained."""
-    for name, reason in FOREIGN.items():
+    for name, key in FOREIGN.items():
         if name in bound and not is_none(bound[name]) and not (name == "shape" and creation.rule == "tf-get-variable"):
-            refuse(creation, bound[name], reason, f"remove `{name}`, or keep the variable dense")
+            refuse(creation, bound[name], key, name=name)
     if gone := HOW & {*dropped(bound, ())}:
         creation.notes.append(without(gone))
     trainable = bound.get("trainable")
     if trainable is not None and literal(trainable.value) is not True:
         fixed = literal(trainable.value) is False
-        reason = "trainable=False: it is never updated" if fixed else "whether it is trainable is decided at run time"
-        refuse(creation, trainable, reason, "leave it dense, or make it trainable")
+        refuse(creation, trainable, "never-trained" if fixed else "trained-at-run-time")
 
 
 def read_shape(creation: Creation, file: File, node: cst.BaseExpression | None) -> Shape | None:
     """Read the shape into `creation`; refuses and returns None when it is not `[rows, dim]` or `[rows]`."""
     shape = shape_of(file, node) if node is not None else None
     if not isinstance(shape, Shape):
-        known = f"its rank is {shape}" if shape is not None else "its shape cannot be read"
         where = node if node is not None else creation.call
-        refuse(creation, where, known, "a table needs a shape written as [rows, dim]")
+        refuse(creation, where, "other-rank" if shape is not None else "unread-shape", shape=shape)
         return None
     return _taken(creation, file, shape)
 
@@ -71,7 +67,7 @@ def read_sizes(creation: Creation, file: File, rows: cst.BaseExpression, dim: cs
 def _taken(creation: Creation, file: File, given: Shape) -> Shape | None:
     shape = repeatable(file, given)
     if shape is None:
-        refuse(creation, given.rows, "its shape calls a function", "assign the sizes to names first")
+        refuse(creation, given.rows, "computed-shape")
         return None
     creation.rows, creation.dim = shape.rows, shape.columns
     creation.rank = 1 if shape.columns is None else 2
@@ -86,14 +82,14 @@ def read_initial_op(creation: Creation, file: File, node: cst.BaseExpression) ->
     drawn = isinstance(value, cst.Call) and file.names.of(value.func) in OPS
     sized = shape_node is not None and (drawn or isinstance(shape_of(file, shape_node), Shape))
     if not sized or value is not node:
-        refuse(creation, node, "its initial values are not understood" if drawn else MATRIX, IMPORT_ROWS)
+        refuse(creation, node, "unknown-values" if drawn else "matrix")
         return
     shape = read_shape(creation, file, shape_node)
     if shape is None:
         return
     creation.initializer = file.initializers.op(value, shape)
     if creation.initializer is None:
-        refuse(creation, node, "its initial values are not understood", IMPORT_ROWS)
+        refuse(creation, node, "unknown-values")
 
 
 def _shape_argument(file: File, call: cst.Call) -> cst.BaseExpression | None:

@@ -9,6 +9,7 @@ import libcst as cst
 from migrate.report.model import State
 from migrate.source.tensorflow.base.arguments import bind, is_none, literal
 from migrate.source.tensorflow.base.bindings import resolve
+from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.deeprec_symbols import reads_deeprec
 from migrate.source.tensorflow.base.model import Blocker, Creation, Initializer, Table
 from migrate.source.tensorflow.base.rule_kinds import File
@@ -62,10 +63,7 @@ def _column(file: File, call: cst.Call, name: str, around: list[Blocker]) -> Tab
     label = _label(file, call, given or {})
     table = Table(label if len(label) <= 60 else label[:57] + "...", creation, blockers=[*around])
     if given is None:
-        action = "pass the arguments one by one"
-        table.blockers.append(
-            Blocker(call, RULE, "the arguments of this column cannot be read", "some are starred", action)
-        )
+        table.blockers.append(blocker(call, RULE, "unread-arguments"))
         return table
     if (foreign := _foreign(file, given)) is not None:
         table.blockers = [foreign]
@@ -121,42 +119,26 @@ def _foreign(file: File, given: Mapping[str, cst.Arg]) -> Blocker | None:
             made = resolve(file.tree, made.args[0].value)
             name = file.names.of(made.func) if isinstance(made, cst.Call) else None
         if name and name.startswith("feature_column.") and name.rpartition(".")[2] not in CATEGORIES:
-            reason = "it is not TensorFlow's own, and in its fork the rows grow already"
-            own = file.target.category is not None  # the fork is where it goes
-            action, state = ("", State.NOTED) if own else ("leave the column as it is", State.UNSUPPORTED)
-            return Blocker(node, RULE, f"`{name}` makes the category", reason, action, state=state)
+            if file.target.category is not None:  # the fork is where it goes
+                return blocker(node, RULE, "category-of-target", state=State.NOTED, name=name)
+            return blocker(node, RULE, "category-of-fork", name=name)
     return None
 
 
 def _arguments(file: File, given: dict[str, cst.Arg]) -> Iterator[Blocker]:
     if not is_none(given.get("ckpt_to_load_from")):
-        action = "leave it out and fill the table with `runtime.checkpoint.warm_start`"
-        yield Blocker(
-            given["ckpt_to_load_from"], RULE, "this column loads its rows", "a table is filled otherwise", action
-        )
+        yield blocker(given["ckpt_to_load_from"], RULE, "loaded-rows")
     trainable = given.get("trainable")
     if trainable is not None and literal(trainable.value) is not True:
-        yield Blocker(
-            trainable, RULE, "this column may not be trained", "a table is trained", "leave the column as it is"
-        )
+        yield blocker(trainable, RULE, "not-trained")
     initializer = given.get("initializer")
     if initializer is None or is_none(initializer):
         return
     known = rowwise(file, initializer.value)
     if known is False:
-        reason = "a row is made alone, so its initial values cannot depend on other rows"
-        yield Blocker(
-            initializer,
-            RULE,
-            "the initial values of this column cannot be made row by row",
-            reason,
-            "give it a constant, uniform or normal initializer",
-        )
+        yield blocker(initializer, RULE, "joint-values")
     elif known is None:
-        reason = "what they are is decided at run time, and the runtime refuses some"
-        assumption = "the initializer is constant, uniform, normal or variance scaling"
-        action = "convert with --assume if they are simple"
-        yield Blocker(initializer, RULE, "the initial values of this column", reason, action, assumption)
+        yield blocker(initializer, RULE, "unknown-values")
 
 
 def _consumers(file: File, column: cst.Call) -> Iterator[Blocker]:
@@ -164,20 +146,15 @@ def _consumers(file: File, column: cst.Call) -> Iterator[Blocker]:
     program = file.program(column)
     canned = [(one, named) for one in program for named in _canned(one)]
     for part, named in canned:
-        reason = "a canned estimator trains by optimizers of its own, which know no tables"
         text = " ".join(part.tree.source(named).split())
-        action = "write a model_fn for tf.estimator.Estimator"
-        yield Blocker(named, RULE, f"`{text}` may read the columns", reason, action)
+        yield blocker(named, RULE, "canned-estimator", text=text)
     layers = [call for one in program for call, _ in one.calls(*INPUT_LAYERS)]
     for call in layers:
         yield from _input_layer(call)
     if not layers and not canned:
         others = f" or in the {len(program) - 1} that run with it" if len(program) > 1 else ""
-        message = f"no input layer in this file{others} reads the columns"
-        assumption = "the columns are read by input_layer or DenseFeatures in a v1 graph, and its optimizer is split"
-        action = "convert with --assume, and split the optimizer where the model is trained"
         node = file.tree.module_of(column)
-        yield Blocker(node, RULE, message, "who reads them must also train their tables", action, assumption)
+        yield blocker(node, RULE, "no-reader", others=others)
 
 
 def _canned(file: File) -> list[cst.BaseExpression]:
@@ -205,8 +182,6 @@ def _input_layer(call: cst.Call) -> Iterator[Blocker]:
     for arg in call.args:
         word = arg.keyword.value if arg.keyword else ""
         if word in {"cols_to_vars", "weight_collections"} and not is_none(arg):
-            reason, action = "tables are not in that list", "list the variables that are meant"
-            yield Blocker(call, RULE, f"`{word}` lists variables of columns", reason, action)
+            yield blocker(call, RULE, "listed-variables", word=word)
         if word == "trainable" and literal(arg.value) is not True:
-            action = "let it train its columns, or keep them dense"
-            yield Blocker(call, RULE, "an input layer may not train its columns", "a table is trained", action)
+            yield blocker(call, RULE, "untrained-layer")

@@ -9,15 +9,16 @@ import libcst as cst
 
 from migrate.source.flow import Unknown
 from migrate.source.tensorflow.base.bindings import assigned_value, is_target
+from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Adaptation, Blocker, Creation, Lookup, Table
 from migrate.source.tensorflow.base.rule_kinds import CreationRule, File, LookupRule, UseRule
 from migrate.source.tensorflow.base.rule_registry import rules
 from migrate.source.tensorflow.base.symbols import is_lookup
-from migrate.source.tensorflow.facts.calls.callers import repeats_function
+from migrate.source.tensorflow.facts.calls.callers import runs
 from migrate.source.tensorflow.facts.calls.execution_count import repeated
 from migrate.source.tensorflow.facts.calls.inner_graphs import in_branch, run_apart
 from migrate.source.tensorflow.facts.calls.object_attributes import MAKERS
-from migrate.source.tensorflow.facts.calls.variable_scopes import in_loop, runs
+from migrate.source.tensorflow.facts.calls.variable_scopes import in_loop
 from migrate.source.tensorflow.facts.references.escaping_lookups import may_look_up
 from migrate.source.tensorflow.facts.references.l2_terms import check_terms
 from migrate.source.tensorflow.facts.references.table_values import RULE, Other, TableValues, others, table_values
@@ -106,13 +107,10 @@ def _table(file: File, call: cst.Call, rule: CreationRule) -> Table | None:
             table.adaptations.append(use)
         else:
             table.blockers.append(use)
-    if (blocker := rule.check(file, call, table.lookups)) is not None:
-        table.blockers.append(blocker)
+    if (refused := rule.check(file, call, table.lookups)) is not None:
+        table.blockers.append(refused)
     if table.lookups and all(_cut_off(file, lookup.call) for lookup in table.lookups):
-        reason = "every lookup stands inside `stop_gradient`, so its rows are never trained"
-        table.blockers.append(
-            Blocker(call, creation.rule, "this variable cannot become a table", reason, "leave it dense")
-        )
+        table.blockers.append(blocker(call, creation.rule, "no-gradient"))
     _check_others(file, table, known, padded)
     check_terms(file, table)
     check_parts(file, table)
@@ -167,17 +165,11 @@ def _classify(file: File, node: cst.BaseExpression) -> Lookup | Adaptation | Blo
         if (call := lookup.find(file, node)) is not None:
             return lookup.read(file.part(call), call)
     for use in rules(UseRule):
-        if (blocker := use.read(file, node)) is not None:
-            return blocker
+        if (found := use.read(file, node)) is not None:
+            return found
     text = file.tree.source(file.tree.parent(node) or node).strip()
     shown = text if len(text) <= 60 else text[:57] + "..."
-    return Blocker(
-        node,
-        RULE,
-        f"`{shown}` is not a lookup",
-        "what this does with the whole table is not understood",
-        "keep the table dense, or replace this use by a lookup of the ids it needs",
-    )
+    return blocker(node, RULE, "not-a-lookup", shown=shown)
 
 
 def _check_others(file: File, table: Table, known: TableValues, padded: Padded) -> None:
@@ -203,44 +195,29 @@ def _check_other(file: File, table: Table, read: cst.BaseExpression, other: Othe
     elif isinstance(other.value, Unknown) and table.hard:
         pass  # what it comes of is said
     elif is_target(file.tree, entry):
-        _block_parameter_or_name(file, table, entry, text)
+        table.blockers.append(_other_binding(file, table, entry, text))
     elif other.is_whole and isinstance(entry, cst.BaseExpression) and not isinstance(other.value, Unknown):
         table.passed.append(entry)
     else:
         shown = " ".join(file.tree.source(read).split())
         why = f": {other.value.reason}" if isinstance(other.value, Unknown) else ""
-        reason = f"it may come from `{text}`{why}"
-        message = f"`{shown}` may be something else than the table"
-        table.blockers.append(Blocker(read, RULE, message, reason, "give the table a name of its own"))
+        table.blockers.append(blocker(read, RULE, "other-value", shown=shown, text=text, why=why))
 
 
-def _block_parameter_or_name(file: File, table: Table, entry: cst.CSTNode, text: str) -> None:
+def _other_binding(file: File, table: Table, entry: cst.CSTNode, text: str) -> Blocker:
+    """Return why another value of the table's name keeps it."""
     if isinstance(file.tree.parent(entry), cst.Param):
-        message, reason = f"`{text}` is a parameter", "what callers give for it is not known, and may be no table"
-        action = "give the table a name of its own"
-    else:
-        message = f"`{text}` is bound more than once"
-        reason, action = _other_value(file, table, assigned_value(file.tree, entry))
-    table.blockers.append(Blocker(entry, RULE, message, reason, action))
-
-
-def _other_value(file: File, table: Table, value: cst.BaseExpression | None) -> tuple[str, str]:
-    """Return why another value of the table's name keeps it, and what to do."""
+        return blocker(entry, RULE, "parameter", text=text)
+    value = assigned_value(file.tree, entry)
     shown = " ".join(file.tree.source(value).split()) if value is not None else ""
     shown = shown if len(shown) <= 60 else shown[:57] + "..."
     rows = any(lookup.call is value for lookup in table.lookups)
     own = [node for node in table.references if value is not None and file.tree.contains(value, node)]
     if own and not rows:
-        reason = f"it is also `{shown}`, which is computed from the whole table: every row is needed at every step"
-        return reason, "keep the table dense, or look rows up first and compute with those"
+        return blocker(entry, RULE, "bound-to-computed", text=text, shown=shown)
     if isinstance(value, cst.Call | cst.BinaryOperation) and not _makes_variable(file, value):
-        what = "the rows of a lookup" if rows else "no variable"
-        reason = f"it is also `{shown}`, which is {what}: whether a lookup reads rows of a table is decided later"
-        return reason, "give the other value a name and a lookup of its own"
-    return (
-        "which of the values a lookup reads depends on the order of execution",
-        "give the other value a name of its own",
-    )
+        return blocker(entry, RULE, "bound-to-rows" if rows else "bound-to-other", text=text, shown=shown)
+    return blocker(entry, RULE, "bound-again", text=text)
 
 
 def _makes_variable(file: File, value: cst.BaseExpression) -> bool:
@@ -253,73 +230,47 @@ def _check_runs(file: File, creation: Creation, table: Table) -> None:
     function = file.tree.enclosing(call, cst.FunctionDef)
     if creation.unique:
         several = in_loop(file, call) or (function is not None and _runs_often(file, function))
-        reason = _why_not_numbered(file, function) if several else ""
-        if several and not reason:
+        why = _why_not_numbered(file, function) if several else ""
+        if several and not why:
             creation.numbered = True
             creation.notes.append(NUMBERED)
         elif several:
-            table.blockers.append(
-                Blocker(
-                    call,
-                    creation.rule,
-                    "this creation may run several times",
-                    f"each run makes another variable, and {reason}",
-                    "make the variable once, and pass it on",
-                )
-            )
+            table.blockers.append(blocker(call, creation.rule, why))
     else:
         check_scope(file, table)
     if any(isinstance(around, cst.Lambda) for around in file.tree.ancestors(call)):
-        table.blockers.append(
-            Blocker(
-                call,
-                creation.rule,
-                "this variable is made inside a lambda",
-                "it may run several times",
-                "make it outside, and look its rows up inside",
-            )
-        )
+        table.blockers.append(blocker(call, creation.rule, "in-lambda"))
 
 
 def _why_not_numbered(file: File, function: cst.FunctionDef | None) -> str:
-    """Return why not each run of a function may make a table of its own; nothing where it may."""
+    """Return the key of why not each run of a function may make a table of its own; nothing where it may."""
     if may_reuse(file):
-        return "the program reuses variables by their names, which these do not do and tables would"
-    return "not all that runs it is seen" if function is not None and runs(file, function)[1] else ""
+        return "made-again-under-reuse"
+    return "made-by-unseen" if function is not None and runs(file, function)[1] else ""
 
 
 def _check_inner_graphs(file: File, table: Table) -> None:
     """Stop a table whose lookups, or whose creation, TensorFlow runs in a graph that is not the one it builds."""
     for lookup in table.lookups:
         if (runner := run_apart(file, lookup.call)) is not None:
-            text, why = file.tree.source(runner), _why_apart(file, runner)
-            reason = why or f"`{text}` runs it in a graph of its own, where a table cannot be trained"
-            action = "look all rows up before, outside of it"
-            table.blockers.append(Blocker(lookup.call, lookup.rule, f"this lookup is run by `{text}`", reason, action))
+            key = "read-in-template" if _is_template(file, runner) else "read-in-inner-graph"
+            table.blockers.append(blocker(lookup.call, lookup.rule, key, text=file.tree.source(runner)))
     creation = table.creation
     runner = run_apart(file, creation.call) or in_branch(file, creation.call)
     if runner is not None:
-        text, why = file.tree.source(runner), _why_apart(file, runner)
-        reason = why or f"`{text}` runs it in a graph of its own, in which a table is not made"
-        action = "make it outside, and look its rows up inside" if not why else "make it outside, and pass its rows in"
-        table.blockers.append(
-            Blocker(creation.call, creation.rule, f"this variable is made by `{text}`", reason, action)
-        )
+        key = "made-in-template" if _is_template(file, runner) else "made-in-inner-graph"
+        table.blockers.append(blocker(creation.call, creation.rule, key, text=file.tree.source(runner)))
 
 
-def _why_apart(file: File, runner: cst.BaseExpression) -> str:
-    """Return what a template does that runs code in no graph of its own; nothing for other runners."""
-    if file.names.of(runner) != "make_template":
-        return ""
-    text = file.tree.source(runner)
-    return f"each call of what `{text}` returns reads the variables of the first, in a scope that is numbered then"
+def _is_template(file: File, runner: cst.BaseExpression) -> bool:
+    """True for `tf.make_template`, which runs code in no graph of its own."""
+    return file.names.of(runner) == "make_template"
 
 
 def _runs_often(file: File, function: cst.FunctionDef) -> bool:
     sites, unknown = runs(file, function)
     return (
         unknown
-        or repeats_function(file, function)
         or any(in_loop(file, site) or repeated(file, site, skips=False) for site in sites)
         or any(file.tree.related(first, second) for i, first in enumerate(sites) for second in sites[i + 1 :])
     )

@@ -14,29 +14,22 @@ from migrate.source.flow import Constant, Symbol, Unknown, Value, only_reads, st
 from migrate.source.tensorflow.base.arguments import literal
 from migrate.source.tensorflow.base.bindings import binders, self_class
 from migrate.source.tensorflow.base.initializers import OLD_FAN
-from migrate.source.tensorflow.base.model import Blocker, Creation, Initializer
+from migrate.source.tensorflow.base.model import Creation, Initializer
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.shapes import Shape
 from migrate.source.tensorflow.base.value_flow import flow_of, root_of, seen_values, source_of, symbol_of
-from migrate.source.tensorflow.facts.variables.creations import IMPORT_ROWS, MATRIX, refuse
+from migrate.source.tensorflow.facts.variables.creations import refuse
 from migrate.source.tensorflow.facts.variables.partitions import is_partitioned, takes_fan_of_part
 
-SIMPLE = "use a constant, uniform, normal or variance scaling one"
-DRAWN_ALIKE = (
-    "`{0}` is a constant, uniform, normal or variance scaling initializer of TensorFlow or Keras; with any other, "
-    "making the table fails"
-)
 #: Initializers whose value may be one number or a matrix.
 CONSTANTS = {"constant_initializer", "keras.initializers.Constant"}
-NO_CONTRIB = "`{0}` is not taken: TensorFlow 2, on which the runtime runs, has no `tf.contrib`"
 
 
 def read_initializer(creation: Creation, file: File, given: cst.BaseExpression, shape: Shape) -> None:
     """Let `given` be the table's initializer, as it is written or written out, or refuse it."""
     if not file.tree.contains(creation.call, given) and _may_change(file, given):
         shown = _short(file.tree.source(given))
-        reason = f"`{shown}` may mean something else here than where the scope is opened"
-        refuse(creation, given, reason, "give the initializer where the variable is made")
+        refuse(creation, given, "moved-values", shown=shown)
         return
     values = initial_values(file, creation.call, given)
     creation.initializer = file.initializers.object(given, shape, values[0]) if len(values) == 1 else None
@@ -78,9 +71,9 @@ def _keep(
     notes = set()
     for value in values:
         if _is_contrib(file, value) and len(values) > 1:
-            _assume(creation, file, given, value, NO_CONTRIB)
+            refuse(creation, given, "contrib-values", shown=_short(file.tree.source(value)))
         elif is_unseen(file, value) and shape.columns is not None and not parted:
-            _assume(creation, file, given, value, DRAWN_ALIKE)
+            refuse(creation, given, "unseen-values", shown=_short(file.tree.source(value)))
         elif (stays := _stays(file, value, shape)) is None or (parted and takes_fan_of_part(file, value)):
             _refuse(creation, file, given, value)
             return
@@ -96,24 +89,16 @@ def _stays(file: File, value: cst.BaseExpression, shape: Shape) -> Initializer |
     return found if found is not None and found.text in {text, f"{text}()"} else None
 
 
-def _assume(creation: Creation, file: File, given: cst.BaseExpression, value: cst.BaseExpression, text: str) -> None:
-    shown = _short(file.tree.source(value))
-    reason = "what they are is decided at run time, and the runtime refuses some"
-    action = "convert with --assume if they are simple; or " + SIMPLE
-    message = f"the initial values may be `{shown}`"
-    creation.blockers.append(Blocker(given, creation.rule, message, reason, action, text.format(shown)))
-
-
 def _refuse(creation: Creation, file: File, given: cst.BaseExpression, value: cst.BaseExpression) -> None:
     if isinstance(value, cst.Call) and file.names.of(value.func) in CONSTANTS:
-        refuse(creation, given, MATRIX, IMPORT_ROWS)
+        refuse(creation, given, "matrix")
         return
     shown = _short(file.tree.source(value))
-    branch = f"those of `{shown}`" if value is given else f"one of them may be `{shown}`"
+    key = "unknown-value-of" if value is given else "unknown-value-in-branch"
     parameter = file.tree.parent(value)
     if isinstance(parameter, cst.Param):
-        branch = f"the parameter `{parameter.name.value}` may be None"
-    refuse(creation, given, f"its initial values are not understood: {branch}", SIMPLE)
+        key, shown = "parameter-may-be-none", parameter.name.value
+    refuse(creation, given, key, shown=shown)
 
 
 def _is_contrib(file: File, value: cst.BaseExpression) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import libcst as cst
 
@@ -10,6 +11,7 @@ from migrate.source.flow import Value, is_none
 from migrate.source.tensorflow.base.arguments import bind, literal, string
 from migrate.source.tensorflow.base.arguments import is_none as is_left_out
 from migrate.source.tensorflow.base.bindings import is_target
+from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.shapes import is_float32
@@ -28,15 +30,15 @@ _SCALED = {f"{family}_{kind}" for family in ("glorot", "he", "lecun") for kind i
 _PLAIN = {"uniform", "normal", "random_uniform", "random_normal", "truncated_normal", "zeros", "ones", "constant"}
 NAMES = _SCALED | _PLAIN
 CLASSES = {"".join(part.title() for part in name.split("_")) for name in NAMES} | {"VarianceScaling"}
-#: What is read from a layer that needs the whole matrix.
+#: What is read from a layer that needs the whole matrix, each with the key of its refusal.
 WHOLE = {
-    "embeddings": "the whole [rows, dim] matrix, which a growing table does not have",
-    "weights": "the list of the layer's weights; that of a table is only its handle",
-    "trainable_weights": "the list of the layer's weights; that of a table is only its handle",
-    "variables": "the list of the layer's weights; that of a table is only its handle",
-    "trainable_variables": "the list of the layer's weights; that of a table is only its handle",
-    "get_weights": "the whole matrix as an array; a table's rows are read with `layer.table.snapshot()`",
-    "set_weights": "the whole matrix at once; rows of a table are written with `layer.table.import_rows(ids, rows)`",
+    "embeddings": "matrix",
+    "weights": "weights-listed",
+    "trainable_weights": "weights-listed",
+    "variables": "weights-listed",
+    "trainable_variables": "weights-listed",
+    "get_weights": "weights-read",
+    "set_weights": "weights-written",
 }
 
 
@@ -54,9 +56,9 @@ class Layer:
     blockers: list[Blocker] = field(default_factory=list)
     regularizer: cst.Arg | None = None
 
-    def block(self, node: cst.CSTNode, message: str, reason: str, action: str = "", assumption: str = "") -> None:
+    def block(self, node: cst.CSTNode, key: str, **words: Any) -> None:
         """Record why the layer must stay as it is."""
-        self.blockers.append(Blocker(node, RULE, message, reason, action, assumption))
+        self.blockers.append(blocker(node, RULE, key, **words))
 
 
 def find_layers(file: File, home: File) -> list[Layer]:
@@ -82,8 +84,7 @@ def _layer(file: File, call: cst.Call) -> Layer:
     )
     if strange is not None or given.count("") > len(PARAMETERS):
         where = strange if strange is not None else call.args[len(PARAMETERS)]
-        reason, action = "they are starred, unknown, or not named", "write them out, by their names"
-        layer.block(where, "the arguments of this layer cannot be read", reason, action)
+        layer.block(where, "unread-arguments")
         return layer
     layer.arguments = bind(call, [*PARAMETERS, *sorted(NAMED)]) or {}
     if "name" in layer.arguments:
@@ -115,21 +116,15 @@ def _mentions(file: File, layer: Layer, target: cst.Name | cst.Attribute | None)
 def _check_arguments(file: File, layer: Layer) -> None:
     given = layer.arguments
     if not is_left_out(given.get("embeddings_constraint")):
-        reason = "it projects the whole matrix after every update; a table only touches the rows of the batch"
-        action = "leave the constraint out, or keep the layer dense"
-        layer.block(given["embeddings_constraint"], "`embeddings_constraint` of an `Embedding` layer", reason, action)
+        layer.block(given["embeddings_constraint"], "constraint")
     if not is_left_out(given.get("embeddings_regularizer")):
         layer.regularizer = given["embeddings_regularizer"]
-        reason = "it decays all rows at every step; `rows_regularizer` decays those of the batch"
-        action = "convert with --assume if that will do"
-        message = "`embeddings_regularizer` of an `Embedding` layer"
-        layer.block(layer.regularizer, message, reason, action, "the regularizer need only act on the rows of a batch")
+        layer.block(layer.regularizer, "regularizer")
     if "trainable" in given and literal(given["trainable"].value) is not True:
         fixed = literal(given["trainable"].value) is False
-        reason = "it is never updated" if fixed else "whether it is trained is decided at run time"
-        layer.block(given["trainable"], "an `Embedding` layer that is not trained stays dense", reason)
+        layer.block(given["trainable"], "never-trained" if fixed else "trained-at-run-time")
     if "dtype" in given and not is_float32(file.names, given["dtype"]):
-        layer.block(given["dtype"], "the rows of this layer are not float32", "tables hold float32", "cast its output")
+        layer.block(given["dtype"], "other-type")
     if "embeddings_initializer" in given:
         _check_initializer(file, layer, given["embeddings_initializer"])
 
@@ -137,15 +132,9 @@ def _check_arguments(file: File, layer: Layer) -> None:
 def _check_initializer(file: File, layer: Layer, arg: cst.Arg) -> None:
     known = rowwise(file, arg.value)
     if known is False:
-        reason = "a row is made alone, so its initial values cannot depend on other rows"
-        action = "use a constant, uniform, normal or variance-scaling initializer, or `weights=[matrix]`"
-        layer.block(arg, "the initial values of this layer cannot be made row by row", reason, action)
+        layer.block(arg, "joint-values")
     elif known is None:
-        reason = "what they are is decided at run time, and the runtime refuses some"
-        assumption = "the initializer is constant, uniform, normal or variance scaling"
-        layer.block(
-            arg, "the initial values of this layer", reason, "convert with --assume if they are simple", assumption
-        )
+        layer.block(arg, "unknown-values")
 
 
 def rowwise(file: File, node: cst.BaseExpression) -> bool | None:
@@ -172,13 +161,10 @@ def _check_uses(file: File, layer: Layer) -> None:
         around = file.tree.parent(node)
         if isinstance(around, cst.Attribute) and around.value is node and around.attr.value in WHOLE:
             text = " ".join(file.tree.source(around).split())
-            layer.block(
-                around, f"`{text}` reads an `Embedding` layer", f"it is {WHOLE[around.attr.value]}", "keep it dense"
-            )
+            layer.block(around, WHOLE[around.attr.value], text=text)
     ids = [call.args[0].value for call in layer.calls if call.args]
     if ids and all(are_positions(file, node) for node in ids):
-        reason = "it holds one row a position, all of which are read at every step"
-        layer.block(layer.calls[0], "an `Embedding` of positions stays dense", reason)
+        layer.block(layer.calls[0], "positions")
 
 
 def are_positions(file: File, node: cst.BaseExpression) -> bool:

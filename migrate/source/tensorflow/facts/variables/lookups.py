@@ -8,6 +8,7 @@ from typing import Any
 import libcst as cst
 
 from migrate.source.tensorflow.base.arguments import bind, dropped, is_none, string
+from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Blocker, Lookup
 
 #: Keyword -> its name in `sparse_lookup`.
@@ -31,13 +32,7 @@ def make_lookup(
     carried on in another way; `more` are other fields of the lookup.
     """
     if ids not in bound:
-        return Blocker(
-            call,
-            rule,
-            "the ids of this lookup cannot be read",
-            "its arguments are incomplete",
-            "pass the table and the ids as two arguments",
-        )
+        return blocker(call, rule, "unread-ids")
     table = next(iter(keywords))
     drop = tuple(arg for name, arg in bound.items() if name not in {table, ids, *keep})
     renames = tuple(

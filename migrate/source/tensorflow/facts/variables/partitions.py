@@ -8,8 +8,9 @@ from __future__ import annotations
 import libcst as cst
 
 from migrate.source.tensorflow.base.arguments import bind, is_none
+from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.initializers import FANS, VARIANCE_SCALING
-from migrate.source.tensorflow.base.model import Blocker, Creation, Table
+from migrate.source.tensorflow.base.model import Creation, Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.calls.variable_scopes import PARAMETERS
 
@@ -41,9 +42,7 @@ def check_parts(file: File, table: Table) -> None:
     if len(ways) > 1:
         node, rule = table.lookups[0].call, table.lookups[0].rule
         named = " and ".join("the default" if way == "default" else f"`{way}`" for way in ways)
-        reason = f"ids are spread over its parts by {named}, so one id reads different rows"
-        action = "give all lookups the same partition_strategy, or make the variable without a partitioner"
-        table.blockers.append(Blocker(node, rule, "this variable is partitioned", reason, action))
+        table.blockers.append(blocker(node, rule, "parts-differ", named=named))
 
 
 def takes_fan_of_part(file: File, value: cst.BaseExpression) -> bool:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 
 import libcst as cst
 import libcst.matchers as m
 
 from migrate.source.tensorflow.base.arguments import string
 from migrate.source.tensorflow.base.bindings import resolve
+from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Blocker, Creation, Initializer, Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.calls.variable_scopes import callers_option, enclosing_option, prefix
@@ -21,8 +23,6 @@ NUMBERED = "each run makes a table of its own, whose name is numbered as that of
 BEGUN = "rows begin as the variable scope says when the program runs; making the table fails where it cannot"
 #: What a table's name has `_` for.
 PLAIN = r"[^0-9A-Za-z_]"
-MESSAGE = "the full name of this variable is not fixed"
-ACTION = "open the scope with a fixed name where the variable is made"
 
 
 def from_scope() -> Initializer:
@@ -36,43 +36,45 @@ def check_scope(file: File, table: Table) -> None:
     seen = prefix(file, creation.call) is not None
     if creation.named_by is None and seen:
         return
-    reason = _why_not(file, creation, seen)
-    if reason:
-        what = "its name is computed" if creation.named_by is not None else "the variable scope around it is not fixed"
-        text = f"{what}, and {reason}"
-        table.blockers.append(Blocker(creation.call, creation.rule, MESSAGE, text, ACTION))
+    if (unfixed := _unfixed(file, creation, seen)) is not None:
+        table.blockers.append(unfixed)
         return
     alike = _alike(file, creation)
     if alike is not None:
-        text = f"they would both be the table `{re.sub(PLAIN, '_', alike[0])}`, in which `_` stands for `/`"
-        message = f"this makes the variables `{alike[0]}` and `{alike[1]}`"
-        table.blockers.append(Blocker(creation.call, creation.rule, message, text, "give one of them another name"))
+        first, second = alike
+        name = re.sub(PLAIN, "_", first)
+        table.blockers.append(
+            blocker(creation.call, creation.rule, "names-alike", first=first, second=second, name=name)
+        )
         return
     creation.scoped = True
     creation.notes.append(NAMED if creation.named_by is None else COMPUTED)
     if not creation.own_values and not seen:
         creation.initializer = from_scope()
         table.blockers[:] = [
-            blocker for blocker in table.blockers if all(blocker is not other for other in creation.scope_blockers)
+            each for each in table.blockers if all(each is not other for other in creation.scope_blockers)
         ]
 
 
-def _why_not(file: File, creation: Creation, seen: bool) -> str:
+def _unfixed(file: File, creation: Creation, seen: bool) -> Blocker | None:
+    """Return why a variable whose full name is not fixed cannot take it at run time."""
+    what = "its name is computed" if creation.named_by is not None else "the variable scope around it is not fixed"
+    refused = partial(blocker, creation.call, creation.rule, what=what)
     if creation.rank == 0 or (creation.name is None and creation.named_by is None):
-        return "its name or shape is not known"
+        return refused("unfixed-name-unread")
     other = namesake(file, creation) if creation.named_by is not None and may_reuse(file) else None
     if other is not None:
         text = " ".join(file.tree.source(other).split())
         text = text if len(text) <= 60 else text[:57] + "..."
-        return f"the program reuses variables by their names: `{text}` may be the same one"
+        return refused("unfixed-name-reused", other=text)
     if creation.rank == 1 and not creation.own_values and not seen:
-        return "a vector without an initializer takes a bound from it that a table would not have"
+        return refused("unfixed-name-vector")
     if is_partitioned(file, creation):
-        return "variables are partitioned"
+        return refused("unfixed-name-partitioned")
     for find in (enclosing_option, callers_option):
         if find(file, creation.call, "regularizer") is not None:
-            return "a scope has a regularizer"
-    return ""
+            return refused("unfixed-name-regularizer")
+    return None
 
 
 def _alike(file: File, creation: Creation) -> tuple[str, str] | None:

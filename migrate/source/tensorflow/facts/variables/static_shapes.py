@@ -9,8 +9,9 @@ from libcst.metadata import GlobalScope
 from migrate.source.flow import keeps_entries, stores
 from migrate.source.tensorflow.base.arguments import number
 from migrate.source.tensorflow.base.bindings import builtin, is_fixed, is_target, is_variable, scope_of_name, self_class
+from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.logging_statements import prints
-from migrate.source.tensorflow.base.model import Adaptation, Blocker, CodeChange, Creation, Table
+from migrate.source.tensorflow.base.model import Adaptation, CodeChange, Creation, Table
 from migrate.source.tensorflow.base.repeatable import PURE_CALLS, reads_plainly
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of
@@ -51,10 +52,7 @@ def check_measured(tables: list[Table]) -> None:
         asked.setdefault(id(use.node), set()).add(use.message)
     for table in tables:
         for use in [one for one in table.adaptations if one.rule == RULE and len(asked[id(one.node)]) > 1]:
-            reason = "it asks one table or another, and their shapes differ"
-            table.blockers.append(
-                Blocker(use.node, RULE, "a shape that depends on the object", reason, "write the sizes out")
-            )
+            table.blockers.append(blocker(use.node, RULE, "differing-shapes"))
 
 
 def _shape(file: File, node: cst.BaseExpression) -> tuple[cst.BaseExpression, str] | None:

@@ -1,7 +1,7 @@
 """The gradient of a row of padding is set to zeros, by the variable's name.
 
 verdict: stays
-says: ; what becomes of these gradients is not followed
+says: ; how these gradients are applied is not known
 """
 
 import tensorflow.compat.v1 as tf

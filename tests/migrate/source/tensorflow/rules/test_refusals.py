@@ -127,7 +127,7 @@ CASES = {
     "unknown optimizer": (TABLE + "op = make().minimize(loss)\n", "not a stock optimizer"),
     "optimizer handed on": (
         TABLE + "o = tf.train.AdagradOptimizer(0.1)\ntrain(o)\nop = o.minimize(loss)\n",
-        "hands the optimizer on",
+        "passes the optimizer on",
     ),
     "wrapped optimizer": (
         TABLE + "op = hvd.DistributedOptimizer(tf.train.AdagradOptimizer(0.1)).minimize(loss)\n",
@@ -179,7 +179,7 @@ CASES = {
     ),
     "learning rate changed later": (
         TABLE + "o = tf.train.AdagradOptimizer(0.1)\no._lr = 0.5\nop = o.minimize(loss)\n",
-        "hands the optimizer on",
+        "passes the optimizer on",
     ),
     "moving average": (TABLE + "a = tf.train.ExponentialMovingAverage(0.9)\nb = a.apply()\n", "average over all"),
     "moving average handed on": (TABLE + "a = tf.train.ExponentialMovingAverage(0.9)\nf(a)\n", "average over all"),
@@ -206,7 +206,7 @@ CASES = {
     ),
     "two optimizers with state": (
         TABLE + "a = tf.train.AdagradOptimizer(0.1).minimize(x)\nb = tf.train.AdagradOptimizer(0.1).minimize(y)\n",
-        "state of its own",
+        "its own state",
     ),
     "conditional step": (
         TABLE + "op = tf.train.AdagradOptimizer(0.1).minimize(loss) if a else None\n",

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from migrate.source.tensorflow.checks.exports import CONSTANTS, OPERATIONS
-from migrate.source.tensorflow.checks.exports import EXPORTS as EXPORTED
+from migrate.source.tensorflow.facts.references.exports import CONSTANTS, OPERATIONS
+from migrate.source.tensorflow.facts.references.exports import EXPORTS as EXPORTED
 from tests.support.source.converting import converted, reasons
 from tests.support.source.scripts import HEAD, compare
 

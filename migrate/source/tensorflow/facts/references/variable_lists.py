@@ -1,4 +1,4 @@
-"""What is done with the list of all trainable variables, which tables are not in."""
+"""The lists of all trainable variables, and of all variables: where they are asked for, and what reads them."""
 
 from __future__ import annotations
 
@@ -6,46 +6,27 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from migrate.report.model import Applicability
 from migrate.source.flow import Bound, Function
 from migrate.source.tensorflow.base.bindings import is_target, local_names, scope_of_name, single_value
 from migrate.source.tensorflow.base.logging_statements import prints
-from migrate.source.tensorflow.base.model import Adaptation, Blocker, Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of
-from migrate.source.tensorflow.facts.optimizers.collection_keys import RULE, collection_reads, is_key, unknown_keys
-from migrate.source.tensorflow.facts.optimizers.training_model import Training
+from migrate.source.tensorflow.facts.optimizers.collection_keys import collection_reads, is_key
 from migrate.source.tensorflow.facts.references.list_uses import Reader, members
 
-MISSED = "tables are not in this list, so what is done with every variable would no longer reach them"
 #: Calls that make a number of what they are given.
 TOTALS = {"sum", "len", "max", "np.sum", "numpy.sum", "np.prod", "sorted", "str"}
 
 
-def trainables(file: File, training: Training) -> Iterator[Blocker]:
-    """Yield a doubt for each use of the list of all trainable variables that no training step explains."""
-    for call in _listing(file, "trainable_variables", "TRAINABLE_VARIABLES"):
-        if id(call) in training.understood or _printed(file, call):
-            continue
-        for use in _uses(file, call):
-            yield _doubt(file, use) or _refused(file, use)
-    yield from unknown_keys(file)
+def saves_all(file: File, saver: cst.CSTNode | None, listed: cst.BaseExpression) -> bool:
+    """True for `Saver(tf.global_variables())`, which saves the tables as `Saver()` does."""
+    if not isinstance(saver, cst.Call) or file.names.of(saver.func) != "train.Saver":
+        return False
+    everything = {"global_variables", "all_variables"}
+    return isinstance(listed, cst.Call) and not listed.args and file.names.of(listed.func) in everything
 
 
-def check_prints(file: File, tables: list[Table]) -> None:
-    """Note, with each table, where all variables are printed: a table is not among them, or without its rows."""
-    shown = [*_listing(file, "trainable_variables", "TRAINABLE_VARIABLES"), *_listing(file, "global_variables", "")]
-    for call in shown if tables else ():
-        if not _printed(file, call):
-            continue
-        message = f"`{_statement(file, call)}` prints all variables"
-        reason = "a table is none of the trainable variables, and shows no rows among all"
-        for table in tables:
-            if file.tree.related(call, table.creation.call):
-                table.adaptations.append(Adaptation(call, RULE, message, reason))
-
-
-def _printed(file: File, call: cst.Call) -> bool:
+def printed(file: File, call: cst.Call) -> bool:
     """True when the list is only printed; one that is chosen from it by its place may be another."""
     return prints(file, call) and not isinstance(file.tree.parent(call), cst.Subscript)
 
@@ -53,10 +34,10 @@ def _printed(file: File, call: cst.Call) -> bool:
 def collected(file: File) -> Iterator[cst.Call]:
     """Yield the calls that list all variables through a collection, or by a function of a module that is not known."""
     for key in ("GLOBAL_VARIABLES", "MODEL_VARIABLES"):
-        yield from (call for call in _listing(file, key.lower(), key))
+        yield from listing(file, key.lower(), key)
 
 
-def _listing(file: File, function: str, key: str) -> Iterator[cst.Call]:
+def listing(file: File, function: str, key: str) -> Iterator[cst.Call]:
     """Yield the calls of a function of that name, and those of any `get_collection` for the key.
 
     Whatever it is a function of may be TensorFlow, handed on; only what the code at hand defines is not.
@@ -75,16 +56,7 @@ def _is_defined(file: File, func: cst.BaseExpression) -> bool:
     return bool(values) and all(isinstance(value, Function | Bound) for value in values)
 
 
-def refined(file: File, blocker: Blocker) -> Blocker:
-    """Return the doubt of a training step about a list of variables, more exactly where that is possible."""
-    if not isinstance(blocker.node, cst.Name):
-        return blocker
-    value = single_value(file.tree, blocker.node)
-    known = isinstance(value, cst.Call) and file.names.of(value.func) == "trainable_variables"
-    return (_doubt(file, blocker.node) if known else None) or blocker
-
-
-def _uses(file: File, call: cst.Call) -> list[cst.BaseExpression]:
+def uses_of(file: File, call: cst.Call) -> list[cst.BaseExpression]:
     """Return where the list is read: at the call, or wherever the name is that it is given."""
     assign = file.tree.parent(call)
     target = assign.targets[0].target if isinstance(assign, cst.Assign) and len(assign.targets) == 1 else None
@@ -95,14 +67,7 @@ def _uses(file: File, call: cst.Call) -> list[cst.BaseExpression]:
     return [use for use in uses if not is_target(file.tree, use) and not prints(file, use)]
 
 
-def _refused(file: File, use: cst.BaseExpression) -> Blocker:
-    text = _statement(file, use)
-    reader = _reader(file, use)
-    reason = MISSED if reader is None else f"`{_statement(file, reader)}` needs the values of the tables, too"
-    return Blocker(use, RULE, f"`{text}` uses all trainable variables", reason, "list the variables that are meant")
-
-
-def _reader(file: File, use: cst.BaseExpression) -> cst.CSTNode | None:
+def further_reader(file: File, use: cst.BaseExpression) -> cst.CSTNode | None:
     """Return what does more than show the values that are fetched by the names of all variables, if that is seen."""
     loop = file.tree.parent(use)
     if not isinstance(loop, cst.CompFor) or members(file, loop) is not Reader.NOBODY:
@@ -125,32 +90,7 @@ def _read_on(file: File, node: cst.CSTNode, depth: int = 3) -> cst.CSTNode | Non
     return next(further, None)
 
 
-def _statement(file: File, node: cst.CSTNode) -> str:
-    return " ".join(file.tree.source(file.tree.statement(node) or node).split())[:80]
-
-
-def _doubt(file: File, use: cst.BaseExpression) -> Blocker | None:
-    """Return what an assumption makes of a loop over the list; None where the loop is not understood."""
-    loop = file.tree.parent(use)
-    if not isinstance(loop, cst.For | cst.CompFor) or loop.iter is not use:
-        return None
-    kind = members(file, loop)
-    text = _statement(file, use)
-    if kind is Reader.SUMS:
-        action = "add the terms of the looked-up rows, or convert with --assume"
-        assumption = "a term over all trainable variables no longer covers the tables, whose rows are no longer decayed"
-        changed = Applicability.CHANGES_VALUES
-        return Blocker(
-            use, RULE, f"`{text}` sums over all trainable variables", MISSED, action, assumption, applicability=changed
-        )
-    if kind is not Reader.NOBODY or not _only_shown(file, loop):
-        return None
-    action = "convert with --assume if nobody needs the tables here"
-    assumption = "what counts, names or prints all trainable variables does not need the tables"
-    return Blocker(use, RULE, f"`{text}` counts or names all trainable variables", MISSED, action, assumption)
-
-
-def _only_shown(file: File, loop: cst.For | cst.CompFor) -> bool:
+def only_shown(file: File, loop: cst.For | cst.CompFor) -> bool:
     """True when nothing but a number or a print comes of a loop that asks for shapes and names."""
     if isinstance(loop, cst.For):
         return _counts_only(file, loop)

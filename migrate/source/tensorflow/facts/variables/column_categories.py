@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
-from migrate.report.model import Applicability, State
+from migrate.report.model import State
 from migrate.source.tensorflow.base.arguments import bind, is_none, literal, string
 from migrate.source.tensorflow.base.bindings import resolve
+from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Adaptation, Blocker, Category, Table
 from migrate.source.tensorflow.base.rule_kinds import File
-from migrate.source.tensorflow.checks.judgement import Judgement
 from migrate.source.tensorflow.facts.references.table_values import table_values
 from migrate.source.tensorflow.facts.variables.embedding_columns import COLUMNS, RULE, categories
 from migrate.targets.base import CONSTANT
@@ -47,56 +47,40 @@ class _Reader:
 
     def read(self, node: cst.BaseExpression) -> None:
         """Add the category that `node` is, or why it cannot be made anew."""
-        made = resolve(self.file.tree, node)
+        made, title = resolve(self.file.tree, node), self.file.target.title
         name = _name(self.file, made)
         given = bind(made, WEIGHTS) if name == WEIGHTED and isinstance(made, cst.Call) else None
         if given is not None and "categorical_column" in given:
             inner = given["categorical_column"].value
             if self.shared or _name(self.file, resolve(self.file.tree, inner)).startswith("sequence_"):
                 what = "that columns share" if self.shared else "of sequences"
-                self._blocker(
-                    made, "a weighted category", f"{self._title} has none {what}", "leave the column as it is"
-                )
+                self._add(blocker(made, RULE, "weighted", title=title, what=what))
                 return
             self.read(inner)
             return
         kind = name.removeprefix("sequence_")
         text = " ".join(self.file.tree.source(node).split())
         if not isinstance(made, cst.Call) or not name:
-            reason = f"{self._title} makes its table by the category, and where this one is made is not seen"
-            self._blocker(
-                node, f"`{text}` is the category of this column", reason, "make it in this file, bound to a name"
-            )
+            self._add(blocker(node, RULE, "unseen-category", text=text, title=title))
         elif self.shared and name != kind:
-            reason = f"{self._title} shares no table over sequences"
-            self._blocker(node, f"`{text}` is the category of these columns", reason, "leave the columns as they are")
+            self._add(blocker(node, RULE, "shared-sequences", text=text, title=title))
         elif kind not in KINDS:
-            reason = f"{self._title} has no embedding column over a `{kind}`: the rows of that one cannot grow"
-            self._blocker(node, f"`{text}` is the category of this column", reason, "leave the column as it is")
+            self._add(blocker(node, RULE, "other-category", text=text, title=title, kind=kind))
         else:
             self._known(made, kind, name != kind)
 
-    @property
-    def _title(self) -> str:
-        return self.file.target.title
-
-    def _blocker(self, node: cst.CSTNode, message: str, reason: str, action: str = "", assumption: str = "") -> None:
-        self.table.blockers.append(Blocker(node, RULE, message, reason, action, assumption))
-
-    def _changes(self, node: cst.CSTNode, message: str, reason: str) -> None:
-        action, changes = "convert with --assume if that will do", Applicability.CHANGES_VALUES
-        self.table.blockers.append(Blocker(node, RULE, message, reason, action, reason, applicability=changes))
+    def _add(self, *blockers: Blocker) -> None:
+        self.table.blockers += blockers
 
     def _known(self, call: cst.Call, kind: str, sequence: bool) -> None:
         given = bind(call, (*KINDS[kind], *(name for name in BY_NAME if name not in KINDS[kind])))
         positional = sum(arg.keyword is None for arg in call.args)
         if given is None or "key" not in given or positional > len(KINDS[kind]):
-            self._blocker(call, "the arguments of this category cannot be read", "", "pass them by their names")
+            self._add(blocker(call, RULE, "unread-category"))
             return
         dtype = self._dtype(kind, given)
         if dtype is None:
-            reason = "whether its values are of int64 or texts is not seen"
-            self._blocker(call, "the type of this category", reason, "give it dtype=tf.int64 or tf.string")
+            self._add(blocker(call, RULE, "unseen-type"))
             return
         source = self.file.tree.source
         self.vocabularies.extend(source(given[name].value) for name in given if name in VOCABULARIES)
@@ -124,43 +108,34 @@ class _Reader:
 
     def _check_ids(self, category: Category, kind: str, given: Mapping[str, cst.Arg]) -> None:
         """Add what must hold for the rows to be those that were read before."""
-        key, call, action = category.key, category.call, "convert with --assume if that holds"
+        key, call, rows = category.key, category.call, category.rows
         if category.dtype == "int64" and not _is_parsed(self.file, given["key"].value):
-            reason = f"{self._title} takes the ids as they are, and those of another integer type fail"
-            self._blocker(call, f"the feature {key} must be of int64", reason, action, f"the feature {key} is of int64")
+            self._add(blocker(call, RULE, "other-integers", feature=key, title=self.file.target.title))
         if kind == IDENTITY:
             if not is_none(given.get("default_value")):
-                reason = "an id outside of the range read the row of `default_value`, and gets a row of its own"
-                told = f"every id of {key} lies in [0, {category.rows})"
-                self._blocker(call, f"ids of {key} have a default", reason, action, told)
+                self._add(blocker(call, RULE, "default-id", feature=key, rows=rows))
             return
         if category.dtype == "int64":
-            reason = "a negative value had a row, and reads zeros"
-            self._blocker(call, f"the values of {key} become ids", reason, action, f"no value of {key} is negative")
+            self._add(blocker(call, RULE, "negative-values", feature=key))
         if kind == HASHED:
-            reason = f"values of {key} that shared one of the {category.rows} buckets get rows of their own"
-            self._changes(call, f"the values of {key} are no longer hashed into buckets", reason)
+            self._add(blocker(call, RULE, "unhashed", feature=key, rows=rows))
             return
-        reason = "a value that is not in the vocabulary had no row or a shared one, and gets one of its own"
-        told = f"every value of {key} is in its vocabulary"
-        self._blocker(call, f"{key} is no longer looked up in a vocabulary", reason, action, told)
+        self._add(blocker(call, RULE, "no-vocabulary", feature=key))
         if not self.table.creation.begins_alike:
-            reason = f"rows of {key} begin with other random numbers of the same law"
-            self._changes(call, f"the rows of {key} are in another order", reason)
+            self._add(blocker(call, RULE, "other-order", feature=key))
 
     def _check_uses(self, call: cst.Call) -> None:
         """Stop where something besides embedding columns reads what `call` makes."""
         for use in self._uses(call):
             if not self._is_column(use):
                 line = " ".join(self.file.tree.source(self.file.tree.statement(use) or use).split())
-                reason = f"`{line if len(line) <= 80 else line[:77] + '...'}` needs the range of its ids"
-                message = f"`{self.file.tree.source(use)}` is read by more than embedding columns"
-                self._blocker(use, message, reason, "make a category of its own for that")
+                line = line if len(line) <= 80 else line[:77] + "..."
+                self._add(blocker(use, RULE, "read-otherwise", text=self.file.tree.source(use), line=line))
 
     def _uses(self, call: cst.Call) -> list[cst.BaseExpression]:
         """Return where what `call` makes is read: by its name, or in its own place."""
         known = table_values(self.file, call)
-        self.table.blockers += known.blockers
+        self._add(*known.blockers)
         return known.reads
 
     def _is_column(self, use: cst.BaseExpression) -> bool:
@@ -181,54 +156,23 @@ def check_categories(file: File, table: Table) -> None:
     """Read the categories of an embedding column, and stop it where the target cannot make one of them."""
     parameters, _ = COLUMNS.get(file.names.of(table.creation.call.func) or "", ((), ""))
     given = bind(table.creation.call, parameters) if parameters else None
-    own = any(blocker.state is State.NOTED for blocker in table.blockers)
+    own = any(one.state is State.NOTED for one in table.blockers)
     if file.target.category is None or given is None or own:
         return
     for name in file.target.column_lacks:
         if name in given:
-            reason = f"{file.target.title}'s embedding column has no such argument"
-            table.blockers.append(Blocker(given[name], RULE, f"`{name}` is given", reason, "leave it out"))
+            table.blockers.append(blocker(given[name], RULE, "lacking-argument", name=name, title=file.target.title))
     initializer = given.get("initializer")
     text = "" if initializer is None else file.tree.source(resolve(file.tree, initializer.value))
     table.creation.begins_alike = CONSTANT.search(text) is not None
     found = categories(given)
     reader = _Reader(file, table, shared="categorical_columns" in given)
     if found is None:
-        reason = f"{file.target.title} makes its table by each category, and the list is not written here"
-        table.blockers.append(
-            Blocker(table.creation.call, RULE, "the categories of these columns", reason, "write it here")
-        )
+        table.blockers.append(blocker(table.creation.call, RULE, "unseen-list", title=file.target.title))
     for node in found or ():
         reader.read(node)
     if len({" ".join(text.split()) for text in reader.vocabularies}) > 1:
-        reason = "values of two vocabularies shared a row by their places, and each gets a row of its own"
-        table.blockers.append(
-            Blocker(
-                table.creation.call,
-                RULE,
-                "the vocabularies of these columns differ",
-                reason,
-                "make the columns that share a table of one vocabulary",
-            )
-        )
-
-
-def check_shared_categories(judgement: Judgement) -> None:
-    """Columns over one category move together: it is made once."""
-    changed = any(table.categories for table in judgement.tables)
-    while changed:
-        changed = False
-        moving = {id(table) for table in judgement.moving}
-        stuck = {id(c.call): t for t in judgement.tables if id(t) not in moving for c in t.categories}
-        for table in judgement.moving:
-            other = next((stuck[id(c.call)] for c in table.categories if id(c.call) in stuck), None)
-            if other is not None:
-                reason = f"`{other.label}` is over the same category and stays as it is"
-                blocker = Blocker(
-                    table.creation.call, RULE, "this column shares its category", reason, "give each its own"
-                )
-                table.blockers.append(blocker)
-                changed = True
+        table.blockers.append(blocker(table.creation.call, RULE, "two-vocabularies"))
 
 
 def _name(file: File, node: cst.BaseExpression) -> str:

@@ -1,4 +1,7 @@
-"""Tables that take their names when the program runs, where another table may have the same one by then."""
+"""What the names of variables and of their tables may be when the program runs, and whether two may be one.
+
+A table has `_` for `/`, and for the numbers that TensorFlow puts behind names.
+"""
 
 from __future__ import annotations
 
@@ -8,46 +11,61 @@ from collections.abc import Sequence
 import libcst as cst
 
 from migrate.source.flow import Unknown
-from migrate.source.tensorflow.base.arguments import literal
+from migrate.source.tensorflow.base.arguments import literal, string
 from migrate.source.tensorflow.base.bindings import is_target, local_names, scope_of_name
-from migrate.source.tensorflow.base.model import Blocker, Table
+from migrate.source.tensorflow.base.model import Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of, sources
-from migrate.source.tensorflow.checks.judgement import Judgement
 from migrate.source.tensorflow.facts.calls.callers import opens_scopes
 from migrate.source.tensorflow.facts.calls.variable_scopes import prefix
 from migrate.source.tensorflow.facts.variables.runtime_names import plain, table_name, walked
-from migrate.source.tensorflow.facts.variables.variable_reuse import pattern
+from migrate.source.tensorflow.facts.variables.variable_reuse import given_argument, has_other_rank, pattern
 
 #: The texts that a name is certainly made of, in order, with anything between two of them.
 Parts = list[str]
 
 
-def check_computed_names(judgement: Judgement) -> None:
-    """Stop two tables of which one computes its name where the texts in both names do not keep them apart.
+def same_names(file: File) -> dict[str, list[cst.Call]]:
+    """Return full name -> the `get_variable` calls that have it."""
+    groups: dict[str, list[cst.Call]] = {}
+    scopes: dict[str, set[tuple[str, ...] | None]] = {}
+    named: list[tuple[cst.Call, str]] = []
+    for call, _ in file.calls("get_variable"):
+        first = next((a for a in call.args if a.keyword is None or a.keyword.value == "name"), None)
+        name = string(first.value) if first is not None else None
+        if name is not None:
+            named.append((call, name))
+            scopes.setdefault(_last(name), set()).add(prefix(file, call))
+    for call, name in named:
+        # With one scope unknown, every variable of that name may be the same one.
+        outer = prefix(file, call) or ()
+        full = _last(name) if None in scopes[_last(name)] else "/".join([*filter(None, outer), name])
+        groups.setdefault(full, []).append(call)
+    return groups
 
-    Both stay: a variable that stays has an operation of its name, beside which a table of that name cannot be made.
-    """
-    file, met = judgement.file, True
-    while met:  # a table that stays has the computed name, no matter what the table would have had
-        met = False
-        moving = judgement.moving
-        for table in [one for one in judgement.tables if _is_late(file, one)]:
-            for other in judgement.tables:
-                both = other is not table and any(one is two for one in moving for two in (table, other))
-                near = both and file.tree.related(other.creation.call, table.creation.call)
-                if near and _may_meet(file, table, other):
-                    _blocker(table, other)
-                    _blocker(other, table)
-                    met = True
+
+def _last(name: str) -> str:
+    return name.rpartition("/")[2]
 
 
-def _blocker(table: Table, other: Table) -> None:
-    message = f"`{other.label}` may be a table of the same name"
-    reason = "the name of one is computed, and a table has `_` for `/` and for numbers behind names"
-    action = "give one of them a name that begins with another text"
-    if all(blocker.message != message for blocker in table.blockers):
-        table.blockers.append(Blocker(table.creation.call, table.creation.rule, message, reason, action))
+def written_name(call: cst.Call) -> str | None:
+    return string(given_argument(call, "name", 0))
+
+
+def may_reuse_name(file: File, call: cst.Call, table: Table) -> bool:
+    """True when the name and the shape of `call` may be those of the table."""
+    if not file.tree.related(call, table.creation.call) or has_other_rank(file, call, table.creation.rank):
+        return False
+    own, around = prefix(file, table.creation.call), prefix(file, call)
+    name = "/".join(filter(None, (*(own or ()), table.creation.name)))
+    before = "" if around is None or own is None else re.escape("".join(f"{part}/" for part in around if part))
+    wanted = pattern(file, given_argument(call, "name", 0))
+    free = "(.*/)?" if around is None or own is None else ""
+    return re.fullmatch(f"{free}{before}{wanted}", name) is not None
+
+
+def fixed_name(file: File, table: Table) -> str:
+    return plain("_".join([*(prefix(file, table.creation.call) or ()), table_name(table)]))
 
 
 def _is_computed(table: Table) -> bool:
@@ -56,12 +74,12 @@ def _is_computed(table: Table) -> bool:
     return creation.named_by is not None and (creation.scoped or creation.numbered or bool(table.blockers))
 
 
-def _is_late(file: File, table: Table) -> bool:
+def is_late(file: File, table: Table) -> bool:
     """True for a name that is computed, and for one that a name scope and a number may be added to."""
     return _is_computed(table) or (table.creation.numbered and _opens_name_scopes(file))
 
 
-def _may_meet(file: File, table: Table, other: Table) -> bool:
+def may_meet(file: File, table: Table, other: Table) -> bool:
     """True when two variables that TensorFlow keeps apart may be one name as tables."""
     if table.creation.unique and other.creation.unique and (table.creation.numbered and other.creation.numbered):
         return False  # each looks for a name that nothing has

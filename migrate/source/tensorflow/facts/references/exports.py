@@ -7,10 +7,8 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from migrate.source.tensorflow.base.model import Adaptation, Table
 from migrate.source.tensorflow.base.rule_kinds import File
 
-RULE = "tf-export"
 #: Written are the operations of the tables, and with a SavedModel their rows.
 OPERATIONS = "operations"
 #: Written are the values of variables, in constants.
@@ -100,14 +98,3 @@ def _written(file: File, named: cst.BaseExpression) -> str | None:
     if last in SHARED and known is None and not any(CONVERTERS.search(part) for part in parts[:-1]):
         return None
     return EXPORTS.get(".".join(parts[-2:])) or EXPORTS.get(last)
-
-
-def check_exports(file: File, tables: list[Table]) -> None:
-    """Note, with each table, where it is exported."""
-    for node, text, kind in exports(file) if tables else ():
-        if kind == OPERATIONS:
-            message = f"`{text}` writes the tables as operations of their own"
-            reason = "whatever loads it must load the operations of the tables first"
-            for table in tables:
-                if file.tree.related(node, table.creation.call):
-                    table.adaptations.append(Adaptation(node, RULE, message, reason))

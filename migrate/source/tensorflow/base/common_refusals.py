@@ -1,0 +1,290 @@
+"""What several rules refuse: the rows that rules for creations, for lookups and for terms over tables share."""
+
+from __future__ import annotations
+
+from migrate.source.rules import Refusal
+
+#: Why a variable cannot become a table.
+OF_CREATIONS = (
+    Refusal(
+        "never-trained",
+        "this variable cannot become a table",
+        "trainable=False: it is never updated",
+        "leave it dense, or make it trainable",
+    ),
+    Refusal(
+        "trained-at-run-time",
+        "this variable cannot become a table",
+        "whether it is trainable is decided at run time",
+        "leave it dense, or make it trainable",
+    ),
+    Refusal(
+        "other-rank",
+        "this variable cannot become a table",
+        "its rank is {shape}",
+        "a table needs a shape written as [rows, dim]",
+    ),
+    Refusal(
+        "unread-shape",
+        "this variable cannot become a table",
+        "its shape cannot be read",
+        "a table needs a shape written as [rows, dim]",
+    ),
+    Refusal(
+        "computed-shape",
+        "this variable cannot become a table",
+        "its shape calls a function",
+        "assign the sizes to names first",
+    ),
+    Refusal(
+        "unknown-values",
+        "this variable cannot become a table",
+        "its initial values are not understood",
+        (
+            "keep it dense; or make it with a constant, uniform or normal initializer and bring the rows of the "
+            "matrix by `migrate checkpoint` or by `import_rows` of the table"
+        ),
+    ),
+    Refusal(
+        "matrix",
+        "this variable cannot become a table",
+        "its initial values may be a matrix, with a row of its own for each id",
+        (
+            "keep it dense; or make it with a constant, uniform or normal initializer and bring the rows of the "
+            "matrix by `migrate checkpoint` or by `import_rows` of the table"
+        ),
+    ),
+    Refusal(
+        "no-gradient",
+        "this variable cannot become a table",
+        "every lookup stands inside `stop_gradient`, so its rows are never trained",
+        "leave it dense",
+    ),
+    Refusal(
+        "in-lambda",
+        "this variable is made inside a lambda",
+        "it may run several times",
+        "make it outside, and look its rows up inside",
+    ),
+    Refusal(
+        "moved-values",
+        "this variable cannot become a table",
+        "`{shown}` may mean something else here than where the scope is opened",
+        "give the initializer where the variable is made",
+    ),
+    Refusal(
+        "names-alike",
+        "this makes the variables `{first}` and `{second}`",
+        "they would both be the table `{name}`, in which `_` stands for `/`",
+        "give one of them another name",
+    ),
+    Refusal(
+        "unread-arguments",
+        "this variable cannot become a table",
+        "its arguments cannot be read",
+        "pass the arguments of the variable one by one",
+    ),
+    Refusal(
+        "other-type",
+        "this variable cannot become a table",
+        "its rows are not float32",
+        "tables hold float32; cast, or keep it dense",
+    ),
+    Refusal(
+        "own-collections",
+        "this variable cannot become a table",
+        "it is put into collections of its own",
+        "remove `{name}`, or keep the variable dense",
+    ),
+    Refusal(
+        "custom-getter",
+        "this variable cannot become a table",
+        "a custom getter rewrites how the variable is made",
+        "remove `{name}`, or keep the variable dense",
+    ),
+    Refusal(
+        "constraint",
+        "this variable cannot become a table",
+        "a constraint projects the whole matrix after every update",
+        "remove `{name}`, or keep the variable dense",
+    ),
+    Refusal(
+        "caching-device",
+        "this variable cannot become a table",
+        "it has a caching device",
+        "remove `{name}`, or keep the variable dense",
+    ),
+    Refusal(
+        "protocol-buffer",
+        "this variable cannot become a table",
+        "it is made from a protocol buffer",
+        "remove `{name}`, or keep the variable dense",
+    ),
+    Refusal(
+        "expected-shape",
+        "this variable cannot become a table",
+        "it states an expected shape",
+        "remove `{name}`, or keep the variable dense",
+    ),
+    Refusal(
+        "distributed",
+        "this variable cannot become a table",
+        "it is a distributed variable",
+        "remove `{name}`, or keep the variable dense",
+    ),
+    Refusal(
+        "declared-shape",
+        "this variable cannot become a table",
+        "its shape is declared apart from its value",
+        "remove `{name}`, or keep the variable dense",
+    ),
+    Refusal(
+        "unknown-value-of",
+        "this variable cannot become a table",
+        "its initial values are not understood: those of `{shown}`",
+        "use a constant, uniform, normal or variance scaling one",
+    ),
+    Refusal(
+        "unknown-value-in-branch",
+        "this variable cannot become a table",
+        "its initial values are not understood: one of them may be `{shown}`",
+        "use a constant, uniform, normal or variance scaling one",
+    ),
+    Refusal(
+        "parameter-may-be-none",
+        "this variable cannot become a table",
+        "its initial values are not understood: the parameter `{shown}` may be None",
+        "use a constant, uniform, normal or variance scaling one",
+    ),
+    Refusal(
+        "unseen-values",
+        "the initial values may be `{shown}`",
+        "what they are is decided at run time, and the runtime refuses some",
+        "convert with --assume if they are simple; or use a constant, uniform, normal or variance scaling one",
+        (
+            "`{shown}` is a constant, uniform, normal or variance scaling initializer of TensorFlow or Keras; with "
+            "any other, making the table fails"
+        ),
+    ),
+    Refusal(
+        "contrib-values",
+        "the initial values may be `{shown}`",
+        "what they are is decided at run time, and the runtime refuses some",
+        "convert with --assume if they are simple; or use a constant, uniform, normal or variance scaling one",
+        "`{shown}` is not taken: TensorFlow 2, on which the runtime runs, has no `tf.contrib`",
+    ),
+    Refusal(
+        "made-again-under-reuse",
+        "this creation may run several times",
+        (
+            "each run makes another variable, and the program reuses variables by their names, which these do not "
+            "do and tables would"
+        ),
+        "make the variable once, and pass it on",
+    ),
+    Refusal(
+        "made-by-unseen",
+        "this creation may run several times",
+        "each run makes another variable, and not all that runs it is seen",
+        "make the variable once, and pass it on",
+    ),
+    Refusal(
+        "made-in-inner-graph",
+        "this variable is made by `{text}`",
+        "`{text}` runs it in a graph of its own, in which a table is not made",
+        "make it outside, and look its rows up inside",
+    ),
+    Refusal(
+        "made-in-template",
+        "this variable is made by `{text}`",
+        "each call of what `{text}` returns reads the variables of the first, in a scope that is numbered then",
+        "make it outside, and pass its rows in",
+    ),
+    Refusal(
+        "unfixed-name-unread",
+        "the full name of this variable is not fixed",
+        "{what}, and its name or shape is not known",
+        "open the scope with a fixed name where the variable is made",
+    ),
+    Refusal(
+        "unfixed-name-reused",
+        "the full name of this variable is not fixed",
+        "{what}, and the program reuses variables by their names: `{other}` may be the same one",
+        "open the scope with a fixed name where the variable is made",
+    ),
+    Refusal(
+        "unfixed-name-vector",
+        "the full name of this variable is not fixed",
+        "{what}, and a vector without an initializer takes a bound from it that a table would not have",
+        "open the scope with a fixed name where the variable is made",
+    ),
+    Refusal(
+        "unfixed-name-partitioned",
+        "the full name of this variable is not fixed",
+        "{what}, and variables are partitioned",
+        "open the scope with a fixed name where the variable is made",
+    ),
+    Refusal(
+        "unfixed-name-regularizer",
+        "the full name of this variable is not fixed",
+        "{what}, and a scope has a regularizer",
+        "open the scope with a fixed name where the variable is made",
+    ),
+)
+#: Why a lookup keeps its table as it is.
+OF_LOOKUPS = (
+    Refusal(
+        "unread-ids",
+        "the ids of this lookup cannot be read",
+        "its arguments are incomplete",
+        "pass the table and the ids as two arguments",
+    ),
+    Refusal(
+        "parts-differ",
+        "this variable is partitioned",
+        "ids are spread over its parts by {named}, so one id reads different rows",
+        "give all lookups the same partition_strategy, or make the variable without a partitioner",
+    ),
+    Refusal(
+        "read-in-inner-graph",
+        "this lookup is run by `{text}`",
+        "`{text}` runs it in a graph of its own, where a table cannot be trained",
+        "look all rows up before, outside of it",
+    ),
+    Refusal(
+        "read-in-template",
+        "this lookup is run by `{text}`",
+        "each call of what `{text}` returns reads the variables of the first, in a scope that is numbered then",
+        "look all rows up before, outside of it",
+    ),
+)
+#: Why a term over a table, whose message is `message`, cannot be taken over the rows that are looked up.
+OF_TERMS = (
+    Refusal(
+        "before-lookup",
+        "{message}",
+        "it would be taken before a lookup of the table, whose ids it would miss",
+        "take it after the lookups, or keep the table dense",
+    ),
+    Refusal(
+        "lookup-in-branch",
+        "{message}",
+        "a lookup stands in a branch or loop of the graph, and its ids are not known outside",
+        "take it after the lookups, or keep the table dense",
+    ),
+)
+#: Why a call of another SDK, the rows of whose rules these are, is not read.
+OF_CALLS = (
+    Refusal(
+        "unknown-argument",
+        "the arguments of `{text}` cannot be read",
+        "it has no argument `{name}`",
+        "pass each by its name",
+    ),
+    Refusal(
+        "unread-arguments",
+        "the arguments of `{text}` cannot be read",
+        "they are starred, or given twice",
+        "pass each by its name",
+    ),
+)

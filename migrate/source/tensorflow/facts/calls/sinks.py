@@ -1,0 +1,95 @@
+"""What functions and methods do with a variable that they are handed: one row for each, with its argument."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+import libcst as cst
+
+#: The argument of a method that is asked of the variable itself, as in `W.assign(rows)`.
+SELF = "self"
+
+
+class Meaning(Enum):
+    """What a sink does; the value is the key of the refusal of `tf-whole-table` for a table that comes there."""
+
+    TRAINED = "trained"  #: it names what a step trains, or gradients are taken of
+    DIFFERENTIATED = "gradient"
+    SUMMED = "l2"  #: a function of every entry, whose sum is often a term of the loss
+    MULTIPLIED = "matrix"
+    JOINED = "joined"
+    SAMPLED = "sampled-loss"
+    NORMALISED = "normalised"
+    WRITTEN = "written"
+    READ = "evaluated"
+    FETCHED = "fetched"
+    MEASURED = "size-read"
+    NAMED = "name-read"
+    COPIED = "computed-with"  #: an op that gives what it takes
+    LOGGED = "histogram"
+    SAVED = "saver"
+    GATHERED = "gathered"
+    COLLECTED = "collected"
+    PLACED = "colocated"
+
+
+@dataclass(frozen=True)
+class Sink:
+    """One function by its canonical name, or one method or attribute by `.name`."""
+
+    symbol: str
+    meaning: Meaning
+    argument: str = ""  #: what takes the value; empty where any argument means the same
+    place: int = 0  #: the position of that argument
+
+    def takes(self, call: cst.Call, arg: cst.Arg) -> bool:
+        """True for the argument of a call of the symbol that takes the value."""
+        if arg.keyword is not None:
+            return arg.keyword.value == self.argument
+        return not arg.star and len(call.args) > self.place and call.args[self.place] is arg
+
+
+def _each(meaning: Meaning, *symbols: str, argument: str = "") -> tuple[Sink, ...]:
+    return tuple(Sink(symbol, meaning, argument) for symbol in symbols)
+
+
+_ROWS = (
+    Sink(".minimize", Meaning.TRAINED, "var_list", 2),
+    Sink(".compute_gradients", Meaning.TRAINED, "var_list", 1),
+    Sink(".apply_gradients", Meaning.TRAINED, "grads_and_vars", 0),
+    Sink("gradients", Meaning.DIFFERENTIATED, "xs", 1),
+    *_each(Meaning.SUMMED, "nn.l2_loss", "contrib.layers.l2_regularizer", "square", "math.square", "norm"),
+    *_each(Meaning.MULTIPLIED, "matmul", "linalg.matmul", "multiply"),
+    *_each(Meaning.JOINED, "concat"),
+    *_each(Meaning.SAMPLED, "nn.sampled_softmax_loss", "nn.nce_loss"),
+    *_each(Meaning.NORMALISED, "nn.l2_normalize"),
+    *_each(Meaning.WRITTEN, "assign", "scatter_update", "scatter_add", "scatter_sub"),
+    *_each(Meaning.WRITTEN, ".assign", ".assign_add", ".assign_sub", ".scatter_update", ".load", argument=SELF),
+    *_each(Meaning.READ, ".eval", ".read_value", ".value", ".numpy", ".initialized_value", argument=SELF),
+    *_each(Meaning.MEASURED, ".shape", ".get_shape", ".dtype", argument=SELF),
+    *_each(Meaning.NAMED, ".name", ".op", argument=SELF),
+    Sink("identity", Meaning.COPIED, "input"),
+    Sink("convert_to_tensor", Meaning.COPIED, "value"),
+    *_each(Meaning.FETCHED, ".run"),
+    *_each(Meaning.LOGGED, "summary.histogram"),
+    *_each(Meaning.SAVED, "train.Saver"),
+    *_each(Meaning.GATHERED, "gather_nd"),
+    *_each(Meaning.COLLECTED, "add_to_collection"),
+    *_each(Meaning.PLACED, "colocate_with"),
+)
+SINKS = {sink.symbol: sink for sink in _ROWS}
+#: The methods of optimizers that train, or give what is trained.
+TRAINING = tuple(sink.symbol[1:] for sink in _ROWS if sink.meaning is Meaning.TRAINED)
+
+
+def method_sink(call: cst.Call) -> Sink | None:
+    """Return what a call does by its method, whatever the object is; None where no method takes the arguments so."""
+    found = SINKS.get(f".{call.func.attr.value}") if isinstance(call.func, cst.Attribute) else None
+    return found if found is not None and found.argument != SELF else None
+
+
+def asked(name: str) -> Sink | None:
+    """Return what an attribute or a method of the variable itself does."""
+    found = SINKS.get(f".{name}")
+    return found if found is not None and found.argument == SELF else None

@@ -1,0 +1,109 @@
+"""What reads the collection of regularization losses, into which `get_variable` puts the term of a regularizer."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+import libcst as cst
+import libcst.matchers as m
+
+from migrate.source.tensorflow.base.arguments import is_none, literal, string
+from migrate.source.tensorflow.base.bindings import local_names, scope_of_name
+from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.facts.calls.callers import last_name
+
+#: Functions that read the collection, and its name.
+READERS = ("get_regularization_loss", "get_regularization_losses", "get_total_loss", "REGULARIZATION_LOSSES")
+COLLECTION = "regularization_losses"
+#: Modules besides Python's own that read no collection of a graph.
+HARMLESS = {"absl", "matplotlib", "numpy", "pandas", "scipy", "six", "sklearn", "tensorflow", "tqdm", "yaml"}
+
+
+def loss_readers(file: File) -> Iterator[cst.CSTNode]:
+    """Yield what may read the collection of regularization losses."""
+    for part in file.files:
+        for name in READERS:
+            yield from part.tree.attributes.get(name, ())
+            yield from part.tree.names.get(name, ())
+        yield from (text for text in part.tree.strings if string(text) == COLLECTION)
+        yield from part.tree.attributes.get("get_all_collection_keys", ())
+        yield from (call for call in part.tree.calls if _reads_any(part, call))
+
+
+def _reads_any(file: File, call: cst.Call) -> bool:
+    """True for `get_collection(key)` of a key that is not written there."""
+    name = call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
+    name = call.func.value if isinstance(call.func, cst.Name) else name
+    if name not in {"get_collection", "get_collection_ref"} or not call.args:
+        return False
+    key = call.args[0].value
+    written = literal(key) is not ... or (file.names.of(key) or "").startswith("GraphKeys.")
+    return not written and not m.matches(key, m.Attribute(value=m.Attribute(attr=m.Name("GraphKeys"))))
+
+
+def imports_readers(file: File) -> bool:
+    """True when the files import modules that are not read, which may read the collection."""
+    paths = [part.tree.path.removesuffix(".py") for part in file.files] if len(file.files) > 1 else []
+    own = {"", *(part for path in paths for part in path.split("/"))} if paths else set()
+    imported = (name for part in file.files for statement in part.tree.imports for name in _modules(statement))
+    return any(name.split(".")[0] not in {*sys.stdlib_module_names, *HARMLESS, *own} for name in imported)
+
+
+def _modules(statement: cst.Import | cst.ImportFrom) -> Iterator[str]:
+    module = cst.Module(body=[])
+    if isinstance(statement, cst.Import):
+        yield from (module.code_for_node(alias.name) for alias in statement.names)
+    elif statement.relative or statement.module is None:
+        yield "."
+    else:
+        yield module.code_for_node(statement.module)
+
+
+def by_scope(file: File, reader: cst.CSTNode) -> bool:
+    """True for `get_regularization_loss(scope)` and the like, which read the terms of some names alone."""
+    calls = [one for one in file.tree.ancestors(reader) if isinstance(one, cst.Call)]
+    call = calls[0] if calls else None
+    places = {"get_collection": 1, "get_collection_ref": 1, "get_total_loss": 2}
+    if call is None:
+        return False
+    scope = places.get(last_name(call.func), 0 if "regularization_loss" in last_name(call.func) else None)
+    named = [arg for arg in call.args if arg.keyword is not None and arg.keyword.value == "scope"]
+    plain = [arg for at, arg in enumerate(call.args) if arg.keyword is None and at == scope]
+    return any(not is_none(arg) for arg in (*named, *plain))
+
+
+def by_place(file: File, reader: cst.CSTNode) -> bool:
+    """True where one term of the collection is taken by its place: by an index, unpacked, counted or zipped."""
+    call = next((one for one in file.tree.ancestors(reader) if isinstance(one, cst.Call)), None)
+    assign = file.tree.parent(call) if call is not None else None
+    targets = [one.target for one in assign.targets] if isinstance(assign, cst.Assign) else []
+    uses: list[cst.BaseExpression] = [call] if call is not None else []
+    for target in targets:
+        scope = scope_of_name(file.tree, target) if isinstance(target, cst.Name) else None
+        if scope is not None and isinstance(target, cst.Name):
+            uses += local_names(file.tree, target.value, scope)
+        elif isinstance(target, cst.Attribute):
+            uses += file.tree.attributes[target.attr.value]
+    return any(isinstance(one, cst.Tuple | cst.List) for one in targets) or any(_is_placed(file, one) for one in uses)
+
+
+def _is_placed(file: File, use: cst.BaseExpression) -> bool:
+    around = file.tree.parent(use)
+    if isinstance(around, cst.Subscript | cst.Attribute):
+        return around.value is use
+    outer = file.tree.parent(around) if isinstance(around, cst.Arg) else None
+    return isinstance(outer, cst.Call) and last_name(outer.func) in {"zip", "enumerate", "dict", "next", "iter"}
+
+
+def calls_of_readers(file: File, readers: list[cst.CSTNode]) -> list[cst.Call]:
+    """Return the calls that may run a function that reads the losses, by their names: directly or through others."""
+    calls: list[cst.Call] = []
+    inside: list[cst.CSTNode] = list(readers)
+    names: set[str] = set()
+    while inside:
+        homes = {home.name.value for one in inside if (home := file.tree.enclosing(one, cst.FunctionDef)) is not None}
+        new, names = homes - names, names | homes
+        inside = [call for part in file.files for call in part.tree.calls if last_name(call.func) in new]
+        calls += [call for call in inside if isinstance(call, cst.Call)]
+    return calls
