@@ -1,4 +1,4 @@
-"""The `Table` object, which has the rows; its variable, the anchor, is made by what creates it (`create.py`)."""
+"""The `Table` object, which owns the rows; its anchor variable is created by `create.py`."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ class Table(TableFacts, _tf_private.Parent):
         below: str = "",
         first_rows: Callable[[], tuple[tf.Tensor, tf.Tensor]] | None = None,
     ) -> None:
-        """Make handle and variable, in eager mode or in the current graph; call `create_table` instead.
+        """Create handle and anchor, in eager mode or in the current graph; call `create_table` instead.
 
-        `anchor` makes the variable that stands for the table, once the table has its handle. `below` goes before the
-        name in the names of a graph's ops, where another op has the table's name; `first_rows` makes keys [n] and
+        `anchor` creates the variable that stands for the table, once the table has its handle. `below` is a prefix
+        for the names of the graph's ops, in case another op has the table's name; `first_rows` creates keys [n] and
         values [n, dim] that the init op fills the table with.
 
         Raises:

@@ -22,7 +22,7 @@ std::shared_ptr<Table> table_of(TF_OpKernelContext* context) {
 std::int64_t time_of(TF_OpKernelContext* context, int index) {
   const Input now(context, index, "now");
   now.require_rank(1);
-  if (now.elements() > 1) fail_invalid("now has " + std::to_string(now.elements()) + " values; it is one or none");
+  if (now.elements() > 1) fail_invalid("now has " + std::to_string(now.elements()) + " values; give one or none");
   if (now.elements() == 0) return kNever;
   const std::int64_t time = *now.data<std::int64_t>();
   if (time < 0) fail_invalid("the time " + std::to_string(time) + " is negative; give seconds or steps from 0 on");

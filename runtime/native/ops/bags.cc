@@ -110,7 +110,7 @@ void Bags::read_splits(const Input& layout, std::int64_t rows) {
   if (rows < 0) {
     while (splits_.size() > 1 && splits_[splits_.size() - 2] == given_) splits_.pop_back();
   } else if (checked_bags(rows) != count()) {
-    fail_invalid("row splits are of " + std::to_string(count()) + " rows, not of " + std::to_string(rows));
+    fail_invalid("row splits have " + std::to_string(count()) + " rows, not " + std::to_string(rows));
   }
 }
 

@@ -15,7 +15,7 @@ namespace recmigrate::ops {
 
 // A greatest norm when one was given: a vector of one float, else of none.
 [[nodiscard]] inline const float* max_norm_of(const Input& input) {
-  if (input.elements() > 1) fail_invalid("max_norm has " + std::to_string(input.elements()) + " values; it is one");
+  if (input.elements() > 1) fail_invalid("max_norm has " + std::to_string(input.elements()) + " values; give one");
   return input.elements() == 0 ? nullptr : input.data<float>();
 }
 

@@ -116,10 +116,10 @@ void TableConfig::parse_options(const std::string& text) {
 
 void TableConfig::check() const {
   if (reserve < 0) {
-    fail_invalid("table '" + name + "' is to reserve " + std::to_string(reserve) + " rows; it must be 0 or more");
+    fail_invalid("table '" + name + "' reserves " + std::to_string(reserve) + " rows; it must be 0 or more");
   }
   if (evicts && !limited()) {
-    fail_invalid("table '" + name + "' is to evict rows when it is full and has no max_bytes; give it one");
+    fail_invalid("table '" + name + "' evicts rows when it is full but has no max_bytes; give it one");
   }
   if (tiered()) check_tiers();
 }
@@ -129,12 +129,12 @@ void TableConfig::check_tiers() const {
   if (tiers.size() < 2 || tiers.size() > 3 || tiers.front().medium != Medium::memory) {
     fail_invalid(owner + " has " + std::to_string(tiers.size()) + " tiers; it must be memory and one or two below it");
   }
-  if (tiers.front().bytes == 0) fail_invalid(owner + " does not say how many bytes its tier of memory may take");
+  if (tiers.front().bytes == 0) fail_invalid(owner + " has no size for its memory tier; give it one in bytes");
   if (tiers.size() == 3 && (tiers[1].medium != Medium::mapped || tiers[2].medium == Medium::mapped)) {
     fail_invalid(owner + " has three tiers; they must be memory, mapped, and log or leveldb");
   }
   if (tiers.size() == 3 && tiers[1].bytes == 0) {
-    fail_invalid(owner + " does not say how many bytes the second of its three tiers may take");
+    fail_invalid(owner + " has three tiers and no size for the second; give it one in bytes");
   }
   if (tier_segment < 1 || tier_segment > (1 << 30)) {
     fail_invalid(owner + " writes " + std::to_string(tier_segment) + " bytes at once; it must be 1 to 1073741824");
@@ -142,7 +142,7 @@ void TableConfig::check_tiers() const {
   if (limited()) fail_invalid(owner + " has tiers and max_bytes; give its tiers sizes instead");
   if (expansion) {
     fail_invalid(owner +
-                 " has tiers and dynamic expansion, whose addresses rows would lose on their way; use one of them");
+                 " has tiers and dynamic expansion, but rows that change tier have no fixed address; use one of them");
   }
 }
 

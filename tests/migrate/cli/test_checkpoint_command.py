@@ -116,7 +116,7 @@ def test_errors_name_the_remedy_and_write_nothing(tmp_path: Path) -> None:
     original, _ = prepare(tmp_path, "AdagradOptimizer(0.1)")
     train(original, 0, None, str(tmp_path / "old"))
     before = sorted(tmp_path.iterdir())
-    assert "index is not there" in problem(invoke(tmp_path, old="none"))
+    assert "index does not exist" in problem(invoke(tmp_path, old="none"))
     assert "not of the form TABLE=VARIABLE" in problem(invoke(tmp_path, "--map", "tower_user"))
     assert "no table `item`" in problem(invoke(tmp_path, "--map", "item=tower/user"))
     assert "similar names: " in problem(invoke(tmp_path, "--map", "tower_user=tower/usr"))

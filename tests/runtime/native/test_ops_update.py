@@ -93,7 +93,7 @@ def test_wrong_shapes_are_named(table: RawTable, keys: Any, grads: NDArray[Any],
     ("hyper", "attributes", "message"),
     [
         ([RATE], {}, r"hyper has shape \[1\]; it must be \[2\]"),
-        ([RATE, 0.0], {"optimizer": "sdg"}, "there is no optimizer 'sdg'; there are sgd, adagrad, lazy_adam"),
+        ([RATE, 0.0], {"optimizer": "sdg"}, "unknown optimizer 'sdg'; known are sgd, adagrad, lazy_adam"),
         ([RATE, 0.0], {"starts": [0.5]}, "optimizer sgd has 0 slots; `starts` has 1"),
         ([np.nan, 0.0], {}, "learning_rate of optimizer sgd is nan; it must be finite, no row was changed"),
         ([RATE, np.inf], {}, "weight_decay of optimizer sgd is inf"),

@@ -64,8 +64,8 @@ void PartialSumsWriter::add(std::size_t key, bool begins) noexcept {
 PartialSums::PartialSums(const std::int64_t* from, std::size_t room, std::size_t keys) : keys_(keys) {
   occurrences_ = room == 0 || *from < 0 ? 0 : static_cast<std::size_t>(*from);
   if (occurrences_ == 0 || occurrences_ > room * kBits || size() > room) {
-    fail_invalid("sums of " + std::to_string(keys) + " rows are asked for in " + std::to_string(room) +
-                 " values, which they do not fit");
+    fail_invalid("sums of " + std::to_string(keys) + " rows do not fit into " + std::to_string(room) +
+                 " values of the message");
   }
   bits_ = reinterpret_cast<const std::uint64_t*>(from + 1);
   numbers_ = reinterpret_cast<const unsigned char*>(from + 1 + values_of_bits(occurrences_));
@@ -75,8 +75,8 @@ PartialSums::PartialSums(const std::int64_t* from, std::size_t room, std::size_t
     known = known && key < keys_ && sums_ <= keys_;
   });
   if (!known)
-    fail_invalid("sums are asked for over others than the " + std::to_string(keys) +
-                 " rows that are named, or more of them");
+    fail_invalid("sums have row numbers outside the " + std::to_string(keys) +
+                 " rows of the message, or there are more sums than rows");
 }
 
 template <typename Number, typename Body>

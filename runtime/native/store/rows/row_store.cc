@@ -116,7 +116,7 @@ void RowStore::initial_row(std::int64_t key, float* out) const {
 
 void RowStore::set_initial_rows(const float* rows, std::size_t count, bool keep) {
   if (count == 0)
-    fail_invalid("table '" + name() + "' is to start rows from a matrix without one; give it one row or more");
+    fail_invalid("table '" + name() + "' starts rows from a matrix that has no rows; give it one row or more");
   const Maintenance maintenance(maintenance_);
   const WriteLock lock(structure_);
   if (keep && initializer_.has_rows()) return;

@@ -184,7 +184,7 @@ void ScratchFile::read_range(const Range& range, char* to) const {
     const ssize_t got = pread(file_, to + done, range.bytes - done, static_cast<off_t>(range.begin + done));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) fail("cannot read from its folder", errno);
-    if (got == 0) fail("misses rows that it wrote to its folder", EIO);
+    if (got == 0) fail("cannot read back rows that it wrote to its folder", EIO);
     done += static_cast<std::size_t>(got);
   }
 }

@@ -125,7 +125,7 @@ const Rule& rule_named(const std::string& name) {
     if (rule.name == name && rule.apply != nullptr) return rule;
     if (rule.apply != nullptr) known += (known.empty() ? "" : ", ") + std::string(rule.name);
   }
-  fail_invalid("there is no optimizer '" + name + "'; there are " + known);
+  fail_invalid("unknown optimizer '" + name + "'; known are " + known);
 }
 
 // An exponent of all ones, found by integer arithmetic, which can be vectorized: values * 0 would not work with

@@ -29,7 +29,7 @@ void Updates::adopt(OptimizerKind kind, const SlotStarts& starts, const Update* 
   if (other && !anew && state().training.in_turn) {
     fail_invalid("table '" + name() + "' is trained by optimizers in turn, and has the slots of " +
                  optimizer_name(present) + " but none of " + optimizer_name(kind) +
-                 " any more: train it with one, or go on with a new one");
+                 " any more: train it with one optimizer, or continue with a new one");
   }
   if (other && !anew && !state().training.restored) {
     fail_invalid("table '" + name() + "' has the slots of optimizer " + optimizer_name(present) + "; " +

@@ -43,7 +43,7 @@ void Updates::apply_together(std::vector<Gradients> all, const Update& update) {
   const auto twice = std::adjacent_find(all.begin(), all.end(),
                                         [](const Gradients& a, const Gradients& b) { return a.updates == b.updates; });
   if (twice != all.end()) {
-    fail_invalid("table '" + twice->updates->name() + "' comes twice in one update; add its gradients up first");
+    fail_invalid("table '" + twice->updates->name() + "' appears twice in one update; sum its gradients first");
   }
   for (const Gradients& one : all) one.updates->tiers_.make_way();
   std::vector<std::unique_ptr<Prepared>> prepared(all.size());
@@ -136,7 +136,7 @@ void Updates::refuse_nonfinite(const Batch& batch, const Sums& sums) const {
   fail_invalid(
       "the gradient for " + std::string(batch.kind() == IdKind::key ? "key " : "address ") + std::to_string(key) +
       " of table '" + name() +
-      "' has a NaN or an infinity, and no row was changed; clip or mend the gradients, or create the optimizer "
+      "' has a NaN or an infinity, and no row was changed; clip or correct the gradients, or create the optimizer "
       "with nonfinite='skip' to leave such rows as they are");
 }
 

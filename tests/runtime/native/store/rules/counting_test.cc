@@ -119,7 +119,7 @@ TEST(counting_rules_out_of_range_change_nothing) {
 TEST(initial_rows_come_out_of_a_matrix) {
   Table table(fixtures::config(2));
   const std::vector<float> matrix{0, 1, 2, 3, 4, 5};
-  CHECK_THROWS(InvalidInput, table.set_initial_rows(matrix.data(), 0, false), "matrix without one");
+  CHECK_THROWS(InvalidInput, table.set_initial_rows(matrix.data(), 0, false), "matrix that has no rows");
   table.set_initial_rows(matrix.data(), 3, false);
   const std::vector<std::int64_t> keys{0, 1, 2, 3, -1, -3, -4, kLeast, std::numeric_limits<std::int64_t>::max()};
   const std::vector<std::size_t> wanted{0, 1, 2, 0, 2, 0, 2, 1, 1};  // -2^63 mod 3 is 1

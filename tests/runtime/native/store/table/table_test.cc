@@ -149,7 +149,7 @@ TEST(table_refuses_wrong_configurations) {
   CHECK_THROWS(InvalidInput, Table{wrong}, "'user' has dim -4");
   wrong = fixtures::config();
   wrong.reserve = -1;
-  CHECK_THROWS(InvalidInput, Table{wrong}, "'user' is to reserve -1");
+  CHECK_THROWS(InvalidInput, Table{wrong}, "'user' reserves -1");
   wrong.reserve = std::int64_t{1} << 60;
   CHECK(Table(wrong).size() == 0);
 }

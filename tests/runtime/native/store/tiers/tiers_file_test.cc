@@ -72,7 +72,7 @@ TEST(tiers_file_gives_what_is_there_before_it_fails) {
   fill_file(file);
   const std::vector<std::uint64_t> at = {kFileBytes - 5000, kFileBytes - 600, kFileBytes + 4096};
   Checked taker(at, 176);
-  CHECK_THROWS(recmigrate::StorageFailed, file.read(at.data(), at.size(), 176, taker), "misses rows");
+  CHECK_THROWS(recmigrate::StorageFailed, file.read(at.data(), at.size(), 176, taker), "cannot read back rows");
   CHECK(taker.sound && taker.times[0] == 1 && taker.times[1] == 1 && taker.times[2] == 0);
 }
 
@@ -82,7 +82,7 @@ TEST(tiers_file_does_not_wait_for_what_is_not_there) {
   const std::vector<std::uint64_t> at = {kFileBytes + 4096};
   Checked taker(at, 176);
   errno = EINTR;  // of an earlier call
-  CHECK_THROWS(recmigrate::StorageFailed, file.read(at.data(), 1, 176, taker), "misses rows");
+  CHECK_THROWS(recmigrate::StorageFailed, file.read(at.data(), 1, 176, taker), "cannot read back rows");
 }
 
 TEST(tiers_file_says_that_it_cannot_grow) {

@@ -150,7 +150,7 @@ TEST(tiers_give_space_back) {
 
 TEST(tiers_refuse_what_they_cannot_be) {
   CHECK_THROWS(InvalidInput, Table(with_tiers("memory:100")), "one or two below");
-  CHECK_THROWS(InvalidInput, Table(with_tiers("memory,log")), "does not say how many bytes");
+  CHECK_THROWS(InvalidInput, Table(with_tiers("memory,log")), "has no size for its memory tier");
   CHECK_THROWS(InvalidInput, Table(with_tiers("memory:1,disk")), "tier 'disk'");
   CHECK_THROWS(InvalidInput, Table(with_tiers("memory:1,log", ";max_bytes=100000")), "tiers and max_bytes");
   for (const char* const list : {"memory:1,log:1,log", "memory:1,log:1,mapped", "memory:1,mapped:1,mapped"})
