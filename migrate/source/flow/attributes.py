@@ -70,6 +70,11 @@ class Attributes:
         self.program = program
         self.graph = program.graph
         self._run = run
+        self._sets_classes = any(tree.attributes.get("__class__") for tree in program.trees)
+        self._specials: dict[tuple[Value, str], Variable] = {}
+        self._members: dict[tuple[Class, str], tuple[Variable, Variable]] = {}
+        self._signs: dict[tuple[Class, tuple[str, ...]], Variable] = {}
+        self._many: dict[Class, Variable] = {}
 
     def load(self, base: Variable, name: str, out: Variable, node: cst.CSTNode) -> None:
         """Let `out` be all that `base.name` may be."""
@@ -134,7 +139,7 @@ class Attributes:
 
     def _of_new_class(self, value: Holder, name: str, out: Variable, node: cst.CSTNode) -> None:
         """Let an object have the attributes of a class that `x.__class__ = C` gives it."""
-        if name != "__class__" and any(tree.attributes.get("__class__") for tree in self.program.trees):
+        if name != "__class__" and self._sets_classes:
             given = self.program.written(value, "__class__")
             self.graph.watch(
                 given, lambda one: self.member(one, name, out, value, node) if isinstance(one, Class) else None
@@ -147,7 +152,25 @@ class Attributes:
 
     def _beside(self, cls: Class, above: Above, name: str, out: Variable, node: cst.CSTNode) -> None:
         """Let `super()` also find what other bases of the object's class have: they may come behind the own ones."""
-        if cls is above.cls or not self._is_new(("beside", cls, above, name, out, node)):
+        if cls is not above.cls:
+            self.graph.watch(self._has_many_bases(cls), lambda _: self._among_bases(cls, above, name, out, node))
+
+    def _has_many_bases(self, cls: Class) -> Variable:
+        """Return a variable that has a value when the class, or one above it, has more than one base."""
+        sign = self._many.get(cls)
+        if sign is None:
+            sign = self._many[cls] = Variable()
+            bases = self.bases(cls)
+            if len(bases) > 1:
+                self._show(sign, cls)
+            for base in bases:
+                self.graph.watch(
+                    base, lambda one: self.graph.edge(self._has_many_bases(one), sign) if isinstance(one, Class) else None
+                )
+        return sign
+
+    def _among_bases(self, cls: Class, above: Above, name: str, out: Variable, node: cst.CSTNode) -> None:
+        if not self._is_new(("beside", cls, above, name, out, node)):
             return
         bases = self.bases(cls)
 
@@ -175,16 +198,38 @@ class Attributes:
 
     def _by_text(self, value: Holder, cls: Class, out: Variable, node: cst.CSTNode) -> None:
         """Let attributes of a class with `__getattr__` be anything."""
+        reason = "a method of its class gives its attributes"
         for special in ("__getattr__", "__getattribute__", "__setattr__"):
-            self._decides(special, value, out, node, "a method of its class gives its attributes")
-            if special != "__setattr__":
-                self._run(self.special(value, special), (Variable(),), node, out)
+
+            def found(special: str = special) -> None:
+                self._decides(special, value, out, node, reason)
+                if special != "__setattr__":
+                    self._run(self.special(value, special), (Variable(),), node, out)
+
+            self.once_found(cls, (special,), found)
+
+    def once_found(self, cls: Class, names: tuple[str, ...], act: Callable[[], None]) -> None:
+        """Call `act`, once, if the class, or a base of it, is found to have one of these: few have, of many objects."""
+        sign = self._signs.get((cls, names))
+        if sign is None:
+            sign = self._signs[cls, names] = Variable()
+            show = partial(self._show, sign)
+            for name in names:
+                for variable in self._has(cls, name):
+                    self.graph.watch(variable, show)
+        self.graph.watch(sign, lambda _: act())
+
+    def _show(self, sign: Variable, _: Value) -> None:
+        """Note that something was found, whatever it was."""
+        self.graph.put(sign, self.program.none)
 
     def special(self, value: Holder, name: str) -> Variable:
         """Return the variable of a method of an object that Python runs by itself."""
-        assert value.cls is not None and value.cls.node is not None
-        found = self.program.named(("special", name, id(value)))
-        self.member(value.cls, name, found, value, value.cls.node)
+        found = self._specials.get((value, name))
+        if found is None:
+            assert value.cls is not None and value.cls.node is not None
+            found = self._specials[value, name] = Variable()
+            self.member(value.cls, name, found, value, value.cls.node)
         return found
 
     def _own(self, value: Holder, name: str) -> Variable:
@@ -254,10 +299,11 @@ class Attributes:
 
     def _has(self, cls: Class, name: str) -> tuple[Variable, Variable]:
         """Return the variables of what a class or its bases bind a name to, and of bases from outside that may."""
+        known = self._members.get((cls, name))
+        if known is not None:
+            return known
         program = self.program
-        inside, above = program.named(("inside", cls, name)), program.named(("above", cls, name))
-        if not self._is_new(("has", cls, name)):
-            return inside, above
+        inside, above = self._members[cls, name] = Variable(), Variable()
         self.graph.edge(program.read(cls, name), inside)
         own = program.class_attribute(cls, name)
         if own is not None:

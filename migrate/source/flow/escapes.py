@@ -64,7 +64,11 @@ class Escapes(Entries):
         elif isinstance(value, Holder) and value.cls is not None and self._is_new("opened", value):
             self.program.handed[value] = None
             for name in _RUN_OUTSIDE:
-                self.graph.watch(self.attributes.special(value, name), lambda one: self.open(one, reason))
+                found = partial(self._open_method, value, name, reason)
+                self.attributes.once_found(value.cls, (name,), found)
+
+    def _open_method(self, value: Holder, name: str, reason: str) -> None:
+        self.graph.watch(self.attributes.special(value, name), lambda one: self.open(one, reason))
 
     def _open(self, function: Function, reason: str, receiver: Value | None) -> None:
         key = ("open", id(function), id(receiver))

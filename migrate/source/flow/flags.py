@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from migrate.source.flow.keys import literal
+from migrate.source.flow.kinds import is_expression
 from migrate.source.flow.values import ANY
 from migrate.source.syntax.tree import Tree
 
@@ -69,7 +70,7 @@ def _returns(function: cst.FunctionDef) -> Iterator[cst.Return]:
         node = pending.pop()
         if isinstance(node, cst.Return):
             yield node
-        elif not isinstance(node, cst.FunctionDef | cst.ClassDef | cst.BaseExpression):
+        elif not isinstance(node, cst.FunctionDef | cst.ClassDef) and not is_expression(type(node)):
             pending += reversed(node.children)
 
 

@@ -56,12 +56,14 @@ def _parts(node: cst.CSTNode | None) -> list[str] | None:
 
 
 def with_key(program: Program, node: cst.BaseExpression, act: Callable[[object], None]) -> None:
-    """Call `act` with each key that the expression may be."""
+    """Call `act` once with each key that the expression may be."""
     known = literal(node)
     variable = program.moved(node)
     if known is not ANY:
         act(known)
         return
+
+    done: set[tuple[type, object]] = set()  # with its type: 1 equals True
 
     def found(value: Value) -> None:
         key: object = ANY
@@ -69,7 +71,10 @@ def with_key(program: Program, node: cst.BaseExpression, act: Callable[[object],
             key = literal(value.node)
         elif isinstance(value, Computed):
             key = pattern(value.node)
-        act(key)
+        told = (type(key), key)
+        if told not in done:
+            done.add(told)
+            act(key)
 
     shape = pattern(node)
     if shape is not ANY:

@@ -63,7 +63,10 @@ class Objects(Escapes):
         self.attributes.member(cls, "__init__", constructor, made, site)
         self._fill_dataclass(cls, made, arguments)
         self.call(constructor, arguments, site, Variable())
-        other = program.named(("made by", id(made)))
+        self.attributes.once_found(cls, ("__new__",), lambda: self._make(cls, made, arguments, site, out))
+
+    def _make(self, cls: Class, made: Holder, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+        other = self.program.named(("made by", id(made)))
         self.attributes.member(cls, "__new__", other, made, site)
         self.graph.watch(other, lambda value: self._made_otherwise(value, cls, arguments, site, out))
 

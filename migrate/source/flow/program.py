@@ -8,6 +8,7 @@ from pathlib import PurePath
 import libcst as cst
 from libcst.metadata import ClassScope, Scope
 
+from migrate.source.flow.fields import Fields
 from migrate.source.flow.graph import Graph, Variable
 from migrate.source.flow.names.bindings import Binding, bound_name, certain_names, owners, scopes_read
 from migrate.source.flow.names.definitions import Definitions
@@ -17,15 +18,12 @@ from migrate.source.flow.values import (
     ANY,
     Class,
     Constant,
-    From,
     Function,
     Holder,
-    Pattern,
     Result,
     Symbol,
     Unknown,
     Value,
-    compatible,
     is_none,
 )
 from migrate.source.syntax.tree import Tree
@@ -57,6 +55,8 @@ class Program:
         self.drop: Callable[[Value], None] = lambda value: None  #: takes what too many values crowd out
         anything = Unknown(None, "more values than are told apart come here")
         self.graph = Graph(anything, lambda value: self.drop(value))
+        self.fields = Fields(self.graph)
+        self.written, self.read, self.on_keys = self.fields.written, self.fields.read, self.fields.on_keys
         self.homes = {id(tree.module): tree for tree in trees}
         self.reflecting = reflects(trees)
         afar = set_from_afar(trees)
@@ -79,13 +79,10 @@ class Program:
         self._expressions: dict[cst.CSTNode, Variable] = {}
         self._names: dict[Hashable, Variable] = {}
         self._values: dict[Hashable, Value] = {}
-        self._keys: dict[int, dict[object, None]] = {}  #: of holders
-        self._wide: dict[int, list[object]] = {}  #: those of them that may be several
-        self._watchers: dict[int, list[Callable[[object], None]]] = {}
         self._certain: dict[cst.ClassDef, set[str]] = {}  #: what bodies of classes bind in any case
-        self._homes: dict[cst.CSTNode, Tree] = {}
+        self._homes: dict[int, Tree] = {}  # by `id`: a node's own hash is slow
         for tree in trees:
-            self._homes.update(dict.fromkeys(tree.nodes(), tree))
+            self._homes.update(dict.fromkeys(map(id, tree.nodes()), tree))
         for tree in trees:
             for scope in scopes[id(tree.module)]:
                 for name in {one.name for one in scope.assignments}:
@@ -113,11 +110,11 @@ class Program:
 
     def home(self, node: cst.CSTNode) -> Tree:
         """Return the file in which `node` stands."""
-        return self._homes[node]
+        return self._homes[id(node)]
 
     def knows(self, node: cst.CSTNode) -> bool:
         """True for a node of one of the files."""
-        return node in self._homes
+        return id(node) in self._homes
 
     # Expressions
 
@@ -274,54 +271,16 @@ class Program:
 
     # Attributes and entries
 
-    def written(self, holder: Value, key: object) -> Variable:
-        """Return the variable of what is put under a key."""
-        self._know(holder, key)
-        return self.named(("written", id(holder), key))
-
-    def read(self, holder: Value, key: object) -> Variable:
-        """Return the variable of what may be found under a key: all that is put under it, or under one like it."""
-        self._know(holder, key)
-        return self.named(("read", id(holder), key))
-
     def anywhere(self, name: str) -> Variable:
         """Return the variable of what the program puts into attributes of a name, of whatever object."""
         return self.named(("anywhere", name))
 
-    def on_keys(self, holder: Value, act: Callable[[object], None]) -> None:
-        """Call `act` with each key of a holder, once, also with those that come later."""
-        watchers = self._watchers.setdefault(id(holder), [])
-        watchers.append(act)
-        for key in list(self._keys.get(id(holder), ())):
-            act(key)
-
-    def _know(self, holder: Value, key: object) -> None:
-        keys = self._keys.setdefault(id(holder), {})
-        if key in keys:
-            return
-        keys[key] = None
-        plain = not isinstance(key, Pattern | From) and key is not ANY
-        wide = self._wide.setdefault(id(holder), [])
-        others = wide if plain else list(keys)
-        if not plain:
-            wide.append(key)
-        for other in {id(one): one for one in [*others, key]}.values():
-            if compatible(key, other):
-                for first, second in ((key, other), (other, key)):
-                    self.graph.edge(
-                        self.named(("written", id(holder), first)), self.named(("read", id(holder), second))
-                    )
-        for act in list(self._watchers.get(id(holder), ())):
-            act(key)
-
     def held_by(self) -> dict[Value, list[tuple[Value, object]]]:
         """Return for each value what holds it, with the key."""
-        owners = {id(value): value for value in self._values.values()}
         found: dict[Value, list[tuple[Value, object]]] = {}
-        for key, variable in self._names.items():
-            if isinstance(key, tuple) and key[0] == "written" and key[1] in owners:
-                for value in variable.values:
-                    found.setdefault(value, []).append((owners[key[1]], key[2]))
+        for holder, key, variable in self.fields.all():
+            for value in variable.values:
+                found.setdefault(value, []).append((holder, key))
         return found
 
 
