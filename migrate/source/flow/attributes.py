@@ -8,6 +8,7 @@ from functools import partial
 import libcst as cst
 
 from migrate.source.flow.graph import Variable
+from migrate.source.flow.heritage import Heritage
 from migrate.source.flow.program import Program
 from migrate.source.flow.values import (
     ANY,
@@ -36,6 +37,9 @@ PLAIN_BASES = {
     "builtins.Exception", "builtins.ValueError", "six.with_metaclass",
 }  # fmt: skip
 
+#: Methods that decide what an attribute is.
+_BY_TEXT = ("__getattr__", "__getattribute__", "__setattr__")
+
 #: Calls what a variable may be: the callee, its arguments, where it stands, and where its result goes.
 Run = Callable[[Variable, Sequence[Variable], cst.CSTNode, Variable], None]
 
@@ -63,6 +67,10 @@ def _is_of_class(node: cst.CSTNode | None) -> bool:
     return isinstance(node, cst.FunctionDef) and node.name.value in {"__init_subclass__", "__class_getitem__"}
 
 
+def _has_many_bases(node: cst.ClassDef) -> bool:
+    return len(node.bases) > 1
+
+
 class Attributes:
     """Reads and writes attributes; `run` calls the methods that do so."""
 
@@ -74,7 +82,9 @@ class Attributes:
         self._specials: dict[tuple[Value, str], Variable] = {}
         self._members: dict[tuple[Class, str], tuple[Variable, Variable]] = {}
         self._signs: dict[tuple[Class, tuple[str, ...]], Variable] = {}
-        self._many: dict[Class, Variable] = {}
+        self.heritage = Heritage(program)
+        self.bases = self.heritage.bases
+        self._setting: dict[str, dict[Class, list[cst.FunctionDef]]] | None = None
 
     def load(self, base: Variable, name: str, out: Variable, node: cst.CSTNode) -> None:
         """Let `out` be all that `base.name` may be."""
@@ -153,21 +163,7 @@ class Attributes:
     def _beside(self, cls: Class, above: Above, name: str, out: Variable, node: cst.CSTNode) -> None:
         """Let `super()` also find what other bases of the object's class have: they may come behind the own ones."""
         if cls is not above.cls:
-            self.graph.watch(self._has_many_bases(cls), lambda _: self._among_bases(cls, above, name, out, node))
-
-    def _has_many_bases(self, cls: Class) -> Variable:
-        """Return a variable that has a value when the class, or one above it, has more than one base."""
-        sign = self._many.get(cls)
-        if sign is None:
-            sign = self._many[cls] = Variable()
-            bases = self.bases(cls)
-            if len(bases) > 1:
-                self._show(sign, cls)
-            for base in bases:
-                self.graph.watch(
-                    base, lambda one: self.graph.edge(self._has_many_bases(one), sign) if isinstance(one, Class) else None
-                )
-        return sign
+            self.heritage.once(cls, _has_many_bases, lambda: self._among_bases(cls, above, name, out, node))
 
     def _among_bases(self, cls: Class, above: Above, name: str, out: Variable, node: cst.CSTNode) -> None:
         if not self._is_new(("beside", cls, above, name, out, node)):
@@ -199,14 +195,14 @@ class Attributes:
     def _by_text(self, value: Holder, cls: Class, out: Variable, node: cst.CSTNode) -> None:
         """Let attributes of a class with `__getattr__` be anything."""
         reason = "a method of its class gives its attributes"
-        for special in ("__getattr__", "__getattribute__", "__setattr__"):
 
-            def found(special: str = special) -> None:
+        def found() -> None:
+            for special in _BY_TEXT:
                 self._decides(special, value, out, node, reason)
                 if special != "__setattr__":
                     self._run(self.special(value, special), (Variable(),), node, out)
 
-            self.once_found(cls, (special,), found)
+        self.once_found(cls, _BY_TEXT, found)
 
     def once_found(self, cls: Class, names: tuple[str, ...], act: Callable[[], None]) -> None:
         """Call `act`, once, if the class, or a base of it, is found to have one of these: few have, of many objects."""
@@ -323,11 +319,6 @@ class Attributes:
             self.graph.watch(variable, found)
         return inside, above
 
-    def bases(self, cls: Class) -> list[Variable]:
-        """Return the variables of the bases of a class."""
-        assert isinstance(cls.node, cst.ClassDef)
-        return [self.program.moved(base.value) for base in cls.node.bases]
-
     def _of_base(self, base: Variable, name: str, out: Variable, receiver: Value | None, node: cst.CSTNode) -> None:
         def found(value: Value) -> None:
             if isinstance(value, Class):
@@ -398,22 +389,31 @@ class Attributes:
 
     def _setters(self, cls: Class, receiver: Holder, name: str, value: Variable) -> None:
         """Run `@name.setter` methods."""
-        assert isinstance(cls.node, cst.ClassDef)
-        key = ("setters", cls, receiver, name, id(value))
-        if key in self.program.asked:
+        setters = self._setters_of(name)
+        if not setters or not self._is_new(("setters", cls, receiver, name, value)):
             return
-        self.program.asked.add(key)
-        for statement in cls.node.body.body:
-            if isinstance(statement, cst.FunctionDef) and f"{name}.setter" in decorators(statement):
-                parameters = [*statement.params.posonly_params, *statement.params.params]
-                self.program.entered.setdefault(statement, set()).add(statement)
-                if len(parameters) == 2:
-                    self.graph.put(self.program.definition(parameters[0].name), receiver)
-                    self.graph.edge(value, self.program.definition(parameters[1].name))
+        for statement in setters.get(cls, ()):
+            parameters = [*statement.params.posonly_params, *statement.params.params]
+            self.program.entered.setdefault(statement, set()).add(statement)
+            if len(parameters) == 2:
+                self.graph.put(self.program.definition(parameters[0].name), receiver)
+                self.graph.edge(value, self.program.definition(parameters[1].name))
         for base in self.bases(cls):
             self.graph.watch(
                 base, lambda one: self._setters(one, receiver, name, value) if isinstance(one, Class) else None
             )
+
+    def _setters_of(self, name: str) -> dict[Class, list[cst.FunctionDef]]:
+        """Return the methods that set an attribute of that name, by their classes."""
+        if self._setting is None:
+            self._setting = {}
+            classes = [node for tree in self.program.trees for node in tree.nodes() if isinstance(node, cst.ClassDef)]
+            for node in classes:
+                for method in (one for one in node.body.body if isinstance(one, cst.FunctionDef)):
+                    for text in (one for one in decorators(method) if one.endswith(".setter")):
+                        of_name = self._setting.setdefault(text.removesuffix(".setter"), {})
+                        of_name.setdefault(self.program.cls(node), []).append(method)
+        return self._setting.get(name, {})
 
     def _descriptors(self, cls: Class, receiver: Holder, name: str, value: Variable) -> None:
         """Run `__set__` of what the class has under that name."""

@@ -40,6 +40,7 @@ class Calls(Objects):
         """
         super().__init__(program, changes)
         self.external = external
+        self._same: dict[tuple[object, ...], object] = {}  #: calls that are connected; keeps their parts, for the `id`s
         self._ways: dict[cst.CSTNode, list[Way]] = {}
         self._keeps_defaults = not any("defaults__" in tree.text for tree in program.trees)
 
@@ -99,6 +100,12 @@ class Calls(Objects):
         """Give parameters what they get, and `out` what comes back."""
         program, node = self.program, function.node
         assert isinstance(node, cst.FunctionDef | cst.Lambda)
+        key = (function, id(arguments), id(site), id(out), receiver is not None)
+        if key in self._same:  # for a method of another object, all else is done
+            if receiver is not None and (first := [*node.params.posonly_params, *node.params.params][:1]):
+                self.graph.put(program.definition(first[0].name), receiver)
+            return
+        self._same[key] = (arguments, site, out)
         program.entered.setdefault(node, set()).add(site)
         for one in arguments:
             if one.node is not None:

@@ -47,6 +47,7 @@ class Escapes(Entries):
         super().__init__(program)
         self.changes = changes
         program.drop = self._drop
+        self._instances: dict[cst.ClassDef, Variable] = {}
         self._partials: dict[Value, tuple[Variable, Arguments]] = {}
 
     def open(self, value: Value, reason: str) -> None:
@@ -63,12 +64,11 @@ class Escapes(Entries):
             self.graph.watch(self.program.read(value, ANY), lambda one: self.open(one, reason))
         elif isinstance(value, Holder) and value.cls is not None and self._is_new("opened", value):
             self.program.handed[value] = None
-            for name in _RUN_OUTSIDE:
-                found = partial(self._open_method, value, name, reason)
-                self.attributes.once_found(value.cls, (name,), found)
+            self.attributes.once_found(value.cls, _RUN_OUTSIDE, partial(self._open_methods, value, reason))
 
-    def _open_method(self, value: Holder, name: str, reason: str) -> None:
-        self.graph.watch(self.attributes.special(value, name), lambda one: self.open(one, reason))
+    def _open_methods(self, value: Holder, reason: str) -> None:
+        for name in _RUN_OUTSIDE:
+            self.graph.watch(self.attributes.special(value, name), lambda one: self.open(one, reason))
 
     def _open(self, function: Function, reason: str, receiver: Value | None) -> None:
         key = ("open", id(function), id(receiver))
@@ -99,20 +99,21 @@ class Escapes(Entries):
 
     def instances(self, cls: cst.ClassDef) -> Variable:
         """Return the variable of the objects of a class that are made in the program, those of its heirs included."""
-        return self.program.named(("instances", cls))
+        found = self._instances.get(cls)
+        if found is None:
+            variable = found = self._instances[cls] = Variable()
+
+            def above(one: Value) -> None:
+                if isinstance(one, Class):
+                    self.graph.edge(variable, self.instances(cst.ensure_type(one.node, cst.ClassDef)))
+
+            for base in cls.bases:
+                self.graph.watch(self.program.moved(base.value), above)
+        return found
 
     def _is_instance(self, made: Value, cls: Class) -> None:
-        """Note an object as one of its class and of the bases of that."""
-        assert isinstance(cls.node, cst.ClassDef)
-        variable = self.instances(cls.node)
-        if made in variable.values:
-            return
-        self.graph.put(variable, made)
-        for base in cls.node.bases:
-            self.graph.watch(
-                self.program.moved(base.value),
-                lambda one: self._is_instance(made, one) if isinstance(one, Class) else None,
-            )
+        """Note an object as one of its class, and so of the bases of that."""
+        self.graph.put(self.instances(cst.ensure_type(cls.node, cst.ClassDef)), made)
 
     def open_object(self, cls: cst.ClassDef) -> None:
         """Let code that is not seen make an object of a class."""

@@ -87,6 +87,7 @@ class Graph:
 
     def solve(self) -> None:
         """Carry values along edges until all are where they belong, those of one variable at once."""
+        dropped = self._dropped
         while self._pending or self._late:
             if self._late:
                 act, value = self._late.pop()
@@ -96,8 +97,9 @@ class Graph:
             carried, variable.fresh = variable.fresh[::-1], []
             for target in list(variable.receivers):
                 arrived = target.values
+                full = len(arrived) > MOST
                 for value in carried:
-                    if value not in arrived:
+                    if value not in arrived and not (full and value in dropped):
                         self.put(target, value, variable)
             for act in list(variable.watchers):
                 for value in carried:

@@ -46,7 +46,7 @@ class Objects(Escapes):
         raise NotImplementedError
 
     def _construct(self, cls: Class, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-        program = self.program
+        program, heritage = self.program, self.attributes.heritage
         assert isinstance(cls.node, cst.ClassDef)
         if any(literal_name(base.value) == "NamedTuple" for base in cls.node.bases):
             self._record(tuple(_fields(cls.node)), arguments, site, out, cls)
@@ -56,12 +56,12 @@ class Objects(Escapes):
         self._is_instance(made, cls)
         program.entered.setdefault(cls.node, set()).add(site)
         if self._is_new("constructed", made):
-            self._open_specials(cls, made)
+            heritage.once(cls, _has_specials, lambda: self._open_specials(cls, made))
         for base in self.attributes.bases(cls):
             self.graph.watch(base, lambda one: self._foreign(one, made, arguments, site))
         constructor = program.named(("constructor", id(made)))
         self.attributes.member(cls, "__init__", constructor, made, site)
-        self._fill_dataclass(cls, made, arguments)
+        heritage.once(cls, _is_dataclass, lambda: self._fill_dataclass(cls, made, arguments))
         self.call(constructor, arguments, site, Variable())
         self.attributes.once_found(cls, ("__new__",), lambda: self._make(cls, made, arguments, site, out))
 
@@ -112,7 +112,7 @@ class Objects(Escapes):
         if ("filled", made, cls) in self.program.asked:
             return
         self.program.asked.add(("filled", made, cls))
-        if set(decorators(node)) & DATACLASS:
+        if _is_dataclass(node):
             if not filled:
                 self._fill(made, self._all_fields(node) or (), arguments)
             filled = True
@@ -151,11 +151,9 @@ class Objects(Escapes):
         if ("specials", made, cls) in self.program.asked:
             return
         self.program.asked.add(("specials", made, cls))
-        for statement in cls.node.body.body:
-            name = statement.name.value if isinstance(statement, cst.FunctionDef) else ""
-            if name.startswith("__") and name.endswith("__") and name not in FOLLOWED:
-                reason = "an operator or a function of Python may call it"
-                self.graph.watch(self.attributes.special(made, name), partial(self.open, reason=reason))
+        for name in _specials(cls.node):
+            reason = "an operator or a function of Python may call it"
+            self.graph.watch(self.attributes.special(made, name), partial(self.open, reason=reason))
         for base in self.attributes.bases(cls):
             self.graph.watch(base, lambda one: self._open_specials(one, made) if isinstance(one, Class) else None)
 
@@ -199,6 +197,20 @@ class Objects(Escapes):
                 self.call(self.program.moved(given["default_factory"]), (), value, written)
             elif "default" in given:
                 self.graph.edge(self.program.moved(given["default"]), written)
+
+
+def _specials(cls: cst.ClassDef) -> list[str]:
+    """Return the methods of a class that Python may run at any time."""
+    names = [one.name.value for one in cls.body.body if isinstance(one, cst.FunctionDef)]
+    return [one for one in names if one.startswith("__") and one.endswith("__") and one not in FOLLOWED]
+
+
+def _has_specials(cls: cst.ClassDef) -> bool:
+    return bool(_specials(cls))
+
+
+def _is_dataclass(cls: cst.ClassDef) -> bool:
+    return not DATACLASS.isdisjoint(decorators(cls))
 
 
 def literal_name(node: cst.BaseExpression) -> str:
