@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import libcst as cst
 
 from migrate.source.flow.graph import Variable
 from migrate.source.flow.program import Program
+from migrate.source.flow.values import Function, Value
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,23 @@ class Given:
 
 
 Arguments = Sequence[Given]
+
+
+class Caller(Protocol):
+    """Connects calls with what they run: what parts of the engine ask of `Calls`, which has them."""
+
+    def call(self, callee: Variable, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+        """Let `out` be all that a call may return."""
+
+    def enter(
+        self,
+        function: Function,
+        arguments: Arguments,
+        site: cst.CSTNode,
+        out: Variable,
+        receiver: Value | None = None,
+    ) -> None:
+        """Give parameters what they get, and `out` what comes back."""
 
 
 def arguments_of(program: Program, call: cst.Call) -> Arguments:

@@ -141,7 +141,7 @@ class Attributes:
             return
         found = self.program.anywhere(name)
         self.graph.edge(found, out)
-        if self._is_new(("anywhere", name)):
+        if self.program.is_new(("anywhere", name)):
             classes = [node for tree in self.program.trees for node in tree.nodes() if isinstance(node, cst.ClassDef)]
             bound = [self.program.class_attribute(self.program.cls(one), name) for one in classes]
             for variable in (one for one in bound if one is not None):
@@ -166,7 +166,7 @@ class Attributes:
             self.heritage.once(cls, _has_many_bases, lambda: self._among_bases(cls, above, name, out, node))
 
     def _among_bases(self, cls: Class, above: Above, name: str, out: Variable, node: cst.CSTNode) -> None:
-        if not self._is_new(("beside", cls, above, name, out, node)):
+        if not self.program.is_new(("beside", cls, above, name, out, node)):
             return
         bases = self.bases(cls)
 
@@ -231,15 +231,10 @@ class Attributes:
     def _own(self, value: Holder, name: str) -> Variable:
         """Return the same variable without what code that is not seen brings."""
         own = self.program.named(("own special", name, id(value)))
-        if self._is_new(("own special", name, id(value))):
+        if self.program.is_new(("own special", name, id(value))):
             found = self.special(value, name)
             self.graph.watch(found, lambda one: self.graph.put(own, one) if isinstance(one, Bound | Function) else None)
         return own
-
-    def _is_new(self, key: tuple[object, ...]) -> bool:
-        new = key not in self.program.asked
-        self.program.asked.add(key)
-        return new
 
     def _decides(self, special: str, value: Holder, out: Variable, node: cst.CSTNode, reason: str) -> None:
         """Let `out` be anything where the class of an object has such a method."""
@@ -283,7 +278,7 @@ class Attributes:
 
     def member(self, cls: Class, name: str, out: Variable, receiver: Value | None, node: cst.CSTNode) -> None:
         """Let `out` be what a class has under a name, bound to `receiver` where that is an object."""
-        if not self._is_new(("member of", cls, name, receiver, out, node)):
+        if not self.program.is_new(("member of", cls, name, receiver, out, node)):
             return
         inside, above = self._has(cls, name)
         self.graph.watch(inside, lambda value: self._bind(value, cls, receiver, out, node))
@@ -390,7 +385,7 @@ class Attributes:
     def _setters(self, cls: Class, receiver: Holder, name: str, value: Variable) -> None:
         """Run `@name.setter` methods."""
         setters = self._setters_of(name)
-        if not setters or not self._is_new(("setters", cls, receiver, name, value)):
+        if not setters or not self.program.is_new(("setters", cls, receiver, name, value)):
             return
         for statement in setters.get(cls, ()):
             parameters = [*statement.params.posonly_params, *statement.params.params]

@@ -8,6 +8,8 @@ import libcst as cst
 
 from migrate.source.flow.arguments import Arguments, Given
 from migrate.source.flow.attributes import decorators
+from migrate.source.flow.entries import Entries
+from migrate.source.flow.escapes import Escapes
 from migrate.source.flow.flags import Way, constant_arguments, ways_out
 from migrate.source.flow.graph import Variable
 from migrate.source.flow.objects import Objects
@@ -30,7 +32,7 @@ CONTEXTS = {"contextmanager", "contextlib.contextmanager"}
 External = Callable[["Calls", Value, Arguments, cst.CSTNode, Variable], bool]
 
 
-class Calls(Objects):
+class Calls:
     """Connects calls with what they run, as callees become known."""
 
     def __init__(self, program: Program, external: External, changes: Callable[[str], bool]) -> None:
@@ -38,7 +40,12 @@ class Calls(Objects):
 
         `changes` is True for the names of functions of tame libraries that change what they are given nevertheless.
         """
-        super().__init__(program, changes)
+        self.program = program
+        self.graph = program.graph
+        self.entries = Entries(program, self)
+        self.attributes = self.entries.attributes
+        self.escapes = Escapes(program, self.attributes, self, changes)
+        self.objects = Objects(program, self.entries, self.escapes, self)
         self.external = external
         self._same: dict[tuple[object, ...], object] = {}  #: calls that are connected; keeps their parts, for the `id`s
         self._ways: dict[cst.CSTNode, list[Way]] = {}
@@ -55,12 +62,12 @@ class Calls(Objects):
         elif isinstance(value, Bound):
             self.enter(value.function, arguments, site, out, value.receiver)
         elif isinstance(value, Class):
-            self._construct(value, arguments, site, out)
-            self._by_metaclass(value, arguments, site, out)
-        elif isinstance(value, Partial) and value in self._partials:
+            self.objects.construct(value, arguments, site, out)
+            self.objects.by_metaclass(value, arguments, site, out)
+        elif isinstance(value, Partial) and value in self.escapes.partials:
             self._invoke_partial(value, arguments, site, out)
         elif isinstance(value, RecordType):
-            self._record(value.names, arguments, site, out)
+            self.objects.record(value.names, arguments, site, out)
         elif isinstance(value, Holder) and value.cls is not None:
             method = self.program.named(("called as function", id(value), site))
             self.attributes.member(value.cls, "__call__", method, value, site)
@@ -68,23 +75,23 @@ class Calls(Objects):
         elif isinstance(value, Symbol | Member) and self.external(self, value, arguments, site, out):
             pass
         else:
-            self.leave(value, arguments, site, out)
+            self.escapes.leave(value, arguments, site, out)
 
     def partial(self, callee: Variable, arguments: Arguments, site: cst.CSTNode) -> Value:
         """Return what `functools.partial` makes of a callee and its first arguments."""
         found = self.program.made(("partial", site), lambda: Partial(site))
-        self._partials[found] = (callee, arguments)
+        self.escapes.partials[found] = (callee, arguments)
         return found
 
     def _invoke_partial(self, value: Value, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
         """Call with the first arguments before the others; of itself, as in `f = partial(f, 1)` in a loop, anything."""
         key = ("partial", value, site, id(out))
         if key in self.program.asked:
-            self.open(value, "a partial call is made of itself")
+            self.escapes.open(value, "a partial call is made of itself")
             self.graph.put(out, self.program.unknown(site, "a partial call is made of itself"))
             return
         self.program.asked.add(key)
-        callee, first = self._partials[value]
+        callee, first = self.escapes.partials[value]
         self.call(callee, [*first, *arguments], site, out)
 
     # Functions of the program
@@ -145,18 +152,18 @@ class Calls(Objects):
             self._into(params.star_kwarg, "dict", None, None)
 
     def _unpack(self, given: Given, names: Sequence[cst.Param], rest: cst.Param | None) -> None:
-        items = self.items(given.variable, given.node or cst.Name("_"))
+        items = self.entries.items(given.variable, given.node or cst.Name("_"))
         for number, target in enumerate(names):
-            self.item(given.variable, number, self.program.definition(target.name), given.node)
+            self.entries.item(given.variable, number, self.program.definition(target.name), given.node)
         if rest is not None:
             self._into(rest, "list", ANY, items)
 
     def _unpack_named(self, given: Given, by_name: dict[str, cst.Param], rest: cst.Param | None) -> None:
         for name, target in by_name.items():
-            self.item(given.variable, name, self.program.definition(target.name), given.node)
+            self.entries.item(given.variable, name, self.program.definition(target.name), given.node)
         if rest is not None:
             holder = self._into(rest, "dict", None, None)
-            self.copy(given.variable, holder)
+            self.entries.copy(given.variable, holder)
 
     def _into(self, parameter: cst.Param, kind: str, key: object, variable: Variable | None) -> Holder:
         """Put an argument into the list or dict that a parameter with stars is."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from migrate.source.flow.arguments import Arguments, Given
+from migrate.source.flow.arguments import Caller, Given
 from migrate.source.flow.attributes import Attributes
 from migrate.source.flow.graph import Variable
 from migrate.source.flow.program import Program
@@ -21,16 +21,13 @@ from migrate.source.flow.values import (
 
 
 class Entries:
-    """Reads and writes entries; `call` runs the methods that do so in the program."""
+    """Reads and writes entries; the caller runs the methods that do so in the program."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, caller: Caller) -> None:
         self.program = program
         self.graph = program.graph
+        self.call = caller.call
         self.attributes = Attributes(program, self.run)
-
-    def call(self, callee: Variable, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-        """Let `out` be all that a call may return."""
-        raise NotImplementedError
 
     def run(self, callee: Variable, arguments: Sequence[Variable], site: cst.CSTNode, out: Variable) -> None:
         """Call with arguments that no expression gives."""

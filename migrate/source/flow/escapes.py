@@ -7,9 +7,8 @@ from functools import partial
 
 import libcst as cst
 
-from migrate.source.flow.arguments import Arguments, Given
-from migrate.source.flow.attributes import OF_CLASS, STATIC, decorators
-from migrate.source.flow.entries import Entries
+from migrate.source.flow.arguments import Arguments, Caller, Given
+from migrate.source.flow.attributes import OF_CLASS, STATIC, Attributes, decorators
 from migrate.source.flow.graph import Variable
 from migrate.source.flow.names.bindings import parameters_of
 from migrate.source.flow.program import REPLACED, Program
@@ -39,16 +38,21 @@ READING = {
 }  # fmt: skip
 
 
-class Escapes(Entries):
+class Escapes:
     """Hands values to code that is not seen."""
 
-    def __init__(self, program: Program, changes: Callable[[str], bool]) -> None:
+    def __init__(
+        self, program: Program, attributes: Attributes, caller: Caller, changes: Callable[[str], bool]
+    ) -> None:
         """Take what tells which functions of tame libraries change what they are given nevertheless."""
-        super().__init__(program)
+        self.program = program
+        self.graph = program.graph
+        self.attributes = attributes
+        self.call = caller.call
         self.changes = changes
         program.drop = self._drop
         self._instances: dict[cst.ClassDef, Variable] = {}
-        self._partials: dict[Value, tuple[Variable, Arguments]] = {}
+        self.partials: dict[Value, tuple[Variable, Arguments]] = {}  #: callees of partials, and first arguments
 
     def open(self, value: Value, reason: str) -> None:
         """Let code that is not seen call what a value is, with anything."""
@@ -56,13 +60,13 @@ class Escapes(Entries):
             self._open(value.function, reason, value.receiver)
         elif isinstance(value, Function):
             self._open(value, reason, None)
-        elif isinstance(value, Partial) and value in self._partials and self._is_new("opened", value):
-            callee, first = self._partials[value]
+        elif isinstance(value, Partial) and value in self.partials and self.program.is_new(("opened", value)):
+            callee, first = self.partials[value]
             self.call(callee, first, value.node or cst.Name("_"), Variable())
             self.graph.watch(callee, lambda one: self.open(one, reason))
-        elif isinstance(value, Holder) and value.kind in {"list", "dict"} and self._is_new("opened", value):
+        elif isinstance(value, Holder) and value.kind in {"list", "dict"} and self.program.is_new(("opened", value)):
             self.graph.watch(self.program.read(value, ANY), lambda one: self.open(one, reason))
-        elif isinstance(value, Holder) and value.cls is not None and self._is_new("opened", value):
+        elif isinstance(value, Holder) and value.cls is not None and self.program.is_new(("opened", value)):
             self.program.handed[value] = None
             self.attributes.once_found(value.cls, _RUN_OUTSIDE, partial(self._open_methods, value, reason))
 
@@ -111,7 +115,7 @@ class Escapes(Entries):
                 self.graph.watch(self.program.moved(base.value), above)
         return found
 
-    def _is_instance(self, made: Value, cls: Class) -> None:
+    def is_instance(self, made: Value, cls: Class) -> None:
         """Note an object as one of its class, and so of the bases of that."""
         self.graph.put(self.instances(cst.ensure_type(cls.node, cst.ClassDef)), made)
 
@@ -119,7 +123,7 @@ class Escapes(Entries):
         """Let code that is not seen make an object of a class."""
         value = self.program.cls(cls)
         made = self.program.holder(cls, "object", "open", value)
-        self._is_instance(made, value)
+        self.is_instance(made, value)
         constructor = self.program.named(("constructor", id(made)))
         self.attributes.member(value, "__init__", constructor, made, cls)
         self.graph.watch(constructor, self._receive)
@@ -147,7 +151,7 @@ class Escapes(Entries):
             self._share(arguments, site)
         else:
             for one in arguments:
-                if self._is_new("spoils", one.variable):
+                if self.program.is_new(("spoils", one.variable)):
                     self.graph.watch(one.variable, lambda value: self.spoil(value, site))
         if isinstance(callee, Unknown):
             self.graph.put(out, self.program.unknown(site, callee.reason))
@@ -190,7 +194,7 @@ class Escapes(Entries):
                 self.program.given.add(one.node)
             elif not isinstance(callee, Constant):
                 self.graph.watch(one.variable, lambda value: self.reach(value, site))
-            if self._is_new("handed", one.variable):
+            if self.program.is_new(("handed", one.variable)):
                 self.graph.watch(one.variable, lambda value: self.open(value, reason))
 
     def _is_tame(self, callee: Value) -> bool:
@@ -209,16 +213,9 @@ class Escapes(Entries):
         self.open(value, "it is one of too many values to be followed")
         self.spoil(value, value.node or cst.Name("_"))
 
-    def _is_new(self, what: str, of: Value | Variable) -> bool:
-        """True when that is asked for the first time of a value or a variable: containers may hold themselves."""
-        key = (what, of)
-        new = key not in self.program.asked
-        self.program.asked.add(key)
-        return new
-
     def spoil(self, value: Value, site: cst.CSTNode) -> None:
         """Let anything be in what code that is not seen may change; what is in it already is in that code's hands."""
-        if not self._is_new("spoiled", value):
+        if not self.program.is_new(("spoiled", value)):
             return
         if isinstance(value, Holder):
             unknown = self._spoiled(site)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import builtins
 import sys
-from collections.abc import Callable, Iterator
-from typing import cast
+from collections.abc import Callable
 
 import libcst as cst
 from libcst.metadata import ClassScope, GlobalScope
@@ -14,10 +13,12 @@ from migrate.source.flow.arguments import arguments_of
 from migrate.source.flow.calls import Calls
 from migrate.source.flow.graph import Variable
 from migrate.source.flow.keys import literal, with_key
-from migrate.source.flow.kinds import is_expression, is_layout, is_literal, is_statement
+from migrate.source.flow.kinds import is_literal
 from migrate.source.flow.names.bindings import owners, parameters_of
 from migrate.source.flow.names.reaching import none_where
+from migrate.source.flow.parts import expressions_in, is_slice, parts_of_slices
 from migrate.source.flow.program import Program, mangled
+from migrate.source.flow.targets import Targets
 from migrate.source.flow.values import ANY, Computed, Constant, Holder, Unknown, Value, is_none
 from migrate.source.syntax.node_index import children
 from migrate.source.syntax.tree import Tree
@@ -34,6 +35,7 @@ class Expressions:
         self.program = program
         self.calls = calls
         self.graph = program.graph
+        self.targets = Targets(program, calls)
 
     def run(self) -> None:
         """Read what is pending, and what that asks for."""
@@ -94,12 +96,12 @@ class Expressions:
         base = self.program.value_of(node.value)
         index = node.slice[0].slice if len(node.slice) == 1 else None
         if isinstance(index, cst.Index):
-            with_key(self.program, index.value, lambda key: self.calls.item(base, key, out, node))
+            with_key(self.program, index.value, lambda key: self.calls.entries.item(base, key, out, node))
             self.graph.edge(self.program.value_of(index.value), self.program.named(("key", node)))
             return
-        self.parts_of_slices(node)
-        if not _slices(node):
-            self.calls.item(base, ANY, out, node)
+        parts_of_slices(self.program, node)
+        if not is_slice(node):
+            self.calls.entries.item(base, ANY, out, node)
             return
 
         def found(value: Value) -> None:
@@ -124,11 +126,6 @@ class Expressions:
 
         program.on_keys(source, found)
 
-    def parts_of_slices(self, node: cst.Subscript) -> None:
-        """Ask for what stands between the brackets."""
-        for element in node.slice:
-            self.parts(element)
-
     def _call(self, node: cst.Call, out: Variable) -> None:
         self.calls.call(self.program.value_of(node.func), arguments_of(self.program, node), node, out)
 
@@ -140,7 +137,7 @@ class Expressions:
             value = self.program.moved(element.value)
             if isinstance(element, cst.StarredElement):
                 certain = False
-                items = self.calls.items(value, element.value)
+                items = self.calls.entries.items(value, element.value)
                 self.graph.edge(items, self.program.written(made, ANY))
             else:
                 self.graph.edge(value, self.program.written(made, number if certain else ANY))
@@ -153,7 +150,7 @@ class Expressions:
             if isinstance(element, cst.DictElement):
                 self._entry(made, element.key, value)
             else:
-                self.calls.copy(value, made)
+                self.calls.entries.copy(value, made)
 
     def _entry(self, made: Holder, key: cst.BaseExpression, value: Variable) -> None:
         with_key(self.program, key, lambda known: self.graph.edge(value, self.program.written(made, known)))
@@ -179,7 +176,7 @@ class Expressions:
     def _named(self, node: cst.NamedExpr, out: Variable) -> None:
         value = self.program.moved(node.value)
         self.graph.edge(value, out)
-        self.bind(node.target, value, node.value)
+        self.targets.bind(node.target, value, node.value)
 
     def _lambda(self, node: cst.Lambda, out: Variable) -> None:
         self.graph.put(out, self.program.function(node))
@@ -210,7 +207,7 @@ class Expressions:
 
     def _loops(self, loop: cst.CompFor | None) -> None:
         while loop is not None:
-            self.bind(loop.target, self.calls.items(self.program.moved(loop.iter), loop.iter), None)
+            self.targets.bind(loop.target, self.calls.entries.items(self.program.moved(loop.iter), loop.iter), None)
             for condition in loop.ifs:
                 self.program.value_of(condition.test)
             loop = loop.inner_for_in
@@ -231,7 +228,7 @@ class Expressions:
         self.graph.put(out, made)
         variable = self.program.named(("operand", node, id(value)))
         self.graph.put(variable, value)
-        self.calls.copy(variable, made, keep=value.kind == "dict")
+        self.calls.entries.copy(variable, made, keep=value.kind == "dict")
 
     def _unary(self, node: cst.UnaryOperation, out: Variable) -> None:
         operand = self.program.value_of(node.expression)
@@ -259,7 +256,7 @@ class Expressions:
             self.graph.put(out, self.program.unknown(node, "a method of an object computes it"))
             for part in expressions_in(node) if isinstance(value, Holder) else ():
                 self.program.given.add(part)
-                self.graph.watch(self.program.value_of(part), lambda one: self.calls.spoil(one, node))
+                self.graph.watch(self.program.value_of(part), lambda one: self.calls.escapes.spoil(one, node))
         else:
             self.graph.put(out, self.program.made(("computed", node), lambda: Computed(node)))
 
@@ -274,7 +271,7 @@ class Expressions:
         given = self.program.named(("yield", function))
         if isinstance(node.value, cst.From):
             value = self.program.moved(node.value.item)
-            self.graph.edge(self.calls.items(value, node.value.item), given)
+            self.graph.edge(self.calls.entries.items(value, node.value.item), given)
             self.graph.watch(value, lambda one: self._ended(one, out))
         else:
             self.graph.edge(self.program.moved(node.value), given)
@@ -283,75 +280,6 @@ class Expressions:
         """Let `yield from` give what the generator returns."""
         if isinstance(value, Holder) and value.part == "generator":
             self.graph.edge(self.program.named(("return", value.node)), out)
-
-    # Targets
-
-    def bind(self, target: cst.CSTNode, value: Variable, source: cst.BaseExpression | None) -> None:
-        """Give a name, an attribute, an entry, or the names of a tuple what `value` may be."""
-        pending = [(target, value, source)]
-        while pending:
-            node, given, origin = pending.pop()
-            if isinstance(node, cst.Name):
-                self.graph.edge(given, self.program.definition(node))
-            elif isinstance(node, cst.Attribute):
-                name = mangled(self.program.home(node), node)
-                self.calls.attributes.store(self.program.value_of(node.value), name, given, origin)
-            elif isinstance(node, cst.Subscript):
-                self._bind_entry(node, given, origin)
-            elif isinstance(node, cst.Tuple | cst.List):
-                pending += self._unpacked(node, given)
-
-    def _bind_entry(self, node: cst.Subscript, value: Variable, source: cst.BaseExpression | None) -> None:
-        base = self.program.value_of(node.value)
-        index = node.slice[0].slice if len(node.slice) == 1 else None
-        if isinstance(index, cst.Index):
-            with_key(self.program, index.value, lambda key: self.calls.put(base, key, value, source))
-            if source is not None:
-                self.graph.edge(self.program.value_of(index.value), self.program.named(("key", source)))
-            key = self.program.moved(index.value)
-            self.graph.watch(
-                base,
-                lambda one: (
-                    self.graph.edge(key, self.program.named(("keys of", id(one)))) if isinstance(one, Holder) else None
-                ),
-            )
-        else:
-            self.parts_of_slices(node)
-            if not _slices(node):
-                self.calls.put(base, ANY, value, source)
-                return
-            self.calls.put(base, ANY, self.calls.items(value, node), source)
-            self.graph.watch(base, self.calls.shift)
-
-    def _unpacked(
-        self, node: cst.Tuple | cst.List, value: Variable
-    ) -> Iterator[tuple[cst.CSTNode, Variable, cst.BaseExpression | None]]:
-        """Yield the parts of a target with what each gets."""
-        certain = True
-        for number, element in enumerate(node.elements):
-            part = self.program.named(("part", element))
-            if isinstance(element, cst.StarredElement):
-                certain = False
-                made = self.program.holder(element, "list")
-                self.graph.put(part, made)
-                self.graph.edge(self.calls.items(value, node), self.program.written(made, ANY))
-            else:
-                self.calls.item(value, number if certain else ANY, part, element.value)
-            yield element.value, part, None
-
-
-def expressions_in(node: cst.CSTNode) -> Iterator[cst.BaseExpression]:
-    """Yield the expressions right below `node`, whatever layout is between."""
-    pending = list(children(node))
-    while pending:
-        one = pending.pop()
-        kind = type(one)
-        if kind is cst.Arg:
-            pending.append(cast(cst.Arg, one).value)
-        elif is_expression(kind):
-            yield cast(cst.BaseExpression, one)
-        elif not is_statement(kind) and not is_layout(kind):
-            pending += children(one)
 
 
 def _may_be_unbound(tree: Tree, node: cst.Name) -> bool:
@@ -370,11 +298,6 @@ def _bounds(node: cst.Subscript) -> tuple[int, int] | None:
     if not isinstance(lower, int) or not isinstance(upper, int) or min(lower, upper) < 0:
         return None
     return lower, upper
-
-
-def _slices(node: cst.Subscript) -> bool:
-    """True for `x[a:b]`, False where a tuple is the key."""
-    return any(isinstance(one.slice, cst.Slice) for one in node.slice)
 
 
 def _yields(node: cst.CSTNode) -> bool:

@@ -6,10 +6,12 @@ from functools import partial
 
 import libcst as cst
 
-from migrate.source.flow.arguments import Arguments
+from migrate.source.flow.arguments import Arguments, Caller
 from migrate.source.flow.attributes import decorators
+from migrate.source.flow.entries import Entries
 from migrate.source.flow.escapes import Escapes
 from migrate.source.flow.graph import Variable
+from migrate.source.flow.program import Program
 from migrate.source.flow.values import (
     ANY,
     Bound,
@@ -31,38 +33,35 @@ FOLLOWED = {
 _CONTAINERS = {"list", "dict", "tuple", "set", "UserDict", "UserList", "OrderedDict", "defaultdict", "deque", "Thread"}
 
 
-class Objects(Escapes):
+class Objects:
     """Makes objects."""
 
-    def enter(
-        self,
-        function: Function,
-        arguments: Arguments,
-        site: cst.CSTNode,
-        out: Variable,
-        receiver: Value | None = None,
-    ) -> None:
-        """Give parameters what they get, and `out` what comes back."""
-        raise NotImplementedError
+    def __init__(self, program: Program, entries: Entries, escapes: Escapes, caller: Caller) -> None:
+        self.program = program
+        self.graph = program.graph
+        self.entries = entries
+        self.attributes = entries.attributes
+        self.escapes = escapes
+        self.caller = caller
 
-    def _construct(self, cls: Class, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+    def construct(self, cls: Class, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
         program, heritage = self.program, self.attributes.heritage
         assert isinstance(cls.node, cst.ClassDef)
         if any(literal_name(base.value) == "NamedTuple" for base in cls.node.bases):
-            self._record(tuple(_fields(cls.node)), arguments, site, out, cls)
+            self.record(tuple(_fields(cls.node)), arguments, site, out, cls)
             return
         made = program.holder(site, "object", cls.node, cls)
         self.graph.put(out, made)
-        self._is_instance(made, cls)
+        self.escapes.is_instance(made, cls)
         program.entered.setdefault(cls.node, set()).add(site)
-        if self._is_new("constructed", made):
+        if self.program.is_new(("constructed", made)):
             heritage.once(cls, _has_specials, lambda: self._open_specials(cls, made))
         for base in self.attributes.bases(cls):
             self.graph.watch(base, lambda one: self._foreign(one, made, arguments, site))
         constructor = program.named(("constructor", id(made)))
         self.attributes.member(cls, "__init__", constructor, made, site)
         heritage.once(cls, _is_dataclass, lambda: self._fill_dataclass(cls, made, arguments))
-        self.call(constructor, arguments, site, Variable())
+        self.caller.call(constructor, arguments, site, Variable())
         self.attributes.once_found(cls, ("__new__",), lambda: self._make(cls, made, arguments, site, out))
 
     def _make(self, cls: Class, made: Holder, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
@@ -75,7 +74,7 @@ class Objects(Escapes):
         if isinstance(base, Symbol) and base.name.rpartition(".")[2] in _CONTAINERS:
             self.graph.put(self.program.written(made, ANY), self.program.unknown(site, "its base keeps its entries"))
             for one in arguments:
-                self.graph.watch(one.variable, lambda value: self.spoil(value, site))
+                self.graph.watch(one.variable, lambda value: self.escapes.spoil(value, site))
 
     def _made_otherwise(
         self, method: Value, cls: Class, arguments: Arguments, site: cst.CSTNode, out: Variable
@@ -84,9 +83,9 @@ class Objects(Escapes):
         function = method.function if isinstance(method, Bound) else method
         if isinstance(function, Function):
             self.graph.put(out, self.program.unknown(site, "`__new__` decides what is made"))
-            self.enter(function, arguments, site, out, cls)
+            self.caller.enter(function, arguments, site, out, cls)
 
-    def _by_metaclass(self, cls: Class, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+    def by_metaclass(self, cls: Class, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
         """Run the `__call__` of a metaclass, which a call of the class is."""
         assert isinstance(cls.node, cst.ClassDef)
         given = [one.value for one in cls.node.keywords if one.keyword and one.keyword.value == "metaclass"]
@@ -103,7 +102,7 @@ class Objects(Escapes):
     def _called(self, method: Value, cls: Class, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
         function = method.function if isinstance(method, Bound) else method
         if isinstance(function, Function):
-            self.enter(function, arguments, site, out, cls)
+            self.caller.enter(function, arguments, site, out, cls)
 
     def _fill_dataclass(self, cls: Class, made: Holder, arguments: Arguments, filled: bool = False) -> None:
         """Put arguments into the fields of a dataclass, those of its bases among them."""
@@ -118,9 +117,9 @@ class Objects(Escapes):
             filled = True
             self._defaults(made, node)
             after = self.attributes.special(made, "__post_init__")
-            self.call(after, (), node, Variable())
+            self.caller.call(after, (), node, Variable())
             if any("InitVar" in dotted_names(one.annotation.annotation) for one in _annotated(node)):
-                self.graph.watch(after, lambda one: self.open(one, "it gets the fields that are only for it"))
+                self.graph.watch(after, lambda one: self.escapes.open(one, "it gets the fields that are only for it"))
         for base in self.attributes.bases(cls):
             self.graph.watch(
                 base, lambda one: self._fill_dataclass(one, made, arguments, filled) if isinstance(one, Class) else None
@@ -153,11 +152,11 @@ class Objects(Escapes):
         self.program.asked.add(("specials", made, cls))
         for name in _specials(cls.node):
             reason = "an operator or a function of Python may call it"
-            self.graph.watch(self.attributes.special(made, name), partial(self.open, reason=reason))
+            self.graph.watch(self.attributes.special(made, name), partial(self.escapes.open, reason=reason))
         for base in self.attributes.bases(cls):
             self.graph.watch(base, lambda one: self._open_specials(one, made) if isinstance(one, Class) else None)
 
-    def _record(
+    def record(
         self, names: tuple[str, ...], arguments: Arguments, site: cst.CSTNode, out: Variable, cls: Class | None = None
     ) -> None:
         made = self.program.holder(site, "record", names, cls)
@@ -174,9 +173,9 @@ class Objects(Escapes):
             if given.node is not None:
                 program.moves.add(given.node)
             if given.star == "**":
-                self.copy(given.variable, made)
+                self.entries.copy(given.variable, made)
             elif given.star:
-                items = self.items(given.variable, given.node or cst.Name("_"))
+                items = self.entries.items(given.variable, given.node or cst.Name("_"))
                 self.graph.edge(items, program.written(made, ANY))
             else:
                 name = given.keyword or (names[position] if position < len(names) else "")
@@ -194,7 +193,7 @@ class Objects(Escapes):
             if given is None:
                 self.graph.edge(self.program.moved(value), written)
             elif "default_factory" in given:
-                self.call(self.program.moved(given["default_factory"]), (), value, written)
+                self.caller.call(self.program.moved(given["default_factory"]), (), value, written)
             elif "default" in given:
                 self.graph.edge(self.program.moved(given["default"]), written)
 

@@ -116,6 +116,12 @@ class Program:
         """True for a node of one of the files."""
         return id(node) in self._homes
 
+    def is_new(self, key: tuple[object, ...]) -> bool:
+        """True when that is asked for the first time: classes, containers and calls may lead back to themselves."""
+        new = key not in self.asked
+        self.asked.add(key)
+        return new
+
     # Expressions
 
     def value_of(self, node: cst.BaseExpression) -> Variable:

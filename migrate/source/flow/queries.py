@@ -15,7 +15,7 @@ from migrate.source.flow.calls import Calls
 from migrate.source.flow.collecting import no_collections
 from migrate.source.flow.expressions import Expressions
 from migrate.source.flow.graph import Variable
-from migrate.source.flow.library import changes, external
+from migrate.source.flow.library.functions import changes, external
 from migrate.source.flow.program import Outside, Program
 from migrate.source.flow.statements import Statements
 from migrate.source.flow.values import Class, Constant, Function, Holder, Symbol, Value
@@ -95,11 +95,11 @@ class ValueFlow:
         """Let code that is not seen call a function; a method then with any object of its class."""
         cls = self._program.home(node).enclosing(node, cst.ClassDef) if isinstance(node, cst.FunctionDef) else None
         if cls is not None and cls not in self._program.entered:
-            self._calls.open_object(cls)
+            self._calls.escapes.open_object(cls)
             self._solve()
             if node in self._program.entered:
                 return  # its constructor calls it
-        self._calls.open(self._program.function(node), "nothing that is read calls the function")
+        self._calls.escapes.open(self._program.function(node), "nothing that is read calls the function")
 
     # Questions
 

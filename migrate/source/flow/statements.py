@@ -10,11 +10,12 @@ from libcst.metadata import QualifiedNameSource
 from migrate.source.flow.arguments import Given
 from migrate.source.flow.attributes import OF_CLASS, PROPERTY, STATIC, decorators
 from migrate.source.flow.calls import CONTEXTS, Calls
-from migrate.source.flow.expressions import Expressions, expressions_in
+from migrate.source.flow.expressions import Expressions
 from migrate.source.flow.graph import Variable
 from migrate.source.flow.kinds import is_statement
 from migrate.source.flow.names.bindings import certain_names
 from migrate.source.flow.objects import DATACLASS
+from migrate.source.flow.parts import expressions_in, parts_of_slices
 from migrate.source.flow.program import Program
 from migrate.source.flow.values import ANY, DECORATED, Bound, Class, Computed, Holder, Symbol, Unknown, Value
 from migrate.source.syntax.tree import Tree
@@ -55,27 +56,27 @@ class Statements:
     def _assign(self, node: cst.Assign) -> None:
         value = self.program.moved(node.value)
         for one in node.targets:
-            self.expressions.bind(one.target, value, node.value)
+            self.expressions.targets.bind(one.target, value, node.value)
 
     def _annotated(self, node: cst.AnnAssign) -> None:
         if node.value is not None:
-            self.expressions.bind(node.target, self.program.moved(node.value), node.value)
+            self.expressions.targets.bind(node.target, self.program.moved(node.value), node.value)
 
     def _augmented(self, node: cst.AugAssign) -> None:
         """Read `x += y`: a list keeps what it is and takes in the other; all else is computed anew."""
         value = self.program.value_of(node.value)
         before = self.program.value_of(node.target)
         after = self.program.named(("after", node))
-        self.expressions.bind(node.target, after, None)
+        self.expressions.targets.bind(node.target, after, None)
 
         def found(one: Value) -> None:
             if isinstance(one, Holder) and one.kind in {"list", "dict"}:
                 self.graph.put(after, one)
                 self.program.moves.add(node.value)
                 if one.kind == "dict":
-                    self.calls.copy(value, one)
+                    self.calls.entries.copy(value, one)
                 else:
-                    self.graph.edge(self.calls.items(value, node.value), self.program.written(one, ANY))
+                    self.graph.edge(self.calls.entries.items(value, node.value), self.program.written(one, ANY))
             elif isinstance(one, Unknown) or (isinstance(one, Holder) and one.kind == "object"):
                 self.graph.put(after, self.program.unknown(node, "a method of an object computes it"))
             else:
@@ -89,14 +90,16 @@ class Statements:
         self.graph.watch(value, other)
 
     def _for(self, node: cst.For) -> None:
-        self.expressions.bind(node.target, self.calls.items(self.program.moved(node.iter), node.iter), None)
+        self.expressions.targets.bind(
+            node.target, self.calls.entries.items(self.program.moved(node.iter), node.iter), None
+        )
 
     def _with(self, node: cst.WithItem) -> None:
         value = self.program.value_of(node.item)
         entered = self.program.named(("entered", node))
         if node.asname is not None:
             self.program.moves.add(node.item)
-            self.expressions.bind(node.asname.name, entered, node.item)
+            self.expressions.targets.bind(node.asname.name, entered, node.item)
 
         def found(one: Value) -> None:
             if isinstance(one, Holder) and one.kind == "context":
@@ -104,11 +107,13 @@ class Statements:
             elif isinstance(one, Holder) and one.cls is not None:
                 special = self.calls.attributes.special
                 for name in ("__enter__", "__aenter__"):
-                    self.calls.run(special(one, name), (), node, entered)
+                    self.calls.entries.run(special(one, name), (), node, entered)
                 for name in ("__exit__", "__aexit__"):
-                    self.graph.watch(special(one, name), lambda end: self.calls.open(end, "the end of `with` runs it"))
+                    self.graph.watch(
+                        special(one, name), lambda end: self.calls.escapes.open(end, "the end of `with` runs it")
+                    )
             elif node.asname is not None:
-                self.calls.leave(one, [Given(value, node=node.item)], node, entered)
+                self.calls.escapes.leave(one, [Given(value, node=node.item)], node, entered)
 
         self.graph.watch(value, found)
 
@@ -215,7 +220,7 @@ class Statements:
         def found(one: Value) -> None:
             if type(one).__name__ in {"Symbol", "Result", "Member", "Unknown"}:
                 self.graph.edge(before, after)
-                self.graph.watch(before, lambda value: self.calls.open(value, DECORATED))
+                self.graph.watch(before, lambda value: self.calls.escapes.open(value, DECORATED))
 
         self.graph.watch(decorator, found)
 
@@ -239,7 +244,7 @@ class Statements:
         if node.name is not None:
             caught = self.program.named(("caught", node))
             self.graph.put(caught, self.program.made(("computed", node), lambda: Computed(node)))
-            self.expressions.bind(node.name.name, caught, None)
+            self.expressions.targets.bind(node.name.name, caught, None)
 
     def _match(self, node: cst.Match) -> None:
         subject = self.program.moved(node.subject)
@@ -276,9 +281,9 @@ class Statements:
         if whole:
             self.graph.edge(subject, variable)
         else:
-            self.graph.edge(self.calls.items(subject, name), variable)
+            self.graph.edge(self.calls.entries.items(subject, name), variable)
             self.graph.put(variable, self.program.unknown(name, "a part of what is matched"))
-            self.graph.watch(subject, lambda value: self.calls.spoil(value, name))
+            self.graph.watch(subject, lambda value: self.calls.escapes.spoil(value, name))
 
     def _deleted(self, node: cst.Del) -> None:
         pending: list[cst.BaseExpression] = [node.target]
@@ -288,8 +293,8 @@ class Statements:
                 pending += [one.value for one in target.elements]
             elif isinstance(target, cst.Subscript):
                 base = self.program.value_of(target.value)
-                self.expressions.parts_of_slices(target)
-                self.graph.watch(base, self.calls.shift)
+                parts_of_slices(self.program, target)
+                self.graph.watch(base, self.calls.entries.shift)
             elif isinstance(target, cst.Attribute):
                 self.program.value_of(target.value)
 

@@ -46,10 +46,10 @@ def merge(calls: Calls, given: Given, made: Holder, site: cst.CSTNode) -> None:
 
     def found(value: Value) -> None:
         if isinstance(value, Holder) and value.kind == "list":
-            items = calls.items(only(calls, value), site)
-            calls.item(items, 1, calls.program.written(made, ANY), site)
+            items = calls.entries.items(only(calls, value), site)
+            calls.entries.item(items, 1, calls.program.written(made, ANY), site)
         else:
-            calls.copy(only(calls, value), made)
+            calls.entries.copy(only(calls, value), made)
 
     calls.graph.watch(given.variable, found)
 
@@ -89,7 +89,7 @@ def _sort(calls: Calls, base: Holder, arguments: Arguments, site: cst.CSTNode, o
 
 def _extend(calls: Calls, base: Holder, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
     for one in arguments[:1]:
-        items = calls.items(one.variable, one.node or site)
+        items = calls.entries.items(one.variable, one.node or site)
         calls.graph.edge(items, calls.program.written(base, ANY))
 
 
@@ -101,7 +101,7 @@ def _update(calls: Calls, base: Holder, arguments: Arguments, site: cst.CSTNode,
         if one.keyword:
             calls.graph.edge(one.variable, calls.program.written(base, one.keyword))
         elif one.star:
-            calls.copy(one.variable, base)
+            calls.entries.copy(one.variable, base)
         else:
             merge(calls, one, base, site)
 
@@ -159,7 +159,7 @@ def _copied(calls: Calls, base: Holder, arguments: Arguments, site: cst.CSTNode,
     made = calls.program.holder(site, base.kind, (base, "copy"), base.cls)
     made.names = base.names
     calls.graph.put(out, made)
-    calls.copy(only(calls, base), made)
+    calls.entries.copy(only(calls, base), made)
     for one in arguments:
         if one.keyword:
             calls.graph.edge(one.variable, calls.program.written(made, one.keyword))

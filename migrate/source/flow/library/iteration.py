@@ -8,8 +8,8 @@ import libcst as cst
 
 from migrate.source.flow.arguments import Arguments, Given
 from migrate.source.flow.calls import Calls
-from migrate.source.flow.containers import new_holder, only, ordered_by
 from migrate.source.flow.graph import Variable
+from migrate.source.flow.library.containers import new_holder, only, ordered_by
 from migrate.source.flow.values import ANY, Computed, From, Holder, Value
 
 #: One call: who connects calls, its arguments, where it stands, and where its result goes.
@@ -20,11 +20,11 @@ def _list(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) 
     """`list(x)` and `tuple(x)`: in order."""
     made = new_holder(calls, site, "list", out)
     for one in arguments[:1]:
-        items = calls.items(one.variable, one.node or site)
+        items = calls.entries.items(one.variable, one.node or site)
 
         def found(value: Value, items: Variable = items, one: Given = one) -> None:
             if isinstance(value, Holder) and value.kind in {"list", "record"}:
-                calls.copy(only(calls, value), made)
+                calls.entries.copy(only(calls, value), made)
             else:
                 calls.graph.edge(items, calls.program.written(made, ANY))
 
@@ -35,7 +35,7 @@ def _shuffled(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variab
     """`sorted(x)`, `set(x)` and the like: in any order."""
     made = new_holder(calls, site, "list", out)
     for one in arguments[:1]:
-        items = calls.items(one.variable, one.node or site)
+        items = calls.entries.items(one.variable, one.node or site)
         calls.graph.edge(items, calls.program.written(made, ANY))
         ordered_by(calls, arguments, items, site)
 
@@ -52,9 +52,9 @@ def _iter(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) 
 def _chain(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
     made = new_holder(calls, site, "list", out)
     for one in arguments:
-        items = calls.items(one.variable, one.node or site)
+        items = calls.entries.items(one.variable, one.node or site)
         if one.star:
-            items = calls.items(items, one.node or site)
+            items = calls.entries.items(items, one.node or site)
         calls.graph.edge(items, calls.program.written(made, ANY))
 
 
@@ -63,15 +63,15 @@ def _sum(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -
     made = new_holder(calls, site, "list", out)
     calls.graph.put(out, calls.program.made(("sum", site), lambda: Computed(site)))
     for position, one in enumerate(arguments):
-        items = calls.items(one.variable, one.node or site)
+        items = calls.entries.items(one.variable, one.node or site)
         if position == 0:
-            calls.graph.watch(items, lambda value: calls.reach(value, site))
-            items = calls.items(items, one.node or site)
+            calls.graph.watch(items, lambda value: calls.escapes.reach(value, site))
+            items = calls.entries.items(items, one.node or site)
         calls.graph.edge(items, calls.program.written(made, ANY))
 
 
 def _next(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-    calls.graph.edge(calls.items(arguments[0].variable, arguments[0].node or site), out)
+    calls.graph.edge(calls.entries.items(arguments[0].variable, arguments[0].node or site), out)
     for one in arguments[1:]:
         calls.graph.edge(one.variable, out)
 
@@ -80,7 +80,7 @@ def _enumerate(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Varia
     made, pair = new_holder(calls, site, "list", out), calls.program.holder(site, "list", "pair")
     calls.graph.put(calls.program.written(made, ANY), pair)
     calls.graph.put(calls.program.written(pair, 0), calls.program.made(("number", site), lambda: Computed(site)))
-    items = calls.items(arguments[0].variable, arguments[0].node or site)
+    items = calls.entries.items(arguments[0].variable, arguments[0].node or site)
     calls.graph.edge(items, calls.program.written(pair, 1))
 
 
@@ -92,38 +92,38 @@ def _zip(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -
     calls.graph.put(calls.program.written(made, ANY), pair)
     starred = any(one.star for one in arguments)
     for position, one in enumerate(arguments):
-        items = calls.items(one.variable, one.node or site)
+        items = calls.entries.items(one.variable, one.node or site)
         if one.star:
-            items = calls.items(items, one.node or site)
+            items = calls.entries.items(items, one.node or site)
         calls.graph.edge(items, calls.program.written(pair, ANY if starred else position))
 
 
 def _transposed(calls: Calls, one: Given, site: cst.CSTNode, out: Variable) -> None:
     """`zip(*rows)`: the first and the second column, and all behind."""
-    made, items = new_holder(calls, site, "list", out), calls.items(one.variable, one.node or site)
+    made, items = new_holder(calls, site, "list", out), calls.entries.items(one.variable, one.node or site)
     for key in (0, 1, From(2)):
         column = calls.program.holder(site, "list", ("column", key))
         calls.graph.put(calls.program.written(made, key), column)
         entry = key if isinstance(key, int) else ANY
-        calls.item(items, entry, calls.program.written(column, ANY), site)
+        calls.entries.item(items, entry, calls.program.written(column, ANY), site)
 
 
 def _map(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
     made = new_holder(calls, site, "list", out)
-    given = [Given(calls.items(one.variable, one.node or site)) for one in arguments[1:]]
+    given = [Given(calls.entries.items(one.variable, one.node or site)) for one in arguments[1:]]
     calls.call(arguments[0].variable, given, site, calls.program.written(made, ANY))
 
 
 def _filter(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
     made = new_holder(calls, site, "list", out)
     for one in arguments[1:2]:
-        items = calls.items(one.variable, one.node or site)
+        items = calls.entries.items(one.variable, one.node or site)
         calls.graph.edge(items, calls.program.written(made, ANY))
         calls.call(arguments[0].variable, [Given(items)], site, Variable())
 
 
 def _reduce(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-    items = calls.items(arguments[1].variable, site) if len(arguments) > 1 else Variable()
+    items = calls.entries.items(arguments[1].variable, site) if len(arguments) > 1 else Variable()
     so_far = calls.program.named(("reduced", site))
     for one in (items, *(given.variable for given in arguments[2:])):
         calls.graph.edge(one, so_far)
@@ -138,7 +138,7 @@ def _any_of(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable
         if len(plain) > 1 and not one.star:
             calls.graph.edge(one.variable, out)
         else:
-            calls.graph.edge(calls.items(one.variable, one.node or site), out)
+            calls.graph.edge(calls.entries.items(one.variable, one.node or site), out)
     ordered_by(calls, arguments, out, site)
     for one in arguments:
         if one.keyword == "default":

@@ -6,10 +6,10 @@ import libcst as cst
 
 from migrate.source.flow.arguments import Arguments, Given
 from migrate.source.flow.calls import Calls
-from migrate.source.flow.containers import merge, method, move, new_holder
 from migrate.source.flow.graph import Variable
-from migrate.source.flow.iteration import ITERATING, Read
 from migrate.source.flow.keys import literal
+from migrate.source.flow.library.containers import merge, method, move, new_holder
+from migrate.source.flow.library.iteration import ITERATING, Read
 from migrate.source.flow.values import (
     ANY,
     Above,
@@ -76,7 +76,7 @@ def _type(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) 
     callee = calls.program.symbol("builtins.type")
     if len(arguments) != 1:
         for one in arguments:
-            calls.graph.watch(one.variable, lambda value: calls.spoil(value, site))
+            calls.graph.watch(one.variable, lambda value: calls.escapes.spoil(value, site))
         calls.graph.put(out, calls.program.unknown(site, "a class that is made when the program runs"))
         return
 
@@ -139,7 +139,7 @@ def _getattr(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variabl
         calls.attributes.load(arguments[0].variable, name, out, site)
     else:
         calls.graph.put(out, calls.program.unknown(site, "an attribute of a name that is decided at run time"))
-        calls.graph.watch(arguments[0].variable, lambda value: calls.spoil(value, site))
+        calls.graph.watch(arguments[0].variable, lambda value: calls.escapes.spoil(value, site))
     for one in arguments[2:]:
         calls.graph.edge(one.variable, out)
 
@@ -147,7 +147,7 @@ def _getattr(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variabl
 def _setattr(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
     for one in arguments:
         if one.star:
-            calls.leave(calls.program.symbol("operator.setattr"), arguments, site, out)
+            calls.escapes.leave(calls.program.symbol("operator.setattr"), arguments, site, out)
             return
     if len(arguments) != 3:
         return
@@ -156,7 +156,7 @@ def _setattr(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variabl
     if isinstance(name, str):
         calls.attributes.store(arguments[0].variable, name, arguments[2].variable, arguments[2].node)
     else:
-        calls.put(arguments[0].variable, ANY, arguments[2].variable, arguments[2].node)
+        calls.entries.put(arguments[0].variable, ANY, arguments[2].variable, arguments[2].node)
 
 
 def _super(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
@@ -227,7 +227,7 @@ def _dict(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) 
     made = new_holder(calls, site, "dict", out)
     for one in arguments:
         if one.star == "**":
-            calls.copy(one.variable, made)
+            calls.entries.copy(one.variable, made)
         elif one.keyword:
             calls.graph.edge(one.variable, calls.program.written(made, one.keyword))
         else:
@@ -245,7 +245,7 @@ def _namespace(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Varia
     made = new_holder(calls, site, "namespace", out)
     for one in arguments:
         if one.star:
-            calls.copy(one.variable, made)
+            calls.entries.copy(one.variable, made)
         elif one.keyword:
             calls.graph.edge(one.variable, calls.program.written(made, one.keyword))
 

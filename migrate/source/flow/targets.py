@@ -1,0 +1,76 @@
+"""What assignments, loops and `with` bind: names, attributes, entries, and the names of tuples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from migrate.source.flow.calls import Calls
+from migrate.source.flow.graph import Variable
+from migrate.source.flow.keys import with_key
+from migrate.source.flow.parts import is_slice, parts_of_slices
+from migrate.source.flow.program import Program, mangled
+from migrate.source.flow.values import ANY, Holder
+
+
+class Targets:
+    """Gives targets what they are assigned."""
+
+    def __init__(self, program: Program, calls: Calls) -> None:
+        self.program = program
+        self.calls = calls
+        self.graph = program.graph
+
+    def bind(self, target: cst.CSTNode, value: Variable, source: cst.BaseExpression | None) -> None:
+        """Give a name, an attribute, an entry, or the names of a tuple what `value` may be."""
+        pending = [(target, value, source)]
+        while pending:
+            node, given, origin = pending.pop()
+            if isinstance(node, cst.Name):
+                self.graph.edge(given, self.program.definition(node))
+            elif isinstance(node, cst.Attribute):
+                name = mangled(self.program.home(node), node)
+                self.calls.attributes.store(self.program.value_of(node.value), name, given, origin)
+            elif isinstance(node, cst.Subscript):
+                self._bind_entry(node, given, origin)
+            elif isinstance(node, cst.Tuple | cst.List):
+                pending += self._unpacked(node, given)
+
+    def _bind_entry(self, node: cst.Subscript, value: Variable, source: cst.BaseExpression | None) -> None:
+        base = self.program.value_of(node.value)
+        index = node.slice[0].slice if len(node.slice) == 1 else None
+        if isinstance(index, cst.Index):
+            with_key(self.program, index.value, lambda key: self.calls.entries.put(base, key, value, source))
+            if source is not None:
+                self.graph.edge(self.program.value_of(index.value), self.program.named(("key", source)))
+            key = self.program.moved(index.value)
+            self.graph.watch(
+                base,
+                lambda one: (
+                    self.graph.edge(key, self.program.named(("keys of", id(one)))) if isinstance(one, Holder) else None
+                ),
+            )
+        else:
+            parts_of_slices(self.program, node)
+            if not is_slice(node):
+                self.calls.entries.put(base, ANY, value, source)
+                return
+            self.calls.entries.put(base, ANY, self.calls.entries.items(value, node), source)
+            self.graph.watch(base, self.calls.entries.shift)
+
+    def _unpacked(
+        self, node: cst.Tuple | cst.List, value: Variable
+    ) -> Iterator[tuple[cst.CSTNode, Variable, cst.BaseExpression | None]]:
+        """Yield the parts of a target with what each gets."""
+        certain = True
+        for number, element in enumerate(node.elements):
+            part = self.program.named(("part", element))
+            if isinstance(element, cst.StarredElement):
+                certain = False
+                made = self.program.holder(element, "list")
+                self.graph.put(part, made)
+                self.graph.edge(self.calls.entries.items(value, node), self.program.written(made, ANY))
+            else:
+                self.calls.entries.item(value, number if certain else ANY, part, element.value)
+            yield element.value, part, None
