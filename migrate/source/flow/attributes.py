@@ -16,6 +16,7 @@ from migrate.source.flow.values import (
     Bound,
     Class,
     Computed,
+    Constant,
     Function,
     Holder,
     Member,
@@ -84,11 +85,12 @@ class Attributes:
         self._signs: dict[tuple[Class, tuple[str, ...]], Variable] = {}
         self.heritage = Heritage(program)
         self.bases = self.heritage.bases
-        self._setting: dict[str, dict[Class, list[cst.FunctionDef]]] | None = None
 
     def load(self, base: Variable, name: str, out: Variable, node: cst.CSTNode) -> None:
         """Let `out` be all that `base.name` may be."""
         self.graph.watch(base, lambda value: self._load(value, name, out, node))
+        if name in {"__cause__", "__context__"}:
+            self.graph.edge(self.program.named("raised"), out)
 
     def _load(self, value: Value, name: str, out: Variable, node: cst.CSTNode) -> None:
         program = self.program
@@ -97,7 +99,7 @@ class Attributes:
         elif isinstance(value, Unknown):
             self._of_unknown(value, name, out)
         elif isinstance(value, Holder) and value.kind == "module":
-            self._of_module(value, name, out)
+            self._of_module(value, name, out, node)
         elif isinstance(value, Holder) and value.kind in {"list", "dict"}:
             self.graph.put(out, self._member(value, name, node))
         elif isinstance(value, Holder):
@@ -133,6 +135,33 @@ class Attributes:
             self.graph.put(out, self.fields(value) if name == "__dict__" else self._member(value, name, node))
         else:
             self.graph.put(out, self._member(value, name, node))
+            if isinstance(value, Computed) and isinstance(value.node, cst.ExceptHandler | cst.ExceptStarHandler):
+                self._of_caught(name, out, node)
+
+    def _of_caught(self, name: str, out: Variable, node: cst.CSTNode) -> None:
+        """Let `StopIteration`, which may be what is caught, have what generators return."""
+        stopped = self.program.named("stopped")
+        if name == "value":
+            self.graph.edge(stopped, out)
+        elif name == "args":
+            made = self.program.holder(node, "list", "args")
+            self.graph.edge(stopped, self.program.written(made, 0))
+            self.graph.put(out, made)
+
+    def reveal(self, value: Value, site: cst.CSTNode) -> None:
+        """Let code that is not seen get what a module, or a container in it, holds."""
+        if isinstance(value, Holder) and value.kind == "module":
+            tree = self.program.homes[id(value.node)]
+            names = [self.program.module_name(tree, name) for name in self.program.names_of(tree)]
+        elif isinstance(value, Holder):
+            names = [self.program.read(value, ANY)]
+        else:
+            if not isinstance(value, Class | Function | Constant | Symbol):
+                self.program.escaped.setdefault(value, []).append(site)
+            return
+        if self.program.is_new(("revealed", value)):
+            for variable in names:
+                self.graph.watch(variable, lambda one: self.reveal(one, site))
 
     def _of_unknown(self, value: Unknown, name: str, out: Variable) -> None:
         """Let an object of which nothing is known have anything, or what the program puts under that name."""
@@ -142,7 +171,7 @@ class Attributes:
         found = self.program.anywhere(name)
         self.graph.edge(found, out)
         if self.program.is_new(("anywhere", name)):
-            classes = [node for tree in self.program.trees for node in tree.nodes() if isinstance(node, cst.ClassDef)]
+            classes = self.program.classes
             bound = [self.program.class_attribute(self.program.cls(one), name) for one in classes]
             for variable in (one for one in bound if one is not None):
                 self.graph.edge(variable, found)
@@ -228,14 +257,6 @@ class Attributes:
             self.member(value.cls, name, found, value, value.cls.node)
         return found
 
-    def _own(self, value: Holder, name: str) -> Variable:
-        """Return the same variable without what code that is not seen brings."""
-        own = self.program.named(("own special", name, id(value)))
-        if self.program.is_new(("own special", name, id(value))):
-            found = self.special(value, name)
-            self.graph.watch(found, lambda one: self.graph.put(own, one) if isinstance(one, Bound | Function) else None)
-        return own
-
     def _decides(self, special: str, value: Holder, out: Variable, node: cst.CSTNode, reason: str) -> None:
         """Let `out` be anything where the class of an object has such a method."""
 
@@ -272,7 +293,9 @@ class Attributes:
             variable = inner
         self.graph.edge(variable, out)
 
-    def _of_module(self, value: Holder, name: str, out: Variable) -> None:
+    def _of_module(self, value: Holder, name: str, out: Variable, node: cst.CSTNode) -> None:
+        if name == "__dict__":
+            self.reveal(value, node)
         assert isinstance(value.node, cst.Module)
         self.graph.edge(self.program.module_name(self.program.homes[id(value.node)], name), out)
 
@@ -347,79 +370,3 @@ class Attributes:
     def bound(self, function: Function, receiver: Value) -> Value:
         """Return a method with its object."""
         return self.program.made(("bound", function, receiver), lambda: Bound(function.node, function, receiver))
-
-    def store(self, base: Variable, name: str, value: Variable, source: cst.CSTNode | None) -> None:
-        """Put all that `value` may be into `base.name`; `source` is the expression that gives it."""
-        self.graph.watch(base, lambda holder: self._store(holder, name, value, source))
-
-    def _store(self, holder: Value, name: str, value: Variable, source: cst.CSTNode | None) -> None:
-        program = self.program
-        if name in program.by_name:
-            self.graph.edge(value, program.anywhere(name))
-        if isinstance(holder, Holder) and holder.kind == "module":
-            assert isinstance(holder.node, cst.Module)
-            self.graph.edge(value, program.module_name(program.homes[id(holder.node)], name))
-        elif isinstance(holder, Holder | Class | Function):
-            self.graph.edge(value, program.written(holder, name))
-            if name in {"__class__", "__bases__", "__dict__", "__mro__"}:
-                unknown = program.unknown(holder.node, "what it has is replaced as a whole")
-                self.graph.put(program.written(holder, ANY), unknown)
-            if isinstance(holder, Holder) and holder.cls is not None:
-                self._setters(holder.cls, holder, name, value)
-                site = holder.cls.node or cst.Name("_")
-                self._run(self._own(holder, "__setattr__"), (Variable(), value), site, Variable())
-                self._descriptors(holder.cls, holder, name, value)
-            if isinstance(holder, Function) and name in {"__defaults__", "__kwdefaults__", "__code__"}:
-                unknown = program.unknown(source, "the function is changed when the program runs")
-                for what in ("return", "replaced"):
-                    self.graph.put(program.named((what, holder.node)), unknown)
-        else:
-            if isinstance(holder, Symbol):
-                self.graph.edge(value, program.patched(f"{holder.name}.{name}"))
-            elif program.reflecting:
-                for tree in program.trees:
-                    self.graph.edge(value, program.module_name(tree, name))
-            if source is not None:
-                program.given.add(source)
-
-    def _setters(self, cls: Class, receiver: Holder, name: str, value: Variable) -> None:
-        """Run `@name.setter` methods."""
-        setters = self._setters_of(name)
-        if not setters or not self.program.is_new(("setters", cls, receiver, name, value)):
-            return
-        for statement in setters.get(cls, ()):
-            parameters = [*statement.params.posonly_params, *statement.params.params]
-            self.program.entered.setdefault(statement, set()).add(statement)
-            if len(parameters) == 2:
-                self.graph.put(self.program.definition(parameters[0].name), receiver)
-                self.graph.edge(value, self.program.definition(parameters[1].name))
-        for base in self.bases(cls):
-            self.graph.watch(
-                base, lambda one: self._setters(one, receiver, name, value) if isinstance(one, Class) else None
-            )
-
-    def _setters_of(self, name: str) -> dict[Class, list[cst.FunctionDef]]:
-        """Return the methods that set an attribute of that name, by their classes."""
-        if self._setting is None:
-            self._setting = {}
-            classes = [node for tree in self.program.trees for node in tree.nodes() if isinstance(node, cst.ClassDef)]
-            for node in classes:
-                for method in (one for one in node.body.body if isinstance(one, cst.FunctionDef)):
-                    for text in (one for one in decorators(method) if one.endswith(".setter")):
-                        of_name = self._setting.setdefault(text.removesuffix(".setter"), {})
-                        of_name.setdefault(self.program.cls(node), []).append(method)
-        return self._setting.get(name, {})
-
-    def _descriptors(self, cls: Class, receiver: Holder, name: str, value: Variable) -> None:
-        """Run `__set__` of what the class has under that name."""
-        there = self.program.named(("of class", cls, name))
-        site = cls.node or cst.Name("_")
-        self.member(cls, name, there, None, site)
-
-        def found(one: Value) -> None:
-            if isinstance(one, Holder) and one.kind == "object" and one.cls is not None:
-                given = self.program.named(("alone", receiver))
-                self.graph.put(given, receiver)
-                self._run(self._own(one, "__set__"), (given, value), site, Variable())
-
-        self.graph.watch(there, found)

@@ -43,7 +43,7 @@ class Calls:
         self.program = program
         self.graph = program.graph
         self.entries = Entries(program, self)
-        self.attributes = self.entries.attributes
+        self.attributes, self.stores = self.entries.attributes, self.entries.stores
         self.escapes = Escapes(program, self.attributes, self, changes)
         self.objects = Objects(program, self.entries, self.escapes, self)
         self.external = external

@@ -10,11 +10,13 @@ from migrate.source.flow.arguments import Caller, Given
 from migrate.source.flow.attributes import Attributes
 from migrate.source.flow.graph import Variable
 from migrate.source.flow.program import Program
+from migrate.source.flow.stores import Stores
 from migrate.source.flow.values import (
     ANY,
     Computed,
     Holder,
     Member,
+    Symbol,
     Unknown,
     Value,
 )
@@ -28,6 +30,7 @@ class Entries:
         self.graph = program.graph
         self.call = caller.call
         self.attributes = Attributes(program, self.run)
+        self.stores = Stores(program, self.attributes, self.run)
 
     def run(self, callee: Variable, arguments: Sequence[Variable], site: cst.CSTNode, out: Variable) -> None:
         """Call with arguments that no expression gives."""
@@ -60,6 +63,10 @@ class Entries:
             self.graph.put(out, value)
         else:
             self.graph.put(out, program.made(("item", node, value, str(key)), lambda: Member(node, value, "[]", key)))
+            if isinstance(value, Symbol) and value.name == "sys.modules" and isinstance(node, cst.Subscript):
+                index = node.slice[0].slice
+                for module in program.modules(index.value if isinstance(index, cst.Index) else None):
+                    self.graph.put(out, module)
 
     def _by_method(self, value: Holder, out: Variable, node: cst.CSTNode | None, loops: bool) -> None:
         """Read an entry of an object of the program, which has a method for it; `vars(x)` has none."""

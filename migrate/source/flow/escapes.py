@@ -218,6 +218,8 @@ class Escapes:
         if not self.program.is_new(("spoiled", value)):
             return
         if isinstance(value, Holder):
+            if value.kind == "module":
+                self.attributes.reveal(value, site)
             unknown = self._spoiled(site)
             self.graph.put(self.program.written(value, ANY), unknown)
             self.graph.watch(self.program.read(value, ANY), lambda one: self.spoil(one, site))

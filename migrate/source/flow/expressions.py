@@ -13,14 +13,12 @@ from migrate.source.flow.arguments import arguments_of
 from migrate.source.flow.calls import Calls
 from migrate.source.flow.graph import Variable
 from migrate.source.flow.keys import literal, with_key
-from migrate.source.flow.kinds import is_literal
+from migrate.source.flow.kinds import expressions_in, inside, is_literal, is_slice
 from migrate.source.flow.names.bindings import owners, parameters_of
 from migrate.source.flow.names.reaching import none_where
-from migrate.source.flow.parts import expressions_in, is_slice, parts_of_slices
 from migrate.source.flow.program import Program, mangled
-from migrate.source.flow.targets import Targets
+from migrate.source.flow.targets import Targets, parts_of_slices
 from migrate.source.flow.values import ANY, Computed, Constant, Holder, Unknown, Value, is_none
-from migrate.source.syntax.node_index import children
 from migrate.source.syntax.tree import Tree
 
 _NAMES = frozenset(dir(builtins))
@@ -307,7 +305,7 @@ def _yields(node: cst.CSTNode) -> bool:
         if isinstance(one, cst.Yield):
             return True
         if not isinstance(one, cst.Lambda | cst.FunctionDef):
-            pending += children(one)
+            pending += inside(one)
     return False
 
 

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import libcst as cst
 
 from migrate.source.flow.keys import literal
-from migrate.source.flow.kinds import is_expression
+from migrate.source.flow.kinds import inside, is_expression
 from migrate.source.flow.values import ANY
-from migrate.source.syntax.node_index import children
 from migrate.source.syntax.tree import Tree
 
 
@@ -72,7 +71,7 @@ def _returns(function: cst.FunctionDef) -> Iterator[cst.Return]:
         if isinstance(node, cst.Return):
             yield node
         elif not isinstance(node, cst.FunctionDef | cst.ClassDef) and not is_expression(type(node)):
-            pending += reversed(list(children(node)))
+            pending += reversed(list(inside(node)))
 
 
 def _conditions(tree: Tree, function: cst.FunctionDef, node: cst.CSTNode) -> Iterator[Condition]:

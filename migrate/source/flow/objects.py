@@ -43,6 +43,7 @@ class Objects:
         self.attributes = entries.attributes
         self.escapes = escapes
         self.caller = caller
+        self._kept_by: dict[Class, Variable] = {}
 
     def construct(self, cls: Class, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
         program, heritage = self.program, self.attributes.heritage
@@ -56,8 +57,7 @@ class Objects:
         program.entered.setdefault(cls.node, set()).add(site)
         if self.program.is_new(("constructed", made)):
             heritage.once(cls, _has_specials, lambda: self._open_specials(cls, made))
-        for base in self.attributes.bases(cls):
-            self.graph.watch(base, lambda one: self._foreign(one, made, arguments, site))
+        self.graph.watch(self._containers(cls), lambda _: self._keep_given(made, arguments, site))
         constructor = program.named(("constructor", id(made)))
         self.attributes.member(cls, "__init__", constructor, made, site)
         heritage.once(cls, _is_dataclass, lambda: self._fill_dataclass(cls, made, arguments))
@@ -69,12 +69,20 @@ class Objects:
         self.attributes.member(cls, "__new__", other, made, site)
         self.graph.watch(other, lambda value: self._made_otherwise(value, cls, arguments, site, out))
 
-    def _foreign(self, base: Value, made: Holder, arguments: Arguments, site: cst.CSTNode) -> None:
+    def _containers(self, cls: Class) -> Variable:
+        """Return the variable of those bases of a class that are lists or dicts of Python."""
+        found = self._kept_by.get(cls)
+        if found is None:
+            found = self._kept_by[cls] = Variable()
+            for base in self.attributes.bases(cls):
+                self.graph.pass_on(base, found, _is_container)
+        return found
+
+    def _keep_given(self, made: Holder, arguments: Arguments, site: cst.CSTNode) -> None:
         """Let a list or dict that a class inherits from hold what its object is given."""
-        if isinstance(base, Symbol) and base.name.rpartition(".")[2] in _CONTAINERS:
-            self.graph.put(self.program.written(made, ANY), self.program.unknown(site, "its base keeps its entries"))
-            for one in arguments:
-                self.graph.watch(one.variable, lambda value: self.escapes.spoil(value, site))
+        self.graph.put(self.program.written(made, ANY), self.program.unknown(site, "its base keeps its entries"))
+        for one in arguments:
+            self.graph.watch(one.variable, lambda value: self.escapes.spoil(value, site))
 
     def _made_otherwise(
         self, method: Value, cls: Class, arguments: Arguments, site: cst.CSTNode, out: Variable
@@ -202,6 +210,10 @@ def _specials(cls: cst.ClassDef) -> list[str]:
     """Return the methods of a class that Python may run at any time."""
     names = [one.name.value for one in cls.body.body if isinstance(one, cst.FunctionDef)]
     return [one for one in names if one.startswith("__") and one.endswith("__") and one not in FOLLOWED]
+
+
+def _is_container(value: Value) -> bool:
+    return isinstance(value, Symbol) and value.name.rpartition(".")[2] in _CONTAINERS
 
 
 def _has_specials(cls: cst.ClassDef) -> bool:

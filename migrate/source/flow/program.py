@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import cached_property
 from pathlib import PurePath
 
 import libcst as cst
@@ -76,11 +77,11 @@ class Program:
         self.generators: set[cst.CSTNode] = set()  #: functions that yield
         self.handed: dict[Holder, None] = {}  #: objects of classes of the program that code that is not seen gets
         self.asked: set[tuple[object, ...]] = set()  #: attributes of classes that are looked for already
-        self._expressions: dict[cst.CSTNode, Variable] = {}
+        self._expressions: dict[int, Variable] = {}  # by `id`: a node's own hash is slow; variables keep the nodes
         self._names: dict[Hashable, Variable] = {}
         self._values: dict[Hashable, Value] = {}
         self._certain: dict[cst.ClassDef, set[str]] = {}  #: what bodies of classes bind in any case
-        self._homes: dict[int, Tree] = {}  # by `id`: a node's own hash is slow
+        self._homes: dict[int, Tree] = {}  # by `id`
         for tree in trees:
             self._homes.update(dict.fromkeys(map(id, tree.nodes()), tree))
         for tree in trees:
@@ -99,6 +100,11 @@ class Program:
             for name, nodes in tree.attributes.items():
                 if any(_is_deleted(tree, node) for node in nodes):
                     yield name
+
+    @cached_property
+    def classes(self) -> list[cst.ClassDef]:
+        """The classes of all files."""
+        return [node for tree in self.trees for node in tree.nodes() if type(node) is cst.ClassDef]
 
     def outside(self, tree: Tree, name: str) -> tuple[Tree, str] | None:
         """Return the file, and the name there, that a qualified name means; a file without a project imports itself."""
@@ -126,9 +132,9 @@ class Program:
 
     def value_of(self, node: cst.BaseExpression) -> Variable:
         """Return the variable of an expression, which is read later if it is new."""
-        found = self._expressions.get(node)
+        found = self._expressions.get(id(node))
         if found is None:
-            found = self._expressions[node] = Variable(node)
+            found = self._expressions[id(node)] = Variable(node)
             self.pending.append(node)
         return found
 
@@ -139,11 +145,11 @@ class Program:
 
     def known(self, node: cst.CSTNode) -> Variable | None:
         """Return the variable of an expression that was read, if it was."""
-        return self._expressions.get(node)
+        return self._expressions.get(id(node))
 
     def expressions(self) -> Iterable[tuple[cst.CSTNode, Variable]]:
         """Return all expressions that were read."""
-        return self._expressions.items()
+        return [(one.node, one) for one in self._expressions.values() if one.node is not None]
 
     # Values
 
@@ -205,7 +211,7 @@ class Program:
 
     def definition(self, node: Binding) -> Variable:
         """Return the variable of one assignment to a name; all of a name's flow into that of the name."""
-        key = ("definition", node)
+        key = ("definition", id(node))
         found = self._names.get(key)
         if found is None:
             found = self._names[key] = Variable(node)
@@ -239,6 +245,19 @@ class Program:
         """Return the variable of a name of a module."""
         scope = tree.scope(tree.module.body[0]) if tree.module.body else None
         return self.name(scope.globals, name) if scope is not None else self.loose(tree, name)
+
+    def names_of(self, tree: Tree) -> set[str]:
+        """Return the names that a module binds."""
+        scope = tree.scope(tree.module.body[0]) if tree.module.body else None
+        return {one.name for one in scope.globals.assignments} if scope is not None else set()
+
+    def modules(self, name: cst.CSTNode | None) -> list[Value]:
+        """Return the module of the program that a name means: a text, or `__name__`; nothing for other expressions."""
+        if isinstance(name, cst.Name) and name.value == "__name__":
+            return [self.holder(self.home(name).module, "module")]
+        text = name.evaluated_value if isinstance(name, cst.SimpleString) else None
+        found = self.outside(self.home(name), text) if name is not None and isinstance(text, str) else None
+        return [self.holder(found[0].module, "module")] if found is not None and not found[1] else []
 
     def patched(self, name: str) -> Variable:
         """Return the variable of what the program puts in the place of a name from outside."""

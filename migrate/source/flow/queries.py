@@ -63,8 +63,9 @@ class ValueFlow:
     def _open(self) -> None:
         """Let functions that nothing here calls be called from outside; first those that nothing mentions."""
         program = self._program
-        kinds = cst.FunctionDef | cst.Lambda
-        functions = [node for tree in program.trees for node in tree.nodes() if isinstance(node, kinds)]
+        kinds = {cst.FunctionDef, cst.Lambda}  # by type: libcst's checks of instances are slow
+        nodes = (node for tree in program.trees for node in tree.nodes() if type(node) in kinds)
+        functions = cast(list[cst.FunctionDef | cst.Lambda], list(nodes))
         for entry in (True, False):
             for node in functions:
                 if node not in program.entered and not program.function(node).open:

@@ -12,11 +12,11 @@ from migrate.source.flow.attributes import OF_CLASS, PROPERTY, STATIC, decorator
 from migrate.source.flow.calls import CONTEXTS, Calls
 from migrate.source.flow.expressions import Expressions
 from migrate.source.flow.graph import Variable
-from migrate.source.flow.kinds import is_statement
+from migrate.source.flow.kinds import expressions_in, is_statement
 from migrate.source.flow.names.bindings import certain_names
 from migrate.source.flow.objects import DATACLASS
-from migrate.source.flow.parts import expressions_in, parts_of_slices
 from migrate.source.flow.program import Program
+from migrate.source.flow.targets import parts_of_slices
 from migrate.source.flow.values import ANY, DECORATED, Bound, Class, Computed, Holder, Symbol, Unknown, Value
 from migrate.source.syntax.tree import Tree
 
@@ -40,18 +40,19 @@ class Statements:
     def run(self, tree: Tree) -> None:
         """Read one file."""
         for node in tree.nodes():
-            kind = type(node)
-            read = _READERS.get(kind)
+            read = _BY_KIND[type(node)]
             if read is not None:
                 read(self, node)
-            elif is_statement(kind):
-                for one in expressions_in(node):
-                    self.program.value_of(one)
+
+    def _ask(self, node: cst.CSTNode) -> None:
+        for one in expressions_in(node):
+            self.program.value_of(one)
 
     def _generator(self, node: cst.Yield) -> None:
         function = self.program.home(node).enclosing(node, cst.FunctionDef)
         if function is not None:
             self.program.generators.add(function)
+            self.graph.edge(self.program.named(("return", function)), self.program.named("stopped"))
 
     def _assign(self, node: cst.Assign) -> None:
         value = self.program.moved(node.value)
@@ -195,6 +196,8 @@ class Statements:
         for name, one in reversed(list(zip(names, node.decorators, strict=True))):
             decorator = self.program.value_of(one.decorator)
             if name in PLAIN and self._is_of_python(one):
+                if name.endswith("wraps"):
+                    self.calls.call(decorator, [Given(variable)], one.decorator, Variable())
                 continue
             result = self.program.named(("decorated", one))
             self.calls.call(decorator, [Given(variable)], one.decorator, result)
@@ -243,8 +246,23 @@ class Statements:
             self.program.value_of(node.type)
         if node.name is not None:
             caught = self.program.named(("caught", node))
+            self.graph.edge(self.program.named("raised"), caught)
             self.graph.put(caught, self.program.made(("computed", node), lambda: Computed(node)))
             self.expressions.targets.bind(node.name.name, caught, None)
+
+    def _raise(self, node: cst.Raise) -> None:
+        """Let objects of classes of the program be what any handler catches, or its cause."""
+        raised = self.program.named("raised")
+
+        def found(one: Value) -> None:
+            if isinstance(one, Holder) and one.kind == "object":
+                self.graph.put(raised, one)
+            elif isinstance(one, Class):
+                self.calls.invoke(one, (), node, raised)
+
+        for thrown in (node.exc, node.cause.item if node.cause is not None else None):
+            if thrown is not None:
+                self.graph.watch(self.program.value_of(thrown), found)
 
     def _match(self, node: cst.Match) -> None:
         subject = self.program.moved(node.subject)
@@ -327,6 +345,7 @@ _READERS: dict[type, Callable[..., None]] = {
     cst.ImportFrom: Statements._import,
     cst.Match: Statements._match,
     cst.Nonlocal: _nothing,
+    cst.Raise: Statements._raise,
     cst.Return: Statements._return,
     cst.AsName: _nothing,
     cst.Decorator: _nothing,
@@ -335,3 +354,15 @@ _READERS: dict[type, Callable[..., None]] = {
     cst.WithItem: Statements._with,
     cst.Yield: Statements._generator,
 }
+
+
+class _ByKind(dict[type, "Callable[..., None] | None"]):
+    """What reads the nodes of a class: of other statements, the expressions are asked for; all else is passed over."""
+
+    def __missing__(self, kind: type) -> Callable[..., None] | None:
+        other = Statements._ask if is_statement(kind) else None
+        found = self[kind] = _READERS.get(kind, other)
+        return found
+
+
+_BY_KIND = _ByKind()

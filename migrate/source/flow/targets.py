@@ -9,7 +9,7 @@ import libcst as cst
 from migrate.source.flow.calls import Calls
 from migrate.source.flow.graph import Variable
 from migrate.source.flow.keys import with_key
-from migrate.source.flow.parts import is_slice, parts_of_slices
+from migrate.source.flow.kinds import expressions_in, is_slice
 from migrate.source.flow.program import Program, mangled
 from migrate.source.flow.values import ANY, Holder
 
@@ -31,7 +31,7 @@ class Targets:
                 self.graph.edge(given, self.program.definition(node))
             elif isinstance(node, cst.Attribute):
                 name = mangled(self.program.home(node), node)
-                self.calls.attributes.store(self.program.value_of(node.value), name, given, origin)
+                self.calls.stores.store(self.program.value_of(node.value), name, given, origin)
             elif isinstance(node, cst.Subscript):
                 self._bind_entry(node, given, origin)
             elif isinstance(node, cst.Tuple | cst.List):
@@ -74,3 +74,10 @@ class Targets:
             else:
                 self.calls.entries.item(value, number if certain else ANY, part, element.value)
             yield element.value, part, None
+
+
+def parts_of_slices(program: Program, node: cst.Subscript) -> None:
+    """Ask for what stands between the brackets."""
+    for element in node.slice:
+        for part in expressions_in(element):
+            program.value_of(part)

@@ -9,6 +9,7 @@ from migrate.source.flow.calls import Calls
 from migrate.source.flow.graph import Variable
 from migrate.source.flow.keys import literal
 from migrate.source.flow.library.containers import merge, method, move, new_holder
+from migrate.source.flow.library.inspection import INSPECTING
 from migrate.source.flow.library.iteration import ITERATING, Read
 from migrate.source.flow.values import (
     ANY,
@@ -31,7 +32,7 @@ LOOKS = {
         "hasattr", "hash", "hex", "id", "int", "isinstance", "issubclass", "len", "oct", "ord", "pow", "print",
         "range", "repr", "round", "slice", "str", "bytes", "input", "open",
     )
-} | {"functools.wraps"}  # fmt: skip
+}  # fmt: skip
 
 
 #: Functions of Python's libraries, by their last names, that change what they are given or run what is not seen, ...
@@ -154,7 +155,7 @@ def _setattr(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variabl
     _touched(calls, arguments[0], site)
     name = literal(arguments[1].node)
     if isinstance(name, str):
-        calls.attributes.store(arguments[0].variable, name, arguments[2].variable, arguments[2].node)
+        calls.stores.store(arguments[0].variable, name, arguments[2].variable, arguments[2].node)
     else:
         calls.entries.put(arguments[0].variable, ANY, arguments[2].variable, arguments[2].node)
 
@@ -268,7 +269,7 @@ def _replaced(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variab
     """`dataclasses.replace(x, name=value)`: taken for the object itself, which is changed."""
     calls.graph.edge(arguments[0].variable, out)
     for one in arguments[1:]:
-        calls.attributes.store(arguments[0].variable, one.keyword, one.variable, one.node)
+        calls.stores.store(arguments[0].variable, one.keyword, one.variable, one.node)
 
 
 def _view(name: str) -> Read:
@@ -291,6 +292,7 @@ _NEED_ONE = {
 }  # fmt: skip
 
 FUNCTIONS: dict[str, Read] = {
+    **INSPECTING,
     **ITERATING,
     "argparse.Namespace": _namespace,
     "asyncio.run": _first,

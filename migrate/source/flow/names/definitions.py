@@ -12,10 +12,9 @@ from typing import cast
 import libcst as cst
 from libcst.metadata import Scope
 
-from migrate.source.flow.kinds import is_layout, is_literal
+from migrate.source.flow.kinds import inside, is_layout, is_literal
 from migrate.source.flow.names.bindings import Binding, bound, bound_name, captured, names_in, owners, parameters_of
 from migrate.source.flow.names.reaching import NOTHING, Environment, Reaching, either, merged, narrowed
-from migrate.source.syntax.node_index import children
 from migrate.source.syntax.tree import Tree
 
 _DECLARING = {cst.Global, cst.Nonlocal}
@@ -135,7 +134,7 @@ class Definitions:
             elif isinstance(node, _COMPREHENSIONS):
                 pending += reversed(_in_order(node))
             else:
-                pending += reversed(list(children(node)))
+                pending += reversed(list(inside(node)))
 
     def _targets(self, environment: Environment, *targets: cst.CSTNode) -> None:
         for target in targets:
@@ -163,11 +162,11 @@ class Definitions:
         return environment
 
     def _other(self, node: cst.CSTNode, environment: Environment) -> Environment | None:
-        self._expressions(environment, *children(node))
+        self._expressions(environment, *inside(node))
         return environment
 
     def _leave(self, node: cst.CSTNode, environment: Environment) -> Environment | None:
-        self._expressions(environment, *children(node))
+        self._expressions(environment, *inside(node))
         return None
 
     def _assign(self, node: cst.Assign, environment: Environment) -> Environment:
@@ -299,7 +298,7 @@ class Definitions:
                 for name in bound(one):
                     self._define(environment, name, weakly=True)
             if kind not in _OWN and not is_layout(kind) and not is_literal(kind):
-                pending += children(one)
+                pending += inside(one)
 
 
 def _last_name(node: cst.BaseExpression) -> str:

@@ -1,0 +1,107 @@
+"""What functions of Python do by which a program gets at itself: modules, closures, exceptions, functions in others."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from migrate.source.flow.arguments import Arguments
+from migrate.source.flow.calls import Calls
+from migrate.source.flow.graph import Variable
+from migrate.source.flow.library.iteration import Read
+from migrate.source.flow.names.bindings import scopes_read
+from migrate.source.flow.objects import dotted_names
+from migrate.source.flow.values import Class, Function, Result, Value
+
+#: Stands for what `functools.wraps(f)` gives, before `f` is bound to it.
+_WRAPS = "functools.wraps()"
+
+
+def _result(calls: Calls, name: str, site: cst.CSTNode, out: Variable) -> None:
+    callee = calls.program.symbol(name)
+    calls.graph.put(out, calls.program.made(("result", site, callee), lambda: Result(site, callee)))
+
+
+def _module(name: str) -> Read:
+    """`importlib.import_module(name)` and the like: a module of the program, where its name is written out."""
+
+    def read(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+        _result(calls, name, site, out)
+        for one in arguments[:1]:
+            for module in calls.program.modules(one.node):
+                calls.graph.put(out, module)
+
+    return read
+
+
+def _wraps(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+    """`functools.wraps(f)`, which is called with another function."""
+    callee = calls.program.named("wraps")
+    calls.graph.put(callee, calls.program.symbol(_WRAPS))
+    calls.graph.put(out, calls.partial(callee, arguments[:1], site))
+
+
+def _wrapped(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+    """`functools.wraps(f)(g)`: `g`, which gets the attributes of `f`."""
+    if len(arguments) < 2:
+        return
+    first, second = arguments[0].variable, arguments[1].variable
+    calls.graph.edge(second, out)
+    calls.graph.watch(second, lambda one: _get_attributes(calls, one, first))
+
+
+def _get_attributes(calls: Calls, target: Value, sources: Variable) -> None:
+    program = calls.program
+    if not isinstance(target, Function | Class) or not program.is_new(("wraps", target, sources)):
+        return
+    calls.graph.edge(sources, program.written(target, "__wrapped__"))
+
+    def found(source: Value) -> None:
+        if isinstance(source, Function | Class) and source is not target:
+            program.on_keys(source, lambda key: calls.graph.edge(program.written(source, key), _copy_of(key)))
+
+    def _copy_of(key: object) -> Variable:
+        return program.written(target, key) if key != "__wrapped__" else Variable()
+
+    calls.graph.watch(sources, found)
+
+
+def _raised(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+    _result(calls, "sys.exception", site, out)
+    calls.graph.edge(calls.program.named("raised"), out)
+
+
+def _exc_info(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+    """`sys.exc_info()`: a class, its object, and where it was raised."""
+    _result(calls, "sys.exc_info", site, out)
+    made = calls.program.holder(site, "list", "raised")
+    calls.graph.put(out, made)
+    calls.graph.edge(calls.program.named("raised"), calls.program.written(made, 1))
+
+
+def _closure(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+    """`inspect.getclosurevars(f)`: all that names in `f` mean outside of it."""
+    program = calls.program
+    calls.graph.put(out, program.unknown(site, "what a function reads is looked up by its names"))
+
+    def found(value: Value) -> None:
+        if not isinstance(value, Function) or value.node is None or not program.is_new(("closure", value)):
+            return
+        tree = program.home(value.node)
+        for name in sorted(dotted_names(value.node)):
+            for scope in scopes_read(tree, name, value.node):
+                calls.graph.watch(program.name(scope, name), lambda one: calls.attributes.reveal(one, site))
+
+    for one in arguments[:1]:
+        calls.graph.watch(one.variable, found)
+
+
+INSPECTING: dict[str, Read] = {
+    "builtins.__import__": _module("builtins.__import__"),
+    "functools.wraps": _wraps,
+    _WRAPS: _wrapped,
+    "importlib.import_module": _module("importlib.import_module"),
+    "inspect.getclosurevars": _closure,
+    "sys.exc_info": _exc_info,
+    "sys.exception": _raised,
+    "sys.modules.get": _module("sys.modules.get"),
+}

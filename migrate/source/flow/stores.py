@@ -1,0 +1,104 @@
+"""What is put into attributes of objects, classes and modules, and the methods that this runs."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from migrate.source.flow.attributes import Attributes, Run, decorators
+from migrate.source.flow.graph import Variable
+from migrate.source.flow.program import Program
+from migrate.source.flow.values import ANY, Bound, Class, Function, Holder, Symbol, Value
+
+
+class Stores:
+    """Writes attributes; `run` calls the methods that do so."""
+
+    def __init__(self, program: Program, attributes: Attributes, run: Run) -> None:
+        self.program = program
+        self.graph = program.graph
+        self.attributes = attributes
+        self._run = run
+        self._setting: dict[str, dict[Class, list[cst.FunctionDef]]] | None = None
+
+    def store(self, base: Variable, name: str, value: Variable, source: cst.CSTNode | None) -> None:
+        """Put all that `value` may be into `base.name`; `source` is the expression that gives it."""
+        self.graph.watch(base, lambda holder: self._store(holder, name, value, source))
+
+    def _store(self, holder: Value, name: str, value: Variable, source: cst.CSTNode | None) -> None:
+        program = self.program
+        if name in program.by_name:
+            self.graph.edge(value, program.anywhere(name))
+        if isinstance(holder, Holder) and holder.kind == "module":
+            assert isinstance(holder.node, cst.Module)
+            self.graph.edge(value, program.module_name(program.homes[id(holder.node)], name))
+        elif isinstance(holder, Holder | Class | Function):
+            self.graph.edge(value, program.written(holder, name))
+            if name in {"__class__", "__bases__", "__dict__", "__mro__"}:
+                unknown = program.unknown(holder.node, "what it has is replaced as a whole")
+                self.graph.put(program.written(holder, ANY), unknown)
+            if isinstance(holder, Holder) and holder.cls is not None:
+                self._setters(holder.cls, holder, name, value)
+                site = holder.cls.node or cst.Name("_")
+                self._run(self._own(holder, "__setattr__"), (Variable(), value), site, Variable())
+                self._descriptors(holder.cls, holder, name, value)
+            if isinstance(holder, Function) and name in {"__defaults__", "__kwdefaults__", "__code__"}:
+                unknown = program.unknown(source, "the function is changed when the program runs")
+                for what in ("return", "replaced"):
+                    self.graph.put(program.named((what, holder.node)), unknown)
+        else:
+            if isinstance(holder, Symbol):
+                self.graph.edge(value, program.patched(f"{holder.name}.{name}"))
+            elif program.reflecting:
+                for tree in program.trees:
+                    self.graph.edge(value, program.module_name(tree, name))
+            if source is not None:
+                program.given.add(source)
+
+    def _setters(self, cls: Class, receiver: Holder, name: str, value: Variable) -> None:
+        """Run `@name.setter` methods."""
+        setters = self._setters_of(name)
+        if not setters or not self.program.is_new(("setters", cls, receiver, name, value)):
+            return
+        for statement in setters.get(cls, ()):
+            parameters = [*statement.params.posonly_params, *statement.params.params]
+            self.program.entered.setdefault(statement, set()).add(statement)
+            if len(parameters) == 2:
+                self.graph.put(self.program.definition(parameters[0].name), receiver)
+                self.graph.edge(value, self.program.definition(parameters[1].name))
+        for base in self.attributes.bases(cls):
+            self.graph.watch(
+                base, lambda one: self._setters(one, receiver, name, value) if isinstance(one, Class) else None
+            )
+
+    def _setters_of(self, name: str) -> dict[Class, list[cst.FunctionDef]]:
+        """Return the methods that set an attribute of that name, by their classes."""
+        if self._setting is None:
+            self._setting = {}
+            for node in self.program.classes:
+                for method in (one for one in node.body.body if isinstance(one, cst.FunctionDef)):
+                    for text in (one for one in decorators(method) if one.endswith(".setter")):
+                        of_name = self._setting.setdefault(text.removesuffix(".setter"), {})
+                        of_name.setdefault(self.program.cls(node), []).append(method)
+        return self._setting.get(name, {})
+
+    def _descriptors(self, cls: Class, receiver: Holder, name: str, value: Variable) -> None:
+        """Run `__set__` of what the class has under that name."""
+        there = self.program.named(("of class", cls, name))
+        site = cls.node or cst.Name("_")
+        self.attributes.member(cls, name, there, None, site)
+
+        def found(one: Value) -> None:
+            if isinstance(one, Holder) and one.kind == "object" and one.cls is not None:
+                given = self.program.named(("alone", receiver))
+                self.graph.put(given, receiver)
+                self._run(self._own(one, "__set__"), (given, value), site, Variable())
+
+        self.graph.watch(there, found)
+
+    def _own(self, value: Holder, name: str) -> Variable:
+        """Return the same variable without what code that is not seen brings."""
+        own = self.program.named(("own special", name, id(value)))
+        if self.program.is_new(("own special", name, id(value))):
+            found = self.attributes.special(value, name)
+            self.graph.watch(found, lambda one: self.graph.put(own, one) if isinstance(one, Bound | Function) else None)
+        return own
