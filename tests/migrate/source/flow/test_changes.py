@@ -101,6 +101,23 @@ def test_none_arrives_where_it_may_and_nowhere_else(text: str, known: set[str]) 
     assert may_be(text) == known
 
 
+#: Programs with several objects, and with classes above that decide, with all that `see` may get.
+OBJECTS = {
+    "one call for two objects": ("class C:\n    def get(self):\n        return self.k\nc, d = C(), C()\n"
+        "c.k, d.k = a, b\nfor o in (c, d):\n    see(o.get())\n", {"1", "2"}),
+    "fields of a dataclass above": ("from dataclasses import dataclass\n@dataclass\nclass C:\n    k: object\n"
+        "class D(C):\n    pass\nsee(D(a).k)\n", {"1"}),
+    "super among two bases": ("class A:\n    pass\nclass B:\n    def get(self):\n        return b\nclass C(A):\n"
+        "    def get(self):\n        return super().get()\nclass D(C, B):\n    pass\nclass E(D):\n    pass\n"
+        "see(E().get())\n", {"2"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "known"), OBJECTS.values(), ids=OBJECTS)
+def test_objects_are_told_apart_and_have_what_classes_above_give(text: str, known: set[str]) -> None:
+    assert may_be(text) >= known and may_be(text) <= {*known, "anything"}
+
+
 C = "class C:\n    n = 0\n    @property\n    def p(self):\n        return self.k\n    @property\n    def q(self):\n"
 C += "        self.n += 1\n        return self.k\nc = C()\nc.k = a\n"
 #: Lines, an expression, and whether it only reads.
