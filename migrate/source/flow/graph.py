@@ -99,8 +99,15 @@ class Graph:
                 arrived = target.values
                 full = len(arrived) > MOST
                 for value in carried:
-                    if value not in arrived and not (full and value in dropped):
+                    if value in arrived or (full and value in dropped):
+                        continue
+                    if len(arrived) >= MOST:
                         self.put(target, value, variable)
+                        continue
+                    arrived[value] = variable  # what `put` does, without a call: most of the time goes here
+                    if not target.fresh:
+                        self._pending.append(target)
+                    target.fresh.append(value)
             for act in list(variable.watchers):
                 for value in carried:
                     act(value)
