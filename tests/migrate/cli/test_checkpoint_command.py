@@ -92,7 +92,7 @@ def test_slots_matter(tmp_path: Path) -> None:
     want = train(original, 4, str(tmp_path / "old"), None)
     report = tmp_path / "report.json"
     report.write_text(report.read_text().replace("AdagradOptimizer", "Unknown"))
-    assert "starts afresh" in invoke(tmp_path).output
+    assert "start from their initial values" in invoke(tmp_path).output
     got = train(converted, 4, str(tmp_path / "new"), None)
     assert got[0] == pytest.approx(want[0], rel=1e-5)
     assert abs(got[3] - want[3]) > 1e-4

@@ -113,8 +113,8 @@ def test_check_writes_nothing_and_lists_findings(work: Path) -> None:
     before = sorted(work.rglob("*"))
     done = migrate("check", "src", cwd=work)
     assert done.returncode == 1
-    assert "src/good.py:2: available: " in done.stdout
-    assert "src/sub/kept.py:5: unsupported: " in done.stdout
+    assert "src/good.py:2: convertible, exact: " in done.stdout
+    assert "src/sub/kept.py:5: left unchanged: " in done.stdout
     assert sorted(work.rglob("*")) == before
     migrate("convert", "src/good.py", "--in-place", cwd=work)
     assert migrate("check", "src/good.py", cwd=work).returncode == 0
@@ -125,7 +125,7 @@ def test_check_writes_nothing_and_lists_findings(work: Path) -> None:
     [
         (["convert", "none.py"], "no such file"),
         (["convert", "src/other.py", "--target", "torchrec"], "only `runtime`"),
-        (["convert", "src/good.py", "-o", "x", "--diff"], "exclude each other"),
+        (["convert", "src/good.py", "-o", "x", "--diff"], "cannot be combined"),
         (["convert", "src/good.py", "--select", "tf-gahter"], "did you mean tf-gather?"),
         (["check", "src/good.py", "--ignore", "tf,nothing"], "--ignore: no rule is called `nothing`"),
         (["check", "src/good.py", "--rules", "none.py"], "none.py: the rules cannot be read"),

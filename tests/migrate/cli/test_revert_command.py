@@ -142,7 +142,7 @@ def test_a_file_of_version_control_is_as_it_was(work: Path, capsys: pytest.Captu
     migrate("convert", "src/plain.py", "--in-place")
     (work / "src" / "plain.py").write_bytes(ODD["plain.py"])
     assert migrate("revert") == 0
-    assert "src/plain.py: is as it was" in capsys.readouterr().err
+    assert "src/plain.py: already reverted" in capsys.readouterr().err
     assert not (work / ".migrate").exists()
 
 
@@ -168,7 +168,7 @@ def test_a_later_change_keeps_the_earlier_conversion(work: Path, capsys: pytest.
     file.write_bytes(edited + b"more = 1\n")
     assert migrate("revert") == 0
     assert file.read_bytes() == edited
-    assert "an earlier conversion is below later changes" in capsys.readouterr().err
+    assert "an earlier conversion was followed by other changes" in capsys.readouterr().err
     assert migrate("revert", "--merge") == 0
     assert file.read_bytes() == ODD["plain.py"] + b"mine = 1\n"
 
@@ -262,6 +262,9 @@ def test_one_file_of_several_names_the_others(work: Path, capsys: pytest.Capture
     assert migrate("convert", "src", "--in-place") == 0
     capsys.readouterr()
     assert migrate("revert", "src/plain.py") == 0
-    assert "still converted: src/crlf.py, src/latin.py; files of one program belong together" in capsys.readouterr().err
+    assert (
+        "still converted: src/crlf.py, src/latin.py; revert these as well if they belong to the same program"
+        in capsys.readouterr().err
+    )
     assert migrate("revert", "src") == 0
     assert "still converted" not in capsys.readouterr().err

@@ -72,7 +72,7 @@ def test_what_ends_a_build_leaves_the_old_folder(tmp_path: Path) -> None:
 
 
 def test_of_two_builds_at_once_the_second_does_not_replace_the_first(tmp_path: Path) -> None:
-    with pytest.raises(MigrateError, match="has files in it"), new_folder(tmp_path / "out", replace=False) as stage:
+    with pytest.raises(MigrateError, match="is not empty"), new_folder(tmp_path / "out", replace=False) as stage:
         (stage / "new").write_text("second")
         with new_folder(tmp_path / "out", replace=False) as other:
             (other / "old").write_text("first")

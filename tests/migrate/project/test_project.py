@@ -156,7 +156,7 @@ def test_refused(project: Path, tmp_path: Path) -> None:
         assert not (tmp_path / "out").exists()
 
     before = {path.name: path.read_bytes() for path in project.iterdir() if path.is_file()}
-    with pytest.raises(MigrateError, match="has files in it"):
+    with pytest.raises(MigrateError, match="is not empty"):
         write_project(ProjectOptions(source, schema, project))
     assert before == {path.name: path.read_bytes() for path in project.iterdir() if path.is_file()}
     tensorflow = tmp_path / "tensorflow_model.py"
