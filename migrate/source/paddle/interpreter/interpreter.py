@@ -1,7 +1,7 @@
-"""Runs a model's constructor and `forward` on concrete sizes without importing or executing anything.
+"""Interprets a model's constructor and `forward` with concrete sizes, without importing or executing the source.
 
-The interpreter knows the Python that models are written in (loops, lists, arithmetic, `if` on sizes and flags); tensors
-and layers are stand-ins. It records what the rewriter must know, and every construct it cannot follow as a `Problem`.
+It supports the Python that is used in models (loops, lists, arithmetic, `if` on sizes and flags), with symbolic tensors
+and layers. It records the facts for the rewriter, and each unsupported construct as a `Problem`.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from migrate.source.paddle.mapping.values import (
     mentions,
 )
 
-MAX_STEPS = 10_000_000  #: of a program whose loops all have an end
-MAX_TURNS = 500_000  #: of a `while`, which may have none
+MAX_STEPS = 10_000_000  #: limit for the whole program
+MAX_TURNS = 500_000  #: limit of iterations of a `while` loop
 MAX_DEPTH = 60
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A construct that stops the conversion."""
+    """An unsupported construct."""
 
     path: str
     span: Span
@@ -64,7 +64,7 @@ class _Continue(Exception):
 
 @dataclass
 class Frame:
-    """One running function (or a module's top level)."""
+    """The frame of a function, or of a module's top level."""
 
     module: Module
     scope: str
@@ -77,60 +77,67 @@ class Interpreter:
     """The state of one interpretation."""
 
     problems: dict[tuple[str, Span], Problem] = field(default_factory=dict)
-    methods: dict[tuple[str, Span], str] = field(default_factory=dict)  #: calls that are tensor methods
-    receivers: dict[tuple[str, Span], bool] = field(default_factory=dict)  #: method call -> whether on a tensor
-    executed: set[tuple[str, Span]] = field(default_factory=set)  #: calls that ran
+    methods: dict[tuple[str, Span], str] = field(default_factory=dict)  #: calls of tensor methods
+    receivers: dict[tuple[str, Span], bool] = field(
+        default_factory=dict
+    )  #: method call -> whether its receiver is a tensor
+    executed: set[tuple[str, Span]] = field(default_factory=set)  #: calls that were executed
     linears: list[Linear] = field(default_factory=list)  #: in order of creation
     instances: list[Instance] = field(default_factory=list)
     modules: dict[str, Module] = field(default_factory=dict)  #: importable files: module name -> module
     parameter_names: set[str] = field(default_factory=set)
-    lasting: Lasting = field(default_factory=Lasting)  #: what outlives a call of `forward`
-    defaults: dict[int, Value] = field(default_factory=dict)  #: a parameter's default, one object for all calls
+    lasting: Lasting = field(default_factory=Lasting)  #: state that outlives a call of `forward`
+    defaults: dict[int, Value] = field(
+        default_factory=dict
+    )  #: default values of parameters, each one object for all calls
     signatures: dict[tuple[str, str], Signature] = field(
         default_factory=dict
-    )  #: file and function -> what it was given
+    )  #: (file, function) -> types of its arguments and results
     steps: int = 0
     frames: list[Frame] = field(default_factory=list)
 
     @property
     def built(self) -> bool:
-        """Whether the model's constructor has been followed to its end."""
+        """Whether the model's constructor was interpreted completely."""
         return self.lasting.begun
 
     @property
     def frame(self) -> Frame:
-        """The function that runs now."""
+        """The frame of the current function."""
         return self.frames[-1]
 
     def problem(self, node: ast.AST, message: str) -> Unknown:
-        """Record a construct that cannot be carried over, once per place, and return the value that absorbs it."""
+        """Record an unsupported construct, once per position, and return `UNKNOWN`."""
         module = self.frame.module
         key = (module.path, module.span(node))
-        if key not in self.problems:  # the text is asked for once, not at every turn of a loop
+        if key not in self.problems:  # avoid computing the text in every iteration of a loop
             source = ast.get_source_segment(module.text, node) or ""
             self.problems[key] = Problem(*key, self.frame.scope, message, source)
         return UNKNOWN
 
     def mixed(self, node: ast.Call, key: tuple[str, Span], tensor: bool) -> None:
-        """Refuse a method call whose receiver is now a tensor, now something else: it has one text for both."""
+        """Record a problem for a method call whose receiver is not always a tensor, as it is rewritten only once."""
         if self.receivers.setdefault(key, tensor) is not tensor:
-            self.problem(node, "this method is called on a tensor in one pass and on something else in another")
+            self.problem(
+                node,
+                "the receiver of this method call is a tensor in one pass and another object in another; use two calls",
+            )
 
     def tick(self, node: ast.AST) -> None:
-        """Count a step, so that a source that takes too long is refused instead."""
+        """Count a step; a program with too many steps is not converted."""
         self.steps += 1
         if self.steps > MAX_STEPS:
-            self.problem(node, "it takes more than ten million steps to follow the program; make its loops shorter")
+            self.problem(node, "the program has more than ten million steps; make its loops shorter")
             raise Stop
 
     def call_function(self, function: Function, positional: list[Value], keywords: dict[str, Value]) -> Value:
-        """Run a function or method of the file on these values and return its result."""
+        """Interpret a function or method of the file and return its result."""
         scope = f"{function.owner.name}.{function.node.name}" if function.owner else function.node.name
         if function.receiver is not None:
             positional = [function.receiver, *positional]
         names = expressions.bind_parameters(self, function, positional, keywords)
         if len(self.frames) >= MAX_DEPTH:
-            self.problem(function.node, "functions call each other without end")
+            self.problem(function.node, "the recursion of these functions is too deep")
             raise Stop
         signature = self.signatures.setdefault((function.module.path, scope), Signature())
         signature.called(names)
@@ -146,27 +153,27 @@ class Interpreter:
         return result
 
     def run(self, body: list[ast.stmt]) -> None:
-        """Run statements in the current frame."""
+        """Interpret statements in the current frame."""
         for statement in body:
             self.tick(statement)
             handler = getattr(self, f"_run_{type(statement).__name__}", None)
             if handler is None:
-                self.problem(statement, f"`{type(statement).__name__.lower()}` statements are not understood")
+                self.problem(statement, f"`{type(statement).__name__.lower()}` statements are not supported")
                 raise Stop
             handler(statement)
 
     def evaluate(self, node: ast.expr) -> Value:
-        """Evaluate an expression; what cannot be followed becomes a problem and `UNKNOWN`."""
+        """Evaluate an expression; for unsupported constructs, record a problem and return `UNKNOWN`."""
         self.tick(node)
         try:
             return expressions.evaluate(self, node)
         except Refuse as reason:
             return self.problem(node, str(reason))
         except (ArithmeticError, LookupError, TypeError, ValueError, AttributeError) as error:
-            return self.problem(node, f"this fails when it runs ({type(error).__name__}: {error})")
+            return self.problem(node, f"running this fails ({type(error).__name__}: {error})")
 
     def evaluate_in(self, module: Module, node: ast.expr) -> Value:
-        """Evaluate an expression with a file's top-level names only, as a parameter's default."""
+        """Evaluate an expression with only a file's top-level names, as for defaults of parameters."""
         self.frames.append(Frame(module, self.frame.scope, module.names))
         try:
             return self.evaluate(node)
@@ -174,7 +181,7 @@ class Interpreter:
             self.frames.pop()
 
     def iterate(self, node: ast.expr) -> list[Value]:
-        """Return the items a loop goes over."""
+        """Return the items of an iterable."""
         value = self.evaluate(node)
         self.once(node, value)
         if isinstance(value, Container):
@@ -182,38 +189,40 @@ class Interpreter:
         if isinstance(value, Unknown):
             raise Stop
         if isinstance(value, Tensor | RawInput):
-            self.problem(node, "a loop over a tensor has no fixed length in a graph")
+            self.problem(node, "a loop over a tensor has no fixed number of iterations in a graph")
             raise Stop
         try:
             return list(value)
         except TypeError:
-            self.problem(node, f"{type(value).__name__} cannot be looped over here")
+            self.problem(node, f"iterating over {type(value).__name__} is not supported")
             raise Stop from None
 
     def once(self, node: ast.AST, value: Value) -> None:
-        """Refuse to go through an iterator a second time."""
+        """Raise `Refuse` if an iterator is used a second time."""
         try:
             self.lasting.consumes(value)
         except Refuse as reason:
             self.problem(node, str(reason))
 
     def truth(self, node: ast.expr) -> bool:
-        """Decide a test now; a test on a tensor's value cannot be decided."""
+        """Return the truth of a value; record a problem if it depends on the value of a tensor."""
         return self.decide(node, self.evaluate(node))
 
     def decide(self, node: ast.expr, value: Value) -> bool:
-        """Return whether the value of a test is true."""
+        """Evaluate a condition."""
         if isinstance(value, Unknown):
             raise Stop
         if isinstance(value, Container):
             return bool(value.items)
         if isinstance(value, Tensor | RawInput | BatchSize | Method):
-            self.problem(node, "this decision depends on a tensor's value, a graph has to know it when it is built")
+            self.problem(
+                node, "this condition depends on the value of a tensor, which is not known when the graph is built"
+            )
             raise Stop
         return bool(value)
 
     def assign(self, target: ast.expr, value: Value) -> None:
-        """Bind a value to a name, attribute, item or pattern of these."""
+        """Assign a value to a name, attribute, item or pattern."""
         if isinstance(target, ast.Name):
             self.frame.names[target.id] = value
         elif isinstance(target, ast.Tuple | ast.List):
@@ -223,13 +232,13 @@ class Interpreter:
         elif isinstance(target, ast.Subscript):
             self._assign_item(target, value)
         else:
-            self.problem(target, "this assignment is not understood")
+            self.problem(target, "this assignment is not supported")
 
     def _unpack(self, target: ast.Tuple | ast.List, value: Value) -> None:
         if isinstance(value, Unknown):
             value = [UNKNOWN] * len(target.elts)
         if not isinstance(value, list | tuple) or len(value) != len(target.elts):
-            self.problem(target, "the values unpacked here cannot be told")
+            self.problem(target, "the values unpacked here cannot be determined")
             value = [UNKNOWN] * len(target.elts)
         for item, part in zip(target.elts, value, strict=True):
             self.assign(item, part)
@@ -238,7 +247,7 @@ class Interpreter:
         self.set_attribute(target, self.evaluate(target.value), target.attr, value)
 
     def set_attribute(self, target: ast.expr, receiver: Value, name: str, value: Value) -> None:
-        """Set an attribute of an object of the file; a layer is registered as in Paddle."""
+        """Set an attribute of an object of the file; layers are registered as in Paddle."""
         if isinstance(receiver, Unknown):
             return
         if isinstance(receiver, Instance):
@@ -247,20 +256,22 @@ class Interpreter:
             except Refuse as reason:
                 self.problem(target, str(reason))
         if not isinstance(receiver, Instance):
-            self.problem(target, "only attributes of the model's own objects can be set")
+            self.problem(target, "only attributes of objects of the model can be set")
         elif name in layers.RESERVED_ATTRIBUTES:
-            self.problem(target, f"the converted layers use `{name}` themselves; rename the attribute")
+            self.problem(target, f"the name `{name}` is used by the converted layers; rename the attribute")
         elif self.built and mentions(value, LayerValue):
             receiver.attributes[name] = self.problem(
-                target, "a layer is kept here, outside the constructor; do so there"
+                target, "a layer is assigned outside of the constructor; assign it there"
             )
         elif isinstance(value, LayerValue) and not layers.NAME.fullmatch(name):
-            receiver.attributes[name] = self.problem(target, f"a layer is named {name!r}; {layers.NAME_RULE}")
+            receiver.attributes[name] = self.problem(target, f"a layer has the name {name!r}, but {layers.NAME_RULE}")
         elif isinstance(value, LayerValue):
             receiver.sublayers[name] = value
             receiver.attributes[name] = value
         elif name in receiver.sublayers:
-            self.problem(target, f"`{name}` was a layer, setting something else removes it in Paddle")
+            self.problem(
+                target, f"`{name}` is a layer, and assigning another value removes it in Paddle; use another name"
+            )
         else:
             receiver.attributes[name] = value
 
@@ -270,7 +281,9 @@ class Interpreter:
             self._change(target, receiver)
             receiver[index] = value
         elif not isinstance(receiver, Unknown):
-            self.problem(target, "items can be set in lists and dicts only; a graph's tensors do not change")
+            self.problem(
+                target, "items can only be assigned in lists and dicts, because tensors of a graph do not change"
+            )
 
     def _change(self, node: ast.AST, container: Value) -> None:
         try:
@@ -319,7 +332,7 @@ class Interpreter:
         while self.truth(node.test):
             turns += 1
             if turns > MAX_TURNS:
-                self.problem(node, "this loop does not come to an end within half a million steps")
+                self.problem(node, "this loop has more than half a million iterations")
                 raise Stop
             try:
                 self.run(node.body)

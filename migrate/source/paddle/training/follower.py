@@ -1,4 +1,4 @@
-"""Follows a method of the trainer statement by statement; what it does to the model or the loss is a problem."""
+"""Interprets a method of the trainer; what it does to the model or the loss is a problem."""
 
 from __future__ import annotations
 
@@ -35,20 +35,22 @@ DEEPEST = 20
 
 @dataclass
 class Follower:
-    """One following of one method of the trainer."""
+    """The interpretation of one method of the trainer."""
 
     run: Interpreter
     trainer: Class
     model: Class | None  #: the model's class
-    outputs: Value = None  #: what the model returns: an `Output` or a list of them
-    steps: bool = False  #: the method runs at every step, so that it may keep nothing
+    outputs: Value = None  #: the model's result: an `Output` or a list of them
+    steps: bool = False  #: the method runs in every step, so that it must not store state
     kept: dict[str, Value] = field(default_factory=dict)  #: attributes of the trainer
-    fed: list[tuple[Value, ast.AST]] = field(default_factory=list)  #: what the model was given, and where
+    fed: list[tuple[Value, ast.AST]] = field(default_factory=list)  #: inputs of the model, and the calls
     losses: list[LossCall] = field(default_factory=list)
-    made: list[tuple[dict[str, Value], ast.AST]] = field(default_factory=list)  #: constructions of the model
+    made: list[tuple[dict[str, Value], ast.AST]] = field(
+        default_factory=list
+    )  #: calls that create the model: arguments, call
     calls: int = 0
-    lasting: Lasting = field(default_factory=Lasting)  #: what is there before the method runs
-    unsure: int = 0  #: more than 0 where it is not known whether, or how often, what is followed runs
+    lasting: Lasting = field(default_factory=Lasting)  #: state that exists before the method runs
+    unsure: int = 0  #: more than 0 in code that may run never or several times
 
     @property
     def names(self) -> dict[str, Value]:
@@ -56,19 +58,19 @@ class Follower:
         return self.run.frame.names
 
     def problem(self, node: ast.AST, message: str) -> Computed:
-        """Record what cannot be carried over."""
+        """Record an unsupported construct."""
         self.run.problem(node, message)
         return Computed()
 
     def computed(self, node: ast.AST, *values: Value) -> Computed:
-        """Return what an expression makes of values; the first change of a thing is remembered."""
+        """Return the value computed from others; the first change of each is recorded."""
         first = next((value for value in values if isinstance(value, Computed) and value.origins), None)
         if first is not None:
             return Computed(origins_of(*values), first.node, first.module)
         return Computed(origins_of(*values), node, self.run.frame.module)
 
     def blame(self, value: Value, node: ast.AST, message: str) -> None:
-        """Record a problem where a value was changed first, else at `node`."""
+        """Record a problem at the first change of a value, or else at `node`."""
         if isinstance(value, Computed) and value.node is not None and value.module is not None and value.origins:
             self.run.frames.append(Frame(value.module, _scope(value.module, value.node)))
             self.run.problem(value.node, message)
@@ -77,9 +79,9 @@ class Follower:
             self.run.problem(node, message)
 
     def may_change(self, container: Value, node: ast.AST) -> None:
-        """Record the change of a list or dict that outlives the method, or that is not known to happen once."""
+        """Record a problem for a change of a list or dict that outlives the method or may happen several times."""
         if self.unsure:
-            self.problem(node, f"how often this changes a {type(container).__name__} cannot be told")
+            self.problem(node, f"it is unknown how often this changes a {type(container).__name__}")
             return
         try:
             self.lasting.changes(container)
@@ -87,17 +89,17 @@ class Follower:
             self.problem(node, str(reason))
 
     def call(self, function: Function, positional: list[Value], keywords: dict[str, Value]) -> Value:
-        """Follow a function or method of the trainer's file and return its result."""
+        """Interpret a function or method of the trainer's file and return its result."""
         self.calls += 1
         if self.calls > MOST_CALLS or len(self.run.frames) > DEEPEST:
-            self.run.problem(function.node, "the functions of the trainer call each other without end")
+            self.run.problem(function.node, "the recursion of these functions is too deep")
             raise Stop
         owner = f"{function.owner.name}." if function.owner else ""
         names = self._bound(function, positional, keywords)
         self.run.frames.append(Frame(function.module, owner + function.node.name, names))
         try:
             if function.node.decorator_list:
-                self.problem(function.node.decorator_list[0], "a decorator of the trainer is not understood")
+                self.problem(function.node.decorator_list[0], "a decorator is not supported in the trainer")
             self.body(function.node.body)
         except Returned as returned:
             return returned.value
@@ -118,13 +120,13 @@ class Follower:
         return names | dict(zip([arg.arg for arg in plain], positional, strict=False)) | keywords
 
     def body(self, statements: list[ast.stmt]) -> None:
-        """Follow statements."""
+        """Interpret statements."""
         for statement in statements:
             self.run.tick(statement)
             handler = getattr(self, f"_do_{type(statement).__name__}", None)
             if handler is None:
                 kind = type(statement).__name__.lower()
-                self.problem(statement, f"`{kind}` statements of the trainer are not understood")
+                self.problem(statement, f"`{kind}` statements are not supported in the trainer")
                 raise Stop
             handler(statement)
 
@@ -139,10 +141,10 @@ class Follower:
         before = len(self.run.problems)
         found = self.value(node.value)
         if len(self.run.problems) > before:
-            return  # said once is enough
+            return  # already reported
         done = is_metrics(found) or isinstance(found, Metrics | Loss) or is_plain(found)
         if not done and expressions.calls_untold(self, node.value):
-            self.problem(node, "what this call does is not carried over into the converted module")
+            self.problem(node, "the effect of this call is not converted; remove the call")
 
     def _do_Assign(self, node: ast.Assign) -> None:
         found = self.value(node.value)
@@ -162,7 +164,7 @@ class Follower:
             self.assign(node.target, expressions.combined(self, node, node.op, before, added))
 
     def assign(self, target: ast.expr, found: Value) -> None:
-        """Bind a name; an attribute or item of something that lasts is a problem."""
+        """Assign to a name; assigning an attribute or item of a lasting object is a problem."""
         if isinstance(target, ast.Name):
             self.names[target.id] = found
         elif isinstance(target, ast.Tuple | ast.List):
@@ -174,7 +176,7 @@ class Follower:
         elif isinstance(target, ast.Subscript):
             self._assign_item(target, self.value(target.value), found)
         else:
-            self.problem(target, "this assignment is not understood")
+            self.problem(target, "this assignment is not supported")
 
     def _parts(self, target: ast.Tuple | ast.List, found: Value) -> list[Value]:
         count = len(target.elts)
@@ -186,11 +188,11 @@ class Follower:
 
     def _assign_attribute(self, target: ast.Attribute, owner: Value, found: Value) -> None:
         if isinstance(owner, Fed) and target.attr == "stop_gradient":
-            return  # nothing trains the input
+            return  # the input has no gradient
         if isinstance(owner, Trainer) and not self.steps and not self.unsure:
             self.kept[target.attr] = found
         elif isinstance(owner, Trainer):
-            self.problem(target, "the trainer keeps this from one step to the next, which a graph does not")
+            self.problem(target, "the trainer stores this from step to step, which a graph does not; remove it")
         else:
             self.problem(target, f"`{ast.unparse(target)}` is set here, which the converted module does not do")
 
@@ -212,10 +214,10 @@ class Follower:
             loops.repeat(self, node, items)
             return
         if isinstance(items, Computed | Parameters) and origins_of(items):
-            self.problem(node, f"what this loop does to `{ast.unparse(node.iter)}` is not carried over")
+            self.problem(node, f"the effect of this loop on `{ast.unparse(node.iter)}` is not converted; remove it")
             return
         if not isinstance(items, list | tuple | range | dict) or len(items) > MOST_TURNS:
-            self.problem(node, "the turns of this loop cannot be told")
+            self.problem(node, "the number of iterations of this loop is unknown")
             raise Stop
         for item in list(items):
             self.assign(node.target, item)
@@ -225,7 +227,7 @@ class Follower:
     def _do_If(self, node: ast.If) -> None:
         test = self.value(node.test)
         if not is_plain(test):
-            self.problem(node.test, "this decision of the trainer cannot be made without running it")
+            self.problem(node.test, "this condition of the trainer is known only at run time")
             raise Stop
         self.body(node.body if test else node.orelse)
 
@@ -249,12 +251,12 @@ class Follower:
             self.names[item.asname or item.name] = Api(f"{node.module or ''}.{item.name}")
 
     def construct(self, cls: Class, positional: list[Value], keywords: dict[str, Value], node: ast.AST) -> Value:
-        """Make the model, once."""
+        """Create the model, once."""
         found = cls.find("__init__")
         names = [item.arg for item in found[0].args.args[1:]] if found else []
         self.made.append((dict(zip(names, positional, strict=False)) | keywords, node))
         if len(self.made) > 1:
-            return self.problem(node, "a second model is made here")
+            return self.problem(node, "a second model is created here; create only one")
         return MODEL
 
     def method(self, name: str) -> Function | None:
