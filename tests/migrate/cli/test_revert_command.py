@@ -133,7 +133,7 @@ def test_merge_refuses_where_converted_lines_were_edited(work: Path) -> None:
     file = work / "src" / "plain.py"
     file.write_bytes(file.read_bytes().replace(b"device_vocabulary_size=9", b"device_vocabulary_size=90"))
     before = contents(work)
-    with pytest.raises(MigrateError, match="lines that the conversion wrote were changed since"):
+    with pytest.raises(MigrateError, match="converted lines were changed since"):
         migrate("revert", "--merge")
     assert contents(work) == before
 
@@ -213,7 +213,7 @@ def test_broken_stored_edits_are_named(work: Path, text: str) -> None:
     ("arguments", "says"),
     [
         (["revert", "none.py"], "no conversion of this file is stored"),
-        (["revert", "--from", "src"], "holds no stored edits"),
+        (["revert", "--from", "src"], "contains no stored edits"),
         (["revert", "--from", "setup.cfg"], "setup.cfg"),
     ],
 )
@@ -225,7 +225,7 @@ def test_what_cannot_run(work: Path, arguments: list[str], says: str) -> None:
 def test_a_deleted_file(work: Path) -> None:
     migrate("convert", "src", "--in-place")
     (work / "src" / "crlf.py").unlink()
-    with pytest.raises(MigrateError, match="bring it back, or name the other files"):
+    with pytest.raises(MigrateError, match="restore it, or give only the other files"):
         migrate("revert")
 
 
