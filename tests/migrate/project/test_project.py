@@ -136,8 +136,8 @@ def test_the_code_is_laid_out_typed_and_free_of_findings(project: Path) -> None:
     ("switches", "message"),
     [
         ({"cache_mode": "DDR"}, "USE_MODIFY_GRAPH=1"),
-        ({"cache_mode": "SSD", "use_modify_graph": True, "use_dynamic_expansion": True}, "only in HBM"),
-        ({"use_faae": True, "use_dynamic_expansion": True}, "cannot be evicted"),
+        ({"cache_mode": "SSD", "use_modify_graph": True, "use_dynamic_expansion": True}, "HBM only"),
+        ({"use_faae": True, "use_dynamic_expansion": True}, "not evicted"),
         ({"cache_mode": "NVM"}, "HBM, DDR or SSD"),
     ],
 )

@@ -91,7 +91,7 @@ def test_the_note_says_which_side_is_nearer_to_float64() -> None:
     assert found.verdict == "equal"
     assert "original closer" in found.note
     found = compare.compare("forward", "x", ROWS + np.float32(3e-6), ROWS + np.float32(1e-6), wide)
-    assert "converted nearer" in found.note
+    assert "converted closer" in found.note
 
 
 def test_the_worst_moment_is_kept() -> None:
