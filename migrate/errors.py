@@ -1,5 +1,5 @@
-"""The one exception that a user sees: the command prints its sentence and exits with 2."""
+"""The exception for errors that a user can fix: the command prints its message and exits with code 2."""
 
 
 class MigrateError(Exception):
-    """One sentence that names the thing, what is wrong with it, and the remedy."""
+    """An error whose message is one sentence: the thing, what is wrong with it, and the remedy."""

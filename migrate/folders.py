@@ -1,4 +1,4 @@
-"""Writing a folder whole or not at all."""
+"""Writes a folder atomically: completely or not at all."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from migrate.errors import MigrateError
 
 @contextmanager
 def new_folder(target: Path, *, replace: bool) -> Iterator[Path]:
-    """Yield an empty folder beside `target` that becomes `target`, whole, when the block ends without an exception.
+    """Yield an empty temporary folder, which is renamed to `target` when the block ends without an exception.
 
-    A reader sees the old folder or the new one.
+    Another process sees either the old folder or the complete new one.
 
     Raises:
-        MigrateError: the target has files and `replace` is not given, or it cannot be made; nothing is left behind.
+        MigrateError: `target` is not empty and `replace` is false, or it cannot be written; no temporary files remain.
     """
     target = target.absolute()
     if target.exists() and not target.is_dir():
@@ -48,11 +48,11 @@ def new_folder(target: Path, *, replace: bool) -> Iterator[Path]:
 
 
 def _taken(target: Path) -> MigrateError:
-    return MigrateError(f"{target} has files in it; choose another folder, or replace the whole folder by --force")
+    return MigrateError(f"{target} is not empty; choose another folder, or replace it with --force")
 
 
 def _put_new(stage: Path, target: Path) -> None:
-    """Move a folder to where nothing or an empty one is; another process may have written there meanwhile."""
+    """Rename `stage` to `target`, which must be missing or empty; another process may have filled it meanwhile."""
     try:
         stage.rename(target)
     except OSError as error:
@@ -62,7 +62,7 @@ def _put_new(stage: Path, target: Path) -> None:
 
 
 def _put(stage: Path, target: Path) -> None:
-    """Move a folder to where another one may be, which goes only when its place is taken."""
+    """Rename `stage` to `target` and remove the old folder; it is restored if the rename fails."""
     if not target.exists():
         stage.rename(target)
         return

@@ -1,8 +1,8 @@
-"""What a file of own rules imports: `migrate convert --rules FILE`.
+"""The API for files with custom rules: `migrate convert --rules FILE`.
 
-Four kinds of rules are asked about a TensorFlow source file. A `CreationRule` reads a call that makes a variable, a
-`LookupRule` a call that looks rows up, a `UseRule` explains any other use of a table, and a `FileRule` looks at the
-whole file. Each is a class under `@register` with an id, a title, a docstring and examples, which
+There are four kinds of rules for TensorFlow source files. A `CreationRule` matches calls that create a variable, a
+`LookupRule` matches embedding lookups, a `UseRule` explains any other use of a table, and a `FileRule` analyses the
+whole file. A rule is a class under `@register` with an id, a title, a docstring and examples, which
 `migrate rules test FILE` runs.
 """
 

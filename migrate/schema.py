@@ -1,8 +1,7 @@
-"""The feature schema: which input columns are numbers, which are one-hot groups, what the model is trained on.
-Its section `data`, which says where the columns come from, is read by `migrate.dataset.spec`.
+"""The feature schema: dense columns and one-hot groups of a model's input, its labels and tasks.
 
-`load_schema` accepts exactly the keys described in the dataclasses below; anything else is a `MigrateError` that names
-the file, the key and the remedy.
+`load_schema` accepts the keys of the dataclasses below; anything else is a `MigrateError` that names the file, the key
+and the remedy. The section `data`, on the origin of the columns, is read by `migrate.dataset.spec`.
 """
 
 from __future__ import annotations
@@ -36,53 +35,53 @@ class SparseFeature:
 class InputSpec:
     """The model's raw input, a float tensor [batch, size]."""
 
-    name: str  #: of the argument of `forward`; empty when the schema does not say
+    name: str  #: the argument of `forward`; empty if not given
     size: int
-    dense: tuple[tuple[int, int], ...]  #: half-open column ranges that hold numbers
+    dense: tuple[tuple[int, int], ...]  #: half-open ranges of dense columns
     sparse: tuple[SparseFeature, ...]
 
     @property
     def dense_size(self) -> int:
-        """How many columns hold numbers."""
+        """The number of dense columns."""
         return sum(stop - start for start, stop in self.dense)
 
     @property
     def rows(self) -> int:
-        """How many one-hot columns there are: the rows of the embedding table."""
+        """The number of one-hot columns, which is the number of rows of the embedding table."""
         return sum(feature.size for feature in self.sparse)
 
     @property
     def offsets(self) -> tuple[int, ...]:
-        """The first key of each sparse feature; key = offset + id keeps the id spaces apart."""
+        """The first key of each sparse feature: key = offset + id, so that features do not share keys."""
         return tuple(accumulate((feature.size for feature in self.sparse[:-1]), initial=0)) if self.sparse else ()
 
     @property
     def dense_columns(self) -> tuple[int, ...]:
-        """The input columns that hold numbers, in the order of `dense_feature`."""
+        """The dense columns of the input, in the order of `dense_feature`."""
         return tuple(column for start, stop in self.dense for column in range(start, stop))
 
     @property
     def key_columns(self) -> tuple[int, ...]:
-        """The input column of every key, in the order of the keys."""
+        """The input column of each key, in the order of keys."""
         return tuple(column for feature in self.sparse for column in range(feature.start, feature.stop))
 
 
 @dataclass(frozen=True)
 class Task:
-    """One output, the label it predicts and its share of the loss."""
+    """One output of the model, the label that it predicts, and its part of the loss."""
 
     name: str
-    output: int  #: index into what `forward` returns
+    output: int  #: index of the output that `forward` returns
     label: str
     loss: str = "log_loss"  #: one of `LOSSES`
-    positive: int = 1  #: column of the output that is the positive class
+    positive: int = 1  #: column of the output with the positive class
     epsilon: float = 1e-4
     weight: float = 1.0
 
 
 @dataclass(frozen=True)
 class ModelSpec:
-    """The class to build and its constructor arguments; empty values are taken from the files beside the source."""
+    """The model class and its constructor arguments; empty values are taken from files beside the source."""
 
     name: str = ""
     arguments: Mapping[str, object] = field(default_factory=dict)
@@ -90,7 +89,7 @@ class ModelSpec:
 
 @dataclass(frozen=True)
 class Schema:
-    """A checked feature schema."""
+    """A validated feature schema."""
 
     path: str
     model: ModelSpec
@@ -100,27 +99,27 @@ class Schema:
 
 
 def load_schema(path: str | Path) -> Schema:
-    """Read and check a schema file.
+    """Read and validate a schema file.
 
     Raises:
-        MigrateError: the file cannot be read, is not YAML, or a key is wrong; the message names file, key and remedy.
+        MigrateError: the file cannot be read, is not YAML, or a key is invalid; the message names file, key and remedy.
     """
     return parse_schema(read_text(path), str(path))
 
 
 def parse_schema(text: str, path: str) -> Schema:
-    """Check the text of a schema; `path` is used in messages only. Raises `MigrateError` as `load_schema`."""
+    """Validate the text of a schema; `path` is for messages. Raises `MigrateError` as `load_schema`."""
     top = top_section(text, path)
     labels = read_labels(top)
     return Schema(path, _model(top), _input(top), labels, _tasks(top, labels))
 
 
 def top_section(text: str, path: str) -> Section:
-    """Return the top level of a schema, its version checked. Raises `MigrateError` as `load_schema`."""
+    """Return the top level of a schema, after checking its version. Raises `MigrateError` as `load_schema`."""
     top = Section(path, "", load_yaml(text, path), ("version", "model", "data", "input", "labels", "tasks"))
     version = top.integer("version", 1)
     if version != VERSION:
-        raise top.fail("version", f"is {version}, this program reads version {VERSION}")
+        raise top.fail("version", f"is {version}, but this program reads version {VERSION}; write `version: {VERSION}`")
     return top
 
 
@@ -128,14 +127,14 @@ def _model(top: Section) -> ModelSpec:
     section = Section(top.path, "model", top.values.get("model", {}), ("class", "arguments"))
     arguments = section.values.get("arguments", {})
     if not isinstance(arguments, dict) or not all(isinstance(key, str) for key in arguments):
-        raise section.fail("arguments", f"is {kind(arguments)}, give a mapping of constructor argument to value")
+        raise section.fail("arguments", f"is {kind(arguments)}; give a mapping of constructor argument to value")
     return ModelSpec(section.text("class", ""), {str(key): value for key, value in arguments.items()})
 
 
 def _input(top: Section) -> InputSpec:
     if "input" not in top.values:
         made = ", or the schema.yaml that `migrate dataset build` wrote" if "data" in top.values else ""
-        raise top.fail("input", f"is missing, give a mapping of `name`, `size`, `dense`, `sparse`{made}")
+        raise top.fail("input", f"is missing; give a mapping of `name`, `size`, `dense`, `sparse`{made}")
     section = Section(top.path, "input", top.values["input"], ("name", "size", "dense", "sparse"))
     dense = tuple(_range(section, i, item) for i, item in enumerate(section.items("dense", "a list of ranges", [])))
     sparse = tuple(_feature(section, i, item) for i, item in enumerate(section.items("sparse", "a list of groups", [])))
@@ -150,7 +149,7 @@ def _range(section: Section, index: int, item: object) -> tuple[int, int]:
         start, stop = item
         if 0 <= start < stop <= MAX_COLUMNS:
             return start, stop
-    raise section.fail(f"dense[{index}]", f"is {kind(item)}, give [first column, column after the last]")
+    raise section.fail(f"dense[{index}]", f"is {kind(item)}; give [first column, column after the last]")
 
 
 def _feature(section: Section, index: int, item: object) -> SparseFeature:
@@ -159,29 +158,31 @@ def _feature(section: Section, index: int, item: object) -> SparseFeature:
 
 
 def _check_columns(section: Section, spec: InputSpec) -> None:
-    """Every column belongs to exactly one range or group."""
+    """Raise MigrateError unless each column belongs to exactly one range or group."""
     pieces = [(start, stop, f"dense[{i}]") for i, (start, stop) in enumerate(spec.dense)]
     pieces += [(feature.start, feature.stop, f"sparse `{feature.name}`") for feature in spec.sparse]
     pieces.sort()
     for start, stop, name in pieces:
         if stop > spec.size:
             raise section.fail(
-                "size", f"is {spec.size} but {name} covers columns {start} to {stop - 1}, correct either"
+                "size", f"is {spec.size}, but {name} covers columns {start} to {stop - 1}; correct one of the two"
             )
     for (_, stop, name), (start, _, other) in pairwise(pieces):
         if start < stop:
-            raise section.fail("sparse", f"gives column {start} to both {name} and {other}, correct `start` or `size`")
+            raise section.fail(
+                "sparse", f"assigns column {start} to both {name} and {other}; correct `start` or `size`"
+            )
     ends = [0, *(stop for _, stop, _ in pieces)]
     for end, (start, _, name) in zip(ends, [*pieces, (spec.size, spec.size, "the end")], strict=True):
         if start > end:
-            raise section.fail("sparse", f"leaves columns {end} to {start - 1} (before {name}) to nothing, add a group")
+            raise section.fail("sparse", f"assigns columns {end} to {start - 1} (before {name}) to no group; add one")
 
 
 def read_labels(top: Section) -> tuple[str, ...]:
     """Return the names of the labels, at least one."""
     labels = top.items("labels", "a list of label names")
     if not labels or not all(isinstance(label, str) and label and plain_name(label) for label in labels):
-        raise top.fail("labels", f"is {kind(labels)}, give a list of at least one plain label name")
+        raise top.fail("labels", f"is {kind(labels)}; give a list of at least one plain label name")
     names = [str(label) for label in labels]
     top.unique("labels", names)
     return tuple(names)
@@ -200,12 +201,12 @@ def _tasks(top: Section, labels: tuple[str, ...]) -> tuple[Task, ...]:
 def _task(section: Section, index: int, labels: tuple[str, ...]) -> Task:
     label, loss = section.text("label"), section.text("loss", "log_loss")
     if label not in labels:
-        raise section.fail("label", f"is `{label}`, which `labels` lacks, use one of {listed(labels)}")
+        raise section.fail("label", f"is `{label}`, which is not in `labels`; use one of {listed(labels)}")
     if loss not in LOSSES:
-        raise section.fail("loss", f"is `{loss}`, use one of {listed(LOSSES)}")
+        raise section.fail("loss", f"is `{loss}`; use one of {listed(LOSSES)}")
     epsilon = section.number("epsilon", 1e-4)
     if epsilon < 0:
-        raise section.fail("epsilon", f"is {epsilon}, give a number of at least 0")
+        raise section.fail("epsilon", f"is {epsilon}; give a number of at least 0")
     return Task(
         name=section.text("name", label),
         output=section.integer("output", 0, index),

@@ -1,1 +1,1 @@
-"""Checkpoints of the original model, moved to the tables of the converted one."""
+"""Converts checkpoints of the original model for the converted one."""

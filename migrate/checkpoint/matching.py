@@ -1,4 +1,4 @@
-"""Which variable of a checkpoint each table of a report took the place of. Pure data."""
+"""Finds the variable of a checkpoint that each table of a report replaced."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from migrate.errors import MigrateError
 from migrate.report.model import Report, State, TableRecord
 
-#: The optimizers of version 1, as reports name them, and as checkpoints of tables do.
+#: Version-1 optimizers: class name in reports -> name in checkpoints of tables.
 OPTIMIZERS = {
     "GradientDescentOptimizer": "sgd",
     "MomentumOptimizer": "momentum",
@@ -18,39 +18,39 @@ OPTIMIZERS = {
     "AdamOptimizer": "adam",
     "LazyAdamOptimizer": "lazy_adam",
 }
-#: How a variable's name may appear as a table's.
+#: Possible names of a table, from the name of its variable.
 _SPELLINGS: tuple[Callable[[str], str], ...] = (str, lambda n: n.replace("/", "_"), lambda n: n.rpartition("/")[2])
 
 
 def converted_tables(report: Report, path: str) -> list[TableRecord]:
-    """Return the tables that a conversion made, each name once.
+    """Return the tables that a conversion created, without duplicate names.
 
     Raises:
-        MigrateError: the report has none, or it is of a conversion to another SDK than the runtime.
+        MigrateError: the report has no converted table, or is of a conversion to another SDK than the runtime.
     """
     other = next((one.target for one in report.inputs if one.target not in {"", "runtime"}), None)
     if other is not None:
-        raise MigrateError(f"{path}: it is of a conversion to `{other}`, whose checkpoints are not written here")
+        raise MigrateError(f"{path}: is of a conversion to `{other}`; give the report of a conversion to the runtime")
     found = {table.name: table for table in report.tables if table.verdict is State.APPLIED}
     if not found:
-        raise MigrateError(f"{path}: no table of this report was converted; give the report of `migrate convert`")
+        raise MigrateError(f"{path}: has no converted table; give the report of `migrate convert`")
     return list(found.values())
 
 
 def given_names(
     pairs: Sequence[str], tables: Sequence[TableRecord], option: str = "--map", form: str = "TABLE=VARIABLE"
 ) -> dict[str, str]:
-    """Return table -> what is given for it by options such as `TABLE=VARIABLE`.
+    """Return table -> value of options such as `TABLE=VARIABLE`.
 
     Raises:
-        MigrateError: an option of another form, or of a table that the report has not.
+        MigrateError: an option has another form, or names a table that the report does not have.
     """
     names = [table.name for table in tables]
     given = {}
     for pair in pairs:
         table, equals, variable = pair.partition("=")
         if not equals or not variable:
-            raise MigrateError(f"{option} {pair}: not of the form {form}; write it so")
+            raise MigrateError(f"{option} {pair}: invalid; write {option} {form}")
         if table not in names:
             raise MigrateError(f"{option} {pair}: the report has no table `{table}`; its tables are {', '.join(names)}")
         given[table] = variable
@@ -58,39 +58,39 @@ def given_names(
 
 
 def parts_of(pairs: Sequence[str], tables: Sequence[TableRecord], source: str) -> dict[str, int]:
-    """Return table -> number of partitions for `TABLE=N` options, 1 where the order of rows is that of the ids.
+    """Return table -> number of partitions, from `TABLE=N` options; 1 if rows are in the order of ids.
 
     Raises:
-        MigrateError: an option of another form, or none for a table whose rows are in the order of partitions.
+        MigrateError: an option has another form, or is missing for a table whose ids alternate between partitions.
     """
     given = given_names(pairs, tables, "--parts", "TABLE=N")
     for table, text in given.items():
         if not text.isdigit() or int(text) < 1:
-            raise MigrateError(f"--parts {table}={text}: not a number of partitions; write {table}=2, for one")
+            raise MigrateError(f"--parts {table}={text}: not a number of partitions; write e.g. {table}=2")
     for one in tables:
         if one.by_parts and one.name not in given:
             raise MigrateError(
-                f"{source}: ids of `{one.name}` went round the partitions of its variable, so its rows are not in the "
-                f"order of ids; give the number of partitions with --parts {one.name}=N (1 if it was whole)"
+                f"{source}: the ids of `{one.name}` alternate between partitions of its variable, so its rows are not "
+                f"in the order of ids; give --parts {one.name}=N with the number of partitions (1 if it has none)"
             )
     return {one.name: int(given.get(one.name, 1)) for one in tables}
 
 
 def variable_of(table: TableRecord, shapes: Mapping[str, Sequence[int]], source: str) -> str:
-    """Return the variable that bears the table's name: alike, with `_` for `/`, or as the last part alone.
+    """Return the variable with the table's name: equal, with `_` for `/`, or equal to the last component.
 
     Raises:
-        MigrateError: none does, or several do.
+        MigrateError: there is no such variable, or there are several.
     """
     if table.identity == "run time":
         raise MigrateError(
-            f"{source}: the table of `{table.name}` gets its name when the program runs, from a column or a variable "
-            "scope; fill it in the program with runtime.checkpoint.warm_start(table, path, variable_name)"
+            f"{source}: the table `{table.name}` gets its name at run time, from a column or a variable scope; "
+            "fill it in the program with runtime.checkpoint.warm_start(table, path, variable_name)"
         )
     if table.identity == "order":
         raise MigrateError(
-            f"{source}: several variables bear the name of `{table.name}`, and which is which depends on the order in "
-            f"which they are made; say which with --map {table.name}=…"
+            f"{source}: several variables have the name of `{table.name}`, numbered in the order of their creation; "
+            f"select one with --map {table.name}=VARIABLE"
         )
     for spelled in _SPELLINGS:
         found = [name for name, shape in shapes.items() if spelled(name) == table.name and _fits(table, shape)]
@@ -98,12 +98,12 @@ def variable_of(table: TableRecord, shapes: Mapping[str, Sequence[int]], source:
             return found[0]
         if found:
             raise MigrateError(
-                f"{source}: {', '.join(found)} may be `{table.name}`; say which with --map {table.name}=…"
+                f"{source}: {', '.join(found)} may be `{table.name}`; select one with --map {table.name}=VARIABLE"
             )
     wide = [name for name, shape in shapes.items() if len(shape) == 2 and _fits(table, shape)][:5]
-    near = f"of its width are {', '.join(wide)}" if wide else "nothing there has its width"
+    near = f"variables of its dim: {', '.join(wide)}" if wide else "no variable has its dim"
     raise MigrateError(
-        f"{source}: has no variable for the table `{table.name}` ({near}); name it with --map {table.name}=…"
+        f"{source}: has no variable for the table `{table.name}` ({near}); give it with --map {table.name}=VARIABLE"
     )
 
 
@@ -113,5 +113,5 @@ def _fits(table: TableRecord, shape: Sequence[int]) -> bool:
 
 
 def optimizer_of(table: TableRecord) -> str | None:
-    """Return the optimizer that trained the variable, None when that is not one known optimizer."""
+    """Return the optimizer that trained the variable, or None if it is unknown or there are several."""
     return OPTIMIZERS.get(table.optimizer)

@@ -1,4 +1,4 @@
-"""Reads the report, matches its tables with the checkpoint, writes the new one. Imports TensorFlow."""
+"""Writes the checkpoint of a converted model. Imports TensorFlow."""
 
 from __future__ import annotations
 
@@ -23,17 +23,26 @@ def move(
     like: str | None,
     force: bool,
 ) -> list[checkpoint.Moved]:
-    """Write the checkpoint `target` from `source` for the tables of a report; returns what became of each variable.
+    """Write the checkpoint `target` from `source`, for the tables of a report; return the converted variables.
+
+    Args:
+        source: prefix of the original checkpoint, or a directory with checkpoints.
+        target: prefix of the new checkpoint.
+        report: the JSON report of the conversion.
+        names: options `TABLE=VARIABLE`.
+        parts: options `TABLE=N`, the number of partitions of a table's variable.
+        like: a checkpoint of the converted program whose contents `target` must match.
+        force: overwrite `target`.
 
     Raises:
-        MigrateError: a file that cannot be read, a table without a variable, or a target that is there already.
+        MigrateError: a file cannot be read, a table has no variable, or `target` exists.
     """
     tables = converted_tables(read_report(report), report)
     given = given_names(names, tables)
     counts = parts_of(parts, tables, source)
     index = Path(target + ".index")
     if index.exists() and not force:
-        raise MigrateError(f"{index} is there already; give another NEW, or --force to write over it")
+        raise MigrateError(f"{index} already exists; give another NEW, or --force to overwrite it")
     try:
         bundle = Bundle(source)
         moves = []
@@ -47,17 +56,17 @@ def move(
     except checkpoint.CheckpointError as error:
         raise MigrateError(str(error)) from error
     except OSError as error:
-        raise MigrateError(f"{target}: it cannot be written ({error.strerror}); give another NEW") from error
+        raise MigrateError(f"{target}: cannot be written ({error.strerror}); give another NEW") from error
 
 
 def _trained_by(table: TableRecord, variable: str, bundle: Bundle) -> str | None:
-    """Return the optimizer whose slots to look for; a third slot tells that RMSProp was centered."""
+    """Return the optimizer whose slots the checkpoint has; a third slot means that RMSProp was centered."""
     optimizer = optimizer_of(table)
     return "rmsprop_centered" if optimizer == "rmsprop" and f"{variable}/RMSProp_2" in bundle else optimizer
 
 
 def _written(source: str, target: str, moves: list[checkpoint.Move], like: str | None) -> list[checkpoint.Moved]:
-    """Write beside the target first, so that a checkpoint that is there is replaced as a whole or not at all."""
+    """Write to a temporary directory first, so that an existing checkpoint is replaced completely or not at all."""
     place = Path(target)
     place.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".migrate-", dir=place.parent) as scratch:

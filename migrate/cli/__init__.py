@@ -1,1 +1,1 @@
-"""Click commands, thin: parse options, call one function, print, exit 0 (done), 1 (work remains) or 2 (cannot run)."""
+"""Thin click commands: each parses options, calls one function, prints, and exits: 0 done, 1 work left, 2 failed."""

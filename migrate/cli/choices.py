@@ -1,4 +1,4 @@
-"""The options that say what may be converted; each stands above the same key of a configuration file."""
+"""Options that select what is converted; each overrides the key of the same name in a configuration file."""
 
 from __future__ import annotations
 
@@ -13,33 +13,35 @@ if TYPE_CHECKING:
 
 #: Features of the target; the names are those of configuration files.
 SWITCHES = (
-    click.option("--dynamic-expansion/--no-dynamic-expansion", default=None, help="Tables grow in device memory."),
-    click.option("--cache-mode", metavar="MODE", help="Where rows lie: HBM, DDR or SSD."),
-    click.option("--admission", metavar="N", type=int, help="An id gets a row when it was seen N times."),
-    click.option("--eviction", metavar="AGE", help="Rows not used for so long go: seconds, or steps as 5000steps."),
-    click.option("--modify-graph/--no-modify-graph", default=None, help="The input pipeline computes ids ahead."),
+    click.option("--dynamic-expansion/--no-dynamic-expansion", default=None, help="Let tables grow in device memory."),
+    click.option("--cache-mode", metavar="MODE", help="Where rows are stored: HBM, DDR or SSD."),
+    click.option("--admission", metavar="N", type=int, help="Create the row of an id once the id was seen N times."),
+    click.option("--eviction", metavar="AGE", help="Evict rows not used for AGE seconds, or steps (5000steps)."),
+    click.option(
+        "--modify-graph/--no-modify-graph", default=None, help="Compute ids ahead of the step, in the input pipeline."
+    ),
     click.option(
         "--multi-lookup/--no-multi-lookup",
         default=None,
-        help="Write the call that makes one lookup of all those of a table.",
+        help="Merge all lookups of a table into one.",
     ),
 )
 OPTIONS = (
-    click.option("--assume/--no-assume", default=None, help="Also convert what holds only under a stated assumption."),
+    click.option("--assume/--no-assume", default=None, help="Also convert tables that need a stated assumption."),
     click.option(
         "--target",
         metavar="SDK",
-        help="The SDK that is called.  [default: runtime]",
+        help="The SDK that converted code calls.  [default: runtime]",
     ),
     *SWITCHES,
-    click.option("--select", metavar="RULE,…", multiple=True, help="Only these rules: ids, or the first words of ids."),
-    click.option("--ignore", metavar="RULE,…", multiple=True, help="Not these rules. See migrate rules list."),
-    click.option("--rules", metavar="FILE", multiple=True, help="A Python file with rules of your own (repeatable)."),
+    click.option("--select", metavar="RULE,…", multiple=True, help="Apply only these rules: ids, or prefixes of ids."),
+    click.option("--ignore", metavar="RULE,…", multiple=True, help="Do not apply these rules. See migrate rules list."),
+    click.option("--rules", metavar="FILE", multiple=True, help="A Python file with custom rules (repeatable)."),
 )
 
 
 def choices(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options to a command, which gets them as `given`, checked."""
+    """Add the options to a command, which receives them validated, as one argument `given`."""
 
     @functools.wraps(command)
     def wrapped(**arguments: Any) -> None:
@@ -60,7 +62,7 @@ def _given(
     rules: tuple[str, ...],
     switches: tuple[tuple[str, object], ...],
 ) -> Given:
-    """Return what the command line says; raises MigrateError for a target or rule that does not exist."""
+    """Return the options of the command line; raises MigrateError for an unknown target or rule."""
     from migrate.source.settings.options import Given
     from migrate.source.settings.rule_selection import check_known, parse
     from migrate.targets import check_target
@@ -79,7 +81,7 @@ def _given(
 
 
 def _switches(arguments: dict[str, Any]) -> tuple[tuple[str, object], ...]:
-    """Take the switches out of the arguments of a command; raises MigrateError for a value that none has."""
+    """Remove the switches from the command's arguments and return them; raises MigrateError for an invalid value."""
     from migrate.targets.switches import KEYS, read_switches
 
     given = {key: arguments.pop(key.replace("-", "_")) for key in KEYS}
@@ -89,7 +91,7 @@ def _switches(arguments: dict[str, Any]) -> tuple[tuple[str, object], ...]:
 
 
 def rule_files(given: Sequence[str], target: str | None = None) -> list[RuleFile]:
-    """Return the files of own rules that hold here: those given, else those configured for this directory."""
+    """Return the files with custom rules: those given, else those configured for the working directory."""
     from pathlib import Path
 
     from migrate.source.configuration.config_files import for_file

@@ -1,4 +1,4 @@
-"""The command line of the command that runs, for a report's reproduction line."""
+"""The command line of the running command, which a report shows so that its result can be reproduced."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import shlex
 
 import click
 
-#: options that change no result: where reports go, and how fast it is done
+#: Options that do not affect the result: where reports go, and how the work is done.
 SILENT = {"reports", "jobs", "no_cache", "cache_dir"}
 
 
 def command_line() -> str:
-    """Return e.g. `migrate convert net.py --schema s.yaml`; what changes no result is left out."""
+    """Return e.g. `migrate convert net.py --schema s.yaml`, without options that do not affect the result."""
     context = click.get_current_context()
     words = ["migrate", str(context.info_name)]
     options: list[str] = []
@@ -29,7 +29,7 @@ def _given(value: object) -> bool:
 
 
 def _option(parameter: click.Parameter, value: object) -> list[str]:
-    """Return an option as it was given, repeated where it has several values."""
+    """Return the words of an option, repeated once for each of its values."""
     if value is False and parameter.secondary_opts:
         return [max(parameter.secondary_opts, key=len)]
     name = max(parameter.opts, key=len)

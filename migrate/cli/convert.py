@@ -1,4 +1,4 @@
-"""`migrate convert` and `migrate check`: convert source files, or say what a conversion would do."""
+"""`migrate convert` and `migrate check`: convert source files, or report what a conversion would do."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ if TYPE_CHECKING:
 
 PATHS = click.argument("paths", metavar="PATH...", nargs=-1, required=True)
 STREAM = "-"
-#: What a file that trains a Keras model has somewhere.
+#: One of these occurs in each file that trains a Keras model.
 KERAS_TRAINS = (".fit(", ".train_on_batch(", ".apply_gradients(", ".minimize(")
 STREAM_NAME = click.option(
-    "--stdin-filename", metavar="NAME", default="<stdin>", help="What findings call the text when PATH is `-`."
+    "--stdin-filename", metavar="NAME", default="<stdin>", help="File name to use in findings when PATH is `-`."
 )
-SCHEMA = click.option("--schema", metavar="FILE", help="The feature schema (YAML) of a Paddle model.")
+SCHEMA = click.option("--schema", metavar="FILE", help="Feature schema (YAML) of a Paddle model.")
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @PATHS
-@click.option("-o", "--output", metavar="DIR", help="Where to write; relative paths are kept. Default: ./migrated")
-@click.option("--in-place", is_flag=True, help="Rewrite the files themselves.")
+@click.option("-o", "--output", metavar="DIR", help="Output directory; relative paths are kept. Default: ./migrated")
+@click.option("--in-place", is_flag=True, help="Overwrite the input files.")
 @click.option("--diff", "show_diff", is_flag=True, help="Print unified diffs to stdout and write nothing.")
-@click.option("--mark", is_flag=True, help="Write a comment above each statement that keeps a table.")
-@click.option("--force", is_flag=True, help="Write over files that migrate did not write.")
+@click.option("--mark", is_flag=True, help="Write a comment above each statement that blocks a table.")
+@click.option("--force", is_flag=True, help="Overwrite files that migrate did not write.")
 @SCHEMA
 @REPORT
 @STREAM_NAME
@@ -65,18 +65,18 @@ def convert(
 
     A directory stands for the Python files and notebooks in it; `-` converts standard input to standard output.
 
-    Files that cannot be converted are left as they are, and what stopped them is named. Exit code 0 when nothing
-    is left to do, 1 when work remains, 2 when the command could not run.
+    Code that cannot be converted is left unchanged, and a finding names the reason. Exit code 0 when nothing is left
+    to do, 1 when work remains, 2 when the command could not run.
     """
     if sum((bool(output), in_place, show_diff)) > 1:
-        raise MigrateError("-o, --in-place and --diff exclude each other; give one of them")
+        raise MigrateError("-o, --in-place and --diff cannot be combined; give one of them")
     from pathlib import Path
 
     from migrate.source.driver.run import make_report
 
     stream = _is_stream(paths)
     if stream and (output or in_place):
-        raise MigrateError("`-` prints what it converts; leave -o and --in-place out")
+        raise MigrateError("`-` writes to standard output; remove -o and --in-place")
     options = replace(_options(schema, given, reports), mark=mark)
     directory = None if in_place or show_diff or stream else Path(output or "migrated")
     done = _converted(paths, stdin_filename, options, running, skip=directory)
@@ -108,19 +108,19 @@ def check(
     stdin_filename: str,
     **running: Unpack[Running],
 ) -> None:
-    """Say what convert would do, writing nothing but reports.
+    """Report what convert would do, without changing files.
 
-    Findings go to stdout, one a line. Exit code 0 when nothing is left to do, 1 when a conversion is available or work
-    remains, 2 when the command could not run.
+    Findings are printed to stdout, one per line. Exit code 0 when nothing is left to do, 1 when a conversion is
+    available or work remains, 2 when the command could not run.
     """
-    from migrate.report.words import place
+    from migrate.report.words import place, verdict
     from migrate.source.driver.run import make_report
 
     done = _converted(paths, stdin_filename, _options(schema, given, reports), running)
     report = make_report(command_line(), done, "", dry=True)
     for finding in report.findings:
         reason = f" ({finding.reason})" if finding.reason else ""
-        click.echo(f"{place(finding.location)}: {finding.state.value}: {finding.message}{reason}")
+        click.echo(f"{place(finding.location)}: {verdict(finding)}: {finding.message}{reason}")
     _finish(report, done, reports)
     sys.exit(_exit_code(report, ignore_available=False))
 
@@ -139,14 +139,14 @@ def _options(schema: str | None, given: Given, reports: Sequence[str]) -> Option
 
 def _is_stream(paths: Sequence[str]) -> bool:
     if STREAM in paths and len(paths) > 1:
-        raise MigrateError("`-` stands for standard input; give it alone")
+        raise MigrateError("`-` (standard input) cannot be combined with other paths; give it alone")
     return STREAM in paths
 
 
 def _converted(
     paths: Sequence[str], name: str, options: Options, running: Running, skip: Path | None = None
 ) -> list[Converted]:
-    """Convert what the paths or the stream hold; raises MigrateError when that is nothing."""
+    """Convert the files below `paths`, or standard input; raises MigrateError when no file was found."""
     from migrate.source.driver.run import convert_paths, convert_stream, nothing_found
 
     if _is_stream(paths):
@@ -158,17 +158,17 @@ def _converted(
 
 
 def _print_stream(converted: Converted) -> str:
-    """Print the converted bytes; a text that cannot be converted comes out as it came in, so that no pipe loses it."""
+    """Print the result; text that cannot be converted is printed unchanged, so that a pipe does not lose it."""
     extra = ", ".join(converted.result.outputs)
     if extra:
-        raise MigrateError(f"the conversion has further files ({extra}); give the path of a file instead of `-`")
+        raise MigrateError(f"the conversion writes further files ({extra}); give the path of the file instead of `-`")
     sys.stdout.buffer.write(converted.data)
     sys.stdout.buffer.flush()
     return "to standard output" if converted.result.changed else ""
 
 
 def _write(done: Sequence[Converted], directory: Path | None, in_place: bool, force: bool) -> str:
-    """Write what changed and return where, in words; everything is checked before the first byte is written."""
+    """Write the changed files and return where, in words; every check is made before the first byte is written."""
     from migrate.source.files.atomic_write import OutputDirectory, check_writable, write_files
     from migrate.source.files.journal import Journal, record_in_place
 
@@ -183,7 +183,7 @@ def _write(done: Sequence[Converted], directory: Path | None, in_place: bool, fo
     if directory is None:
         return ""
     files = {path: data for one in done for path, data in one.outputs(everything=False).items()}
-    journal = Journal(directory)  # a broken one ends the command before anything is written
+    journal = Journal(directory)  # raises for an unreadable journal, before anything is written
     OutputDirectory(directory, force).write(files)
     if files:
         changed = [one for one in done if one.result.changed]
@@ -192,11 +192,11 @@ def _write(done: Sequence[Converted], directory: Path | None, in_place: bool, fo
 
 
 def _check_place(source: Input) -> None:
-    """Raise MigrateError for a link out of the directory that was given: what is elsewhere was not meant."""
+    """Raise MigrateError for a link that leads out of the given directory, where the user expects no changes."""
     outside = source.leads_out
     if outside is not None:
         raise MigrateError(
-            f"{source.path}: leads out of the directory, to {outside}; give that file by its name, too, or use -o"
+            f"{source.path}: is a link to {outside}, outside the directory; also give that file by name, or use -o"
         )
 
 
@@ -219,7 +219,7 @@ def _finish(report: Report, done: Sequence[Converted], reports: Sequence[str]) -
 
 
 def _next_step(done: Sequence[Converted], directory: Path, schema: str | None) -> None:
-    """Print the command that proves the first converted file that `migrate verify` can run."""
+    """Print the `migrate verify` command for the first converted file that it can run."""
     first = next((one for one in done if _verifiable(one)), None)
     if first is None:
         return
@@ -229,7 +229,7 @@ def _next_step(done: Sequence[Converted], directory: Path, schema: str | None) -
 
 
 def _verifiable(one: Converted) -> bool:
-    """True for a changed file, but no notebook, none for another SDK and no Keras model that is trained elsewhere."""
+    """True for a changed file that `migrate verify` can run: no notebook, other SDK or untrained Keras model."""
     from migrate.report.model import State
 
     moved = [f.rule for f in one.result.findings if f.subject == "table" and f.state is State.APPLIED]

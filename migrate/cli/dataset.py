@@ -1,4 +1,4 @@
-"""`migrate dataset`: raw data files to a feature map and TFRecords."""
+"""`migrate dataset`: build a feature map and TFRecords from raw data files."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 @click.group()
 def dataset() -> None:
-    """Turn raw data files into a feature map and TFRecords."""
+    """Build a feature map and TFRecords from raw data files."""
 
 
 def _shown(rows: Iterable[Row], source: Path, text: str) -> Iterator[Row]:
-    """Pass the rows through, with a progress bar on stderr (an archive fills it early: its size is the packed one)."""
+    """Yield the rows and show a progress bar on stderr; it fills early for an archive, whose packed size it counts."""
     with click.progressbar(length=source.stat().st_size, label=text, file=sys.stderr, update_min_steps=1 << 18) as bar:
         for row in rows:
             bar.update(row.length)
@@ -38,24 +38,28 @@ def _silent(rows: Iterable[Row], source: Path, text: str) -> Iterable[Row]:
 
 @dataset.command()
 @click.argument("inputs", nargs=-1, required=True, metavar="INPUT...", type=FILE)
-@click.option("--schema", required=True, metavar="FILE", help="What to read (docs/dataset.md), or criteo, or census.")
+@click.option(
+    "--schema", required=True, metavar="FILE", help="Schema of the columns (docs/dataset.md), or criteo, or census."
+)
 @output_folder()
 @click.option(
     "--feature-map",
     metavar="FILE",
     type=FILE,
-    help="The feature_map.json of an earlier build, for data to evaluate on.",
+    help="Use the feature_map.json of an earlier build, e.g. for evaluation data.",
 )
-@click.option("-j", "--jobs", metavar="N", type=click.IntRange(min=1), help="Processes. Default: one a CPU.")
+@click.option(
+    "-j", "--jobs", metavar="N", type=click.IntRange(min=1), help="Number of processes. Default: one per CPU."
+)
 @click.option(
     "--bad-rows",
     type=click.Choice(["fail", "skip"]),
     default="fail",
     show_default=True,
-    help="What to do about rows with a wrong number of values, or values that cannot be.",
+    help="What to do with rows that have a wrong number of values, or invalid values.",
 )
 @click.option(
-    "--shard-rows", metavar="N", type=click.IntRange(min=1), default=100_000, show_default=True, help="Rows in a file."
+    "--shard-rows", metavar="N", type=click.IntRange(min=1), default=100_000, show_default=True, help="Rows per file."
 )
 @click.option(
     "--compression",
@@ -63,7 +67,7 @@ def _silent(rows: Iterable[Row], source: Path, text: str) -> Iterable[Row]:
     type=click.IntRange(0, 9),
     default=1,
     show_default=True,
-    help="Of gzip, 1 (fast) to 9 (small); 0: none.",
+    help="gzip level: 1 (fast) to 9 (small); 0: no compression.",
 )
 @click.option(
     "--block-size",
@@ -71,7 +75,7 @@ def _silent(rows: Iterable[Row], source: Path, text: str) -> Iterable[Row]:
     type=click.IntRange(1, 1024),
     default=8,
     show_default=True,
-    help="How much of a file a process reads at once.",
+    help="How much of a file a process reads at a time.",
 )
 @FORCE
 @interruptible
@@ -87,7 +91,7 @@ def build(
     block_size: int,
     force: bool,
 ) -> None:
-    """Turn CSV, TSV (also gzipped) or Parquet files into TFRecords, by a schema.
+    """Build TFRecords from CSV, TSV (also gzipped) or Parquet files, as a schema describes.
 
     Writes part-*.tfrecord.gz, feature_map.json, statistics.json and .txt, and schema.yaml for `migrate convert`.
     """
@@ -108,13 +112,13 @@ def build(
     with _ended_by_sigterm():
         result = build_dataset(options, _bar if sys.stderr.isatty() else _no_bar)
     if result.skipped:
-        click.echo(f"{result.skipped:,} rows left out, the first: {result.first_skipped}", err=True)
+        click.echo(f"{result.skipped:,} rows skipped; first: {result.first_skipped}", err=True)
     click.echo(f"{output}: {result.rows:,} rows in {result.shards} file{'s' * (result.shards != 1)}")
 
 
 @contextmanager
 def _ended_by_sigterm() -> Iterator[None]:
-    """Let SIGTERM end the program as Ctrl-C does: what it had begun to write goes away."""
+    """Let SIGTERM end the program as Ctrl-C does, so that partly written files are removed."""
     before = signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     try:
         yield
@@ -132,28 +136,31 @@ def _no_bar(results: Iterable[object], count: int, text: str) -> Iterable[object
 
 
 @dataset.command()
-@click.option("--train", type=FILE, help="census-income.data, the same gzipped, or the zip.")
-@click.option("--test", type=FILE, help="census-income.test, the same gzipped, or the zip.")
-@output_folder("Folder to write to.")
+@click.option("--train", type=FILE, help="census-income.data, plain, gzipped or in its zip archive.")
+@click.option("--test", type=FILE, help="census-income.test, plain, gzipped or in its zip archive.")
+@output_folder("Output folder.")
 @click.option(
-    "--synthetic", type=click.IntRange(min=1), metavar="N", help="Make N training and N/2 test rows instead of reading."
+    "--synthetic",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Generate N training and N/2 test rows instead of reading files.",
 )
 @click.option(
     "--map-from",
     type=click.Choice(["both", "train"]),
     default="both",
     show_default=True,
-    help="Whose categories get an id.",
+    help="Files whose categories get ids.",
 )
 @click.option(
     "--unseen",
     type=click.Choice(["error", "reserve"]),
     default="error",
     show_default=True,
-    help="What to do with a category that the map does not know.",
+    help="What to do with a category that the feature map does not have.",
 )
-@click.option("--normalize", is_flag=True, help="Dense columns to mean 0, deviation 1 (of the training file).")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the synthetic rows.")
+@click.option("--normalize", is_flag=True, help="Scale dense columns to mean 0, deviation 1 (in the training file).")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the synthetic rows.")
 def census(
     train: Path | None,
     test: Path | None,
@@ -169,7 +176,7 @@ def census(
     Writes train.tfrecord, test.tfrecord, feature_map.json and schema.yaml (for `migrate convert --schema`).
     """
     if synthetic is not None and (train or test):
-        raise click.UsageError("--synthetic makes its own files: give either it or --train and --test")
+        raise click.UsageError("--synthetic cannot be combined with --train and --test; give one or the other")
     if synthetic is None and not (train and test):
         raise click.UsageError("give --train and --test, or --synthetic N")
 

@@ -1,4 +1,4 @@
-"""How the command ends when it cannot go on: one sentence on stderr and exit code 2."""
+"""Ends the command on an error that it cannot handle: one sentence on stderr, and exit code 2."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ import click
 from migrate.errors import MigrateError
 
 FAILED = 2
-#: Packages of this distribution: where a module of theirs is missing, the installation is broken, not incomplete.
+#: Packages of this distribution: if one of their modules is missing, the installation itself is broken.
 OWN = ("migrate", "rewriter", "runtime")
-#: What packages are called where their modules have other names.
+#: Module name -> package name, where the two differ.
 PACKAGES = {"paddle": "paddlepaddle", "yaml": "PyYAML", "google": "protobuf"}
 
 
 def end(error: MigrateError | OSError | ModuleNotFoundError) -> None:
-    """Say what stopped the command, and end the process; what cannot be said ends it all the same."""
+    """Print the error and end the process, even if stderr cannot be written."""
     with contextlib.suppress(OSError):
         click.echo(f"migrate: {sentence(error)}", err=True)
-    # What is still in a buffer cannot be written either: Python would try at its end, and say so in a traceback.
+    # Buffered output cannot be written either; without this, Python would try at exit and print a traceback.
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -31,7 +31,7 @@ def end(error: MigrateError | OSError | ModuleNotFoundError) -> None:
 
 
 def sentence(error: MigrateError | OSError | ModuleNotFoundError) -> str:
-    """Return what an exception means to the user: the thing, what is wrong with it, and the remedy.
+    """Return the message for an exception: the thing, what is wrong with it, and the remedy.
 
     Raises:
         ModuleNotFoundError: a module of this distribution is missing.
@@ -46,8 +46,8 @@ def sentence(error: MigrateError | OSError | ModuleNotFoundError) -> str:
 def _of_system(error: OSError) -> str:
     what = error.strerror or str(error)
     if error.filename is None:
-        return f"the output cannot be written ({what}); free space, or print elsewhere"
-    return f"{os.fsdecode(error.filename)}: {what}; see that it is there and may be read and written"
+        return f"the output cannot be written ({what}); free some space or redirect the output"
+    return f"{os.fsdecode(error.filename)}: {what}; check that it exists and that its permissions are right"
 
 
 def _of_module(error: ModuleNotFoundError) -> str:
@@ -55,4 +55,4 @@ def _of_module(error: ModuleNotFoundError) -> str:
     if not name or name in OWN:
         raise error
     package = PACKAGES.get(name, name)
-    return f"this command needs `{name}`, which this Python has not; install it with `pip install {package}`"
+    return f"this command needs the module `{name}`, which is not installed; run `pip install {package}`"

@@ -1,4 +1,4 @@
-"""`migrate explain`: what was seen at a line of a source file, and why it did or did not match."""
+"""`migrate explain`: print what the converter found at a line, and why the line is or is not converted."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("place", metavar="FILE:LINE")
-@click.option("--schema", metavar="FILE", help="The feature schema (YAML) of a Paddle model.")
-@click.option("--project", metavar="DIR", help="The directory that is converted; found by the file where not given.")
+@click.option("--schema", metavar="FILE", help="Feature schema (YAML) of a Paddle model.")
+@click.option("--project", metavar="DIR", help="Directory that is converted. Default: the project of FILE.")
 @choices
 def explain(place: str, schema: str | None, project: str | None, given: Given) -> None:
-    """Say what was seen at a line, and why it does or does not convert.
+    """Explain what was found at a line, and why it is or is not converted.
 
-    Shows the calls on the line and the rules that read them, the table that is made or used there with every use and
-    what keeps it as it is, and what would have to change. The file is judged as `migrate convert DIR` judges it, DIR
-    being the head of its project (pyproject.toml, setup.cfg, .git) or the working directory. A line of a notebook is
-    named as findings name it: `model.ipynb:cell ID:LINE`. Exit code 0, or 2 when there is no such file or line.
+    Shows the calls on the line and the rules that match them; the table that is created or used there, with all of its
+    uses and blockers; and what to change. FILE is analysed as `migrate convert DIR` analyses it, where DIR is the root
+    of its project (with pyproject.toml, setup.cfg or .git) or else the working directory. For a notebook, write the
+    place as findings do: `model.ipynb:cell ID:LINE`. Exit code 0, or 2 when the file or line does not exist.
     """
     from migrate.errors import MigrateError
     from migrate.schema import load_schema
@@ -32,10 +32,10 @@ def explain(place: str, schema: str | None, project: str | None, given: Given) -
     from migrate.source.settings.options import Options
 
     if project is not None and not Path(project).is_dir():
-        raise MigrateError(f"{project}: no such directory; name the one that is converted")
+        raise MigrateError(f"{project}: no such directory; give the directory that is converted")
     name, colon, number = place.rpartition(":")
     if not colon or not number.isdecimal():
-        raise MigrateError(f"{place}: name a file and a line of it, such as model.py:12")
+        raise MigrateError(f"{place}: not of the form FILE:LINE; give e.g. model.py:12")
     options = Options(None if schema is None else load_schema(schema), given=given)
     root = None if project is None else Path(project)
     for line in lines_of(name, int(number), options, root):

@@ -1,4 +1,4 @@
-"""The options of commands that make a folder: where, and whether one may go for it."""
+"""Options of commands that write a folder: its path, and whether an existing one may be replaced."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 
 FILE = click.Path(path_type=Path)
-FORCE = click.option("--force", is_flag=True, help="Replace the output folder and all that is in it.")
+FORCE = click.option("--force", is_flag=True, help="Replace the output folder with all of its contents.")
 
 
-def output_folder(what: str = "Folder to make.") -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Return the option `-o DIR`, which must be given."""
+def output_folder(what: str = "Output folder.") -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return the required option `-o DIR`."""
     return click.option("-o", "--output", required=True, metavar="DIR", type=FILE, help=what)

@@ -1,4 +1,4 @@
-"""`migrate graph`: judge the embedding tables of a graph file, or write the graph with tables of the runtime."""
+"""`migrate graph`: find the embedding tables of a graph file, or convert them to dynamic tables."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 @click.argument("target", metavar="[DST]", required=False)
 @click.option("--tables", default="auto", show_default=True, help="auto, or names of variables, separated by commas.")
 @click.option(
-    "--explain", "tensor", metavar="TENSOR", help="Only tell what becomes of this tensor's variable, and why."
+    "--explain", "tensor", metavar="TENSOR", help="Only explain whether the variable of this tensor converts, and why."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the whole plan as JSON.")
-@click.option("--force", is_flag=True, help="Write over a DST that this command did not write.")
+@click.option("--json", "as_json", is_flag=True, help="Print the plan as JSON.")
+@click.option("--force", is_flag=True, help="Overwrite a DST that this command did not write.")
 @REPORT
 @click.option(
     "--verify",
     "steps",
     type=click.IntRange(min=1),
     metavar="N",
-    help="First run SRC and the graph with tables over N steps, and compare what they compute.",
+    help="First run both graphs for N steps and compare their results.",
 )
 def graph(
     source: str,
@@ -42,24 +42,24 @@ def graph(
     reports: tuple[str, ...],
     steps: int | None,
 ) -> None:
-    """Say which variables of the graph SRC become tables, and why others stay; write the graph with tables to DST.
+    """Report which variables of the graph SRC become dynamic tables and which do not; write the result to DST.
 
-    SRC is a GraphDef (.pb, .pbtxt), a MetaGraph (.meta) or a SavedModel's directory, and is not changed; DST is of the
-    same kind. Nothing is written when nothing moves. To train without a new file, give GraphModifierHook to the
-    session. --verify makes feeds up for placeholders; where the two graphs differ, nothing is written. Exit code 0
-    when every variable that is looked up moves, 1 when one stays or a graph with tables differs, 2 when SRC cannot be
-    read or DST not written.
+    SRC is a GraphDef (.pb, .pbtxt), a MetaGraph (.meta) or the directory of a SavedModel, and is not changed; DST has
+    the same kind. Nothing is written if no variable converts. To train without a new file, pass GraphModifierHook to
+    the session. --verify generates values for placeholders; nothing is written if the two graphs differ. Exit code 0
+    when every variable with lookups converts, 1 when one does not or the graphs differ, 2 when SRC cannot be read or
+    DST cannot be written.
     """
     from migrate.errors import MigrateError
     from rewriter.checks.invariants import RewriteError
 
     if tensor is not None and target is not None:
-        raise MigrateError("--explain only tells; leave the second path out")
+        raise MigrateError("--explain writes no graph; remove DST")
     if tensor is not None and reports:
-        raise MigrateError("--explain only tells; leave --report out")
+        raise MigrateError("--explain writes no report; remove --report")
     check_reports(reports)
     if tensor is not None and steps is not None:
-        raise MigrateError("--explain only tells; leave --verify out")
+        raise MigrateError("--explain does not run the graph; remove --verify")
     names = tables if tables == "auto" else [name.strip() for name in tables.split(",")]
     try:
         if tensor is not None:
@@ -86,20 +86,20 @@ def _report(
         write_reports(paths, source, plans, target, command_line(), proofs)
 
 
-def _proofs(source: str, names: Any, steps: int, talk: bool) -> dict[str, Proof]:
-    """Run both graphs, and tell what that gave, on stderr where stdout is for the plan."""
+def _proofs(source: str, names: Any, steps: int, to_stderr: bool) -> dict[str, Proof]:
+    """Run both graphs and print the results; on stderr if stdout is used for the plan."""
     from pathlib import Path
 
     from rewriter.proof.in_files import prove_file
 
     proofs = prove_file(Path(source), names, steps)
     for proof in proofs.values():
-        click.echo(proof.summary(), err=talk)
+        click.echo(proof.summary(), err=to_stderr)
     return proofs
 
 
 def _json(plans: dict[str, Plan]) -> str:
-    """Return the plan, or those of several graphs by their tags."""
+    """Return the plan as JSON; several plans become an object from tags to plan."""
     import json
 
     if len(plans) == 1:
@@ -113,7 +113,7 @@ def _summary(plans: dict[str, Plan]) -> str:
 
 
 def _explanation(source: str, tensor: str) -> str:
-    """Explain a tensor in the first graph that has it."""
+    """Explain a tensor, in the first graph that contains it."""
     from rewriter.graph.files import read_graphs
     from rewriter.graph.view import GraphView
     from rewriter.plan.explain import explain
@@ -130,16 +130,16 @@ def _judged(source: str, names: Any) -> dict[str, Plan]:
 
 
 def _rewritten(source: str, target: str, names: Any, force: bool) -> dict[str, Plan]:
-    """Write the result; what was written, and what comes next, is told on stderr."""
+    """Write the result, and print on stderr what was written and what to do next."""
     from pathlib import Path
 
     from migrate.graph.rewriting import rewrite_file
 
     done = rewrite_file(Path(source), Path(target), names, force)
     if done.written is None:
-        click.echo("nothing moves, so nothing was written", err=True)
+        click.echo("no variable converts, so nothing was written", err=True)
     else:
         tables = f"{len(done.moved)} {'table' if len(done.moved) == 1 else 'tables'}"
-        click.echo(f"wrote {done.written}: {tables}, without {done.removed} ops that they replace", err=True)
+        click.echo(f"wrote {done.written}: {tables}; removed {done.removed} replaced ops", err=True)
         click.echo(done.next_step(), err=True)
     return {tags: one.plan for tags, one in done.graphs.items()}

@@ -14,15 +14,15 @@ from migrate.errors import MigrateError
 #: name -> (module with a click command of the same name, one-line help)
 COMMANDS = {
     "convert": ("migrate.cli.convert", "Convert source files; write the result, a diff and reports."),
-    "check": ("migrate.cli.convert", "The same as convert, writing nothing but reports."),
-    "explain": ("migrate.cli.explain", "Say what was seen at FILE:LINE, and why it does or does not convert."),
+    "check": ("migrate.cli.convert", "Report what convert would do, without changing files."),
+    "explain": ("migrate.cli.explain", "Explain what was found at FILE:LINE, and why it is or is not converted."),
     "revert": ("migrate.cli.revert", "Undo conversions from their stored edits."),
     "rules": ("migrate.cli.rules", "List, explain and test the conversion rules."),
-    "verify": ("migrate.cli.verify", "Run original and converted side by side and compare numbers."),
-    "checkpoint": ("migrate.cli.checkpoint", "Move a checkpoint of the original model to its tables."),
-    "graph": ("migrate.cli.graph", "Judge the embedding tables of a graph file, or move them."),
-    "dataset": ("migrate.cli.dataset", "Turn raw data files into a feature map and TFRecords."),
-    "project": ("migrate.cli.project", "Write a whole training project for a model."),
+    "verify": ("migrate.cli.verify", "Run the original and the converted program and compare their results."),
+    "checkpoint": ("migrate.cli.checkpoint", "Convert a checkpoint of the original model for the converted one."),
+    "graph": ("migrate.cli.graph", "Find the embedding tables of a graph file, or convert them."),
+    "dataset": ("migrate.cli.dataset", "Build a feature map and TFRecords from raw data files."),
+    "project": ("migrate.cli.project", "Write a complete training project for a model."),
     "report": ("migrate.cli.report", "Show, render and compare reports."),
 }
 
@@ -47,12 +47,12 @@ class LazyGroup(click.Group):
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="migrate")
 def cli() -> None:
-    """Move recommendation models to dynamic embedding tables, provably."""
+    """Convert recommendation models to dynamic embedding tables, and verify the result."""
 
 
 def main() -> None:
-    """Run the command; what stops it becomes one sentence on stderr and exit code 2."""
-    # TensorFlow's start-up notices are not ours to print; a user who wants them sets the variable.
+    """Run the command; an error becomes one sentence on stderr and exit code 2."""
+    # Suppress TensorFlow's start-up notices, unless the user set the variable.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     try:
         cli.main(prog_name="migrate")

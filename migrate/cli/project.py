@@ -1,4 +1,4 @@
-"""`migrate project`: a whole training project from a model and its feature schema."""
+"""`migrate project`: write a complete training project from a model and its feature schema."""
 
 from __future__ import annotations
 
@@ -12,23 +12,27 @@ from migrate.cli.running import interruptible
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("source", metavar="SRC", type=FILE)
-@click.option("--schema", required=True, metavar="FILE", type=FILE, help="The feature schema.")
+@click.option("--schema", required=True, metavar="FILE", type=FILE, help="Feature schema (YAML).")
 @output_folder()
 @click.option(
     "--target",
     type=click.Choice(["runtime", "rec_sdk"]),
     default="runtime",
     show_default=True,
-    help="What run.sh runs on: the bundled runtime, or Rec SDK itself.",
+    help="What run.sh uses: the bundled runtime, or Rec SDK itself.",
 )
 @click.option(
-    "--style", type=click.Choice(["session", "estimator"]), default="session", show_default=True, help="Of main.py."
+    "--style",
+    type=click.Choice(["session", "estimator"]),
+    default="session",
+    show_default=True,
+    help="Style of main.py.",
 )
 @click.option(
     "--entry",
     metavar="NAME",
     default="",
-    help="Of a TensorFlow file: the function, class or CLASS.METHOD that is the model.",
+    help="In a TensorFlow file: the function, class or CLASS.METHOD that builds the model.",
 )
 @FORCE
 @interruptible

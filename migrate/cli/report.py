@@ -1,4 +1,4 @@
-"""`migrate report`: show a report, render it as a page, or compare two."""
+"""`migrate report`: show a report, render it as HTML, or compare two reports."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def show(path: str) -> None:
 
 @report.command()
 @click.argument("paths", metavar="R...", nargs=-1, required=True)
-@click.option("-o", "--output", metavar="FILE", required=True, help="Where to write the page.")
+@click.option("-o", "--output", metavar="FILE", required=True, help="Output file.")
 def html(paths: tuple[str, ...], output: str) -> None:
-    """Write the reports R (JSON) as one self-contained HTML page: a conversion beside its proof, or many files."""
+    """Write the reports R (JSON) as one self-contained HTML page, e.g. a conversion and its verification."""
     from pathlib import Path
 
     from migrate.report import writers
@@ -50,7 +50,7 @@ def html(paths: tuple[str, ...], output: str) -> None:
 def diff(old: str, new: str, style: str) -> None:
     """Compare the report A with the later report B: what is new, updated, moved, fixed, unchanged.
 
-    Exit code 0 when nothing that remains is new or worse, 1 when something is, 2 when the two cannot be compared.
+    Exit code 0 when no remaining finding is new or worse, 1 when one is, 2 when the two cannot be compared.
     """
     from migrate.report import diff_show
     from migrate.report.serialize import read_report

@@ -1,4 +1,4 @@
-"""The option `--report FILE`, which several commands have, and what is checked of it before anything else is done."""
+"""The option `--report FILE` of several commands, and the check of its paths before any work is done."""
 
 from __future__ import annotations
 
@@ -9,12 +9,16 @@ import click
 from migrate.errors import MigrateError
 
 REPORT = click.option(
-    "--report", "reports", metavar="FILE", multiple=True, help="Write a report: .json, .html, … (repeatable)."
+    "--report",
+    "reports",
+    metavar="FILE",
+    multiple=True,
+    help="Write a report; the extension is its format: .json, .html, … (repeatable).",
 )
 
 
 def check_reports(paths: Sequence[str]) -> None:
-    """Raise MigrateError when a report certainly cannot be written: asked before the first of several files."""
+    """Raise MigrateError for a report that cannot be written; called before anything is written."""
     from pathlib import Path
 
     from migrate.report.writers import check_path
@@ -23,5 +27,5 @@ def check_reports(paths: Sequence[str]) -> None:
     for path in paths:
         check_path(path)
         if not Path(path).parent.exists():
-            raise MigrateError(f"{path}: its directory does not exist; make it first")
+            raise MigrateError(f"{path}: its directory does not exist; create it first")
         check_writable(Path(path))

@@ -1,4 +1,4 @@
-"""`migrate revert`: undo conversions from their stored edits."""
+"""`migrate revert`: undo conversions with their stored edits."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import click
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("paths", metavar="[PATH...]", nargs=-1)
-@click.option("--from", "source", metavar="FILE|DIR", help="Take the edits from a JSON report or an output directory.")
-@click.option("--merge", is_flag=True, help="Undo only the converted lines of files that were changed since.")
+@click.option("--from", "source", metavar="FILE|DIR", help="Read the edits from a JSON report or an output directory.")
+@click.option("--merge", is_flag=True, help="In files changed since, undo only the converted lines.")
 @click.option("--diff", "show_diff", is_flag=True, help="Print unified diffs to stdout and write nothing.")
 def revert(paths: tuple[str, ...], source: str | None, merge: bool, show_diff: bool) -> None:
-    """Undo the conversion of files, byte for byte; without PATH, of every file of this project.
+    """Undo the conversion of files, byte for byte; without PATH, of all files of this project.
 
-    `migrate convert` stores its edits in .migrate/edits.json, at the root of the project or in the output directory. A
-    file that was changed since is refused. All files are reverted, or none. Exit code 0 when that was done, 2 when it
-    could not be.
+    `migrate convert` stores its edits in .migrate/edits.json, in the root of the project or in the output directory.
+    Files that were changed since need --merge. Either all files are reverted, or none. Exit code 0 on success, 2 on an
+    error.
     """
     from migrate.source.files.atomic_write import unified_diff
     from migrate.source.files.journal import text_of
@@ -29,10 +29,13 @@ def revert(paths: tuple[str, ...], source: str | None, merge: bool, show_diff: b
         return
     apply(found)
     for item in found:
-        click.echo(f"{item.path}: {'reverted' if item.changed else 'is as it was'}", err=True)
+        click.echo(f"{item.path}: {'reverted' if item.changed else 'already reverted'}", err=True)
         if item.remaining:
-            click.echo(f"{item.path}: an earlier conversion is below later changes; revert --merge undoes it", err=True)
+            click.echo(
+                f"{item.path}: an earlier conversion was followed by other changes; undo it with revert --merge",
+                err=True,
+            )
     left = still_converted(found)
     if left:
         shown = ", ".join(left[:3]) + (f" and {len(left) - 3} more" if len(left) > 3 else "")
-        click.echo(f"still converted: {shown}; files of one program belong together", err=True)
+        click.echo(f"still converted: {shown}; revert these as well if they belong to the same program", err=True)

@@ -1,4 +1,4 @@
-"""`migrate rules`: the catalogue of conversion rules, a rule's page, and its examples."""
+"""`migrate rules`: list the conversion rules, explain one, and run their examples."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from migrate.source.rules import Rule
     from migrate.source.settings.options import RuleFile
 
-RULES = click.option("--rules", "files", metavar="FILE", multiple=True, help="A Python file with rules of your own.")
+RULES = click.option("--rules", "files", metavar="FILE", multiple=True, help="A Python file with custom rules.")
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -23,9 +23,10 @@ def rules() -> None:
 @RULES
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print docs/rules.md.")
 def list_rules(files: tuple[str, ...], as_markdown: bool) -> None:
-    """Print every rule with its id, what it does, and its title.
+    """Print the id, the kind and the title of each rule.
 
-    `exact` and `assumption` rules convert, `reports` rules only say what they see, or why a table stays.
+    Rules of the kinds `exact` and `assumption` convert code; `reports` rules only report, e.g. why a table does not
+    convert.
     """
     from migrate.source.rules import pages
 
@@ -40,7 +41,7 @@ def list_rules(files: tuple[str, ...], as_markdown: bool) -> None:
 @click.argument("identifier", metavar="ID")
 @RULES
 def explain(identifier: str, files: tuple[str, ...]) -> None:
-    """Print what the rule ID does, with examples as diffs and examples that must stay as they are."""
+    """Print what the rule ID does, with examples of code that it converts and that it leaves unchanged."""
     from migrate.source.rules import pages
     from migrate.source.settings.rule_selection import check_known, names
 
@@ -53,7 +54,7 @@ def explain(identifier: str, files: tuple[str, ...]) -> None:
 @rules.command()
 @click.argument("path", metavar="[FILE]", required=False)
 def test(path: str | None) -> None:
-    """Run the examples of every rule, or those of the rules in FILE; exit code 1 when one comes out otherwise."""
+    """Run the examples of all rules, or of the rules in FILE; exit code 1 when one has another result."""
     from migrate.source.configuration.user_rules import rules_of
     from migrate.source.driver.rule_examples import run_examples
 
@@ -65,7 +66,7 @@ def test(path: str | None) -> None:
         if outcome.problem:
             failed += 1
             click.echo(f"{outcome.rule.id}: {outcome.example.title}: {outcome.problem.rstrip()}")
-    click.echo(f"{count - failed} of {count} examples of {len(tested)} rules come out as they say", err=True)
+    click.echo(f"{count - failed} of {count} examples of {len(tested)} rules passed", err=True)
     sys.exit(1 if failed else 0)
 
 

@@ -1,4 +1,4 @@
-"""How `convert` and `check` go about many files: the options, the progress bar, and what Ctrl-C does."""
+"""Options, progress bar and Ctrl-C handling of `convert` and `check`."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from migrate.source.driver.run import How
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-INTERRUPTED = 130  #: what shells report for a program that Ctrl-C ended
+INTERRUPTED = 130  #: exit code that shells use for a program ended by Ctrl-C
 
 
 class Running(TypedDict):
-    """The values of these options, as click hands them over."""
+    """The values of `running_options`, as click passes them."""
 
     jobs: int | None
     no_cache: bool
@@ -30,13 +30,15 @@ class Running(TypedDict):
 
 
 def running_options(command: Command) -> Command:
-    """Give a command the options about many files."""
+    """Add the options that control how files are found and processed."""
     options = (
-        click.option("-j", "--jobs", metavar="N", type=click.IntRange(min=1), help="Processes. Default: one a CPU."),
-        click.option("--no-cache", is_flag=True, help="Convert every file, whatever earlier runs found."),
-        click.option("--cache-dir", metavar="DIR", help="Where results are kept. Default: ~/.cache/recmigrate"),
-        click.option("--no-gitignore", is_flag=True, help="Also take files that .gitignore names."),
-        click.option("--include-generated", is_flag=True, help="Also take generated files."),
+        click.option(
+            "-j", "--jobs", metavar="N", type=click.IntRange(min=1), help="Number of processes. Default: one per CPU."
+        ),
+        click.option("--no-cache", is_flag=True, help="Do not reuse results of earlier runs."),
+        click.option("--cache-dir", metavar="DIR", help="Directory of the result cache. Default: ~/.cache/recmigrate"),
+        click.option("--no-gitignore", is_flag=True, help="Also convert files that .gitignore excludes."),
+        click.option("--include-generated", is_flag=True, help="Also convert generated files."),
     )
     for option in reversed(options):
         command = option(command)
@@ -63,7 +65,7 @@ def how(running: Running, skip: Path | None = None) -> How:
 
 
 class Progress:
-    """A bar on the terminal while files are converted."""
+    """A progress bar on the terminal."""
 
     def __init__(self) -> None:
         self._bar: Any = None
@@ -78,7 +80,7 @@ class Progress:
 
 
 def interruptible(command: Command) -> Command:
-    """Let Ctrl-C end a command with one word and the usual exit code; files are written whole or not at all."""
+    """Let Ctrl-C end a command with a short message and exit code 130; no file is left partly written."""
 
     @functools.wraps(command)
     def run(*arguments: Any, **options: Any) -> Any:

@@ -1,4 +1,4 @@
-"""`migrate verify`: prove by numbers that a converted file computes what the original does."""
+"""`migrate verify`: run the original and the converted file, and compare their results."""
 
 from __future__ import annotations
 
@@ -10,17 +10,25 @@ import click
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("original", metavar="ORIGINAL")
 @click.argument("converted", metavar="CONVERTED")
-@click.option("--schema", metavar="FILE", help="Feature schema; a Paddle model needs it.")
-@click.option("--steps", type=click.IntRange(1), default=10, show_default=True, help="Optimizer steps to compare.")
+@click.option("--schema", metavar="FILE", help="Feature schema (YAML); required for a Paddle model.")
 @click.option(
-    "--batches", type=click.IntRange(1), default=3, show_default=True, help="Batches for outputs, loss and gradients."
+    "--steps", type=click.IntRange(1), default=10, show_default=True, help="Number of optimizer steps to compare."
 )
 @click.option(
-    "--batch-size", type=click.IntRange(2), default=32, show_default=True, help="Rows of a batch (Paddle models)."
+    "--batches",
+    type=click.IntRange(1),
+    default=3,
+    show_default=True,
+    help="Number of batches for outputs, loss and gradients.",
 )
-@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Of the random weights and inputs.")
+@click.option(
+    "--batch-size", type=click.IntRange(2), default=32, show_default=True, help="Rows per batch (Paddle models)."
+)
+@click.option(
+    "--seed", type=click.IntRange(0), default=1, show_default=True, help="Seed of the random weights and inputs."
+)
 @click.option("--report", "reports", metavar="FILE", multiple=True, help="Write a report; the extension is the format.")
-@click.option("--verbose", is_flag=True, help="Print every tensor, not only the worst of each rung.")
+@click.option("--verbose", is_flag=True, help="Print every tensor, not only the worst of each stage.")
 def verify(
     original: str,
     converted: str,
@@ -32,11 +40,11 @@ def verify(
     reports: tuple[str, ...],
     verbose: bool,
 ) -> None:
-    """Run ORIGINAL and CONVERTED on the same random weights and batches and compare them rung by rung.
+    """Run ORIGINAL and CONVERTED on the same random weights and batches, and compare the results stage by stage.
 
-    Compared are initial values, outputs, loss, gradients and optimizer steps; two tensors are equal when
-    max|difference| <= 1e-5 * max|value|. Exit code 0: all equal; 1: something differs or changes values; 2: could not
-    run.
+    The stages are initial values, outputs, loss, gradients and optimizer steps. Two tensors are equal when
+    max|difference| <= 1e-5 * max|value|. Exit code 0 when all are equal, 1 when some differ or the conversion changes
+    values, 2 when a program could not run.
     """
     from migrate.report import writers
     from migrate.schema import load_schema

@@ -1,1 +1,1 @@
-"""Raw data files -> feature map -> TFRecords, with the schema that `migrate convert` reads."""
+"""Builds a feature map, TFRecords and a schema for `migrate convert` from raw data files."""

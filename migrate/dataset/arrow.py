@@ -1,4 +1,4 @@
-"""The one place that imports pyarrow, which reads CSV and Parquet; it is an optional dependency."""
+"""Imports pyarrow, an optional dependency that reads CSV and Parquet."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ try:
     import pyarrow.parquet
 except ImportError as error:
     raise MigrateError(
-        f"`migrate dataset build` needs the package pyarrow ({error}): pip install pyarrow, or recmigrate[dataset]"
+        f"`migrate dataset build` needs pyarrow ({error}); run `pip install pyarrow` or install recmigrate[dataset]"
     ) from error
 
-# Processes share the work: threads of their own would only be in each other's way.
+# Blocks are processed in parallel processes, so additional threads would not be faster.
 pyarrow.set_cpu_count(1)
 pyarrow.set_io_thread_count(1)
 

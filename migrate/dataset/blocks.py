@@ -1,4 +1,4 @@
-"""Input files as blocks that are read apart: ranges of whole lines, or row groups of Parquet."""
+"""Splits input files into blocks for parallel reading: ranges of whole lines, or row groups of Parquet."""
 
 from __future__ import annotations
 
@@ -18,46 +18,46 @@ from migrate.dataset.arrow import csv, pa, parquet
 from migrate.dataset.spec import DataSpec
 from migrate.errors import MigrateError
 
-_MARK = b"\xef\xbb\xbf"  # of UTF-8, at the beginning of a file
+_MARK = b"\xef\xbb\xbf"  # UTF-8 byte-order mark
 
 
 @dataclass(frozen=True)
 class Block:
-    """A part of a file that one process reads at once."""
+    """A part of a file that a process reads at a time."""
 
-    path: Path  #: what is read
-    shown: str  #: what the user calls it
-    start: int  #: first byte, or the row group
-    stop: int = 0  #: byte after the last line
+    path: Path  #: the file to read
+    shown: str  #: its name in messages
+    start: int  #: offset of the first byte, or index of the row group
+    stop: int = 0  #: offset after the last line
     names: tuple[str, ...] = ()  #: the columns of a text file, in order
     delimiter: str = ""  #: empty: Parquet
-    first_row: int = 0  #: of a row group within its file
+    first_row: int = 0  #: index in the file of a row group's first row
 
 
 @dataclass(frozen=True)
 class Rows:
-    """The needed columns of a block; `malformed` are lines with too many or too few values, left out."""
+    """The needed columns of a block, without malformed lines, which have too many or too few values."""
 
     block: Block
-    table: Any  #: a pyarrow.Table; texts of a CSV are strings
-    malformed: tuple[tuple[int, int, int], ...] = ()  #: (number among the lines that are not blank, wanted, found)
-    data: bytes = field(default=b"", repr=False)  #: the text, to find lines in
+    table: Any  #: a pyarrow.Table; columns of CSV files are strings
+    malformed: tuple[tuple[int, int, int], ...] = ()  #: (number among non-blank lines, expected values, values found)
+    data: bytes = field(default=b"", repr=False)  #: the bytes of the block, to find line numbers
 
     def place(self, row: int) -> str:
-        """Return `file:line` of a row of the table (for Parquet `file: row`), for messages."""
+        """Return `file:line` of a row of the table for messages, or `file: row` for Parquet."""
         if not self.block.delimiter:
             return f"{self.block.shown}: row {self.block.first_row + row + 1}"
         return self.place_of_line(self.number(row))
 
     def number(self, row: int) -> int:
-        """Return which of the lines that are not blank a row of the table is, from 1."""
+        """Return the number of a row of the table among non-blank lines, from 1."""
         number = row + 1
         for bad, _, _ in self.malformed:
             number += bad <= number
         return number
 
     def place_of_line(self, number: int) -> str:
-        """Return `file:line` of the given one among the lines that are not blank, from 1."""
+        """Return `file:line` of a non-blank line, given its number among these, from 1."""
         with self.block.path.open("rb") as file:
             line = sum(1 for _ in _lines_before(file, self.block.start))
         for text in self.data.splitlines():
@@ -77,7 +77,7 @@ def _lines_before(file: Any, stop: int) -> Iterator[None]:
 
 
 def unpacked(path: Path, folder: Path, number: int) -> Path:
-    """Return a file that can be read in parts: a gzipped one is unpacked into `folder` first.
+    """Return an uncompressed file; a gzipped file is unpacked into `folder`.
 
     Raises:
         MigrateError: the file is missing, unreadable or damaged.
@@ -90,17 +90,17 @@ def unpacked(path: Path, folder: Path, number: int) -> Path:
         with gzip.open(path) as packed, target.open("wb") as plain:
             shutil.copyfileobj(packed, plain, 1 << 20)
     except (gzip.BadGzipFile, zlib.error, EOFError) as error:
-        raise MigrateError(f"{path} is damaged ({error}): download or copy it again") from error
+        raise MigrateError(f"{path} is damaged ({error}); download or copy it again") from error
     except OSError as error:
         raise MigrateError(f"{path} cannot be read or unpacked: {error.strerror or error}") from error
     return target
 
 
 def blocks_of(path: Path, plain: Path, spec: DataSpec, block_bytes: int) -> list[Block]:
-    """Return the blocks of a file, in order; `plain` is where its bytes are.
+    """Return the blocks of a file, in order; `plain` is its uncompressed copy.
 
     Raises:
-        MigrateError: the file is empty, not what its name says, or lacks a column.
+        MigrateError: the file is empty, has another format than its name says, or has no column of a needed name.
     """
     name = path.name.removesuffix(".gz")
     layout = spec.format or ("parquet" if name.endswith((".parquet", ".pq")) else "")
@@ -121,7 +121,7 @@ def _row_groups(path: Path, plain: Path, spec: DataSpec) -> list[Block]:
             rows = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
     except pa.ArrowInvalid as error:
         raise MigrateError(
-            f"{path} is no Parquet file ({_first_line(error)}); name its `format` in the schema"
+            f"{path} is not a Parquet file ({_first_line(error)}); set its `format` in the schema"
         ) from error
     return [Block(plain, str(path), i, first_row=sum(rows[:i])) for i in range(len(rows)) if rows[i]]
 
@@ -148,9 +148,11 @@ def _header(path: Path, line: bytes, spec: DataSpec, delimiter: str) -> tuple[st
     try:
         text = line.decode().rstrip("\r\n")
     except UnicodeDecodeError as error:
-        raise MigrateError(f"{path}:1: not text (UTF-8); is it a packed file? give it unpacked or gzipped") from error
+        raise MigrateError(
+            f"{path}:1: not UTF-8 text; if the file is compressed, give it unpacked or gzipped"
+        ) from error
     if not text:
-        raise MigrateError(f"{path} is empty: its first line must name the columns, or give `data.columns`")
+        raise MigrateError(f"{path} is empty; its first line must have the names of columns, or set `data.columns`")
     if spec.quote:
         reader = plain_csv.reader([text], delimiter=delimiter, quotechar=spec.quote)
     else:
@@ -163,9 +165,9 @@ def _check_columns(path: Path, spec: DataSpec, names: Any) -> None:
     for column in spec.needed:
         if counts[column] != 1:
             has = ", ".join(list(counts)[:8]) + (", …" if len(counts) > 8 else "")
-            how = "names the column" if counts[column] else "has no column"
+            how = "has the column" if counts[column] else "has no column"
             raise MigrateError(
-                f"{path}:1: {how} `{column}`{' twice' if counts[column] else ''} (it has {has}), correct the schema"
+                f"{path}:1: {how} `{column}`{' twice' if counts[column] else ''} (it has {has}); correct the schema"
             )
 
 
@@ -173,7 +175,7 @@ def read_block(block: Block, spec: DataSpec) -> Rows:
     """Read the needed columns of a block.
 
     Raises:
-        MigrateError: the file is unreadable or damaged, not UTF-8, or a value holds a line break; names file and line.
+        MigrateError: the file cannot be read, is damaged or not UTF-8, or a value contains a line break.
     """
     try:
         return _read_lines(block, spec) if block.delimiter else _read_group(block, spec)
@@ -186,7 +188,7 @@ def _read_group(block: Block, spec: DataSpec) -> Rows:
         with parquet.ParquetFile(block.path) as file:
             table = file.read_row_group(block.start, columns=list(spec.needed), use_threads=False)
     except pa.ArrowException as error:
-        raise MigrateError(f"{block.shown} is damaged ({_first_line(error)}): write or copy it again") from error
+        raise MigrateError(f"{block.shown} is damaged ({_first_line(error)}); write or copy it again") from error
     return Rows(block, table.combine_chunks())
 
 
@@ -221,7 +223,7 @@ def _read_lines(block: Block, spec: DataSpec) -> Rows:
     lines = data.count(b"\n") + (not data.endswith(b"\n"))
     found = table.num_rows + len(malformed)
     if _opened(data, block, spec) or (found != lines and found != _not_blank(data)):
-        raise MigrateError(f"{block.shown}: a quoted value holds a line break; write such values without")
+        raise MigrateError(f"{block.shown}: a quoted value contains a line break; remove line breaks from values")
     return rows
 
 
@@ -244,8 +246,10 @@ def _unreadable(block: Block, data: bytes, error: Exception) -> MigrateError:
         try:
             line.decode()
         except UnicodeDecodeError:
-            return MigrateError(f"{rows.place_of_line(number)}: not text (UTF-8); convert the file, or remove the line")
-    return MigrateError(f"{block.shown}: cannot be read as lines of {len(block.names)} values ({_first_line(error)})")
+            return MigrateError(f"{rows.place_of_line(number)}: not UTF-8 text; convert the file or remove the line")
+    return MigrateError(
+        f"{block.shown}: cannot be read as lines of {len(block.names)} values ({_first_line(error)}); correct the file"
+    )
 
 
 def _first_line(error: Exception) -> str:

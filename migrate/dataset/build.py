@@ -1,9 +1,9 @@
-"""Delimited or Parquet files -> feature map -> TFRecord shards, statistics and schema.
+"""Builds a feature map, TFRecord shards, statistics and a schema from delimited or Parquet files.
 
-Several processes read blocks of the files, take statistics, count values, and keep each block's columns in a file. From
-the counts comes the feature map, unless one is given. Then they turn columns into records, a shard a task. Which rows
-make a shard follows from their number alone, sums are exact, values are sorted: neither processes nor blocks change a
-byte.
+In the first pass, several processes read blocks of the files, compute statistics, count values, and store the columns
+of each block in a file. The feature map is made from the counts, unless it is given. In the second pass, the columns
+become records, one shard per task. The output does not depend on the number of processes and blocks: shards are
+determined by row numbers, sums are exact and values are sorted.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from migrate.errors import MigrateError
 from migrate.folders import new_folder
 
 Item = TypeVar("Item")
-#: Shows how far a pass is: (results, how many there will be, what is done) -> the same results.
+#: Shows progress: (results, number of results, description) -> the same results.
 Progress = Callable[[Iterable[Item], int, str], Iterable[Item]]
 
 MAP = "feature_map.json"
@@ -40,7 +40,7 @@ MAP = "feature_map.json"
 
 @dataclass(frozen=True)
 class BuildOptions:
-    """What `migrate dataset build` was asked to do."""
+    """The options of `migrate dataset build`."""
 
     schema: str  #: a file, or the name of a bundled schema
     inputs: tuple[Path, ...]
@@ -49,14 +49,14 @@ class BuildOptions:
     jobs: int = 1
     skip_bad_rows: bool = False
     shard_rows: int = 100_000
-    level: int = 1  #: of gzip; 0: not compressed
+    level: int = 1  #: gzip level; 0: not compressed
     block_bytes: int = 8 << 20
     force: bool = False  #: replace the output folder
 
 
 @dataclass(frozen=True)
 class BuildResult:
-    """What was written."""
+    """The number of rows and shards that were written."""
 
     rows: int
     skipped: int
@@ -66,7 +66,7 @@ class BuildResult:
 
 @dataclass(frozen=True)
 class _Part:
-    """Rows `start` to `stop` of a block, whose columns are in a file."""
+    """Rows `start` to `stop` of a block; `columns` is the file with its columns."""
 
     columns: Path
     start: int
@@ -80,10 +80,10 @@ class _Shard:
 
 
 def build_dataset(options: BuildOptions, progress: Progress[object]) -> BuildResult:
-    """Write shards, feature_map.json, statistics.json and .txt and, where it can be, schema.yaml; all or nothing.
+    """Write shards, feature_map.json, statistics.json and .txt and, if possible, schema.yaml, atomically.
 
     Raises:
-        MigrateError: a file, the schema, the feature map or a row is wrong, or the folder is not writable.
+        MigrateError: an input, the schema, the feature map or a row is invalid, or the folder is not writable.
     """
     spec = load_spec(options.schema)
     if options.feature_map:
@@ -98,7 +98,7 @@ def build_dataset(options: BuildOptions, progress: Progress[object]) -> BuildRes
         statistics, rows = _scan(options, spec, tasks, pool, progress)
         shutil.rmtree(spool / "unpacked")
         if not statistics.rows:
-            raise MigrateError(f"{options.inputs[0]}: no rows to build from; give files that have some")
+            raise MigrateError(f"{options.inputs[0]}: the inputs have no rows; give files with rows")
         if not options.feature_map:
             _write_json(stage / MAP, make_map(spec, statistics).to_json())
         shards = _plan([path for _, path in tasks], rows, options, stage)
@@ -123,7 +123,7 @@ def _unpack(task: tuple[Path, Path, int]) -> Path:
 def _scan(
     options: BuildOptions, spec: DataSpec, tasks: list[tuple[Block, Path]], pool: Workers, progress: Progress[object]
 ) -> tuple[Statistics, list[int]]:
-    """Return the statistics of all rows, and how many each block has."""
+    """Return the statistics of all rows, and the number of rows of each block."""
     total, rows = Statistics(), []
     task = partial(_scan_block, spec=spec, map_path=options.feature_map, skip=options.skip_bad_rows)
     for found in progress(pool.run(task, tasks), len(tasks), "reading"):
@@ -143,12 +143,12 @@ def _scan_block(task: tuple[Block, Path], spec: DataSpec, map_path: Path | None,
 
 @lru_cache(maxsize=1)
 def _known(path: Path, spec: DataSpec) -> FeatureMap:
-    """Load a process's map once."""
+    """Load the feature map, once per process."""
     return load_map(path, spec)
 
 
 def _plan(blocks: list[Path], rows: list[int], options: BuildOptions, stage: Path) -> list[_Shard]:
-    """Return which rows of which blocks make each shard."""
+    """Return the shards, each with its parts of blocks."""
     ends = list(accumulate(rows, initial=0))
     count = -(-ends[-1] // options.shard_rows)
     suffix = ".tfrecord.gz" if options.level else ".tfrecord"
@@ -169,7 +169,7 @@ def _write_shard(shard: _Shard, spec: DataSpec, map_path: Path, options: BuildOp
     with RecordFile(shard.path, options.level) as file:
         for part in shard.parts:
             with part.columns.open("rb") as columns:
-                samples = pickle.load(columns)  # from this program's own folder
+                samples = pickle.load(columns)  # written by `_scan_block`
             file.write(features_of(samples, spec, known), part.start, part.stop)
 
 
@@ -187,7 +187,7 @@ def _write_json(path: Path, content: Mapping[str, object]) -> None:
 
 
 def json_lines(content: Mapping[str, object]) -> str:
-    """Return JSON with a line for each entry of the first two levels: fast for long lists, and fit to be read."""
+    """Return JSON with one line per entry of the first two levels, which is readable and fast for long lists."""
     lines = []
     for key, value in content.items():
         if isinstance(value, dict):

@@ -1,7 +1,7 @@
-"""CRC-32C (Castagnoli) of many records at once, as the TFRecord format masks it.
+"""Masked CRC-32C (Castagnoli) of many records at once, as in the TFRecord format.
 
-A CRC is linear: what stands in front of a record as zeros adds nothing to it, and what its start value adds depends on
-the record's length alone. So records that end in the same column of a matrix are summed column by column.
+A CRC is linear: zeros before a record do not change it, and the contribution of the start value depends only on the
+record's length. So the CRCs of records that end in the same column of a matrix are computed column by column.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ import numpy as np
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-WORD = 8  #: bytes taken at a time: the width of the matrix is a multiple of it
+WORD = 8  #: bytes processed at a time; the width of the matrix is a multiple of it
 _POLYNOMIAL = 0x82F63B78  # reflected
 _MASK_DELTA = 0xA282EAD8
 
 
 @lru_cache(maxsize=1)
 def _bytes() -> Array:
-    """Return [8, 256] uint32: what byte `b`, followed by `k` zero bytes, makes of an empty sum."""
+    """Return [8, 256] uint32: the CRC, from 0, of byte `b` followed by `k` zero bytes."""
     first = np.arange(256, dtype=np.uint32)
     for _ in range(8):
         first = np.where(first & 1, (first >> 1) ^ np.uint32(_POLYNOMIAL), first >> 1).astype(np.uint32)
@@ -40,7 +40,7 @@ def _pairs() -> list[Array]:
 
 @lru_cache(maxsize=8)
 def _starts(size: int) -> Array:
-    """Return [size] uint32: what the start value becomes behind so many zero bytes."""
+    """Return [size] uint32: the start value after 0, 1, 2, … zero bytes."""
     table = [int(x) for x in _bytes()[0]]
     value, values = 0xFFFFFFFF, []
     for _ in range(size):
@@ -52,8 +52,10 @@ def _starts(size: int) -> Array:
 def masked_crc32c(rows: Array, lengths: Array) -> Array:
     """Return the masked CRC of each record, [n] uint32.
 
-    `rows` is uint8 [n, w], each row contiguous, w a multiple of `WORD`: each record ends its row, behind
-    zeros; `lengths` [n] is how long each is.
+    Args:
+        rows: uint8 [n, w], each row contiguous and w a multiple of `WORD`; a record is at the end of its row, after
+            zeros.
+        lengths: [n], the length of each record.
     """
     lanes = np.ascontiguousarray(rows.view("<u2").T)
     first, second, third, fourth = _pairs()
@@ -61,7 +63,7 @@ def masked_crc32c(rows: Array, lengths: Array) -> Array:
     for k in range(0, len(lanes), 4):
         a, b = lanes[k] ^ (total & np.uint32(0xFFFF)), lanes[k + 1] ^ (total >> np.uint32(16))
         total = first.take(a) ^ second.take(b) ^ third.take(lanes[k + 2]) ^ fourth.take(lanes[k + 3])
-    # Powers of two, so that blocks of other widths find the same table.
+    # Powers of two, so that blocks of different widths share a cached table.
     total ^= _starts(1 << rows.shape[1].bit_length())[lengths] ^ np.uint32(0xFFFFFFFF)
     masked: Array = ((total >> np.uint32(15)) | (total << np.uint32(17))) + np.uint32(_MASK_DELTA)
     return masked

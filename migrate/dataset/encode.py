@@ -1,4 +1,4 @@
-"""The two things that are done with a block of rows: taking its statistics, and turning it into features."""
+"""Computes the statistics of a block of rows, and encodes it as features."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _buckets(column: SparseColumn, found: Converted) -> Array:
 
 
 def features_of(samples: Samples, spec: DataSpec, known: FeatureMap) -> list[Feature]:
-    """Return the features of a block's rows, as the reader finds them."""
+    """Return the features of a block's rows, with the names and shapes that readers expect."""
     features = [Feature("label", samples.labels)]
     if spec.dense:
         columns = []

@@ -1,4 +1,4 @@
-"""The feature map: what gives every value its id and every number its scale; made from statistics, kept as JSON."""
+"""The feature map: ids of categories and scales of dense columns, made from statistics and stored as JSON."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def text_fingerprints(texts: Any) -> Array:
 
 
 class MapIds:
-    """Ids by a list of values; what is not in it has the last id, or none (-1)."""
+    """Ids by a list of values; other values have the last id (`reserve`) or none (-1)."""
 
     def __init__(self, values: Any, *, reserve: bool) -> None:
         self.values = values  #: Arrow strings in the order of their ids
@@ -48,12 +48,12 @@ class MapIds:
         return found[order], order
 
     def ids(self, texts: Any) -> Array:
-        """Return the id of each text, int64; -1 where it has none."""
+        """Return the id of each text, int64; -1 for a text without id."""
         unseen = len(self.values) if self.reserve else -1
         if not len(self.values) or not len(texts):
             return np.full(len(texts), unseen, np.int64)
         known, order = self._sorted
-        if (known[1:] == known[:-1]).any():  # two values with one fingerprint: never seen, but not impossible
+        if (known[1:] == known[:-1]).any():  # a collision of fingerprints, which is very unlikely
             ids = compute.index_in(texts, self.values).fill_null(unseen)
             return np.asarray(ids.to_numpy(zero_copy_only=False), np.int64)
         at = np.minimum(np.searchsorted(known, text_fingerprints(texts)), len(known) - 1)
@@ -81,7 +81,7 @@ class HashIds:
 
 @dataclass(frozen=True)
 class Scale:
-    """Range, mean and deviation of a number, over the rows that the map was made from."""
+    """Range, mean and standard deviation of a dense column, over the rows that the map was made from."""
 
     normalize: str
     minimum: float
@@ -90,7 +90,7 @@ class Scale:
     std: float
 
     def apply(self, values: Array) -> Array:
-        """Return the numbers as they are stored; a constant column becomes zeros."""
+        """Return the normalised values; a constant column becomes zeros."""
         if self.normalize == "zscore":
             return (values - self.mean) / (self.std or 1.0)
         if self.normalize == "minmax":
@@ -102,7 +102,7 @@ class Scale:
 
 @dataclass(frozen=True)
 class FeatureMap:
-    """The ids of the columns that are mapped or hashed, and the scales of the dense ones."""
+    """The ids of mapped and hashed columns, and the scales of dense columns."""
 
     sparse: Mapping[str, MapIds | HashIds]
     dense: Mapping[str, Scale]
@@ -116,7 +116,7 @@ class FeatureMap:
 
 
 def make_map(spec: DataSpec, statistics: Statistics) -> FeatureMap:
-    """Return the map of the rows that the statistics are of."""
+    """Make the feature map from statistics."""
     sparse: dict[str, MapIds | HashIds] = {}
     for column in spec.sparse:
         found = statistics.sparse[column.name]
@@ -148,10 +148,10 @@ def _scale(column: DenseColumn, moments: Moments) -> Scale:
 
 
 def load_map(path: Path, spec: DataSpec) -> FeatureMap:
-    """Read a map that fits the schema; the schema says how unseen values are taken, the map which there are.
+    """Read a feature map for the columns of a schema.
 
     Raises:
-        MigrateError: the file cannot be read, is no feature map, or is that of another schema.
+        MigrateError: the file cannot be read, is not a feature map, or was made for another schema.
     """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
@@ -161,7 +161,7 @@ def load_map(path: Path, spec: DataSpec) -> FeatureMap:
         raise _no_map(path, error) from error
     try:
         if content["version"] != VERSION:
-            raise MigrateError(f"{path} has version {content['version']}, this program reads version {VERSION}")
+            raise MigrateError(f"{path} has version {content['version']}, not {VERSION}; build the map again")
         sparse = {
             column.name: _loaded(path, column, content["sparse"].get(column.name))
             for column in spec.sparse
@@ -171,7 +171,7 @@ def load_map(path: Path, spec: DataSpec) -> FeatureMap:
         for number in spec.dense:
             entry = content["dense"].get(number.name)
             if entry is None or entry["normalize"] != number.normalize:
-                raise _other(path, f"the number `{number.name}` with `normalize: {number.normalize}`")
+                raise _other(path, f"the dense column `{number.name}` with `normalize: {number.normalize}`")
             dense[number.name] = Scale(**entry)
     except (KeyError, TypeError, AttributeError) as error:
         raise _no_map(path, error) from error
@@ -188,8 +188,8 @@ def _loaded(path: Path, column: SparseColumn, entry: dict[str, Any] | None) -> M
 
 
 def _no_map(path: Path, error: Exception) -> MigrateError:
-    return MigrateError(f"{path} is no feature map ({error!r}); give the feature_map.json of an earlier build")
+    return MigrateError(f"{path} is not a feature map ({error!r}); give the feature_map.json of an earlier build")
 
 
 def _other(path: Path, what: str) -> MigrateError:
-    return MigrateError(f"{path} lacks {what}: it was made by another schema; give that one, or build the map anew")
+    return MigrateError(f"{path} does not have {what}; give the schema that it was made with, or build it again")

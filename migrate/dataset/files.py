@@ -1,4 +1,4 @@
-"""Writes several files into a folder so that either all of them appear or none."""
+"""Writes several files into a folder atomically."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from migrate.errors import MigrateError
 
 
 class StagedFolder:
-    """A folder being filled out of sight; `publish` moves its files to the target with one rename each."""
+    """A temporary folder; `publish` moves its files to the target, each with one rename."""
 
     def __init__(self, stage: Path) -> None:
         self._stage = stage
 
     def path(self, name: str) -> Path:
-        """Return where `name` is while the folder is being filled."""
+        """Return the temporary path of `name`."""
         return self._stage / name
 
     def open(self, name: str) -> TextIO:
-        """Open `name` for writing text (UTF-8)."""
+        """Open `name` for writing UTF-8 text."""
         return self.path(name).open("w", encoding="utf-8", newline="\n")
 
     def publish(self, target: Path) -> None:
-        """Move every file to `target`, over older ones of the same name.
+        """Move all files to `target`, replacing files of the same names.
 
         Raises:
-            MigrateError: a directory is in the way of one of them; no file was moved.
+            MigrateError: `target` has a directory with the name of a file; no file was moved.
         """
         files = sorted(self._stage.iterdir())
         for file in files:
@@ -45,7 +45,7 @@ def staged(target: Path) -> Iterator[StagedFolder]:
     """Yield a staged folder whose files appear in `target` when the block ends without an exception.
 
     Raises:
-        MigrateError: the target cannot be made or written; nothing is left behind.
+        MigrateError: the target cannot be created or written; no temporary files remain.
     """
     made = not target.exists()
     try:

@@ -1,7 +1,7 @@
-"""TensorFlow's stable hash of texts, many at a time: `tf.strings.to_hash_bucket_fast(x, n)` is `fingerprint64(x) % n`.
+"""TensorFlow's stable hash of strings, vectorised: `tf.strings.to_hash_bucket_fast(x, n)` is `fingerprint64(x) % n`.
 
-The function is Google's FarmHash Fingerprint64, which never changes. Texts are handled by their length: those of up to
-16, 32 and 64 bytes all together, longer ones one by one (they are rare among categories).
+The function is Google's FarmHash Fingerprint64, which never changes. Texts are grouped by length and hashed together;
+texts of more than 64 bytes, which are rare among categories, are hashed one by one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _U = np.uint64
 def fingerprint64(data: Array, offsets: Array) -> Array:
     """Return the fingerprint of each text, uint64 [n].
 
-    `data` (uint8) holds the texts one behind the other in UTF-8, `offsets` [n + 1] where each begins.
+    `data` (uint8) has the concatenated texts in UTF-8, `offsets` [n + 1] where each begins.
     """
     offsets = offsets.astype(np.int64)
     starts, sizes = offsets[:-1], np.diff(offsets)
@@ -44,9 +44,9 @@ class _Texts:
         self.multiplier = _U(_K2) + self.size * _U(2)
 
     def word(self, at: int, count: int = 8) -> Array:
-        """Return `count` bytes of each as a number, from byte `at`; below zero, counted from the end."""
+        """Return `count` bytes of each text as an integer, from byte `at`; a negative `at` counts from the end."""
         places = self.starts + (at if at >= 0 else self.sizes + at)
-        # A view of the bytes in which every place is a word: void, because no place need be aligned.
+        # A view with a word at every offset; its type is void, because words are not aligned.
         kind = np.dtype((np.void, count))
         words: Array = np.ndarray((len(self.data) - count + 1,), kind, self.data.data, strides=(1,))
         found: Array = words[places].view(f"<u{count}").astype(np.uint64, copy=False)
@@ -87,7 +87,7 @@ def _to_16(texts: _Texts) -> Array:
 
 
 def _edges(texts: _Texts, by: int) -> tuple[Array, Array, Array]:
-    """Return two sums over the first and last 16 bytes, and the first word's share."""
+    """Return two sums over the first and last 16 bytes, and the term of the first word."""
     a, b = texts.word(0) * _U(by), texts.word(8)
     c, d = texts.word(-8) * texts.multiplier, texts.word(-16) * _U(_K2)
     return _turned(a + b, 43) + _turned(c, 30) + d, a + _turned(b + _U(_K2), 18) + c, a
@@ -108,7 +108,7 @@ def _to_64(texts: _Texts) -> Array:
 
 
 def _long(text: bytes) -> int:
-    """The same for more than 64 bytes, on Python's integers."""
+    """Return the fingerprint of a text of more than 64 bytes, computed with Python integers."""
 
     def word(at: int) -> int:
         return int.from_bytes(text[at : at + 8], "little")

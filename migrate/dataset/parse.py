@@ -1,4 +1,4 @@
-"""Columns of a block, as text or typed, to arrays; what a row has wrong is found for all rows at once."""
+"""Parses columns of a block to arrays, and marks invalid values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from migrate.dataset.arrow import compute, pa
 from migrate.dataset.spec import SparseColumn, TimestampColumn
 
 Array = np.ndarray[Any, np.dtype[Any]]
-#: An Arrow array, chunked or not.
+#: An Arrow array or chunked array.
 Column = Any
 
 _LARGEST = float(np.finfo(np.float32).max)
@@ -21,7 +21,7 @@ _LARGEST = float(np.finfo(np.float32).max)
 
 @dataclass(frozen=True)
 class Converted:
-    """One value a row: `missing` and `bad` say where the value means nothing."""
+    """One value per row; `missing` and `bad` are masks of missing and invalid values."""
 
     values: Array
     missing: Array
@@ -30,7 +30,7 @@ class Converted:
 
 @dataclass(frozen=True)
 class Texts:
-    """Categories: the text of value `i` is `texts[codes[i]]`; with `offsets` [rows + 1], any number of values a row."""
+    """Categories: value `i` is `texts[codes[i]]`; with `offsets` [rows + 1], any number of values per row."""
 
     codes: Array
     texts: Column
@@ -39,10 +39,10 @@ class Texts:
 
 @dataclass(frozen=True)
 class Integers:
-    """Ids that are numbers already; with `offsets` [rows + 1], any number of values a row."""
+    """Integer ids; with `offsets` [rows + 1], any number of values per row."""
 
     values: Array
-    bad: Array  #: [rows]
+    bad: Array  #: [rows], mask of invalid rows
     offsets: Array | None = None
 
 
@@ -50,19 +50,19 @@ def plain(column: Column) -> Column:
     """Return a column as one array without chunks."""
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
-        if isinstance(column, pa.ChunkedArray):  # of no chunks at all
+        if isinstance(column, pa.ChunkedArray):  # without chunks
             column = pa.array([], column.type)
     return column
 
 
 def _stripped(texts: Column, missing: tuple[str, ...]) -> Column:
-    """Return texts without blanks around them, null where they stand for no value."""
+    """Return texts with blanks stripped, and null for texts that mean a missing value."""
     texts = compute.utf8_trim_whitespace(texts)
     return compute.if_else(compute.is_in(texts, pa.array(missing, pa.string())), None, texts)
 
 
 def _is_clean(texts: Column, missing: tuple[str, ...]) -> bool:
-    """Return whether no text can be empty, missing or have blanks around it: by lengths and first and last bytes."""
+    """Return whether no text needs stripping or is missing, judged by lengths and first and last bytes."""
     offsets, data = text_buffers(texts)
     if not len(texts) or texts.null_count:
         return not len(texts)
@@ -74,7 +74,7 @@ def _is_clean(texts: Column, missing: tuple[str, ...]) -> bool:
 
 
 def text_buffers(texts: Column) -> tuple[Array, Array]:
-    """Return where each text of an Arrow array begins [n + 1] (and the last one ends), and the bytes of all of them."""
+    """Return the offsets [n + 1] of the texts of an Arrow array, and their bytes."""
     texts = texts.cast(pa.large_string())
     _, offsets, data = texts.buffers()
     if not len(texts):
@@ -89,7 +89,7 @@ def _is_text(column: Column) -> bool:
 
 
 def _converted(column: Column, to: Any, convert: Callable[[Column], Column], missing: tuple[str, ...]) -> Converted:
-    """Convert a column; where a text cannot be, each distinct text is tried by itself."""
+    """Convert a column; if that fails, convert each distinct text separately."""
     coded = column if pa.types.is_dictionary(column.type) else None
     bad: Array = np.zeros(len(column), bool)
     try:
@@ -115,12 +115,12 @@ def _converted(column: Column, to: Any, convert: Callable[[Column], Column], mis
 
 
 def numbers(column: Column, missing: tuple[str, ...]) -> Converted:
-    """Return a column as float64; what no finite float32 can hold is bad, but NaN in Parquet is missing."""
+    """Return a column as float64; values that are not finite in float32 are bad, but NaN in Parquet is missing."""
     column = plain(column)
     found = _converted(column, pa.float64(), lambda part: part.cast(pa.float64()), missing)
     strange = np.isnan(found.values)
     absent = found.missing if _is_text(column) else found.missing | strange
-    # Compared this way round, NaN is bad too.
+    # With this comparison, NaN is bad as well.
     bad = found.bad | (~(np.abs(found.values) <= _LARGEST) & ~absent)
     return Converted(found.values, absent, bad)
 
@@ -152,7 +152,7 @@ def _microseconds(part: Column) -> Column:
 def _iso(part: Column) -> Column:
     try:
         return _microseconds(part)
-    except pa.ArrowInvalid:  # with a zone
+    except pa.ArrowInvalid:  # with a time zone
         return part.cast(pa.timestamp("us", "UTC")).cast(pa.int64())
 
 
@@ -161,24 +161,24 @@ def _by_format(part: Column, layout: str) -> Column:
 
 
 def texts(column: Column, missing: tuple[str, ...]) -> Texts:
-    """Return a column's categories, blanks around them stripped; a missing value is the category of the empty text."""
+    """Return a column's categories with blanks stripped; a missing value is the category of the empty text."""
     column = plain(column)
     if not pa.types.is_dictionary(column.type):
         column = (column if _is_text(column) else column.cast(pa.string())).dictionary_encode()
     known = column.dictionary.cast(pa.string())
     clean = known if _is_clean(known, missing) else _stripped(known, missing)
-    # Behind all others an empty text, for nulls.
+    # An empty text after all others, for nulls.
     every = pa.concat_arrays([clean.fill_null(""), pa.array([""], pa.string())])
     rows = column.indices.fill_null(len(known)).to_numpy(zero_copy_only=False)
     if clean is known:
         return Texts(rows, every)
-    # Stripping may have made one of several.
+    # Stripping may have made texts equal.
     once = every.dictionary_encode()
     return Texts(once.indices.to_numpy()[rows], once.dictionary)
 
 
 def several(column: Column, spec: SparseColumn, missing: tuple[str, ...]) -> Texts | Integers:
-    """Return the values of a multi-hot column: empty pieces are no values, `max_values` keeps a row's first ones."""
+    """Return the values of a multi-hot column, without empty values, and at most `max_values` per row."""
     column = plain(column)
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()

@@ -1,4 +1,4 @@
-"""The statistics of a build, as data for JSON and as text."""
+"""Formats the statistics of a build as JSON types and as text."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from migrate.dataset.feature_map import FeatureMap, MapIds
 from migrate.dataset.spec import DataSpec, SparseColumn
 from migrate.dataset.statistics import Moments, Statistics
 
-TOP = 10  #: how many of the most frequent values are listed
+TOP = 10  #: number of most frequent values that are listed
 
 Report = dict[str, Any]
 
 
 def report(spec: DataSpec, statistics: Statistics, known: FeatureMap) -> Report:
-    """Return rows, and for each column what it holds; `unseen` counts the values that have no id of their own."""
+    """Return the number of rows and the statistics of each column; `unseen` counts values without their own id."""
     found: Report = {"rows": statistics.rows, "skipped": statistics.skipped}
     if statistics.first_skipped:
         found["first_skipped"] = statistics.first_skipped
@@ -55,10 +55,10 @@ def _sparse(column: SparseColumn, statistics: Statistics, known: FeatureMap) -> 
 
 
 def report_text(found: Report) -> str:
-    """Return a report as tables for people."""
-    lines = [f"{found['rows']:,} rows, {found['skipped']:,} left out"]
+    """Return a report as text with tables."""
+    lines = [f"{found['rows']:,} rows, {found['skipped']:,} skipped"]
     if "first_skipped" in found:
-        lines.append(f"first row left out: {found['first_skipped']}")
+        lines.append(f"first skipped row: {found['first_skipped']}")
     if "timestamp" in found:
         lines.append(f"timestamp: {found['timestamp']['min']} to {found['timestamp']['max']}")
     keys = ("count", "missing", "min", "max", "mean", "std")

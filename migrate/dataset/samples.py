@@ -1,4 +1,4 @@
-"""A block of rows as arrays, one for each column of the schema; rows that are wrong stop the build or are left out."""
+"""Parses a block of rows to arrays, one per column of the schema; invalid rows are skipped or raise an error."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from migrate.errors import MigrateError
 
 @dataclass(frozen=True)
 class Samples:
-    """The rows of a block that are right."""
+    """The valid rows of a block."""
 
     rows: int
     labels: Array  #: [rows, labels], int64 or float32
@@ -25,12 +25,12 @@ class Samples:
     sparse: dict[str, Texts | Integers | Converted]  #: `Converted` for buckets
     timestamp: Array | None  #: int64 [rows]
     skipped: int = 0
-    first_skipped: str = ""  #: what was wrong with the first row left out
+    first_skipped: str = ""  #: the problem of the first skipped row
 
 
 @dataclass(frozen=True)
 class _Wrong:
-    """Rows in which a column is wrong."""
+    """Rows in which the value of a column is invalid."""
 
     column: str
     bad: Array  #: [rows] bool
@@ -38,10 +38,10 @@ class _Wrong:
 
 
 def read_samples(block: Block, spec: DataSpec, known: FeatureMap | None, *, skip: bool) -> Samples:
-    """Read a block; `known` is a given feature map, whose columns may refuse unseen values.
+    """Read a block; `known` is a given feature map, whose columns may reject unseen values.
 
     Raises:
-        MigrateError: the file is unreadable; without `skip` also: a row is wrong (the first one is named).
+        MigrateError: the file cannot be read or, without `skip`, a row is invalid; the message names the first one.
     """
     rows = read_block(block, spec)
     samples, wrong = _parsed(rows, spec, known)
@@ -49,7 +49,7 @@ def read_samples(block: Block, spec: DataSpec, known: FeatureMap | None, *, skip
         return samples
     first = _first(rows, wrong)
     if not skip:
-        raise MigrateError(f"{first}; correct the file, or leave such rows out by --bad-rows skip")
+        raise MigrateError(f"{first}; correct the file, or skip such rows with --bad-rows skip")
     bad = np.zeros(samples.rows, bool)
     for one in wrong:
         bad |= one.bad
@@ -60,7 +60,7 @@ def read_samples(block: Block, spec: DataSpec, known: FeatureMap | None, *, skip
 
 
 def _first(rows: Rows, wrong: list[_Wrong]) -> str:
-    """Say what is wrong with the first wrong line."""
+    """Return the problem of the first invalid line."""
     best, row = None, None
     for one in wrong:
         at = int(np.argmax(one.bad))
@@ -69,7 +69,7 @@ def _first(rows: Rows, wrong: list[_Wrong]) -> str:
     line = rows.number(row) if row is not None else None
     if rows.malformed and (line is None or rows.malformed[0][0] < line):
         number, wanted, found = rows.malformed[0]
-        return f"{rows.place_of_line(number)}: has {found} value{'s' * (found != 1)}, the file has {wanted} columns"
+        return f"{rows.place_of_line(number)}: has {found} value{'s' * (found != 1)}, but the file has {wanted} columns"
     assert best is not None
     assert row is not None
     value = rows.table.column(best.column)[row].as_py()
@@ -100,7 +100,7 @@ def _parsed(rows: Rows, spec: DataSpec, known: FeatureMap | None) -> tuple[Sampl
     timestamp = None
     if spec.timestamp:
         time = timestamps(table.column(spec.timestamp.column), spec.timestamp, missing)
-        check(spec.timestamp.column, time.bad | time.missing, f"must be a time ({spec.timestamp.format})")
+        check(spec.timestamp.column, time.bad | time.missing, f"must be a time in the format {spec.timestamp.format}")
         timestamp = time.values
     return Samples(table.num_rows, np.stack(labels, axis=1), dense, sparse, timestamp), wrong
 
@@ -108,7 +108,7 @@ def _parsed(rows: Rows, spec: DataSpec, known: FeatureMap | None) -> tuple[Sampl
 def _check_number(check: Any, column: str, found: Converted, fill: float | None) -> None:
     check(column, found.bad, "must be a finite number")
     if fill is None:
-        check(column, found.missing, "must be a number (`missing: 0` in the schema fills gaps)")
+        check(column, found.missing, "must be a number (or set `missing` in the schema, for gaps)")
 
 
 def _label(column: Any, label: LabelColumn, spec: DataSpec) -> tuple[Array, Array, str]:
@@ -128,7 +128,7 @@ def _label(column: Any, label: LabelColumn, spec: DataSpec) -> tuple[Array, Arra
         return (
             values.astype(kind),
             bad,
-            "must be an integer (`label_type: float` takes others)",
+            "must be an integer (or set `label_type: float`)",
         )
     return number.values.astype(kind), bad, "must be a finite number"
 
@@ -154,5 +154,5 @@ def _sparse(
         if found.offsets is not None:
             row = np.repeat(np.arange(len(found.offsets) - 1), np.diff(found.offsets))
             bad = np.bincount(row[bad], minlength=len(found.offsets) - 1) > 0
-        check(spec.column, bad, "must be a value of the feature map (made with `unseen: reserve` it takes others)")
+        check(spec.column, bad, "must be a value of the feature map (or build the map with `unseen: reserve`)")
     return found

@@ -1,4 +1,4 @@
-"""The schema that fits the data that was built, as `migrate convert --schema` reads it."""
+"""Writes the schema of the built data for `migrate convert --schema`."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from migrate.dataset.spec import DataSpec, SparseColumn
 
 
 def schema_text(spec: DataSpec, known: FeatureMap) -> str:
-    """Return the schema of one wide row of numbers and one-hot groups; empty where a row has no fixed number of ids.
+    """Return the schema of an input row of dense columns and one-hot groups, or an empty text if there is none.
 
-    Raw ids have no known range and multi-hot columns no fixed number: such data feeds models that look tables up.
+    There is none for raw ids, whose range is unknown, and for multi-hot columns, which have no fixed number of ids.
     """
     sizes = [_size(column, known) for column in spec.sparse]
     if not all(sizes) or any(column.multiple for column in spec.sparse):
@@ -24,7 +24,7 @@ def schema_text(spec: DataSpec, known: FeatureMap) -> str:
     parts = {"model": spec.model.get("model"), "input": wide, "labels": [label.name for label in spec.labels]}
     content = {"version": 1} | parts | {"tasks": spec.model.get("tasks")}
     given = {key: value for key, value in content.items() if value is not None}
-    head = "# Written by `migrate dataset build`: the numbers first, then a one-hot group for each sparse column.\n"
+    head = "# Written by `migrate dataset build`: dense columns first, then a one-hot group for each sparse column.\n"
     return head + yaml.safe_dump(given, sort_keys=False, allow_unicode=True, default_flow_style=None, width=120)
 
 

@@ -1,6 +1,6 @@
-"""The section `data` of a feature schema: which columns of which files become which features of a sample.
+"""The section `data` of a feature schema: how columns of files become features of samples.
 
-Everything is checked when the schema is read; `docs/dataset.md` describes the keys.
+`docs/dataset.md` describes the keys, which are validated when the schema is read.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ NORMALIZATIONS = ("none", "zscore", "minmax", "log")
 IDS = ("map", "hash", "buckets", "raw")
 ORDERS = ("count", "value")
 UNSEEN = ("reserve", "error")
-#: What the reader calls the features that hold several columns; a multi-hot column is a feature of its own name.
+#: Names of features that consist of several columns; a multi-hot column is a feature with its own name.
 GROUPED = ("label", "sparse_feature", "dense_feature", "timestamp")
-#: The keys that an entry may have beside its name.
+#: Keys of an entry besides its name.
 _KEYS = {
     "labels": ("positive", "negative"),
     "dense": ("normalize", "missing"),
@@ -30,14 +30,14 @@ _KEYS = {
         *("buckets", "missing"),
     ),
 }
-#: Which kinds of ids a key is for.
+#: Key -> the values of `ids` for which it is valid.
 _ONLY = {
     "size": ("hash",),
     "buckets": ("buckets",),
     "missing": ("buckets",),
     **dict.fromkeys(("min_count", "max_ids", "order", "unseen"), ("map",)),
 }
-#: Schemas that come with the program, by name.
+#: Folder of the bundled schemas.
 BUNDLED = Path(__file__).parent / "schemas"
 
 T = TypeVar("T")
@@ -45,26 +45,28 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class DenseColumn:
-    """One number of `dense_feature`."""
+    """One column of `dense_feature`."""
 
     name: str
     column: str
     normalize: str = "none"  #: one of `NORMALIZATIONS`
-    missing: float | None = None  #: what stands for a missing value, before normalisation; None: a missing one is wrong
+    missing: float | None = (
+        None  #: replacement of missing values, before normalisation; None: missing values are invalid
+    )
 
 
 @dataclass(frozen=True)
 class SparseColumn:
-    """One id of `sparse_feature`, or with a `separator` a feature with any number of ids."""
+    """One column of `sparse_feature` or, with a `separator`, a feature with any number of ids."""
 
     name: str
     column: str
     ids: str = "map"  #: one of `IDS`
-    size: int = 0  #: number of ids of `hash`; 0 for the others, which find theirs
-    separator: str = ""  #: between the values of a multi-hot column; with Parquet lists any text
-    max_values: int = 0  #: how many values of a row are kept; 0: all
-    min_count: int = 1  #: a value that is rarer gets no id of its own
-    max_ids: int = 0  #: how many values get an id, the most frequent; 0: all
+    size: int = 0  #: number of ids for `hash`; 0 for others
+    separator: str = ""  #: between the values of a multi-hot column; any text for lists in Parquet
+    max_values: int = 0  #: maximal number of values per row; 0: no limit
+    min_count: int = 1  #: minimal number of occurrences of a value with an id of its own
+    max_ids: int = 0  #: maximal number of values with ids, the most frequent ones; 0: no limit
     order: str = "count"  #: one of `ORDERS`
     unseen: str = "reserve"  #: one of `UNSEEN`
     buckets: tuple[float, ...] = ()
@@ -72,23 +74,23 @@ class SparseColumn:
 
     @property
     def multiple(self) -> bool:
-        """Whether a row has any number of values."""
+        """Whether a row can have several values."""
         return bool(self.separator)
 
 
 @dataclass(frozen=True)
 class LabelColumn:
-    """One label: the integer (or float) of the column, or 1 where it is the text `positive`."""
+    """One label: the number in the column, or 1 for the text `positive`."""
 
     name: str
     column: str
     positive: str = ""
-    negative: str = ""  #: with `positive`: the only other text allowed; empty: any other text is 0
+    negative: str = ""  #: with `positive`: the only other valid text; empty: any other text is 0
 
 
 @dataclass(frozen=True)
 class TimestampColumn:
-    """When a sample happened, in whole seconds since 1970 (UTC)."""
+    """The time of a sample, in whole seconds since 1970 (UTC)."""
 
     column: str
     format: str  #: `unix`, `unix_ms`, `iso`, or a format of `strptime`
@@ -96,22 +98,22 @@ class TimestampColumn:
 
 @dataclass(frozen=True)
 class DataSpec:
-    """A checked section `data`, with the labels of the schema."""
+    """A validated section `data`, with the labels of the schema."""
 
     path: str
     labels: tuple[LabelColumn, ...]
     dense: tuple[DenseColumn, ...]
     sparse: tuple[SparseColumn, ...]
     timestamp: TimestampColumn | None
-    format: str  #: one of `FORMATS`; empty: by the name of each file
+    format: str  #: one of `FORMATS`; empty: by the file name
     delimiter: str  #: empty: by the format
     quote: str
-    columns: tuple[str, ...]  #: of a file without header; empty: the first line names them
-    missing: tuple[str, ...]  #: texts that stand for no value, blanks around them stripped
+    columns: tuple[str, ...]  #: names of columns, for files without header; empty: in the first line
+    missing: tuple[str, ...]  #: texts that mean a missing value, after stripping blanks
     label_type: str  #: `int` or `float`
     model: dict[object, object] = field(
         compare=False
-    )  #: the schema's other sections, for the schema that is written beside the data
+    )  #: other sections of the schema, for the schema that is written with the data
 
     @property
     def single(self) -> tuple[SparseColumn, ...]:
@@ -120,17 +122,17 @@ class DataSpec:
 
     @property
     def needed(self) -> tuple[str, ...]:
-        """The columns of the files that anything is read from, each once."""
+        """The names of all columns that are read, without duplicates."""
         time = [self.timestamp.column] if self.timestamp else []
         dense, sparse = ([one.column for one in self.dense], [one.column for one in self.sparse])
         return tuple(dict.fromkeys([*(label.column for label in self.labels), *dense, *sparse, *time]))
 
 
 def load_spec(given: str) -> DataSpec:
-    """Read the section `data` of a schema file, or of a bundled schema (`criteo`, `census`) when no such file exists.
+    """Read the section `data` of a schema file, or of a bundled schema (`criteo`, `census`) if there is no such file.
 
     Raises:
-        MigrateError: the file cannot be read or a key is wrong; the message names file, key and remedy.
+        MigrateError: the file cannot be read or a key is invalid; the message names file, key and remedy.
     """
     bundled = BUNDLED / f"{given}.yaml"
     if not Path(given).exists() and "/" not in given and bundled.is_file():
@@ -139,23 +141,23 @@ def load_spec(given: str) -> DataSpec:
 
 
 def parse_spec(text: str, path: str) -> DataSpec:
-    """Check the text of a schema; `path` is used in messages only. Raises `MigrateError` as `load_spec`."""
+    """Validate the text of a schema; `path` is for messages. Raises `MigrateError` as `load_spec`."""
     top = top_section(text, path)
     labels = read_labels(top)
     if "data" not in top.values:
-        raise top.fail("data", "is missing, say there which columns are read (see docs/dataset.md)")
+        raise top.fail("data", "is missing; describe the columns there (see docs/dataset.md)")
     keys = ("format", "delimiter", "quote", "columns", "missing", "label_type", "labels", "dense", "sparse")
     data = Section(path, "data", top.values["data"], (*keys, "timestamp"))
     dense = tuple(_entries(data, "dense", _dense))
     sparse = tuple(_entries(data, "sparse", _sparse))
     if not dense and not sparse:
-        raise data.fail("sparse", "and `data.dense` are both empty, name at least one column")
+        raise data.fail("sparse", "and `data.dense` are both empty; add at least one column")
     data.unique("sparse", [column.name for column in sparse])
     data.unique("sparse", [*GROUPED, *(column.name for column in sparse if column.multiple)])
     data.unique("dense", [column.name for column in dense])
     columns = data.names("columns", [])
     data.unique("columns", columns)
-    missing = tuple(_text(data, "missing", item) for item in data.items("missing", "a list of texts", [""]))
+    missing = tuple(_text(data, "missing", item) for item in data.items("missing", "a list of strings", [""]))
     spec = DataSpec(
         path=path,
         labels=_labels(data, labels),
@@ -172,32 +174,32 @@ def parse_spec(text: str, path: str) -> DataSpec:
     )
     unknown = [column for column in spec.needed if columns and column not in columns]
     if unknown:
-        raise data.fail("columns", f"lacks `{unknown[0]}`, which another key reads, correct either")
+        raise data.fail("columns", f"does not have `{unknown[0]}`, which another key uses; correct one of the two")
     return spec
 
 
 def _text(section: Section, name: str, item: object) -> str:
     if not isinstance(item, str):
-        raise section.fail(name, f"holds {kind(item)}, put texts in quotes")
+        raise section.fail(name, f"has the item {kind(item)}; put strings in quotes")
     return item.strip()
 
 
 def _character(section: Section, name: str, default: str) -> str:
     value = section.string(name, default)
     if len(value) > 1 or not value.isascii() or (value and value in "\r\n"):
-        raise section.fail(name, f"is {kind(value)}, give one ASCII character")
+        raise section.fail(name, f"is {kind(value)}; give one ASCII character")
     return value
 
 
 def _entries(data: Section, key: str, read: Callable[[Section, str, str], T]) -> Iterator[T]:
-    """Yield the columns of a list; an entry with `names` stands for several that are alike."""
+    """Yield the columns of a list; an entry with `names` defines several columns."""
     keys = ("name", "names", "column", *_KEYS[key])
     for i, item in enumerate(data.items(key, "a list of columns", [])):
         entry = Section(data.path, f"data.{key}[{i}]", item, keys)
         if "names" in entry.values:
             for other in ("name", "column"):
                 if other in entry.values:
-                    raise entry.fail(other, "stands beside `names`, give either")
+                    raise entry.fail(other, "cannot be combined with `names`; give one of the two")
             yield from (read(entry, name, name) for name in entry.names("names"))
         else:
             name = entry.text("name")
@@ -216,7 +218,7 @@ def _sparse(entry: Section, name: str, column: str) -> SparseColumn:
     ids = entry.choice("ids", IDS, "map")
     for key, kinds in _ONLY.items():
         if key in entry.values and ids not in kinds:
-            raise entry.fail(key, f"has no meaning with `ids: {ids}`, leave it out")
+            raise entry.fail(key, f"is not valid with `ids: {ids}`; remove it")
     sparse = SparseColumn(
         name=name,
         column=column,
@@ -232,19 +234,19 @@ def _sparse(entry: Section, name: str, column: str) -> SparseColumn:
         missing=_missing(entry),
     )
     if sparse.max_values and not sparse.multiple:
-        raise entry.fail("max_values", "is for columns with a `separator`, give one or leave it out")
+        raise entry.fail("max_values", "is valid only with a `separator`; add one or remove it")
     if sparse.multiple and ids == "buckets":
-        raise entry.fail("separator", "has no meaning with `ids: buckets`, leave it out")
+        raise entry.fail("separator", "is not valid with `ids: buckets`; remove it")
     if sparse.unseen == "error" and (sparse.min_count > 1 or sparse.max_ids):
-        raise entry.fail("unseen", "is `error`, but `min_count` or `max_ids` leave values without an id: use `reserve`")
+        raise entry.fail("unseen", "is `error`, but `min_count` or `max_ids` leave values without an id; use `reserve`")
     return sparse
 
 
 def _buckets(entry: Section) -> tuple[float, ...]:
-    bounds = entry.items("buckets", "a list of rising numbers")
+    bounds = entry.items("buckets", "a list of increasing numbers")
     numbers = [float(bound) for bound in bounds if isinstance(bound, int | float) and not isinstance(bound, bool)]
     if len(numbers) != len(bounds) or not numbers or any(not a < b for a, b in pairwise(numbers)):
-        raise entry.fail("buckets", f"is {kind(bounds)}, give at least one number, each larger than the one before")
+        raise entry.fail("buckets", f"is {kind(bounds)}; give at least one number, in increasing order")
     return tuple(numbers)
 
 
@@ -252,14 +254,14 @@ def _labels(data: Section, names: tuple[str, ...]) -> tuple[LabelColumn, ...]:
     given = {label.name: label for label in _entries(data, "labels", _label)}
     unknown = [name for name in given if name not in names]
     if unknown:
-        raise data.fail("labels", f"describes `{unknown[0]}`, which the schema's `labels` lack, add it there")
+        raise data.fail("labels", f"describes `{unknown[0]}`, which is not in the schema's `labels`; add it there")
     return tuple(given.get(name, LabelColumn(name, name)) for name in names)
 
 
 def _label(entry: Section, name: str, column: str) -> LabelColumn:
     label = LabelColumn(name, column, entry.string("positive", ""), entry.string("negative", ""))
     if label.negative and not label.positive:
-        raise entry.fail("negative", "needs `positive` beside it, give both")
+        raise entry.fail("negative", "is valid only with `positive`; give both")
     return label
 
 
@@ -269,5 +271,5 @@ def _timestamp(data: Section) -> TimestampColumn | None:
     section = Section(data.path, "data.timestamp", data.values["timestamp"], ("column", "format"))
     layout = section.string("format", "unix")
     if layout not in ("unix", "unix_ms", "iso") and ("%" not in layout or "%z" in layout.lower()):
-        raise section.fail("format", f"is {kind(layout)}, use `unix`, `unix_ms`, `iso` or like `%Y-%m-%d %H:%M:%S`")
+        raise section.fail("format", f"is {kind(layout)}; use `unix`, `unix_ms`, `iso` or e.g. `%Y-%m-%d %H:%M:%S`")
     return TimestampColumn(section.text("column"), layout)

@@ -1,4 +1,4 @@
-"""What blocks of rows have in their columns, in a form that adds up to the same whatever the blocks were.
+"""Statistics of columns that can be added over blocks, with a result that does not depend on the blocks.
 
 Sums are exact (integers in units of 2**-1200), so mean and deviation do not depend on the order of the rows.
 """
@@ -16,7 +16,7 @@ from migrate.dataset.arrow import compute, pa
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-_UNIT = 1200  #: every float64 is a whole number of 2**-_UNIT
+_UNIT = 1200  #: every float64 is an integer multiple of 2**-_UNIT
 _HALF = 26  # bits of the lower half of a float64's 53
 _MERGE_ROWS = 1 << 20
 
@@ -34,14 +34,14 @@ class Moments:
 
     @classmethod
     def of(cls, values: Array, missing: int = 0) -> Moments:
-        """Return those of finite numbers below 1e150."""
+        """Return the moments of finite numbers below 1e150."""
         if not len(values):
             return cls(missing=missing)
         total, squares = exact_sums(values.astype(np.float64, copy=False))
         return cls(len(values), missing, values.min().item(), values.max().item(), total, squares)
 
     def add(self, other: Moments) -> None:
-        """Take those of other rows in."""
+        """Add the statistics of other rows."""
         self.count += other.count
         self.missing += other.missing
         self.minimum, self.maximum = min(self.minimum, other.minimum), max(self.maximum, other.maximum)
@@ -50,7 +50,7 @@ class Moments:
 
     @property
     def mean(self) -> float:
-        """The mean; 0 of nothing."""
+        """The mean; 0 if there are no values."""
         return float(Fraction(self.total, self.count << _UNIT)) if self.count else 0.0
 
     @property
@@ -92,14 +92,14 @@ def _exact_sum(values: Array) -> int:
 
 
 class Counts:
-    """How often each value occurs; Arrow arrays of values and counts, merged now and then."""
+    """The number of occurrences of each value, as Arrow arrays that are merged from time to time."""
 
     def __init__(self, values: Any = None, counts: Any = None) -> None:
         self._parts: list[tuple[Any, Any]] = [] if values is None else [(values, pa.array(counts, pa.int64()))]
         self._limit = _MERGE_ROWS
 
     def add(self, other: Counts) -> None:
-        """Take those of other rows in."""
+        """Add the statistics of other rows."""
         self._parts += other._parts
         rows = sum(len(values) for values, _ in self._parts)
         if rows > self._limit:
@@ -115,7 +115,7 @@ class Counts:
             self._parts = [(merged[0], merged[1])]
 
     def most(self) -> tuple[Any, Any]:
-        """Return all values and counts, the most frequent first; equally frequent ones in the order of their bytes."""
+        """Return all values and counts, most frequent first; equally frequent values are sorted by their bytes."""
         if not self._parts:
             return pa.array([], pa.string()), pa.array([], pa.int64())
         self._merge()
@@ -133,14 +133,14 @@ class Counts:
 
 @dataclass
 class Categories:
-    """A sparse column: how many values and missing ones it has, and how often each value (or id, when hashed)."""
+    """Statistics of a sparse column: values, missing values, and occurrences of each value (or hashed id)."""
 
     count: int = 0
     missing: int = 0
     values: Counts = field(default_factory=Counts)
 
     def add(self, other: Categories) -> None:
-        """Take those of other rows in."""
+        """Add the statistics of other rows."""
         self.count += other.count
         self.missing += other.missing
         self.values.add(other.values)
@@ -148,7 +148,7 @@ class Categories:
 
 @dataclass
 class Statistics:
-    """Of all rows so far; columns by name. A raw sparse column, whose ids need no map, has `Moments`."""
+    """Statistics of all columns, by name. A raw sparse column, whose ids need no map, has `Moments`."""
 
     rows: int = 0
     skipped: int = 0
@@ -159,7 +159,7 @@ class Statistics:
     timestamp: Moments | None = None
 
     def add(self, other: Statistics) -> None:
-        """Take those of other rows in; `other` comes later in the files."""
+        """Add the statistics of later rows."""
         self.rows += other.rows
         self.skipped += other.skipped
         self.first_skipped = self.first_skipped or other.first_skipped

@@ -58,7 +58,7 @@ class RecordFile:
 
     def _failed(self, error: OSError) -> MigrateError:
         return MigrateError(
-            f"cannot write {self.path.name} ({error.strerror or error}); make room or choose another -o"
+            f"cannot write {self.path.name} ({error.strerror or error}); free some space or choose another -o"
         )
 
     def __enter__(self) -> RecordFile:
@@ -80,7 +80,7 @@ class RecordFile:
 def write_samples(path: Path, samples: Iterable[Sample]) -> int:
     """Write the samples to a TFRecord file and return how many there were.
 
-    `label` and `sparse_feature` are int64, `dense_feature` is float; all samples have as many of each.
+    `label` and `sparse_feature` are int64, `dense_feature` is float; all samples have the same number of each.
 
     Raises:
         MigrateError: the file cannot be written, for example because the disk is full.

@@ -1,7 +1,7 @@
-"""Many samples at once as framed `tf.train.Example`s: the bytes that TensorFlow itself writes, features sorted by name.
+"""Encodes many samples at once as framed `tf.train.Example`s, with the bytes that TensorFlow writes.
 
-The lengths of all nested messages come first, from the inside out; then every message of a group of rows is laid out in
-a matrix, each at the end of its row, field by field for all rows together.
+The lengths of all nested messages are computed first, from the inside out. Then the messages of a group of rows are
+written to a matrix, each at the end of its row, field by field for all rows together. Features are sorted by name.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from migrate.dataset.crc32c import WORD, masked_crc32c
 Array = np.ndarray[Any, np.dtype[Any]]
 
 _HEADER, _FOOTER = 12, 4  # of a TFRecord: length and its CRC; CRC of the data
-_GROUP_ROWS = 8192  # so that the matrix stays in the processor's cache
-_GROUP_BYTES = 32 << 20  # fewer rows where one is very long
-# Tags of protobuf: the number of the field << 3 | 2 (what follows has a length).
+_GROUP_ROWS = 8192  # so that the matrix fits in the processor's cache
+_GROUP_BYTES = 32 << 20  # limit of the matrix, for long rows
+# Protobuf tags: field number << 3 | 2 (length-delimited).
 _FEATURES, _ENTRY, _KEY, _VALUE, _PACKED = b"\x0a", b"\x0a", b"\x0a", b"\x12", b"\x0a"
 _FLOATS, _INTEGERS = b"\x12", b"\x1a"
-#: The bits of a varint of so many bytes (up to four) that say that another byte comes.
+#: Continuation bits of a varint, by its number of bytes (up to four).
 _MORE = np.array([0, 0, 0x80, 0x8080, 0x808080], np.uint32)
 
 
@@ -35,7 +35,7 @@ class Feature:
     offsets: Array | None = None
 
     def rows(self, start: int, stop: int) -> tuple[Array, Array]:
-        """Return the flat values of some rows and how many each row has."""
+        """Return the flat values of some rows, and the number of values per row."""
         if self.offsets is None:
             part = self.values[start:stop]
             return part.reshape(-1), np.full(len(part), part.shape[1], np.int64)
@@ -44,7 +44,7 @@ class Feature:
 
 
 def frames(features: Sequence[Feature], start: int, stop: int) -> Iterator[bytes]:
-    """Yield the rows `start` to `stop` as framed records, some thousands at a time."""
+    """Yield the rows `start` to `stop` as framed records, several thousand at a time."""
     features = sorted(features, key=lambda feature: feature.name.encode())
     for first in range(start, stop, _GROUP_ROWS):
         yield from _group([_Field(feature, first, min(first + _GROUP_ROWS, stop)) for feature in features])
@@ -71,17 +71,17 @@ class _Field:
         self.entry = 1 + varint_sizes(np.array([len(self.key)]))[0] + len(self.key) + _delimited(self.value)
 
     def part(self, start: int, stop: int) -> _Field:
-        """Return the same of some of the rows."""
+        """Return the field for some of the rows."""
         return _Field(self.feature, self.start + start, self.start + stop)
 
 
 def _delimited(lengths: Array) -> Array:
-    """Return the length of a field with a tag of one byte, given that of its content."""
+    """Return the length of a field with a one-byte tag, given the length of its content."""
     return 1 + varint_sizes(lengths) + lengths
 
 
 def varint_sizes(values: Array) -> Array:
-    """Return how many bytes each int64 takes as a varint: seven bits a byte, ten bytes for a negative one."""
+    """Return the number of bytes of each int64 as a varint: seven bits per byte, ten bytes for a negative one."""
     unsigned = values.astype(np.int64, copy=False).view(np.uint64)
     sizes = np.ones(unsigned.shape, np.int64)
     largest = int(unsigned.max(initial=0))
@@ -131,9 +131,9 @@ def _write(message: _Messages, field: _Field) -> None:
 
 
 class _Messages:
-    """The rows being written: `at` is where each of them goes on.
+    """The messages being written; `at` is the current position of each.
 
-    Fields are written in their order, since a short number may leave zeros behind it, where the next field comes.
+    Fields must be written in order, because writing a short number may write zeros after it, where the next field goes.
     """
 
     def __init__(self, rows: int, width: int, lengths: Array) -> None:
@@ -142,7 +142,7 @@ class _Messages:
         self.at = np.arange(1, rows + 1) * (width + _FOOTER) - _FOOTER - lengths
 
     def write(self, places: Array, values: Array) -> None:
-        """Write values, each as its bytes, to places of the flat matrix: one copy a value."""
+        """Write the bytes of each value to its place in the flat matrix."""
         size = values.dtype.itemsize
         kind = np.dtype((np.void, size))
         window: Array = np.ndarray((len(self.flat) - size + 1,), kind, self.flat.data, strides=(1,))
@@ -172,11 +172,11 @@ class _Messages:
             self.at += sizes * some
 
     def write_varints(self, places: Array, values: Array, sizes: Array) -> None:
-        """Write numbers to places of the flat matrix, which rise."""
+        """Write numbers as varints to places of the flat matrix, which must be increasing."""
         left = values.astype(np.int64, copy=False).view(np.uint64)
         if int(sizes.max(initial=0)) <= _FOOTER:
-            # As one word each. What a short one has too many of is zeros, over which the next one is written; behind
-            # the last of a message comes its footer, which is written at the end.
+            # Each number as one word. Extra bytes of short numbers are zero and are overwritten by the next number, or
+            # by the footer, which is written last.
             word = left.astype(np.uint32)
             spread = word & np.uint32(0x7F)
             for k in range(1, _FOOTER):
@@ -201,7 +201,7 @@ def _varint(value: int) -> bytes:
 
 
 def _framed(rows: Array, width: int, lengths: Array) -> bytes:
-    """Put the TFRecord's frame around each message (length, its CRC, data, CRC of the data) and return the records."""
+    """Return the records: each message with the TFRecord frame (length, its CRC, data, CRC of the data)."""
     rows[:, width:] = masked_crc32c(rows[:, :width], lengths).astype("<u4")[:, None].view(np.uint8)
     words = lengths.astype("<u8")[:, None].view(np.uint8)
     header = np.empty((len(rows), _HEADER), np.uint8)
@@ -211,6 +211,6 @@ def _framed(rows: Array, width: int, lengths: Array) -> bytes:
     starts = ends - _FOOTER - lengths - _HEADER
     flat = rows.reshape(-1)
     flat[starts[:, None] + np.arange(_HEADER)] = header
-    # Joining slices is several times faster than a mask over every byte, and slices of bytes faster than views.
+    # Joining slices is several times faster than a mask of bytes, and slices of bytes are faster than views.
     view = flat.tobytes()
     return b"".join([view[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)])

@@ -1,4 +1,4 @@
-"""Processes that share the work of a build; results come back in the order of the tasks."""
+"""Worker processes of a build."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ Result = TypeVar("Result")
 
 
 class Workers:
-    """Runs functions in processes, or in this one where there is only one job."""
+    """Runs functions in worker processes, or in this process if there is only one job."""
 
     def __init__(self, pool: ProcessPoolExecutor | None, jobs: int) -> None:
         self._pool, self._jobs = pool, jobs
 
     def run(self, function: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[Result]:
-        """Yield the result of every task, in order; only a few are under way, so results do not pile up.
+        """Yield the results of all tasks, in order; only a few tasks are submitted at a time, to limit memory.
 
         Raises:
-            MigrateError: a process died, most often for want of memory.
+            MigrateError: a process died, usually because memory is exhausted.
         """
         if self._pool is None:
             yield from map(function, tasks)
@@ -45,18 +45,18 @@ class Workers:
                 yield under_way.popleft().result()
         except BrokenProcessPool as error:
             raise MigrateError(
-                "a process of the build was ended, most often for want of memory; "
+                "a process of the build was killed, usually because memory is exhausted; "
                 "give fewer --jobs or a smaller --block-size"
             ) from error
 
 
 @contextmanager
 def workers(jobs: int) -> Iterator[Workers]:
-    """Yield workers; whatever ends the block ends the processes."""
+    """Yield workers, whose processes are ended when the block is left."""
     if jobs == 1:
         yield Workers(None, 1)
         return
-    # Not by fork: a fork has the threads' locks, but not the threads, of what the program imported.
+    # Not fork: a forked process would have the locks of threads that it does not have.
     pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _begin)
     try:
         yield Workers(pool, jobs)
@@ -69,13 +69,13 @@ def workers(jobs: int) -> Iterator[Workers]:
 
 
 def _begin() -> None:
-    # Ctrl-C reaches all processes of a terminal: the main one decides.
+    # Ctrl-C reaches all processes of a terminal; the main process handles it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 
 def _end_with_parent() -> None:
-    """End this process when the main one was killed: nobody would take its results."""
+    """Exit when the main process was killed."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         wait([parent.sentinel])

@@ -1,1 +1,1 @@
-"""Rewriting graphs in files: what `migrate graph SRC DST` does."""
+"""Converts graph files: the work of `migrate graph SRC DST`."""

@@ -1,4 +1,4 @@
-"""Writing a directory so that a reader sees the old one or the new one, and never over one that is not ours."""
+"""Writes a directory atomically, without replacing directories that migrate did not write."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ __all__ = ["check_replaceable", "new_directory"]
 
 
 def check_replaceable(target: Path, force: bool) -> None:
-    """Find out whether a directory may be written there.
+    """Check that the directory `target` can be written.
 
     Raises:
-        MigrateError: a file is there, or a directory that this tool did not write or that was changed since; or the
-            place cannot be written.
+        MigrateError: `target` is a file, is a directory that migrate did not write or that was changed since, or
+            cannot be written.
     """
     place = next(parent for parent in target.absolute().parents if parent.exists())
     if not place.is_dir() or not os.access(place, os.W_OK | os.X_OK):
-        raise MigrateError(f"{target}: cannot be written (Permission denied); choose another place")
+        raise MigrateError(f"{target}: cannot be written (Permission denied); choose another path")
     if target.exists() and not target.is_dir():
-        raise MigrateError(f"{target}: is a file; name a directory")
+        raise MigrateError(f"{target}: is a file; give a directory")
     if force or not target.exists() or not any(target.iterdir()):
         return
     written = _manifest(target)
@@ -39,10 +39,10 @@ def check_replaceable(target: Path, force: bool) -> None:
 
 @contextmanager
 def new_directory(target: Path) -> Iterator[Path]:
-    """Give an empty directory to fill, which then takes the place of `target`; of a failure nothing is left.
+    """Yield an empty directory, which replaces `target` when the block ends without an exception.
 
     Raises:
-        MigrateError: the place cannot be written.
+        MigrateError: `target` cannot be written.
     """
     with new_folder(target, replace=True) as filled:
         yield filled
@@ -50,7 +50,7 @@ def new_directory(target: Path) -> Iterator[Path]:
 
 
 def _digests(folder: Path) -> dict[str, str]:
-    """Return what tells every file; for the large data of a checkpoint, whose index has its checksums, the size."""
+    """Return path -> digest of each file; for the large data files of checkpoints, the size is enough."""
     found = {}
     for path in sorted(folder.rglob("*")):
         if path.is_file() and path.name != MANIFEST:

@@ -1,4 +1,4 @@
-"""Rewrites the graph in a file into another file: what is in the way, the rewrite, writing, and what comes next."""
+"""Converts the graph of a file and writes the result to another file."""
 
 from __future__ import annotations
 
@@ -18,37 +18,37 @@ __all__ = ["Done", "check_target", "rewrite_file"]
 
 @dataclass(frozen=True)
 class Done:
-    """What became of the graphs of a file, by their tags in a SavedModel, and where the result is, if any moved."""
+    """The result: graphs by their tags in a SavedModel (else one with no tags), and the written path, if any."""
 
     graphs: dict[str, Rewritten]
     written: Path | None
 
     @property
     def moved(self) -> list[str]:
-        """The tables, each once."""
+        """The names of the converted tables, without duplicates."""
         return list(dict.fromkeys(table.name for one in self.graphs.values() for table in one.plan.tables))
 
     @property
     def removed(self) -> int:
-        """How many ops were taken out."""
+        """The number of removed ops."""
         return sum(len(one.pruned.removed) for one in self.graphs.values())
 
     def next_step(self) -> str:
-        """Return what the program that loads the result has to do."""
+        """Return how a program loads the result."""
         load = _LOADS.get(self.written.suffix if self.written else "", _SAVED_MODEL)
         return (
-            "next: in the program that loads it, before it does, `import runtime.native; runtime.native.ops()`, then "
+            "next: before loading it in a program, run `import runtime.native; runtime.native.ops()`, then "
             + load.format(self.written)
         )
 
 
 _META = (
-    "`tf.compat.v1.train.import_meta_graph('{}')`, whose Saver reads checkpoints of the table and of the model "
-    "as it was"
+    "`tf.compat.v1.train.import_meta_graph('{}')`; its Saver reads checkpoints of the converted and of the "
+    "original model"
 )
 _DEFINITION = (
-    "`tf.graph_util.import_graph_def` with what is in `{}`, whose Saver's ops read checkpoints of the table "
-    "and of the model as it was"
+    "`tf.graph_util.import_graph_def` with the contents of `{}`; its Saver ops read checkpoints of the converted "
+    "and of the original model"
 )
 _NAMES = {"SavedModel": "a directory", "MetaGraphDef": "a .meta file", "GraphDef": "a .pb or .pbtxt file"}
 _SAVED_MODEL = "`tf.compat.v1.saved_model.load(session, tags, '{}')`"
@@ -56,11 +56,12 @@ _LOADS = {"": _SAVED_MODEL, ".meta": _META, ".pb": _DEFINITION, ".pbtxt": _DEFIN
 
 
 def rewrite_file(source: Path, target: Path, tables: Any, force: bool = False) -> Done:
-    """Move the tables of the graph in `source` and write the result to `target`, if any moves; `source` stays.
+    """Convert the tables of the graph in `source` and, if there are any, write the result to `target`.
 
     Raises:
-        MigrateError: `target` is of another kind than `source`, is `source`, is in the way, or cannot be written.
-        ValueError, RewriteError: see `rewriter.offline.rewrite_meta_graph`; nothing is written then.
+        MigrateError: `target` has another kind than `source`, is `source`, was not written by migrate (without
+            `force`), or cannot be written.
+        ValueError, RewriteError: see `rewriter.offline.rewrite_meta_graph`; nothing is written.
     """
     from rewriter.graph.files import read_message, to_bytes
     from rewriter.offline.rewriting import rewrite_graph_def, rewrite_meta_graph
@@ -80,24 +81,24 @@ def rewrite_file(source: Path, target: Path, tables: Any, force: bool = False) -
 
 
 def check_target(source: Path, kind: str, target: Path, force: bool = False) -> None:
-    """Find out, before any work, whether the result of `source`, which is a `kind`, may and can be written.
+    """Check, before any work, that the result for `source`, a message of the type `kind`, can be written.
 
     Raises:
-        MigrateError: it may not or cannot.
+        MigrateError: see `rewrite_file`.
     """
     from rewriter.graph.files import kind_of
 
     if source.exists() and target.exists() and source.samefile(target):
-        raise MigrateError(f"{target}: is the source itself; name another file")
+        raise MigrateError(f"{target}: is the source itself; give another file")
     named = kind_of(target)
     if named != kind:
-        raise MigrateError(f"{target}: names a {named} and {source} is a {kind}; name {_NAMES[kind]}")
+        raise MigrateError(f"{target}: is a {named} by its name, but {source} is a {kind}; give {_NAMES[kind]}")
     if kind != "SavedModel":
         check_writable(target)
         return
     folder = (source if source.is_dir() else source.parent).resolve()
     if target.resolve() == folder or folder in target.resolve().parents or target.resolve() in folder.parents:
-        raise MigrateError(f"{target}: is the source itself, or one is within the other; name another directory")
+        raise MigrateError(f"{target}: overlaps with the source; give another directory")
     check_replaceable(target, force)
 
 

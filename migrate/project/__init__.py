@@ -1,1 +1,1 @@
-"""`migrate project`: a whole training project from a model and its feature schema."""
+"""`migrate project`: writes a complete training project from a model and its feature schema."""

@@ -1,4 +1,4 @@
-"""Model and schema -> a folder with a training project, rendered from `templates/project`."""
+"""Writes a folder with a training project, from a model, its schema and `templates/project`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from migrate.folders import new_folder
 from migrate.project.facts import ProjectFacts, project_facts
 from migrate.project.laid_out import laid_out
 
-#: of each project -> its template; `model.py` and `schema.yaml` are made without one
+#: File of a project -> its template; `model.py` and `schema.yaml` have none.
 FILES = {
     name: f"{name}.jinja"
     for name in (
@@ -28,12 +28,12 @@ FILES = {
         "test_smoke.py",
     )
 }
-TABLES = {"tables.py": "tables.py.jinja"}  #: what a TensorFlow model needs as well
+TABLES = {"tables.py": "tables.py.jinja"}  #: a further file for TensorFlow models
 
 
 @dataclass(frozen=True)
 class ProjectOptions:
-    """What `migrate project` was asked to do."""
+    """The options of `migrate project`."""
 
     source: Path
     schema: Path
@@ -41,14 +41,14 @@ class ProjectOptions:
     target: str = "runtime"
     style: str = "session"
     force: bool = False  #: replace the output folder
-    entry: str = ""  #: of a TensorFlow file, the function, class or class.method that is the model
+    entry: str = ""  #: the function, class or class.method of a TensorFlow file that is the model
 
 
 def write_project(options: ProjectOptions) -> list[str]:
-    """Write the project and return the names of its files; the folder appears whole or not at all.
+    """Write the project atomically and return the names of its files.
 
     Raises:
-        MigrateError: source or schema cannot be read or converted, or a folder that has files in it without `force`.
+        MigrateError: source or schema cannot be read or converted, or the folder is not empty and `force` is false.
     """
     files = render(project_facts(options.source, options.schema, options.entry), options.target, options.style)
     write_files(files, options.output, options.force)
@@ -82,7 +82,7 @@ def render(facts: ProjectFacts, target: str, style: str) -> Mapping[str, str]:
 
 
 def _check_class(name: str, main: str) -> None:
-    """Refuse a model class whose name main.py needs for something else."""
+    """Raise MigrateError if main.py uses the name of the model class for something else."""
     bound: list[str] = []
     for node in ast.parse(main).body:
         if isinstance(node, ast.Import | ast.ImportFrom):
@@ -92,4 +92,4 @@ def _check_class(name: str, main: str) -> None:
         elif isinstance(node, ast.Assign):
             bound += [target.id for target in node.targets if isinstance(target, ast.Name)]
     if bound.count(name) > 1:
-        raise MigrateError(f"the class `{name}` has a name that main.py uses itself; rename the class")
+        raise MigrateError(f"main.py of the project uses the name `{name}`; rename the model class")

@@ -1,4 +1,4 @@
-"""What the templates of a project are filled with."""
+"""Computes the values for the templates of a project."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from migrate.schema import Schema, Task, parse_schema
 from migrate.schema_file import load_yaml, read_text
 from migrate.source.settings.options import Options
 
-#: what main.py needs of a converted Paddle model, beside its class
+#: Names that main.py imports from a converted Paddle model, besides its class.
 MODEL_NAMES = ("DENSE_SIZE", "SPARSE_FEATURES", "SPARSE_ROWS", "build_model", "sparse_keys")
 
 
 @dataclass(frozen=True)
 class ProjectFacts:
-    """A converted model with what its schema says of the data."""
+    """A converted model and the contents of its schema."""
 
     source: str  #: the file's name
     module: str  #: the text of `model.py`
-    model: str  #: the class
-    arguments: dict[str, Any]  #: of its constructor
+    model: str  #: the name of the model class
+    arguments: dict[str, Any]  #: arguments of its constructor
     schema: Schema
     schema_text: str
-    has_data: bool  #: the schema says how raw files are read
+    has_data: bool  #: the schema describes raw files
     has_timestamp: bool
-    label_type: str  #: of the labels in TFRecords: `int64` or `float32`
-    call: str = ""  #: of a TensorFlow model: how main.py calls it
+    label_type: str  #: dtype of labels in TFRecords: `int64` or `float32`
+    call: str = ""  #: for a TensorFlow model: the call in main.py
     training: Trained = field(default_factory=Trained)
 
     def values(self) -> dict[str, Any]:
-        """Return the templates' variables; collections are Python text."""
+        """Return the variables of the templates; collections are Python source text."""
         spec, labels = self.schema.input, self.schema.labels
         tasks = [
             f"Task({literal('', task.name)}, {labels.index(task.label)}, {literal('', task.loss)}, {task.epsilon!r})"
@@ -69,7 +69,7 @@ class ProjectFacts:
         }
 
     def _loss(self, index: int, task: Task) -> str:
-        """Return the loss of a task by what a TensorFlow model returns."""
+        """Return the loss expression of a task, from the outputs of a TensorFlow model."""
         column = self.schema.labels.index(task.label)
         factor = "" if task.weight == 1.0 else f"{task.weight!r} * "
         if task.loss == "cross_entropy":
@@ -93,25 +93,24 @@ def project_facts(source: Path, schema_path: Path, entry: str = "") -> ProjectFa
     """Convert the model and read its schema.
 
     Raises:
-        MigrateError: a file cannot be read, the source has no model that a project can be made from, or the schema does
-            not say what the project needs.
+        MigrateError: a file cannot be read, the source has no suitable model, or the schema is incomplete.
     """
     from migrate.source.project.discovery import framework_of
 
     if not source.is_file():
-        raise MigrateError(f"{source} is no file; give the file of a model")
-    text, schema_text = read_text(source, "the model", "give a file of Python in UTF-8"), read_text(schema_path)
+        raise MigrateError(f"{source} is not a file; give the file of a model")
+    text, schema_text = read_text(source, "the model", "give a Python file in UTF-8"), read_text(schema_path)
     schema = parse_schema(schema_text, str(schema_path))
     if not schema.tasks:
-        raise MigrateError(f"{schema_path}: `tasks` is missing, name for each output the label that it predicts")
+        raise MigrateError(f"{schema_path}: `tasks` is missing; add a task with a label for each output")
     if not schema.input.sparse:
-        raise MigrateError(f"{schema_path}: `input.sparse` is empty, a project needs sparse features to look up")
+        raise MigrateError(f"{schema_path}: `input.sparse` is empty; add at least one sparse feature")
     try:
         framework = framework_of(text)
     except SyntaxError as error:
-        raise MigrateError(f"{source}: line {error.lineno} is not valid Python ({error.msg}), correct it") from error
+        raise MigrateError(f"{source}: line {error.lineno} is not valid Python ({error.msg}); correct it") from error
     except (ValueError, RecursionError) as error:
-        raise MigrateError(f"{source} is not valid Python ({error}), correct it") from error
+        raise MigrateError(f"{source} is not valid Python ({error}); correct it") from error
     data = _data(schema_text, str(schema_path), schema)
     if framework == "tensorflow":
         from migrate.project import tensorflow
@@ -120,13 +119,13 @@ def project_facts(source: Path, schema_path: Path, entry: str = "") -> ProjectFa
         arguments = dict(schema.model.arguments)
         return ProjectFacts(source.name, found.module, found.name, arguments, schema, schema_text, *data, found.call)
     if entry:
-        raise MigrateError(f"--entry names a TensorFlow model, which {source} has not; leave it out")
+        raise MigrateError(f"--entry is for TensorFlow models, and {source} is none; remove it")
     name, arguments, module, training = _from_paddle(source, text, schema)
     return ProjectFacts(source.name, module, name, arguments, schema, schema_text, *data, training=training)
 
 
 def _from_paddle(source: Path, text: str, schema: Schema) -> tuple[str, dict[str, Any], str, Trained]:
-    """Return the model's class, its constructor's arguments, the text of the converted module, and how it trains."""
+    """Return the model class, its arguments, the text of the converted module, and its optimizer."""
     from migrate.source.driver.run import siblings_of
     from migrate.source.paddle import convert
 
@@ -144,7 +143,7 @@ def _from_paddle(source: Path, text: str, schema: Schema) -> tuple[str, dict[str
 
 
 def _data(text: str, path: str, schema: Schema) -> tuple[bool, bool, str]:
-    """Return whether the schema has a section `data`, whether that has a timestamp, and the type of labels."""
+    """Return whether the schema has a section `data`, whether that has a timestamp, and the dtype of labels."""
     from migrate.dataset.spec import load_spec
 
     top = load_yaml(text, path)
@@ -156,5 +155,7 @@ def _data(text: str, path: str, schema: Schema) -> tuple[bool, bool, str]:
         ("sparse", len(spec.single), len(schema.input.sparse)),
     ):
         if count != wanted:
-            raise MigrateError(f"{path}: `data.{name}` has {count} columns and `input` {wanted}, correct either")
+            raise MigrateError(
+                f"{path}: `data.{name}` has {count} columns, but `input` has {wanted}; correct one of the two"
+            )
     return True, spec.timestamp is not None, "float32" if spec.label_type == "float" else "int64"

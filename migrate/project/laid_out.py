@@ -1,4 +1,4 @@
-"""Lays the files of a project out with Ruff, by the settings that the project itself brings."""
+"""Formats the files of a project with Ruff, with the settings of the project."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pathlib import Path
 
 from migrate.errors import MigrateError
 
-#: Sorted imports, then the layout; what is not Python stays as it is, and says so when it is run.
+#: Sort imports, then format; a file with a syntax error is left unchanged.
 _STEPS = (["check", "--fix-only", "--exit-zero", "--select", "I"], ["format"])
 
 
 def laid_out(files: Mapping[str, str]) -> dict[str, str]:
-    """Return the files of a project, name -> text, those in Python laid out.
+    """Return the files of a project, name -> text, with Python files formatted.
 
     Raises:
         MigrateError: Ruff cannot be run.
@@ -30,6 +30,6 @@ def laid_out(files: Mapping[str, str]) -> dict[str, str]:
             done = subprocess.run(ruff, cwd=folder, capture_output=True, text=True, check=False)
             if "No module named ruff" in done.stderr:
                 raise MigrateError(
-                    "the formatter Ruff is not installed: pip install ruff, and run `migrate project` again"
+                    "the formatter Ruff is not installed; run `pip install ruff` and then `migrate project` again"
                 )
         return {**files, **{name: (folder / name).read_text(encoding="utf-8") for name in names}}

@@ -1,4 +1,4 @@
-"""A TensorFlow 1 model that makes placeholders: those of features become items of a parameter `features`."""
+"""Replaces placeholders of a TensorFlow 1 model by items of a parameter `features`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Function = ast.FunctionDef
 
 @dataclass
 class _Edits:
-    """Replacements in a text, by places of its nodes."""
+    """Edits of a text, by positions of syntax nodes."""
 
     text: str
     found: list[tuple[int, int, str]] = field(default_factory=list)
@@ -46,13 +46,13 @@ class _Edits:
 
 
 def fed(source: Path, text: str, function: Function, schema: Schema) -> str:
-    """Return the file with the placeholders of the model `function` taken from its parameter `features`.
+    """Return the file with placeholders of the model `function` replaced by items of its parameter `features`.
 
-    They stand in the function, or at the top of the file and are read by this function alone. Which feature one is,
-    its `name` says, or else what it is assigned to.
+    Placeholders are created in the function, or at the top of the file if only this function uses them. The feature of
+    a placeholder is given by its `name`, or else by the variable that it is assigned to.
 
     Raises:
-        MigrateError: a placeholder that is no feature of the schema, or has another shape than the batch has.
+        MigrateError: a placeholder is no feature of the schema, or its shape is not that of the batch.
     """
     tree = ast.parse(text)
     function = next(node for node in ast.walk(tree) if isinstance(node, Function) and node.lineno == function.lineno)
@@ -72,7 +72,9 @@ def fed(source: Path, text: str, function: Function, schema: Schema) -> str:
     if lines:
         body = function.body[1:] if ast.get_docstring(function) is not None else function.body
         if not body or body[0].lineno == function.lineno:
-            raise MigrateError(f"{source}: line {function.lineno}: give the body of `{function.name}` lines of its own")
+            raise MigrateError(
+                f"{source}: line {function.lineno}: put the body of `{function.name}` on lines of its own"
+            )
         indent = " " * body[0].col_offset
         edits.insert(body[0].lineno, body[0].col_offset, "".join(f"{line}\n{indent}" for line in lines))
     return edits.result()
@@ -83,7 +85,7 @@ def _is_placeholder(node: ast.AST) -> bool:
 
 
 def _placeholders(function: Function) -> Iterator[tuple[ast.Call, list[str]]]:
-    """Yield the placeholders that a function makes, with what names them, the surest first."""
+    """Yield the placeholders that a function creates, with their possible names, most reliable first."""
     given: dict[ast.AST, list[str]] = {}
     for node in ast.walk(function):
         if isinstance(node, ast.Assign) and len(node.targets) == 1:
@@ -121,17 +123,17 @@ def _own_name(call: ast.Call) -> list[str]:
 
 
 def _feature(source: Path, call: ast.Call, names: list[str], schema: Schema) -> str:
-    """Return the key of the feature that a placeholder stands for."""
+    """Return the key of the feature that a placeholder represents."""
     where = f"{source}: line {call.lineno}: the placeholder `{names[0] if names else ast.unparse(call)}`"
     keys = [feature.name for feature in schema.input.sparse]
     keys += [DENSE] if schema.input.dense_size else []
     found = next((name for name in names if name in keys), "")
     if not found and any(name in schema.labels for name in names):
-        raise MigrateError(f"{where} is a label; leave the loss to main.py and return the predictions")
+        raise MigrateError(f"{where} is a label; remove the loss, which main.py computes, and return the predictions")
     if not found:
         raise MigrateError(
-            f"{where} is no feature of the schema ({', '.join(keys)}); name it as one, or let the function take "
-            "it as a parameter with a default value"
+            f"{where} is no feature of the schema ({', '.join(keys)}); rename it to one of these, or make it a "
+            "parameter with a default value"
         )
     shape = _arguments(call).get("shape")
     dims = shape.elts if isinstance(shape, ast.List | ast.Tuple) else None
@@ -141,13 +143,13 @@ def _feature(source: Path, call: ast.Call, names: list[str], schema: Schema) -> 
     if (dims is not None and len(dims) != wanted) or columns not in (None, schema.input.dense_size):
         has = "[batch]" if wanted == 1 else f"[batch, {schema.input.dense_size}]"
         raise MigrateError(
-            f"{where} has the shape {ast.unparse(shape or call)}, and the batch has {has}; correct either"
+            f"{where} has the shape {ast.unparse(shape or call)}, but the batch has {has}; correct one of the two"
         )
     return found
 
 
 def _parameter(function: Function, edits: _Edits) -> str:
-    """Give the function a first parameter for the features, unless it has one, and return its name."""
+    """Return the name of the function's parameter for features, and add that parameter if it is missing."""
     arguments = [*function.args.posonlyargs, *function.args.args]
     if any(argument.arg == PARAMETERS[0] for argument in arguments):
         return PARAMETERS[0]
@@ -171,12 +173,12 @@ def _reads(node: ast.AST, name: str) -> bool:
 
 
 def _check_readers(source: Path, tree: ast.Module, function: Function, made: ast.Assign, name: str) -> None:
-    """Refuse a placeholder of the file that another function reads as well: it has no features to take it from."""
+    """Raise MigrateError if another function, which has no features, also uses a placeholder of the file."""
     inside = {id(node) for node in ast.walk(function)}
     for top in tree.body:
         for node in ast.walk(top) if isinstance(top, ast.FunctionDef | ast.ClassDef) else ():
             if isinstance(node, ast.Name) and node.id == name and id(node) not in inside:
                 raise MigrateError(
-                    f"{source}: line {node.lineno}: the placeholder `{name}` of line {made.lineno} is read here as "
-                    f"well as in `{function.name}`; hand it over as an argument"
+                    f"{source}: line {node.lineno}: the placeholder `{name}` of line {made.lineno} is used here and "
+                    f"in `{function.name}`; pass it as an argument"
                 )

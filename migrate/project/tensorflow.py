@@ -1,6 +1,6 @@
-"""A TensorFlow model for a project: the part of a file that builds it, converted for the project's own tables.
+"""Extracts and converts the TensorFlow model of a file, for the tables of a project.
 
-The model is a function `f(features)`, or a class with a method `m(features)`, that returns what each task predicts.
+The model is a function `f(features)`, or a class with a method `m(features)`, that returns all tasks' predictions.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from migrate.source.settings.options import Options
 
 METHODS = ("__call__", "call", "forward", "build", "build_model", "model", "inference")
 TRAINING = ("is_training", "is_train", "training", "train")
-#: what a model may not do, as the project does it; attribute -> what the project has instead
+#: Attributes that a model must not use, because main.py does the same -> remedy.
 FOREIGN = {
     "placeholder": 'take the ids as features["NAME"] of the argument `features`',
     "sparse_placeholder": 'take dense ids as features["NAME"] of the argument `features`',
-    "minimize": "leave the training step to main.py and return the predictions",
-    "apply_gradients": "leave the training step to main.py and return the predictions",
-    "compute_gradients": "leave the training step to main.py and return the predictions",
-    "Session": "leave the session to main.py",
-    "MonitoredTrainingSession": "leave the session to main.py",
+    "minimize": "remove the training step, which main.py has, and return the predictions",
+    "apply_gradients": "remove the training step, which main.py has, and return the predictions",
+    "compute_gradients": "remove the training step, which main.py has, and return the predictions",
+    "Session": "remove the session, which main.py has",
+    "MonitoredTrainingSession": "remove the session, which main.py has",
     "EstimatorSpec": "return the predictions; `--style estimator` writes a model_fn",
 }
-#: what a batch has beside the ids of features
+#: Entries of a batch besides the ids of features.
 BATCH = ("dense_feature", "label", "sparse_feature", "timestamp")
 IMPORT = "from mx_rec.core.embedding import "
 Function = ast.FunctionDef
@@ -38,7 +38,7 @@ Model = ast.FunctionDef | ast.ClassDef
 
 @dataclass(frozen=True)
 class Found:
-    """A converted model and how main.py calls it."""
+    """A converted model and its call in main.py."""
 
     name: str
     module: str
@@ -46,15 +46,15 @@ class Found:
 
 
 def converted(source: Path, text: str, schema: Schema, entry: str) -> Found:
-    """Convert what builds the model; `entry` is `FUNCTION`, `CLASS` or `CLASS.METHOD`, or empty.
+    """Convert the code that builds the model; `entry` is `FUNCTION`, `CLASS`, `CLASS.METHOD` or empty.
 
     Raises:
-        MigrateError: there is no such model, it asks for something that the project does not give, or does not convert.
+        MigrateError: there is no such model, it has unknown parameters, or it cannot be converted.
     """
     for feature in schema.input.sparse:
         if feature.name in BATCH:
             raise MigrateError(
-                f"{schema.path}: a sparse feature is called `{feature.name}`, as the batch has it; rename it"
+                f"{schema.path}: the name of the sparse feature `{feature.name}` is reserved; rename the feature"
             )
     tree = ast.parse(text)
     name, _, method = (entry or schema.model.name).partition(".")
@@ -74,14 +74,12 @@ def _model(source: Path, tree: ast.Module, name: str) -> Model:
     models = {node.name: node for node in tree.body if isinstance(node, Model)}
     if name:
         if name not in models:
-            raise MigrateError(f"{source} has no function or class `{name}`; name the model's by --entry")
+            raise MigrateError(f"{source} has no function or class `{name}`; give the model's name with --entry")
         return models[name]
     public = [node for node in models.values() if not node.name.startswith("_") and _looks_up(node)]
     if len(public) != 1:
         listed = ", ".join(f"`{node.name}`" for node in public) or "none"
-        raise MigrateError(
-            f"{source}: which function or class is the model ({listed} looks rows up)? Give --entry NAME"
-        )
+        raise MigrateError(f"{source}: the model is ambiguous (with lookups: {listed}); select it with --entry NAME")
     return public[0]
 
 
@@ -90,29 +88,29 @@ def _looks_up(model: Model) -> bool:
 
 
 def _function(source: Path, model: Model, method: str) -> Function:
-    """Return the function that takes features: the model itself, or a method of it."""
+    """Return the function with the parameter for features: the model itself, or a method of it."""
     if isinstance(model, ast.FunctionDef):
         if method:
             raise MigrateError(
-                f"{source}: `{model.name}` is a function and has no `{method}`; give --entry {model.name}"
+                f"{source}: `{model.name}` is a function and has no method `{method}`; give --entry {model.name}"
             )
         return model
     methods = {node.name: node for node in model.body if isinstance(node, ast.FunctionDef)}
     found = [method] if method else [name for name in METHODS if name in methods]
     if len(found) != 1 or found[0] not in methods:
-        asked = f"no method `{method}`" if method else f"{len(found)} methods that may build it"
+        asked = f"no method `{method}`" if method else f"{len(found)} methods that may build the model"
         raise MigrateError(f"{source}: `{model.name}` has {asked}; give --entry {model.name}.METHOD")
     return methods[found[0]]
 
 
 def _call(source: Path, model: Model, function: Function, arguments: Mapping[str, object]) -> str:
-    """Return the text of the call in main.py, with `features` and `is_train` in scope."""
+    """Return the call of the model in main.py, where `features` and `is_train` are defined."""
     parameters = function.args.posonlyargs + function.args.args
     is_method = isinstance(model, ast.ClassDef)
     where = f"{source}: line {function.lineno}: `{function.name}`"
     given = parameters[is_method:]
     if not given:
-        raise MigrateError(f"{where} takes no argument; let it take `features`, a dict of feature to ids [batch]")
+        raise MigrateError(f"{where} has no parameter; add the parameter `features`, a dict of feature to ids [batch]")
     required = given[1 : len(given) - len(function.args.defaults)]
     required += [
         arg for arg, value in zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True) if not value
@@ -121,8 +119,8 @@ def _call(source: Path, model: Model, function: Function, arguments: Mapping[str
     for argument in required:
         if argument.arg not in {*TRAINING, *known}:
             raise MigrateError(
-                f"{where} needs `{argument.arg}`, which the project does not give; give it a default value, or one in "
-                "`model.arguments` of the schema"
+                f"{where} requires `{argument.arg}`, which the project does not have; add a default value, or a value "
+                "in `model.arguments` of the schema"
             )
     training = [f"{arg.arg}=is_train" for arg in given + function.args.kwonlyargs if arg.arg in TRAINING]
     settings = ["**MODEL_ARGUMENTS"] if arguments else []
@@ -133,7 +131,7 @@ def _call(source: Path, model: Model, function: Function, arguments: Mapping[str
 
 
 def _sliced(text: str, tree: ast.Module, name: str) -> str:
-    """Return the statements of a file that a model needs, with the comments above them; other lines are empty."""
+    """Return the statements of a file that a model depends on, with comments above them; other lines are empty."""
     lines, needed = text.splitlines(), _needed(tree, name)
     kept, end = [""] * len(lines), 0
     for node in tree.body:
@@ -173,7 +171,7 @@ def _bound(node: ast.stmt) -> list[str]:
 
 
 def _version_1(text: str) -> str:
-    """Let `tf` be TensorFlow 1's where `tf.get_variable` is, which TensorFlow 2 has elsewhere."""
+    """Import `tensorflow.compat.v1` as `tf` if the text uses `tf.get_variable`, which TensorFlow 2 does not have."""
     for node in ast.walk(ast.parse(text)):
         owner = node.value if isinstance(node, ast.Attribute) else None
         if isinstance(owner, ast.Name) and isinstance(node, ast.Attribute) and node.attr == "get_variable":
@@ -185,7 +183,7 @@ def _version_1(text: str) -> str:
 
 
 def _check(source: Path, text: str) -> None:
-    """Refuse what the project does itself, and files beside this one."""
+    """Raise MigrateError if the model contains what main.py does, or imports other files."""
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Attribute) and node.attr in FOREIGN:
             where = f"{source}: line {node.lineno}"
@@ -196,22 +194,22 @@ def _check(source: Path, text: str) -> None:
             top = name.partition(".")[0]
             beside = (source.parent / f"{top}.py").exists() or (source.parent / top / "__init__.py").exists()
             if not top or beside:
-                raise MigrateError(f"{source}: the model imports `{name}`, a file of its own; put both into one file")
+                raise MigrateError(f"{source}: the model imports the file `{name}`; put both into one file")
 
 
 def _for_project(source: Path, text: str, schema: Schema) -> str:
-    """Convert for Rec SDK, and let tables and lookups be those of the project's tables.py."""
+    """Convert for Rec SDK, with tables and lookups of the project's tables.py."""
     from migrate.source.driver.convert_file import convert_text
 
     result = convert_text(str(source), text, Options(schema=schema, target="rec_sdk", assume=True), {})
     for finding in result.findings:
         if finding.remains:
             where = f"{source}: line {finding.location.line}"
-            raise MigrateError(f"{where}: {finding.message}; a project has dense lookups of variables' rows alone")
+            raise MigrateError(f"{where}: {finding.message}; use only dense lookups in variables")
     lines = result.converted.replace(", modify_graph=True", "").split("\n")
     imports = [line for line in lines if line.startswith(IMPORT)]
     if len(imports) != 1 or "sparse_lookup" not in imports[0] or "create_table" not in imports[0]:
-        raise MigrateError(f"{source}: the model looks no rows of variables up; there is nothing to convert")
+        raise MigrateError(f"{source}: the model has no embedding lookup; give a file with embedding tables")
     ours = "from tables import create_table, sparse_lookup"
     joined = "\n".join(ours if line in imports else line for line in lines).strip() + "\n"
     return re.sub(r"\n{4,}", "\n\n\n", joined)

@@ -1,4 +1,4 @@
-"""The optimizer of a project: Adam with rate 0.001, or what the trainer of a Paddle model makes."""
+"""The optimizer of a project: that of a Paddle model's trainer, or Adam with learning rate 0.001."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _KINDS = {
     "Adam": ("lazy_adam", "create_hash_optimizer_by_address", "AdamOptimizer"),
     "SGD": ("gradient_descent", "create_hash_optimizer_by_addr", "GradientDescentOptimizer"),
 }
-#: what may be given beside the rate; None: it changes no number
+#: Supported arguments besides the learning rate -> their names; None: no effect on values.
 _SETTINGS: Mapping[str, Mapping[str, str | None]] = {
     "Adam": {"beta1": "beta1", "beta2": "beta2", "epsilon": "epsilon", "lazy_mode": None, "use_multi_tensor": None},
     "SGD": {},
@@ -24,14 +24,14 @@ _SETTINGS: Mapping[str, Mapping[str, str | None]] = {
 
 @dataclass(frozen=True)
 class Trained:
-    """How a project trains."""
+    """The optimizer of a project."""
 
     kind: str = "Adam"
     learning_rate: float = 0.001
-    settings: str = ""  #: further arguments, as text: `, beta1=0.8`
+    settings: str = ""  #: further arguments as source text: `, beta1=0.8`
 
     def values(self) -> dict[str, Any]:
-        """Return the templates' variables."""
+        """Return the variables of the templates."""
         module, by_address, dense = _KINDS[self.kind]
         return {
             "sparse_module": module,
@@ -43,27 +43,27 @@ class Trained:
 
 
 def trained(path: str, made: Optimizer | None) -> Trained:
-    """Return how a project trains as the trainer beside a model does.
+    """Return the optimizer of a project that trains as the trainer beside a model does.
 
     Args:
-        path: of the model.
-        made: what `create_optimizer` makes; None without one.
+        path: the file of the model.
+        made: the optimizer that `create_optimizer` returns; None without a trainer.
 
     Raises:
-        MigrateError: an optimizer, or settings of it, that a project does not have.
+        MigrateError: projects do not support the optimizer, or one of its arguments.
     """
     if made is None:
         return Trained()
     where = f"{path}: line {made.line} of {TRAINER}"
     if made.name not in _KINDS:
         raise MigrateError(
-            f"{where}: a project trains by Adam or SGD, not by {made.name}; make one of these in it, and "
-            "put yours into train_step of main.py afterwards"
+            f"{where}: projects support Adam and SGD, not {made.name}; use one of these there, and change train_step "
+            "of main.py afterwards"
         )
     allowed, given = _SETTINGS[made.name], dict(made.arguments)
     rate = given.pop("learning_rate", Trained.learning_rate)
     unknown = [name for name, value in given.items() if name not in allowed and value is not False]
     if unknown:
-        raise MigrateError(f"{where}: a project has no `{unknown[0]}` of {made.name}; leave it out")
+        raise MigrateError(f"{where}: projects do not support `{unknown[0]}` of {made.name}; remove it")
     named = [(allowed.get(name), value) for name, value in given.items()]
     return Trained(made.name, float(rate), "".join(f", {name}={value!r}" for name, value in named if name))

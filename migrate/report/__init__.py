@@ -1,1 +1,1 @@
-"""What was found and done, as data (`model`), and the writers that show it."""
+"""Reports: the data model of what was found and done (`model`), and writers for several formats."""

@@ -1,4 +1,4 @@
-"""JSON types to the report's frozen data classes, checked, so that a damaged file is an error and not a crash later."""
+"""Decodes JSON types to the report's frozen data classes, with checks, so that a damaged file gives a clear error."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _NAMES = {str: "text", int: "a number", float: "a number", bool: "true or false"
 
 
 def decode(kind: type[T], data: Any, origin: str) -> T:
-    """Return `data` as the data class `kind`; unknown keys are ignored (a newer minor version may have added them).
+    """Return `data` as an instance of the data class `kind`; unknown keys, e.g. of a newer minor version, are ignored.
 
-    Raises `MigrateError` that names `origin`, the key and what is wrong with it.
+    Raises `MigrateError`, which names `origin`, the key and the problem.
     """
     result: T = _value(kind, data, origin, "")
     return result
@@ -25,7 +25,7 @@ def decode(kind: type[T], data: Any, origin: str) -> T:
 
 @cache
 def _schema(kind: type) -> tuple[tuple[str, Any, bool], ...]:
-    """Return (name, type, required) of every field; resolving type hints is slow, so once per class."""
+    """Return (name, type, required) of every field; cached, because resolving type hints is slow."""
     hints = get_type_hints(kind)
     return tuple((item.name, hints[item.name], item.default is MISSING) for item in fields(kind))
 

@@ -1,4 +1,4 @@
-"""What changed between two reports. Matching is one to one, so a finding that vanished can never hide a fresh one."""
+"""Compares two reports. Findings are matched one to one, so that a vanished finding never hides a new one."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ T = TypeVar("T")
 
 
 class Kind(str, Enum):
-    """What happened to one finding, in the order in which a reader wants to know."""
+    """What happened to one finding, most important first."""
 
     NEW = "new"
-    UPDATED = "updated"  # same id, other state, applicability or message
-    MOVED = "moved"  # same code in a file of another name
+    UPDATED = "updated"  # same id, but another state, applicability or message
+    MOVED = "moved"  # same code in a file with another name
     FIXED = "fixed"  # no longer there
     UNCHANGED = "unchanged"
 
@@ -35,9 +35,9 @@ class Change:
 
     @property
     def finding(self) -> Finding:
-        """The finding as it is now, or as it was when it is gone."""
+        """The finding in the new report, or in the old one if it was fixed."""
         found = self.after or self.before
-        assert found is not None  # a change has at least one side
+        assert found is not None  # every change has at least one of the two
         return found
 
 
@@ -54,7 +54,7 @@ _VALUE_RANK = {None: 0, Applicability.EXACT: 0, Applicability.ASSUMPTION: 1, App
 
 
 def compare_findings(old: Report, new: Report) -> tuple[Change, ...]:
-    """Return every finding of both reports exactly once: by id, else by fallback id and rule, else new or fixed."""
+    """Return every finding of both reports once: matched by id, else by fallback id and rule, else new or fixed."""
     before, after = _with_ids(old), _with_ids(new)
     same, gone, fresh = match(before, after, lambda finding: finding.id)
     moved, gone, fresh = match(gone, fresh, lambda finding: (finding.fallback_id, finding.rule))
@@ -69,7 +69,7 @@ def compare_findings(old: Report, new: Report) -> tuple[Change, ...]:
 def match(
     before: Sequence[T], after: Sequence[T], key: Callable[[T], Hashable]
 ) -> tuple[list[tuple[T, T]], list[T], list[T]]:
-    """Pair items of equal key one to one, in order; return the pairs and what is left on each side."""
+    """Pair items of equal keys one to one, in order; return the pairs and the unmatched items of each side."""
     waiting: dict[Hashable, list[T]] = {}
     for item in after:
         waiting.setdefault(key(item), []).append(item)
@@ -121,12 +121,12 @@ def _worse(before: Finding, after: Finding) -> bool:
 
 
 def _other_problem(before: Finding, after: Finding) -> bool:
-    """Return True when one version of the tool words the two differently: the old problem went and another came."""
+    """Return True when the messages differ: the same version of the tool would word the same problem the same way."""
     return _unnumbered(before.message) != _unnumbered(after.message)
 
 
 def _unnumbered(text: str) -> str:
-    return re.sub(r"\d+", "0", text)  # a line number in a message moves with the code
+    return re.sub(r"\d+", "0", text)  # line numbers in messages change when code moves
 
 
 def _order(change: Change) -> tuple[bool, int, str, int]:

@@ -1,4 +1,4 @@
-"""What changed between the numeric proofs of two reports: one that was equal and no longer is counts as new."""
+"""Compares the verifications of two reports: a comparison that was equal and no longer is counts as new."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import PurePath
 from migrate.report.diff import Kind, match
 from migrate.report.model import Comparison, Report, Verification
 
-_RANK = {"equal": 0, "changes-values": 1}  # every other verdict means that nothing is proven
+_RANK = {"equal": 0, "changes-values": 1}  # all other verdicts: not verified
 
 
 @dataclass(frozen=True)
@@ -25,9 +25,9 @@ class ProofChange:
 
     @property
     def comparison(self) -> Comparison:
-        """The comparison as it is now, or as it was when it is gone."""
+        """The comparison in the new report, or in the old one if it is missing there."""
         found = self.after or self.before
-        assert found is not None  # a change has at least one side
+        assert found is not None  # every change has at least one of the two
         return found
 
     @property
@@ -38,7 +38,7 @@ class ProofChange:
 
 
 def compare_proofs(old: Report, new: Report) -> tuple[ProofChange, ...]:
-    """Return every comparison of both reports once; a lost proof (equal before, not made now) is worse too."""
+    """Return every comparison of both reports once; one that was equal and is now missing counts as worse."""
     pairs, gone, fresh = match(old.verifications, new.verifications, lambda item: (item.original, item.converted))
     renamed, gone, fresh = match(gone, fresh, lambda item: item.original)  # another output directory
     moved, gone, fresh = match(gone, fresh, lambda item: PurePath(item.original).name)
@@ -65,7 +65,7 @@ def _kind(before: Comparison, after: Comparison) -> Kind:
 
 
 def _keyed(item: Verification) -> list[tuple[tuple[str, str, int], Comparison]]:
-    """Return the comparisons with their key: stage, name and the ordinal among equals (ten steps of one tensor)."""
+    """Return the comparisons with their keys: stage, name and ordinal, as a tensor may be compared at several steps."""
     seen: Counter[tuple[str, str]] = Counter()
     result = []
     for comparison in item.comparisons:

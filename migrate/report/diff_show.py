@@ -1,4 +1,4 @@
-"""The difference of two reports as one object that owns words, counts and exit code, shown as text or JSON."""
+"""The difference of two reports, with its counts and exit code, as text or JSON."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ReportDiff:
 
     changes: tuple[Change, ...]
     proofs: tuple[ProofChange, ...]
-    notes: tuple[str, ...]  #: what makes the two hard to compare: other inputs, another tool version, another command
+    notes: tuple[str, ...]  #: limits of the comparison: other inputs, another tool version, another command
 
     @property
     def worse(self) -> int:
@@ -58,7 +58,7 @@ def _notes(old: Report, new: Report) -> Iterator[str]:
 
 
 def to_text(diff: ReportDiff) -> str:
-    """Return the text: notes, every change but the unchanged, then the counts and the verdict."""
+    """Return the text: notes, all changes, then the counts and the verdict."""
     lines = [f"note: {note}" for note in diff.notes]
     for change in diff.changes:
         if change.kind is not Kind.UNCHANGED or change.worse:
@@ -73,8 +73,8 @@ def to_text(diff: ReportDiff) -> str:
 
 def _verdict(worse: int) -> str:
     if not worse:
-        return "verdict: nothing remaining is new or worse"
-    return f"verdict: {worse} {'is' if worse == 1 else 'are'} new or worse"
+        return "verdict: no remaining finding is new or worse"
+    return f"verdict: {plural(worse, 'result')} {'is' if worse == 1 else 'are'} new or worse"
 
 
 def _counts(kinds: Iterator[Kind]) -> str:
@@ -97,7 +97,7 @@ def _proof(change: ProofChange) -> str:
 
 
 def to_json(diff: ReportDiff) -> str:
-    """Return the JSON text: `worse`, `notes`, `counts`, `findings` and `comparisons`, every change listed."""
+    """Return the JSON text with `worse`, `notes`, `counts`, and all changes in `findings` and `comparisons`."""
     data = {
         "schema": {"name": "recmigrate-report-diff", "major": 1, "minor": 0},
         "worse": diff.worse,

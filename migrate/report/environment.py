@@ -1,4 +1,4 @@
-"""Facts of the run that a reader needs to reproduce it: versions and platform, no host name, no clock, no path."""
+"""Versions and platform of a run, to reproduce it; no host name, time or path."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _PACKAGES = ("tensorflow", "tensorflow-cpu", "paddlepaddle", "numpy", "libcst")
 
 
 def collect() -> tuple[tuple[str, str], ...]:
-    """Return (name, value) pairs: Python, platform and the installed packages that decide a result."""
+    """Return (name, value) pairs: Python, platform and the installed packages that affect results."""
     facts = [("python", platform.python_version()), ("platform", f"{platform.system()} {platform.machine()}")]
     for package in _PACKAGES:
         try:

@@ -1,4 +1,4 @@
-"""Writing a file so that a reader sees the old content or the new one, never half of it."""
+"""Writes a file atomically: a reader sees either the old or the new content."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from migrate.errors import MigrateError
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Write UTF-8 `text` to `path` through a temporary file beside it; the mode of an existing file is kept.
+    """Write UTF-8 `text` to `path` through a temporary file in the same directory; keeps the mode of an existing file.
 
-    Raises `MigrateError` when the directory is missing or may not be written.
+    Raises `MigrateError` when the directory is missing or not writable.
     """
-    target = path.resolve()  # write through a link, as an editor does, instead of replacing it
+    target = path.resolve()  # write to the target of a link, as editors do, instead of replacing the link
     if target.is_dir():
         raise MigrateError(f"cannot write `{path}`: it is a directory; name a file")
     try:
         handle, name = tempfile.mkstemp(prefix=f".{target.name[:100]}.", dir=target.parent)
     except OSError as error:
-        remedy = "make the directory first" if not target.parent.exists() else "choose a path that you may write"
+        remedy = "create the directory first" if not target.parent.exists() else "choose a writable path"
         raise MigrateError(f"cannot write `{path}`: {error.strerror or error}; {remedy}") from error
     try:
         with os.fdopen(handle, "wb") as stream:

@@ -1,4 +1,4 @@
-"""The report seen per file: what each writer goes through."""
+"""The findings of a report grouped by file, as the writers show them."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class FileView:
 
 
 def per_file(report: Report) -> Iterator[FileView]:
-    """Yield every input, then every file that only a finding names, each with its findings by line.
+    """Yield every input, then every other file that has findings, each with its findings by line.
 
-    Files that were only read (a schema, the pair of a verification) are left out when nothing was found in them.
+    Files that were only read (a schema, the files of a verification) are omitted when they have no findings.
     """
     found: dict[str, list[Finding]] = {}
     for finding in report.findings:

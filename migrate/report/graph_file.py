@@ -1,4 +1,4 @@
-"""The report of `migrate graph`: what becomes of the tables of a graph in a file, in every format asked for."""
+"""Writes the reports of `migrate graph` on the tables of a graph file."""
 
 from __future__ import annotations
 
@@ -29,9 +29,15 @@ def write_reports(
     command: str,
     proofs: Mapping[str, Proof] | None = None,
 ) -> None:
-    """Write the report on the plans for the graphs of a file, by their tags, to each of the paths.
+    """Write one report on all graphs of a file to each of the paths.
 
-    `written` is where the graph with tables is; None when the plans were only made. `proofs` are by tags, too.
+    Args:
+        paths: the reports to write; the extension is the format.
+        source: the graph file.
+        plans: the plan of each graph, by its tags.
+        written: where the converted graph was written; None if nothing was written.
+        command: the command line of the run.
+        proofs: the comparison of each graph with its converted graph, by its tags.
     """
     if not paths:
         return
@@ -60,7 +66,7 @@ def _proof(proof: Proof, tags: str, file: InputFile) -> Verification:
     from rewriter.record import proof_data
 
     found = read_proof(json.loads(json.dumps(proof_data(proof))), file.path)
-    return replace(found, original=f"{file.path}, tagged {tags}," if tags else file.path)
+    return replace(found, original=f"{file.path} (tags {tags})" if tags else file.path)
 
 
 def _tagged(location: Location, tags: str) -> Location:
@@ -68,7 +74,7 @@ def _tagged(location: Location, tags: str) -> Location:
 
 
 def _digest(source: Path) -> str:
-    """Return the SHA-256 of a graph's file, for a SavedModel of the file that holds its graph."""
+    """Return the SHA-256 of a graph file, or of the file in a SavedModel that holds the graph."""
     if source.is_dir():
         source = next(path for name in ("saved_model.pb", "saved_model.pbtxt") if (path := source / name).is_file())
     return hashlib.sha256(source.read_bytes()).hexdigest()

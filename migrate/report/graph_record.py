@@ -1,4 +1,4 @@
-"""A graph rewrite as a report: what a hook recorded, or `migrate graph` planned, without TensorFlow."""
+"""Reads a graph rewrite, recorded by a hook or planned by `migrate graph`, as a report; needs no TensorFlow."""
 
 from __future__ import annotations
 
@@ -130,19 +130,19 @@ class _Proof:
 
 
 def is_record(data: Any) -> bool:
-    """Return whether a file's JSON is what a hook's `report=` wrote."""
+    """Return whether a file's JSON is a record written by `GraphModifierHook(report=...)`."""
     schema = data.get("schema") if isinstance(data, dict) else None
     return isinstance(schema, dict) and schema.get("name") == RECORD
 
 
 def read_record(data: Any, origin: str) -> Report:
-    """Return the report on a hook's record. Raises `MigrateError` when it is of a newer format or damaged."""
+    """Return the report of a hook's record. Raises `MigrateError` for a newer format or a damaged record."""
     major = data["schema"].get("major")
     if major != 1:
-        raise MigrateError(f"`{origin}` has graph format {major}, this version reads 1; upgrade recmigrate")
+        raise MigrateError(f"`{origin}` has graph format {major}, but this version reads format 1; upgrade recmigrate")
     command, facts = data.get("command"), data.get("environment")
     if not isinstance(command, str) or not isinstance(facts, dict):
-        raise MigrateError(f"`{origin}`: `command` or `environment` is missing; let the hook write it again")
+        raise MigrateError(f"`{origin}`: `command` or `environment` is missing; run the hook again to rewrite the file")
     report = plan_report(data.get("plan"), command, origin, written="the session's graph")
     ids = decode(_Ids, data.get("ids"), origin)
     return replace(
@@ -157,9 +157,14 @@ def read_record(data: Any, origin: str) -> Report:
 def plan_report(
     plan: Any, command: str, origin: str, inputs: Iterable[InputFile] = (), written: str | None = None
 ) -> Report:
-    """Return the report on a rewriter's plan, given as JSON types.
+    """Return the report of a rewriter's plan, given as JSON types.
 
-    `inputs` are the graph's files, where lines are not known; `written` says where the result is, None: only judged.
+    Args:
+        plan: the plan, as `Plan.to_json` writes it.
+        command: the command line of the run.
+        origin: file name for error messages.
+        inputs: the files of the graph, which stand in for unknown source lines.
+        written: where the result was written; None if the graph was only analysed.
     """
     read, files = decode(_Plan, plan, origin), tuple(inputs)
     place = files[0].path if files else "graph"
@@ -172,7 +177,7 @@ def plan_report(
         tool_version=__version__,
         inputs=files,
         stages=(
-            Stage("judge", "ok", f"{count} can move" if findings else "no variable is looked up"),
+            Stage("judge", "ok", f"{count} can be converted" if findings else "no variable is looked up"),
             Stage(
                 "rewrite", "ok" if written and read.tables else "not run", written if read.tables and written else ""
             ),
@@ -186,12 +191,12 @@ def plan_report(
 
 
 def read_proof(proof: Any, origin: str) -> Verification:
-    """Return the numbers of a rewriter's proof, given as JSON types."""
+    """Return the comparisons of a rewriter's proof, given as JSON types."""
     return _verification(decode(_Proof, proof, origin))
 
 
 def _with_ids(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Set ids that neither the line, the file nor the outcome changes: in a graph, a variable's name is what it is."""
+    """Set ids that depend on the variable's name, not on line, file or verdict: names identify variables in a graph."""
     given = list(findings)
     bare = with_ids(replace(one, location=Location("", 0, 0)) for one in given)
     return tuple(
@@ -209,14 +214,14 @@ def _moved(table: _Table, savers: Iterable[_Saver], region: Region | None, place
         message=_message(table.name),
         reason=_how(table, sum(table.name in {saved.table for saved in saver.tables} for saver in savers)),
         applicability=Applicability.ASSUMPTION if assumption else Applicability.EXACT,
-        assumptions=(f"new ids start as told: {assumption}",) if assumption else (),
+        assumptions=(f"initial values of new ids: {assumption}",) if assumption else (),
         table=table.name,
         drawing=region,
     )
 
 
 def _message(name: str) -> str:
-    """Name what is judged, whatever comes of it: the finding's id holds it."""
+    """Return the message, the same for every verdict, because the finding's id is made from it."""
     return f"rows of the variable `{name}` are looked up"
 
 
@@ -226,10 +231,10 @@ def _how(table: _Table, savers: int) -> str:
     rules = dict.fromkeys(one.rule for one in table.updates)
     parts += [f"trained by {rule}{_lines(one.source for one in table.updates if one.rule == rule)}" for rule in rules]
     parts += [] if rules else ["not trained"]
-    parts += [f"saved and restored by {plural(savers, 'op')} of Savers"] if savers else []
+    parts += [f"saved and restored by {plural(savers, 'Saver op')}"] if savers else []
     if table.new_rows:
-        parts.append(f"new ids start as {_start(table.new_rows)}")
-    return f"it becomes a table of {table.rows:,} × {table.dim}: " + ", ".join(parts)
+        parts.append(f"rows of new ids start as {_start(table.new_rows)}")
+    return f"converted to a table of {table.rows:,} × {table.dim}: " + ", ".join(parts)
 
 
 def _start(new: _NewRows) -> str:
@@ -254,8 +259,8 @@ def _refused(refusal: _Refusal, place: str) -> Finding:
         state=State.UNSUPPORTED,
         location=_location(refusal.source, place),
         message=_message(refusal.table),
-        reason=f"it stays a variable: {refusal.reason}" + (f"; the way there: {way}" if way else ""),
-        action=f"change what stops `{refusal.table}`, or let it stay: the model computes with it as before",
+        reason=f"it is not converted: {refusal.reason}" + (f"; path: {way}" if way else ""),
+        action=f"remove the blocker of `{refusal.table}`, or keep the variable: the model works with it as before",
         table=refusal.table,
     )
 
@@ -268,7 +273,7 @@ def _staying(one: _Staying) -> Finding:
         state=State.NOTED,
         location=_location(one.source, "graph"),
         message=f"the ids of `{one.op}` are computed in the step, not in the dataset",
-        reason=one.reason + (f"; the way there: {way}" if way else ""),
+        reason=one.reason + (f"; path: {way}" if way else ""),
         table=one.table,
     )
 
@@ -285,8 +290,8 @@ def _verification(proof: _Proof) -> Verification:
     if not proof.ok and not proof.difference:
         comparisons.append(Comparison("ids", "lookups", 0, 0.0, 0.0, 0.0, 0.0, 0.0, "empty"))
     return Verification(
-        original="the graph as it was",
-        converted=f"the graph with tables, over {plural(proof.steps, 'step')}",
+        original="the original graph",
+        converted=f"the converted graph, over {plural(proof.steps, 'step')}",
         comparisons=tuple(comparisons),
         notes=(*([proof.difference] if proof.difference else []), *proof.notes),
     )
@@ -318,7 +323,7 @@ def _table(table: _Table, place: str, written: str | None) -> TableRecord:
         applicability=Applicability.ASSUMPTION if table.new_rows and table.new_rows.assumption else Applicability.EXACT,
         dim=str(table.dim),
         rows=str(table.rows),
-        initializer="as the variable's; new ids " + _start(table.new_rows) if table.new_rows else "",
+        initializer="as the variable; new ids: " + _start(table.new_rows) if table.new_rows else "",
         optimizer=", ".join(dict.fromkeys(one.rule for one in table.updates)),
         lookups=tuple(_location(one.source, place) for one in table.lookups),
     )
@@ -339,7 +344,7 @@ def _stays(refusal: _Refusal, place: str) -> TableRecord:
 
 
 def _location(source: str, place: str) -> Location:
-    """Return where a line is; the whole of the graph's file where none is known."""
+    """Return the location of a source line, or of the whole graph file if the line is unknown."""
     found = _SOURCE.fullmatch(source)
     if not found:
         return Location(place, 0, 0)

@@ -1,4 +1,4 @@
-"""Joins the reports of several commands into one: what was converted, and its numeric proof, on one page."""
+"""Merges the reports of several commands into one, e.g. a conversion and its verification."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from migrate.report.model import InputFile, Report, Stage
 
-#: The worse of two states of one stage stands in the joined report.
+#: States from best to worst; the merged report has the worse of two states of a stage.
 _STATES = ("not run", "ok", "failed")
 
 
@@ -32,7 +32,7 @@ def _inputs(reports: Iterable[Report]) -> tuple[InputFile, ...]:
 
 
 def merge(reports: Sequence[Report]) -> Report:
-    """Return one report with everything that `reports` (at least one) say, in their order; equal parts appear once."""
+    """Return one report with the contents of `reports` (at least one), in order; equal parts appear once."""
     if len(reports) == 1:
         return reports[0]
     return Report(

@@ -1,4 +1,4 @@
-"""The report as data: findings, tables, comparisons. Writers and the diff read it; nothing here prints or renders.
+"""The data model of a report: findings, tables, comparisons. Writers and the diff read it; nothing here renders it.
 
 Format history (`SCHEMA`): 1.0 first version; 1.1 `drawing` of a finding, line 0 for a whole file;
 1.2 `by_parts` and `identity` of a table; 1.3 `target` of a file; 1.4 `steps` of a finding.
@@ -15,13 +15,13 @@ from enum import Enum
 
 from rewriter.plan.region import Region
 
-#: The rule of findings on a graph's tables, which another command can move than those in source.
+#: The rule of findings about tables of a graph, which another command converts than tables in source.
 GRAPH_RULE = "graph-table"
 SCHEMA = ("recmigrate-report", 1, 4)
 
 
 class State(str, Enum):
-    """What became of a finding."""
+    """The verdict of a finding."""
 
     APPLIED = "applied"  # the edit was made
     AVAILABLE = "available"  # the edit would be made (check)
@@ -33,7 +33,7 @@ class State(str, Enum):
 
 
 class Applicability(str, Enum):
-    """How far the converted code computes the same."""
+    """Whether the converted code computes the same values."""
 
     EXACT = "exact"
     ASSUMPTION = "assumption"
@@ -42,7 +42,7 @@ class Applicability(str, Enum):
 
 @dataclass(frozen=True)
 class Location:
-    """Where in the source, as the user's editor shows it."""
+    """A place in the source, with line numbers as an editor shows them."""
 
     path: str  #: POSIX path relative to the directory the command ran in (or as given when outside it)
     line: int  #: first line, from 1; 0 for the whole file
@@ -60,10 +60,10 @@ class FlowStep:
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing found in the source and what was done about it."""
+    """One thing that was found in the source, and what was done about it."""
 
     rule: str  #: stable rule id, e.g. `tf-embedding-lookup`
-    subject: str  #: what it is about: `table`, `lookup`, `optimizer`, `layer`, `import`, `file`, `loss`, `use`
+    subject: str  #: kind of thing found: `table`, `lookup`, `optimizer`, `layer`, `import`, `file`, `loss`, `use`
     state: State
     location: Location
     message: str  #: what was found, one line, no full stop
@@ -72,23 +72,23 @@ class Finding:
     applicability: Applicability | None = None
     assumptions: tuple[str, ...] = ()
     before: str = ""  #: the source text concerned
-    after: str = ""  #: what it became
+    after: str = ""  #: the text that replaced it
     table: str = ""  #: the table concerned, when there is one
-    drawing: Region | None = None  #: what a rewrite changed around that table in a graph
+    drawing: Region | None = None  #: the part of the graph around that table, before and after a rewrite
     #: how the table gets there, from where it is made to here; empty where it is named as it was made
     steps: tuple[FlowStep, ...] = ()
     id: str = ""  #: fingerprint, set by `with_ids`
-    fallback_id: str = ""  #: the same without the path, to follow a renamed file
+    fallback_id: str = ""  #: the fingerprint without the path, to recognise a renamed file
 
     @property
     def remains(self) -> bool:
-        """True when a person still has work to do because of this finding."""
+        """True when this finding needs further work by the user."""
         return self.state in {State.AVAILABLE, State.SUGGESTED, State.UNSUPPORTED, State.OPAQUE, State.FAILED}
 
 
 @dataclass(frozen=True)
 class TableRecord:
-    """One embedding table, the unit a user thinks in."""
+    """One embedding table."""
 
     name: str
     location: Location
@@ -100,29 +100,29 @@ class TableRecord:
     optimizer: str
     lookups: tuple[Location, ...] = ()
     reasons: tuple[str, ...] = ()
-    identity: str = "name"  #: what tells its variable in a checkpoint; `order` of creation, and `run time`, do not
-    by_parts: bool = False  #: row r of the variable is not that of id r: it is partitioned, and ids go round its parts
+    identity: str = "name"  #: what identifies its variable in a checkpoint: `name`, or not: `order`, `run time`
+    by_parts: bool = False  #: the variable is partitioned and ids alternate between parts: row r is not that of id r
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """One tensor compared between original and converted."""
+    """The comparison of one tensor between the original and the converted program."""
 
     stage: str  #: `initial`, `forward`, `loss`, `gradient`, `sgd`, `adagrad`, `adam`, `optimizer`
     name: str
-    count: int  #: how many numbers were compared
+    count: int  #: number of elements that were compared
     max_abs: float  #: max |original - converted|
     max_rel: float  #: max_abs / max |reference|
     scale: float  #: max |reference|
     tolerance: float  #: the relative tolerance that was applied
-    needed: float  #: the relative tolerance that would pass
+    needed: float  #: the smallest relative tolerance that would pass
     verdict: str  #: `equal`, `differs`, `constant`, `zero`, `empty`, `changes-values`
     note: str = ""
 
 
 @dataclass(frozen=True)
 class Verification:
-    """The numeric proof for one pair of files."""
+    """All comparisons of one pair of files."""
 
     original: str
     converted: str
@@ -131,13 +131,13 @@ class Verification:
 
     @property
     def passed(self) -> bool:
-        """True when something was compared and every comparison is `equal`."""
+        """True when there are comparisons and all of them are `equal`."""
         return bool(self.comparisons) and all(c.verdict == "equal" for c in self.comparisons)
 
 
 @dataclass(frozen=True)
 class Stage:
-    """One step of the check-list at the top of a report."""
+    """One step of the conversion, listed at the top of a report."""
 
     name: str  #: `parse`, `judge`, `convert`, `write`, `verify`
     state: str  #: `ok`, `failed`, `not run`
@@ -146,27 +146,27 @@ class Stage:
 
 @dataclass(frozen=True)
 class InputFile:
-    """A file the report speaks of."""
+    """A file that the command read."""
 
     path: str
     sha256: str
     kind: str  #: `tensorflow`, `paddle`, `schema`, `other`
     diff: str = ""  #: unified diff of the conversion; empty when nothing changed
-    target: str = ""  #: the SDK that it was converted to, where it was converted
+    target: str = ""  #: the SDK that it was converted to; empty when it was not converted
 
 
 @dataclass(frozen=True)
 class Report:
     """Everything that one command found and did."""
 
-    command: str  #: the command line that does it again, e.g. `migrate convert net.py --schema s.yaml`
+    command: str  #: the command line that reproduces it, e.g. `migrate convert net.py --schema s.yaml`
     tool_version: str
     inputs: tuple[InputFile, ...] = ()
     stages: tuple[Stage, ...] = ()
     findings: tuple[Finding, ...] = ()
     tables: tuple[TableRecord, ...] = ()
     verifications: tuple[Verification, ...] = ()
-    #: facts of the run (versions, platform), the only part that may differ between machines; None: not collected yet
+    #: versions and platform, the only part that may differ between machines; None: not collected yet
     environment: tuple[tuple[str, str], ...] | None = field(default=None, compare=False)
 
 
@@ -174,7 +174,7 @@ def _digest(*parts: str) -> str:
     return hashlib.sha256("\0".join(parts).encode(errors="surrogatepass")).hexdigest()[:16]
 
 
-#: strings (kept as they are), comments (dropped), blanks and line continuations (dropped), anything else
+#: Strings (kept verbatim), comments, blanks and line continuations (all dropped), names, anything else.
 _TOKEN = re.compile(
     r"""(?P<string>\"{3}(?:\\.|[^\\])*?\"{3}|'{3}(?:\\.|[^\\])*?'{3}|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')"""
     r"""|(?P<drop>\#[^\n]*|\\\r?\n|\s+)|(?P<name>\w+)|(?P<other>.)""",
@@ -183,18 +183,18 @@ _TOKEN = re.compile(
 
 
 def _normal_code(text: str) -> str:
-    """Return code without comments, blanks and the comma before a closing bracket: what a formatter may change."""
+    """Return code without what a formatter may change: comments, blanks, and the comma before a closing bracket."""
     tokens = [match.group() for match in _TOKEN.finditer(text) if match.lastgroup != "drop"]
     following = [*tokens, ""][1:][: len(tokens)]
     return " ".join(a for a, b in zip(tokens, following, strict=True) if not (a == "," and b in {")", "]", "}"}))
 
 
 def with_ids(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Return the findings with `migrateFingerprint/v1` ids, which survive moved lines and reformatting.
+    """Return the findings with `migrateFingerprint/v1` ids, which do not change when lines move or are reformatted.
 
-    The id hashes rule, subject, path, scope, the matched text (code: without comments and blanks; else the message with
-    blanks folded) and the ordinal among equals in that scope of that file; no line number, so keep line numbers out of
-    messages. `fallback_id` leaves the path out: equal code in two files has one fallback id.
+    The id is a hash of rule, subject, path, scope, the matched text (the code without comments and blanks, or else the
+    message with blanks folded) and the ordinal among equal findings in that scope of that file. It contains no line
+    number, so messages should not either. `fallback_id` omits the path: equal code in two files has the same one.
     """
     seen: Counter[tuple[str, ...]] = Counter()
     result = []

@@ -1,4 +1,4 @@
-"""Report to JSON and back. Equal reports give equal bytes; what depends on the machine is in `environment`."""
+"""Writes reports as JSON and reads them. Equal reports give equal bytes; only `environment` depends on the machine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from migrate.errors import MigrateError
 from migrate.report import decode, graph_record, summary
 from migrate.report.model import SCHEMA, Report
 
-#: data class attribute -> JSON key, where they differ
+#: Data class attribute -> JSON key, where the two differ.
 _KEYS = {"verifications": "verification"}
 _PARTS = ("inputs", "stages", "findings", "tables", "verifications")
 
@@ -37,9 +37,9 @@ def to_json(report: Report) -> str:
 
 
 def from_data(data: Any, origin: str) -> Report:
-    """Return the report that `to_data` described; `origin` names the file in errors.
+    """Return the report that `to_data` wrote as `data`; `origin` is the file name for error messages.
 
-    Raises `MigrateError` when it is another format, a newer major version, or a key is missing or of the wrong type.
+    Raises `MigrateError` for another format or major version, and for a key that is missing or has a wrong type.
     """
     _check_schema(data, origin)
     facts = data.get("environment", {})
@@ -58,9 +58,9 @@ def from_data(data: Any, origin: str) -> Report:
 
 
 def read_report(path: Path | str) -> Report:
-    """Return the report in a JSON file, or on the rewrite that a GraphModifierHook recorded in one.
+    """Return the report of a JSON file, which may also be a record written by GraphModifierHook.
 
-    Raises `MigrateError` when the file is missing or is neither.
+    Raises `MigrateError` when the file cannot be read or is neither.
     """
     try:
         text = Path(path).read_text(encoding="utf-8")
@@ -85,7 +85,7 @@ def _check_schema(data: Any, origin: str) -> None:
     if not isinstance(major, int) or major != SCHEMA[1]:
         newer = isinstance(major, int) and major > SCHEMA[1]
         remedy = "upgrade recmigrate" if newer else "write the report again with this version"
-        raise MigrateError(f"`{origin}` has report format {major}, this version reads {SCHEMA[1]}; {remedy}")
+        raise MigrateError(f"`{origin}` has report format {major}, but this version reads format {SCHEMA[1]}; {remedy}")
 
 
 def _encode(value: Any) -> Any:
@@ -96,7 +96,7 @@ def _encode(value: Any) -> Any:
     if isinstance(value, (tuple, list)):
         return [_encode(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
-        return str(value)  # JSON has no nan and inf; `decode` turns the words back
+        return str(value)  # JSON has no nan and inf; `decode` converts these strings back
     return value
 
 

@@ -1,4 +1,4 @@
-"""The numbers and sentences of a report: every writer takes its counts and words from here, so they always agree."""
+"""Counts and summary sentences of a report, shared by all writers so that they agree."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from enum import Enum
 
 from migrate.report.model import GRAPH_RULE, Applicability, Finding, Report, State, TableRecord, Verification
 
-#: states that stop the converted program or hide code from the tool; a suggestion does not block
+#: States of code that was not converted or not analysed; a pending decision does not block.
 BLOCKING = frozenset({State.UNSUPPORTED, State.OPAQUE, State.FAILED})
 _CONVERTED = frozenset({State.APPLIED, State.AVAILABLE})
 
@@ -28,9 +28,9 @@ class Bucket(str, Enum):
 LABELS = {
     Bucket.EXACT: "converted exactly",
     Bucket.CONDITIONAL: "with an assumption or changed values",
-    Bucket.SUGGESTED: "suggested",
-    Bucket.UNSUPPORTED: "unsupported",
-    Bucket.OPAQUE: "could not see",
+    Bucket.SUGGESTED: "needs a decision",
+    Bucket.UNSUPPORTED: "left unchanged",
+    Bucket.OPAQUE: "not analysed",
     Bucket.NOTED: "noted",
 }
 _BY_STATE = {
@@ -60,7 +60,7 @@ def _bucket(state: State, exact: bool) -> Bucket:
 
 @dataclass(frozen=True)
 class Tally:
-    """N of M, of which K block."""
+    """How many of a number of items were converted, remain, and block the conversion."""
 
     converted: int
     total: int
@@ -69,7 +69,7 @@ class Tally:
 
     @staticmethod
     def of_findings(findings: Iterable[Finding]) -> Tally:
-        """Count findings that ask for a change; notes are not counted."""
+        """Count the findings; notes are not counted."""
         counted = [finding for finding in findings if finding.state is not State.NOTED]
         return Tally._of([finding.state for finding in counted])
 
@@ -100,7 +100,7 @@ class Tally:
 
 
 def plural(count: int, noun: str) -> str:
-    """Return the count with its noun in the right number: `1 table`, `2 tables`, `2 passes`."""
+    """Return the count with its noun, in singular or plural: `1 table`, `2 tables`, `2 passes`."""
     if count == 1:
         return f"1 {noun}"
     if noun.endswith("y") and noun[-2] not in "aeiou":
@@ -121,7 +121,7 @@ def conversion_verb(report: Report) -> str:
 
 
 def tallies(report: Report) -> list[str]:
-    """Return the sentences on tables and findings; one that counts nothing is left out if it is not alone."""
+    """Return one sentence on the tables and one on the findings; a sentence about zero items is left out."""
     tables, found = Tally.of_tables(report.tables), Tally.of_findings(report.findings)
     verb = conversion_verb(report)
     lines = [tables.sentence("table", verb)] if tables.total else []
@@ -130,13 +130,13 @@ def tallies(report: Report) -> list[str]:
 
 
 def remaining(report: Report) -> list[Finding]:
-    """Return the findings that need a person, blocking ones first, else in source order; see also `available`."""
+    """Return the findings that a person must handle, blocking ones first, then in source order; see `available`."""
     left = [finding for finding in report.findings if finding.remains and finding.state is not State.AVAILABLE]
     return sorted(left, key=lambda f: (f.state not in BLOCKING, f.location.path, f.location.line))
 
 
 def available(report: Report) -> str:
-    """Return what `check` leaves to do, e.g. `run migrate convert: it makes 3 edits`; empty when nothing."""
+    """Return how to apply what `check` found, e.g. `run migrate convert: it makes 3 edits`; empty if nothing."""
     left = [finding for finding in report.findings if finding.state is State.AVAILABLE]
     tables = sum(finding.rule == GRAPH_RULE for finding in left)
     todo = []
@@ -144,22 +144,22 @@ def available(report: Report) -> str:
         todo.append(f"run `migrate convert`: it makes {plural(len(left) - tables, 'edit')}")
     if tables:
         todo.append(
-            f"give GraphModifierHook to the session, or a second path to `migrate graph`: {plural(tables, 'table')}"
+            f"pass GraphModifierHook to the session, or DST to `migrate graph`: it converts {plural(tables, 'table')}"
         )
     return "; ".join(todo)
 
 
 def proof(verification: Verification) -> str:
-    """Return one sentence on a pair of files, e.g. `41 of 41 comparisons equal`."""
+    """Return one sentence on the verification of a pair of files, e.g. `41 of 41 comparisons equal`."""
     total = len(verification.comparisons)
     if not total:
-        return "nothing was compared, so nothing is proven"
+        return "nothing was compared, so nothing is verified"
     equal = sum(comparison.verdict == "equal" for comparison in verification.comparisons)
     return f"{equal} of {plural(total, 'comparison')} equal"
 
 
 def verdict(report: Report) -> tuple[str, str]:
-    """Return the state of the whole (`ok`, `work`, `blocked`, `failed`) and one sentence that says why."""
+    """Return the overall state (`ok`, `work`, `blocked`, `failed`) and one sentence with the reason."""
     tally = Tally.of_findings(report.findings)
     failed = [v for v in report.verifications if not v.passed]
     stages = [stage for stage in report.stages if stage.state == "failed"]
@@ -178,8 +178,8 @@ def verdict(report: Report) -> tuple[str, str]:
 def _proof_sentence(report: Report, failed: int) -> str:
     total = len(report.verifications)
     if not failed:
-        return "the numbers agree" if total == 1 else f"the numbers of all {total} pairs agree"
-    return "the numbers do not agree" if total == 1 else f"the numbers of {failed} of {total} pairs do not agree"
+        return "the results agree" if total == 1 else f"the results of all {total} pairs agree"
+    return "the results differ" if total == 1 else f"the results of {failed} of {total} pairs differ"
 
 
 def _whole(report: Report, failed: bool) -> str:

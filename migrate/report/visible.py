@@ -1,17 +1,17 @@
-"""Making text safe to show: characters that steer a terminal, a browser or the reading direction become visible."""
+"""Makes text safe to show: control characters of terminals, browsers and text direction are escaped."""
 
 from __future__ import annotations
 
 import re
 
-#: controls but tab and newline, direction marks and overrides, zero-width blanks, surrogates; emoji need the joiner
+#: Controls except tab and newline, direction marks, zero-width blanks, surrogates; not the joiner, for emoji.
 _HIDDEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufffe\uffff\ud800-\udfff]"
 )
 
 
 def visible(text: str) -> str:
-    """Return the text with every hidden or steering character written as `\\x1b` or `\\u202e`; CR LF becomes LF."""
+    """Return the text with every hidden or control character escaped, e.g. as `\\x1b`; CR LF becomes LF."""
     return _HIDDEN.sub(_escape, text.replace("\r\n", "\n"))
 
 
@@ -21,5 +21,5 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def one_line(text: str) -> str:
-    """Return the text made visible and folded to one line."""
+    """Return the text escaped as `visible` does and folded to one line."""
     return " ".join(visible(text).split())

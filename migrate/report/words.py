@@ -1,4 +1,4 @@
-"""The words for single values, shared by the writers: locations, verdicts, numbers."""
+"""How single values are written in all report formats: locations, verdicts, numbers."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ _APPLICABILITY = {
 }
 _STATE = {
     State.APPLIED: "converted",
-    State.AVAILABLE: "would convert",
-    State.SUGGESTED: "suggested",
-    State.UNSUPPORTED: "unsupported",
-    State.OPAQUE: "could not see",
+    State.AVAILABLE: "convertible",
+    State.SUGGESTED: "needs a decision",
+    State.UNSUPPORTED: "left unchanged",
+    State.OPAQUE: "not analysed",
     State.FAILED: "failed",
     State.NOTED: "note",
 }
 _COMPARISON = {
     "equal": "equal",
     "differs": "differs",
-    "constant": "constant output: proves nothing",
-    "zero": "all zero: proves nothing",
+    "constant": "constant output: not conclusive",
+    "zero": "all zero: not conclusive",
     "empty": "nothing compared",
     "changes-values": "changes values, as declared",
 }
@@ -46,7 +46,7 @@ def line(location: Location) -> str:
 
 
 def verdict(item: Finding | TableRecord) -> str:
-    """Return the verdict in words, e.g. `converted, exact` or `unsupported`."""
+    """Return the verdict in words, e.g. `converted, exact` or `left unchanged`."""
     state = item.state if isinstance(item, Finding) else item.verdict
     if item.applicability is None or state not in {State.APPLIED, State.AVAILABLE, State.SUGGESTED}:
         return _STATE[state]
@@ -54,7 +54,7 @@ def verdict(item: Finding | TableRecord) -> str:
 
 
 def comparison_verdict(comparison: Comparison) -> str:
-    """Return the verdict of a comparison in words; a verdict this version does not know is shown as it is."""
+    """Return the verdict of a comparison in words; an unknown verdict is returned as it is."""
     return _COMPARISON.get(comparison.verdict, comparison.verdict)
 
 
@@ -64,7 +64,7 @@ def number(value: float) -> str:
 
 
 def largest(values: Iterable[float]) -> float:
-    """Return the largest value; nan counts as the largest, because `max` would lose it."""
+    """Return the largest value; nan counts as the largest, which the built-in `max` does not ensure."""
     return max(values, key=lambda value: math.inf if math.isnan(value) else value, default=0.0)
 
 

@@ -1,4 +1,4 @@
-"""What a target is."""
+"""The data types of a target."""
 
 from __future__ import annotations
 
@@ -8,113 +8,113 @@ from dataclasses import dataclass
 
 from migrate.targets.switches import Switches
 
-#: Initializers that begin all rows alike.
+#: Initializers that give all rows the same values.
 CONSTANT = re.compile(r"\b(zeros_initializer|ones_initializer|constant_initializer|Zeros|Ones|Constant)\(")
 
 
 @dataclass(frozen=True)
 class Function:
-    """A function or module that converted code uses."""
+    """A function or module of the SDK that converted code uses."""
 
     name: str
     module: str = ""  #: where it is imported from; empty for an attribute of TensorFlow's version-1 module
-    table: str = ""  #: the keyword of its argument for the table
-    of: str = ""  #: the plan's name of the module whose attribute it is
-    whole: bool = False  #: a module that is imported as a whole, under `name`
+    table: str = ""  #: the keyword of its table argument
+    of: str = ""  #: the module that it is an attribute of, by its name in the plan
+    whole: bool = False  #: a module, imported under `name`
 
 
 @dataclass(frozen=True)
 class TableText:
-    """The texts of a table: expressions of the source, which are written where the variable was made."""
+    """Source expressions for the creation of a table, in place of its variable."""
 
     name: str
     dim: str
     rows: str
     initializer: str
-    numbered: str = ""  #: what is the name where each run makes another table, which is numbered
-    scoped: str = ""  #: what is the name in the scope at run time, which then also has the initial values not given
+    numbered: str = ""  #: base name of a table that is created several times, with numbered names
+    scoped: str = ""  #: name in the variable scope at run time, whose default initializer applies
 
 
 @dataclass(frozen=True)
 class LookupText:
-    """The texts of a lookup that is written anew."""
+    """Source expressions of a lookup that is rewritten."""
 
-    function: str  #: the plan's name
+    function: str  #: by its name in the plan
     table: str
-    ids: str  #: as they are
-    keys: str  #: as the target wants them
+    ids: str  #: as in the source
+    keys: str  #: the ids as the target needs them
     dim: str
     weights: str = ""
     combiner: str = ""
-    matrix: str = ""  #: in the place of ids: a sparse matrix, whose columns are ids and whose values are their weights
+    matrix: str = ""  #: instead of ids: a sparse matrix with ids as columns and weights as values
 
 
 @dataclass(frozen=True)
 class CategoryText:
-    """The texts of a categorical column that makes the table of the embedding columns above it."""
+    """Source expressions of a categorical column, which creates the table of its embedding columns."""
 
     key: str
     dtype: str  #: `int64` or `string`
-    rows: str  #: how many rows the variable had; empty where it is not known
+    rows: str  #: number of rows of the variable; empty if unknown
     sequence: bool
-    constant: bool  #: all rows begin with the same values
+    constant: bool  #: all rows have the same initial values
 
 
 @dataclass(frozen=True)
 class Spelling:
-    """What the texts of one file are made of."""
+    """Names that are used in the generated text of one file."""
 
-    tf: str  #: how the file names TensorFlow
-    v1: str  #: how it names the module of version 1
-    function: Callable[[str], str]  #: the local name of a function of the plan, which is imported then
+    tf: str  #: the file's name of TensorFlow
+    v1: str  #: the file's name of the version-1 module
+    function: Callable[[str], str]  #: returns the local name of a function of the plan, and imports it
     newline: str
     switches: Switches
 
 
 @dataclass(frozen=True)
 class Follows:
-    """How a target follows a stock optimizer."""
+    """The equivalent of a stock optimizer in a target."""
 
-    difference: str = ""  #: in which way it trains otherwise; empty: it computes the same
-    module: str = ""  #: the plan's name of the optimizer for tables, where it is another one
+    difference: str = ""  #: how its updates differ; empty: they are the same
+    module: str = ""  #: the optimizer for tables by its name in the plan, if that is another one
 
 
 @dataclass(frozen=True)
 class Effect:
-    """What a switch does to every table of the program."""
+    """The effect of a switch on all tables of the program."""
 
     text: str  #: one line, no full stop
     changes_values: bool = False
-    by_hand: str = ""  #: what the program needs besides, and the conversion does not write
+    by_hand: str = ""  #: a change that the user has to make
 
 
 @dataclass(frozen=True)
 class Hook:
-    """A session hook that the program needs, where it has hooks."""
+    """A session hook that is added to the program's hooks."""
 
-    function: str  #: the plan's name of its class
+    function: str  #: its class, by its name in the plan
     arguments: str = ""
-    trains: bool = False  #: only sessions that train take it
-    modifies: bool = False  #: it modifies the graph, or without that starts the pipeline (`modify_graph=False`)
+    trains: bool = False  #: only for training sessions
+    modifies: bool = False  #: modifies the graph or, with `modify_graph=False`, only starts the pipeline
 
 
 @dataclass(frozen=True)
 class Program:
-    """What a program does around its model."""
+    """Code around the model that the SDK needs."""
 
     begin: Callable[[Spelling], list[str]]  #: the first lines
-    end: str = ""  #: the plan's name of the function that is called last
-    by_dataset: Callable[[Switches], bool] | None = None  #: whether the dataset may send the ids, where it is seen
-    pipeline: bool = False  #: ids come from a dataset, and a plain session needs its graph modified
+    end: str = ""  #: the function to call at the end, by its name in the plan
+    by_dataset: Callable[[Switches], bool] | None = None  #: whether a dataset in the source may send ids
+    pipeline: bool = False  #: ids come from a dataset, so that a plain session needs a modified graph
 
 
 def hash_optimizer(module: str, arguments: Sequence[tuple[str, str]]) -> str:
-    """Return the call that makes a table optimizer, as Rec SDK names it."""
+    """Return the call that creates a table optimizer, named as in Rec SDK."""
     return f"{module}.create_hash_optimizer({', '.join(f'{name}={value}' for name, value in arguments)})"
 
 
 def nothing(spelling: Spelling, function: str) -> str:
-    """Return no further arguments of a lookup."""
+    """Return an empty text: no further arguments."""
     return ""
 
 
@@ -124,82 +124,90 @@ def no_refusal(switches: Switches) -> Iterator[str]:
 
 
 def no_values(initializer: str) -> bool:
-    """Take all initial values for what they are."""
+    """Return that no initializer has other values in this target."""
     return False
 
 
 def dense_and_sparse(spelling: Spelling, dense: str, sparse: str) -> str:
-    """Return the line that lists the dense variables and the tables."""
+    """Return the statement that assigns the lists of dense variables and of tables."""
     return f"{dense}, {sparse} = {spelling.function('get_dense_and_sparse_variable')}()"
 
 
 def listed_apart(spelling: Spelling, dense: str, sparse: str, listed: str) -> str:
-    """Return the line that lists the dense variables and the tables of a list."""
+    """Return the statement that splits a list of variables into dense variables and tables."""
     return f"{dense}, {sparse} = {spelling.function('get_dense_and_sparse_variable')}({listed})"
 
 
 def any_values(switches: Switches) -> re.Pattern[str] | None:
-    """Accept all initial values."""
+    """Return no restriction of initializers."""
     return None
 
 
 def no_hook(switches: Switches) -> Iterator[Hook]:
-    """Ask for no hook."""
+    """Yield no hook."""
     yield from ()
 
 
 def nothing_lacks(switches: Switches) -> Mapping[str, str]:
-    """Return that nothing is missing."""
+    """Return that no function of the plan is missing."""
     return {}
 
 
 def no_effect(switches: Switches) -> Iterator[Effect]:
-    """Say nothing of the switches."""
+    """Yield no effect."""
     yield from ()
 
 
 @dataclass(frozen=True)
 class Target:
-    """An SDK: what it has, and how it is spelled."""
+    """An SDK: its functions, and the code that is generated for it."""
 
     name: str
-    title: str  #: how messages call it
-    functions: Mapping[str, Function]  #: by the plan's name
-    optimizers: Callable[[Switches], Mapping[str, Follows]]  #: by the plan's name of the stock optimizer
-    create: Callable[[Spelling, TableText, str], str]  #: the call that makes a table, after a lead on its line
-    lacks: Callable[[Switches], Mapping[str, str]] = nothing_lacks  #: a function of the plan -> what it would need
+    title: str  #: its name in messages
+    functions: Mapping[str, Function]  #: by their names in the plan
+    optimizers: Callable[[Switches], Mapping[str, Follows]]  #: by the stock optimizers' names in the plan
+    create: Callable[
+        [Spelling, TableText, str], str
+    ]  #: the call that creates a table; the last argument is the text before it on its line
+    lacks: Callable[[Switches], Mapping[str, str]] = (
+        nothing_lacks  #: missing function of the plan -> its description in messages
+    )
     optimizer: Callable[[str, Sequence[tuple[str, str]]], str] = hash_optimizer
-    arguments: Callable[[Spelling, str], str] = nothing  #: further arguments of a lookup function, with their comma
-    ids: tuple[str, str] = ("", "")  #: what stands before and after the ids of a lookup; `{tf}` is TensorFlow
-    listed_ids: tuple[str, str] = ("", "")  #: the same for ids that are written as a list
-    splits: bool = True  #: a training step is split; else it stays, and tables are among the trainable variables
-    takes_is_train: bool = True  #: lookups are told whether they train
-    reuses: bool = True  #: making a table of a known name, under reuse, gives the one that exists
-    most_lookups: int = 0  #: of one table; 0: any number
-    trains_alone: bool = True  #: the optimizer of tables also trains them when there is nothing else to train
+    arguments: Callable[[Spelling, str], str] = nothing  #: further arguments of a lookup, with a leading comma
+    ids: tuple[str, str] = ("", "")  #: text before and after the ids of a lookup; `{tf}` is TensorFlow
+    listed_ids: tuple[str, str] = ("", "")  #: the same for ids that are a list in the source
+    splits: bool = True  #: the training step is split; if not, tables are among the trainable variables
+    takes_is_train: bool = True  #: lookups have the argument `is_train`
+    reuses: bool = True  #: under reuse, creating a table with an existing name returns that table
+    most_lookups: int = 0  #: the maximal number of lookups of one table; 0: no limit
+    trains_alone: bool = True  #: tables can be trained without any dense variable
     initial_values: Callable[[Switches], re.Pattern[str] | None] = (
-        any_values  #: what the name of each initializer's class must be
+        any_values  #: pattern that initializer classes must match; None: any
     )
-    unseen: str = ""  #: what evaluation reads for ids without a row, where that is not their initial row
-    other_values: Callable[[str], bool] = no_values  #: true for an initializer that begins with other values here
-    lookup: Callable[[Spelling, LookupText], str] | None = None  #: writes lookups anew, where they are of another form
-    category: Callable[[Spelling, CategoryText, str], str] | None = None  #: makes the category of an embedding column
-    column_lacks: Collection[str] = ()  #: arguments that its embedding columns do not take
-    wrapper: str = ""  #: the plan's name of what is put around a stock optimizer to train tables
-    variables: Callable[[Spelling, str, str], str] = dense_and_sparse  #: the line that lists both kinds of variables
-    #: the same for those of a list; None: all tables of a graph are trained together
+    unseen: str = ""  #: note on what evaluation reads for ids without a row, if not their initial row
+    other_values: Callable[[str], bool] = no_values  #: True for an initializer that gives other values in this SDK
+    lookup: Callable[[Spelling, LookupText], str] | None = (
+        None  #: generates a lookup, if it has another form than in the source
+    )
+    category: Callable[[Spelling, CategoryText, str], str] | None = (
+        None  #: generates the categorical column of an embedding column
+    )
+    column_lacks: Collection[str] = ()  #: arguments that embedding columns do not have
+    wrapper: str = ""  #: a wrapper of stock optimizers that trains tables, by its name in the plan
+    variables: Callable[[Spelling, str, str], str] = (
+        dense_and_sparse  #: the statement that assigns both lists of variables
+    )
+    #: the same for a given list; None: all tables of a graph are trained together
     lists: Callable[[Spelling, str, str, str], str] | None = listed_apart
-    variable: str = (
-        ""  #: what follows a table where an optimizer is given its variable; empty: it is told apart at run time
-    )
+    variable: str = ""  #: suffix that gives the variable of a table for an optimizer; empty: not needed
     among_trainables: bool = False  #: tables are among the trainable variables
     program: Program | None = None
-    refuses: Callable[[Switches], Iterator[str]] = no_refusal  #: why these switches cannot be had, and the remedy
+    refuses: Callable[[Switches], Iterator[str]] = no_refusal  #: why these switches are not supported, with the remedy
     effects: Callable[[Switches], Iterator[Effect]] = no_effect
     hooks: Callable[[Switches], Iterator[Hook]] = no_hook
 
     def imports(self, used: Mapping[str, str], newline: str) -> str:
-        """Return import lines for `used` (the plan's name -> local name), one a module, ending in a line end."""
+        """Return import statements for `used` (name in the plan -> local name), one line per module."""
         lines = []
         whole = {name: local for name, local in used.items() if self.functions[name].whole}
         for name, local in sorted(whole.items()):

@@ -1,4 +1,4 @@
-"""DeepRec, a fork of TensorFlow 1.15: a table is an EmbeddingVariable, which stock functions look up and train."""
+"""DeepRec, a fork of TensorFlow 1.15: tables are EmbeddingVariables, used by stock lookups and optimizers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SSD_PATH = "embedding_storage"
 
 
 def create(spelling: Spelling, table: TableText, lead: str) -> str:
-    """Return the call that makes an EmbeddingVariable."""
+    """Return the call that creates an EmbeddingVariable."""
     given = keywords(
         embedding_dim=table.dim, key_dtype=f"{spelling.tf}.int64", initializer=table.initializer
     ) + _ev_option(spelling, "" if CONSTANT.search(table.initializer) else table.rows)
@@ -33,9 +33,9 @@ def create(spelling: Spelling, table: TableText, lead: str) -> str:
 
 
 def category(spelling: Spelling, text: CategoryText, lead: str) -> str:
-    """Return the call that makes the category whose embedding columns have an EmbeddingVariable.
+    """Return the call that creates a categorical column whose embedding columns use an EmbeddingVariable.
 
-    Integers are the keys as they are, and texts by a hash of 63 bits.
+    Integers are used as keys directly, strings by a 63-bit hash.
     """
     given = keywords(dtype=f"{spelling.tf}.{text.dtype}") + _ev_option(spelling, "" if text.constant else text.rows)
     function = spelling.function("sequence_category" if text.sequence else "category")
@@ -43,7 +43,7 @@ def category(spelling: Spelling, text: CategoryText, lead: str) -> str:
 
 
 def _ev_option(spelling: Spelling, rows: str) -> list[str]:
-    """Return the argument that holds the options, where there are any."""
+    """Return the argument with the options, if there are any."""
     options = ", ".join(_options(spelling, rows))
     return keywords(ev_option=f"{spelling.v1}.EmbeddingVariableOption({options})") if options else []
 
@@ -51,7 +51,8 @@ def _ev_option(spelling: Spelling, rows: str) -> list[str]:
 def _options(spelling: Spelling, rows: str) -> Iterator[str]:
     """Yield the arguments of the option object.
 
-    New keys take the rows of one matrix in turn. With as many `rows` as the variable had, it is the variable's own.
+    New keys take their initial rows from a matrix, in turn. With the variable's number of rows, this is the variable's
+    initial value.
     """
     v1, switches = spelling.v1, spelling.switches
     if rows:
@@ -67,23 +68,23 @@ def _options(spelling: Spelling, rows: str) -> Iterator[str]:
 
 
 def _optimizers(switches: Switches) -> dict[str, Follows]:
-    norm = "DeepRec's FTRL takes the L1 term on the norm of each row"
+    norm = "DeepRec's FTRL applies the L1 term to the norm of each row"
     known = {"adagrad": Follows(), "ftrl": Follows(norm)}
     if switches.cache_mode == "HBM":
         return known
-    decay = "Adam moves only the rows of the batch, the others are not decayed"
+    decay = "DeepRec's Adam updates only the rows of the batch; the moments of other rows do not decay"
     return known | {"gradient_descent": Follows(), "adam": Follows(decay)}
 
 
 def _refuses(switches: Switches) -> Iterator[str]:
     if switches.multi_lookup:
-        yield "an EmbeddingVariable may be looked up any number of times; leave --multi-lookup out"
+        yield "an EmbeddingVariable may have any number of lookups; remove --multi-lookup"
     if switches.eviction and switches.unit == "seconds":
-        yield "an EmbeddingVariable is evicted by steps of the global step; write --eviction as steps, as 5000steps"
+        yield "an EmbeddingVariable is evicted by global steps; write --eviction in steps, e.g. 5000steps"
     if switches.modify_graph:
-        yield "DeepRec looks ids up in the graph and has no --modify-graph; leave it out"
+        yield "DeepRec looks up ids in the graph and does not support --modify-graph; remove it"
     if switches.cache_mode == "HBM" and (switches.admission or switches.eviction):
-        yield "in HBM, DeepRec has no admission and no eviction; leave them or --cache-mode out"
+        yield "DeepRec has no admission or eviction in HBM; remove them or --cache-mode"
 
 
 def _effects(switches: Switches) -> Iterator[Effect]:
@@ -92,12 +93,12 @@ def _effects(switches: Switches) -> Iterator[Effect]:
         yield Effect(text, changes_values=True)
     if switches.eviction:
         text = f"saving a checkpoint drops rows not trained for {switches.eviction} steps (--eviction)"
-        yield Effect(text, changes_values=True, by_hand="give `minimize` or `apply_gradients` a global_step")
+        yield Effect(text, changes_values=True, by_hand="pass a global_step to `minimize` or `apply_gradients`")
     if switches.cache_mode == "SSD":
-        hand = "`storage_size` is 1 GiB of memory for each table, and must hold the ids of a batch"
-        yield Effect(f"rows that memory does not hold lie in files below `{SSD_PATH}`", by_hand=hand)
+        hand = "set `storage_size` if the default, 1 GiB of memory per table, does not hold the ids of a batch"
+        yield Effect(f"rows that do not fit in memory are stored in files below `{SSD_PATH}`", by_hand=hand)
     if switches.dynamic_expansion:
-        yield Effect("an EmbeddingVariable always grows: --dynamic-expansion adds nothing")
+        yield Effect("an EmbeddingVariable always grows: --dynamic-expansion has no effect")
 
 
 LACKS = {

@@ -1,4 +1,4 @@
-"""How the calls of a conversion are laid out: pure text, the same for every target."""
+"""Formats generated calls; the same for every target."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ TAB = 4
 
 
 def margin(lead: str, function: str) -> str:
-    """Return the blanks that continue a call under its first argument; `lead` is the line before the call."""
+    """Return the indentation below the first argument of a call; `lead` is the text before the call on its line."""
     indent = lead[: len(lead) - len(lead.lstrip())]
     return indent + " " * (len(lead) - len(indent) + len(function) + 1)
 
 
 def keywords(**given: str) -> list[str]:
-    """Return arguments by keyword, in the order given; the texts are expressions."""
+    """Return keyword arguments `name=expression`, in the given order."""
     return [f"{name}={text}" for name, text in given.items()]
 
 
 def call(function: str, arguments: Sequence[str], lead: str, newline: str) -> str:
-    """Return `function(arguments)`; what does not fit after `lead` continues under the first argument.
+    """Return `function(arguments)`, broken into lines that are aligned with the first argument.
 
-    Where an argument is too long for that place, all stand on lines of their own, deeper than the statement.
+    If an argument is too long for this, all arguments go to lines of their own with a hanging indent.
     """
     pad = margin(lead, function)
     width = len(pad.expandtabs(TAB))
@@ -36,7 +36,7 @@ def call(function: str, arguments: Sequence[str], lead: str, newline: str) -> st
 
 
 def _filled(arguments: Sequence[str], width: int) -> list[str]:
-    """Return lines of arguments that begin at the column `width`; all but the last end in a comma."""
+    """Fill lines that begin at the column `width` with arguments; all lines but the last end in a comma."""
     lines: list[str] = []
     current = ""
     for argument in arguments:
@@ -49,7 +49,7 @@ def _filled(arguments: Sequence[str], width: int) -> list[str]:
 
 
 def in_brackets(text: str) -> str:
-    """Return an expression so that a line can begin with it: in brackets, where those around it held its lines."""
+    """Return an expression, in parentheses if it has line breaks that need them."""
     try:
         ast.parse(text, mode="eval")
     except SyntaxError:
@@ -58,7 +58,7 @@ def in_brackets(text: str) -> str:
 
 
 def two_optimizers(dense: str, sparse: str, stock: str, table: str) -> list[str]:
-    """Return the statements that make both optimizers: one line when it is short."""
+    """Return the statements that create both optimizers, on one line if they fit."""
     stock, table = in_brackets(stock), in_brackets(table)
     together = f"{dense}, {sparse} = {stock}, {table}"
     return (
@@ -70,23 +70,23 @@ def two_optimizers(dense: str, sparse: str, stock: str, table: str) -> list[str]
 
 @dataclass(frozen=True)
 class Halves:
-    """The texts of a training step's two halves."""
+    """Source expressions of the dense and the sparse part of a training step."""
 
     dense: str
     sparse: str
     grads: str
     dense_vars: str
-    extra: Sequence[str]  #: further arguments of the dense half: the global step
-    optional: str = ""  #: the list of the tables' pairs, where it may be empty
-    dense_optional: str = ""  #: the list of the other variables' pairs, where it may be empty
+    extra: Sequence[str]  #: further arguments of the dense part: the global step
+    optional: str = ""  #: (gradient, table) pairs, if the list may be empty
+    dense_optional: str = ""  #: (gradient, dense variable) pairs, if the list may be empty
 
 
 def apply_both(tf: str, halves: Halves, name: str, lead: str, newline: str) -> str:
-    """Return the operation that applies both halves; an optional one only where it has something to do."""
+    """Return the operation that applies both parts; an optional part only if its list is not empty."""
     function = f"{tf}.group"
     pad = newline + margin(lead, function)
     step = "".join(f", {argument}" for argument in halves.extra)
-    # Without a dense half, the sparse one counts the steps.
+    # If the dense part is empty, the sparse part increments the global step.
     counts = [argument.removeprefix("global_step=") for argument in halves.extra if halves.dense_optional]
     counted = "".join(f", global_step=None if {halves.dense_optional} else {argument}" for argument in counts)
     pairs = halves.optional or f"{halves.grads}[len({halves.dense_vars}) :]"

@@ -1,6 +1,6 @@
-"""Rec SDK (`mx_rec`): ids come from the dataset.
+"""Rec SDK (`mx_rec`), whose tables get their ids from the dataset.
 
-It sends them itself where the source shows it whole, and by automatic graph modification elsewhere.
+The dataset sends the ids explicitly if the source contains all of it, and else by automatic graph modification.
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ LACKS = {
     "shared_embedding_columns": "embedding column",
     "Embedding": "Keras layer",
 }
-#: Rows of these modes are made on the host, which knows these initial values and takes others for a normal of 0 and 1.
+#: Initializers that the host supports, where rows of some modes are created; others become normal(0, 1) there.
 BY_HOST = re.compile(
     r"(zeros|ones|constant|random_normal|truncated_normal)_initializer"
     r"|keras\.initializers\.(Zeros|Ones|Constant|RandomNormal|TruncatedNormal)"
 )
-DECAY = "Rec SDK has only the lazy Adam: rows that are not in the batch are not decayed"
+DECAY = "Rec SDK has only a lazy Adam: rows outside the batch are not updated, and their moments do not decay"
 RATES = ("learning_rate", "initial_accumulator_value", "beta1", "beta2", "epsilon")
 
 
 def create_table(spelling: Spelling, table: TableText, lead: str) -> str:
-    """Return the call that makes a table."""
+    """Return the call that creates a table."""
     arguments = keywords(
         key_dtype=f"{spelling.tf}.int64",
         dim=table.dim,
@@ -69,7 +69,7 @@ def create_table(spelling: Spelling, table: TableText, lead: str) -> str:
 
 
 def _optimizer(module: str, arguments: Sequence[tuple[str, str]]) -> str:
-    """Return the call that makes a table optimizer; the SDK takes a rate of type int for an error."""
+    """Return the call that creates a table optimizer; rates become floats, because the SDK rejects integers."""
     given = [(k, f"{v}.0" if k in RATES and v.isdecimal() else v) for k, v in arguments]
     if module.endswith("gradient_descent_by_addr"):
         rates = ", ".join(f"{name}={value}" for name, value in [*given, ("weight_decay", "0.0")])
@@ -82,13 +82,13 @@ def _optimizer(module: str, arguments: Sequence[tuple[str, str]]) -> str:
 def _optimizers(switches: Switches) -> dict[str, Follows]:
     if switches.dynamic_expansion:
         return {
-            "adagrad": Follows("Rec SDK's Adagrad by address adds 1e-7 below the root", "adagrad_by_addr"),
+            "adagrad": Follows("Rec SDK's Adagrad by address adds 1e-7 under the square root", "adagrad_by_addr"),
             "adam": Follows(DECAY, "lazy_adam_by_addr"),
             "gradient_descent": Follows("", "gradient_descent_by_addr"),
             "lazy_adam": Follows("", "lazy_adam_by_addr"),
         }
     known = {"adam": Follows(DECAY, "lazy_adam"), "gradient_descent": Follows(), "lazy_adam": Follows()}
-    # Its Adagrad registers no slots, which rows that move to the host and back would need.
+    # Adagrad registers no slots, which are needed when rows move between device and host.
     return known if switches.cache_mode in {"DDR", "SSD"} else known | {"adagrad": Follows()}
 
 
@@ -101,35 +101,35 @@ def _arguments(spelling: Spelling, function: str) -> str:
 
 def _refuses(switches: Switches) -> Iterator[str]:
     if switches.dynamic_expansion and switches.cache_mode in {"DDR", "SSD"}:
-        yield f"tables expand in HBM only; leave --dynamic-expansion or --cache-mode {switches.cache_mode} out"
+        yield f"tables expand only in HBM; remove --dynamic-expansion or --cache-mode {switches.cache_mode}"
     if switches.eviction and switches.dynamic_expansion:
-        yield "tables that expand are not evicted; leave --eviction or --dynamic-expansion out"
+        yield "expanding tables cannot be evicted; remove --eviction or --dynamic-expansion"
     if switches.eviction and not switches.admission:
-        yield "there is no eviction without admission; give --admission N as well"
+        yield "eviction needs admission; also give --admission N"
     if switches.eviction and switches.unit == "steps":
-        yield "tables are evicted by time; write --eviction in seconds, as 86400"
+        yield "tables are evicted by time; write --eviction in seconds, e.g. 86400"
 
 
 def _effects(switches: Switches) -> Iterator[Effect]:
-    hand = "use NPUEstimator and NPURunConfig, or the session configuration of npu_bridge; where the loop ends before"
-    hand += " the data does, give `init` its max_steps, train_steps and eval_steps, and `eos_map` the first and last"
-    yield Effect("Rec SDK runs on its own devices, for as many steps as `init` is told", by_hand=hand)
+    hand = "use NPUEstimator and NPURunConfig, or the session configuration of npu_bridge; if the loop ends before the"
+    hand += " data, set max_steps, train_steps and eval_steps of `init`, and the first and last step of `eos_map`"
+    yield Effect("Rec SDK runs on its own devices, for as many steps as `init` specifies", by_hand=hand)
     if switches.admission:
         text = f"ids that were seen fewer than {switches.admission} times read zeros and are not trained (--admission)"
         yield Effect(text, changes_values=True)
     if switches.eviction:
-        text = f"rows that were not looked up for {switches.eviction} seconds go (--eviction)"
+        text = f"rows that were not looked up for {switches.eviction} seconds are evicted (--eviction)"
         hand = 'the batch needs a scalar timestamp: tf.add_to_collection("ASCEND_TIMESTAMP", batch["timestamp"])'
         yield Effect(text, changes_values=True, by_hand=hand)
     if switches.cache_mode == "HBM":
-        yield Effect("rows lie in HBM unless a table is told otherwise: --cache-mode HBM adds nothing")
+        yield Effect("rows are stored in HBM by default: --cache-mode HBM has no effect")
     if switches.cache_mode in {"DDR", "SSD"}:
-        hand = "device_vocabulary_size may be as small as twice the distinct ids of a batch"
-        yield Effect(f"rows lie in {switches.cache_mode}, those of the batch on the device", by_hand=hand)
+        hand = "device_vocabulary_size can be reduced to twice the number of distinct ids of a batch"
+        yield Effect(f"rows are stored in {switches.cache_mode}, those of the batch on the device", by_hand=hand)
     if switches.modify_graph:
-        yield Effect("ids are found by graph modification, also where the source shows the dataset (--modify-graph)")
+        yield Effect("ids are found by graph modification, even if the source contains the dataset (--modify-graph)")
     if switches.multi_lookup:
-        yield Effect("`do_merge_lookup` makes one lookup of all those of a table, before gradients are taken")
+        yield Effect("`do_merge_lookup` merges all lookups of a table before gradients are computed")
 
 
 def _hooks(switches: Switches) -> Iterator[Hook]:
@@ -139,7 +139,7 @@ def _hooks(switches: Switches) -> Iterator[Hook]:
 
 
 def _by_dataset(switches: Switches) -> bool:
-    """True where lookups may be given a FeatureSpec: without a second tier, and without time stamps of the batches."""
+    """True if lookups may use a FeatureSpec: with a single storage tier and without timestamps of batches."""
     tiers = switches.dynamic_expansion or switches.cache_mode in {"DDR", "SSD"}
     return not (switches.modify_graph or tiers or switches.eviction)
 

@@ -1,4 +1,4 @@
-"""Features that a user asks of a target by name, on the command line or in a configuration file."""
+"""Optional features of a target, given on the command line or in a configuration file."""
 
 from __future__ import annotations
 
@@ -16,35 +16,35 @@ MOST = 2**31 - 1
 
 @dataclass(frozen=True)
 class Switches:
-    """What was asked for; the defaults are off."""
+    """The requested features; all are off by default."""
 
-    dynamic_expansion: bool = False  #: tables grow
-    cache_mode: str = ""  #: where rows lie: `HBM`, `DDR` or `SSD`
-    admission: int = 0  #: how often an id is seen before it gets a row; 0: at once
-    eviction: int = 0  #: after how long a row that is not used goes; 0: never
-    unit: str = "seconds"  #: of `eviction`: or `steps`
+    dynamic_expansion: bool = False  #: tables grow in device memory
+    cache_mode: str = ""  #: where rows are stored: `HBM`, `DDR` or `SSD`
+    admission: int = 0  #: occurrences of an id after which it gets a row; 0: at once
+    eviction: int = 0  #: age after which an unused row is evicted, in `unit`; 0: never
+    unit: str = "seconds"  #: unit of `eviction`: `seconds` or `steps`
     modify_graph: bool = False  #: the input pipeline computes ids ahead
-    multi_lookup: bool = False  #: the lookups of one table are made one, where the program says so
+    multi_lookup: bool = False  #: all lookups of a table are merged into one
 
 
 def read_switches(given: Mapping[str, object], where: str = "--{}") -> Switches:
-    """Return the switches; `where` says how an error names a key.
+    """Return the switches; `where` is the format of a key's name in errors.
 
-    Raises MigrateError for a value of a wrong type or out of range.
+    Raises MigrateError for a value that has a wrong type or is out of range.
     """
 
     def checked(key: str, good: bool, expected: str) -> None:
         if not good:
-            raise MigrateError(f"{where.format(key)}: it is {given[key]!r}; write {expected}")
+            raise MigrateError(f"{where.format(key)}: invalid value {given[key]!r}; write {expected}")
 
     for key in FLAGS:
         checked(key, isinstance(given.get(key, False), bool), "true or false")
     mode, admission, eviction = (given.get(key) for key in ("cache-mode", "admission", "eviction"))
     checked("cache-mode", mode is None or mode in MODES, "HBM, DDR or SSD")
-    checked("admission", admission is None or _counts(admission), "a number of occurrences from 1")
+    checked("admission", admission is None or _counts(admission), "a number of occurrences, at least 1")
     parts = re.fullmatch(r"(\d{1,10})\s*(|s|seconds|steps)", str(eviction))
     age = int(parts[1]) if parts is not None and not isinstance(eviction, bool) else 0
-    checked("eviction", eviction is None or 0 < age <= MOST, "seconds, as 86400, or steps, as 5000steps")
+    checked("eviction", eviction is None or 0 < age <= MOST, "seconds, e.g. 86400, or steps, e.g. 5000steps")
     return Switches(
         dynamic_expansion=bool(given.get("dynamic-expansion")),
         cache_mode=str(mode or ""),

@@ -1,4 +1,4 @@
-"""Numeric proof of a conversion: runs original and converted side by side and compares them rung by rung.
+"""Numeric verification of a conversion: runs the original and the converted program and compares them stage by stage.
 
-This package's top imports numpy at most; TensorFlow and Paddle are imported only in the subprocesses that run a model.
+Modules of this folder import at most numpy; TensorFlow and Paddle are imported only in the processes that run a model.
 """

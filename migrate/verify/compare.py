@@ -1,7 +1,7 @@
-"""The rules of comparison: when two tensors are equal, and when equality would prove nothing.
+"""Compares tensors: when two of them are equal, and when their equality is not conclusive.
 
 `equal` means max|original - converted| <= tolerance * max|reference|, per tensor. The reference is the original
-computed in float64 where that is possible, else the original. Pure numpy.
+computed in float64, or the original itself if that is not possible. Pure numpy.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from migrate.report.model import Comparison
 
 TOLERANCE = 1e-5
-#: verdicts from worst to best, for choosing one of several
+#: Verdicts from worst to best.
 _ORDER = ("differs", "empty", "constant", "zero", "changes-values", "equal")
 
 Array = NDArray[Any]
@@ -42,23 +42,23 @@ def compare(
     kind: str = "tensor",
     note: str = "",
 ) -> Comparison:
-    """Compare two tensors of one shape.
+    """Compare two tensors; different shapes give the verdict `differs`.
 
     Args:
-        stage: the rung, see `Comparison.stage`.
-        name: of the tensor.
+        stage: see `Comparison.stage`.
+        name: name of the tensor.
         original: the values of the original in float32.
-        converted: those of the converted model.
-        reference: those of the original computed in float64.
+        converted: the values of the converted model.
+        reference: the values of the original computed in float64.
         kind: `output` (rows of a batch: must not all be the same), `gradient` (must not be all zero) or `tensor`.
-        note: said beside the verdict.
+        note: text to show beside the verdict.
     """
     first, second = np.asarray(original), np.asarray(converted)
     if first.shape != second.shape:
-        told = f"shape {list(first.shape)} became {list(second.shape)}"
+        told = f"shapes differ: {list(first.shape)} and {list(second.shape)}"
         return _result(stage, name, 0, Measured(np.inf, np.inf, 0.0, told), TOLERANCE, "differs", note)
     if not first.size:
-        return _result(stage, name, 0, Measured(0.0, 0.0, 0.0, "there is nothing to compare"), TOLERANCE, "empty", note)
+        return _result(stage, name, 0, Measured(0.0, 0.0, 0.0, "empty tensors"), TOLERANCE, "empty", note)
     if not (_finite(first) and _finite(second)):
         told = "not finite in the " + ("original" if not _finite(first) else "converted model")
         return _result(stage, name, first.size, Measured(np.inf, np.inf, 0.0, told), TOLERANCE, "differs", note)
@@ -68,7 +68,7 @@ def compare(
 
 
 def exactly(stage: str, name: str, original: Array, converted: Array, note: str = "") -> Comparison:
-    """Compare two tensors bit by bit (-0.0 and 0.0 count as equal); the tolerance is 0."""
+    """Compare two tensors exactly, with tolerance 0 (-0.0 and 0.0 are equal)."""
     result = compare(stage, name, original, converted, note=note)
     same = result.verdict == "equal" and np.array_equal(original, converted)
     verdict = "differs" if result.verdict == "equal" and not same else result.verdict
@@ -76,7 +76,7 @@ def exactly(stage: str, name: str, original: Array, converted: Array, note: str 
 
 
 def worst(comparisons: Sequence[Comparison], where: Sequence[str]) -> Comparison:
-    """Fold comparisons of one tensor at several moments into the worst one, whose note says which moment it was."""
+    """Return the worst of several comparisons of one tensor, with its entry of `where` in the note."""
     ranks = [(_ORDER.index(c.verdict), -c.needed) for c in comparisons]
     at = min(range(len(comparisons)), key=ranks.__getitem__)
     chosen = comparisons[at]
@@ -86,23 +86,23 @@ def worst(comparisons: Sequence[Comparison], where: Sequence[str]) -> Comparison
 
 
 def change_of_values(comparison: Comparison, reason: str) -> Comparison:
-    """Mark a comparison whose mathematics is known to differ: never equal, the measured difference stays."""
+    """Return the comparison with the verdict `changes-values`, for a step that computes other values by design."""
     note = "; ".join(part for part in (reason, comparison.note) if part)
     return replace(comparison, verdict="changes-values", note=note)
 
 
 def not_equal(comparison: Comparison) -> Comparison:
-    """Fail a comparison for a reason beside the numbers, which its note must name."""
+    """Return the comparison with the verdict `differs`; its note must already have the reason."""
     return replace(comparison, verdict="differs")
 
 
 def named(comparison: Comparison, note: str) -> Comparison:
-    """Fail a comparison that could not be made, saying why."""
+    """Return the comparison with the verdict `differs` and the reason as its note."""
     return replace(comparison, verdict="differs", note=note)
 
 
 def aggregate(keys: Array, values: Array) -> tuple[Array, Array]:
-    """Sum the rows of equal keys in float64: sorted distinct keys [k] and rows [k, dim]."""
+    """Sum the rows of equal keys in float64; return the sorted distinct keys [k] and their rows [k, dim]."""
     distinct, place = np.unique(np.asarray(keys).reshape(-1), return_inverse=True)
     rows = np.zeros((len(distinct), values.shape[-1]), np.float64)
     np.add.at(rows, place.reshape(-1), values.reshape(-1, values.shape[-1]).astype(np.float64))
@@ -110,7 +110,7 @@ def aggregate(keys: Array, values: Array) -> tuple[Array, Array]:
 
 
 def scatter(keys: Array, values: Array, rows: int) -> Array:
-    """Return the dense gradient [rows, dim] of summed `values` at `keys`; a key beyond `rows` is not hidden but NaN."""
+    """Return the dense gradient [rows, dim] of summed `values` at `keys`, all NaN if a key is out of range."""
     distinct, summed = aggregate(keys, values)
     dense = np.zeros((rows, values.shape[-1]), np.float64)
     inside = (distinct >= 0) & (distinct < rows)
@@ -119,7 +119,7 @@ def scatter(keys: Array, values: Array, rows: int) -> Array:
 
 
 def failures(comparisons: Iterable[Comparison]) -> list[Comparison]:
-    """Return every comparison that is not equal, worst first."""
+    """Return the comparisons that are not equal, worst first."""
     return sorted((c for c in comparisons if c.verdict != "equal"), key=lambda c: (_ORDER.index(c.verdict), -c.needed))
 
 
@@ -135,11 +135,14 @@ def _measure(first: Array, second: Array, reference: Array | None) -> Measured:
     if judge is a or max_abs == 0:
         return Measured(max_abs, max_rel, scale, "")
     far = [float(np.abs(side - judge).max()) for side in (a, b)]
-    if far[0] == 0:  # the reference is the original itself, there was none in float64
+    if far[0] == 0:  # the reference is the original itself
         return Measured(max_abs, max_rel, scale, "")
     nearer = "converted" if far[1] < far[0] else "original"
     return Measured(
-        max_abs, max_rel, scale, f"from float64: original {far[0]:.1e}, converted {far[1]:.1e}, {nearer} nearer"
+        max_abs,
+        max_rel,
+        scale,
+        f"difference to float64: original {far[0]:.1e}, converted {far[1]:.1e}, {nearer} closer",
     )
 
 

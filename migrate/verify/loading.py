@@ -1,4 +1,4 @@
-"""Imports a user's file by path in a worker process."""
+"""Imports a user's file by its path, in a worker process."""
 
 from __future__ import annotations
 
@@ -11,24 +11,26 @@ from migrate.errors import MigrateError
 
 
 def load_module(path: str, name: str = "") -> ModuleType:
-    """Import the file under its own name (other files beside it may import it), with its directory first on the path.
+    """Import the file under its own name, so that other files can import it, with its directory first on the path.
 
     Raises:
-        MigrateError: the file does not import; the message has the reason and the line.
+        MigrateError: the import fails; the message has the reason and the line.
     """
     file = Path(path).resolve()
     sys.path.insert(0, str(file.parent))
     module_name = name or file.stem
     spec = importlib.util.spec_from_file_location(module_name, file)
     if spec is None or spec.loader is None:
-        raise MigrateError(f"{path}: is not a Python file, give a `.py` file")
+        raise MigrateError(f"{path}: is not a Python file; give a `.py` file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[module_name] = module
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
         where = _line(error, str(file))
-        raise MigrateError(f"{path}: does not import ({type(error).__name__}: {error}{where}), correct it") from error
+        raise MigrateError(
+            f"{path}: importing it fails ({type(error).__name__}: {error}{where}); correct the file"
+        ) from error
     return module
 
 

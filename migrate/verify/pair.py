@@ -1,4 +1,4 @@
-"""Finds out what kind of files two paths are and runs the comparison for that kind."""
+"""Runs the comparison for the framework that two files use."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def verify(original: str, converted: str, schema: Schema | None, settings: Setti
     """Compare an original file with its converted form.
 
     Raises:
-        MigrateError: a file is missing or is not Python, the original uses neither framework, or a side does not run.
+        MigrateError: a file is missing or is not Python, the original uses no known framework, or a program fails.
     """
     kind, _ = imports(original), imports(converted)
     if "paddle" in kind:
@@ -26,9 +26,7 @@ def verify(original: str, converted: str, schema: Schema | None, settings: Setti
         from migrate.verify.tensorflow.pair import verify as verify_tensorflow
 
         return verify_tensorflow(original, converted, settings)
-    raise MigrateError(
-        f"{original}: imports neither paddle nor tensorflow, so there is no model to run; give a model file"
-    )
+    raise MigrateError(f"{original}: imports neither paddle nor tensorflow; give the file of a model")
 
 
 def imports(path: str) -> set[str]:
@@ -40,11 +38,11 @@ def imports(path: str) -> set[str]:
     try:
         tree = ast.parse(Path(path).read_bytes())
     except OSError as error:
-        raise MigrateError(f"{path}: cannot be read ({error.strerror}), check the path") from error
+        raise MigrateError(f"{path}: cannot be read ({error.strerror}); check the path") from error
     except (SyntaxError, ValueError) as error:
         line = getattr(error, "lineno", None)
         raise MigrateError(
-            f"{path}: is not valid Python ({error}{f', line {line}' if line else ''}), correct it"
+            f"{path}: is not valid Python ({error}{f', line {line}' if line else ''}); correct it"
         ) from error
     names: set[str] = set()
     for node in ast.walk(tree):

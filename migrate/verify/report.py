@@ -1,4 +1,4 @@
-"""A verification as a report that every writer can render."""
+"""Makes a report of a verification."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from migrate.verify.show import sentence
 
 
 def make_report(result: Verification, schema: str | None) -> Report:
-    """Return the report of one comparison: the files, the stage `verify` and all comparisons."""
+    """Return the report: the files, the stage `verify` and all comparisons."""
     inputs = [_input(path, _kind(path)) for path in (result.original, result.converted)]
     inputs += [_input(schema, "schema")] if schema else []
     stage = Stage("verify", "ok" if result.passed else "failed", sentence(result))

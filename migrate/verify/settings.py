@@ -1,4 +1,4 @@
-"""How much a verification runs, and from which seed."""
+"""The settings of a verification."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Settings:
-    """Choices of the user; the defaults prove the examples in seconds."""
+    """Settings chosen by the user; with the defaults, the examples take seconds."""
 
-    steps: int = 10  #: optimizer steps, each on a batch of its own where the source has as many
-    batches: int = 3  #: batches on which outputs, loss and gradients are compared
-    batch_size: int = 32  #: rows of a batch; only where the inputs are drawn here (Paddle), scripts have their own
-    seed: int = 1  #: decides weights and inputs
+    steps: int = 10  #: number of optimizer steps, each on another batch if the source has enough
+    batches: int = 3  #: number of batches for which outputs, loss and gradients are compared
+    batch_size: int = 32  #: rows per batch, for Paddle models, whose inputs are generated here
+    seed: int = 1  #: seed of random weights and inputs
 
     @property
     def drawn(self) -> int:
-        """How many different batches are needed."""
+        """The number of different batches that are needed."""
         return max(self.steps, self.batches)

@@ -1,4 +1,4 @@
-"""Prints a verification: one aligned table per rung, then one sentence."""
+"""Formats a verification for the terminal: one table per stage, then one sentence."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from itertools import groupby
 from migrate.report.model import Comparison, Verification
 from migrate.verify.compare import failures
 
-#: rows per rung, worst first, unless everything is wanted; more of a rung that fails
+#: Number of rows that are shown per stage, worst first, without and with failures.
 WORST, WRONG = 4, 8
-_HEAD = ("tensor", "numbers", "max abs", "max rel", "tolerance", "would pass at", "verdict")
+_HEAD = ("tensor", "values", "max abs", "max rel", "tolerance", "would pass at", "verdict")
 _RUNGS = {
     "initial": "initial values",
     "forward": "forward",
@@ -25,7 +25,7 @@ _RUNGS = {
 
 
 def render(result: Verification, verbose: bool = False) -> Iterator[str]:
-    """Yield the lines; of every rung only the worst few rows unless `verbose`."""
+    """Yield the lines; without `verbose`, only the worst few rows of each stage."""
     for stage, group in groupby(result.comparisons, key=lambda c: c.stage):
         yield from _rung(stage, list(group), verbose)
         yield ""
@@ -34,16 +34,16 @@ def render(result: Verification, verbose: bool = False) -> Iterator[str]:
 
 
 def sentence(result: Verification) -> str:
-    """Return the verdict, e.g. `188 of 188 tensors equal: the converted model computes the same`."""
+    """Return the verdict, e.g. `188 of 188 tensors equal: the converted model computes the same.`"""
     counts = Counter(comparison.verdict for comparison in result.comparisons)
     total = len(result.comparisons)
     if not total:
-        return "Nothing was compared, so nothing is proven."
+        return "Nothing was compared, so nothing is verified."
     text = f"{counts.pop('equal', 0)} of {total} tensors equal"
     if not counts:
         return f"{text}: the converted model computes the same."
     others = ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items()))
-    ending = "a step computes something else by design" if set(counts) == {"changes-values"} else "not proven"
+    ending = "a step computes other values by design" if set(counts) == {"changes-values"} else "not verified"
     return f"{text}; {others}: {ending}."
 
 

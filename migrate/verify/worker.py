@@ -1,4 +1,4 @@
-"""The process that runs one side: `python -m migrate.verify.worker MODULE JOB RESULT`."""
+"""The process that runs one of the two programs: `python -m migrate.verify.worker MODULE JOB RESULT`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from migrate.errors import MigrateError
 
 
 def main(module: str, job_path: str, result_path: str) -> None:
-    """Load the job, run it, write the result or the error."""
+    """Run the pickled job and write its result or error."""
     job = pickle.loads(Path(job_path).read_bytes())
     run = _loaded(module)
     try:
@@ -24,12 +24,12 @@ def main(module: str, job_path: str, result_path: str) -> None:
     except Exception as error:
         traceback.print_exc()
         what = f"{type(error).__name__}: {error}".splitlines()[0]
-        result = {"error": f"{job['path']}: running it failed with {what}", "unexpected": True}
+        result = {"error": f"{job['path']}: running it fails with {what}", "unexpected": True}
     Path(result_path).write_bytes(pickle.dumps(result))
 
 
 def _loaded(module: str) -> Callable[[Any], dict[str, Any]] | ModuleNotFoundError:
-    """Return a worker's `run`, or what it would need and this Python has not."""
+    """Return the `run` function of a worker module, or the error for a package that is not installed."""
     try:
         found: Callable[[Any], dict[str, Any]] = importlib.import_module(module).run
     except ModuleNotFoundError as error:

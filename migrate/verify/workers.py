@@ -1,7 +1,7 @@
-"""Runs one side of a comparison in a process of its own: frameworks keep global state, and sources may do anything.
+"""Runs each of the compared programs in a process of its own, because frameworks and programs have global state.
 
-Job and result travel as pickles in a temporary directory that only this program writes. What the source prints goes to
-a file, whose end is shown when the source fails.
+Job and result are passed as pickles in a temporary directory. The output of the program goes to a file, whose last
+lines are shown if the program fails.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from migrate.errors import MigrateError
 
 _TAIL = 12
 QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3", "GLOG_minloglevel": "3"}
-# oneDNN's thread pool in TensorFlow 2.15.1 now and then frees a closure twice (core dump: dnnl::impl::parallel in
-# OneDnnThreadPool::parallel_for, AVX-512, batch matmul): about one start in eight died. Eigen's kernels do not.
+# oneDNN's thread pool in TensorFlow 2.15.1 sometimes frees a closure twice (dnnl::impl::parallel in
+# OneDnnThreadPool::parallel_for, AVX-512, batch matmul): about one process in eight crashed. Eigen's kernels do not.
 SAFE = {"TF_ENABLE_ONEDNN_OPTS": "0"}
 
 Job = Mapping[str, Any]
@@ -31,15 +31,15 @@ def run(module: str, job: Job) -> dict[str, Any]:
     """Call `module.run(job)` in a new process and return what it returns.
 
     Raises:
-        MigrateError: the worker raised one, or anything else; then the message has the last lines of its output.
-        ModuleNotFoundError: the worker cannot be imported, as a package is missing; no program was run.
+        MigrateError: the worker failed; for an unexpected exception, the message has the last lines of its output.
+        ModuleNotFoundError: a package that the worker needs is not installed; no program was run.
     """
     with tempfile.TemporaryDirectory(prefix="migrate-verify-") as scratch:
         paths = [Path(scratch) / name for name in ("job", "result", "log")]
         paths[0].write_bytes(pickle.dumps(dict(job)))
         code = end_of(module, *paths)
         if not paths[1].exists():
-            raise MigrateError(f"{job['path']}: the process that ran it ended with code {code}{_tail(paths[2])}")
+            raise MigrateError(f"{job['path']}: the process that ran it ended with exit code {code}{_tail(paths[2])}")
         result: dict[str, Any] = pickle.loads(paths[1].read_bytes())
         if "missing" in result:
             raise ModuleNotFoundError(f"No module named {result['missing']!r}", name=result["missing"])
@@ -49,7 +49,7 @@ def run(module: str, job: Job) -> dict[str, Any]:
 
 
 def end_of(module: str, job: Path, result: Path, log: Path) -> int:
-    """Run a worker's process to its end; return its exit code. What it prints goes to `log`."""
+    """Run a worker process, with its output in `log`, and return its exit code."""
     with log.open("wb") as output:
         return subprocess.call(
             [sys.executable, "-m", "migrate.verify.worker", module, str(job), str(result)],
@@ -61,7 +61,7 @@ def end_of(module: str, job: Path, result: Path, log: Path) -> int:
 
 
 def run_together(calls: Sequence[tuple[str, Job]]) -> list[dict[str, Any] | MigrateError]:
-    """Run several workers at once; results, or the errors of those that failed, stand in the order of the calls."""
+    """Run several workers in parallel and return their results or errors, in the order of the calls."""
     with ThreadPoolExecutor(len(calls)) as pool:
         return list(pool.map(_result, calls))
 

@@ -1,1 +1,1 @@
-"""Census-Income (KDD): the data set that PaddleRec's MMoE, PLE and share-bottom are trained on."""
+"""Census-Income (KDD), the data set on which PaddleRec trains MMoE, PLE and share-bottom."""

@@ -1,4 +1,4 @@
-"""Original files -> feature map, TFRecords and schema, in two passes over the rows."""
+"""Builds the feature map, TFRecords and schema from the original files, in two passes over the rows."""
 
 from __future__ import annotations
 
@@ -24,35 +24,35 @@ from migrate.dataset.files import StagedFolder, staged
 from migrate.dataset.tfrecord import Sample, write_samples
 from migrate.errors import MigrateError
 
-#: Wraps the rows of a pass to show how far it is: (rows, the file they come from, what is done) -> the same rows.
+#: Shows progress: (rows, their file, description) -> the same rows.
 Progress = Callable[[Iterable[Row], Path, str], Iterable[Row]]
 
 
 @dataclass(frozen=True)
 class CensusOptions:
-    """What `migrate dataset census` was asked to do."""
+    """The options of `migrate dataset census`."""
 
     train: Path | None
     test: Path | None
-    synthetic: int | None = None  #: rows to make instead of reading files
-    map_from: str = "both"  #: `train` or `both`: whose categories the map knows
+    synthetic: int | None = None  #: number of rows to generate instead of reading files
+    map_from: str = "both"  #: `train` or `both`: the files whose categories get ids
     reserve_unseen: bool = False
-    normalize: bool = False  #: dense columns to mean 0, deviation 1 of the training file
+    normalize: bool = False  #: scale dense columns to mean 0, deviation 1 (in the training file)
     seed: int = 0
 
 
 @dataclass(frozen=True)
 class CensusResult:
-    """What was written."""
+    """The number of rows and ids that were written."""
 
     folder: Path
     train_rows: int
     test_rows: int
-    sizes: list[int]  #: ids per sparse column
+    sizes: list[int]  #: number of ids per sparse column
 
 
 def build_census(options: CensusOptions, folder: Path, progress: Progress) -> CensusResult:
-    """Write train.tfrecord, test.tfrecord, feature_map.json and schema.yaml into `folder`; all of them or none.
+    """Write train.tfrecord, test.tfrecord, feature_map.json and schema.yaml into `folder`, atomically.
 
     Raises:
         MigrateError: a file is missing, damaged or of another shape; an unknown category; the folder is not writable.
@@ -76,11 +76,11 @@ def build_census(options: CensusOptions, folder: Path, progress: Progress) -> Ce
 
 
 def _spare_originals(folder: Path) -> None:
-    """Refuse to write synthetic rows over a download: only where the truth lies beside them are they ours."""
+    """Raise MigrateError if synthetic rows would replace original files, which have no file with probabilities."""
     for name, truth in ((TRAIN_NAME, TRAIN_TRUTH), (TEST_NAME, TEST_TRUTH)):
         if (folder / name).exists() and not (folder / truth).exists():
             raise MigrateError(
-                f"{folder / name} is not synthetic (no {truth} beside it) and would be lost; choose another -o"
+                f"{folder / name} is not synthetic ({truth} is missing) and would be overwritten; choose another -o"
             )
 
 

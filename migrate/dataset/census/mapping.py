@@ -11,7 +11,7 @@ from migrate.dataset.census.columns import COLUMNS, DENSE, SPARSE
 from migrate.dataset.census.reading import Row
 from migrate.errors import MigrateError
 
-#: The category under which `--unseen reserve` files what the map does not know.
+#: The category of unseen values with `--unseen reserve`.
 RESERVED = "<unseen>"
 
 DENSE_AT = [COLUMNS.index(name) for name in DENSE]
@@ -27,7 +27,7 @@ class DenseStats:
     squares: float = 0.0
 
     def add(self, value: float) -> None:
-        """Take one value in."""
+        """Add a value."""
         self.count += 1
         delta = value - self.mean
         self.mean += delta / self.count
@@ -35,13 +35,13 @@ class DenseStats:
 
     @property
     def std(self) -> float:
-        """Standard deviation; 1 for a constant column, so that dividing by it is harmless."""
+        """The standard deviation, or 1 for a constant column, so that it can be a divisor."""
         return math.sqrt(self.squares / self.count) if self.count and self.squares > 0 else 1.0
 
 
 @dataclass
 class FeatureMap:
-    """What turns a row into ids and numbers."""
+    """Encodes a row as ids and dense values."""
 
     categories: list[dict[str, int]] = field(default_factory=list)  #: by sparse column, category -> id
     stats: list[DenseStats] = field(default_factory=lambda: [DenseStats() for _ in DENSE])
@@ -63,7 +63,7 @@ class FeatureMap:
 
 
 def _order(category: str) -> tuple[int, int, str]:
-    """Numbers by value, then words: the order that one-hot columns of the prepared files have."""
+    """Sort key: numbers by value, then words, as the one-hot columns of the prepared files."""
     return (0, int(category), category) if category.isdecimal() else (1, 0, category)
 
 
@@ -75,7 +75,7 @@ class MapBuilder:
         self._stats = [DenseStats() for _ in DENSE]
 
     def add(self, path: Path, rows: Iterable[Row], *, categories: bool, statistics: bool) -> None:
-        """Take the rows of one file in, for its categories, its numbers, or both."""
+        """Add the rows of a file, for their categories, their statistics, or both."""
         for row in rows:
             if categories:
                 for seen, at in zip(self._seen, SPARSE_AT, strict=True):
@@ -127,8 +127,8 @@ def sparse_ids(path: Path, row: Row, feature_map: FeatureMap) -> list[int]:
         found = known.get(value, known.get(RESERVED))
         if found is None:
             raise MigrateError(
-                f"{path}:{row.line}: column `{name}` has the value `{value}`, which the training file never shows; "
-                "use --unseen reserve to give such values an id of their own, or --map-from both"
+                f"{path}:{row.line}: column `{name}` has the value `{value}`, which is not in the training file; "
+                "use --unseen reserve, to reserve an id for such values, or --map-from both"
             )
         ids.append(found)
     return ids

@@ -1,4 +1,4 @@
-"""Opens the original files, plain, gzipped, or inside the distributed zip or a tar, and reads them row by row."""
+"""Reads the original files row by row, plain, gzipped, or in the distributed zip or tar archive."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import IO, cast
 from migrate.dataset.census.columns import COLUMNS, INCOME_HIGH, INCOME_LOW
 from migrate.errors import MigrateError
 
-#: What a damaged archive raises, in any of the readers used here.
+#: Exceptions of the archive readers for damaged archives.
 #: RuntimeError: zipfile on an encrypted member or an unknown compression.
 _DAMAGED = (zipfile.BadZipFile, tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError, RuntimeError)
 
@@ -31,7 +31,7 @@ class Row:
 
 
 def _member(names: list[str], wanted: str) -> str | None:
-    """Return the archive member to open for `wanted`: the file itself, gzipped, else an inner tar."""
+    """Return the archive member with `wanted`: the file itself, gzipped, or else an inner tar."""
     for name in names:
         if Path(name).name in {wanted, wanted + ".gz"}:
             return name
@@ -80,17 +80,17 @@ def open_original(path: Path, wanted: str) -> Iterator[IO[bytes]]:
                     yield opened
         else:
             if path.is_file() and _begins_as_zip(path):
-                raise MigrateError(f"{path} is damaged (a zip without its end): download or copy it again")
+                raise MigrateError(f"{path} is damaged (a truncated zip); download or copy it again")
             with path.open("rb") as stream, _inner(stream, path.name, wanted, path) as opened:
                 yield opened
     except _DAMAGED as error:
-        raise MigrateError(f"{path} is damaged ({error}): download or copy it again") from error
+        raise MigrateError(f"{path} is damaged ({error}); download or copy it again") from error
     except OSError as error:
         raise MigrateError(f"{path} cannot be read: {error.strerror or error}") from error
 
 
 def read_rows(path: Path, wanted: str) -> Iterator[Row]:
-    """Yield the rows of an original file; blank lines are passed over.
+    """Yield the rows of an original file; blank lines are skipped.
 
     Raises:
         MigrateError: as `open_original`; a line without 42 values; an unknown income; no text; no row at all.
@@ -107,16 +107,18 @@ def read_rows(path: Path, wanted: str) -> Iterator[Row]:
                 found = True
                 yield Row(number, values, len(line))
         except UnicodeDecodeError as error:
-            raise MigrateError(f"{path}: not text (UTF-8) after line {number}; is this the original file?") from error
+            raise MigrateError(
+                f"{path}: not UTF-8 text after line {number}; give an original census-income file"
+            ) from error
     if not found:
-        raise MigrateError(f"{path} is empty: it must hold rows of {len(COLUMNS)} comma-separated values")
+        raise MigrateError(f"{path} is empty; give a file with rows of {len(COLUMNS)} comma-separated values")
 
 
 def _check(path: Path, number: int, values: list[str]) -> None:
     if len(values) != len(COLUMNS):
         raise MigrateError(
             f"{path}:{number}: expected {len(COLUMNS)} comma-separated values, got {len(values)}; "
-            "is this an original census-income file?"
+            "give an original census-income file"
         )
     if values[-1] not in {INCOME_HIGH, INCOME_LOW}:
         raise MigrateError(

@@ -30,7 +30,7 @@ from migrate.dataset.files import StagedFolder
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-#: Share of the probability mass that is spread evenly, so that rare categories appear in a few thousand rows.
+#: Share of the probability that is spread evenly, so that rare categories occur in a few thousand rows.
 _EVEN_SHARE = 0.15
 #: Rows that fix how numbers are standardised in the score, alike for the train and the test file.
 _TYPICAL_ROWS = 20_000
@@ -47,7 +47,7 @@ _CODES = {"det_ind_code", "det_occ_code"}
 
 @dataclass(frozen=True)
 class _Law:
-    """How rows and labels come about: fixed by the seed, shared by the train and the test file."""
+    """The distribution of rows and labels, given by the seed and shared by the training and the test file."""
 
     shares: list[Array]  #: per sparse column, the probability of each category
     weights: Array  #: [labels, all categories]

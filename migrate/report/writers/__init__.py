@@ -1,4 +1,4 @@
-"""One module per format, each registering its renderer by file extension; `write` chooses by the path's extension."""
+"""Report writers, one module per format; `write` selects the format by the path's extension."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from migrate.report import environment
 from migrate.report.files import write_atomically
 from migrate.report.model import Report, with_ids
 
-#: extension -> module here, which has `render(report) -> str`; imported when used, so that JSON needs no jinja2
+#: Extension -> module here with `render(report) -> str`, imported on use, so that only HTML needs jinja2.
 FORMATS = {
     ".json": "as_json",
     ".html": "as_html",
@@ -33,7 +33,7 @@ def write(report: Report, path: Path | str) -> None:
 
 
 def check_path(path: Path | str) -> str:
-    """Return the path's extension, or raise `MigrateError`: call it before long work whose result goes there."""
+    """Return the path's extension, or raise `MigrateError` if it is unknown; to be called before long work."""
     suffix = Path(path).suffix.lower()
     if suffix not in FORMATS:
         known = ", ".join(FORMATS)
@@ -42,14 +42,14 @@ def check_path(path: Path | str) -> str:
 
 
 def render(report: Report, suffix: str) -> str:
-    """Return the report as text in the format of an extension of `FORMATS`."""
+    """Return the report in the format of `suffix`, a key of `FORMATS`."""
     module = importlib.import_module(f"{__name__}.{FORMATS[suffix]}")
     text: str = module.render(prepared(report))
     return text
 
 
 def prepared(report: Report) -> Report:
-    """Return the report complete: every finding has an id, the environment is known."""
+    """Return the report with the ids of all findings and the environment set."""
     if any(not finding.id for finding in report.findings):
         report = replace(report, findings=with_ids(report.findings))
     return replace(report, environment=environment.collect()) if report.environment is None else report

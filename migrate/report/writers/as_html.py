@@ -1,4 +1,4 @@
-"""HTML: one page that needs nothing but itself. The template is `templates/report.html.jinja`."""
+"""HTML: one self-contained page, from the template `templates/report.html.jinja`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from migrate.report.visible import one_line, visible
 from rewriter.drawing.svg import STYLE, draw
 from rewriter.plan.region import Region
 
-_OPEN_UP_TO = 120  #: findings; a longer report opens with its files folded
+_OPEN_UP_TO = 120  #: findings; in a page with more, files are collapsed at first
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)")
 _RUNGS = {
     "initial": "Initial values",
@@ -36,7 +36,7 @@ _WHOLE = {"ok": "Complete", "work": "Work remains", "blocked": "Blocked", "faile
 
 @dataclass(frozen=True)
 class DiffLine:
-    """One line of a unified diff with the line numbers of both sides."""
+    """One line of a unified diff, with its line numbers in both files."""
 
     kind: str  #: `add`, `del`, `ctx` or `hunk`
     old: str
@@ -53,17 +53,17 @@ class Rung:
 
     @property
     def equal(self) -> int:
-        """How many are equal."""
+        """The number of equal comparisons."""
         return sum(comparison.verdict == "equal" for comparison in self.comparisons)
 
     @property
     def worst(self) -> float:
-        """The largest max rel."""
+        """The largest relative difference."""
         return words.largest(comparison.max_rel for comparison in self.comparisons)
 
 
 def render(report: Report) -> str:
-    """Return the page; everything that comes from the report is escaped, hidden characters are made visible."""
+    """Return the page; all text of the report is escaped, and hidden characters are made visible."""
     state, sentence = summary.verdict(report)
     views = list(per_file(report))
     return (
@@ -91,7 +91,7 @@ def render(report: Report) -> str:
 
 
 def diff_lines(diff: str) -> Iterator[DiffLine]:
-    """Yield the lines of a unified diff below its two file headers, numbered on both sides."""
+    """Yield the lines of a unified diff without its two file headers, with the line numbers of both files."""
     old = new = 0
     for line in visible(diff).split("\n"):
         hunk = _HUNK.match(line)
@@ -99,7 +99,7 @@ def diff_lines(diff: str) -> Iterator[DiffLine]:
             old, new = int(hunk[1]), int(hunk[2])
             yield DiffLine("hunk", "", "", line)
         elif not old and not new:
-            continue  # the headers: the page names the file itself
+            continue  # file headers, which the page does not need
         elif line.startswith("+"):
             yield DiffLine("add", "", str(new), line[1:])
             new += 1
@@ -114,7 +114,7 @@ def diff_lines(diff: str) -> Iterator[DiffLine]:
 
 
 def rungs(comparisons: Sequence[Comparison]) -> list[Rung]:
-    """Return neighbouring comparisons of one stage as one rung, in the order in which they were made."""
+    """Group adjacent comparisons of the same stage, in the order in which they were made."""
     groups = groupby(comparisons, key=lambda comparison: comparison.stage)
     return [Rung(_RUNGS.get(stage, stage), tuple(group)) for stage, group in groups]
 
@@ -124,7 +124,7 @@ def _sentences(report: Report) -> list[str]:
 
 
 def _labels(report: Report) -> dict[summary.Bucket, str]:
-    """Return the five labels; in a check nothing has been converted yet."""
+    """Return the labels of the five counts, with `convertible` for a check, in which nothing was converted."""
     labels = dict(summary.LABELS)
     del labels[summary.Bucket.NOTED]
     if summary.conversion_verb(report) == "convertible":
@@ -137,7 +137,7 @@ def _buckets_in(view: FileView) -> list[str]:
 
 
 def _anchors(report: Report) -> dict[int, str]:
-    """Return `id(finding)` -> the element id on the page: the finding's fingerprint, made unique."""
+    """Return `id(finding)` -> HTML element id, made from the finding's fingerprint and unique on the page."""
     seen: Counter[str] = Counter()
     anchors = {}
     for finding in report.findings:
@@ -148,7 +148,7 @@ def _anchors(report: Report) -> dict[int, str]:
 
 
 def _embedded(report: Report) -> Markup:
-    """Return the JSON for a script element: ASCII, and nothing in it can end the element."""
+    """Return the report as JSON that is safe inside a script element."""
     text = to_json(report)
     for char in "<>&":
         text = text.replace(char, f"\\u{ord(char):04x}")
@@ -156,7 +156,7 @@ def _embedded(report: Report) -> Markup:
 
 
 def _ticks(text: str) -> Markup:
-    """Return the text escaped, with `back-ticked` names as code elements."""
+    """Return the text escaped, with names in back-ticks as code elements."""
     return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(visible(text)))))
 
 
@@ -165,7 +165,7 @@ def _finalize(value: object) -> object:
 
 
 def _drawing(region: Region) -> Markup:
-    """Return the SVG; it escapes all text, of which nothing is hidden here."""
+    """Return the SVG, with hidden characters made visible; `draw` escapes all text."""
     boxes = (
         replace(box, ops=tuple(map(one_line, box.ops)), type=one_line(box.type), source=one_line(box.source))
         for box in region.boxes
@@ -174,14 +174,15 @@ def _drawing(region: Region) -> Markup:
 
 
 def _table_proof(table: TableRecord, report: Report) -> str:
-    """Return the numeric verdict on one table: the comparisons that name it as a path component."""
+    """Return the summary of the comparisons whose tensor name contains the table's name as a component."""
     named = re.compile(rf"(?:^|[^\w]){re.escape(table.name)}(?:$|[^\w])")
     found = [c for item in report.verifications for c in item.comparisons if table.name and named.search(c.name)]
     if not found:
         return ""
     equal = sum(comparison.verdict == "equal" for comparison in found)
     worst = words.largest(comparison.max_rel for comparison in found)
-    return f"{equal} of {summary.plural(len(found), 'comparison')} equal, largest max rel {words.number(worst)}"
+    compared = summary.plural(len(found), "comparison")
+    return f"{equal} of {compared} equal, largest relative difference {words.number(worst)}"
 
 
 def _environment() -> Environment:

@@ -1,4 +1,4 @@
-"""Markdown for a pull request or an issue: the same parts as the text, as headings, lists and tables."""
+"""Markdown for pull requests and issues: the contents of the text format as headings, lists and tables."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _CODE = re.compile(r"`[^`]*`")
 
 
 def render(report: Report) -> str:
-    """Return the report as GitHub-flavoured Markdown; text from the source cannot become markup."""
+    """Return the report as GitHub-flavoured Markdown; markup in text from the source is escaped."""
     parts = [_head(report), _tables(report), *(_verification(item) for item in report.verifications), _work(report)]
     parts += [_file(view) for view in per_file(report)]
     return "\n\n".join("\n".join(lines) for lines in map(list, parts) if lines) + "\n"
 
 
 def _text(text: str) -> str:
-    """Return one line in which markup is escaped, except for code spans that hold nothing dangerous."""
+    """Return the text on one line, with markup escaped outside of code spans."""
     line, done, at = one_line(text), [], 0
     for span in _CODE.finditer(line):
         done += [_SPECIAL.sub(r"\\\1", line[at : span.start()]), span.group().replace("|", "\\|")]
@@ -32,7 +32,7 @@ def _text(text: str) -> str:
 
 
 def _code(text: str) -> str:
-    """Return one line as a code span, fenced by more back-ticks than it holds."""
+    """Return the text on one line as a code span, fenced by more back-ticks than it contains."""
     line = one_line(text).replace("|", "\\|")
     fence = "`" * (max((len(run) for run in re.findall("`+", line)), default=0) + 1)
     return f"{fence} {line} {fence}" if len(fence) > 1 else f"`{line}`"
@@ -59,8 +59,8 @@ def _tables(report: Report) -> Iterator[str]:
 
 
 def _verification(item: Verification) -> Iterator[str]:
-    yield f"## {_text(item.original)} against {_text(item.converted)}\n\n{summary.proof(item)}\n"
-    yield "| stage | tensor | numbers | max abs | max rel | tolerance | would pass at | verdict |"
+    yield f"## {_text(item.original)} and {_text(item.converted)}\n\n{summary.proof(item)}\n"
+    yield "| stage | tensor | values | max abs | max rel | tolerance | would pass at | verdict |"
     yield "|---|---|--:|--:|--:|--:|--:|---|"
     for c in item.comparisons:
         values = " | ".join(words.number(value) for value in (c.max_abs, c.max_rel, c.tolerance, c.needed))

@@ -1,4 +1,4 @@
-"""SARIF 2.1.0, so that a code host shows the findings on the lines they concern."""
+"""SARIF 2.1.0, with which code hosts show findings beside the lines that they concern."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 def render(report: Report) -> str:
-    """Return the findings as one SARIF run; a finding that leaves no work has kind `informational`."""
+    """Return the findings as one SARIF run; a finding that needs no work has the kind `informational`."""
     rules = sorted({finding.rule for finding in report.findings})
     driver = {"name": "recmigrate", "version": report.tool_version, "rules": [{"id": rule} for rule in rules]}
     results = [_result(finding, rules.index(finding.rule)) for finding in report.findings]

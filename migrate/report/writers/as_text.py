@@ -1,4 +1,4 @@
-"""Plain text, as the terminal shows it: per file, per table, the comparisons, the remaining work, then the totals."""
+"""Plain text for the terminal: findings per file, tables, comparisons, remaining work, then the totals."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from migrate.report.files_view import FileView, per_file
 from migrate.report.model import Finding, Report, State, TableRecord, Verification
 from migrate.report.visible import one_line
 
-_COLUMNS = ("stage", "tensor", "numbers", "max abs", "max rel", "tolerance", "would pass at", "verdict")
+_COLUMNS = ("stage", "tensor", "values", "max abs", "max rel", "tolerance", "would pass at", "verdict")
 
 
 def render(report: Report) -> str:
@@ -23,7 +23,7 @@ def render(report: Report) -> str:
 
 
 def totals(report: Report) -> Iterator[str]:
-    """Yield the closing lines: tables, findings and proofs as `N of M, of which K block`, then the verdict."""
+    """Yield the last lines: the totals of tables, findings and comparisons."""
     yield from summary.tallies(report)
     conditional = summary.buckets(report)[summary.Bucket.CONDITIONAL]
     if conditional:
@@ -79,7 +79,7 @@ def _table(table: TableRecord) -> Iterator[str]:
 
 
 def _verification(item: Verification) -> Iterator[str]:
-    yield f"{one_line(item.original)} against {one_line(item.converted)}: {summary.proof(item)}"
+    yield f"{one_line(item.original)} and {one_line(item.converted)}: {summary.proof(item)}"
     rows = [_COLUMNS]
     for c in item.comparisons:
         values = (words.number(c.max_abs), words.number(c.max_rel), words.number(c.tolerance), words.number(c.needed))

@@ -1,1 +1,1 @@
-"""Configuration files, the user's own rules that they name, and what of a report they leave."""
+"""Configuration files, custom rules, and the filter of a report's findings."""

@@ -1,7 +1,7 @@
-"""Configuration files: `[tool.migrate]` in `pyproject.toml` or `[migrate]` in `setup.cfg`, the nearest above a file.
+"""Reads configuration: `[tool.migrate]` in `pyproject.toml` or `[migrate]` in `setup.cfg`, the nearest above a file.
 
 Keys: `select`, `ignore` and `exclude` (lists), `per-file-ignores` (pattern -> rules), `target` and its switches,
-`assume`, and `rules` (files of the user's own rules). Patterns and files are relative to the configuration file.
+`assume`, and `rules` (files with custom rules). Patterns and files are relative to the configuration file.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Config:
     switches: tuple[tuple[str, object], ...] = ()
 
     def matches(self, pattern: str, path: Path) -> bool:
-        """True when the pattern names the file: its name, its path from here, or a directory that it lies in."""
+        """True if the pattern matches the file's name, its path relative to this file, or one of its directories."""
         relative = Path(path.resolve()).relative_to(self.path.parent)
         ways = [relative, *relative.parents[:-1]]
         names = {name for way in ways for name in (way.as_posix(), way.name)}
@@ -51,9 +51,9 @@ class Config:
 
 
 def for_file(path: Path, options: Options) -> Options:
-    """Return the options of one file: the command line above the nearest configuration above the defaults.
+    """Return the options of one file, from the command line, else the nearest configuration, else the defaults.
 
-    Raises MigrateError for a configuration that cannot be read.
+    Raises MigrateError for an invalid configuration.
     """
     given = options.given
     if given is None:
@@ -79,19 +79,19 @@ def for_file(path: Path, options: Options) -> Options:
 
 
 def is_excluded(path: Path) -> bool:
-    """True when the nearest configuration excludes the file."""
+    """True if the nearest configuration excludes the file."""
     config = nearest_config(path)
     return config is not None and any(config.matches(pattern, path) for pattern in config.exclude)
 
 
 def nearest_config(path: Path) -> Config | None:
-    """Return the nearest configuration above a file (above what it leads to, for a link), or None."""
+    """Return the nearest configuration above a file (for a link, above its target), or None."""
     return _config_above(path.resolve().parent if is_link(path) else path.parent, Path.cwd())
 
 
 @functools.cache
 def _config_above(directory: Path, here: Path) -> Config | None:
-    """Return the same for the files of a directory, seen from `here`."""
+    """Return the nearest configuration for the files of a directory, which is relative to `here`."""
     return _config_of((here / directory).resolve())
 
 
@@ -112,7 +112,7 @@ def _config_of(directory: Path) -> Config | None:
 
 
 def _shown(path: Path) -> str:
-    """Return a path as messages show it: relative to the working directory when it lies below."""
+    """Return a path as messages show it: relative to the working directory if it is below that."""
     relative = os.path.relpath(path)
     return str(path) if relative.startswith("..") else relative
 
@@ -124,15 +124,17 @@ def _read_toml(path: Path) -> Config | None:
     try:
         import tomllib
     except ImportError:
-        raise MigrateError(f"{_shown(path)}: reading it needs Python 3.11; configure migrate in setup.cfg") from None
+        raise MigrateError(
+            f"{_shown(path)}: cannot be read before Python 3.11; configure migrate in setup.cfg"
+        ) from None
     try:
         section = tomllib.loads(data.decode("utf-8")).get("tool", {}).get("migrate")
     except (ValueError, AttributeError) as error:
-        raise MigrateError(f"{_shown(path)}: it cannot be read as TOML ({error}); correct it") from error
+        raise MigrateError(f"{_shown(path)}: is not valid TOML ({error}); correct it") from error
     if section is None:
         return None
     if not isinstance(section, dict):
-        raise MigrateError(f"{_shown(path)}: `tool.migrate` is no table; write [tool.migrate]")
+        raise MigrateError(f"{_shown(path)}: `tool.migrate` is not a table; write [tool.migrate]")
     return _config(path, section)
 
 
@@ -142,8 +144,8 @@ def _read_cfg(path: Path) -> Config | None:
         parser.read_string(path.read_text(encoding="utf-8"))
     except (configparser.Error, ValueError) as error:
         if "[migrate]" not in path.read_text(encoding="utf-8", errors="replace"):
-            return None  # a file that is not ours to judge
-        raise MigrateError(f"{_shown(path)}: it cannot be read ({str(error).splitlines()[0]}); correct it") from error
+            return None  # the invalid file does not configure migrate
+        raise MigrateError(f"{_shown(path)}: cannot be parsed ({str(error).splitlines()[0]}); correct it") from error
     if not parser.has_section("migrate"):
         return None
     section: dict[str, object] = dict(parser["migrate"])
@@ -165,7 +167,7 @@ def _words(text: str) -> list[str]:
 
 
 def _pairs(path: Path, text: str) -> dict[str, list[str]]:
-    """Read lines `pattern: RULE, RULE`."""
+    """Parse lines of the form `pattern: RULE, RULE`."""
     found = {}
     for line in filter(None, map(str.strip, text.splitlines())):
         pattern, colon, rules = line.partition(":")
@@ -181,7 +183,7 @@ def _config(path: Path, section: Mapping[str, object]) -> Config:
     for key in section:
         if key not in KEYS:
             hint = nearest(key, list(KEYS)).replace("`migrate rules list` shows all", f"keys are {', '.join(KEYS)}")
-            raise MigrateError(f"{_shown(path)}: migrate has no key `{key}`; {hint}")
+            raise MigrateError(f"{_shown(path)}: unknown key `{key}`; {hint}")
     lists = {key: _checked(path, section, key, _is_list, "a list of strings") for key in LISTS}
     per_file = _checked(path, section, "per-file-ignores", _is_table, "a table of patterns and lists of rules")
     target = _checked(path, section, "target", lambda value: isinstance(value, str), "a string")
@@ -209,7 +211,7 @@ def _checked(
 
 
 def _switches(path: Path, section: Mapping[str, object]) -> tuple[tuple[str, object], ...]:
-    """Return the switches of a section, each checked by itself; the target may come from elsewhere."""
+    """Return the switches of a section, each validated by itself, because the target may be set elsewhere."""
     given = {key: section[key] for key in switches.KEYS if key in section}
     switches.read_switches(given, f"{_shown(path)}: key `{{}}`")
     return tuple(given.items())
@@ -224,7 +226,7 @@ def _is_table(value: object) -> bool:
 
 
 def _check_rules(config: Config) -> None:
-    """Check that every rule named here exists, the user's own included."""
+    """Raise MigrateError if the configuration names an unknown rule; custom rules are known."""
     own = [rule for name in config.rules for rule in rule_ids(read_rule_file(str(config.path.parent / name)))]
     known = [*known_ids(), *own]
     check_known(config.select, known, f"{_shown(config.path)}: key `select`")

@@ -1,4 +1,4 @@
-"""The findings of one file that its user wants to see."""
+"""Filters the findings of a file by selected rules and ignore comments."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from migrate.source.settings.suppressions import Comments, choose
 
 
 def chosen(path: str, findings: Iterable[Finding], options: Options, comments: Comments) -> tuple[Finding, ...]:
-    """Return the findings of rules that are selected; those at an ignore comment become notes."""
+    """Return the findings of selected rules; findings at an ignore comment become notes."""
     known = known_ids() if comments.lines else ()
     found = choose(path, findings, options.selection, comments, known)
     return with_ids(sorted(found, key=lambda f: (f.location.line, f.rule)))

@@ -1,4 +1,4 @@
-"""The user's own rules, from a Python file that registers them."""
+"""Loads custom rules from Python files that register them."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _LOADED: dict[RuleFile, tuple[Rule, ...]] = {}
 
 
 def read_rule_file(path: str) -> RuleFile:
-    """Read the rules of a file, once for each content.
+    """Load the rules of a file, once per content.
 
-    Raises MigrateError for a file that cannot be read or run, or whose rules are not complete.
+    Raises MigrateError for a file that cannot be read or executed, or whose rules are incomplete.
     """
     try:
         data = Path(path).read_bytes()
     except OSError as error:
-        raise MigrateError(f"{path}: the rules cannot be read ({error.strerror}); name a Python file") from error
+        raise MigrateError(f"{path}: the rules cannot be read ({error.strerror}); give a Python file") from error
     file = RuleFile(path, hashlib.sha256(data).hexdigest())
     if file not in _LOADED:
         _LOADED[file] = _run(file, data)
@@ -37,15 +37,15 @@ def read_rule_file(path: str) -> RuleFile:
 
 
 def rules_of(files: Sequence[RuleFile]) -> list[Rule]:
-    """Return the rules of these files, in their order; raises MigrateError where two have one id."""
+    """Return the rules of these files, in order; raises MigrateError if two have the same id."""
     found: dict[str, Rule] = {}
     for file in files:
-        # In another process than the one that named the file, it is read here.
+        # Worker processes have not loaded the file yet.
         if file not in _LOADED and read_rule_file(file.path) != file:
-            raise MigrateError(f"{file.path}: it was changed while the rules were in use; run the command again")
+            raise MigrateError(f"{file.path}: changed while the rules were in use; run the command again")
         for rule in _LOADED[file]:
             if rule.id in found:
-                raise MigrateError(f"{file.path}: another file has a rule `{rule.id}` as well; give one another id")
+                raise MigrateError(f"{file.path}: another file also has a rule `{rule.id}`; change one of the two ids")
             found[rule.id] = rule
     return list(found.values())
 
@@ -57,20 +57,20 @@ def rule_ids(file: RuleFile) -> list[str]:
 
 @contextmanager
 def using(files: Sequence[RuleFile]) -> Iterator[None]:
-    """Ask the rules of these files, too, while the block runs."""
+    """Also apply the rules of these files while the block runs."""
     with asking(rules_of(files)):
         yield
 
 
 def line_of_rules(files: Sequence[RuleFile], error: BaseException) -> str:
-    """Return the place in one of these files from which an error came, e.g. `own.py, line 3`, or an empty string."""
+    """Return the line of these files that raised an error, e.g. `own.py, line 3`, or an empty string."""
     paths = {file.path for file in files}
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename in paths]
     return f"{frames[-1].filename}, line {frames[-1].lineno}" if frames else ""
 
 
 def _run(file: RuleFile, data: bytes) -> tuple[Rule, ...]:
-    catalogue()  # so that an id of this package is not given twice
+    catalogue()  # so that registering an id of a built-in rule fails
     module = types.ModuleType(f"migrate_rules_{file.digest[:16]}")
     module.__file__ = file.path
     sys.modules[module.__name__] = module
@@ -80,7 +80,7 @@ def _run(file: RuleFile, data: bytes) -> tuple[Rule, ...]:
     except (Exception, SystemExit) as error:
         raise MigrateError(f"{file.path}: {_where(file, error)}; correct the rule") from error
     if not found:
-        raise MigrateError(f"{file.path}: it registers no rule; put `@register` above a rule class")
+        raise MigrateError(f"{file.path}: registers no rule; put `@register` above a rule class")
     for rule in found.values():
         problem = _problem(rule)
         if problem:
@@ -89,7 +89,7 @@ def _run(file: RuleFile, data: bytes) -> tuple[Rule, ...]:
 
 
 def _where(file: RuleFile, error: BaseException) -> str:
-    """Return what went wrong, with the line of the user's file."""
+    """Return the error message, with the line of the user's file."""
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file.path]
     line = lines[-1] if lines else getattr(error, "lineno", None)
     reason = getattr(error, "msg", None) or str(error).split("\n")[0] or type(error).__name__
@@ -99,21 +99,21 @@ def _where(file: RuleFile, error: BaseException) -> str:
 
 
 def _problem(rule: Rule) -> str:
-    """Return what a rule lacks, in a sentence, or an empty string."""
+    """Return a sentence on what is wrong with a rule, or an empty string."""
     from migrate.source.tensorflow.base.rule_kinds import CreationRule, FileRule, LookupRule, UseRule
 
     kinds = (CreationRule, LookupRule, UseRule, FileRule)
     if not isinstance(rule.id, str) or not ID.fullmatch(rule.id):
-        return "its id must be of two or more small words joined by `-`, such as `acme-lookup`"
+        return "its id must consist of at least two lower-case words joined by `-`, such as `acme-lookup`"
     if not isinstance(getattr(rule, "title", None), str):
-        return "it has no `title`; give it one sentence"
+        return "it has no `title`; add a one-line title"
     if not isinstance(rule, kinds):
-        return f"it is of no kind that is asked; derive it from {', '.join(kind.__name__ for kind in kinds)}"
+        return f"it has no known kind; derive it from one of {', '.join(kind.__name__ for kind in kinds)}"
     symbols = getattr(rule, "symbols", ())
     if isinstance(rule, CreationRule | LookupRule) and not (symbols and isinstance(symbols, frozenset | set)):
-        return 'it has no `symbols`; name the functions that it reads, such as frozenset({"acme.layers.lookup"})'
+        return 'it has no `symbols`; list the functions that it matches, such as frozenset({"acme.layers.lookup"})'
     if not isinstance(rule.applicability, Applicability | None):
-        return "its `applicability` must be an Applicability or None"
+        return "its `applicability` must be an `Applicability` or None"
     if not all(isinstance(example, Example) for example in rule.examples):
-        return "its `examples` must be Examples"
+        return "its `examples` must be instances of `Example`"
     return ""

@@ -1,4 +1,4 @@
-"""`--mark`: a comment above each statement that keeps a table, so that what is left to do stands in the code itself."""
+"""`--mark`: writes a comment above each statement that blocks a table, to show remaining work in the code."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ LEFT = {State.SUGGESTED, State.UNSUPPORTED, State.OPAQUE}
 
 
 def marked(result: SourceResult, original: ast.Module) -> SourceResult:
-    """Return the result with its marks: new ones in the place of those of an earlier run.
+    """Return the result with marks; those of an earlier run are replaced.
 
-    Each statement has one mark, which is no code: without room for one (behind a `;`, in a line that was edited), it
-    has none.
+    Each statement gets at most one mark. A statement without a line of its own (after a `;`, or in an edited line) gets
+    none.
     """
     lines = split_lines(result.converted)
     places = unchanged_lines(split_lines(result.original), lines)
@@ -40,7 +40,7 @@ def marked(result: SourceResult, original: ast.Module) -> SourceResult:
             continue
         if number in wanted:
             mark, old = _mark(here, wanted[number]), lines[number - 2] if number > 1 else ""
-            # A conversion beside it changes the code that a mark quotes: one that says the same stays.
+            # A conversion may change code that a mark quotes: keep the old mark if the rest is the same.
             parts += [old if _said(old) == _said(mark) else mark, newline]
         parts += [here, end]
     text = "".join(parts)
@@ -49,7 +49,7 @@ def marked(result: SourceResult, original: ast.Module) -> SourceResult:
 
 
 def _texts(result: SourceResult) -> Iterator[tuple[int, str]]:
-    """Yield (line of the original, what to say there): first what is to be done, then the tables that wait for it."""
+    """Yield (line of the original, text of the mark), for findings first, then for their tables."""
     for finding in result.findings:
         if finding.state in LEFT and finding.before and finding.location.path == result.path:
             yield finding.location.line, _of_finding(finding)
@@ -68,7 +68,7 @@ def _of_table(table: TableRecord) -> str:
 
 
 def _said(mark: str) -> str:
-    """Return what a mark says up to the rule; empty for another line."""
+    """Return the part of a mark that does not quote code; empty for a line that is no mark."""
     return mark.partition(":")[0] + mark.partition(":")[2].partition(":")[0] if MARK.match(mark) else ""
 
 
@@ -79,7 +79,7 @@ def _mark(line: str, text: str) -> str:
 
 
 def _statement(module: ast.Module, line: int) -> int | None:
-    """Return the first line of the innermost statement that holds a line; None where it does not begin its line."""
+    """Return the first line of the innermost statement at `line`; None if other code precedes it on that line."""
     found: ast.stmt | None = None
     body: list[ast.stmt] = module.body
     while inner := next((node for node in body if first_line(node) <= line <= (node.end_lineno or 0)), None):

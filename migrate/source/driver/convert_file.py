@@ -1,4 +1,4 @@
-"""Converts one file in memory: decode, find the frontend, convert, check the result. Nothing is written here."""
+"""Converts one file in memory: decodes it, selects the front end, converts, and checks the result."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from migrate.source.settings.options import NO_SWITCHES, Options
 from migrate.source.settings.suppressions import keep_file, read_comments
 
 RULE = "source-file"
-#: Python's own limit (1000) ends at expressions of 100 levels; this one fits the usual stack of 8 MiB many times.
+#: Python's default limit (1000) fails for expressions of 100 levels; this one is far below a stack of 8 MiB.
 RECURSION_LIMIT = 4000
-DEEP = 100  #: levels of syntax beyond which a failure is put down to the nesting
+DEEP = 100  #: levels of nesting from which a failure is attributed to the nesting
 
 
 def convert_bytes(path: str, data: bytes, options: Options, siblings: Mapping[str, str]) -> tuple[SourceResult, bytes]:
     """Return the result of one file, and the bytes to write (equal to `data` when nothing changed).
 
-    A file that cannot be read or converted gives a `failed` finding, never an exception; a MigrateError of a frontend
-    (a wrong schema, say) is the user's and passes through.
+    A file that cannot be read or converted gives a `failed` finding, not an exception. Only a MigrateError, i.e. an
+    error of the user such as a wrong schema, is raised.
     """
     result, converted = _convert_bytes(path, data, options, siblings)
     return replace(result, target=options.target), converted
@@ -43,12 +43,12 @@ def _convert_bytes(path: str, data: bytes, options: Options, siblings: Mapping[s
     try:
         source = decode(data)
     except (SyntaxError, UnicodeDecodeError, LookupError) as error:
-        return failed(path, "", f"its text cannot be decoded: {error}", "save it as UTF-8"), data
+        return failed(path, "", f"the text cannot be decoded: {error}", "save it as UTF-8"), data
     result = convert_text(path, source.text, options, siblings)
     try:
         return result, _encoded(source, result, data)
     except UnicodeEncodeError as error:
-        return failed(path, source.text, f"its conversion cannot be encoded: {error}", "save it as UTF-8"), data
+        return failed(path, source.text, f"the result cannot be encoded: {error}", "save it as UTF-8"), data
 
 
 def _encoded(source: SourceText, result: SourceResult, data: bytes) -> bytes:
@@ -56,11 +56,11 @@ def _encoded(source: SourceText, result: SourceResult, data: bytes) -> bytes:
 
 
 def convert_text(path: str, text: str, options: Options, siblings: Mapping[str, str]) -> SourceResult:
-    """Return the result for a decoded file; the conversion is checked before it is handed out."""
+    """Return the result for a decoded file, after `check` has accepted it."""
     with _deep_recursion():
         module, problem = parsed(text)
         if module is None:
-            return failed(path, text, problem, "repair it; it is left as it is")
+            return failed(path, text, problem, "correct the file")
         try:
             kind = framework_in(module, text)
             kept = keep_file(path, read_comments(text))
@@ -74,7 +74,7 @@ def convert_text(path: str, text: str, options: Options, siblings: Mapping[str, 
         except MigrateError:
             raise
         except UnreadableSource as error:
-            return failed(path, text, str(error), "save it with line feeds")
+            return failed(path, text, str(error), "save the file with line feeds")
         except Exception as error:
             return _blame(path, text, module, options, error)
 
@@ -100,8 +100,8 @@ def _frontend(kind: str, path: str, text: str, options: Options, siblings: Mappi
 def check(result: SourceResult, original: ast.Module, options: Options, siblings: Mapping[str, str]) -> None:
     """Raise ValueError (or SyntaxError) unless the conversion is sound.
 
-    The result must parse, mean the same outside the edited lines, and be left alone by a second conversion. A Paddle
-    module is written anew, so nothing in it is outside.
+    The result must parse, must not change code outside the edited lines, and must not change in a second conversion. A
+    Paddle module is rewritten completely, so only the first and the last condition apply.
     """
     module = ast.parse(result.converted)
     if result.kind == "tensorflow":
@@ -112,20 +112,20 @@ def check(result: SourceResult, original: ast.Module, options: Options, siblings
 
 
 def _blame(path: str, text: str, module: ast.Module, options: Options, error: Exception) -> SourceResult:
-    """Return the result for a file on which the converter failed; libcst fails in many ways on very deep nesting."""
+    """Return the result for a file on which the converter failed; libcst raises various errors on deep nesting."""
     if _depth(module) > DEEP:
-        return failed(path, text, "it is nested too deeply to be followed", "split its longest expression; it is left")
-    if type(error).__name__ == "ParserSyntaxError":  # of libcst, which is imported only where it is needed
-        problem = "Python reads it, but libcst does not (indented by tabs among spaces?)"
-        return failed(path, text, problem, "indent it by spaces alone; it is left as it is")
+        return failed(path, text, "the code is nested too deeply", "split its longest expression")
+    if type(error).__name__ == "ParserSyntaxError":  # of libcst, which is not imported here to start fast
+        problem = "libcst cannot parse the file, although Python can (mixed tabs and spaces?)"
+        return failed(path, text, problem, "indent the file with spaces only")
     reason = str(error).splitlines()[0] if str(error) else ""
     own = line_of_rules(options.rule_files, error)
     problem = f"{own or 'the converter'} failed ({type(error).__name__}: {reason})"
-    return failed(path, text, problem, "correct the rule" if own else "report this file")
+    return failed(path, text, problem, "correct the rule" if own else "report this file as a bug")
 
 
 def _depth(module: ast.AST) -> int:
-    """Return how many nodes of the syntax lie in one another, without recursion."""
+    """Return the depth of a syntax tree, without recursion."""
     depth, level = 0, [module]
     while level:
         depth += 1
@@ -144,6 +144,6 @@ def _deep_recursion() -> Iterator[None]:
 
 
 def failed(path: str, text: str, message: str, action: str) -> SourceResult:
-    """Return the result of a file that is left as it is because it cannot be read or converted."""
+    """Return the result of a file that is left unchanged because it cannot be read or converted."""
     finding = Finding(RULE, "file", State.FAILED, Location(path, 1, 1), message, action=action)
     return SourceResult(path, "other", text, text, with_ids([finding]))

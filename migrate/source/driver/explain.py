@@ -1,4 +1,4 @@
-"""What was seen at a line, and why it did or did not match: the text of `migrate explain FILE:LINE`."""
+"""The text of `migrate explain FILE:LINE`: what was found at a line, and why it is or is not converted."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from migrate.source.settings.options import Options
 WIDTH = 100
 NEAR = 5  #: lines
 VERDICTS = {
-    State.APPLIED: "moves to a dynamic table",
-    State.SUGGESTED: "stays, unless you assume what is listed (--assume)",
-    State.UNSUPPORTED: "stays as it is",
-    State.NOTED: "stays as it is, as you asked",
+    State.APPLIED: "converted to a dynamic table",
+    State.SUGGESTED: "left unchanged, unless you accept the assumptions below (--assume)",
+    State.UNSUPPORTED: "left unchanged",
+    State.NOTED: "left unchanged, as you requested",
 }
 DONE = {State.APPLIED, State.AVAILABLE}
 
 
 @dataclass(frozen=True)
 class _Use:
-    """One line of a table's page."""
+    """One use of a table."""
 
     place: Location
     text: str
@@ -48,16 +48,16 @@ class _Line:
     path: str  #: as findings name it: that of the file, or of the notebook's cell
     number: int
     source: str
-    whole: int  #: its number among all the cells of a notebook, as in `SourceResult.original`
+    whole: int  #: in a notebook, its number counted over all cells, as in `SourceResult.original`
 
 
 @dataclass(frozen=True)
 class _Judged:
-    """What was found in the file, and of the tables of those that were judged with it."""
+    """The results of the file and of the files that were analysed with it."""
 
     result: SourceResult  #: of the file itself
     others: tuple[SourceResult, ...]
-    project: str  #: the directory; empty where a run over it leaves the file out
+    project: str  #: the directory; empty if a run over it skips the file
 
     @property
     def results(self) -> tuple[SourceResult, ...]:
@@ -68,7 +68,7 @@ class _Judged:
         return [table for one in self.results for table in one.tables]
 
     def findings(self, table: TableRecord) -> list[Finding]:
-        """Return the findings of a table; where others have its name, those of its own file."""
+        """Return the findings of a table; if several tables have its name, only those of its file."""
         alone = sum(one.name == table.name for one in self.tables) == 1
         home = notebook_of(table.location.path)
         found = [f for one in self.results for f in one.findings if f.table == table.name]
@@ -76,26 +76,31 @@ class _Judged:
 
     @property
     def how(self) -> str:
-        """How the file was judged, in words."""
+        """How the file was analysed, in words."""
         if not self.project:
-            return "judged alone: a run over its directory leaves it out"
+            return "analysed alone, because a run over its directory skips it"
         if not self.others:
-            return f"judged in the project {self.project}: no other file has to do with its tables"
+            return f"analysed in the project {self.project}; no other file concerns its tables"
         names = [one.path for one in self.others]
         more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-        return f"judged in the project {self.project}, with {', '.join(names[:3])}{more}"
+        return f"analysed in the project {self.project}, together with {', '.join(names[:3])}{more}"
 
 
 def explain(name: str, line: int, options: Options, project: Path | None = None) -> list[str]:
-    """Return the explanation of a line of a file, or of a cell (`model.ipynb:cell ID`), within 100 columns.
+    """Return the lines of the explanation, each at most 100 columns wide.
 
-    The file is judged as a run over `project` judges it, by default the directory of `home_of`.
+    Args:
+        name: a file, or a cell of a notebook (`model.ipynb:cell ID`).
+        line: the line to explain, from 1.
+        options: the options of the conversion.
+        project: the directory that is converted; by default the root of the file's project (`home_of`).
 
-    Raises MigrateError for a file that cannot be read and for a cell or a line that it does not have.
+    Raises:
+        MigrateError: the file cannot be read, or the cell or line does not exist.
     """
     path = Path(notebook_of(name))
     if not is_file(path):
-        raise MigrateError(f"{path}: no such file; name a Python file and a line of it")
+        raise MigrateError(f"{path}: no such file; give a Python file and a line, such as model.py:12")
     judged = _judge(path, options, project or home_of(path))
     result, options = judged.result, for_file(path, options)
     failed = next((f for f in result.findings if f.state is State.FAILED), None)
@@ -107,7 +112,7 @@ def explain(name: str, line: int, options: Options, project: Path | None = None)
 
 
 def _judge(path: Path, options: Options, project: Path) -> _Judged:
-    """Convert a file as a run over its project does; alone where such a run has nothing to do with it."""
+    """Convert a file as a run over its project does, or alone if such a run skips it."""
     done = convert_paths([str(project)], options, How(only=path))
     own = next((one for one in done if one.source.path.resolve() == path.resolve()), None)
     if own is None:
@@ -123,11 +128,11 @@ def _line(name: str, path: Path, result: SourceResult, line: int) -> _Line:
         wanted = name.removeprefix(str(path)).removeprefix(":cell ")
         found = cell_at(result.path, path.read_bytes(), wanted)
         if found is None:
-            raise MigrateError(f"{name}: no such code cell; name a cell and a line of it as findings do")
+            raise MigrateError(f"{name}: no such code cell; write the cell and the line as findings do")
         where, what, (text, before) = f"{where}:cell {wanted}", "cell", found
     lines = text.splitlines() or [""]
     if not 1 <= line <= len(lines):
-        raise MigrateError(f"{name}:{line}: the {what} has {plural(len(lines), 'line')}; name one of these")
+        raise MigrateError(f"{name}:{line}: the {what} has {plural(len(lines), 'line')}; give one of these")
     return _Line(where, line, lines[line - 1].strip(), before + line)
 
 
@@ -146,13 +151,13 @@ def _page(path: Path, here: _Line, judged: _Judged, options: Options) -> Iterato
     near = [] if tables else _nearest(result, here)
     if not (tables or found):
         yield ""
-        yield from _wrap(f"No rule has anything to say about this line{_other_tables(result, near)}.")
+        yield from _wrap(f"No rule applies to this line{_other_tables(result, near)}.")
     for table in [*tables, *near]:
         yield from _table(table, judged, here)
 
 
 def _settings(path: Path, options: Options) -> Iterator[str]:
-    """Name what differs from a plain run."""
+    """Yield the settings that differ from the defaults."""
     config = nearest_config(path)
     said = [f"configured by {config.path.name}"] if config is not None else []
     said += ["under --assume"] if options.assume else []
@@ -171,7 +176,7 @@ def _calls(result: SourceResult, line: int) -> list[str]:
 
 
 def _at(place: Location, home: str) -> str:
-    """Return a line in words, with its cell where it has one, and with its file where that is not `home`."""
+    """Return a line in words, with its cell in a notebook, and with its file if that is not `home`."""
     file = notebook_of(place.path)
     cell = place.path.removeprefix(file).removeprefix(":")
     line = f"{cell} line {place.line}" if cell else f"line {place.line}"
@@ -190,7 +195,7 @@ def _passed(table: TableRecord, findings: Sequence[Finding], here: _Line) -> lis
 
 
 def _covers(place: Location, here: _Line) -> bool:
-    """True for a place on this line; what concerns a whole file is on none."""
+    """True for a place that includes this line; False for a whole file."""
     line = here.number
     return place.path == here.path and place.line <= line <= place.end_line and (place.line > 1 or line == 1)
 
@@ -232,9 +237,9 @@ def _table(table: TableRecord, judged: _Judged, here: _Line) -> Iterator[str]:
     ]
     read = [f"{name} {' '.join(value.split())}" for name, value in facts if value]
     if read:
-        yield from _wrap("  read: " + "; ".join(read), "    ")
+        yield from _wrap("  properties: " + "; ".join(read), "    ")
     uses = list(_uses(table, judged.findings(table)))
-    if len({use.place.path for use in uses}) == 1:  # cells have no order by their names
+    if len({use.place.path for use in uses}) == 1:  # cells of a notebook are already in order
         uses.sort(key=lambda use: use.place.line)
     told: set[tuple[FlowStep, ...]] = set()
     for use in uses:
@@ -247,7 +252,7 @@ def _table(table: TableRecord, judged: _Judged, here: _Line) -> Iterator[str]:
 
 
 def _uses(table: TableRecord, findings: Sequence[Finding]) -> Iterator[_Use]:
-    """Yield what is done to the table, each with its verdict."""
+    """Yield the uses of the table, each with its verdict."""
     own = [f for f in findings if (f.subject, f.state) != ("lookup", State.NOTED)]
     told = {(f.location.path, f.location.line, f.location.end_line) for f in own if f.subject == "lookup"}
     kept = {f.location: f for f in findings if (f.subject, f.state) == ("lookup", State.NOTED)}
@@ -256,12 +261,12 @@ def _uses(table: TableRecord, findings: Sequence[Finding]) -> Iterator[_Use]:
         yield _Use(finding.location, _sentence(finding), finding)
     for place in table.lookups:
         if (place.path, place.line, place.end_line) not in told:
-            verdict = "it moves with the table" if moves else "it could move; other things keep the table"
-            yield _Use(place, f"a lookup: {verdict}", kept.get(place))
+            verdict = "converted with the table" if moves else "convertible, but the table has other blockers"
+            yield _Use(place, f"lookup: {verdict}", kept.get(place))
 
 
 def _reasons(table: TableRecord, judged: _Judged, told: set[str], home: str) -> Iterator[str]:
-    """Yield what keeps the table as it is and is no use of it, with what would have to change."""
+    """Yield the blockers of the table that are not among its uses, with what to change."""
     known = {f"{f.message}: {f.reason}": f for one in judged.results for f in one.findings}
     for reason in table.reasons:
         finding = known.get(re.sub(r" \([^()]*:\d+\)$", "", reason)) or known.get(reason)
@@ -269,14 +274,14 @@ def _reasons(table: TableRecord, judged: _Judged, told: set[str], home: str) -> 
             continue
         where = f"{_at(finding.location, home)}, " if finding is not None and finding.before else ""
         text = _sentence(finding) if finding is not None else reason
-        yield from _wrap(f"  kept by: {where}{text}", "    ")
+        yield from _wrap(f"  blocked by: {where}{text}", "    ")
 
 
 def _sentence(finding: Finding) -> str:
-    """Return a finding as a sentence: rule, what, why, and what to do."""
+    """Return a finding as one sentence: rule, message, reason, action and assumptions."""
     reason = f": {finding.reason}" if finding.reason else ""
-    action = f"; to change that: {finding.action}" if finding.action else ""
-    assumed = f"; assumed: {', '.join(finding.assumptions)}" if finding.assumptions else ""
+    action = f"; remedy: {finding.action}" if finding.action else ""
+    assumed = f"; assumes: {', '.join(finding.assumptions)}" if finding.assumptions else ""
     return f"{finding.rule}: {finding.message}{reason}{action}{assumed}"
 
 

@@ -1,4 +1,4 @@
-"""Conversions side by side in processes; a process that dies takes one file with it, and the report names that file."""
+"""Converts files in parallel processes; if a process dies, only its current file fails, and a finding names it."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from migrate.source.driver.convert_file import convert_bytes, failed
 from migrate.source.files.conversion_result import SourceResult
 from migrate.source.settings.options import Options
 
-WORTH_A_PROCESS = 4  #: fewer files are done sooner than processes start
+WORTH_A_PROCESS = 4  #: fewer files are converted faster without starting processes
 _FRONT_ENDS = {
     "tensorflow": "migrate.source.tensorflow.convert",
     "paddle": "migrate.source.paddle.convert",
 }
 
-#: what one file gave: the result and the bytes to write, or the user's mistake that a frontend met
+#: The outcome of one file: the result and the bytes to write, or the error of the user that a front end raised.
 Outcome = tuple[SourceResult, bytes] | MigrateError
 
 
@@ -33,16 +33,16 @@ class Task:
     data: bytes
     options: Options
     siblings: Mapping[str, str]
-    group: str = ""  #: files of one group are judged together, so that one process converts them
+    group: str = ""  #: files of one group are analysed together, so that one process converts them
 
 
 def convert_all(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[int, Outcome]]:
-    """Yield (index of the task, outcome), each once, in the order in which they are done."""
+    """Yield (index of the task, outcome) of every task, in the order of completion."""
     if jobs <= 1 or len(tasks) < WORTH_A_PROCESS or "fork" not in multiprocessing.get_all_start_methods():
         yield from ((index, convert_one(task)) for index, task in enumerate(tasks))
         return
     for name, module in _FRONT_ENDS.items():
-        if any(name.encode() in task.data for task in tasks):  # loaded once here instead of in every process
+        if any(name.encode() in task.data for task in tasks):  # import once here instead of in every process
             importlib.import_module(module)
     if tasks[0].options.project is not None:
         tasks[0].options.project.share()
@@ -54,7 +54,7 @@ def convert_all(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[int, Outcome
 
 
 def convert_one(task: Task) -> Outcome:
-    """Convert a file; what a process hands over must be plain data, so the extra outputs become a dict."""
+    """Convert a file; extra outputs become a dict, because the outcome must be picklable."""
     try:
         result, data = convert_bytes(task.path, task.data, task.options, task.siblings)
     except MigrateError as error:
@@ -63,11 +63,11 @@ def convert_one(task: Task) -> Outcome:
 
 
 class _Pool:
-    """Processes with one pipe each: whose pipe breaks has died, and which file it had is known."""
+    """Worker processes with one pipe each: a broken pipe tells which process died, with which file."""
 
     def __init__(self, tasks: Sequence[Task]) -> None:
         self.tasks = tasks
-        self.waiting: dict[str, list[int]] = {}  #: by group, the first first
+        self.waiting: dict[str, list[int]] = {}  #: group -> indices of its tasks
         for index, task in enumerate(tasks):
             self.waiting.setdefault(task.group or task.path, []).append(index)
         self.working: dict[Connection, tuple[BaseProcess, int]] = {}
@@ -100,7 +100,7 @@ class _Pool:
         self._next(here, process)
 
     def _take(self, last: Task | None) -> int | None:
-        """Return the next file for a process: of the group that it knows, else of one that no other works on."""
+        """Return the next task for a process: of the group of its last task, else of a group without a process."""
         known = (last.group or last.path) if last is not None else ""
         busy = {self.tasks[index].group for _, index in self.working.values()} - {""}
         group = known if known in self.waiting else next((name for name in self.waiting if name not in busy), None)
@@ -112,7 +112,7 @@ class _Pool:
         return index
 
     def _next(self, connection: Connection, process: BaseProcess, last: Task | None = None) -> None:
-        """Give a process its next file, or let it go when none is left for it."""
+        """Send a process its next task, or end it if there is none."""
         index = self._take(last)
         if index is None:
             connection.close()
@@ -121,11 +121,11 @@ class _Pool:
         self.working[connection] = (process, index)
         try:
             connection.send(self.tasks[index])
-        except OSError:  # it died just now: `run` sees the broken pipe
+        except OSError:  # the process has died; `run` will see the broken pipe
             return
 
     def stop(self) -> None:
-        """End every process, whatever it does."""
+        """Kill all processes."""
         for connection, (process, _) in self.working.items():
             process.kill()
             process.join()
@@ -133,9 +133,9 @@ class _Pool:
 
 
 def _work(connection: Connection, others: Sequence[Connection]) -> None:
-    """Convert what comes through the pipe until it closes; Ctrl-C is the parent's to handle."""
+    """Convert the tasks that come through the pipe until it closes; the parent handles Ctrl-C."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    for other in others:  # else a pipe whose reader died stays open here, and nobody notices
+    for other in others:  # otherwise this process would keep the pipe of a dead process open
         other.close()
     while True:
         try:
@@ -147,5 +147,5 @@ def _work(connection: Connection, others: Sequence[Connection]) -> None:
 
 def _crashed(task: Task, code: int | None) -> Outcome:
     how = signal.Signals(-code).name if code is not None and -code in set(signal.Signals) else f"exit code {code}"
-    result = failed(task.path, "", f"the converter failed (its process died: {how})", "report this file")
+    result = failed(task.path, "", f"the converter failed (its process died: {how})", "report this file as a bug")
     return result, task.data

@@ -1,8 +1,8 @@
-"""Results kept between runs: a file with the same bytes, path and options needs no second conversion.
+"""Caches results between runs: a file with the same bytes, path and options is not converted again.
 
-An entry's name is a digest of everything that the result depends on: the bytes, the path that findings name, the texts
-beside the file that a frontend may read, `repr` of the options (so every option's `repr` must hold its content, not
-the name of a file that has it), and the installed version of this program down to the dates of its files.
+An entry's name is a digest of everything that the result depends on: the bytes of the file, its path in findings, the
+texts beside it that a front end may read, the `repr` of the options (so that an option that is read from a file must
+have the file's contents in its `repr`), and the installed version of this program, with the dates of its files.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from migrate.source.files.conversion_result import SourceResult
 from migrate.source.settings.environment_key import has_keras_3
 from migrate.source.settings.options import Options
 
-LIMIT = 200 * 1024 * 1024  #: bytes on disk; beyond them the entries go that were not used for longest
+LIMIT = 200 * 1024 * 1024  #: bytes on disk, above which the least recently used entries are deleted
 TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# Results of migrate convert; safe to delete.\n"
 
 
@@ -45,14 +45,14 @@ def default_directory() -> Path | None:
 
 @dataclass
 class Cache:
-    """A directory of results. Whatever is wrong with it (damaged, read-only, full), the run goes on without."""
+    """A directory of cached results. If it is damaged, read-only or full, the run continues without it."""
 
     directory: Path
     limit: int = LIMIT
     added: int = 0
 
     def get(self, key: str) -> tuple[SourceResult, bytes | None] | None:
-        """Return the result kept under `key` and the bytes to write (None: unchanged), or None."""
+        """Return the result cached under `key` and the bytes to write (None: unchanged); None if there is no entry."""
         path = self._path(key)
         try:
             digest, _, packed = path.read_bytes().partition(b"\n")
@@ -65,7 +65,7 @@ class Cache:
         return result, data
 
     def put(self, key: str, result: SourceResult, data: bytes | None) -> None:
-        """Keep a result; other runs see it whole or not at all."""
+        """Store a result atomically."""
         packed = zlib.compress(pickle.dumps((result, data), protocol=5), 1)
         path = self._path(key)
         try:
@@ -85,7 +85,7 @@ class Cache:
         self.added += 1
 
     def prune(self) -> None:
-        """Delete what was not used for longest when the directory has outgrown its limit."""
+        """Delete the least recently used entries if the directory exceeds its limit."""
         if not self.added:
             return
         entries = []
@@ -111,7 +111,7 @@ class Cache:
 
 
 class _Reader(pickle.Unpickler):
-    """Reads plain data and this program's own data classes, nothing that could run code."""
+    """Unpickles only plain data and this program's data classes, so that a cache entry cannot run code."""
 
     def find_class(self, module: str, name: str) -> Any:
         found = super().find_class(module, name) if module.startswith(("migrate.", "rewriter.")) else None
@@ -121,7 +121,7 @@ class _Reader(pickle.Unpickler):
 
 
 def key_of(path: str, data: bytes, options: Options, siblings: Mapping[str, str]) -> str:
-    """Return the name under which the result for this input is kept."""
+    """Return the name under which the result for this input is cached."""
     digest = hashlib.sha256(_installation())
     for part in (repr(options), path, repr(sorted(siblings.items()))):
         encoded = part.encode(errors="surrogatepass")
@@ -132,7 +132,7 @@ def key_of(path: str, data: bytes, options: Options, siblings: Mapping[str, str]
 
 @cache
 def _installation() -> bytes:
-    """Return what tells this program from another version of itself, and from one that is being edited."""
+    """Return a stamp of the installed program, which changes with its version and with edits of its files."""
     libcst = find_spec("libcst")
     files = sorted(Path(__file__).parents[2].rglob("*.py"))
     files += [Path(libcst.origin)] if libcst and libcst.origin else []

@@ -1,4 +1,4 @@
-"""Runs the examples of rules: each comes out as it says, names its rule, and does not change in a second run."""
+"""Runs the examples of rules and compares each result and its findings with what the example states."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from migrate.targets.switches import read_switches
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one example gave; it passed when it has no problem."""
+    """The result of one example; it passed if `problem` is empty."""
 
     rule: Rule
     example: Example
@@ -24,14 +24,14 @@ class Outcome:
 
 
 def run_examples(rules: Sequence[Rule], files: Sequence[RuleFile] = ()) -> Iterator[Outcome]:
-    """Yield the outcome of every example of these rules; `files` are the user's own rules that are asked, too."""
+    """Yield the outcome of every example of these rules; the custom rules of `files` apply as well."""
     for rule in rules:
         for example in rule.examples:
             yield Outcome(rule, example, problem_of(rule, example, files))
 
 
 def problem_of(rule: Rule, example: Example, files: Sequence[RuleFile] = ()) -> str:
-    """Return how an example comes out in another way than it says, or an empty string."""
+    """Return how the result of an example differs from what it states, or an empty string."""
     options = replace(options_of(example), rule_files=tuple(files))
     result = convert_text("example.py", example.before, options, {})
     failed = [finding for finding in result.findings if finding.state is State.FAILED]
@@ -39,21 +39,21 @@ def problem_of(rule: Rule, example: Example, files: Sequence[RuleFile] = ()) -> 
         return failed[0].message
     expected = example.after or example.before
     if result.converted != expected:
-        return "it comes out in another way:\n" + unified_diff("example.py", expected, result.converted)
+        return "the result differs:\n" + unified_diff("example.py", expected, result.converted)
     if example.says and example.says not in words(result):
-        return f"no finding says `{example.says}`; it says:\n" + words(result)
+        return f"no finding contains `{example.says}`; the findings are:\n" + words(result)
     if example.says and rule.id not in {finding.rule for finding in result.findings}:
-        return f"no finding is of this rule, but of {', '.join(sorted({f.rule for f in result.findings}))}"
+        return f"no finding has this rule; their rules are {', '.join(sorted({f.rule for f in result.findings}))}"
     return ""
 
 
 def options_of(example: Example) -> Options:
-    """Return the options under which an example is converted."""
+    """Return the options with which an example is converted."""
     return Options(target=example.target, switches=read_switches(dict(example.switches)), assume=example.assume)
 
 
 def words(result: SourceResult) -> str:
-    """Return all words of the findings, a line each."""
+    """Return the texts of the findings, one per line."""
     return "\n".join(
         f"{f.state.value}: {f.message}: {f.reason}; {f.action}; {', '.join(f.assumptions)}" for f in result.findings
     )

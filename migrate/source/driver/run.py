@@ -1,4 +1,4 @@
-"""One conversion of many files: read, convert, report. Writing is the caller's choice."""
+"""Converts many files and makes the report; the caller writes the results."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SIBLINGS = (".py", ".yaml", ".yml")
 
 @dataclass(frozen=True)
 class Converted:
-    """One input with its result and the bytes to write."""
+    """One input, its result and the bytes to write."""
 
     source: Input
     original: bytes
@@ -40,7 +40,7 @@ class Converted:
     result: SourceResult
 
     def outputs(self, everything: bool) -> dict[Path, bytes]:
-        """Return what to write below an output directory; an unchanged file only when `everything` is wanted."""
+        """Return relative path -> bytes to write for an output directory; an unchanged file only with `everything`."""
         found: dict[Path, bytes] = {}
         if self.result.changed or everything:
             found[self.source.relative] = self.data
@@ -50,7 +50,7 @@ class Converted:
 
     @property
     def diff(self) -> str:
-        """The change as a unified diff, of a notebook cell by cell."""
+        """The change as a unified diff; for a notebook, one per cell."""
         if isinstance(self.result, NotebookResult):
             return "".join(unified_diff(cell.path, cell.before, cell.after) for cell in self.result.cells)
         return unified_diff(self.result.path, self.result.original, self.result.converted)
@@ -58,19 +58,19 @@ class Converted:
 
 @dataclass(frozen=True)
 class How:
-    """How a run goes about its files."""
+    """The settings of a run."""
 
-    skip: Path | None = None  #: a directory to leave out: where the results go
-    only: Path | None = None  #: convert this file alone, and those that are judged with it
-    gitignore: bool = True  #: leave out what git ignores
-    generated: bool = False  #: convert generated files, too
-    jobs: int = 1  #: processes
+    skip: Path | None = None  #: a directory to skip: that of the results
+    only: Path | None = None  #: convert only this file and those that are analysed with it
+    gitignore: bool = True  #: skip files that git ignores
+    generated: bool = False  #: also convert generated files
+    jobs: int = 1  #: number of processes
     cache: Cache | None = None
-    progress: Callable[[int, int], None] | None = None  #: called with the files done, and those to do
+    progress: Callable[[int, int], None] | None = None  #: called with the number of files done, and of all files
 
 
 def convert_paths(paths: Sequence[str], options: Options, how: How | None = None) -> list[Converted]:
-    """Convert every file below `paths` in memory; files that use no framework are left out unless named themselves.
+    """Convert every file below `paths` in memory; files without a framework are skipped unless named in `paths`.
 
     Raises MigrateError for a path that does not exist.
     """
@@ -92,7 +92,7 @@ def convert_paths(paths: Sequence[str], options: Options, how: How | None = None
 
 
 def convert_stream(data: bytes, name: str, options: Options) -> Converted:
-    """Convert what came from a stream; `name` is what findings call it, and its suffix tells a notebook."""
+    """Convert the text of a stream; `name` is its file name in findings, whose suffix distinguishes notebooks."""
     source = Input(Path(name), Path(name), explicit=True)
     return _done(source, data, convert_bytes(name, data, for_file(Path(name), options), {}))
 
@@ -103,13 +103,13 @@ def _done(source: Input, data: bytes, outcome: tuple[SourceResult, bytes]) -> Co
 
 
 def _prepare(source: Input, options: Options, how: How) -> Task | Converted | None:
-    """Read a file and return what is to be done with it: None for one that names no framework."""
+    """Read a file and return its task, or its result if it needs none; None for a file without a framework."""
     try:
         if source.problem:
             raise OSError(0, source.problem)
         data = source.path.read_bytes()
     except OSError as error:
-        result = failed(shown(source.path), "", f"it cannot be read ({error.strerror})", "allow reading it")
+        result = failed(shown(source.path), "", f"the file cannot be read ({error.strerror})", "check its permissions")
         return Converted(source, b"", b"", result)
     path = shown(source.path)
     concerned = mentions_framework(data) or _uses_project(path, options)
@@ -123,7 +123,7 @@ def _prepare(source: Input, options: Options, how: How) -> Task | Converted | No
 
 
 def _outcomes(tasks: Sequence[Task], how: How) -> list[tuple[SourceResult, bytes]]:
-    """Return what every task gave, in order: from the cache or by converting it.
+    """Return the outcomes of the tasks, in order, from the cache or by converting the files.
 
     Raises the MigrateError of the first file that has one.
     """
@@ -146,7 +146,7 @@ def _outcomes(tasks: Sequence[Task], how: How) -> list[tuple[SourceResult, bytes
 
 
 def _read_with(task: Task) -> dict[str, str]:
-    """Return what else a result depends on: texts beside the file, and digests of the files judged with it."""
+    """Return what else a result depends on: texts beside the file, and digests of files analysed with it."""
     project = task.options.project
     others = dependencies_of(project, task.path) if project is not None else ()
     if project is None or task.path not in project.files:
@@ -157,7 +157,7 @@ def _read_with(task: Task) -> dict[str, str]:
 
 
 def _keep(cache: Cache, key: str, task: Task, result: SourceResult, data: bytes) -> None:
-    """Keep a result unless the file failed: a failure may be this machine's (memory, a crash) and is quickly found."""
+    """Cache a result unless the file failed, which may be due to this machine (memory, a crash)."""
     if not any(finding.state is State.FAILED for finding in result.findings):
         cache.put(key, result, data if data != task.data else None)
 
@@ -170,7 +170,7 @@ def _raised(outcome: Outcome | None) -> tuple[SourceResult, bytes]:
 
 
 def _project(inputs: Sequence[Input], options: Options) -> Project:
-    """Return the files and notebooks of the run as a whole, without those that its configuration excludes."""
+    """Return the project of all files and notebooks of the run, without those that the configuration excludes."""
     files = {
         shown(one.path): one.path
         for one in inputs
@@ -181,7 +181,7 @@ def _project(inputs: Sequence[Input], options: Options) -> Project:
 
 
 def _judged_with(only: Path, inputs: Sequence[Input], options: Options) -> list[Input]:
-    """Return the inputs that are judged with the file `only`, itself included; none where a run leaves it out."""
+    """Return the inputs that are analysed with the file `only`, including it; none if the run skips it."""
     project, wanted = options.project, only.resolve()
     own = next((one for one in inputs if one.path.resolve() == wanted), None)
     if own is None or project is None:
@@ -191,17 +191,17 @@ def _judged_with(only: Path, inputs: Sequence[Input], options: Options) -> list[
 
 
 def _uses_project(path: str, options: Options) -> bool:
-    """True for a file that imports others of the run: it may use what they make."""
+    """True for a file that is analysed with others of the run, e.g. because it imports them."""
     project = options.project
     return project is not None and path in project.files and is_judged_with_others(project, path)
 
 
 def siblings_of(path: Path) -> dict[str, str]:
-    """Return the texts beside a file that a frontend may need, name -> text; unreadable ones are left out."""
+    """Return name -> text of the files beside a file that a front end may need; unreadable ones are skipped."""
     found = {}
     try:
         names = sorted(path.parent.iterdir())
-    except OSError:  # a directory that may be entered and not listed
+    except OSError:  # the directory cannot be listed
         return {}
     for other in names:
         if other != path and other.suffix in SIBLINGS and is_file(other):
@@ -213,22 +213,22 @@ def siblings_of(path: Path) -> dict[str, str]:
 
 
 def shown(path: Path) -> str:
-    """Return a path as reports show it: relative to the working directory when it lies below, with `/`."""
+    """Return a path as reports show it: with `/`, and relative to the working directory if it is below that."""
     directory = _shown_directory(str(path.parent), str(Path.cwd()))
     text = path.as_posix() if directory is None else f"{directory}{path.name}"
-    # A name may hold anything but `/`: bytes that are no UTF-8, line feeds. Reports are text, a line a finding.
+    # File names may contain line feeds and bytes that are not UTF-8, which would break a report's lines.
     return text if text.isprintable() else text.encode("unicode_escape", "surrogatepass").decode("ascii")
 
 
 @functools.cache
 def _shown_directory(directory: str, here: str) -> str | None:
-    """Return the way from the directory `here` to one below it, ending in `/` or empty; None for one elsewhere."""
+    """Return the relative path from `here` to a directory below it, ending in `/` or empty; None if not below."""
     relative = os.path.relpath(directory, here)
     return None if relative.startswith("..") else "" if relative == "." else f"{Path(relative).as_posix()}/"
 
 
 def make_report(command: str, done: Sequence[Converted], written: str, dry: bool) -> Report:
-    """Return the report of a run; with `dry`, what was applied is only available."""
+    """Return the report of a run; with `dry`, applied edits are reported as available."""
     findings = with_ids(finding for one in done for finding in one.result.findings)
     tables = tuple(table for one in done for table in one.result.tables)
     if dry:
@@ -249,14 +249,14 @@ def _stages(done: Sequence[Converted], written: str) -> tuple[Stage, ...]:
     tables = sum(len(one.result.tables) for one in done)
     return (
         Stage("parse", "failed" if bad else "ok", f"{len(done) - bad} of {len(done)} files read"),
-        Stage("judge", "ok", f"{tables} {'table' if tables == 1 else 'tables'} judged"),
+        Stage("judge", "ok", f"{tables} {'table' if tables == 1 else 'tables'} found"),
         Stage("convert", "ok", f"{changed} {'file' if changed == 1 else 'files'} changed"),
         Stage("write", "ok" if written else "not run", written),
     )
 
 
 def all_failed(done: Sequence[Converted]) -> str:
-    """Return the sentence to print when no input could be converted at all, else an empty string."""
+    """Return the error message if all inputs failed, else an empty string."""
     failures = [f for one in done for f in one.result.findings if f.state is State.FAILED]
     if not failures or any(not any(f.state is State.FAILED for f in one.result.findings) for one in done):
         return ""
@@ -265,5 +265,5 @@ def all_failed(done: Sequence[Converted]) -> str:
 
 
 def nothing_found(paths: Sequence[str]) -> MigrateError:
-    """Return the error for paths that hold no file of a known framework."""
-    return MigrateError(f"{', '.join(paths)}: no Python file that imports TensorFlow or Paddle; give other paths")
+    """Return the error for paths without any file of a known framework."""
+    return MigrateError(f"{', '.join(paths)}: no Python file here imports TensorFlow or Paddle; give other paths")

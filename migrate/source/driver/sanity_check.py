@@ -1,4 +1,4 @@
-"""The last look at a conversion: outside the lines that were edited, the code must mean what it meant."""
+"""The last check of a conversion: code outside the edited lines must not change its meaning."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ LINE_END = re.compile(r"\r\n|\r|\n")
 
 
 def check_unchanged(original: ast.Module, before: str, converted: ast.Module, after: str) -> None:
-    """Raise ValueError when a statement whose lines stayed is another one, or elsewhere, in the converted file.
+    """Raise ValueError if a statement on unedited lines differs, or is in another block, in the converted file.
 
-    An edit can reach beyond its own lines: an unclosed string or bracket, a changed indentation, a moved `else`.
+    An edit can affect other lines by an unclosed string or bracket, a changed indentation or a moved `else`.
     """
     places = unchanged_lines(split_lines(before), split_lines(after))
     found = {_place(node): (node, around) for node, around in _parts(converted)}
@@ -26,17 +26,17 @@ def check_unchanged(original: ast.Module, before: str, converted: ast.Module, af
             continue
         there = found.get((line, column))
         if there is None or there[1] != around or _meaning(there[0]) != _meaning(node):
-            raise ValueError(f"the statement in line {start} was not edited, and yet it changed")
+            raise ValueError(f"the statement in line {start} changed although it was not edited")
 
 
 def _place(node: Part) -> tuple[int, int]:
-    """Return the line, from 1, and the column of the first character; of a case, those of its pattern."""
+    """Return line (from 1) and column of the first character; for a `case`, of its pattern."""
     start = node.pattern if isinstance(node, ast.match_case) else node
     return first_line(node), start.col_offset
 
 
 def _height(node: Part) -> int:
-    """Return how many lines a statement has; of one with blocks its head, since a line may join its end."""
+    """Return the number of lines of a statement, or of the head of a compound one, to whose end lines may be added."""
     inner = [first_line(part) for _, block in blocks(node) for part in block]
     end = None if isinstance(node, ast.match_case) else node.end_lineno
     last = min(inner) - 1 if inner else end or first_line(node)
@@ -44,7 +44,7 @@ def _height(node: Part) -> int:
 
 
 def _meaning(node: Part) -> list[str]:
-    """Return all of a statement but the statements inside it, and the place where one without blocks ends."""
+    """Return a statement's fields without nested statements, and for a simple one the column where it ends."""
     end = "" if isinstance(node, ast.match_case) or any(blocks(node)) else f"{node.end_col_offset}"
     parts = [(name, value) for name, value in ast.iter_fields(node) if name not in BLOCKS]
     return [type(node).__name__, end, *(f"{name}={_dump(value)}" for name, value in parts)]
@@ -56,12 +56,12 @@ def _dump(value: object) -> str:
 
 
 def split_lines(text: str) -> list[str]:
-    """Split a text as Python's tokenizer does: a form feed is no line end."""
+    """Split a text into lines as Python's tokenizer does, for which a form feed is no line end."""
     return LINE_END.split(text)
 
 
 def unchanged_lines(before: list[str], after: list[str]) -> dict[int, int]:
-    """Return line -> line, both from 1, for lines that stayed as they were."""
+    """Return old line -> new line, both from 1, of the unchanged lines."""
     head = 0
     while head < min(len(before), len(after)) and before[head] == after[head]:
         head += 1
@@ -76,7 +76,7 @@ def unchanged_lines(before: list[str], after: list[str]) -> dict[int, int]:
 
 
 def _parts(module: ast.Module) -> Iterator[tuple[Part, tuple[str, ...]]]:
-    """Yield all that has a head, with the kinds of blocks around it, e.g. `("ClassDef.body", "If.orelse")`."""
+    """Yield every statement and `case` with the blocks around it, e.g. `("ClassDef.body", "If.orelse")`."""
     stack: list[tuple[ast.AST, tuple[str, ...]]] = [(module, ())]
     while stack:
         node, around = stack.pop()

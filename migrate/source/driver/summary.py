@@ -1,4 +1,4 @@
-"""What a conversion says on the terminal: a line a file, a line a table, what stopped it, and the totals."""
+"""The terminal summary of a conversion: files, tables, findings that need attention, and the totals."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ WORDS = {
     State.APPLIED: "converted",
     State.AVAILABLE: "convertible",
     State.SUGGESTED: "needs a decision",
-    State.UNSUPPORTED: "kept",
-    State.OPAQUE: "not followed",
+    State.UNSUPPORTED: "left unchanged",
+    State.OPAQUE: "not analysed",
     State.FAILED: "failed",
     State.NOTED: "noted",
 }
 SHOWN = {State.SUGGESTED, State.UNSUPPORTED, State.OPAQUE, State.FAILED}
 DONE = {State.APPLIED, State.AVAILABLE}
-#: More lines than this for which one thing is assumed are only counted.
+#: If one assumption concerns more lines than this, the others are only counted.
 SOME = 5
-#: More files than this about which there is nothing to say are only counted.
+#: If more files than this have no table and no finding, they are only counted.
 FEW = 5
 
 
@@ -51,7 +51,7 @@ def summary_lines(report: Report) -> Iterator[str]:
     if silent:
         yield f"{plural(len(silent), 'file')} without a table"
     if generated:
-        yield f"left out: {plural(len(generated), 'generated file')} (--include-generated converts them, too)"
+        yield f"skipped: {plural(len(generated), 'generated file')} (--include-generated converts them as well)"
     yield _totals(report)
 
 
@@ -66,12 +66,12 @@ def _shown(findings: list[Finding]) -> list[Finding]:
 
 
 def _notes(findings: list[Finding]) -> list[Finding]:
-    """Return what a reader must know besides; that the lookups of a table stay is said with the table."""
+    """Return the notes to print; notes on lookups are omitted, because the line of the table covers them."""
     return [one for one in findings if one.state is State.NOTED and one.subject != "lookup" and one.rule != GENERATED]
 
 
 def _assumed(findings: list[Finding]) -> Iterator[str]:
-    """Yield each thing that the conversion took for granted, with the lines that it was taken for."""
+    """Yield each assumption of the conversion, with the lines that it concerns."""
     places: dict[str, dict[str, None]] = defaultdict(dict)
     for finding in findings:
         for assumption in finding.assumptions if finding.state in DONE else ():

@@ -1,1 +1,1 @@
-"""Files: how they are read, edited, written at once and reverted; notebooks; what converting one gave."""
+"""Files: reading, editing, atomic writing and reverting; notebooks; the result of a conversion."""

@@ -1,4 +1,4 @@
-"""Writes results: atomically, never over a file that is not ours, and as a unified diff."""
+"""Writes results atomically, without overwriting files that migrate did not write; also makes unified diffs."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ MANIFEST = ".recmigrate.json"
 
 
 def check_writable(path: Path) -> None:
-    """Raise MigrateError when `path` certainly cannot be written: asked before the first of several files."""
+    """Raise MigrateError if `path` cannot be written; called before the first of several files is written."""
     target = Path(os.path.realpath(path))
     directory = next(parent for parent in target.parents if parent.exists())
     if target.is_dir():
-        raise MigrateError(f"{path}: is a directory; name a file")
+        raise MigrateError(f"{path}: is a directory; give a file")
     if not directory.is_dir():
-        raise MigrateError(f"{path}: cannot be written ({directory} is not a directory); choose another place")
+        raise MigrateError(f"{path}: cannot be written ({directory} is not a directory); choose another path")
     if not os.access(directory, os.W_OK | os.X_OK) or (target.exists() and not os.access(target, os.W_OK)):
-        raise MigrateError(f"{path}: cannot be written (Permission denied); choose another place")
+        raise MigrateError(f"{path}: cannot be written (Permission denied); choose another path")
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """Write `data` to `path` so that a reader sees the old file or the new one; the mode bits stay.
+    """Write `data` to `path` atomically: a reader sees the old or the new file. The mode bits are kept.
 
-    A symbolic link is followed, not replaced. Raises MigrateError when the place cannot be written.
+    A symbolic link is followed, not replaced. Raises MigrateError if the path cannot be written.
     """
     write_files({path: data})
 
 
 def write_files(files: Mapping[Path, bytes]) -> None:
-    """Write several files, each like `write_atomically`: first all contents beside their places, then all names.
+    """Write several files, each as `write_atomically`: first all temporary files, then all renames.
 
-    Whatever goes wrong with the contents (a full disk, Ctrl-C) leaves every file as it was; Ctrl-C while names are
-    given waits until all are. What a process that was killed left beside these files is removed.
+    If writing the temporary files fails (a full disk, Ctrl-C), no file changes; Ctrl-C during the renames is deferred
+    until they are done. Temporary files that a killed process left in these directories are removed.
     """
     for directory in {Path(os.path.realpath(path)).parent for path in files}:
         _remove_leftovers(directory)
@@ -63,7 +63,7 @@ def write_files(files: Mapping[Path, bytes]) -> None:
 
 
 def _stage(path: Path, data: bytes, staged: list[tuple[Path, Path, Path]]) -> None:
-    """Write `data` to a temporary file beside the place of `path`, and note it before it is filled."""
+    """Write `data` to a temporary file in the directory of `path`; append it to `staged` before it is filled."""
     target = Path(os.path.realpath(path))
     with _refusal(path):
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -110,7 +110,7 @@ def _refusal(path: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Let Ctrl-C wait until the block is done. Only a main thread gets it, so elsewhere there is nothing to do."""
+    """Defer Ctrl-C until the block is done; does nothing outside the main thread, which alone receives it."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -131,8 +131,8 @@ def _umask() -> int:
 
 
 def unified_diff(path: str, before: str, after: str) -> str:
-    """Return the change as a unified diff, with `a/` and `b/` names; empty when nothing changed."""
-    if before == after:  # difflib would compare them line by line to find that out
+    """Return the change as a unified diff with `a/` and `b/` names; empty if nothing changed."""
+    if before == after:  # faster than difflib, which would compare all lines
         return ""
     lines = difflib.unified_diff(_lines(before), _lines(after), f"a/{path}", f"b/{path}")
     return "".join(line if line.endswith("\n") else line + "\n\\ No newline at end of file\n" for line in lines)
@@ -145,7 +145,7 @@ def _lines(text: str) -> list[str]:
 
 
 class OutputDirectory:
-    """A directory of converted files, with a manifest of what this tool wrote there."""
+    """A directory of converted files, with a manifest of the files that migrate wrote."""
 
     def __init__(self, root: Path, force: bool) -> None:
         self.root = root
@@ -153,14 +153,14 @@ class OutputDirectory:
         self._written: dict[str, str] = _read_manifest(root / MANIFEST)
 
     def check(self, files: Mapping[Path, bytes]) -> None:
-        """Raise MigrateError when a file is in the way that this tool did not write, or that was edited since."""
+        """Raise MigrateError if a file exists that migrate did not write, or that was edited since."""
         for relative, data in files.items():
             path = self.root / relative
             if self.force or not path.exists():
                 continue
             if path.is_dir():
                 raise MigrateError(f"{path}: is a directory; choose another output with -o")
-            # What an interrupted run left behind is in no manifest, but it is what would be written again.
+            # A file of an interrupted run is not in the manifest, but has the same contents.
             if _digest_of(path) not in {self._written.get(relative.as_posix()), _digest(data)}:
                 known = (
                     "was edited since it was written"
@@ -172,7 +172,7 @@ class OutputDirectory:
             check_writable(self.root / relative)
 
     def write(self, files: Mapping[Path, bytes]) -> None:
-        """Write the files, then the manifest; raises MigrateError, and nothing is written, when one is in the way."""
+        """Write the files, then the manifest; raises MigrateError as `check`, before anything is written."""
         self.check(files)
         if not files:
             return

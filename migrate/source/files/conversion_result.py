@@ -1,4 +1,4 @@
-"""What converting one source file gave."""
+"""The result of converting one source file."""
 
 from __future__ import annotations
 
@@ -13,16 +13,18 @@ NO_OUTPUTS: Mapping[str, str] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class SourceResult:
-    """One file after conversion; nothing has been written yet."""
+    """The result of converting one file in memory."""
 
-    path: str  #: as reported
+    path: str  #: as shown in reports
     kind: str  #: `tensorflow`, `paddle` or `other`
     original: str
-    converted: str  #: equal to `original` when nothing changed
+    converted: str  #: equal to `original` if nothing changed
     findings: tuple[Finding, ...] = ()
     tables: tuple[TableRecord, ...] = ()
-    target: str = "runtime"  #: the SDK that was asked for
-    outputs: Mapping[str, str] = field(default_factory=lambda: NO_OUTPUTS)  #: extra files beside it: name -> text
+    target: str = "runtime"  #: the SDK that the converted code calls
+    outputs: Mapping[str, str] = field(
+        default_factory=lambda: NO_OUTPUTS
+    )  #: further files to write beside it: name -> text
 
     @property
     def changed(self) -> bool:
@@ -31,5 +33,5 @@ class SourceResult:
 
     @property
     def remains(self) -> bool:
-        """True when a person still has work to do in this file."""
+        """True when a finding of this file needs further work by the user."""
         return any(finding.remains for finding in self.findings)

@@ -1,4 +1,4 @@
-"""Edits as data: replace a span of the text. Everything outside the spans stays byte for byte."""
+"""Edits as data: replacements of spans of a text. Text outside the spans does not change."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class Edit:
 
 
 def apply_edits(text: str, edits: Iterable[Edit]) -> str:
-    """Return `text` with every edit made; insertions at one place keep the order they come in.
+    """Return `text` with all edits applied; insertions at the same offset keep their order.
 
-    Raises ValueError when two edits touch the same span.
+    Raises ValueError if two edits overlap.
     """
     parts: list[str] = []
     position = 0
@@ -31,7 +31,7 @@ def apply_edits(text: str, edits: Iterable[Edit]) -> str:
 
 
 def edited_file(text: str, edits: Iterable[Edit]) -> str:
-    """Return a whole file with every edit made: it ends in a line end only where it did, whatever its last line was.
+    """Return a whole file with all edits applied; it ends with a line break only if the original did.
 
     Raises ValueError as `apply_edits`.
     """

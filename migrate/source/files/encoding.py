@@ -1,4 +1,4 @@
-"""Python source as bytes and text: encoding cookie, byte-order mark and line ends survive the round trip."""
+"""Decodes and encodes Python source; encoding declaration, byte-order mark and line ends are preserved."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import tokenize
 import warnings
 from dataclasses import dataclass
 
-#: Statements that only Python 2 accepts: `print x`, `except E, e`, `exec code`, `raise E, "text"`, `x <> y`.
+#: Statements that are valid only in Python 2: `print x`, `except E, e`, `exec code`, `raise E, "text"`, `x <> y`.
 PYTHON2 = re.compile(
     r"^\s*(print\s+[^(=\s.\[]|print\s*$|except\s+[\w.]+\s*,\s*\w+\s*:|exec\s+[^(=\s]|raise\s+[\w.]+\s*,)|<>|\bprint\s+\(.*\)\s*%",
     re.MULTILINE,
 )
-#: The same within one line, looked for only where Python 3 stops: `print >> f`, `except (A, B), e`, `def f((a, b))`,
+#: More of these, searched only in the line where the parser fails: `print >> f`, `except (A, B), e`, `def f((a, b))`,
 #: `lambda (a, b)`, `ur"x"`, `10L`, `0777` and backticks occur in the comments of Python 3 as well.
 PYTHON2_LINE = re.compile(
     r"\bprint\s*>>|\bprint\s+[^(=\s.\[]|\bexec\s+[^(=\s]|\bexcept\s*\(.*\)\s*,\s*\w+\s*:|\bexcept\s.*,.*:"
@@ -24,24 +24,24 @@ PYTHON2_LINE = re.compile(
 
 
 class UnreadableSource(Exception):
-    """The file is Python 3, but it cannot be kept byte for byte; the text says why."""
+    """The file is valid Python 3 but cannot be converted without changing other bytes; the message says why."""
 
 
 @dataclass(frozen=True)
 class SourceText:
-    """A decoded file: `text` keeps its own line ends and has no byte-order mark."""
+    """A decoded file; `text` has the original line ends and no byte-order mark."""
 
     text: str
     encoding: str
     bom: bytes
 
     def encode(self, text: str) -> bytes:
-        """Return `text` as the bytes to write, in the file's own encoding."""
+        """Return `text` as bytes in the file's encoding, with its byte-order mark."""
         return self.bom + text.encode(self.encoding)
 
 
 def decode(data: bytes) -> SourceText:
-    """Decode a Python source file; raises SyntaxError or UnicodeDecodeError when that is impossible."""
+    """Decode a Python source file; raises SyntaxError or UnicodeDecodeError if that fails."""
     bom = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
     encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
     name = "utf-8" if bom else encoding
@@ -49,19 +49,19 @@ def decode(data: bytes) -> SourceText:
 
 
 def parsed(text: str) -> tuple[ast.Module | None, str]:
-    """Return the syntax of `text` and an empty string, or None and why it is not Python 3, in one sentence."""
+    """Return the syntax tree of `text` and an empty string, or None and a sentence why it is not valid Python 3."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return ast.parse(text), ""
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         if isinstance(error, SyntaxError) and (PYTHON2.search(text) or PYTHON2_LINE.search(error.text or "")):
-            return None, "this is Python 2; run 2to3 first"
+            return None, "the code is Python 2; run 2to3 first"
         line = getattr(error, "lineno", None)
         where = f" at line {line}" if line else ""
-        return None, f"it does not parse{where}: {getattr(error, 'msg', None) or error or type(error).__name__}"
+        return None, f"the code does not parse{where}: {getattr(error, 'msg', None) or error or type(error).__name__}"
 
 
 def syntax_problem(text: str) -> str:
-    """Return why `text` is not Python 3, in one sentence, or an empty string."""
+    """Return a sentence why `text` is not valid Python 3, or an empty string."""
     return parsed(text)[1]

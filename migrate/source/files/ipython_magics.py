@@ -1,4 +1,4 @@
-"""IPython's own syntax in a cell: masked line by line while the cell is analysed as Python, and put back afterwards."""
+"""IPython commands in cells: masked line by line so that a cell can be analysed as Python, and restored afterwards."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MAGIC = re.compile(r"^(?P<indent>[ \t]*)(?:(?P<call>[%!?].*|[\w.\[\]'\"%*]+\?\??
 RUNS_CODE = re.compile(r"^[ \t]*%(?:time|timeit|prun|memit)[ \t]+(?P<code>[^-\s].*)$")
 CELL = re.compile(r"\s*%%(?P<name>\w+)")
 WRITES = re.compile(r"\s*%%(?:writefile|file)\b[^\n]*")
-PYTHON_CELLS = {"time", "timeit", "capture", "prun", "memit"}  #: their bodies are Python of the notebook
+PYTHON_CELLS = {"time", "timeit", "capture", "prun", "memit"}  #: cell magics whose body is Python
 _TOKEN = re.compile(
     r"#[^\n]*|\"{3}(?:\\.|[^\\])*?\"{3}|'{3}(?:\\.|[^\\])*?'{3}|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'"
     r"|(?P<open>[(\[{])|(?P<close>[)\]}])|\\\r?\n|(?P<end>\n)|.",
@@ -24,13 +24,13 @@ _TOKEN = re.compile(
 class Masks:
     """The masked lines of one notebook."""
 
-    mark: str  #: no cell contains it
+    mark: str  #: a comment that no cell contains
     lines: dict[str, str] = field(default_factory=dict)  #: masked line -> original line
-    #: comment at the end of a line -> what stood before its code
+    #: comment at the end of a line -> the text before its code
     prefixes: dict[str, str] = field(default_factory=dict)
 
     def mask(self, source: str) -> str | None:
-        """Return the cell as Python with as many lines, or None for a cell of another language."""
+        """Return the cell as Python with the same number of lines, or None for a cell of another language."""
         cell = CELL.match(source)
         if cell and cell["name"] not in PYTHON_CELLS:
             return None
@@ -42,7 +42,7 @@ class Masks:
         return "\n".join(lines)
 
     def restore_all(self, texts: list[str]) -> list[str]:
-        """Return the cells with every masked line as it was; raises ValueError when one was edited or lost."""
+        """Return the cells with all masked lines restored; raises ValueError if one was edited or lost."""
         found, seen = [], 0
         for text in texts:
             lines = text.split("\n")
@@ -55,11 +55,11 @@ class Masks:
                 seen += lines[at] != line
             found.append("\n".join(lines))
         if seen != len(self.lines) + len(self.prefixes) or any(self.mark in text for text in found):
-            raise ValueError("an edit touches a line with IPython's own syntax")
+            raise ValueError("an edit would change a line with an IPython command")
         return found
 
     def _masked(self, lines: list[str]) -> list[str]:
-        """Return the lines of one command as Python; what `%time` runs stays code that can be analysed."""
+        """Return the lines of one command as Python; the code after `%time` and the like is kept for analysis."""
         first = lines[0]
         runs = RUNS_CODE.match(first)
         if runs and len(lines) == 1 and _parses(runs["code"]):
@@ -67,7 +67,7 @@ class Masks:
             self.prefixes[comment] = first[: runs.start("code")]
             return [f"{first[: len(first) - len(first.lstrip())]}{runs['code']}  {comment}"]
         match = MAGIC.match(first)
-        assert match is not None, "a command was found here"
+        assert match is not None, "called only for lines that match MAGIC"
         code = match["indent"] + (f"{match['target']}None" if match["target"] else "pass")
         return [self._line(code, first), *(self._line("", line) for line in lines[1:])]
 
@@ -86,7 +86,7 @@ def _parses(source: str) -> bool:
 
 
 def _magics(source: str) -> Iterator[tuple[int, int]]:
-    """Yield (first line, number of lines) of IPython's commands: not what only looks so in a string or in brackets."""
+    """Yield (first line, number of lines) of IPython commands, without matches inside strings or brackets."""
     at, depth, line, fresh = 0, 0, 0, True
     while at < len(source):
         if fresh and MAGIC.match(_line_at(source, at)):
@@ -97,7 +97,7 @@ def _magics(source: str) -> Iterator[tuple[int, int]]:
             at, line = at + len(text) + 1, line + count
             continue
         token = _TOKEN.match(source, at)
-        assert token is not None, "its last part matches anything"
+        assert token is not None, "the last alternative matches any character"
         at = token.end()
         depth = max(0, depth + bool(token["open"]) - bool(token["close"]))
         fresh = bool(token["end"]) and depth == 0

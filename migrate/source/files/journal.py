@@ -1,7 +1,7 @@
-"""Stored edits: `.migrate/edits.json` beside a project or in an output directory, and how they are undone.
+"""Stored edits for `migrate revert`: `.migrate/edits.json` in the root of a project or in an output directory.
 
-An entry holds the digests of a file before and after its conversion and the unified diff between the two. Paths are
-relative to the directory that holds `.migrate`, so that it may be moved, copied or committed together with the files.
+An entry holds the digests of a file before and after its conversion, and the unified diff. Paths are relative to the
+directory with `.migrate`, so that it can be moved, copied or committed together with the files.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from migrate.source.files.path_lookup import exists, is_file
 
 PLACE = Path(".migrate", "edits.json")
 FORMAT = "recmigrate-edits/1"
-#: What marks the root of a project.
+#: Names whose presence marks the root of a project.
 ROOTS = (".migrate", ".git", "pyproject.toml", "setup.cfg")
 
 
@@ -28,9 +28,9 @@ ROOTS = (".migrate", ".git", "pyproject.toml", "setup.cfg")
 class Entry:
     """One conversion of one file."""
 
-    path: str  #: POSIX, relative to the directory that holds `.migrate`
-    original: str  #: sha256 of the bytes before
-    converted: str  #: sha256 of the bytes after; empty when not known
+    path: str  #: POSIX, relative to the directory that contains `.migrate`
+    original: str  #: sha256 of the original bytes
+    converted: str  #: sha256 of the converted bytes; empty if unknown
     diff: str  #: from the original to the converted text
 
 
@@ -40,12 +40,12 @@ def digest(data: bytes) -> str:
 
 
 def text_of(data: bytes) -> str:
-    """Return bytes as text of which `bytes_of` gives the same bytes, whatever they are."""
+    """Decode arbitrary bytes so that `bytes_of` returns the same bytes."""
     return data.decode("utf-8", errors="surrogateescape")
 
 
 def bytes_of(text: str) -> bytes:
-    """Return the bytes of `text_of`."""
+    """Encode a text that `text_of` decoded."""
     return text.encode("utf-8", errors="surrogateescape")
 
 
@@ -57,17 +57,17 @@ class Journal:
         self.entries = _read(root / PLACE)
 
     def record(self, files: Iterable[tuple[Path, bytes, bytes]]) -> None:
-        """Add the conversion of files, each with its bytes before and after, and write the journal."""
+        """Add conversions, given as (path, original bytes, converted bytes), and write the journal."""
         for path, before, after in files:
             name = Path(os.path.relpath(path.resolve(), self.root.resolve())).as_posix()
-            # A file that is as it was before a conversion has nothing of it left to undo.
+            # Entries whose original equals the current file have already been undone.
             self.entries = [e for e in self.entries if e.path != name or e.original != digest(before)]
             diff = unified_diff(name, text_of(before), text_of(after))
             self.entries.append(Entry(name, digest(before), digest(after), diff))
         self.write()
 
     def write(self) -> None:
-        """Write the journal, or remove it when nothing is left to undo."""
+        """Write the journal, or delete it if it has no entries."""
         place = self.root / PLACE
         if self.entries:
             kept = [dataclasses.asdict(entry) for entry in self.entries]
@@ -80,7 +80,7 @@ class Journal:
 
 
 def record_in_place(files: Iterable[tuple[Path, bytes, bytes]]) -> None:
-    """Store the edits of files that are about to be rewritten, each in the journal of its project."""
+    """Store the edits of files that are about to be overwritten, each in the journal of its project."""
     homes: dict[Path, list[tuple[Path, bytes, bytes]]] = {}
     for file in files:
         homes.setdefault(home_of(file[0]), []).append(file)
@@ -91,7 +91,7 @@ def record_in_place(files: Iterable[tuple[Path, bytes, bytes]]) -> None:
 def home_of(path: Path) -> Path:
     """Return the directory whose journal a file belongs to: the nearest root of a project above it.
 
-    Without one, it is the working directory for a file below it, else the file's own directory.
+    Without a root, this is the working directory for a file below it, else the file's directory.
     """
     above = list(path.resolve().parents)
     for directory in above:
@@ -102,7 +102,7 @@ def home_of(path: Path) -> Path:
 
 
 def journals_above(path: Path) -> Iterator[Journal]:
-    """Yield the journals at and above a directory, the nearest first."""
+    """Yield the journals in a directory and its parents, nearest first."""
     for directory in (path.resolve(), *path.resolve().parents):
         if is_file(directory / PLACE):
             yield Journal(directory)
@@ -114,8 +114,8 @@ def _read(place: Path) -> list[Entry]:
     try:
         data = json.loads(place.read_text(encoding="ascii"))
         if data["format"] != FORMAT:
-            problem = f"its format is {data['format']!r}, not {FORMAT!r}"
-            raise MigrateError(f"{place}: {problem}; use the version that wrote it")
+            problem = f"the format is {data['format']!r}, not {FORMAT!r}"
+            raise MigrateError(f"{place}: {problem}; use the version of recmigrate that wrote it")
         return [Entry(str(e["path"]), str(e["original"]), str(e["converted"]), str(e["diff"])) for e in data["edits"]]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise MigrateError(f"{place}: the stored edits cannot be read ({error}); restore or remove the file") from error

@@ -1,4 +1,4 @@
-"""Notebooks: the code cells are analysed as one module, and its edits go back to the cells they belong to."""
+"""Converts notebooks: the code cells are analysed as one module, and the edits are applied to the cells."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from migrate.source.files.notebook_json import Cell, code_cells, with_sources
 
 SUFFIX = ".ipynb"
 RULE = "notebook"
-#: `%run file.py`, also without its end, and `%load file.py`, which becomes the text of the file when it is run.
+#: `%run file.py` (`.py` is optional) and `%load file.py`, which replaces the cell by the file when it runs.
 RUN = re.compile(r"\s*%(?:run|load)\s+(?:-\w+\s+)*[\"']?(?:\.{0,2}/)*(?P<name>[\w./-]+)")
-#: A line of code with a lookup function in it.
+#: A line of code that contains a lookup function.
 LOOKUP = re.compile(r"^[^#]*(embedding_lookup|\bgather\s*\(|\bEmbedding\s*\()")
 Convert = Callable[[str, str], SourceResult]
 Fail = Callable[[str, str, str, str], SourceResult]
@@ -35,27 +35,27 @@ class CellChange:
 
 @dataclass(frozen=True)
 class NotebookResult(SourceResult):
-    """A converted notebook: `original` and `converted` are its code cells, one after another."""
+    """A converted notebook; `original` and `converted` are the concatenated code cells."""
 
     cells: tuple[CellChange, ...] = ()
 
 
 def notebook_of(path: str) -> str:
-    """Return the file in which a place of a report lies: the notebook of a cell."""
+    """Return the file of a path in a report, which may name a cell of a notebook."""
     return path.partition(f"{SUFFIX}:cell ")[0] + SUFFIX if f"{SUFFIX}:cell " in path else path
 
 
 def cell_at(path: str, data: bytes, name: str) -> tuple[str, int] | None:
-    """Return a cell's source and the line of `original` before its first, or None when no code cell has this name."""
+    """Return the source of a code cell and the number of lines before it in `original`; None for an unknown name."""
     module = _Module(path, code_cells(data.removeprefix(codecs.BOM_UTF8).decode("utf-8")))
     index = next((index for index, cell in enumerate(module.cells) if cell.name == name), None)
     return None if index is None else (module.cells[index].source, module.starts[index])
 
 
 def module_of(path: str, data: bytes) -> tuple[str, tuple[str, ...]]:
-    """Return the text of a notebook as a module, as it is converted, and the modules that its cells run as a whole.
+    """Return the text of a notebook as one module, and the names of the modules that its cells run with `%run`.
 
-    Both are empty for what is no notebook, or has a cell that is no Python.
+    Both are empty if the data is no notebook or a cell is not valid Python.
     """
     try:
         module = _Module(path, code_cells(data.removeprefix(codecs.BOM_UTF8).decode("utf-8")))
@@ -67,20 +67,22 @@ def module_of(path: str, data: bytes) -> tuple[str, tuple[str, ...]]:
 
 
 def check_result(path: str, data: bytes, result: SourceResult) -> None:
-    """Raise ValueError when the conversion of a notebook's module cannot go back to its cells."""
+    """Raise ValueError if the edits of a notebook's module cannot be applied to its cells."""
     module = _Module(path, code_cells(data.removeprefix(codecs.BOM_UTF8).decode("utf-8")))
     module.split(result.converted)
     module.check_magics(result)
 
 
 def convert_notebook(path: str, data: bytes, convert: Convert, failed: Fail) -> tuple[SourceResult, bytes]:
-    """Return the result of a notebook and the bytes to write; `convert` converts a module's text."""
+    """Return the result of a notebook and the bytes to write; `convert` converts the text of a module."""
     bom = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
     try:
         text = data[len(bom) :].decode("utf-8")
         cells = code_cells(text)
     except (ValueError, RecursionError) as error:
-        return failed(path, "", f"it is no notebook: {str(error) or 'nested too deeply'}", "repair it"), data
+        return failed(
+            path, "", f"the file is no valid notebook: {str(error) or 'nested too deeply'}", "correct it"
+        ), data
     module = _Module(path, cells)
     problem = module.problem()
     if problem is not None:
@@ -89,11 +91,11 @@ def convert_notebook(path: str, data: bytes, convert: Convert, failed: Fail) -> 
     result = replace(result, findings=with_ids([*result.findings, *module.written()]))
     if result.kind == "paddle":
         message = "a Paddle model in a notebook is not converted"
-        return failed(path, module.text, message, "export it: jupyter nbconvert --to script"), data
+        return failed(path, module.text, message, "export it with `jupyter nbconvert --to script`"), data
     try:
         return _mapped(result, module, text, bom, data)
     except ValueError as error:
-        return failed(path, module.text, str(error), "move that line to a cell of its own; it is left as it is"), data
+        return failed(path, module.text, str(error), "move that line to a cell of its own"), data
 
 
 def _mapped(result: SourceResult, module: _Module, text: str, bom: bytes, data: bytes) -> tuple[SourceResult, bytes]:
@@ -118,7 +120,7 @@ def _mapped(result: SourceResult, module: _Module, text: str, bom: bytes, data: 
 
 
 class _Module:
-    """The code cells as one text: before each a comment that no cell contains."""
+    """The code cells as one text, separated by comments that no cell contains."""
 
     def __init__(self, path: str, cells: list[Cell]) -> None:
         self.path = path
@@ -139,11 +141,11 @@ class _Module:
             self.starts.append(self.starts[-1] + 2 + (part or "").count("\n"))
 
     def name(self, index: int) -> str:
-        """Return how findings name a cell."""
+        """Return the path of a cell in findings."""
         return f"{self.path}:cell {self.cells[index].name}"
 
     def place(self, location: Location) -> Location:
-        """Return a place in the text as one in a cell."""
+        """Convert a location in the text to one in a cell."""
         index = max(0, min(bisect.bisect_right(self.starts, location.line) - 1, len(self.cells) - 1))
         if not self.cells or location.line == 0 or location.path != self.path:
             return location
@@ -156,17 +158,17 @@ class _Module:
         return replace(finding, location=self.place(finding.location), steps=steps)
 
     def problem(self) -> Finding | None:
-        """Return a finding for the first cell that is no Python by itself."""
+        """Return a finding for the first cell that is not valid Python, or None."""
         for index, part in enumerate(self.parts):
             message = "" if _is_indented(part) else parsed(part or "")[1]
             if message:
                 location = Location(self.name(index), 1, 1)
-                action = "repair the cell; the notebook is left as it is"
+                action = "correct the cell; until then the notebook is left unchanged"
                 return Finding(RULE, "file", State.FAILED, location, message, action=action)
         return None
 
     def written(self) -> Iterator[Finding]:
-        """Yield a finding for each cell that is written to a file and names lookups, which are not seen here."""
+        """Yield a finding for each cell that writes a file with lookups, which are not analysed with the notebook."""
         for index, cell in enumerate(self.cells):
             head = WRITES.match(cell.source) if self.parts[index] is None else None
             lines = [number for number, line in enumerate(cell.source.split("\n"), 1) if LOOKUP.search(line)]
@@ -176,45 +178,45 @@ class _Module:
                     "lookup",
                     State.OPAQUE,
                     Location(self.name(index), lines[0], lines[-1]),
-                    f"`{head[0].strip()}` writes a program that looks rows up",
-                    "it is no code of the notebook, so it is not judged with it",
-                    "write the file, and give it to this command",
+                    f"`{head[0].strip()}` writes a program with embedding lookups",
+                    "its text is not code of the notebook, so it is not analysed",
+                    "write the file, and convert that",
                 )
 
     def split(self, text: str) -> list[str]:
-        """Return the sources of the cells from the converted text; raises ValueError when they cannot be told apart."""
+        """Split the converted text into the sources of the cells; raises ValueError if an edit removed a separator."""
         pattern = "|".join(f"^{re.escape(head)}\n" for head in self.heads)
         before, *parts = re.split(pattern, text, flags=re.MULTILINE)
         if len(parts) != len(self.cells) or not all(part.endswith("\n") for part in parts):
-            raise ValueError("an edit goes beyond its cell")
+            raise ValueError("an edit would cross the border of a cell")
         parts[0] = before + parts[0]
         sources = self.masks.restore_all([part[:-1] for part in parts])
         for index, cell in enumerate(self.cells):
             if self.parts[index] is None:
                 if sources[index]:
-                    raise ValueError("an edit goes into a cell of another language")
+                    raise ValueError("an edit would change a cell of another language")
                 sources[index] = cell.source
         return sources
 
     def check_magics(self, result: SourceResult) -> None:
-        """Raise ValueError when a command that is not analysed names a table that moves."""
+        """Raise ValueError if an IPython command, which is not analysed, names a converted table."""
         lines = result.original.split("\n")
         made = [lines[table.location.line - 1] for table in result.tables if table.verdict is State.APPLIED]
         names = {match[1] for line in made if (match := re.match(r"\s*(?:self\.)?(\w+)", line))}
         for line in self.masks.lines.values():
             if names & set(_words(line)):
-                raise ValueError(f"`{line.strip()}` uses a table and is not Python")
+                raise ValueError(f"`{line.strip()}` uses a converted table, but is not Python")
 
 
 def _is_indented(part: str | None) -> bool:
-    """True for a cell that is indented as a whole, which Jupyter runs as if it were not."""
+    """True for a cell that is indented as a whole; Jupyter ignores this indentation."""
     if part is None or part[:1] not in {" ", "\t"}:
         return False
     return bool(parsed(part)[1]) and not parsed(f"if 1:\n{part}")[1]
 
 
 def _words(line: str) -> list[str]:
-    """Return the names a command may use: of a `%magic` all, of a shell command `$name` and `{name}`, of `?` none."""
+    """Return the names that a command may use: all of a `%magic`, `$x` and `{x}` of a shell command, none of `?`."""
     if "?" in line:
         return []
     percent, shell = line.find("%"), line.find("!")

@@ -1,4 +1,4 @@
-"""Where the sources of a notebook's cells stand in its JSON text, and the text with some of them replaced."""
+"""Finds the sources of a notebook's code cells in its JSON text, and replaces some of them."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ _DECODER = json.JSONDecoder()
 class Cell:
     """One code cell."""
 
-    name: str  #: its id, or its number among all cells where it has none
+    name: str  #: its id, or its number among all cells if it has no id
     source: str
-    span: tuple[int, int]  #: of the source's JSON value in the text
+    span: tuple[int, int]  #: offsets of the JSON value of the source
 
 
 def code_cells(text: str) -> list[Cell]:
     """Return the code cells of a notebook in order.
 
-    Raises ValueError for a text that is no notebook, or of a format before 4.
+    Raises ValueError for a text that is no notebook or has a format before 4.
     """
     data = json.loads(text)
     if not isinstance(data, dict) or not isinstance(data.get("cells"), list):
-        raise ValueError("it has no list of cells (formats before 4: run jupyter nbconvert --to notebook first)")
+        raise ValueError("it has no list of cells (for formats before 4, run `jupyter nbconvert --to notebook` first)")
     spans = {key: start for key, start, _ in _members(text, _skip(text, 0))}
     found = []
     for number, (start, _) in enumerate(_items(text, spans["cells"]), 1):
@@ -42,7 +42,7 @@ def code_cells(text: str) -> list[Cell]:
         if isinstance(source, list) and all(isinstance(line, str) for line in source):
             source = "".join(source)
         if not isinstance(source, str):
-            raise ValueError(f"the source of cell {number} is no text")
+            raise ValueError(f"the source of cell {number} is not a string")
         places = {key: (first, last) for key, first, last in _members(text, start)}
         if "source" in places:
             found.append(Cell(str(cell.get("id") or number), source, places["source"]))
@@ -50,9 +50,9 @@ def code_cells(text: str) -> list[Cell]:
 
 
 def with_sources(text: str, cells: list[Cell], sources: Mapping[int, str]) -> str:
-    """Return the text with the sources of some cells replaced; lines that stay keep their spelling.
+    """Return the text with the sources of some cells replaced; unchanged lines keep their JSON spelling.
 
-    Raises ValueError when anything else would differ.
+    Raises ValueError if anything else would change.
     """
     parts, position = [], 0
     for index, cell in enumerate(cells):
@@ -64,7 +64,7 @@ def with_sources(text: str, cells: list[Cell], sources: Mapping[int, str]) -> st
     again = code_cells(result)
     wanted = [sources.get(index, cell.source) for index, cell in enumerate(cells)]
     if [cell.source for cell in again] != wanted or _without_sources(result) != _without_sources(text):
-        raise ValueError("the notebook would not be the same outside its edited cells")
+        raise ValueError("the conversion would change the notebook outside its edited cells")
     return result
 
 
@@ -77,7 +77,7 @@ def _without_sources(text: str) -> Any:
 
 
 def _source(text: str, cell: Cell, source: str) -> str:
-    """Return the JSON value of a new source, in the form of the old one."""
+    """Return a new source as a JSON value, a string or a list like the old one."""
     start, end = cell.span
     lines = _LINE.findall(source)
     if text[start] == '"':
@@ -93,7 +93,7 @@ def _source(text: str, cell: Cell, source: str) -> str:
 
 
 def _raw_lines(inner: str) -> list[tuple[str, str]]:
-    """Return the lines of a JSON string with their spelling."""
+    """Return (line, JSON spelling) of each line of a JSON string."""
     lines = [""]
     for token in _ESCAPE.findall(inner):
         lines[-1] += token
@@ -103,7 +103,7 @@ def _raw_lines(inner: str) -> list[tuple[str, str]]:
 
 
 def _spelled(text: str, pieces: list[tuple[str, str]], lines: list[str]) -> list[str]:
-    """Return the JSON strings of the lines, as they were spelled where a line was there before."""
+    """Return the lines as JSON strings, with the old spelling for lines that existed before."""
     matcher = SequenceMatcher(None, [value for value, _ in pieces], lines, autojunk=False)
     found: list[str] = []
     for kind, a, b, c, d in matcher.get_opcodes():
@@ -116,7 +116,7 @@ def _spelled(text: str, pieces: list[tuple[str, str]], lines: list[str]) -> list
 
 def _skip(text: str, at: int) -> int:
     match = _BLANK.match(text, at)
-    assert match is not None, "it matches nothing, too"
+    assert match is not None, "also matches the empty string"
     return match.end()
 
 

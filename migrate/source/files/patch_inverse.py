@@ -1,4 +1,4 @@
-"""Takes a unified diff back: exactly, or around changes that were made elsewhere in the text since."""
+"""Applies the inverse of a unified diff, exactly or to a text that was changed elsewhere since."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _RANGE = re.compile(r"@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 
 
 class RegionChanged(Exception):
-    """Text that the conversion wrote is no longer there as it was written."""
+    """Text that the conversion wrote was changed or is missing."""
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class _Hunk:
     old: list[str]
 
     def core(self) -> _Hunk:
-        """Return the hunk without the equal lines around its changes."""
+        """Return the hunk without its context lines."""
         shorter = min(len(self.new), len(self.old))
         first = next((n for n in range(shorter) if self.new[n] != self.old[n]), shorter)
         most = shorter - first
@@ -30,9 +30,9 @@ class _Hunk:
 
 
 def undo(text: str, diff: str, *, merge: bool = False) -> str:
-    """Return the text before the conversion; with `merge`, changes elsewhere in the text are kept.
+    """Return the text before the conversion; with `merge`, later changes elsewhere in the text are kept.
 
-    Raises RegionChanged when the text that the conversion wrote is not there any more.
+    Raises RegionChanged if text that the conversion wrote was changed since.
     """
     lines, result, position = _lines(text), list[str](), 0
     for hunk in _hunks(_lines(diff)):
@@ -45,7 +45,7 @@ def undo(text: str, diff: str, *, merge: bool = False) -> str:
 
 
 def _find(lines: Sequence[str], hunk: _Hunk, position: int) -> _Hunk | None:
-    """Return the hunk at the one place where it fits, with the lines around it or else without them."""
+    """Return the hunk at the only position where it matches, with its context lines or else without them."""
     for wanted in (hunk, hunk.core()):
         size = len(wanted.new)
         places = [n for n in range(position, len(lines) - size + 1) if list(lines[n : n + size]) == wanted.new]
@@ -55,7 +55,7 @@ def _find(lines: Sequence[str], hunk: _Hunk, position: int) -> _Hunk | None:
 
 
 def _hunks(lines: list[str]) -> Iterator[_Hunk]:
-    position = 2  # behind the names of the two files
+    position = 2  # after the two header lines
     while position < len(lines):
         match = _RANGE.match(lines[position])
         if match is None:
@@ -69,7 +69,7 @@ def _hunks(lines: list[str]) -> Iterator[_Hunk]:
 
 
 def _add(hunk: _Hunk, lines: list[str], position: int) -> int:
-    """Add a line of a diff to its sides; return how many lines of the diff that takes."""
+    """Add a line of a diff to the hunk; return how many lines of the diff were consumed."""
     mark, text = lines[position][0], lines[position][1:]
     unended = lines[position + 1 : position + 2] == ["\\ No newline at end of file\n"]
     if unended:

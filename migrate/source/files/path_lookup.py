@@ -1,4 +1,4 @@
-"""What lies at a path, asked without an exception: where one may not look, nothing is there.
+"""Tests of paths that return False instead of raising if the path is not accessible.
 
 `Path.exists` and `Path.is_file` raise PermissionError below a directory that may not be entered.
 """
@@ -10,15 +10,15 @@ from pathlib import Path
 
 
 def exists(path: Path) -> bool:
-    """True when something that can be seen lies there."""
+    """True if the path exists and is accessible."""
     return os.path.exists(path)  # noqa: PTH110 - see above
 
 
 def is_file(path: Path) -> bool:
-    """True when a file that can be seen lies there."""
+    """True if the path is an accessible file."""
     return os.path.isfile(path)  # noqa: PTH113 - see above
 
 
 def is_link(path: Path) -> bool:
-    """True when a symbolic link that can be seen lies there."""
+    """True if the path is an accessible symbolic link."""
     return os.path.islink(path)  # noqa: PTH114 - see above

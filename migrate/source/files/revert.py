@@ -1,4 +1,4 @@
-"""Undoes conversions from their stored edits: all of the files that are asked for, or none."""
+"""Undoes conversions with their stored edits, for all requested files or for none."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from migrate.source.files.patch_inverse import RegionChanged, undo
 
 @dataclass(frozen=True)
 class Reverted:
-    """One file: its bytes now, its bytes before the conversion, and the edits that are then used up."""
+    """One file: its current bytes, its original bytes, and the stored edits between the two."""
 
     path: Path
     now: bytes
     before: bytes
     used: tuple[Entry, ...]
-    journal: Journal | None  #: where the edits are stored; None: in a report
-    remaining: int = 0  #: earlier conversions of the file that its later changes keep from being undone
+    journal: Journal | None  #: the journal with the edits; None if they come from a report
+    remaining: int = 0  #: number of earlier conversions that cannot be undone because of later changes
 
     @property
     def changed(self) -> bool:
-        """False for a file that is already as it was."""
+        """False for a file that already has its original contents."""
         return self.now != self.before
 
 
@@ -44,17 +44,20 @@ class _Stored:
 def plan(paths: Sequence[str], source: str | None, *, merge: bool) -> list[Reverted]:
     """Return what reverting would do; nothing is written.
 
-    Without paths, everything is reverted that the nearest journal at or above the working directory holds. `source` is
-    a JSON report or a directory with a journal, where the edits are not stored beside the files.
+    Args:
+        paths: files and directories; empty for all files of the nearest journal at or above the working directory.
+        source: a JSON report or a directory with a journal, if the edits are not stored beside the files.
+        merge: keep later changes of a file and undo only the converted lines.
 
-    Raises MigrateError for a file without stored edits, and for one that was changed since.
+    Raises:
+        MigrateError: a file has no stored edits, or was changed since.
     """
     stored = _in_report(source, paths) if source and Path(source).is_file() else _in_journals(paths, source)
     return [_reverted(item, merge) for item in stored]
 
 
 def apply(plan: Sequence[Reverted]) -> None:
-    """Write the files, all or none, and strike the edits out; raises MigrateError, with every file as it was."""
+    """Write all files or none, and remove their edits from the journals; raises MigrateError if a write fails."""
     changed = [item for item in plan if item.changed]
     for item in changed:
         check_writable(item.path)
@@ -75,7 +78,7 @@ def apply(plan: Sequence[Reverted]) -> None:
 
 
 def still_converted(done: Sequence[Reverted]) -> list[str]:
-    """Return the other files of the journals that were used whose conversions are still stored, and in place."""
+    """Return further files of the same journals that are still converted."""
     journals = {id(item.journal): item.journal for item in done if item.journal is not None}
     own = {item.path.resolve() for item in done}
     places = {journal.root / entry.path: entry for journal in journals.values() for entry in journal.entries}
@@ -90,18 +93,18 @@ def _in_journals(paths: Sequence[str], source: str | None) -> list[_Stored]:
     if source is not None:
         journal = Journal(Path(source))
         if not journal.entries:
-            raise MigrateError(f"{source}: holds no stored edits ({PLACE}); name a report or an output directory")
+            raise MigrateError(f"{source}: contains no stored edits ({PLACE}); give a report or an output directory")
         return _copies(journal, paths) if paths else _of_journal(journal)
     found: list[_Stored] = []
     for text in paths or ["."]:
         path = Path(text)
         if path.is_dir():
-            # Without a path, what lies above the working directory belongs to the same project.
+            # Without a path, the journal may also be above the working directory, in the root of the project.
             journal_ = next(journals_above(path), None)
             inside = [] if journal_ is None else _of_journal(journal_)
             members = [item for item in inside if not paths or _below(item.path, path)]
             if not members:
-                raise MigrateError(f"{text}: no conversion is stored here; name files, or give --from REPORT or DIR")
+                raise MigrateError(f"{text}: no conversion is stored here; give files, or --from REPORT or DIR")
             found += members
         else:
             found.append(_of_file(path))
@@ -138,12 +141,12 @@ def _copies(journal: Journal, paths: Sequence[str]) -> list[_Stored]:
                 if not Path(text).is_dir():
                     raise
     if not found:
-        raise MigrateError(f"{', '.join(paths)}: holds no file that {journal.root} has a conversion of; name others")
+        raise MigrateError(f"{', '.join(paths)}: {journal.root} stores no conversion of a file here; give other paths")
     return found
 
 
 def _elsewhere(journal: Journal, path: Path) -> _Stored:
-    """Return the edits of a copy of a file of the journal's directory: by its contents, else by its name."""
+    """Return the edits for a copy of a file of the journal, matched by contents or else by path."""
     now = digest(_read(path))
     groups = _of_journal(journal)
     same = [item for item in groups if item.entries[-1].converted == now]
@@ -174,12 +177,12 @@ def _in_report(source: str, paths: Sequence[str]) -> list[_Stored]:
     files = [path for text in paths for path in _files(text)]
     wanted = [found[place] for path in files if (place := os.path.realpath(path)) in found]
     if not wanted or any(not Path(text).is_dir() and os.path.realpath(text) not in found for text in paths):
-        raise MigrateError(f"{', '.join(paths)}: {source} holds no conversion of this file; give the report that does")
+        raise MigrateError(f"{', '.join(paths)}: {source} contains no conversion of this file; give another report")
     return wanted
 
 
 def _reverted(stored: _Stored, merge: bool) -> Reverted:
-    """Undo the conversions of one file, the latest first, as long as each finds what it wrote."""
+    """Undo the conversions of one file, latest first, until one no longer matches the file."""
     now = data = _read(stored.path)
     left, used = list(stored.entries), list[Entry]()
     while left:
@@ -194,7 +197,7 @@ def _reverted(stored: _Stored, merge: bool) -> Reverted:
 
 
 def _undone(path: Path, data: bytes, entry: Entry, *, known: bool, merge: bool) -> bytes:
-    remedy = "take your changes back first, or give --merge, which undoes only the converted lines"
+    remedy = "undo your changes first, or give --merge to undo only the converted lines"
     try:
         if known:
             before = _apply(data, entry, merge=False)
@@ -205,7 +208,7 @@ def _undone(path: Path, data: bytes, entry: Entry, *, known: bool, merge: bool) 
     except RegionChanged as region:
         if merge:
             line = next((text.strip() for text in str(region).splitlines() if text.strip()), "")
-            problem = f"lines that the conversion wrote were changed since (`{line[:60]}`)"
+            problem = f"converted lines were changed since (`{line[:60]}`)"
             raise MigrateError(f"{path}: {problem}; undo it by hand or from version control") from None
     raise MigrateError(f"{path}: was changed since it was converted; {remedy}")
 
@@ -213,14 +216,14 @@ def _undone(path: Path, data: bytes, entry: Entry, *, known: bool, merge: bool) 
 def _merged(path: Path, data: bytes, entry: Entry) -> bytes:
     before = _apply(data, entry, merge=True)
     if path.suffix == ".py" and _parses(data) and not _parses(before):
-        raise MigrateError(f"{path}: without the converted lines it would not parse; undo it by hand")
+        raise MigrateError(f"{path}: without the converted lines it would not be valid Python; undo it by hand")
     return before
 
 
 def _apply(data: bytes, entry: Entry, *, merge: bool) -> bytes:
     if entry.converted:
         return bytes_of(undo(text_of(data), entry.diff, merge=merge))
-    # A report has the decoded text, without the byte-order mark.
+    # The diff in a report is of the decoded text without byte-order mark.
     source = decode(data)
     return source.encode(undo(source.text, entry.diff, merge=merge))
 
@@ -237,5 +240,5 @@ def _read(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        remedy = "bring it back, or name the other files"
+        remedy = "restore it, or give only the other files"
         raise MigrateError(f"{path}: cannot be read ({error.strerror}); {remedy}") from error

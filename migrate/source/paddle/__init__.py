@@ -1,1 +1,1 @@
-"""Paddle sources: `x·W + b` of one-hot columns becomes dynamic tables; the module is written anew."""
+"""The front end of Paddle: converts `x·W + b` of one-hot columns to dynamic tables and rewrites the whole module."""

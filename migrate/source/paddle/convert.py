@@ -1,8 +1,8 @@
-"""Paddle dygraph models: an `nn.Layer` becomes a TensorFlow v1-graph module with the same classes, loops and names.
+"""Converts Paddle dygraph models: an `nn.Layer` becomes a TensorFlow v1 module with the same classes, loops and names.
 
-The source is parsed and followed, never imported or run. `x·W + b` of every `nn.Linear` that reads the raw input is
-split exactly: dense columns stay a matrix product, each one-hot group becomes a lookup of one row, and the kernels of
-all such layers stand side by side in one embedding table.
+The source is interpreted symbolically, never imported or run. `x·W + b` of every `nn.Linear` that reads the raw input
+is split exactly: dense columns remain a matrix product, each one-hot group becomes a lookup of one row, and the kernels
+of all these layers are side by side in one embedding table.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ def convert(path: str, text: str, options: Options, siblings: Mapping[str, str])
     Args:
         path: the file's path, as reports show it.
         text: its contents.
-        options: `options.schema` describes the model's input; without one the file is left as it is, with a finding.
-        siblings: the files beside it (`dygraph_model.py`, `config.yaml`), name -> contents.
+        options: `options.schema` describes the model's input; without a schema the file is left unchanged.
+        siblings: the files in its folder (`dygraph_model.py`, `config.yaml`), name -> contents.
 
     Returns:
-        The converted module and its findings. When anything is not understood the text is unchanged and every such
+        The converted module and its findings. If any construct is not supported, the text is unchanged and each such
         construct has an `unsupported` finding.
 
     Raises:
-        MigrateError: the schema contradicts the source, or the converted text would not parse.
+        MigrateError: the schema contradicts the source, or the converted text is not valid Python.
     """
     try:
         ast.parse(text)
@@ -59,9 +59,7 @@ def convert(path: str, text: str, options: Options, siblings: Mapping[str, str])
     except RecursionError:
         return findings.not_python(path, text, 1, "expressions nested too deeply to follow")
     except (SyntaxError, cst.ParserSyntaxError) as error:
-        raise MigrateError(
-            f"{path}: what the conversion makes of it is not valid Python ({error}), please report this"
-        ) from error
+        raise MigrateError(f"{path}: the converted text is not valid Python ({error}); report this as a bug") from error
 
 
 def _convert(path: str, text: str, options: Options, siblings: Mapping[str, str]) -> SourceResult:
@@ -124,7 +122,7 @@ def _expressions(program: Program) -> list[str]:
     if not found and not program.run.problems:
         raise MigrateError(
             f"{program.schema.path}: `input.sparse` lists one-hot groups, but no `nn.Linear` of {program.name} reads "
-            "the model input, so there is nothing to look up; correct `input` or `model.class`"
+            "the model input; correct `input` or `model.class`"
         )
     return found
 

@@ -1,1 +1,1 @@
-"""Which files a command works on, who imports whom, and what may run in one program. No framework is known here."""
+"""The files of a run, the import graph, and the programs that may run several files; independent of frameworks."""

@@ -1,4 +1,4 @@
-"""Which files of a project are judged together: those that make, read or train variables and may run in one program."""
+"""Groups files that are analysed together: those with code about variables that one program may run."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from migrate.source.project.discovery import FRAMEWORKS
 from migrate.source.project.import_graph import Project
 
 FRAMEWORK = re.compile("|".join(FRAMEWORKS))
-#: A layer that is called in a v1 graph.
+#: A Keras embedding layer in code for v1 graphs.
 CALLED = r"\A(?=[\s\S]*\b(Session|\w*placeholder|EstimatorSpec|disable_(eager|v2)\w+)\b)[\s\S]*\bEmbedding\s*\("
 MAKES = re.compile(rf"get_variable|\bVariable\s*\(|add_weight|embedding_column|{CALLED}")
 READS = re.compile(
     r"embedding_lookup|gather|one_hot|sparse_dense_matmul|sparse_tensor_dense_matmul|sparse\s*\.\s*matmul"
     rf"|input_layer|DenseFeatures|SequenceFeatures|Classifier|Regressor|{CALLED}"
 )
-#: Words of code that a table may depend on, or that may depend on a table.
+#: Code that may affect a table, or be affected by one.
 CONCERNS = re.compile(
     rf"{MAKES.pattern}|{READS.pattern}|minimize|apply_gradients|compute_gradients|initializer|gradients\s*\(|Saver"
     r"|Cluster|train\s*\.\s*Server|Strategy|(trainable|global|all|model)_variables|get_collection|checkpoint|warm_start"
@@ -29,7 +29,7 @@ CONCERNS = re.compile(
     r"|Reader\b|:0|freeze_graph|TFLite|toco|TrtGraph|create_inference_graph|horovod|byteps|bluefog|\btpu\b"
     r"|Exporter|ExportStrategy|export_(strategy|saved_?model|meta_graph|all)|saved_model|simple_save|write_graph"
 )
-#: Layers that hold a table, and what may train, store, read or compare them.
+#: Layers with a table, and code that may train, save, read or compare them.
 LAYERS = re.compile(r"\bEmbedding\b")
 CONCERNS_LAYERS = re.compile(
     rf"{LAYERS.pattern}|\bcompile\s*\(|[oO]ptimizer|GradientTape|apply_gradients|\b(non_)?(trainable_)?(variables|weights)\b"
@@ -37,24 +37,24 @@ CONCERNS_LAYERS = re.compile(
     r"|Strategy|jit_compile|set_floatx|TimeDistributed|Bidirectional|\bWrapper\b|convert_to_tensor|Session|placeholder"
     r"|Estimator|disable_(eager|v2)|migrate:\s*ignore"
 )
-#: What a text reads of objects: attributes, and strings that may be keys or names of attributes.
+#: Attributes, and strings that may be keys or names of attributes.
 ATTRIBUTE = re.compile(r"\.[ \t]*([^\W\d]\w*)|[\"']([^\W\d]\w*)[\"']")
-#: What a text gives a value to: names, attributes and keys, also one of several.
+#: Assigned names, attributes and keys.
 ASSIGNED = re.compile(r"([^\W\d]\w*)[\"'\])]*[ \t]*[=,:]")
-#: Code that reaches attributes of an object without their names.
+#: Reflection: code that accesses attributes without their names.
 REFLECTS = re.compile(r"\b__dict__\b|\bvars\s*\(|getmembers|attrgetter|__getattr|\b[gs]etattr\s*\(")
-#: Beyond this many characters the files of one program are judged one by one.
+#: If the files of a program have more characters, they are analysed one by one.
 LIMIT = 2_000_000
 
 
 @dataclass(frozen=True)
 class Words:
-    """By which words a text shows that it makes what becomes tables, reads it, or has anything to do with it."""
+    """Patterns that find files which create tables, look rows up, or concern tables in another way."""
 
     makes: re.Pattern[str]
     reads: re.Pattern[str]
-    concerns: re.Pattern[str]  #: of these, the files that are judged together
-    handed: bool  #: other files may concern it as well, by what they are handed
+    concerns: re.Pattern[str]  #: files that match are analysed together
+    handed: bool  #: other files may also be concerned, by objects that are passed to them
 
 
 VARIABLES = Words(MAKES, READS, CONCERNS, handed=True)
@@ -62,10 +62,10 @@ KERAS = Words(LAYERS, LAYERS, CONCERNS_LAYERS, handed=False)
 
 
 class Programs:
-    """Who may run together: two files that some file of the project imports, directly or through others."""
+    """Finds files that one program may run: those that a file of the project imports, directly or indirectly."""
 
     def __init__(self, project: Project, words: Words = VARIABLES) -> None:
-        """Take the project, and what its files are judged by; nothing is read yet."""
+        """Take the project and the patterns; no file is read yet."""
         self.project = project
         self.words = words
         self._entries: dict[str, frozenset[str]] = {}
@@ -77,17 +77,17 @@ class Programs:
 
     @cached_property
     def concerned(self) -> frozenset[str]:
-        """The files that have to do with variables, by their words."""
+        """The files that concern variables, by their patterns."""
         if len(self.project.files) < 2:
             return frozenset()
-        # Most files of a repository fail the first question, which is much the cheaper one.
+        # The first test is much faster, and most files of a repository fail it.
         found = [p for p in self.project.files if self._is_framework(p) and self._concerns(p)]
         if not any(self.project.holds(path, self.words.makes) for path in found):
             return frozenset()
         return frozenset(found)
 
     def _is_framework(self, path: str) -> bool:
-        """True for a file that may have to do with a framework: it names one, or others of the project run with it."""
+        """True for a file that names a framework, imports other files of the project, or is imported by one."""
         return self.project.holds(path, FRAMEWORK) or bool(self.project.edges(path)) or path in self._importers
 
     @cached_property
@@ -99,7 +99,7 @@ class Programs:
         return found
 
     def entries(self, path: str) -> frozenset[str]:
-        """Return the files whose import brings `path` in, itself included; a package alone is no program."""
+        """Return `path` and the files that import it, directly or indirectly; packages are no programs."""
         if path not in self._entries:
             found, pending = {path}, [path]
             while pending:
@@ -111,17 +111,17 @@ class Programs:
         return self._entries[path]
 
     def related(self, first: str, second: str) -> bool:
-        """True when one program may run both files."""
+        """True if one program may run both files."""
         return first == second or not self.entries(first).isdisjoint(self.entries(second))
 
     def unit(self, path: str) -> tuple[str, ...]:
-        """Return the files that are judged with `path`, in order; only itself when nothing connects it."""
+        """Return the files that are analysed together with `path`, in order, including itself."""
         if self._units is None:
             self._units = {member: unit for unit in self._connected() for member in unit}
         return self._units.get(path, (path,))
 
     def _connected(self) -> Iterator[tuple[str, ...]]:
-        """Yield the groups of concerned files that share programs, where a variable is made and one is read."""
+        """Yield the groups of concerned files that share programs, if a table is created and one is looked up there."""
         group: dict[str, str] = {}
 
         def root(name: str) -> str:
@@ -148,13 +148,13 @@ class Programs:
         return any(self.project.holds(path, words) for path in paths)
 
     def is_crowded(self, path: str) -> bool:
-        """True for a file that is judged alone because too much text would be judged with it."""
+        """True for a file that is analysed alone because its programs are too large."""
         self.unit(path)
         return path in self._crowded
 
     @cached_property
     def _open(self) -> tuple[str, ...]:
-        """The files that import what may be any module, where code that concerns variables runs with them."""
+        """The files with a dynamic import of any module that share a program with a concerned file."""
         found = [one for one in self.project.files if any(call.open for call in self.project.by_text(one))]
         return tuple(one for one in found if self._concerns(one) or any(map(self._brought, self.entries(one))))
 
@@ -162,15 +162,15 @@ class Programs:
         return self.project.holds(path, self.words.concerns)
 
     def opened(self, path: str) -> tuple[str, ...]:
-        """Return the files that import what may be any module, and so `path` or code that runs with it."""
+        """Return the files whose dynamic imports may be of any module, and so of `path` or its programs."""
         mine = any(call.open for call in self.project.by_text(path))
         return self._open if path in self._open or not mine else (*self._open, path)
 
     def around(self, path: str) -> frozenset[str]:
-        """Return the concerned files whose verdicts may speak of `path`.
+        """Return the concerned files whose analysis may have findings in `path`.
 
-        That is itself, those that it imports, and those that run with it and set an attribute or key that it reads:
-        what is handed a model need not import it.
+        These are the file itself, the files that it imports, and those that share a program with it and set an
+        attribute or key that it reads, because a file that gets a model as an argument need not import it.
         """
         if not self.concerned or path not in self.project.files:
             return frozenset()
@@ -183,7 +183,7 @@ class Programs:
         return (self.project.closure(path) & self.concerned).union(others)
 
     def _beside(self, path: str) -> frozenset[str]:
-        """Return the concerned files that may run in one program with `path`."""
+        """Return the concerned files that share a program with `path`."""
         return frozenset(one for entry in self.entries(path) for one in self._brought(entry))
 
     def _brought(self, entry: str) -> frozenset[str]:
@@ -192,13 +192,13 @@ class Programs:
         return self._concerned_of[entry]
 
     def _read(self, path: str) -> frozenset[str]:
-        """Return the attributes and strings that the text of a file mentions."""
+        """Return the attributes and strings in the text of a file."""
         if path not in self._reads:
             self._reads[path] = frozenset(a or b for a, b in ATTRIBUTE.findall(self.project.text(path)))
         return self._reads[path]
 
     def _assigned(self, path: str) -> frozenset[str]:
-        """Return the names, attributes and keys that a file which makes variables gives a value to."""
+        """Return the names, attributes and keys that a file assigns, if it creates variables."""
         if path not in self._writes:
             text = self.project.text(path)
             makes = self.project.holds(path, self.words.makes)
@@ -206,11 +206,13 @@ class Programs:
         return self._writes[path]
 
     def users(self, unit: Sequence[str], words: set[str], handed: set[str]) -> tuple[str, ...]:
-        """Return the other files that may reach the tables of a unit.
+        """Return the files outside of a unit that may access its tables.
 
-        A file that imports one of the unit may do so by one of `words`, the names of tables and of what makes them; any
-        other that runs with it by one of `handed`, the attributes and keys under which an object holds a table, or by
-        code that reaches attributes without their names.
+        Args:
+            unit: the files that are analysed together.
+            words: names of tables and of functions that create them; a file that imports the unit may use these.
+            handed: attributes and keys that contain tables; any file that shares a program with the unit may use these,
+                or reflection.
         """
         if not words:
             return ()
@@ -230,16 +232,16 @@ class Programs:
         return tuple(found)
 
     def may_be_used(self, path: str) -> bool:
-        """True for a file that makes and looks up variables and runs with others, which may use them."""
+        """True for a file that creates variables with lookups and shares a program with others, which may use them."""
         others = len(self.entries(path)) > 1 or len(self.project.closure(path)) > 1
         return others and self.project.holds(path, self.words.makes) and self.project.holds(path, self.words.reads)
 
     def group(self, path: str) -> str:
-        """Return a name that files have in common which are judged together; empty when it is judged alone."""
+        """Return the name of the group of files that are analysed together; empty for a file that is analysed alone."""
         return min((min(self.unit(member)) for member in self.around(path)), default="")
 
     def dependencies(self, path: str) -> tuple[str, ...]:
-        """Return the other files whose texts may change the verdicts on `path`."""
+        """Return the other files whose contents may change the findings in `path`."""
         around = self.around(path)
         if not around:
             return tuple(sorted((self.entries(path) | self.project.closure(path)) - {path}))
@@ -249,25 +251,25 @@ class Programs:
 
 
 def programs_of(project: Project, words: Words = VARIABLES) -> Programs:
-    """Return the programs of a project, found once."""
+    """Return the programs of a project, which are cached."""
     found = project.memory.setdefault(words.makes.pattern, Programs(project, words))
     assert isinstance(found, Programs)
     return found
 
 
 def group_of(project: Project, path: str) -> str:
-    """Return a name that files have in common which one process should convert, because they are judged together."""
+    """Return the name of the group of files that one process should convert, because they are analysed together."""
     groups = [programs_of(project, words).group(path) for words in (VARIABLES, KERAS)]
     return next((one for one in groups if one not in {"", path}), path)
 
 
 def dependencies_of(project: Project, path: str) -> tuple[str, ...]:
-    """Return the other files whose texts may change the verdicts on `path`."""
+    """Return the other files whose contents may change the findings in `path`."""
     return tuple(
         sorted({one for words in (VARIABLES, KERAS) for one in programs_of(project, words).dependencies(path)})
     )
 
 
 def is_judged_with_others(project: Project, path: str) -> bool:
-    """True for a file of which the verdicts on other files may speak."""
+    """True for a file in which the analysis of other files may have findings."""
     return any(programs_of(project, words).around(path) for words in (VARIABLES, KERAS))

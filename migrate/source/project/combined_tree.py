@@ -1,4 +1,4 @@
-"""Several parsed files as one: a question about a node is answered by the file it stands in."""
+"""Combines several parsed files to one tree, which delegates queries about a node to its file."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ N = TypeVar("N", cst.Name, cst.Attribute)
 
 
 class Parts:
-    """The files of one analysis, and what links them."""
+    """The files of one analysis, and their imports of each other."""
 
     def __init__(self, project: Project, trees: Sequence[Tree], related: Callable[[str, str], bool]) -> None:
         """Take the trees; `related` says whether two files may run in one program."""
         self.project = project
         self.trees = {tree.path: tree for tree in trees}
         self.related = related
-        self.flow: ValueFlow | None = None  #: where values go in them, once someone has asked
+        self.flow: ValueFlow | None = None  #: the value flow of the files, computed on first use
         self._homes: dict[cst.CSTNode, Tree] = {}
         self._parents: dict[cst.CSTNode, cst.CSTNode] = {}
         for tree in trees:
@@ -34,29 +34,29 @@ class Parts:
             self._parents.update(tree.parents)
 
     def home(self, node: cst.CSTNode) -> Tree:
-        """Return the file in which `node` stands; raises KeyError for a node of none of them."""
+        """Return the file that contains `node`; raises KeyError if there is none."""
         return self._homes[node]
 
     def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
-        """Return the node around `node`; None for a module."""
+        """Return the parent of `node`; None for a module."""
         return self._parents.get(node)
 
     def knows(self, node: cst.CSTNode) -> bool:
-        """True for a node of one of the files."""
+        """True if one of the files contains `node`."""
         return node in self._homes
 
     def is_covered(self, path: str) -> bool:
-        """True when the code of that file is analysed, or cannot matter because it names no framework."""
+        """True for a file that is analysed, or is irrelevant because it names no framework."""
         return path in self.trees or not mentions_framework(self.project.text(path).encode())
 
     def outside(self, tree: Tree, qualified: str) -> tuple[Tree, str] | None:
-        """Return the file, and the name there, that a qualified name means in a file; None for those of no file."""
+        """Resolve a qualified name of a file to (file, name there); None if no file defines it."""
         origin = self.project.origin(tree.path, qualified)
         found = self.trees.get(origin.path) if origin is not None else None
         return (found, origin.name) if found is not None and origin is not None else None
 
     def origin(self, node: cst.CSTNode) -> Origin | None:
-        """Return what a name or attribute that an import brings stands for."""
+        """Resolve a name or attribute that an import binds; None if it is unknown or ambiguous."""
         tree = self.home(node)
         if not isinstance(node, cst.Name | cst.Attribute):
             return None
@@ -65,20 +65,20 @@ class Parts:
         return origins.pop() if len(origins) == 1 else None
 
     def definition(self, node: cst.CSTNode) -> cst.ClassDef | cst.FunctionDef | None:
-        """Return the class or function of another file that `node` names."""
+        """Return the class or function of another file that `node` refers to, or None."""
         origin = self.origin(node)
         tree = self.trees.get(origin.path) if origin is not None else None
         return tree.top_level.get(origin.name) if tree is not None and origin is not None else None
 
 
 class Joined(Tree):
-    """The files of `parts` as one tree; with `focus`, the lists of calls and names are those of that file alone.
+    """The files of `parts` as one tree; with `focus`, the lists of calls and names are those of one file.
 
-    Without `focus` it has no `path`, `text` or `module`, which are those of one file: who asks must say of which node.
+    Without `focus`, it has no `path`, `text` and `module`, which belong to one file; use `module_of` and the like.
     """
 
     def __init__(self, parts: Parts, focus: Tree | None = None) -> None:
-        """Join the files; nothing is parsed again."""
+        """Combine the files, without parsing them again."""
         self.parts = parts
         self.answers = {}
         self.link = focus.link if focus is not None else None
@@ -159,7 +159,7 @@ class Joined(Tree):
                     yield found
 
     def _behind(self, home: Tree, use: cst.Name, name: str) -> cst.CSTNode | None:
-        """Return the class, function or module of another file that a name, or an attribute of a module, means."""
+        """Return the class, function or module of another file that a name or attribute refers to."""
         if name in home.top_level:
             return None
         node: cst.CSTNode = use
@@ -171,7 +171,7 @@ class Joined(Tree):
             node = around
 
     def elsewhere(self, node: cst.Name, scope: Scope) -> list[cst.Name | cst.Attribute]:
-        """Return the mentions in other files of the name that `scope`, a module, binds."""
+        """Return the references in other files to a name that the module scope `scope` binds."""
         if not isinstance(scope, GlobalScope):
             return []
         home = self.parts.home(node)

@@ -1,4 +1,4 @@
-"""Which files a command works on: directories are walked, and files without a framework are passed over early."""
+"""Finds the input files: walks directories, and skips files without a framework early."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from migrate.source.syntax.blocks import statements
 FRAMEWORKS = ("tensorflow", "paddle")
 SUFFIXES = (".py", ".ipynb")
 SKIPPED = {"__pycache__", "node_modules", "site-packages"}
-BUILT = {"build", "dist"}  #: left out unless they are packages
+BUILT = {"build", "dist"}  #: directories that are skipped unless they are packages
 DYNAMIC = ("import_module", "__import__")
 
 
 @dataclass(frozen=True)
 class Input:
-    """A file to convert: where it is, and where it goes below an output directory."""
+    """A file to convert, with its path and its path relative to an output directory."""
 
     path: Path
     relative: Path
-    explicit: bool  #: named on the command line, so that it is reported whatever it holds
-    problem: str = ""  #: why it cannot be read, when that is known already (a directory that cannot be listed)
+    explicit: bool  #: given on the command line, so that it is always reported
+    problem: str = ""  #: why it cannot be read, if that is already known (a directory that cannot be listed)
 
     @property
     def leads_out(self) -> Path | None:
-        """The file that a link below a directory leads to, where that is outside of the directory."""
+        """The target of a link that leads out of the given directory, or None."""
         if self.explicit:
             return None
         real = Path(os.path.realpath(self.path))
@@ -39,7 +39,7 @@ class Input:
 
 
 def find_inputs(paths: Sequence[str], skip: Path | None = None, gitignore: bool = True) -> list[Input]:
-    """Return the sources below `paths`, in a fixed order, each once; `skip` is a directory to leave out.
+    """Return the sources below `paths`, in a fixed order and without duplicates; `skip` is a directory to skip.
 
     What a `.gitignore` names is left out of a directory when `gitignore` is set, never when it is named itself.
     Raises MigrateError for a path that does not exist or for two files that would be written to one place.
@@ -64,7 +64,7 @@ def find_inputs(paths: Sequence[str], skip: Path | None = None, gitignore: bool 
 
 
 def _why_missing(text: str) -> str:
-    """Return what the system says of a path that is not there, or not to be seen."""
+    """Return the system's error message for a path that does not exist or is not accessible."""
     try:
         os.stat(text)  # noqa: PTH116 - Path("") would be the working directory
     except FileNotFoundError:
@@ -79,22 +79,24 @@ def _check_unique(inputs: Sequence[Input]) -> None:
     for item in inputs:
         if item.relative in seen and not item.problem:
             other = seen[item.relative]
-            raise MigrateError(f"{item.path} and {other} would both become {item.relative}; convert them one by one")
+            raise MigrateError(
+                f"{item.path} and {other} would both be written to {item.relative}; convert them separately"
+            )
         seen[item.relative] = item.path
 
 
 @dataclass
 class Walker:
-    """Walks one directory: in order of names, its files before its directories, each directory once."""
+    """Walks one directory in the order of names, files before directories, and visits each directory once."""
 
     root: Path
     skip: Path | None = None
     gitignore: bool = True
-    unreadable: list[tuple[str, str]] = field(default_factory=list)  #: (relative path, what the system said)
+    unreadable: list[tuple[str, str]] = field(default_factory=list)  #: (relative path, error message)
     _visited: set[str] = field(default_factory=set)
 
     def files(self) -> Iterator[tuple[str, str]]:
-        """Yield (real path, path relative to the root) of every source, however deep it lies."""
+        """Yield (real path, path relative to the root) of every source at any depth."""
         from migrate.source.project.gitignore import Ignore
 
         top = os.path.realpath(self.root)
@@ -138,7 +140,7 @@ class Walker:
 def _is_directory(entry: os.DirEntry[str]) -> bool:
     try:
         return entry.is_dir()
-    except OSError:  # a link that leads to itself, say
+    except OSError:  # e.g. a link to itself
         return False
 
 
@@ -150,18 +152,18 @@ def _is_file(entry: os.DirEntry[str]) -> bool:
 
 
 def _real(entry: os.DirEntry[str], parent: str) -> str:
-    """Return the real path of an entry; only links need the file system for that."""
+    """Return the real path of an entry, without accessing the file system unless it is a link."""
     return os.path.realpath(entry.path) if entry.is_symlink() else f"{parent.rstrip('/')}/{entry.name}"
 
 
 def walk(root: Path, skip: Path | None = None, gitignore: bool = True) -> Iterator[Path]:
-    """Yield the sources below `root`; a directory is visited once, however many links lead to it."""
+    """Yield the sources below `root`; a directory with several links to it is visited once."""
     for _, relative in Walker(root, skip, gitignore).files():
         yield root / relative
 
 
 def mentions_framework(data: bytes) -> bool:
-    """First filter: True when the bytes name a framework at all."""
+    """First filter: True if the bytes contain the name of a framework."""
     return any(name.encode() in data for name in FRAMEWORKS)
 
 
@@ -171,7 +173,7 @@ def framework_of(text: str) -> str:
 
 
 def framework_in(module: ast.Module, text: str) -> str:
-    """Return the same for a parsed file. Imports are statements: expressions are only searched for dynamic ones."""
+    """Return the framework of a parsed file. Expressions are searched only for dynamic imports."""
     imported: set[str] = set()
     for node in _statements(module):
         if isinstance(node, ast.Import):

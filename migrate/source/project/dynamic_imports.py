@@ -1,4 +1,4 @@
-"""Imports by a text, as `importlib.import_module("models." + name)`, and files that are run by their places."""
+"""Finds dynamic imports, e.g. `importlib.import_module("models." + name)`, and files that are run by their paths."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 FUNCTIONS = ("import_module", "__import__", "run_module")
-#: What runs a file, which is given by its place.
+#: Functions that run a file, given by its path.
 LOADERS = ("run_path", "spec_from_file_location", "SourceFileLoader", "load_source", "execfile")
 
 
 @dataclass(frozen=True)
 class Dynamic:
-    """What such a call imports: a module, or all whose names begin in the same way."""
+    """The module of a dynamic import, or the prefix of the modules that it may import."""
 
-    start: str  #: the name, or what is known of its beginning, without leading dots
+    start: str  #: the name, or its known prefix, without leading dots
     level: int  #: number of leading dots
-    whole: bool  #: true when `start` is all of it
-    file: bool = False  #: true for the place of a file, as far as it is written down
+    whole: bool  #: True if `start` is the complete name
+    file: bool = False  #: True if `start` is the path of a file
 
     @property
     def open(self) -> bool:
-        """True when it may be any module."""
+        """True if any module may be imported."""
         return not (self.start or self.level or self.whole)
 
 
 def dynamic_imports(text: str) -> Iterator[Dynamic]:
-    """Yield what the calls of `text` import by a text; what does not parse is passed over."""
+    """Yield the dynamic imports of `text`; nothing if it is not valid Python."""
     if not any(name in text for name in (*FUNCTIONS, *LOADERS)):
         return
     try:
@@ -59,7 +59,7 @@ def _argument(call: ast.Call) -> ast.expr | None:
 
 
 def _beginning(node: ast.expr) -> tuple[str, bool]:
-    """Return the text that a value begins with, and whether that is all of it."""
+    """Return the known prefix of a string expression, and whether it is complete."""
     if isinstance(node, ast.Constant):
         return (node.value, True) if isinstance(node.value, str) else ("", False)
     if isinstance(node, ast.JoinedStr):

@@ -1,4 +1,4 @@
-"""What the imports of one file mean in its project."""
+"""Resolves the imports of one file in its project."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from migrate.source.project.unlisted_files import outside
 
 
 class FileLink:
-    """What the imports of one file mean in its project."""
+    """Resolves the imports of one file in its project."""
 
     def __init__(self, project: Project, path: str) -> None:
         """Take the project and the file."""
@@ -19,7 +19,7 @@ class FileLink:
         self._not_given: dict[str, str] | None = None
 
     def outside(self, qualified: str) -> frozenset[str]:
-        """Return the names that `qualified` may have outside the project; itself where it is of the project."""
+        """Return the names that `qualified` may have outside of the project; itself if the project defines it."""
         if qualified not in self._outside:
             origins = self._project.origins(self._path, qualified) or {None}
             names = (one.name if one is not None and not one.path else qualified for one in origins)
@@ -27,11 +27,11 @@ class FileLink:
         return self._outside[qualified]
 
     def given(self, qualified: str) -> bool:
-        """True for a name of a file of the project."""
+        """True for a name that a file of the project defines."""
         return any(one is not None and bool(one.path) for one in self._project.origins(self._path, qualified))
 
     def starred(self, name: str) -> str:
-        """Return the qualified name behind a name that star imports of the project bring, else an empty string."""
+        """Return the qualified name of a name that a star import of a project file binds, else an empty string."""
         for imported in self._project.imports(self._path):
             if imported.name == "*":
                 module = self._project.modules.find(self._path, imported.module, imported.level)
@@ -40,11 +40,11 @@ class FileLink:
         return ""
 
     def imported(self) -> bool:
-        """True when another file of the project imports this one."""
+        """True if another file of the project imports this one."""
         return any(self._path in self._project.edges(path) for path in self._project.files)
 
     def hides(self, statement: str) -> bool:
-        """True when a star import brings names that the files of the project do not show.
+        """True if a star import may bind names that files of the project do not define.
 
         A module of the project shows them, unless it takes names from outside by a star itself.
         """
@@ -55,7 +55,7 @@ class FileLink:
         return False
 
     def below(self, module: str, path: str) -> str | None:
-        """Return what follows `module`, as this file imports it, in the name of the file at `path`.
+        """Return the dotted name of the file at `path` relative to `module`, as this file imports it.
 
         Nothing where it is that file, `factory` for a file of the package, None where the name does not lead there.
         """
@@ -64,15 +64,15 @@ class FileLink:
         return self._project.modules.below(found, path) if found is not None else None
 
     def crowded(self) -> bool:
-        """True when the files of its programs are too large to be judged with this one."""
+        """True if the files of its programs are too large to be analysed together."""
         return programs_of(self._project).is_crowded(self._path)
 
     def opened(self) -> tuple[str, ...]:
-        """Return the files of the project that import what may be any module."""
+        """Return the files of the project with a dynamic import that may be of any module."""
         return programs_of(self._project).opened(self._path)
 
     def not_given(self) -> dict[str, str]:
-        """Return the texts of the files that this one imports and that are not of the project, by their places."""
+        """Return path -> text of the files that this one imports and that are not in the project."""
         if self._not_given is None:
             self._not_given = outside(self._project, self._path)
         return self._not_given

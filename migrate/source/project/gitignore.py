@@ -1,4 +1,4 @@
-"""Which files git would ignore: `.gitignore` files of every level and `.git/info/exclude`, without asking git."""
+"""Finds files that git ignores, by `.gitignore` files of all levels and `.git/info/exclude`, without running git."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ BOM = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True)
 class Ignore:
-    """The rules that hold inside one directory: its own and those of the directories above it."""
+    """The rules of one directory: its own and those of its parents."""
 
-    #: (directory that the patterns start from, patterns), the outermost first
+    #: (directory that patterns are relative to, patterns), outermost first
     rules: tuple[tuple[str, GitIgnoreSpec], ...] = ()
 
     @classmethod
@@ -41,7 +41,7 @@ class Ignore:
         return Ignore(self.rules + own) if own else self
 
     def ignores(self, path: str, is_directory: bool) -> bool:
-        """True when git would not look at `path` (absolute); the rule nearest to it decides."""
+        """True if git ignores `path` (absolute); the nearest rule decides."""
         for base, spec in reversed(self.rules):
             name = path[len(base.rstrip("/")) + 1 :] + ("/" if is_directory else "")
             verdict = spec.check_file(name).include
@@ -51,9 +51,9 @@ class Ignore:
 
 
 def _repository(path: str) -> str | None:
-    """Return the directory above (or at) `path` that holds `.git`."""
+    """Return `path` or the nearest parent with `.git`, or None."""
     while not os.path.lexists(f"{path}/.git"):
-        above = os.path.dirname(path)  # noqa: PTH120 - this module works on strings: a walk has many of them
+        above = os.path.dirname(path)  # noqa: PTH120 - strings are faster than paths in a walk
         if above == path:
             return None
         path = above
@@ -61,7 +61,7 @@ def _repository(path: str) -> str | None:
 
 
 def _between(top: str, path: str) -> Iterator[str]:
-    """Yield `top`, the directories on the way to `path`, and `path`."""
+    """Yield `top`, the directories between it and `path`, and `path`."""
     yield top
     for part in Path(path).relative_to(top).parts:
         top = f"{top.rstrip('/')}/{part}"
@@ -69,7 +69,7 @@ def _between(top: str, path: str) -> Iterator[str]:
 
 
 def _excluded(top: str) -> Path:
-    """Return the repository's own list of ignored files; in a linked worktree `.git` is a file that names the place."""
+    """Return the path of `info/exclude`; in a linked worktree, `.git` is a file with the path of the repository."""
     git = Path(top, ".git")
     if git.is_file():
         try:
@@ -81,7 +81,7 @@ def _excluded(top: str) -> Path:
 
 
 def _spec(base: str, path: Path) -> Iterator[tuple[str, GitIgnoreSpec]]:
-    """Yield the patterns of a file, if it has any; like git, pass over a pattern that makes no sense."""
+    """Yield the patterns of a file, if it has any; like git, skip invalid patterns."""
     try:
         lines = path.read_bytes().removeprefix(BOM).decode("utf-8", "surrogateescape").splitlines()
     except OSError:

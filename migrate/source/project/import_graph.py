@@ -1,6 +1,6 @@
-"""The Python files of one job as a whole: who imports whom, and what a name of another file stands for.
+"""The import graph of the files of a run, and the resolution of names across files.
 
-Nothing here knows a framework. Texts are read and parsed when they are asked for; cycles of imports do no harm.
+Files are read and parsed on first use; import cycles are supported.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from migrate.source.project.module_resolution import Imported, Modules, imports_
 
 @dataclass(frozen=True)
 class Origin:
-    """What a name stands for: a name of a module of the job (the module itself when empty), or one from outside."""
+    """The definition of a name: a name of a module of the run (the module itself if empty), or an external name."""
 
-    path: str  #: empty for a name from outside
-    name: str  #: dotted where it goes on into attributes, and for a name from outside
+    path: str  #: empty for an external name
+    name: str  #: dotted for attributes and for external names
 
 
 Seen = frozenset[tuple[str, str, int]]
@@ -45,7 +45,7 @@ def _found(token: int) -> Project:
 
 
 class Project:
-    """Answers questions about names across files. Files are named as they are reported."""
+    """The files of a run, by their paths in reports."""
 
     def __init__(
         self,
@@ -54,9 +54,9 @@ class Project:
         settings: Any = None,
         named: Iterable[str] = (),
     ) -> None:
-        """Take the files (as reported -> place); `texts` stands for what lies on the disk."""
-        self.settings = settings  #: what was asked for the whole run
-        self.named = frozenset(named)  #: files that were given by their names, not with a directory
+        """Take the files (path in reports -> path); `texts` replaces the contents of files."""
+        self.settings = settings  #: the options of the run
+        self.named = frozenset(named)  #: files that were given by name, not by a directory
         self.token = next(_TOKENS)
         self.files = dict(files)
         self._texts: dict[str, str] = dict(texts or {})
@@ -69,24 +69,24 @@ class Project:
         self._closures: dict[str, frozenset[str]] = {}
         self._origins: dict[tuple[str, str], Origin | None] = {}
         self._held: dict[str, dict[str, bool]] = {}
-        self.memory: dict[str, Any] = {}  #: what a frontend found out, by a key of its own
+        self.memory: dict[str, Any] = {}  #: cache of front ends, by their keys
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Travel as a number: the processes of a run are forked from the one that has the project."""
+        """Pickle as a number, because worker processes are forked from the process with the project."""
         return _found, (self.token,)
 
     def share(self) -> None:
-        """Let processes that are forked from now on find this project; what was found out so far goes with it."""
+        """Make this project, with its caches, available in processes that are forked from now on."""
         _SHARED.clear()
         _SHARED[self.token] = self
 
     @cached_property
     def modules(self) -> Modules:
-        """The files by their module names."""
+        """The files, by their module names."""
         return Modules(self.files)
 
     def text(self, path: str) -> str:
-        """Return the decoded text of a file; empty when it cannot be read."""
+        """Return the decoded text of a file; empty if it cannot be read."""
         if path not in self._texts:
             try:
                 data = self.files[path].read_bytes()
@@ -103,7 +103,7 @@ class Project:
             return ()
 
     def replaced(self, texts: Mapping[str, str]) -> Project:
-        """Return the same project with other texts for some files; what the texts of the others say is not asked again.
+        """Return the same project with other texts for some files; cached results of the others are kept.
 
         Neither is what they import, unless one of the new texts binds what its old one bound in another way.
         """
@@ -119,7 +119,7 @@ class Project:
         return found
 
     def holds(self, path: str, words: re.Pattern[str]) -> bool:
-        """True when the text of a file has what `words` look for; a text is searched once."""
+        """True if `words` matches in the text of a file; the result is cached."""
         held = self._held.setdefault(words.pattern, {})
         if path not in held:
             held[path] = words.search(self.text(path)) is not None
@@ -130,20 +130,20 @@ class Project:
         return hashlib.sha256(self.text(path).encode(errors="surrogatepass")).hexdigest()
 
     def imports(self, path: str) -> list[Imported]:
-        """Return what a file imports, wherever the statement stands."""
+        """Return the imports of a file, at any depth."""
         if path not in self._imports:
             run = [Imported(module, 0, "*", "*") for module in self._run(path)]
             self._imports[path] = [*imports_of(self.text(path)), *run]
         return self._imports[path]
 
     def exports(self, path: str) -> dict[str, list[Binding]]:
-        """Return the names at the top level of a module, each with all that binds it."""
+        """Return the top-level names of a module, each with its bindings."""
         if path not in self._exports:
             self._exports[path] = bindings(self.text(path))
         return self._exports[path]
 
     def symbol(self, path: str, name: str) -> Origin | None:
-        """Return where `name` of module `path` comes from; None when that is not known.
+        """Return the definition of `name` of the module `path`; None if it is unknown or ambiguous.
 
         Re-exports and star imports of files of the job are followed. What is bound in several ways is the module's own.
         """
@@ -151,7 +151,7 @@ class Project:
         return Origin(path, name) if len(found) > 1 else next(iter(found), None)
 
     def symbols(self, path: str, name: str, seen: Seen = frozenset()) -> frozenset[Origin | None]:
-        """Return all that `name` of module `path` may be, one for each import or other statement that binds it."""
+        """Return all possible definitions of `name` of the module `path`, one per binding."""
         exports = self.exports(path)
         if name in exports:
             found: set[Origin | None] = set()
@@ -160,7 +160,7 @@ class Project:
                     found |= self._bindings(path, name, binding, seen | {(path, name, number)})
             if found:
                 return frozenset(found)
-            # Else it is bound by this very question: `from . import part`, of a package.
+            # Otherwise the name is bound by the import itself: `from . import part` in a package.
         for source in (one for found in exports.values() for one in found):
             if isinstance(source, Imported) and source.name == "*":
                 module = self.modules.find(path, source.module, source.level)
@@ -175,7 +175,7 @@ class Project:
         return frozenset([Origin(path, name)]) if binding is None else self.sources(path, binding, seen)
 
     def _aliased(self, path: str, dotted: str, seen: Seen) -> frozenset[Origin | None]:
-        """Return what a dotted name means in the module itself; nothing when it cannot be told."""
+        """Resolve a dotted name in a module; an empty result if that is not possible."""
         parts = dotted.split(".")
         for count in range(len(parts), 0, -1):
             if ".".join(parts[:count]) in self.exports(path):
@@ -185,7 +185,7 @@ class Project:
     def _attributes(
         self, found: frozenset[Origin | None], rest: list[str], seen: Seen = frozenset()
     ) -> frozenset[Origin | None]:
-        """Return what the attributes `rest`, one of the other, of each of `found` may be."""
+        """Resolve the chain of attributes `rest` of each of `found`."""
         for number, part in enumerate(rest):
             modules = {one for one in found if one is not None and one.path and not one.name}
             if not modules:
@@ -195,7 +195,7 @@ class Project:
         return found
 
     def source(self, path: str, imported: Imported) -> Origin | None:
-        """Return what an import statement of `path` means; None when the job does not say."""
+        """Resolve an import statement of `path`; None if it is unknown or ambiguous."""
         found = self.sources(path, imported)
         if len(found) > 1:
             module = self.modules.find(path, imported.module, imported.level)
@@ -203,13 +203,13 @@ class Project:
         return next(iter(found), None)
 
     def sources(self, path: str, imported: Imported, seen: Seen = frozenset()) -> frozenset[Origin | None]:
-        """Return all that an import statement of `path` may mean."""
+        """Return all possible definitions of an import statement of `path`."""
         module = self.modules.find(path, imported.module, imported.level)
         if not imported.name:
             return frozenset([Origin(module, "") if module is not None else Origin("", imported.module)])
         if module is not None:
             return self.symbols(module, imported.name, seen)
-        # A directory without `__init__.py` holds modules as well.
+        # A directory without `__init__.py` is a namespace package.
         dotted = f"{imported.module}.{imported.name}" if imported.module else imported.name
         below = self.modules.find(path, dotted, imported.level)
         if below is not None:
@@ -217,7 +217,7 @@ class Project:
         return frozenset([Origin("", dotted)] if not imported.level else [])
 
     def origins(self, path: str, qualified: str) -> frozenset[Origin | None]:
-        """Return all that the dotted name `qualified` may mean in `path`, where `origin` knows only what is unique."""
+        """Return all possible definitions of the dotted name `qualified` in `path`; see also `origin`."""
         dotted = qualified.lstrip(".")
         level = len(qualified) - len(dotted)
         parts = dotted.split(".")
@@ -228,7 +228,7 @@ class Project:
         return frozenset([Origin("", dotted) if not level else None])
 
     def origin(self, path: str, qualified: str) -> Origin | None:
-        """Return what the dotted name `qualified` (leading dots: relative) means in `path`, re-exports followed."""
+        """Resolve the dotted name `qualified` (leading dots: relative) in `path`, through re-exports."""
         if (path, qualified) not in self._origins:
             self._origins[path, qualified] = self._origin(path, qualified)
         return self._origins[path, qualified]
@@ -250,7 +250,7 @@ class Project:
         return Origin("", dotted) if not level else None
 
     def public(self, path: str, seen: frozenset[str] = frozenset()) -> frozenset[str]:
-        """Return the names that `from path import *` brings, as far as they come from files of the job or imports."""
+        """Return the names that `from path import *` binds, as far as files of the run or imports define them."""
         if path in seen:
             return frozenset()
         if not seen and path not in self._public:
@@ -272,7 +272,7 @@ class Project:
         return frozenset(names)
 
     def open_stars(self, path: str, seen: frozenset[str] = frozenset()) -> list[str]:
-        """Return the modules from outside whose names reach `path` through star imports."""
+        """Return the external modules whose names `path` gets by star imports."""
         found = []
         for imported in self.imports(path) if path not in seen else ():
             if imported.name == "*":
@@ -282,7 +282,7 @@ class Project:
         return found
 
     def edges(self, path: str) -> frozenset[str]:
-        """Return the files whose code `path` takes names from."""
+        """Return the files from which `path` imports names."""
         if path not in self._edges:
             found: set[str] = set()
             for imported in self.imports(path):
@@ -302,14 +302,14 @@ class Project:
         return self._edges[path]
 
     def _listed_below(self, package: str) -> Iterator[str]:
-        """Yield the modules of a package that its `__all__` names: a star import brings them in."""
+        """Yield the modules of a package in its `__all__`, which a star import also imports."""
         for name in listed(self.text(package)) or () if self.modules.is_package(package) else ():
             below = self.modules.find(package, name, 1)
             if below is not None:
                 yield below
 
     def _by_text(self, path: str) -> Iterator[str]:
-        """Yield the files that calls of `import_module`, `__import__` and what runs a file may bring in."""
+        """Yield the files that dynamic imports, and calls that run a file, may import."""
         for call in self.by_text(path):
             if call.file:
                 yield from self.modules.called(call.start)
@@ -321,13 +321,13 @@ class Project:
                 yield from self.modules.bearing(path, call.start)
 
     def by_text(self, path: str) -> tuple[Dynamic, ...]:
-        """Return what a file imports or runs by a text."""
+        """Return the dynamic imports of a file."""
         if path not in self._dynamic:
             self._dynamic[path] = tuple(dynamic_imports(self.text(path)))
         return self._dynamic[path]
 
     def closure(self, path: str) -> frozenset[str]:
-        """Return `path` and every file of the job that it imports, directly or not."""
+        """Return `path` and all files of the run that it imports, directly or indirectly."""
         if path not in self._closures:
             found = {path}
             pending = [path]

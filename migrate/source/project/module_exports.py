@@ -1,4 +1,4 @@
-"""What binds the names at the top level of a module, read from its text without executing it."""
+"""Finds the top-level names of a module and their bindings, without executing it."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from migrate.source.syntax.blocks import statements
 
 @dataclass(frozen=True)
 class Alias:
-    """A name of a module that stands for another dotted name of it: the `tf` of `tf = tensorflow.compat.v1`."""
+    """A name of a module that is assigned another dotted name, e.g. `tf` in `tf = tensorflow.compat.v1`."""
 
     dotted: str
 
 
-#: What binds a name at the top level of a module: an import, another name, or None for anything else.
+#: A binding of a top-level name: an import, an alias, or None for anything else.
 Binding = Imported | Alias | None
 
 
 def bindings(text: str) -> dict[str, list[Binding]]:
-    """Return the names that a module binds at its top level, each with all that binds it."""
+    """Return the top-level names of a module, each with its bindings."""
     found: dict[str, list[Binding]] = {}
     for node in _top_level(_parsed(text).body):
         for name, source in _bound(node):
@@ -39,7 +39,7 @@ def _parsed(text: str) -> ast.Module:
 
 
 def _top_level(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
-    """Yield the statements that run when a module is imported, those in branches included."""
+    """Yield the statements that may run when a module is imported, including those in branches."""
     for node in body:
         yield node
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -47,7 +47,7 @@ def _top_level(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def _bound(node: ast.stmt) -> Iterator[tuple[str, Binding]]:
-    """Yield the names that one statement binds; several star imports get names of their own."""
+    """Yield the names that a statement binds; star imports get unique names."""
     if isinstance(node, ast.Import | ast.ImportFrom):
         for imported in imported_by(node):
             name = f"*{imported.level}{imported.module}" if imported.name == "*" else imported.bound
@@ -77,7 +77,7 @@ def _captured(pattern: ast.pattern) -> Iterator[str]:
 
 
 def _values(node: ast.expr) -> Iterator[Binding]:
-    """Yield what an assigned value is: a dotted name, one of two, or something else."""
+    """Yield the bindings of an assigned value: dotted names, or None for anything else."""
     if isinstance(node, ast.IfExp):
         yield from _values(node.body)
         yield from _values(node.orelse)
@@ -95,7 +95,7 @@ def _targets(node: ast.For | ast.With) -> Iterator[ast.AST]:
 
 
 def listed(text: str) -> list[str] | None:
-    """Return the names of a literal `__all__`, or None when there is none."""
+    """Return the names of a literal `__all__`, or None."""
     if "__all__" not in text:
         return None
     for node in _parsed(text).body:

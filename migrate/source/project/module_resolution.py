@@ -1,4 +1,4 @@
-"""Which file an import means: dotted names of the files of one job. Texts are read by patterns, nothing is executed."""
+"""Resolves imports to files of a run. Imports are found by patterns in the text."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from pathlib import Path
 from migrate.source.files.path_lookup import is_file
 
 WORD = re.compile(r"import\b")
-#: What stands before the word: the start of a line, a `;` or the `:` of `if x:`, and the module that names come from.
+#: Text before `import`: the start of a line, a `;` or the `:` of `if x:`, and `from` with a module.
 HEAD = re.compile(r"(?:^|[\r;:])[ \t\f\ufeff]*(from\b(?:[ \t\f.\w]|\\\r?\n)+)?\Z")
-#: What stands behind it: names in parentheses, comments between them, or the rest of the statement.
+#: `import` with names in parentheses, which may contain comments, or the rest of the statement.
 TAIL = re.compile(
     r"import(?:[ \t\f]|\\\r?\n)*(?:\((?:[^()#]|#[^\r\n]*)*\)|(?:[^\r\n\\;#]|\\\r?\n)+)",
 )
 COMMENT = re.compile(r"#[^\r\n]*")
 
-#: Packages that are installed: a file of their name is found only where Python looks for it first.
+#: Installed packages, which a file of the same name replaces only if Python searches its directory first.
 FOREIGN = re.compile(r"(tensorflow|tf_|keras|torch|paddle)\w*|numpy|scipy|pandas|sklearn|horovod|six|absl|google")
 
 
 @dataclass(frozen=True)
 class Imported:
-    """One name that an import statement brings."""
+    """One name that an import statement binds."""
 
     module: str  #: as written, without leading dots
     level: int  #: number of leading dots
     name: str  #: the symbol, `*`, or empty for `import module`
-    bound: str  #: the name it gets here; of `import a.b` without `as`, the whole `a.b`
+    bound: str  #: the bound name; for `import a.b` without `as`, the whole `a.b`
 
 
 def imports_of(text: str) -> Iterator[Imported]:
-    """Yield what the import statements of `text` bring, wherever they stand; one inside a string does no harm."""
+    """Yield the names that import statements of `text` bind, at any depth, including matches in strings."""
     for word in WORD.finditer(text):
         head = _head(text, word.start())
         tail = TAIL.match(text, word.start()) if head is not None else None
@@ -52,17 +52,17 @@ def imports_of(text: str) -> Iterator[Imported]:
 
 
 def _head(text: str, place: int) -> str | None:
-    """Return the `from module` before an `import` at `place`, or nothing; None where no statement can start."""
+    """Return the `from module` before an `import` at `place`, or an empty text; None if no statement starts there."""
     line = start = text.rfind("\n", 0, place) + 1
     while start and text[max(0, start - 3) : start].rstrip("\r\n").endswith("\\"):
         start = text.rfind("\n", 0, start - 1) + 1
-    # The backslash may be the end of a comment, which is not continued.
+    # A backslash at the end of a comment does not continue the line.
     head = HEAD.search(text[start:place]) or HEAD.search(text[line:place])
     return (head.group(1) or "") if head is not None else None
 
 
 def imported_by(node: ast.stmt) -> Iterator[Imported]:
-    """Yield what one statement imports."""
+    """Yield the names that one statement imports."""
     if isinstance(node, ast.Import):
         for alias in node.names:
             yield Imported(alias.name, 0, "", alias.asname or alias.name)
@@ -72,13 +72,13 @@ def imported_by(node: ast.stmt) -> Iterator[Imported]:
 
 
 class Modules:
-    """The files of a job by the names under which they import each other."""
+    """The files of a run, by their module names."""
 
     def __init__(self, files: Mapping[str, Path]) -> None:
-        """Take the files as they are reported, with their places; where they lie decides what they are called."""
+        """Take the files, path in reports -> path; their paths determine their module names."""
         self._shown = {path.absolute(): shown for shown, path in files.items()}
         self._paths = {shown: path for path, shown in self._shown.items()}
-        holding = {path.parent for path in self._shown}  # many files lie in one directory
+        holding = {path.parent for path in self._shown}  # fewer than files
         directories = {above for directory in holding for above in (directory, *directory.parents)}
         self._top = {d for d in directories if not is_file(d / "__init__.py")} if len(self._shown) > 1 else set()
         self._heads = {path.stem for path in self._shown} | {part for directory in holding for part in directory.parts}
@@ -88,7 +88,7 @@ class Modules:
         return self._paths[shown].name == "__init__.py"
 
     def packages(self, file: str, importer: str) -> Iterator[str]:
-        """Yield the `__init__.py` that run before `file`, or are it, where `importer` is not below them."""
+        """Yield the `__init__.py` files that an import of `file` runs, without those above `importer`."""
         inside = self._paths[importer].parents
         for above in self._paths[file].parents:
             if above in inside:
@@ -97,13 +97,13 @@ class Modules:
                 yield found
 
     def called(self, name: str) -> Iterator[str]:
-        """Yield the files whose place ends with `name`."""
+        """Yield the files whose path ends with `name`."""
         for path, shown in self._shown.items():
             if path.name == name.rpartition("/")[2]:
                 yield shown
 
     def below(self, module: str, path: str) -> str | None:
-        """Return the dotted rest of the name of the file `path` behind that of `module`; None when it is not below."""
+        """Return the dotted name of the file `path` relative to `module`; None if it is not below."""
         package, file = self._paths[module], self._paths[path]
         if module == path or not self.is_package(module) or not file.is_relative_to(package.parent):
             return "" if module == path else None
@@ -111,7 +111,7 @@ class Modules:
         return ".".join([*above, *([last] if last != "__init__" else [])])
 
     def find(self, importer: str, module: str, level: int) -> str | None:
-        """Return the file that `module` means in `importer`, or None when it is none of the job."""
+        """Return the file of `module` in `importer`, or None if it is not in the run."""
         parts = [part for part in module.split(".") if part]
         path = self._paths.get(importer)
         if path is None or (parts and parts[0] not in self._heads):
@@ -126,7 +126,7 @@ class Modules:
         return elsewhere[0] if len(elsewhere) == 1 else None
 
     def bearing(self, importer: str, module: str) -> list[str]:
-        """Return the files that may be an absolute `module` which does not lie where `importer` would find it.
+        """Return the files that may be an absolute `module` that is not found in the directories of `importer`.
 
         That depends on `sys.path` and `PYTHONPATH`, which only the running program knows.
         """
@@ -139,15 +139,15 @@ class Modules:
 
     @cached_property
     def _named(self) -> dict[str, list[Path]]:
-        """The files by the last part of their module names."""
+        """The files, by the last component of their module names."""
         found: dict[str, list[Path]] = {}
         for path in self._shown:
-            if path.suffix == ".py":  # a notebook is imported by nobody
+            if path.suffix == ".py":  # notebooks cannot be imported
                 found.setdefault(_dotted(path, 1)[0], []).append(path)
         return found
 
     def beginning(self, importer: str, start: str, level: int) -> Iterator[str]:
-        """Yield the files that `importer` may mean by a module whose name begins with `start`."""
+        """Yield the files that `importer` may import by a module name with the prefix `start`."""
         path = self._paths[importer]
         *above, last = start.split(".")
         for base in [path.parents[min(level, len(path.parents)) - 1]] if level else self._bases(path):
@@ -157,7 +157,7 @@ class Modules:
                     yield shown
 
     def _bases(self, path: Path) -> Iterator[Path]:
-        """Yield where an absolute import may start: the script's directory or package root, then those above.
+        """Yield the directories of absolute imports: the script's directory or package root, then its parents.
 
         Directories above the files of the job cannot hold a module of the job.
         """
@@ -165,7 +165,7 @@ class Modules:
             if base in self._top:
                 yield base
         if path.parent not in self._top:
-            yield path.parent  # a module of a package that is run as a script
+            yield path.parent  # for a module of a package that is run as a script
 
     def _at(self, base: Path, parts: list[str]) -> str | None:
         if not parts:
@@ -175,5 +175,5 @@ class Modules:
 
 
 def _dotted(path: Path, count: int) -> list[str]:
-    """Return the last parts of the module name that the place of a file gives it."""
+    """Return the last components of a file's module name, by its path."""
     return list((path.parent if path.name == "__init__.py" else path.with_suffix("")).parts[-count:])

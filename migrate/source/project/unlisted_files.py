@@ -1,4 +1,4 @@
-"""Files that lie on the disk and are imported, but were not given: what they do is read, so that it can be named."""
+"""Reads imported files that exist but are not part of the run, so that findings can name what they do."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from migrate.source.files.path_lookup import is_file
 from migrate.source.project.import_graph import Project
 from migrate.source.project.module_resolution import Imported, imports_of
 
-#: No more files than these are read for one that was given.
+#: Maximal number of files that are read for one file of the run.
 MOST = 200
 
 
 def outside(project: Project, path: str) -> dict[str, str]:
-    """Return the texts of files that are not of the job and that `path` imports, directly or not, by their places.
+    """Return path -> text of files outside of the run that `path` imports, directly or indirectly.
 
     Only a file that was named is asked about: a directory was given with all that belongs to it.
     """
@@ -37,7 +37,7 @@ def outside(project: Project, path: str) -> dict[str, str]:
 
 
 def _files(importer: Path, imported: Imported) -> Iterator[Path]:
-    """Yield the files on the disk that an import may mean: the module, and the name in it where that is a module."""
+    """Yield the existing files that an import may refer to: the module, and the name in it if that is a module."""
     parts = [part for part in imported.module.split(".") if part]
     if not imported.level and (not parts or parts[0] in sys.stdlib_module_names or parts[0] == "tensorflow"):
         return
@@ -50,7 +50,7 @@ def _files(importer: Path, imported: Imported) -> Iterator[Path]:
 
 
 def _bases(importer: Path, level: int) -> Iterator[Path]:
-    """Yield the directories in which an import begins: those of the script and of the package that holds it."""
+    """Yield the directories that an import searches: of the script, and above its package."""
     if level:
         yield importer.parents[min(level, len(importer.parents)) - 1]
         return

@@ -1,4 +1,4 @@
-"""Conversion rules, one a file; `base` says what a rule is and finds them."""
+"""Conversion rules, one per file; `base` defines what a rule is, and finds them."""
 
 from migrate.source.rules.base import Example, Refusal, Rule, load, local_rules, refusal, refusals_of, register, rules
 

@@ -1,6 +1,6 @@
-"""What a rule is: an id, a text for the user, examples, what it refuses, and one question it answers about the code.
+"""The base of rules: an id, a text for the user, examples, what it refuses, and methods that analyse code.
 
-A rule is one file; the decorator registers it and `load` imports every file of a package, so adding a file is all.
+A rule is one file, in which a decorator registers it; `load` imports all files of a package.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from migrate.report.model import Applicability
 
 @dataclass(frozen=True)
 class Example:
-    """A whole file before and after; `after` is empty when it must not change."""
+    """A file before and after its conversion; `after` is empty if it must not change."""
 
     title: str
     before: str
     after: str = ""
-    says: str = ""  #: words that a finding of the rule contains
-    assume: bool = False  #: converted with `--assume`
+    says: str = ""  #: text that a finding of the rule must contain
+    assume: bool = False  #: convert with `--assume`
     target: str = "runtime"
-    switches: tuple[tuple[str, object], ...] = ()  #: of the target, by their names in configuration files
+    switches: tuple[tuple[str, object], ...] = ()  #: switches of the target, by their names in configuration files
 
 
 @dataclass(frozen=True)
@@ -47,13 +47,13 @@ class Refusal:
 
 
 class Rule:
-    """Base of all rules; the class attributes are the rule's page in the catalogue."""
+    """Base class of all rules; its class attributes make up the rule's page in the catalogue."""
 
     id: ClassVar[str]  #: stable, appears in reports
     title: ClassVar[str]
     since: ClassVar[str] = "0.1"
-    applicability: ClassVar[Applicability | None] = Applicability.EXACT  #: None: the rule only refuses or notes
-    fix_safety: ClassVar[str] = ""  #: required when `applicability` is not exact
+    applicability: ClassVar[Applicability | None] = Applicability.EXACT  #: None: the rule only reports
+    fix_safety: ClassVar[str] = ""  #: how results may differ; required if `applicability` is not exact
     examples: ClassVar[tuple[Example, ...]] = ()
     refusals: ClassVar[tuple[Refusal, ...]] = ()  #: those of base classes hold as well
 
@@ -63,18 +63,18 @@ R = TypeVar("R", bound=Rule)
 
 @dataclass
 class _Registry:
-    """The rules of this package, and those of the user's files while a conversion asks them."""
+    """The built-in rules and, during a conversion, the custom rules."""
 
     own: dict[str, Rule]
     local: tuple[Rule, ...] = ()
-    collected: dict[str, Rule] | None = None  #: where `register` puts rules while a file of the user is read
+    collected: dict[str, Rule] | None = None  #: receives registered rules while a file with custom rules is loaded
 
 
 _REGISTRY = _Registry({})
 
 
 def register(cls: type[R]) -> type[R]:
-    """Class decorator: make one instance known under its id; raises ValueError for an id used twice."""
+    """Class decorator that registers an instance of the rule; raises ValueError for an id that is already used."""
     known = _REGISTRY.own.get(cls.id)
     collected = _REGISTRY.collected
     if (known is not None and type(known).__qualname__ != cls.__qualname__) or (
@@ -87,7 +87,7 @@ def register(cls: type[R]) -> type[R]:
 
 @contextmanager
 def collecting() -> Iterator[dict[str, Rule]]:
-    """Give the rules that are registered inside to the caller, and to nobody else."""
+    """Yield a dictionary that receives the rules registered in the block, instead of the global registry."""
     before, found = _REGISTRY.collected, dict[str, Rule]()
     _REGISTRY.collected = found
     try:
@@ -98,7 +98,7 @@ def collecting() -> Iterator[dict[str, Rule]]:
 
 @contextmanager
 def asking(local: Sequence[Rule]) -> Iterator[None]:
-    """Let `rules` return these rules, too, ahead of those of this package."""
+    """Let `rules` return these custom rules, before the built-in ones, while the block runs."""
     before = _REGISTRY.local
     _REGISTRY.local = tuple(local)
     try:
@@ -115,13 +115,13 @@ def load(package: str) -> None:
 
 
 def rules(kind: type[R]) -> list[R]:
-    """Return the registered rules of that kind: the user's own in their order, then those of this package by id."""
+    """Return the registered rules of a kind: custom rules in their order, then built-in rules by id."""
     own = [rule for _, rule in sorted(_REGISTRY.own.items())]
     return [rule for rule in (*_REGISTRY.local, *own) if isinstance(rule, kind)]
 
 
 def local_rules(kind: type[R]) -> list[R]:
-    """Return the user's own rules of that kind."""
+    """Return the custom rules of a kind."""
     return [rule for rule in _REGISTRY.local if isinstance(rule, kind)]
 
 

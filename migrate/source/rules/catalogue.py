@@ -1,4 +1,4 @@
-"""All rules of all frontends, by id: what `migrate rules` shows and `--select` may name."""
+"""The catalogue of all built-in rules, for `migrate rules` and `--select`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ PACKAGES = ("migrate.source.tensorflow.rules", "migrate.source.paddle.rules", "m
 
 
 def catalogue() -> list[Rule]:
-    """Return every rule, by id."""
+    """Return all rules, sorted by id."""
     for package in PACKAGES:
         load(package)
     return sorted(rules(Rule), key=lambda rule: rule.id)

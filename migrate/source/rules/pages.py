@@ -1,4 +1,4 @@
-"""The page of a rule, and the catalogue: all from what the rule's class says."""
+"""Formats the page of a rule and docs/rules.md, from the attributes of rule classes."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ KINDS = {
     None: "reports",
 }
 MEANINGS = {
-    Applicability.EXACT: "converts; the same values by construction",
-    Applicability.ASSUMPTION: "converts under a stated assumption (`--assume`)",
-    Applicability.CHANGES_VALUES: "converts; the values change",
-    None: "changes nothing; it says what it sees, or why a table stays",
+    Applicability.EXACT: "converts code; computes the same values by construction",
+    Applicability.ASSUMPTION: "converts code under a stated assumption (`--assume`)",
+    Applicability.CHANGES_VALUES: "converts code; computes other values",
+    None: "changes no code; reports what it finds, or why a table is left unchanged",
 }
 REFUSED = "What it leaves unchanged, why, and what to do:"
 HEAD = """# Rules
 
 <!-- Written by `migrate rules list --markdown`; a test compares it with the rules. -->
 
-What `migrate convert` and `migrate check` know, by the id that reports, `--select`, `--ignore` and comments use.
-`migrate rules explain ID` prints one of these pages, `migrate rules test` runs their examples.
-[Converting source](convert.md) says how rules are chosen and how to write your own.
+The rules of `migrate convert` and `migrate check`, by the ids that reports, `--select`, `--ignore` and comments use.
+`migrate rules explain ID` prints one of these pages; `migrate rules test` runs their examples.
+[Converting source](convert.md) explains how to select rules, and [Custom rules](own-rules.md) how to write them.
 
 """
 
 
 def listing(rules: Sequence[Rule]) -> Iterator[str]:
-    """Yield a line (or more, within 100 columns) for each rule: id, what it does, title."""
+    """Yield lines of at most 100 columns with the id, kind and title of each rule."""
     width = max((len(rule.id) for rule in rules), default=0)
     for rule in rules:
         head = f"{rule.id:{width}}  {KINDS[rule.applicability]:10}  "
@@ -44,7 +44,7 @@ def listing(rules: Sequence[Rule]) -> Iterator[str]:
 
 
 def page(rule: Rule) -> Iterator[str]:
-    """Yield the lines of a rule's page in plain text."""
+    """Yield the lines of a rule's page as plain text."""
     yield f"{rule.id}: {rule.title}"
     yield f"since {rule.since}; {MEANINGS[rule.applicability]}"
     for paragraph in [*documentation(rule), *([f"Safety: {rule.fix_safety}"] if rule.fix_safety else [])]:
@@ -69,7 +69,7 @@ def documentation(rule: Rule) -> list[str]:
 
 
 def shown(example: Example) -> list[str]:
-    """Return an example as a diff without its head; the whole text where nothing changes."""
+    """Return an example as a diff without header, or the whole text if nothing changes."""
     before = example.before.splitlines()
     if not example.after:
         return [f"  {line}".rstrip() for line in before]
@@ -84,12 +84,12 @@ def _heading(example: Example) -> str:
     assumed = f" (with {' '.join(given)})" if given else ""
     if example.after:
         return f"Example{assumed}: {example.title}"
-    said = f" (says: {example.says})" if example.says else ""
-    return f"Stays as it is{assumed}: {example.title}{said}"
+    said = f" (finding: {example.says})" if example.says else ""
+    return f"Left unchanged{assumed}: {example.title}{said}"
 
 
 def markdown(rules: Iterable[Rule]) -> str:
-    """Return docs/rules.md."""
+    """Return the text of docs/rules.md."""
     found = list(rules)
     parts = [HEAD, "| Rule | | |\n|---|---|---|\n"]
     parts += [f"| [`{rule.id}`](#{rule.id}) | {KINDS[rule.applicability]} | {rule.title} |\n" for rule in found]

@@ -1,1 +1,1 @@
-"""What the user asked for: options, chosen rules, comments that suppress."""
+"""Settings of the user: options, selected rules, ignore comments."""

@@ -1,4 +1,4 @@
-"""What is installed beside this program and decides what a conversion is. Nothing of it is imported."""
+"""Properties of installed packages that affect a conversion, found without importing them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PACKAGES = ("tensorflow", "tensorflow-cpu", "tensorflow-intel", "tensorflow-maco
 
 @cache
 def has_keras_3() -> bool:
-    """True where the installed TensorFlow has Keras 3: from 2.16 on. Nothing is imported."""
+    """True if the installed TensorFlow has Keras 3, as from 2.16."""
     for package in PACKAGES:
         with suppress(metadata.PackageNotFoundError):
             return tuple(int(part) for part in metadata.version(package).split(".")[:2]) >= (2, 16)

@@ -1,4 +1,4 @@
-"""What the user asked for, as far as a frontend needs to know."""
+"""The options of a conversion."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ NO_SWITCHES = Switches()
 
 @dataclass(frozen=True)
 class Given:
-    """What the command line says, which stands above every configuration file; None: nothing."""
+    """Options of the command line, which override configuration files; None: not given."""
 
     target: str | None = None
     assume: bool | None = None
     select: tuple[str, ...] | None = None
     ignore: tuple[str, ...] | None = None
-    rules: tuple[str, ...] | None = None  #: files of rules
-    switches: tuple[tuple[str, object], ...] = ()  #: those that are given
+    rules: tuple[str, ...] | None = None  #: files with custom rules
+    switches: tuple[tuple[str, object], ...] = ()  #: given switches and their values
 
 
 @dataclass(frozen=True)
 class RuleFile:
-    """A file of the user's own rules; its contents are part of what was asked."""
+    """A file with custom rules; the digest of its contents makes options with changed rules unequal."""
 
     path: str
     digest: str
@@ -41,11 +41,11 @@ class Options:
     """Settings of one conversion."""
 
     schema: Schema | None = None  #: the feature schema, needed by Paddle sources
-    target: str = "runtime"  #: which SDK the emitted code calls
+    target: str = "runtime"  #: the SDK that converted code calls
     switches: Switches = NO_SWITCHES  #: features of that SDK
-    assume: bool = False  #: also apply edits that hold only under a stated assumption
-    mark: bool = False  #: write into the code what keeps its tables
-    selection: Selection = ALL  #: the rules that may change code and are reported
-    rule_files: tuple[RuleFile, ...] = ()  #: the user's own rules
-    given: Given | None = None  #: set until `config.for_file` has made these the options of one file
-    project: Project | None = field(default=None, compare=False, repr=False)  #: the files of the run, to judge together
+    assume: bool = False  #: also convert tables that need a stated assumption
+    mark: bool = False  #: write a comment above code that blocks a table
+    selection: Selection = ALL  #: the rules that are applied and reported
+    rule_files: tuple[RuleFile, ...] = ()  #: files with custom rules
+    given: Given | None = None  #: command-line options that `config_files.for_file` has not merged yet
+    project: Project | None = field(default=None, compare=False, repr=False)  #: all files of the run

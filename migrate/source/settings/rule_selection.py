@@ -1,4 +1,4 @@
-"""Which rules are asked for: `--select` and `--ignore`, by id or by the first words of ids."""
+"""Selects rules by `--select` and `--ignore`, whose entries are ids or prefixes of ids."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from dataclasses import dataclass
 
 from migrate.errors import MigrateError
 
-EXACT = 1 << 10  #: weight of a whole id, above that of any number of first words
+EXACT = 1 << 10  #: weight of a complete id, larger than that of any prefix
 
 
 @dataclass(frozen=True)
 class Selection:
-    """Rules that are wanted; the more exact of two entries that meet wins, and `ignore` wins a draw."""
+    """Selected and ignored rules; the more exact of two matching entries wins, and `ignore` wins a tie."""
 
     select: tuple[str, ...] = ()  #: empty: every rule
     ignore: tuple[str, ...] = ()
 
     def wants(self, rule: str) -> bool:
-        """True when the rule may change code and is reported."""
+        """True if the rule is applied and reported."""
         chosen = max((weight(entry, rule) for entry in self.select), default=0)
         left_out = max((weight(entry, rule) for entry in self.ignore), default=-1)
         return chosen > left_out
 
     def without(self, entries: Iterable[str]) -> Selection:
-        """Return the selection with more entries to ignore."""
+        """Return the selection with additional entries to ignore."""
         return Selection(self.select, (*self.ignore, *entries))
 
 
@@ -33,9 +33,9 @@ ALL = Selection()
 
 
 def weight(entry: str, rule: str) -> int:
-    """Return how exactly an entry names a rule: EXACT for its id, else the number of its first words, -1 for no match.
+    """Return how exactly an entry matches a rule: EXACT for its id, the number of words for a prefix, -1 for no match.
 
-    `tf-gather` is a rule, `tf` and `tf-embedding` stand for every rule whose id begins with these words.
+    `tf-gather` is the id of a rule; `tf` and `tf-embedding` match all rules whose ids begin with these words.
     """
     if entry == rule:
         return EXACT
@@ -43,7 +43,7 @@ def weight(entry: str, rule: str) -> int:
 
 
 def names(entry: str, rules: Iterable[str]) -> list[str]:
-    """Return the ids that an entry names: the rule itself, or all that begin with its words."""
+    """Return the ids that an entry matches: the rule with that id, or all with that prefix."""
     found = list(rules)
     return [entry] if entry in found else [rule for rule in found if weight(entry, rule) > 0]
 
@@ -54,14 +54,14 @@ def parse(texts: Sequence[str]) -> tuple[str, ...]:
 
 
 def check_known(entries: Sequence[str], rules: Iterable[str], where: str) -> None:
-    """Raise MigrateError for an entry that names no rule; `where` is the option or the key that has it."""
+    """Raise MigrateError for an entry that matches no rule; `where` is its option or key, for the message."""
     known = sorted(rules)
     for entry in entries:
         if not names(entry, known):
-            raise MigrateError(f"{where}: no rule is called `{entry}`; {nearest(entry, known)}")
+            raise MigrateError(f"{where}: unknown rule `{entry}`; {nearest(entry, known)}")
 
 
 def nearest(entry: str, rules: Sequence[str]) -> str:
-    """Return a hint with ids like `entry`."""
+    """Return a hint with ids similar to `entry`."""
     close = difflib.get_close_matches(entry.lower(), rules, n=3, cutoff=0.75)
     return f"did you mean {' or '.join(close)}?" if close else "`migrate rules list` shows all"

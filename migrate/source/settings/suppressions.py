@@ -1,4 +1,4 @@
-"""`# migrate: ignore[RULE] reason`: what such comments name, where they hold, which of them did something."""
+"""Ignore comments, `# migrate: ignore[RULE] reason`: their rules, their lines, and whether they had an effect."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ DONE = {State.APPLIED, State.AVAILABLE}
 
 @dataclass
 class Comment:
-    """One comment; it is used when it keeps something as it is."""
+    """One ignore comment; it is used if it suppresses something."""
 
     line: int
-    lines: frozenset[int]  #: its own line; where it stands alone, the next line of code, too
-    rules: tuple[str, ...]  #: ids or their first words; empty: every rule
+    lines: frozenset[int]  #: its line and, for a comment on a line of its own, the next line of code
+    rules: tuple[str, ...]  #: ids or prefixes of ids; empty: every rule
     reason: str
     text: str
     used: bool = False
 
     def names(self, rule: str) -> bool:
-        """True when the comment speaks of this rule."""
+        """True if the comment applies to this rule."""
         return not self.rules or any(names(entry, [rule]) for entry in self.rules)
 
     def with_reason(self, reason: str) -> str:
-        """Return the reason of what is ignored, behind the one that the comment gives."""
+        """Return `reason`, preceded by the reason that the comment gives."""
         return "; ".join(filter(None, (f"ignored by a comment: {self.reason}".rstrip(": "), reason)))
 
 
@@ -48,12 +48,12 @@ class Comments:
     whole_file: Comment | None = None
 
     def adopt(self, other: Comments) -> None:
-        """Mark as used what is used in another reading of the same text."""
+        """Mark the comments as used that are used in `other`, read from the same text."""
         for mine, theirs in zip(self.lines, other.lines, strict=True):
             mine.used = mine.used or theirs.used
 
     def on(self, rule: str, first: int, last: int) -> Comment | None:
-        """Return the comment that stands on one of these lines and names the rule, marked as used."""
+        """Return the comment on one of these lines that applies to the rule, and mark it as used."""
         for comment in self.lines:
             if comment.names(rule) and any(first <= line <= last for line in comment.lines):
                 comment.used = True
@@ -61,13 +61,13 @@ class Comments:
         return None
 
     def at_ends(self, rule: str, place: Location) -> Comment | None:
-        """Return the comment on the first or the last line of a place, marked as used."""
+        """Return the comment on the first or the last line of `place`, and mark it as used."""
         ends = (place.line, place.end_line) if place.line > 0 else ()
         return next((found for end in ends if (found := self.on(rule, end, end)) is not None), None)
 
 
 def read_comments(text: str) -> Comments:
-    """Return the ignore comments of a Python file that parses."""
+    """Return the ignore comments of a valid Python file."""
     found = Comments()
     if WORD not in text.lower():
         return found
@@ -94,18 +94,18 @@ def _add(found: Comments, token: tokenize.TokenInfo, match: re.Match[str], code:
 
 
 def keep_file(path: str, comments: Comments) -> Finding | None:
-    """Return the finding of a file that a comment keeps as it is."""
+    """Return the finding for a file with an `ignore-file` comment, or None."""
     comment = comments.whole_file
     if comment is None:
         return None
-    message = "this file stays as it is, as a comment in it asks"
+    message = "this file is left unchanged, as a comment in it requests"
     return Finding(RULE, "file", State.NOTED, Location(path, comment.line, comment.line), message, comment.reason)
 
 
 def choose(
     path: str, findings: Iterable[Finding], selection: Selection, comments: Comments, known: Iterable[str]
 ) -> Iterator[Finding]:
-    """Yield the findings that are wanted: at an ignore comment as notes, and one for a comment without effect."""
+    """Yield selected findings, as notes at ignore comments, and a finding for each comment without effect."""
     made: set[int] = set()
     for finding in findings:
         here = finding.location.path == path
@@ -131,15 +131,15 @@ def _without_effect(
         wanted = [rule for entry in comment.rules for rule in names(entry, known) if selection.wants(rule)]
         if comment.rules and not wanted and not unknown:
             continue
-        reason = "on its line, no table is made or read and nothing is reported"
+        reason = "no table is created or used on its line, and nothing is reported there"
         if unknown:
-            reason = f"no rule is called `{unknown[0]}`; {nearest(unknown[0], known)}"
+            reason = f"unknown rule `{unknown[0]}`; {nearest(unknown[0], known)}"
         elif comment.rules:
-            reason = f"on its line, nothing concerns {' or '.join(f'`{rule}`' for rule in comment.rules)}"
+            reason = f"nothing on its line concerns {' or '.join(f'`{rule}`' for rule in comment.rules)}"
         elif comment.lines & made:
-            reason = "what is converted on its line follows its tables; keep these instead"
+            reason = "its line is converted together with its tables; put the comment where they are created"
         elif comment.text.endswith("-file"):
-            reason = "it must stand on a line of its own"
+            reason = "it must be on a line of its own"
         where = Location(path, comment.line, comment.line)
         message = f"`{comment.text}` has no effect"
         yield Finding(RULE, "use", State.SUGGESTED, where, message, reason, "remove the comment, or correct it")

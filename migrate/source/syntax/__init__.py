@@ -1,1 +1,1 @@
-"""One parsed file: its nodes, scopes and blocks. No framework is known here."""
+"""One parsed file: its nodes, scopes and blocks; independent of frameworks."""

@@ -1,4 +1,4 @@
-"""What stands inside a statement: its blocks, whatever kind it is."""
+"""The blocks of compound statements."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import ast
 from collections.abc import Iterator
 
 BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
-#: What stands in a block; `handlers` and `cases` hold what has a body of its own, and is no statement.
+#: An item of a block; the items of `handlers` and `cases` are not statements, but have a body.
 Part = ast.stmt | ast.excepthandler | ast.match_case
 
 
 def blocks(node: ast.AST) -> Iterator[tuple[str, list[Part]]]:
-    """Yield the blocks of a statement, a handler or a case, each with the name of its field: none of a simple one."""
+    """Yield (name of the field, block) for the blocks of a compound statement, a handler or a case."""
     for name in BLOCKS:
         inner = getattr(node, name, None)
         if isinstance(inner, list) and inner:  # the body of a lambda or of `a if b else c` is an expression
@@ -19,7 +19,7 @@ def blocks(node: ast.AST) -> Iterator[tuple[str, list[Part]]]:
 
 
 def statements(node: ast.AST) -> Iterator[ast.stmt]:
-    """Yield the statements right below another, those of its handlers and cases included."""
+    """Yield the direct child statements of a statement, including those of its handlers and cases."""
     for _, block in blocks(node):
         for inner in block:
             if isinstance(inner, ast.stmt):
@@ -29,7 +29,7 @@ def statements(node: ast.AST) -> Iterator[ast.stmt]:
 
 
 def first_line(node: Part) -> int:
-    """Return the line on which a part begins: that of its first decorator, if it has any; of a case, of its pattern."""
+    """Return the first line of a part: of its first decorator, if it has one; for a case, of its pattern."""
     if isinstance(node, ast.match_case):
         return node.pattern.lineno
     decorators: list[ast.expr] = getattr(node, "decorator_list", [])

@@ -1,4 +1,4 @@
-"""What is asked of every node of a file: what it stands in, and where. One walk and one printing give all of it."""
+"""The parents and spans of all nodes of a file, computed in one walk and one code generation."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ import libcst as cst
 from libcst.metadata import CodePosition
 from libcst.metadata.span_provider import SpanProvidingCodegenState
 
-#: Statements of which a part may not run, or not once.
+#: Statements with parts that may run never or several times.
 CONDITIONAL = (
     cst.If, cst.For, cst.While, cst.Match, cst.Try, cst.TryStar, cst.ExceptHandler, cst.ExceptStarHandler,
 )  # fmt: skip
-#: Ends of lines, as libcst counts them.
+#: Line ends, as libcst counts them.
 LINE_END = re.compile(r"\r\n?|\n")
 
 
 class Spans(SpanProvidingCodegenState):
-    """Prints a module and notes, in characters, where the text of each node begins and ends."""
+    """Generates the code of a module and records the span of each node, in characters."""
 
     def __init__(self, module: cst.Module) -> None:
-        """Print it; `found` and `code` then hold what there is."""
+        """Generate the code; `found` has the spans, and `code` the text."""
         super().__init__(module.default_indent, module.default_newline, provider=cast(Any, None))
         self.found: dict[cst.CSTNode, tuple[int, int]] = {}
         module._codegen(self)
@@ -58,7 +58,7 @@ class Spans(SpanProvidingCodegenState):
 
 
 class _Kinds(dict[type, "tuple[str, ...] | None"]):
-    """Per type the names of a node's fields; None for what is no node."""
+    """Type of a node -> names of its fields; None for other types."""
 
     def __missing__(self, kind: type) -> tuple[str, ...] | None:
         found = tuple(field.name for field in fields(kind)) if issubclass(kind, cst.CSTNode) else None
@@ -70,7 +70,7 @@ _KINDS = _Kinds()
 
 
 def children(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    """Yield the nodes right below `node`, in the order of its fields."""
+    """Yield the direct children of `node`, in the order of its fields."""
     for name in _KINDS[type(node)] or ():
         value = getattr(node, name)
         if _KINDS[type(value)] is not None:
@@ -80,10 +80,10 @@ def children(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
 
 
 class Lines:
-    """Turns offsets into lines and columns."""
+    """Converts offsets to lines and columns."""
 
     def __init__(self, text: str) -> None:
-        """Take the text that the offsets are in."""
+        """Index the lines of a text."""
         self._starts = [0, *(end.end() for end in LINE_END.finditer(text))]
 
     def position(self, offset: int) -> CodePosition:
@@ -93,7 +93,7 @@ class Lines:
 
 
 class Index:
-    """What each node stands in, and the nodes that the analysis looks for, in source order."""
+    """The parent of each node, and nodes by kind and name in source order."""
 
     def __init__(self, module: cst.Module, spans: Mapping[cst.CSTNode, tuple[int, int]]) -> None:
         """Walk the module."""
@@ -105,7 +105,7 @@ class Index:
         self.imports: list[cst.Import | cst.ImportFrom] = []
         self.strings: list[cst.SimpleString] = []
         self._walk(module)
-        # Nodes that begin at one place lie in one another: the outer one was met before.
+        # Of nodes with the same start, which are nested, the outer one comes first.
         for named in (self.names, self.attributes):
             for uses in cast(dict[str, list[cst.CSTNode]], named).values():
                 uses.sort(key=lambda node: spans[node][0])

@@ -1,9 +1,8 @@
-"""Where the names of a file are looked up: libcst's scopes, filled by one quick walk.
+"""Computes the scopes of names in a file: libcst's scope objects, filled by one fast walk.
 
-libcst's own provider walks a file three times and makes each node anew on the way: two thirds of the time of reading.
-Left out here, as nothing asks for it: the names in quoted annotations, and the list of uses that each assignment keeps.
-As in Python, and other than there, `:=` in a comprehension binds outside of it, and `nonlocal` finds the function that
-binds the name, however far out.
+libcst's own provider walks a file three times and copies each node, which takes two thirds of the time of parsing.
+Omitted here, because unused: names in quoted annotations, and the references of each assignment. As in Python, and
+unlike libcst, `:=` in a comprehension binds outside of it, and `nonlocal` finds the binding function at any distance.
 """
 
 from __future__ import annotations
@@ -19,20 +18,20 @@ from libcst.metadata.scope_provider import AnnotationScope, LocalScope
 
 Comprehension = cst.ListComp | cst.SetComp | cst.DictComp | cst.GeneratorExp
 
-#: What reads a name after one of these sees what it binds.
+#: Nodes that bind names, which later reads see.
 BINDING = frozenset({
     cst.AnnAssign, cst.AsName, cst.Assign, cst.AugAssign, cst.ClassDef, cst.CompFor, cst.FunctionDef, cst.Global,
     cst.Import, cst.ImportFrom, cst.NamedExpr, cst.Nonlocal, cst.Parameters, cst.WithItem, cst.TypeVar, cst.TypeAlias,
     cst.TypeVarTuple, cst.ParamSpec,
 })  # fmt: skip
-#: Fields that hold no name: layout and punctuation.
+#: Fields without names: layout and punctuation.
 LAYOUT = frozenset({
     "asynchronous", "colon", "comma", "dot", "empty_lines", "equal", "first_colon", "footer", "header", "indent",
     "lbrace", "lbracket", "leading_lines", "leading_whitespace", "lines_after_decorators", "lpar", "operator",
     "posonly_ind", "rbrace", "rbracket", "relative", "rpar", "second_colon", "semicolon", "separator",
     "trailing_comma", "trailing_whitespace",
 })  # fmt: skip
-#: Where the order of evaluation is not that of the fields.
+#: Field orders of nodes whose fields are not in evaluation order.
 ORDER: dict[type, tuple[str, ...]] = {
     cst.ExceptHandler: ("type", "name", "body"),
     cst.ExceptStarHandler: ("type", "name", "body"),
@@ -43,7 +42,7 @@ ORDER: dict[type, tuple[str, ...]] = {
 
 
 class _Fields(dict[type, tuple[str, ...]]):
-    """Per type the fields in which names can stand."""
+    """Type of a node -> the fields that can contain names."""
 
     def __missing__(self, kind: type) -> tuple[str, ...]:
         names = [field.name for field in fields(kind)] if issubclass(kind, cst.CSTNode) else []
@@ -56,11 +55,13 @@ _FIELDS = _Fields()
 
 
 class Scopes:
-    """The scope of every node of a module that is no layout; names that are looked up in none have no scope."""
+    """The scope of each node of a module, without layout nodes and names that are not variables."""
 
     def __init__(self, module: cst.Module) -> None:
-        """Walk the module; `found` then holds what there is."""
-        self._bound: dict[cst.CSTNode, set[str]] = {}  #: what each function binds, where a `nonlocal` asks for it
+        """Walk the module; `found` maps nodes to scopes."""
+        self._bound: dict[
+            cst.CSTNode, set[str]
+        ] = {}  #: names that each function binds; computed only if there is a `nonlocal`
         self._asks = False
         self._walk(module)
         if self._asks:
@@ -72,8 +73,8 @@ class Scopes:
     def _walk(self, module: cst.Module) -> None:
         self.found: dict[cst.CSTNode, Scope] = {}
         self._scope: Scope = GlobalScope()
-        self._stores = False  #: a name that is met now is assigned to
-        self._chain: cst.Attribute | None = None  #: the outermost attribute around what is visited
+        self._stores = False  #: names that are visited now are assigned
+        self._chain: cst.Attribute | None = None  #: the outermost attribute around the visited node
         self._accesses: list[tuple[Access, cst.Attribute | None]] = []
         self._visit(module)
 
@@ -210,7 +211,7 @@ class Scopes:
                 self._all(node.body.body)
 
     def _type_parameters(self, node: cst.FunctionDef | cst.ClassDef | cst.TypeAlias) -> None:
-        """Leave the scope of type parameters open, where there are any; the caller closes it."""
+        """Enter the scope of type parameters, if there are any; the caller restores the previous scope."""
         if node.type_parameters is not None:
             self._scope = AnnotationScope(self._scope, node, None)
             self._visit(node.type_parameters)
@@ -257,7 +258,7 @@ class Scopes:
         self._all([node.iter, node.body, node.orelse])
 
 
-#: What is visited otherwise than all its parts, one after the other.
+#: Node types with a special visit method.
 _SPECIAL: dict[type, Callable[[Scopes, Any], None]] = {
     cst.AnnAssign: Scopes._one_target,
     cst.Arg: Scopes._arg,
@@ -291,7 +292,7 @@ _SPECIAL: dict[type, Callable[[Scopes, Any], None]] = {
 
 
 def _bound_names(scopes: Mapping[cst.CSTNode, Scope]) -> dict[cst.CSTNode, set[str]]:
-    """Return what each function binds: what it assigns, but for what it says is another's."""
+    """Return the names that each function binds, without its `nonlocal` and `global` names."""
     found: dict[cst.CSTNode, set[str]] = {}
     for scope in {id(one): one for one in scopes.values()}.values():
         if isinstance(scope, FunctionScope):
@@ -303,7 +304,7 @@ def _bound_names(scopes: Mapping[cst.CSTNode, Scope]) -> dict[cst.CSTNode, set[s
 
 
 def _dotted(node: cst.BaseExpression) -> list[tuple[str, cst.Name | cst.Attribute]]:
-    """Return `a.b.c`, `a.b` and `a` of `a.b.c`, each with its node; a call on the way counts as what it calls."""
+    """Return `a.b.c`, `a.b` and `a` of `a.b.c`, each with its node; a call is treated as the called expression."""
     if isinstance(node, cst.Name):
         return [(node.value, node)]
     if not isinstance(node, cst.Attribute):
@@ -315,7 +316,7 @@ def _dotted(node: cst.BaseExpression) -> list[tuple[str, cst.Name | cst.Attribut
 
 
 def _record(access: Access, chain: cst.Attribute | None) -> None:
-    """Note what the name stands for: the longest part of `chain` that an import binds, else the name alone."""
+    """Record an access: of the longest prefix of `chain` that an import binds, else of the name."""
     name = access.node.value if isinstance(access.node, cst.Name) else ""
     for dotted, node in _dotted(chain) if chain is not None else ():
         if dotted in access.scope:

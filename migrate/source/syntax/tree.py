@@ -18,52 +18,52 @@ Node = TypeVar("Node", bound=cst.CSTNode)
 
 
 class Link(Protocol):
-    """What names of a file mean in a project."""
+    """Resolves names of a file in its project."""
 
     def outside(self, qualified: str) -> frozenset[str]:
-        """Return the names that `qualified` may have outside the project; itself where it is of the project."""
+        """Return the names that `qualified` may have outside of the project; itself if it is defined in the project."""
 
     def given(self, qualified: str) -> bool:
-        """True for a name of a file of the project."""
+        """True for a name that is defined in a file of the project."""
 
     def starred(self, name: str) -> str:
-        """Return the qualified name behind a name that star imports of the project bring, else an empty string."""
+        """Return the qualified name of a name that a star import of a project file binds, else an empty string."""
 
     def imported(self) -> bool:
-        """True when another file of the project imports this one."""
+        """True if another file of the project imports this one."""
 
     def hides(self, statement: str) -> bool:
-        """True when a star import brings names that the files of the project do not show."""
+        """True if a star import may bind names that are not defined in files of the project."""
 
     def below(self, module: str, path: str) -> str | None:
-        """Return what follows `module`, as this file imports it, in the name of the file at `path`; None for others."""
+        """Return the name of the file at `path` relative to `module`, as imported here; None if it is not below."""
 
     def crowded(self) -> bool:
-        """True when the files of its programs are too large to be judged with this one."""
+        """True if the files of its programs are too large to be analysed together."""
 
     def opened(self) -> tuple[str, ...]:
-        """Return the files of the project that import what may be any module."""
+        """Return the files of the project with a dynamic import that may be of any module."""
 
     def not_given(self) -> dict[str, str]:
-        """Return the texts of the files that this one imports and that are not of the project, by their places."""
+        """Return path -> text of the files that this one imports and that are not in the project."""
 
 
 class Tree:
-    """Read-only questions about one source file."""
+    """A parsed source file, read-only."""
 
     def __init__(self, path: str, text: str, link: Link | None = None) -> None:
         self.path = path
-        self.link = link  #: what this file's imports mean in its project
+        self.link = link  #: resolves this file's imports in its project
         self.text = text
         self._linked: dict[cst.CSTNode, tuple[frozenset[str], bool]] = {}
-        self.answers: dict[tuple[Any, ...], Any] = {}  #: what a front end found out, by its questions
+        self.answers: dict[tuple[Any, ...], Any] = {}  #: cache of front ends, by their queries
         self.module = cst.parse_module(text)
         self._scopes = Scopes(self.module).found
         printed = Spans(self.module)
         self._spans = printed.found
-        self.code = printed.code  #: what libcst prints for the file: its text, or the file cannot be kept
+        self.code = printed.code  #: the code that libcst generates; must equal `text`
         index = Index(self.module, self._spans)
-        self.parents = index.parents  #: what each node stands in
+        self.parents = index.parents  #: node -> parent
         self.calls, self.names, self.attributes = index.calls, index.names, index.attributes
         self.imports, self.strings, self.classes = index.imports, index.strings, index.classes
 
@@ -72,7 +72,7 @@ class Tree:
         return Lines(self.code)
 
     def linked(self, link: Link | None) -> Tree:
-        """Return the same file in another project; nothing is parsed again."""
+        """Return the same file in another project, without parsing it again."""
         tree = copy.copy(self)
         tree.link = link
         tree._linked = {}
@@ -81,11 +81,11 @@ class Tree:
 
     @property
     def newline(self) -> str:
-        """The line end this file uses."""
+        """The line end of this file."""
         return self.module.default_newline
 
     def nodes(self) -> Iterable[cst.CSTNode]:
-        """Return every node of the file."""
+        """Return all nodes of the file."""
         return (self.module, *self.parents)
 
     @cached_property
@@ -96,58 +96,58 @@ class Tree:
 
     @cached_property
     def aliases(self) -> frozenset[str]:
-        """The names that imports of this file give by `as`."""
+        """The names that imports of this file bind with `as`."""
         names = [alias for node in self.imports if not isinstance(node.names, cst.ImportStar) for alias in node.names]
         given = [alias.asname.name for alias in names if alias.asname is not None]
         return frozenset(name.value for name in given if isinstance(name, cst.Name))
 
     def is_alias(self, node: cst.Name) -> bool:
-        """True for a name that an import of another file's name gives by `as`."""
+        """True for a name that an import of another file's name binds with `as`."""
         return False
 
     def module_of(self, node: cst.CSTNode) -> cst.Module:
-        """Return the module in which `node` stands."""
+        """Return the module that contains `node`."""
         return self.module
 
     def related(self, first: cst.CSTNode, second: cst.CSTNode) -> bool:
-        """True when one program may run the code of both nodes."""
+        """True if one program may run the code of both nodes."""
         return True
 
     def named(self, node: cst.CSTNode) -> cst.ClassDef | cst.FunctionDef | None:
-        """Return the class or function at the top level that a name stands for."""
+        """Return the top-level class or function of a name, or None."""
         return self.top_level.get(node.value) if isinstance(node, cst.Name) else None
 
     def is_inside(self, node: cst.CSTNode) -> bool:
-        """True for a name of another file whose code is part of the analysis, or of one that uses no framework."""
+        """True for a name of another file that is analysed, or that uses no framework."""
         return False
 
     def mentioned(self, start: cst.CSTNode) -> Iterator[cst.CSTNode]:
-        """Yield the top-level classes and functions that the code of `start` mentions."""
+        """Yield the top-level classes and functions that the code of `start` references."""
         for name, node in self.top_level.items():
             if any(self.contains(start, use) for use in self.names.get(name, ())):
                 yield node
 
     def elsewhere(self, node: cst.Name, scope: Scope) -> list[cst.Name | cst.Attribute]:
-        """Return the mentions in other files of the name that `scope`, a module, binds."""
+        """Return the references in other files to a name that the module scope `scope` binds."""
         return []
 
     def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
-        """Return the node around `node`."""
+        """Return the parent of `node`."""
         return self.parents.get(node)
 
     def ancestors(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-        """Yield the nodes around `node`, the nearest first."""
+        """Yield the ancestors of `node`, nearest first."""
         current = self.parents.get(node)
         while current is not None:
             yield current
             current = self.parents.get(current)
 
     def enclosing(self, node: cst.CSTNode, kind: type[Node]) -> Node | None:
-        """Return the nearest node of that type around `node`."""
+        """Return the nearest ancestor of a type, or None."""
         return next((a for a in self.ancestors(node) if isinstance(a, kind)), None)
 
     def contains(self, outer: cst.CSTNode, inner: cst.CSTNode) -> bool:
-        """True when `inner` is `outer` or lies inside it."""
+        """True if `inner` is `outer` or a descendant of it."""
         return outer is inner or any(a is outer for a in self.ancestors(inner))
 
     def span(self, node: cst.CSTNode) -> tuple[int, int]:
@@ -155,14 +155,14 @@ class Tree:
         return self._spans[node]
 
     def source(self, node: cst.CSTNode) -> str:
-        """Return the node's text exactly as written, with the parentheses that belong to it."""
+        """Return the node's source text, with its parentheses."""
         start, end = self.span(node)
         if isinstance(node, cst.BaseExpression):
             start, end = self.outer_span(node)
         return self.text[start:end]
 
     def outer_span(self, node: cst.BaseExpression) -> tuple[int, int]:
-        """Return the span including the node's own parentheses."""
+        """Return the span of a node with its parentheses."""
         start, end = self.span(node)
         for opening in node.lpar:
             start = min(start, self._spans[opening][0])
@@ -175,17 +175,17 @@ class Tree:
         return self._lines.position(self._spans[node][0])
 
     def location(self, node: cst.CSTNode) -> Location:
-        """Return the node's place for a report."""
+        """Return the node's location for reports."""
         first, last = map(self._lines.position, self._spans[node])
         return Location(self.path, first.line, last.line, self.qualname(node))
 
     def qualname(self, node: cst.CSTNode) -> str:
-        """Return the dotted name of the class and functions around `node`."""
+        """Return the qualified name of the classes and functions around `node`."""
         around = [a.name.value for a in self.ancestors(node) if isinstance(a, cst.FunctionDef | cst.ClassDef)]
         return ".".join(reversed(around))
 
     def scope(self, node: cst.CSTNode) -> Scope | None:
-        """Return the scope in which the node's names are looked up."""
+        """Return the scope of the node's names, or None."""
         return self._scopes.get(node)
 
     def imported_names(self, node: cst.CSTNode) -> tuple[frozenset[str], bool]:
@@ -217,7 +217,7 @@ class Tree:
         return imported, len(imported) < len(names)
 
     def statement(self, node: cst.CSTNode) -> cst.CSTNode | None:
-        """Return the statement line (or compound statement) that holds `node`."""
+        """Return the simple statement line or compound statement that contains `node`."""
         kinds = (cst.SimpleStatementLine, cst.SimpleStatementSuite, cst.BaseCompoundStatement)
         return next((a for a in (node, *self.ancestors(node)) if isinstance(a, kinds)), None)
 
@@ -231,17 +231,17 @@ class Tree:
         return self.text[self.line_start(node) : self.span(node)[0]]
 
     def indent(self, node: cst.CSTNode) -> str:
-        """Return the white space before the statement that begins on that line."""
+        """Return the indentation of the line on which `node` begins."""
         line = self.line_start(node)
         rest = self.text[line : self.span(node)[0]]
         return rest[: len(rest) - len(rest.lstrip())]
 
     def identifiers(self) -> set[str]:
-        """Return every identifier of the file, so that a new name can avoid them."""
+        """Return all identifiers of the file, which new names must avoid."""
         return set(self.names) | set(self.attributes)
 
     def bound(self) -> set[str]:
-        """Return the identifiers that stand for something by themselves, not only after a dot or as a keyword."""
+        """Return the identifiers that occur as names, not only as attributes or keywords."""
         return {name for name, uses in self.names.items() if not all(self._is_label(use) for use in uses)}
 
     def _is_label(self, use: cst.Name) -> bool:

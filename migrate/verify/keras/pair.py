@@ -1,4 +1,4 @@
-"""Puts the two Keras programs together: jobs out, a pair of results back. Runs no framework itself."""
+"""Runs two eager Keras programs in worker processes and returns their results."""
 
 from __future__ import annotations
 
@@ -17,24 +17,26 @@ _SIDE = "migrate.verify.keras.side"
 
 
 def original(job: Mapping[str, Any]) -> dict[str, Any]:
-    """Run and record the original; raises MigrateError when it cannot be recorded."""
+    """Run and record the original; raises MigrateError if that fails."""
     first = workers.run(_SIDE, job)
-    # There is no float64 run: the original is its own reference.
+    # There is no float64 run, so the original is the reference.
     return {**first, "eager": True, "double": {"passes": first["passes"], "steps": first["steps"]}}
 
 
 def converted(first: Result, path: str) -> tuple[Result, Result]:
-    """Run a converted program as the original was run; return both results, ready to be compared.
+    """Run a converted program as the original was run; return both results.
 
     Raises:
-        MigrateError: it cannot be recorded, or the two are not a pair.
+        MigrateError: the program cannot be recorded, or does not match the original.
     """
     known = {key: first[key] for key in ("directory", "settings", "state", "known")}
     second = workers.run(_SIDE, {**known, "path": path})
     for moments in ("passes", "steps"):
         counts = [[len(one["losses"]) for one in side[moments]] for side in (first, second)]
         if counts[0] != counts[1]:
-            raise MigrateError(f"{path}: asks for gradients of other losses than the original; the two are not a pair")
+            raise MigrateError(
+                f"{path}: computes gradients of other losses than the original; give the converted program"
+            )
     tables = {
         name: replace(table, lookups=tuple(f"{i}" for i in range(len(second["passes"][0]["lookups"].get(name, [])))))
         for name, table in second["program"].tables.items()
@@ -46,10 +48,10 @@ def converted(first: Result, path: str) -> tuple[Result, Result]:
 
 
 def _laws(first: Result, second: Result) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the laws of initial values of both sides: None where the values themselves are equal.
+    """Return the distributions of initial values of both programs; None for equal values.
 
-    A table's law is its own, which the original's values must fit, too. Other drawn values, should the two programs
-    draw in another order, are only compared by mean and variance.
+    The original's values must fit the distribution of the table. Other random values, which differ if the programs
+    create variables in another order, are compared by mean and variance.
     """
     one: dict[str, Any] = {}
     for table, name in second["matched"].items():

@@ -1,7 +1,7 @@
-"""What a Keras program shows while it trains, as plain arrays.
+"""Records the training of a Keras program as plain arrays.
 
-The first step of the program only shows its variables: they get random values, and nothing is applied. Then come
-passes, whose gradients are recorded and not applied, so that all of them start from the same values; then the steps.
+The first step of the program only serves to find its variables and set their values. The next steps are passes, whose
+gradients are recorded but not applied, so that all of them start from the same values. Then training steps follow.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from migrate.verify.settings import Settings
 from migrate.verify.tensorflow.interceptor import Stop
 from migrate.verify.tensorflow.measure import LARGE
 
-#: called with the variables that a step trains for the first time; gives each its name and sets its values
+#: Called with the variables that a step trains for the first time; sets their values and returns their names.
 Begin = Callable[[list[Any]], list[str]]
 
 
 @dataclass
 class Cycle:
-    """What was seen from one training step to the next: one call of every optimizer."""
+    """What was recorded in one training step, which is one call of each optimizer."""
 
     losses: list[float] = field(default_factory=list)
     lookups: dict[str, list[Any]] = field(default_factory=dict)
     gradients: dict[str, Any] = field(default_factory=dict)
-    done: set[int] = field(default_factory=set)  #: optimizers
+    done: set[int] = field(default_factory=set)  #: ids of the optimizers that were called
 
 
 class Recorder:
-    """Listens to a program until it has shown enough; then it ends it."""
+    """Records a program until it has enough batches and steps, and then stops it."""
 
     def __init__(self, settings: Settings, begin: Begin) -> None:
-        """Take what is to be recorded, and who names variables and gives them values."""
+        """Take how much to record, and the function that names and sets variables."""
         self.settings, self.begin = settings, begin
         self.names: dict[int, str] = {}  #: id of a variable -> its name
         self.variables: dict[str, Any] = {}
@@ -43,33 +43,33 @@ class Recorder:
         self.passes: list[dict[str, Any]] = []
         self.steps: list[dict[str, Any]] = []
         self.layers: list[Any] = []
-        self.repeated: set[str] = set()  #: variables that a step was given rows of equal ids for
-        self._known: dict[int, Any] = {}  # optimizers, kept alive so that an id stays theirs
+        self.repeated: set[str] = set()  #: variables for which a step had gradients of equal ids
+        self._known: dict[int, Any] = {}  # optimizers by id, kept alive so that ids are not reused
         self._cycle = Cycle()
         self._seen: list[tuple[Any, Any]] = []
         self._forward = False
 
     def on_tape(self) -> None:
-        """Forget what was looked up outside of a tape, as in an evaluation."""
+        """Discard lookups outside of a tape, e.g. of an evaluation."""
         if not self._forward:
             self._seen.clear()
         self._forward = True
 
     def on_loss(self, target: Any) -> None:
-        """Remember the value."""
+        """Record the value of the loss."""
         parts = [tf.reduce_sum(tf.cast(part, tf.float32)) for part in tf.nest.flatten(target)]
         self._cycle.losses.append(float(tf.add_n(parts)))
 
     def on_lookup(self, layer: Any, rows: Any) -> None:
-        """Remember the rows."""
+        """Record the rows."""
         self._seen.append((layer, rows.flat_values if isinstance(rows, tf.RaggedTensor) else rows))
 
     def on_built(self, layer: Any) -> None:
-        """Remember the layer."""
+        """Record the layer."""
         self.layers.append(layer)
 
     def on_apply(self, optimizer: Any, pairs: list[tuple[Any, Any]], apply: Callable[[], Any]) -> Any:
-        """Record a step, and take it when passes are over; the first one of a variable is not taken."""
+        """Record a step; apply it if all passes are done, and not if it trains a variable for the first time."""
         self._known[id(optimizer)] = optimizer
         self._forward = False
         fresh = [variable for _, variable in pairs if id(variable) not in self.names]

@@ -1,4 +1,4 @@
-"""One of the two programs, original or converted, run and recorded: `run(job)`."""
+"""Worker that runs and records an original or a converted Keras program: `run(job)`."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ from migrate.verify.tensorflow.program import run_script
 from migrate.verify.tensorflow.weights import random_weights
 
 Known = list[tuple[str, Any]]
-#: Optimizers that Keras 3 steps with the gradient of each mention of an id, where Keras 2 and tables sum these first.
+#: Optimizers of Keras 3 that use the gradient of each occurrence of an id; Keras 2 and tables sum them first.
 SQUARES = frozenset({"Adagrad", "Adam", "AdamW"})
 
 
 def run(job: Mapping[str, Any]) -> dict[str, Any]:
-    """Run the program; with `job["known"]`, the original's variables in their order, it is the converted one.
+    """Run the program and return what was recorded.
 
-    With `job["summed"]` the optimizers get one gradient for each id.
+    With `job["known"]`, the variables of the original in order, this is the converted program. With `job["summed"]`,
+    the optimizers get one gradient per id.
     """
     settings: Settings = job["settings"]
     side = _Converted(job) if "known" in job else _Original(job)
@@ -35,7 +36,9 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
     if not stopped:
         raise MigrateError(f"{job['path']}: {_why(recorder, settings)}")
     if not recorder.passes[0]["losses"]:
-        raise MigrateError(f"{job['path']}: no gradient tape was asked for gradients, so there is no loss to compare")
+        raise MigrateError(
+            f"{job['path']}: no gradient tape computes gradients, so there is no loss to compare; train with a tape"
+        )
     return {
         "program": side.program(),
         "initial": side.initial,
@@ -48,7 +51,7 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _squares_apart(recorder: Recorder) -> list[str]:
-    """Return the variables whose rows of equal ids an optimizer of Keras 3 squares one by one."""
+    """Return the variables whose optimizer squares the gradients of equal ids separately."""
     if not hasattr(tf.keras, "Variable"):
         return []
     return sorted(name for name in recorder.repeated if recorder.optimizers[name] in SQUARES)
@@ -60,13 +63,13 @@ def _why(recorder: Recorder, settings: Settings) -> str:
         return "no optimizer step was found; give a program that trains when it is run"
     needed = settings.batches + settings.steps + 1
     return (
-        f"it stopped after {found} training steps, and {needed} are needed: one to find its variables, "
+        f"it stopped after {found} training steps, but {needed} are needed: one to find its variables, "
         f"{settings.batches} batches and {settings.steps} steps; give smaller --steps and --batches, or train longer"
     )
 
 
 class _Side:
-    """What both sides have."""
+    """What the original and the converted program have in common."""
 
     def __init__(self, job: Mapping[str, Any]) -> None:
         self.path, self.settings = job["path"], job["settings"]
@@ -99,12 +102,12 @@ class _Side:
         return {}
 
     def more(self) -> dict[str, Any]:
-        """Return what only this side has."""
+        """Return further results of this kind of program."""
         return {}
 
 
 class _Original(_Side):
-    """The original: it decides names and values."""
+    """The original, which determines names and values."""
 
     def __init__(self, job: Mapping[str, Any]) -> None:
         super().__init__(job)
@@ -137,7 +140,7 @@ class _Original(_Side):
 
 
 class _Converted(_Side):
-    """The converted program: its variables are those of the original, in the same order."""
+    """The converted program, which trains the variables of the original in the same order."""
 
     def __init__(self, job: Mapping[str, Any]) -> None:
         super().__init__(job)
@@ -149,7 +152,7 @@ class _Converted(_Side):
 
     def begin(self, variables: list[Any]) -> list[str]:
         if len(variables) > len(self.left):
-            raise MigrateError(f"{self.path}: trains more variables than the original; the two are not a pair")
+            raise MigrateError(f"{self.path}: trains more variables than the original; give the converted program")
         names = []
         for variable in variables:
             name, shape = self.left.pop(0)
@@ -160,8 +163,8 @@ class _Converted(_Side):
     def _dense(self, name: str, shape: tuple[int, ...], variable: Any) -> str:
         if tuple(variable.shape) != shape:
             raise MigrateError(
-                f"{self.path}: trains `{variable.name}` {list(variable.shape)} in the place of the original's `{name}` "
-                f"{list(shape)}; the two are not a pair"
+                f"{self.path}: trains `{variable.name}` {list(variable.shape)} instead of the original's `{name}` "
+                f"{list(shape)}; give the converted program"
             )
         self.shapes[name], self.initial[name] = shape, variable.numpy()
         variable.assign(self.state[name])
@@ -170,8 +173,8 @@ class _Converted(_Side):
     def _table(self, name: str, shape: tuple[int, ...], table: Any) -> str:
         if len(shape) != 2 or shape[1] != table.dim:
             raise MigrateError(
-                f"{self.path}: the table `{table.table_name}` of dim {table.dim} is in the place of the original's "
-                f"`{name}` {list(shape)}; the two are not a pair"
+                f"{self.path}: has the table `{table.table_name}` of dim {table.dim} instead of the original's "
+                f"`{name}` {list(shape)}; give the converted program"
             )
         keys = np.arange(shape[0], dtype=np.int64)
         label = str(table.table_name)
@@ -184,11 +187,11 @@ class _Converted(_Side):
     def tables(self) -> dict[str, TableNames]:
         if not self.made:
             raise MigrateError(
-                f"{self.path}: creates no table, so there is nothing converted to compare; convert the file first"
+                f"{self.path}: creates no table, so it is not a converted program; convert the file first"
             )
         if self.left:
             raise MigrateError(
-                f"{self.path}: does not train the original's `{self.left[0][0]}`; the two are not a pair"
+                f"{self.path}: does not train the original's `{self.left[0][0]}`; give the converted program"
             )
         return self.made
 

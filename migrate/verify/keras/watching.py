@@ -1,8 +1,8 @@
-"""Watches an eager Keras program at its public seams: tapes, optimizers, and layers that look rows up.
+"""Intercepts the tapes, optimizers and embedding layers of an eager Keras program.
 
-Functions are run eagerly, so that every training step, of `fit` or of a loop of the program's own, calls the same
-seams with values. The random numbers that a layer draws for its rows are taken back: stock layer and table draw
-different ones, and everything after them (other initial values, shuffling, dropout) must be the same on both sides.
+Functions are run eagerly, so that every training step, of `fit` or of a custom loop, makes these calls with values.
+After a layer has created its rows, the random seed is set again: stock layers and tables use different numbers of
+random values, but everything after them (initial values, shuffling, dropout) must be the same in both programs.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from migrate.verify.tensorflow.interceptor import keras_optimizers, replaced, wr
 
 
 class Listener(Protocol):
-    """What is told of a program's steps."""
+    """Receives the events of a program."""
 
     def on_tape(self) -> None:
-        """A tape starts to record."""
+        """A tape starts recording."""
 
     def on_loss(self, target: Any) -> None:
-        """Gradients of `target` are asked for."""
+        """The program computes gradients of `target`."""
 
     def on_lookup(self, layer: Any, rows: Any) -> None:
-        """A layer looked `rows` up."""
+        """A layer has looked up `rows`."""
 
     def on_built(self, layer: Any) -> None:
-        """A layer made its rows."""
+        """A layer has created its rows."""
 
     def on_apply(self, optimizer: Any, pairs: list[tuple[Any, Any]], apply: Callable[[], Any]) -> Any:
-        """An optimizer is to apply gradients, which `apply` does."""
+        """The program applies gradients; `apply` makes the original call."""
 
 
 def layers() -> list[Any]:
-    """Return the layer classes that look rows up, stock and the runtime's."""
+    """Return the embedding layer classes of Keras and of the runtime."""
     from runtime.keras import Embedding
 
     return [tf.keras.layers.Embedding, Embedding]
@@ -45,9 +45,9 @@ def layers() -> list[Any]:
 
 @contextlib.contextmanager
 def watching(listener: Listener, seed: int, summed: bool = False) -> Iterator[None]:
-    """Put the listener between program and TensorFlow; everything is as before afterwards.
+    """Send the events of the program to the listener while the block runs.
 
-    With `summed`, optimizers are given one gradient for each id, the sum of those of equal ids.
+    With `summed`, optimizers get one gradient per id, the sum of those of equal ids.
     """
     with contextlib.ExitStack() as stack:
         put = functools.partial(_put, stack)
@@ -118,7 +118,7 @@ def _applying(listener: Listener, stock: Any, depth: list[Any], summed: bool) ->
     @functools.wraps(stock)
     def apply_gradients(self: Any, grads_and_vars: Any, *rest: Any, **named: Any) -> Any:
         pairs = list(grads_and_vars)
-        if depth:  # the optimizer inside another one, such as that of a loss scale
+        if depth:  # the inner optimizer of a wrapper, such as a loss-scale optimizer
             return stock(self, pairs, *rest, **named)
         depth.append(self)
         try:
@@ -131,7 +131,7 @@ def _applying(listener: Listener, stock: Any, depth: list[Any], summed: bool) ->
 
 
 def _sum_of(gradient: Any) -> Any:
-    """Return rows of distinct ids, each the sum of those of its id; dense gradients as they are."""
+    """Return IndexedSlices with the rows of equal ids summed; dense gradients are returned unchanged."""
     if not isinstance(gradient, tf.IndexedSlices):
         return gradient
     ids, places = tf.unique(gradient.indices)

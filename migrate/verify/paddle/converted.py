@@ -1,4 +1,4 @@
-"""The TensorFlow side of the comparison of a converted Paddle model: `run(job)`."""
+"""Worker that runs the converted TensorFlow module of a Paddle model: `run(job)`."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ v1: Any = tf.compat.v1
 
 
 class Converted:
-    """The converted module's model in the current graph, with one session."""
+    """The converted model in the current graph, with one session."""
 
     def __init__(self, job: Mapping[str, Any]) -> None:
-        """Build the graph as the module's own training would."""
+        """Build the training graph with the functions of the module."""
         self.path: str = job["path"]
         self.schema: Schema = job["schema"]
         self.module = load_module(self.path)
@@ -49,7 +49,7 @@ class Converted:
         self.session = v1.Session()
 
     def layers(self) -> dict[str, slice]:
-        """Return Paddle path -> columns of the table for every layer that reads the raw input."""
+        """Return Paddle path -> columns of the table, for each layer that reads the raw input."""
         return {layer.path: layer.columns for layer in getattr(self.model, "input_layers", ())} if self.table else {}
 
     def _get(self, name: str) -> Any:
@@ -64,7 +64,7 @@ class Converted:
             return self._get(name)(**arguments)
         except (TypeError, ValueError) as error:
             raise MigrateError(
-                f"{self.path}: {name}({', '.join(map(str, arguments))}) fails: {error}; convert it again"
+                f"{self.path}: {name}({', '.join(map(str, arguments))}) fails: {error}; convert the file again"
             ) from error
 
     def _embedding(self) -> tuple[Any, tf.Tensor | None]:
@@ -102,7 +102,7 @@ class Converted:
 
 
 def _watched_outputs(model: Any) -> list[tf.Tensor]:
-    """Return a list that gets what `model.forward` returns: `build_model` hands out one column of each output only."""
+    """Return a list that is filled with the outputs of `model.forward`: `build_model` returns one column of each."""
     outputs: list[tf.Tensor] = []
     forward = model.forward
 
@@ -116,7 +116,7 @@ def _watched_outputs(model: Any) -> list[tf.Tensor]:
 
 
 def _paddle_adagrad(gradient: Any, variable: tf.Variable, rate: float) -> tf.Operation:
-    """Paddle's formula (stock TensorFlow's has no epsilon): s += g²; w -= rate g / (sqrt(s) + 1e-6), s from 0."""
+    """Return an Adagrad step by Paddle's formula: s += g²; w -= rate g / (sqrt(s) + 1e-6), with s initially 0."""
     gradient = tf.convert_to_tensor(gradient)
     total = v1.get_variable("verify/" + variable.op.name, initializer=tf.zeros(variable.shape), trainable=False)
     with tf.control_dependencies([v1.assign_add(total, gradient * gradient)]):
@@ -124,7 +124,7 @@ def _paddle_adagrad(gradient: Any, variable: tf.Variable, rate: float) -> tf.Ope
 
 
 def _paddle_adam(pairs: list[tuple[Any, Any]], rate: float) -> list[tf.Operation]:
-    """Paddle's formula (stock TensorFlow's epsilon is not scaled by the correction of v)."""
+    """Return an Adam step by Paddle's formula, whose epsilon is scaled by the correction of v, unlike TensorFlow's."""
     betas = (0.9, 0.999)
     powers = [v1.get_variable(f"verify/power{i}", initializer=beta, trainable=False) for i, beta in enumerate(betas)]
     correction = tf.sqrt(1 - powers[1].value())
@@ -149,12 +149,12 @@ def _assignment(variable: tf.Variable) -> tuple[tf.Tensor, tf.Operation]:
 
 
 def _path(variable: tf.Variable) -> str:
-    """`mmoe/expert_0/weight:0` is Paddle's `expert_0.weight`."""
+    """Return the Paddle path of a variable: `expert_0.weight` for `mmoe/expert_0/weight:0`."""
     return str(variable.op.name).partition("/")[2].replace("/", ".")
 
 
 def run(job: Mapping[str, Any]) -> dict[str, Any]:
-    """Measure what `original.run` measures, from the same weights and batches."""
+    """Measure the same as `original.run`, with the same weights and batches."""
     settings: Settings = job["settings"]
     with tf.Graph().as_default():
         v1.set_random_seed(1)
@@ -183,13 +183,13 @@ def _initial(side: Converted, probe: tf.Tensor) -> dict[str, Any]:
 
 
 def _restart(side: Converted, initializer: tf.Operation, weights: Mapping[str, Array]) -> Callable[[], None]:
-    """Return a function that resets all state and copies the original's weights in."""
+    """Return a function that resets all state to the original's weights."""
     layers, spec = side.layers(), side.schema.input
     missing = sorted(set(weights) ^ set(side.variables))
     if missing:
         where = side.path if missing[0] in weights else "the original"
         raise MigrateError(
-            f"{where}: has no parameter `{missing[0]}`, so the two are not a pair; convert the file again"
+            f"{where}: has no parameter `{missing[0]}`, so the two files do not match; convert the file again"
         )
     raw = {path + ".weight": columns for path, columns in layers.items()}
     rows = np.zeros((spec.rows, side.table.dim if side.table else 0), np.float32)
@@ -223,7 +223,7 @@ def _passes(side: Converted, restart: Callable[[], None], batch: Batch) -> dict[
 
 
 def _plain(gradient: Any) -> Any:
-    """IndexedSlices as (keys, values): the comparing process has no TensorFlow to unpickle theirs."""
+    """Return IndexedSlices as (keys, values), because the comparing process cannot unpickle TensorFlow types."""
     return gradient if isinstance(gradient, np.ndarray) else (gradient.indices, gradient.values)
 
 
@@ -240,10 +240,10 @@ def _steps(side: Converted, restart: Callable[[], None], batches: Sequence[Batch
 
 
 def _in_order(keys: Array, values: Array) -> Array:
-    """Rows by key: all of them were imported, so the keys are 0, 1, 2 … unless the model invents some."""
+    """Return the rows ordered by key; the keys must be the imported ones, 0, 1, 2, …"""
     order = np.argsort(keys)
     if not np.array_equal(keys[order], np.arange(len(keys))):
         raise MigrateError(
-            f"the table holds keys that the model's input does not have, up to {keys.max()}: convert again"
+            f"the table has keys that the model's input does not have, up to {keys.max()}; convert the file again"
         )
     return values[order]

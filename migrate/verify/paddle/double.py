@@ -1,4 +1,4 @@
-"""What Paddle lacks in float64 (runs in the Paddle process of the float64 reference)."""
+"""Patches Paddle functions that do not support float64 (runs in the Paddle process of the float64 reference)."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _SINGLE = ("float32", paddle.float32)
 
 
 def complete() -> None:
-    """Give `F.log_loss`, which has a float32 kernel only, its own formula; call before the source is imported.
+    """Replace `F.log_loss`, which has only a float32 kernel, by its formula; call this before importing the source.
 
-    A trainer turns its batch into float32 by name: what it so names is float64 here.
+    Casts to float32, which trainers make of their batches, become casts to float64.
     """
     F.log_loss = log_loss
     paddle.nn.functional.log_loss = log_loss

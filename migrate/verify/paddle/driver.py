@@ -1,4 +1,4 @@
-"""Runs the original as PaddleRec's driver does: by the trainer's own methods (runs in the Paddle process)."""
+"""Runs the original by the methods of its trainer, as PaddleRec does (runs in the Paddle process)."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ from migrate.verify.loading import load_module
 
 TRAINER, CLASS = "dygraph_model.py", "DygraphModel"
 _METHODS = ("create_loss", "create_model", "train_forward")
-#: where Paddle's optimizers keep a decay of weights; Momentum keeps that of `L2Decay`, or of a number, apart
+#: Attributes of Paddle's optimizers with a weight decay; Momentum has several.
 _DECAYS = ("regularization", "_regularization_method", "_weight_decay", "_lamb_weight_decay")
 
 Array = NDArray[Any]
 
 
 class Driver:
-    """The trainer beside a model."""
+    """The trainer in the same folder as a model, if there is one."""
 
     def __init__(self, path: str, config: Mapping[str, Any], layout: tuple[int, Mapping[int, int]]) -> None:
-        """Import the trainer and make it.
+        """Import the trainer and create it.
 
         Args:
-            path: of the model's file.
-            config: config.yaml by dotted names.
-            layout: which item of a batch is the input, and item -> column of the labels.
+            path: the model's file.
+            config: the values of config.yaml by dotted names.
+            layout: the index of the input in a batch, and index -> column for the labels.
         """
         self.path, self.config, self.layout = path, dict(config), layout
         self.trainer = _trainer(path)
         self.metrics: Any = []
 
     def has(self, name: str) -> bool:
-        """Return whether there is a trainer with this method."""
+        """Return whether there is a trainer and it has this method."""
         return hasattr(self.trainer, name)
 
     def create_model(self, kind: Any, arguments: Mapping[str, Any]) -> Any:
-        """Return the model as `create_model` makes it, with the schema's arguments in place of its own."""
+        """Return the model of `create_model`, with the arguments of the schema instead of its own."""
         stock = kind.__init__
 
         def init(self: Any, *given: Any, **named: Any) -> None:
@@ -56,14 +56,14 @@ class Driver:
             kind.__init__ = stock
 
     def beyond(self, model: Any) -> tuple[str, list[str]]:
-        """Make the optimizer; return its class, and what it does that no class with fixed numbers does."""
+        """Create the optimizer; return its class and a description of each setting that cannot be compared."""
         if not self.has("create_optimizer"):
             return "", []
         made = self._called("create_optimizer", model, self.config)
         return type(made).__name__, [*_beyond(made, model)]
 
     def step(self, model: Any, x: Any, labels: Any) -> tuple[list[Any], Any]:
-        """Return what the model returns within `train_forward`, and the loss that this returns."""
+        """Run `train_forward`; return the outputs of the model and the loss."""
         outputs: list[Any] = []
         forward = model.forward
 
@@ -81,7 +81,7 @@ class Driver:
             del model.forward
         loss = returned[0] if isinstance(returned, list | tuple) else returned
         if not outputs or not isinstance(loss, paddle.Tensor):
-            raise MigrateError(f"{TRAINER}: train_forward does not call the model and return its loss; correct it")
+            raise MigrateError(f"{TRAINER}: train_forward must call the model and return the loss; correct it")
         return outputs, loss
 
     def _batch(self, x: Any, labels: Any) -> list[Any]:
@@ -93,11 +93,11 @@ class Driver:
         try:
             return getattr(self.trainer, name)(*arguments)
         except Exception as error:
-            config = "" if self.config else ", and there is no config.yaml beside it"
+            config = "" if self.config else ", and there is no config.yaml in its folder"
             told = str(error).strip().splitlines()
             raise MigrateError(
                 f"{Path(self.path).parent / TRAINER}: {name} fails with {type(error).__name__}: "
-                f"{told[-1] if told else ''}{config}; the original is run by its trainer, correct it or the schema"
+                f"{told[-1] if told else ''}{config}; the original is run by its trainer: correct it or the schema"
             ) from error
 
 
@@ -115,7 +115,7 @@ def _trainer(path: str) -> Any:
 
 def _beyond(made: Any, model: Any) -> Sequence[str]:
     if not isinstance(made, paddle.optimizer.Optimizer) or not hasattr(paddle.optimizer, type(made).__name__):
-        return [f"create_optimizer returns {type(made).__name__}, no single optimizer"]
+        return [f"create_optimizer returns {type(made).__name__}, not a single optimizer"]
     found = [] if isinstance(made._learning_rate, int | float) else ["the learning rate is scheduled"]
     found += ["gradients are clipped"] if made._grad_clip is not None else []
     found += ["weights decay"] if any(getattr(made, name, None) not in (None, "", 0) for name in _DECAYS) else []

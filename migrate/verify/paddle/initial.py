@@ -1,4 +1,4 @@
-"""Watches from which distribution Paddle draws each parameter (runs in the Paddle process)."""
+"""Records the distribution of each parameter's initial values (runs in the Paddle process)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from migrate.verify.laws import Law
 
-#: op of `paddle._C_ops` -> law of its arguments (shape comes first, mostly)
+#: Op of `paddle._C_ops` -> function from its arguments to the distribution.
 _DRAWS: dict[str, Callable[..., Law]] = {
     "uniform": lambda shape, dtype, low, high, *_: Law("uniform", float(low), float(high)),
     "gaussian": lambda shape, mean, std, *_: Law("normal", float(mean), float(std)),
@@ -21,9 +21,9 @@ _DRAWS: dict[str, Callable[..., Law]] = {
 
 @contextlib.contextmanager
 def watched_laws() -> Iterator[dict[str, tuple[Law, NDArray[Any]]]]:
-    """Yield a dictionary that fills with parameter name -> law and drawn values while a model is built.
+    """Yield a dictionary that is filled with parameter name -> distribution and values while a model is built.
 
-    Constants do not appear.
+    Constants are not included.
     """
     laws: dict[str, tuple[Law, NDArray[Any]]] = {}
     drawn: list[Law] = []

@@ -1,6 +1,7 @@
-"""Random weights and inputs that both sides get: functions of the seed, in numpy, well scaled.
+"""Random weights and inputs for both programs, which depend only on the seed. Pure numpy.
 
-A model's own initial values are often constants, with which all predictions and gradients are alike and prove nothing.
+The initial values of a model are often constants, with which all predictions and gradients are equal, so that
+comparing them would not be conclusive.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ class Batch:
 
 
 def random_batches(schema: Schema, count: int, rows: int, seed: int) -> list[Batch]:
-    """Draw batches: dense features normalised, categories uniform, labels 0 or 1.
+    """Generate batches: dense features from a standard normal distribution, categories uniform, labels 0 or 1.
 
-    The last category of every group of three or more is never drawn, so that there are rows which must not move.
+    The last category of groups with at least three is never used, so that some rows must not change.
     """
     rng = np.random.default_rng(seed)
     sizes = [feature.size - (feature.size > 2) for feature in schema.input.sparse]
@@ -45,7 +46,7 @@ def random_batches(schema: Schema, count: int, rows: int, seed: int) -> list[Bat
 
 
 def raw_input(spec: InputSpec, batch: Batch) -> Array:
-    """Return the model input [B, size] that the batch stands for: numbers in place, one-hot groups written out."""
+    """Return the model input [B, size] of a batch: dense features and one-hot groups."""
     result = np.zeros((len(batch.ids), spec.size), np.float32)
     result[:, list(spec.dense_columns)] = batch.dense
     for place, feature in enumerate(spec.sparse):
@@ -54,9 +55,9 @@ def raw_input(spec: InputSpec, batch: Batch) -> Array:
 
 
 def random_weights(shapes: Mapping[str, tuple[int, ...]], spec: InputSpec, seed: int) -> dict[str, Array]:
-    """Draw float32 weights, each a function of the seed and its name; activations stay near 1.
+    """Generate float32 weights, each from the seed and its name, scaled so that activations stay near 1.
 
-    A kernel over the raw input has only as many inputs as are not zero: the numbers and one per group.
+    The scale of a kernel over the raw input counts only inputs that are not zero: dense features and one per group.
     """
     active = spec.dense_size + len(spec.sparse)
     result = {}

@@ -1,4 +1,4 @@
-"""Which rows of a Paddle kernel are where after conversion: numbers in the dense kernel, categories in the table."""
+"""Maps rows of Paddle kernels to the converted model: dense features to kernels, categories to the table."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ class Layout:
     """Maps parameters to their parts: `whole`, or `dense` and `sparse` of a layer that reads the raw input."""
 
     def __init__(self, spec: InputSpec, layers: Mapping[str, slice]) -> None:
-        """Take the path of every factored layer with its columns of the table."""
+        """Store the columns in the table of each layer that reads the raw input, by its path."""
         self.spec = spec
         self.columns = {path + ".weight": columns for path, columns in layers.items()}
 
     def parts(self, name: str) -> list[tuple[str, str]]:
-        """Return (label, part) pairs of a parameter."""
+        """Return (label, part) of each part of a parameter."""
         if name not in self.columns:
             return [(name, "whole")]
         dense = [(f"{name} [dense]", "dense")] if self.spec.dense_size else []
@@ -36,7 +36,7 @@ class Layout:
         return value[list(rows)]
 
     def of_converted(self, name: str, part: str, dense: Mapping[str, Array], rows: Array) -> Array:
-        """Return the part of a parameter on the converted side: a dense variable, or columns of the rows."""
+        """Return the part of a converted parameter: a dense variable, or columns of the table's rows."""
         return self.of_table(name, rows) if part == "sparse" else dense[name]
 
     def start(self, name: str) -> int:
@@ -48,7 +48,7 @@ class Layout:
         return rows[:, self.columns[name]]
 
     def touched(self, ids: Array) -> Array:
-        """Return which keys [rows] the ids [B, S] of a batch look up."""
+        """Return a mask [rows] of the keys that the ids [B, S] of a batch look up."""
         mask = np.zeros(self.spec.rows, bool)
         mask[(ids + np.array(self.spec.offsets, np.int64)).reshape(-1)] = True
         return mask

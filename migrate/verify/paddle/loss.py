@@ -1,4 +1,4 @@
-"""The loss of the original (runs in the Paddle process): its own `create_loss`, else the tasks of the schema."""
+"""The loss of the original: its `create_loss`, or else the tasks of the schema (runs in the Paddle process)."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ Loss = Callable[[Sequence[Any], Any], Any]
 
 
 def find_loss(trainer: Any, path: str, schema: Schema) -> tuple[Loss, str]:
-    """Return the loss of a trainer without `train_forward`, or of a schema, and a word on where it comes from.
+    """Return the loss of a trainer without `train_forward`, or of a schema, and a note on its origin.
 
     Raises:
-        MigrateError: there is neither a `create_loss` beside the file nor a task in the schema.
+        MigrateError: the trainer has no `create_loss`, and the schema has no tasks.
     """
     if hasattr(trainer, "create_loss"):
         return _of_create_loss(trainer.create_loss, schema), "the loss is create_loss of dygraph_model.py"
     if not schema.tasks:
         raise MigrateError(
-            f"{schema.path}: `tasks` is missing and there is no create_loss in a dygraph_model.py beside {path}, "
-            "so there is no loss to compare: add the tasks"
+            f"{schema.path}: `tasks` is missing and no dygraph_model.py beside {path} has a create_loss, "
+            "so there is no loss to compare; add `tasks`"
         )
     return lambda outputs, labels: _of_tasks(schema, outputs, labels), "the loss is that of the schema's tasks"
 
@@ -40,8 +40,8 @@ def _of_create_loss(create_loss: Callable[..., Any], schema: Schema) -> Loss:
         given = [list(outputs)] if together else list(outputs)
         if len(names) != len(given) + len(schema.labels):
             raise MigrateError(
-                f"{schema.path}: create_loss takes {len(names)} values, the model has {len(outputs)} outputs and "
-                f"`labels` names {len(schema.labels)}: correct `labels`"
+                f"{schema.path}: create_loss takes {len(names)} arguments, but the model has {len(outputs)} outputs "
+                f"and `labels` lists {len(schema.labels)}; correct `labels`"
             )
         places = [_label_place(name, i, schema.labels) for i, name in enumerate(names[len(given) :])]
         return create_loss(*given, *(labels[:, i : i + 1] for i in places))
@@ -50,7 +50,7 @@ def _of_create_loss(create_loss: Callable[..., Any], schema: Schema) -> Loss:
 
 
 def _label_place(name: str, position: int, labels: Sequence[str]) -> int:
-    """A parameter called after a label gets that label's column, any other the column of its position."""
+    """Return the column for a parameter of the loss: that of the label with its name, else by position."""
     plain = name.removeprefix("label_").removesuffix("_label")
     return labels.index(plain) if plain in labels else position
 

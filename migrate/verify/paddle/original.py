@@ -1,4 +1,4 @@
-"""The Paddle side of the comparison, one process per model and precision: `run(job)`."""
+"""Worker that runs the original Paddle model in one precision: `run(job)`."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ Array = NDArray[Any]
 
 
 class Original:
-    """The source's model with its loss, in one precision."""
+    """The original model and its loss, in one precision."""
 
     def __init__(self, job: Mapping[str, Any]) -> None:
-        """Import the file, build the model and remember its initial values and where they were drawn from."""
+        """Import the file, build the model, and record its initial values and their distributions."""
         path, self.dtype = job["path"], job["dtype"]
         paddle.set_default_dtype(self.dtype)
         paddle.seed(1)
         if self.dtype == "float64":
             double.complete()
         module = load_module(path)
-        sys.modules["net"] = module  # as trainers import it
+        sys.modules["net"] = module  # the name that trainers import
         model_class = getattr(module, job["class"])
         self.driver = Driver(path, job["config"], job["layout"])
         with watched_laws() as laws:
@@ -50,7 +50,7 @@ class Original:
         self.loss, self.loss_note = self._loss(job)
 
     def _is_as_drawn(self, name: str, laws: Mapping[str, tuple[Law, Array]]) -> bool:
-        """A parameter that `create_model` set after it was drawn has values, not a law."""
+        """Return False for a parameter that `create_model` changed after its random initialization."""
         found = laws.get(self.parameters[name].name)
         return found is not None and np.array_equal(found[1], self.initial[name])
 
@@ -80,14 +80,14 @@ class Original:
         return outputs, self.loss(outputs, given[1])
 
     def gradients(self, loss: Any) -> dict[str, Array | None]:
-        """Return the gradient of every parameter, None where the loss does not depend on it."""
+        """Return the gradient of each parameter; None if the loss does not depend on it."""
         self.model.clear_gradients()
         loss.backward()
         return {name: None if p.grad is None else p.grad.numpy() for name, p in self.parameters.items()}
 
 
 def build(model_class: Any, path: str, arguments: Mapping[str, object]) -> Any:
-    """Call the constructor, with its failure told as one sentence."""
+    """Call the constructor; raises MigrateError if it fails."""
     try:
         return model_class(**arguments)
     except Exception as error:
@@ -98,7 +98,7 @@ def build(model_class: Any, path: str, arguments: Mapping[str, object]) -> Any:
 
 
 def run(job: Mapping[str, Any]) -> dict[str, Any]:
-    """Measure everything: initial values and laws, then from random weights outputs, losses, gradients and steps."""
+    """Measure initial values and distributions; then, from random weights, outputs, losses, gradients and steps."""
     settings: Settings = job["settings"]
     schema: Schema = job["schema"]
     side = Original(job)
@@ -120,7 +120,7 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _deterministic(side: Original, weights: Mapping[str, Array], batch: tuple[Array, Array]) -> bool:
-    """Return True when training mode repeats itself; else switch to evaluation mode (dropout) and return False."""
+    """Return True if training mode is deterministic; else (dropout) switch to evaluation mode and return False."""
     side.model.train()
     side.load(weights)
     first, again = (side.forward(*batch)[1].numpy() for _ in range(2))
@@ -151,7 +151,7 @@ def _steps(
     optimizer = _optimizer(kind, rate, list(side.parameters.values()))
     steps = []
     for batch in batches:
-        optimizer.clear_grad()  # Paddle adds to gradients that are there
+        optimizer.clear_grad()  # Paddle accumulates gradients
         _, loss = side.forward(*batch)
         loss.backward()
         optimizer.step()
@@ -163,7 +163,7 @@ def _optimizer(kind: str, rate: float, parameters: list[Any]) -> Any:
     if kind == "sgd":
         return paddle.optimizer.SGD(rate, parameters)
     if kind == "adam":
-        # lazy_mode concerns sparse gradients, and that of a Linear is dense. With the usual epsilon, gradients that are
-        # 0 but for rounding (a bias before a normalisation) would make steps of full size in a random direction.
+        # lazy_mode affects only sparse gradients, and those of a Linear are dense. With the default epsilon, gradients
+        # that are 0 except for rounding (a bias before a normalisation) would make full steps in a random direction.
         return paddle.optimizer.Adam(rate, epsilon=1e-5, parameters=parameters)
     return paddle.optimizer.Adagrad(rate, epsilon=1e-6, parameters=parameters, initial_accumulator_value=0.0)

@@ -1,4 +1,4 @@
-"""Puts the two sides of a converted Paddle model together: jobs out, comparisons back. Runs no framework itself."""
+"""Runs a Paddle model and its converted module in worker processes, and compares their results."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from migrate.verify.settings import Settings
 Array = NDArray[Any]
 Result = Mapping[str, Any]
 
-#: learning rates of the compared steps
+#: Learning rates of the compared steps.
 RATES = {"sgd": 0.05, "adagrad": 0.003, "adam": 0.001}
 _ORIGINAL, _CONVERTED = "migrate.verify.paddle.original", "migrate.verify.paddle.converted"
 
 
 def verify(original: str, converted: str, schema: Schema | None, settings: Settings) -> Verification:
-    """Run both files and compare them rung by rung; raises `MigrateError` as `measure`."""
+    """Run both files and compare them stage by stage; raises `MigrateError` as `measure`."""
     pair = measure(original, converted, schema, settings)
     return Verification(original, converted, tuple(pair.comparisons()), pair.notes())
 
@@ -38,11 +38,11 @@ def measure(original: str, converted: str, schema: Schema | None, settings: Sett
     """Run the Paddle file in float32 and float64, then the converted module.
 
     Raises:
-        MigrateError: no schema, or one of the files cannot be run.
+        MigrateError: `schema` is None, or one of the files cannot be run.
     """
     if schema is None:
         raise MigrateError(
-            f"{original}: is a Paddle model, and only a schema says what its input means: give --schema FILE"
+            f"{original}: is a Paddle model, whose input must be described by a schema; give --schema FILE"
         )
     job = {"path": original, "schema": schema, "settings": settings, "rates": RATES, **_model(original, schema)}
     runs = workers.run_together([(_ORIGINAL, {**job, "dtype": dtype}) for dtype in ("float32", "float64")])
@@ -53,17 +53,21 @@ def measure(original: str, converted: str, schema: Schema | None, settings: Sett
 
 
 def _checked(runs: Sequence[Result | MigrateError]) -> tuple[Result, Result, tuple[str, ...]]:
-    """Return (float32, float64, notes); without float64 the float32 run of the original is its own reference."""
+    """Return (float32, float64, notes); if the float64 run failed, the float32 run is the reference."""
     single, double = runs
     if isinstance(single, MigrateError):
         raise single
     if isinstance(double, MigrateError):
-        return single, single, (f"no float64 reference, Paddle cannot run this model in float64: {first_line(double)}",)
+        return (
+            single,
+            single,
+            (f"no float64 reference, because Paddle cannot run this model in float64: {first_line(double)}",),
+        )
     return single, double, ()
 
 
 def first_line(error: Exception) -> str:
-    """Return the sentence of an error without the output that may follow it."""
+    """Return the first line of an error, without the output that may follow it."""
     return str(error).splitlines()[0]
 
 
@@ -82,10 +86,10 @@ def _model(original: str, schema: Schema) -> dict[str, Any]:
 
 
 class Pair:
-    """The results of both sides, compared."""
+    """The results of both programs, and their comparisons."""
 
     def __init__(self, schema: Schema, settings: Settings, single: Result, double: Result, moved: Result) -> None:
-        """Take what the workers returned: the original in float32 and in float64, and the converted module."""
+        """Take the results of the workers: the original in float32 and float64, and the converted module."""
         self.single, self.double, self.moved = single, double, moved
         self.schema, self.batches = schema, len(single["batches"])
         self.layout = Layout(schema.input, moved["layers"])
@@ -93,7 +97,7 @@ class Pair:
         self.touched = [self.layout.touched(batch.ids) for batch in drawn]
 
     def comparisons(self) -> Iterator[Comparison]:
-        """Yield every comparison, rung by rung."""
+        """Yield all comparisons, stage by stage."""
         yield from self.initial()
         yield from self.forward()
         yield from self.gradients()
@@ -102,18 +106,20 @@ class Pair:
         yield from self.optimizer()
 
     def notes(self) -> tuple[str, ...]:
-        """Say what a reader must know beside the numbers."""
-        mode = () if self.single["training"] else ("the model is random in training, so evaluation mode is compared",)
+        """Return notes on how the results were obtained."""
+        mode = (
+            () if self.single["training"] else ("the model is random in training mode, so evaluation mode is compared",)
+        )
         dead = [label for name, label, part in self._parts() if not self._has_gradient(name, part)]
-        unused = (f"the loss depends on neither side's {', '.join(dead)}",) if dead else ()
+        unused = (f"the loss depends on {', '.join(dead)} in neither program",) if dead else ()
         return (*self.single["notes"], *mode, *unused)
 
     def optimizer(self) -> Iterator[Comparison]:
-        """Yield a failure for what the trainer's optimizer does: the converted module has none that could do it."""
+        """Yield a failure for each setting of the trainer's optimizer that the converted module cannot have."""
         for told in self.single["beyond"]:
             name = f"create_optimizer: {self.single['optimizer']}"
             nothing = compare.compare("optimizer", name, np.zeros(0), np.zeros(0))
-            yield compare.named(nothing, f"{told}, and the converted module has no optimizer")
+            yield compare.named(nothing, f"{told}, but the converted module has no optimizer")
 
     def _parts(self) -> Iterator[tuple[str, str, str]]:
         for name in self.single["weights"]:
@@ -121,7 +127,7 @@ class Pair:
                 yield name, label, part
 
     def initial(self) -> Iterator[Comparison]:
-        """Yield initial values: constants bit by bit, drawn ones by the law that they are drawn from."""
+        """Yield comparisons of initial values: of constants exactly, of random values by their distributions."""
         for name, value in self.single["initial"].items():
             for label, part in self.layout.parts(name):
                 yield self._initial(name, label, part, value)
@@ -139,12 +145,12 @@ class Pair:
         return laws.compare_laws(label, law, self.moved["laws"].get(name) or laws.constant(second), (first, second))
 
     def forward(self) -> Iterator[Comparison]:
-        """Yield every output, every prediction and the loss, over all batches."""
+        """Yield comparisons of all outputs, predictions and the loss, over all batches."""
         outputs = [self._stacked(side, "outputs") for side in self._sides]
         if len(outputs[0]) != len(outputs[2]):
             raise MigrateError(
                 f"the original returns {len(outputs[0])} outputs and the converted module {len(outputs[2])}; "
-                "convert it again"
+                "convert the file again"
             )
         for i, (first, wide, second) in enumerate(zip(*outputs, strict=True)):
             yield compare.compare("forward", f"output {i}", first, second, wide, kind="output")
@@ -159,13 +165,13 @@ class Pair:
         return [np.concatenate([batch[what][i] for batch in batches]) for i in range(len(batches[0][what]))]
 
     def _predictions(self, outputs: Sequence[Array]) -> list[Array]:
-        """Return what `build_model` promises as `pred`: the positive class of each task, [batch]."""
+        """Return the expected `pred` of `build_model`: the positive class of each task, [batch]."""
         if not self.schema.tasks:
             return [output[:, -1] if output.ndim > 1 else output for output in outputs]
         return [_prediction(task, outputs[task.output]) for task in self.schema.tasks]
 
     def gradients(self) -> Iterator[Comparison]:
-        """Yield the gradient of every parameter, over all batches; rows not looked up must have none at all."""
+        """Yield comparisons of gradients over all batches; rows that were not looked up must have none."""
         for name, label, part in self._parts():
             if not self._has_gradient(name, part):
                 continue
@@ -177,7 +183,7 @@ class Pair:
             yield self._silent_rows()
 
     def _has_gradient(self, name: str, part: str) -> bool:
-        """A table always has a gradient: of a parameter that Paddle's loss ignores it is zero in the columns."""
+        """Return False if no loss depends on a parameter; a table then has zeros in its columns of the gradient."""
         if self.single["batches"][0]["gradients"][name] is not None:
             return True
         if part != "sparse":
@@ -199,7 +205,7 @@ class Pair:
         return np.zeros((rows, dim)) if slices is None else compare.scatter(slices[0], slices[1], rows)
 
     def _silent_rows(self) -> Comparison:
-        """The rows that a batch does not look up: their gradient is zero in the kernel and absent from the slices."""
+        """Compare rows that a batch does not look up: zero gradients in the kernel, and none in the slices."""
         kernels, table, strange = [], [], 0
         for i in range(self.batches):
             idle = ~self.touched[i]
@@ -210,13 +216,13 @@ class Pair:
         note = (
             f"{strange} keys with a gradient were not looked up"
             if strange
-            else "rows not looked up, zero on both sides"
+            else "rows not looked up, zero in both programs"
         )
         result = compare.exactly("gradient", "[table] other rows", _flat(kernels), _flat(table), note)
         return replace(result, verdict="differs") if strange else result
 
     def steps(self, kind: str) -> Iterator[Comparison]:
-        """Yield losses, parameters and untouched rows over the steps of one optimizer, each tensor's worst step."""
+        """Yield comparisons of losses, parameters and idle rows over an optimizer's steps, each at its worst step."""
         runs = [side[kind] for side in self._sides]
         moments = [f"at step {i + 1}" for i in range(len(runs[0]))]
         losses = [np.array([step["loss"] for step in run]) for run in runs]
@@ -239,13 +245,13 @@ class Pair:
         return self.layout.of_converted(name, part, step["values"], step["rows"])
 
     def _idle_rows(self, kind: str) -> Iterator[Comparison]:
-        """Rows that no step looked up stand bit by bit where they started."""
+        """Yield comparisons of rows that no step looked up, which must be exactly unchanged."""
         idle = ~np.logical_or.reduce(self.touched[: len(self.moved[kind])])
         for name in self.layout.columns:
             start = self.layout.of_original(name, "sparse", self.single["weights"][name])[idle]
             end = self.layout.of_table(name, self.moved[kind][-1]["rows"])[idle]
             if start.size:
-                yield compare.exactly(kind, f"{name} [table, idle rows]", start, end, "start against end")
+                yield compare.exactly(kind, f"{name} [table, idle rows]", start, end, "first and last values")
 
     @property
     def _sides(self) -> tuple[Result, Result, Result]:
@@ -253,7 +259,7 @@ class Pair:
 
 
 def _judged(values: Sequence[Array]) -> tuple[Array, Array, Array]:
-    """Order (float32, float64, converted) as `compare` takes them."""
+    """Reorder (float32, float64, converted) for `compare.compare`."""
     return values[0], values[2], values[1]
 
 

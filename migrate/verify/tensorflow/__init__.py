@@ -1,1 +1,1 @@
-"""Compares a TensorFlow training program with its converted form on the same weights and recorded batches."""
+"""Compares a TensorFlow training program with its converted form, on the same weights and recorded batches."""

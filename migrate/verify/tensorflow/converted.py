@@ -1,4 +1,4 @@
-"""The converted program, measured on the original's batches and weights: `run(job)`."""
+"""Worker that measures the converted program with the original's batches and weights: `run(job)`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from migrate.verify.tensorflow.program import run_watched
 
 
 def run(job: Mapping[str, Any]) -> dict[str, Any]:
-    """Run the program up to its first training step, which the measurement replaces."""
+    """Run the program up to its first training step, and measure it there."""
     result: dict[str, Any] = {}
     preparer = TablePreparer()
 
@@ -29,7 +29,7 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
     try:
         run_watched(job["path"], job["directory"], Watcher(0, take_over, after_apply=preparer))
     except TrainsEagerly:
-        message = f"{job['path']}: trains by Keras, and the original in a session; the two are not a pair"
+        message = f"{job['path']}: trains by Keras, but the original in a session; give the converted program"
         raise MigrateError(message) from None
     return result
 
@@ -41,9 +41,7 @@ def _measured(
     original: measure.Program = job["program"]
     program = describe(watcher, session.graph, preparer.described(watcher))
     if not program.tables:
-        raise MigrateError(
-            f"{job['path']}: creates no table, so there is nothing converted to compare; convert the file first"
-        )
+        raise MigrateError(f"{job['path']}: creates no table, so it is not a converted program; convert the file first")
     parts = {name: one for name, one in original.parts.items() if program.trained.keys().isdisjoint(one.names)}
     theirs = parted.joined_shapes(original.trained, parts)
     matched = match_tables(job["path"], {t.name: t.dim for t in program.tables.values()}, theirs, set(program.trained))
@@ -69,23 +67,23 @@ def _peek(stock: Callable[..., Any], table: measure.TableNames, shape: tuple[int
 
 
 def _state(theirs: Mapping[str, Any], initial: Mapping[str, Any], matched: Mapping[str, str]) -> measure.State:
-    """The original's values wherever a variable of the same name and shape exists, and its tables as rows."""
+    """Return the original's values for variables with the same name and shape, and for the rows of tables."""
     shared = {n: theirs[n] for n, own in initial.items() if n in theirs and np.shape(theirs[n]) == np.shape(own)}
     rows = {name: theirs[source].reshape(len(theirs[source]), -1) for name, source in matched.items()}
     return measure.State({**initial, **shared}, rows)
 
 
 def _check_feeds(job: Mapping[str, Any], graph: Any, watcher: Watcher) -> None:
-    """Both programs must read the same data: every source here was recorded there, and the other way round."""
+    """Raise MigrateError unless both programs read data from the same tensors."""
     recorded = set(job["batches"][0])
     own = {t.name for t in sources.source_tensors([*watcher.train_ops, *(loss.op for loss in watcher.losses)])}
     missing = sorted(own - recorded)
     if missing:
         raise MigrateError(
-            f"{job['path']}: reads `{missing[0]}`, which the original does not have; the two are not a pair"
+            f"{job['path']}: reads `{missing[0]}`, which the original does not have; give the converted program"
         )
     lost = sorted(
         name for name in recorded - own if name.partition(":")[0] not in {op.name for op in graph.get_operations()}
     )
     if lost:
-        raise MigrateError(f"{job['path']}: has no `{lost[0]}`, which the original reads; the two are not a pair")
+        raise MigrateError(f"{job['path']}: has no `{lost[0]}`, which the original reads; give the converted program")

@@ -1,4 +1,4 @@
-"""The same graph in float64: the reference that judges whose rounding is nearer (runs in a TensorFlow process)."""
+"""A float64 copy of a graph, the reference for rounding differences (runs in a TensorFlow process)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FLOAT, _DOUBLE = tf.float32.as_datatype_enum, tf.float64.as_datatype_enum
 
 @contextlib.contextmanager
 def session_of(graph: tf.Graph, program: Program, fed: Sequence[str]) -> Iterator[Any]:
-    """Yield a session on a float64 copy of what the program measures; fed tensors keep their names."""
+    """Yield a session on a float64 copy of the measured part of a graph; fed tensors keep their names."""
     definition = _cut(graph.as_graph_def(), _wanted(program), fed)
     for node in [*definition.node, *(node for f in definition.library.function for node in f.node_def)]:
         _widen(node.attr)
@@ -32,7 +32,7 @@ def session_of(graph: tf.Graph, program: Program, fed: Sequence[str]) -> Iterato
 
 
 def widened(values: NDArray[Any]) -> NDArray[Any]:
-    """Return float32 values as float64, all others as they are."""
+    """Return float32 values as float64; other types are returned unchanged."""
     return values.astype(np.float64) if values.dtype == np.float32 else values
 
 
@@ -47,7 +47,7 @@ def _wanted(program: Program) -> list[str]:
 
 
 def _cut(definition: Any, wanted: list[str], fed: Sequence[str]) -> Any:
-    """Keep what the wanted ops need; an op whose outputs are fed becomes an op without inputs that only can be fed."""
+    """Return the subgraph that the wanted ops need; ops whose outputs are fed become placeholders."""
     sources = {name.partition(":")[0] for name in fed}
     for node in definition.node:
         if node.name in sources:
@@ -64,7 +64,7 @@ def _cut(definition: Any, wanted: list[str], fed: Sequence[str]) -> Any:
 
 
 def _become_placeholder(node: Any) -> None:
-    """A placeholder has one output: an op that has more becomes one that has as many."""
+    """Replace an op by a placeholder, or by an op without inputs if it has several outputs."""
     if node.op == "Placeholder":
         return
     types = list(node.attr["output_types"].list.type) or [node.attr["dtype"].type or node.attr["T"].type]
@@ -73,7 +73,7 @@ def _become_placeholder(node: Any) -> None:
         node.op = "Placeholder"
         node.attr["dtype"].type = types[0]
         return
-    node.op = "Unstage"  # any op without inputs that has a list of typed outputs will do, it never runs
+    node.op = "Unstage"  # any op without inputs and with a list of output types; it never runs
     node.attr["dtypes"].list.type.extend(types)
     node.attr["capacity"].i = node.attr["memory_limit"].i = 0
 

@@ -1,4 +1,4 @@
-"""How a variable or a table of a v1 graph gets its initial values (runs in a TensorFlow process)."""
+"""Finds the distributions of initial values of variables and tables (runs in a TensorFlow process)."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def initial_value(variable: tf.Variable) -> tf.Tensor:
 
 
 def variable_law(run: Any, variable: tf.Variable) -> Law | None:
-    """Return the law of a variable that is drawn, None when its initial value is a function of constants.
+    """Return the distribution of a variable with a random initial value, None for others.
 
-    The draw's output is fed with 0, 1 and 2: an initial value that is a·draw + b gives the parameters away.
+    The output of the random op is fed with 0, 1 and 2, which yields a and b of an initial value a·random + b.
     """
     value = initial_value(variable)
     draws = [op for op in ancestors([value.op]) if op.type in _DRAWS]
@@ -55,6 +55,6 @@ def table_law(table: Any) -> str:
 
 
 def table_rows(table: Any, keys: NDArray[Any]) -> tf.Tensor:
-    """Return the rows of `keys` now: those stored, else the initial values; inserts nothing."""
+    """Return the current rows of `keys`, or their initial values, without inserting keys."""
     with tf.control_dependencies(None):
         return native.ops().rec_lookup(table.handle, table.variable.value(), tf.constant(keys, tf.int64))

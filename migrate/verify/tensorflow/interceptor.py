@@ -1,7 +1,7 @@
-"""Watches a TensorFlow v1 training program from outside: its loss, its gradients, its training step and its batches.
+"""Watches a TensorFlow v1 training program: its loss, gradients, training step and batches.
 
-The program is not edited. Optimizers and sessions are watched while it runs; after enough training steps the watcher
-takes the session over and stops the program.
+The program is not edited. Methods of optimizers and sessions are replaced while it runs; after enough training steps,
+the watcher uses the session for its measurements and stops the program.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from migrate.verify.tensorflow import sources
 
 v1: Any = tf.compat.v1
 
-#: called with (session, its own run method, watcher) once the program has trained enough
+#: Called with (session, its original run method, watcher) once enough training steps were recorded.
 TakeOver = Callable[[Any, Callable[..., Any], "Watcher"], None]
 
 
 class Stop(BaseException):
-    """Ends the watched program; not an Exception, so that the program does not catch it."""
+    """Stops the watched program; a BaseException, so that the program does not catch it."""
 
 
 class TrainsEagerly(Stop):
@@ -31,9 +31,9 @@ class TrainsEagerly(Stop):
 
 @dataclass
 class Watcher:
-    """What the program has shown so far."""
+    """What was recorded of a program."""
 
-    limit: int  #: training steps to record; 0 takes over before the first one
+    limit: int  #: number of training steps to record; 0: take over before the first step
     take_over: TakeOver
     losses: list[Any] = field(default_factory=list)
     applied: list[tuple[Any, list[tuple[Any, Any]], Any]] = field(default_factory=list)  #: optimizer, pairs, op
@@ -53,12 +53,12 @@ class Watcher:
         return names[0] if names else ""
 
     def saw_loss(self, loss: Any) -> None:
-        """Remember a loss that gradients were asked for."""
+        """Record a loss of which gradients are computed."""
         if isinstance(loss, tf.Tensor) and all(loss is not known for known in self.losses):
             self.losses.append(loss)
 
     def on_run(self, session: Any, stock: Callable[..., Any], fetches: Any, feed: Any, *rest: Any) -> Any:
-        """Run what the program asked for; record it when it trains, take over after the last recorded step."""
+        """Make a call of `session.run`; record a training step, and take over after the last one."""
         train = [op for op in sources.fetched_ops(session.graph, fetches) if self._is_training(op)]
         if not train:
             return stock(session, fetches, feed, *rest)
@@ -83,7 +83,7 @@ class Watcher:
         return self._trains[op]
 
     def applying(self, stock: Callable[..., Any], optimizer: Any, pairs: Any, *rest: Any, **named: Any) -> Any:
-        """Call an optimizer's apply_gradients; remember the outermost call."""
+        """Call an optimizer's apply_gradients; record the outermost call."""
         kept = list(pairs)
         self._depth += 1
         try:
@@ -99,7 +99,7 @@ class Watcher:
 
 @contextlib.contextmanager
 def watching(watcher: Watcher) -> Iterator[None]:
-    """Put the watcher between program and TensorFlow; everything is as before afterwards."""
+    """Send the program's calls of TensorFlow to the watcher while the block runs."""
     optimizer, session = v1.train.Optimizer, v1.Session.__mro__[1]
     with contextlib.ExitStack() as stack:
         for kind in subclasses(optimizer):
@@ -117,7 +117,7 @@ def watching(watcher: Watcher) -> Iterator[None]:
 
 @contextlib.contextmanager
 def writing_nothing() -> Iterator[None]:
-    """Let the program write neither checkpoints nor events, nor start from one: a comparison leaves no trace."""
+    """Prevent the program from writing checkpoints and events, and from restoring checkpoints."""
     objects, managers = tf.train.Checkpoint, tf.train.CheckpointManager
     silent = {tf.keras.Model: ("save", "save_weights"), managers: ("save",), v1.train.Saver: ("restore",)}
     restoring = {tf.keras.Model: ("load_weights",), objects: ("restore", "read")}
@@ -139,7 +139,7 @@ def _nothing(*_: Any, **__: Any) -> None:
 
 
 class _Status:
-    """What restoring gives; asked for anything, it is content."""
+    """A stand-in for the status of a restore; every method call on it succeeds."""
 
     def __getattr__(self, name: str) -> Any:
         return lambda *_, **__: self
@@ -161,7 +161,7 @@ def _apply(watcher: Watcher, stock: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def keras_optimizers() -> list[Any]:
-    """Return all classes of Keras optimizers that say how gradients are applied."""
+    """Return all classes of Keras optimizers that define apply_gradients."""
     known = tf.keras.optimizers
     bases = [known.Optimizer, getattr(getattr(known, "legacy", None), "Optimizer", known.Optimizer)]
     kinds = dict.fromkeys(kind for base in bases for kind in (*base.__mro__, *subclasses(base)))
@@ -201,13 +201,13 @@ def _run(watcher: Watcher, stock: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def subclasses(kind: Any) -> list[Any]:
-    """Return a class and all that inherit from it."""
+    """Return a class and all of its subclasses."""
     return [kind, *(below for child in kind.__subclasses__() for below in subclasses(child))]
 
 
 @contextlib.contextmanager
 def replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
-    """Give an attribute another value for a while."""
+    """Replace the value of an attribute while the block runs."""
     stock = vars(owner).get(name, getattr(owner, name))
     setattr(owner, name, value)
     try:

@@ -1,4 +1,4 @@
-"""Which table took the place of which variable. Pure data."""
+"""Matches the tables of a converted program with the variables that they replaced."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from migrate.errors import MigrateError
 
-#: how a variable's name may appear as a table's
+#: Possible names of a table, from the name of its variable.
 _SPELLINGS: tuple[Callable[[str], str], ...] = (str, lambda n: n.replace("/", "_"), lambda n: n.rpartition("/")[2])
 
 
@@ -16,19 +16,19 @@ def match_tables(
     """Return table name -> name of the variable it replaced.
 
     Args:
-        path: of the converted program, for messages.
+        path: the converted program, for messages.
         tables: name -> dim, in order of creation.
         trained: trainable variables of the original with their shapes, in order of creation.
         kept: trainable variables of the converted program.
 
-    A name counts first (equal, then with `_` for `/`, then the last part alone), then width and order of creation.
+    Tables are matched by name (equal, with `_` for `/`, or the last component), then by dim and order of creation.
 
     Raises:
-        MigrateError: a variable has no counterpart, a table has none, or several would do.
+        MigrateError: a variable or a table has no counterpart, or several.
     """
     extra = sorted(kept - set(trained))
     if extra:
-        raise MigrateError(f"{path}: trains `{extra[0]}`, which the original does not have; the two are not a pair")
+        raise MigrateError(f"{path}: trains `{extra[0]}`, which the original does not have; give the converted program")
     candidates = {n: _dim(shape) for n, shape in trained.items() if n not in kept}
     matched: dict[str, str] = {}
     for spelling in _SPELLINGS:
@@ -40,7 +40,9 @@ def match_tables(
     _by_order(path, tables, candidates, matched)
     left = [name for name in candidates if name not in matched.values()]
     if left:
-        raise MigrateError(f"{path}: has neither variable nor table for the original's `{left[0]}`; convert it again")
+        raise MigrateError(
+            f"{path}: has neither a variable nor a table for the original's `{left[0]}`; convert the file again"
+        )
     return matched
 
 
@@ -50,12 +52,12 @@ def _by_order(path: str, tables: Mapping[str, int], candidates: Mapping[str, int
         names = [name for name, width in candidates.items() if width == dim and name not in matched.values()]
         if len(free) != len(names):
             raise MigrateError(
-                f"{path}: {len(free)} tables of dim {dim} ({', '.join(free)}) stand for {len(names)} variables of the "
-                "original, so they cannot be told apart; give each table its variable's name"
+                f"{path}: {len(free)} tables of dim {dim} ({', '.join(free)}) may match {len(names)} variables of the "
+                "original; give each table the name of its variable"
             )
         matched.update(zip(free, names, strict=True))
 
 
 def _dim(shape: tuple[int, ...]) -> int:
-    """The width of a table that replaces a variable: a vector has one number a row."""
+    """Return the dim of a table that replaces a variable; a vector has rows of one value."""
     return shape[1] if len(shape) == 2 else 1 if len(shape) == 1 else -1

@@ -1,6 +1,6 @@
-"""Replays recorded batches on a training graph and reads everything back, by tensor names only.
+"""Replays recorded batches on a training graph and returns the results, using only tensor names.
 
-The original, its float64 copy and the converted program are measured by this same code.
+The same code measures the original, its float64 copy and the converted program.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 Run = Callable[..., Any]
 
-#: variables with more numbers are read after the last step only
+#: Variables with more elements are read only after the last step.
 LARGE = 1 << 20
 
 
@@ -47,7 +47,7 @@ class TableNames:
 
 @dataclass(frozen=True)
 class Program:
-    """The names of everything that is measured in one training graph."""
+    """The tensor names of everything that is measured in a training graph."""
 
     variables: Mapping[str, VariableNames]
     trained: Mapping[str, tuple[int, ...]]  #: trainable variable -> shape
@@ -62,7 +62,7 @@ class Program:
 
 @dataclass(frozen=True)
 class State:
-    """Values that a measurement starts from: variables by name, rows by table."""
+    """The initial values of a measurement: variables by name, rows by table."""
 
     variables: Mapping[str, Array]
     rows: Mapping[str, Array] = field(default_factory=dict)
@@ -83,7 +83,7 @@ def restart(run: Run, program: Program, state: State) -> None:
 
 
 def passes(run: Run, program: Program, state: State, batches: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return losses, looked-up rows and gradients of every batch, all from the starting state."""
+    """Return losses, looked-up rows and gradients of each batch, always from the same state."""
     results = []
     lookups = {**program.lookups, **{name: table.lookups for name, table in program.tables.items()}}
     for batch in batches:
@@ -96,7 +96,7 @@ def passes(run: Run, program: Program, state: State, batches: Sequence[Mapping[s
 
 
 def steps(run: Run, program: Program, state: State, batches: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Run one training step per batch; return losses before, and variables and tables after each."""
+    """Run one training step per batch; return the losses before, and variables and tables after each step."""
     restart(run, program, state)
     results = []
     for number, batch in enumerate(batches, start=1):
@@ -113,7 +113,7 @@ def steps(run: Run, program: Program, state: State, batches: Sequence[Mapping[st
 
 
 def random_again(run: Run, program: Program, state: State, batch: Mapping[str, Any]) -> bool:
-    """Return True when the loss differs between two runs from the same state: chance that no feed reaches."""
+    """Return True if two runs from the same state have different losses, because of random values that are not fed."""
     seen = []
     for _ in range(2):
         restart(run, program, state)

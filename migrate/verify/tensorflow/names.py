@@ -1,4 +1,4 @@
-"""Turns a watched graph into the names that a measurement needs (runs in a TensorFlow process)."""
+"""Finds the tensor names that a measurement needs in a watched graph (runs in a TensorFlow process)."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from runtime import Table, native, tables
 v1: Any = tf.compat.v1
 _POOLED = frozenset(f"SparseSegment{pooled}" for pooled in ("Sum", "Mean", "SqrtN"))
 _LOOKUPS = frozenset({"ResourceGather", "ResourceGatherNd", "GatherV2", "Gather", "GatherNd", *_POOLED})
-#: What a pooled lookup may end with.
+#: Types of the last op of a pooled lookup.
 _ENDS = frozenset({"SegmentSum", "SegmentMean", "RealDiv", "DivNoNan", "Mul", "Select", "SelectV2", *_POOLED})
 _PASS = frozenset({"Identity", "ReadVariableOp", "Cast"})
 
 
 def describe(watcher: Watcher, graph: tf.Graph, table_names: dict[str, TableNames]) -> Program:
-    """Return the names of everything measured in a graph whose tables were prepared by `TablePreparer`."""
+    """Return the names of everything that is measured in a graph whose tables `TablePreparer` has prepared."""
     anchors = {id(t.variable) for t in tables(graph)}
     variables = [v for v in graph.get_collection(v1.GraphKeys.GLOBAL_VARIABLES) if id(v) not in anchors]
     trainable = graph.get_collection(v1.GraphKeys.TRAINABLE_VARIABLES)
@@ -44,7 +44,7 @@ def describe(watcher: Watcher, graph: tf.Graph, table_names: dict[str, TableName
 
 
 def _parts(trainable: Iterable[tf.Variable], before_loss: set[tf.Operation]) -> dict[str, Parted]:
-    """Return the variables that lie in parts of their first dimension, by their own names."""
+    """Return the variables that are partitioned along their first dimension, by their full names."""
     groups: dict[str, list[tuple[int, tf.Variable]]] = {}
     for variable in trainable:
         info = variable._get_save_slice_info()
@@ -60,7 +60,7 @@ def _parts(trainable: Iterable[tf.Variable], before_loss: set[tf.Operation]) -> 
 
 
 def _goes_round(lookup: tf.Operation, wanted: set[tf.Operation]) -> bool:
-    """True for a lookup in one part whose ids were dealt out by their remainder."""
+    """True for a lookup in one partition whose ids are assigned by remainder (`mod`)."""
     dealt = [op for op in ancestors([lookup]) if op.type == "DynamicPartition"] if lookup in wanted else []
     nearest = max(dealt, key=lambda op: len(ancestors([op])), default=None)
     if nearest is None:
@@ -80,7 +80,7 @@ def _gradients(pairs: Iterable[tuple[Any, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for gradient, variable in pairs:
         name, number = variable.op.name, 2
-        while name in found:  # one variable in several steps, as in adversarial training
+        while name in found:  # a variable with several gradients, as in adversarial training
             name, number = f"{variable.op.name} #{number}", number + 1
         slices = isinstance(gradient, tf.IndexedSlices)
         found[name] = (gradient.indices.name, gradient.values.name) if slices else gradient.name
@@ -88,7 +88,7 @@ def _gradients(pairs: Iterable[tuple[Any, Any]]) -> dict[str, Any]:
 
 
 def _lookups(variable: tf.Variable, wanted: set[tf.Operation]) -> tuple[str, ...]:
-    """Return the tensors gathered straight from a variable, in order of creation, that the loss depends on."""
+    """Return the tensors that are looked up in a variable and that the loss depends on, in order of creation."""
     found = [op for op in _readers(variable) if op in wanted]
     order = {op: i for i, op in enumerate(variable.graph.get_operations())}
     ends = [_end(op, wanted) for op in sorted(found, key=order.__getitem__) if op.outputs[0].dtype.is_floating]
@@ -96,7 +96,7 @@ def _lookups(variable: tf.Variable, wanted: set[tf.Operation]) -> tuple[str, ...
 
 
 def _readers(variable: tf.Variable) -> list[tf.Operation]:
-    """Return the lookups in a variable itself."""
+    """Return the lookup ops that read a variable directly."""
     found = []
     pending = list((variable.handle if hasattr(variable, "handle") else variable.op.outputs[0]).consumers())
     seen = set(pending)
@@ -112,7 +112,7 @@ def _readers(variable: tf.Variable) -> list[tf.Operation]:
 
 
 def _end(lookup: tf.Operation, wanted: set[tf.Operation]) -> tf.Operation:
-    """Return the last op of a pooled lookup, which has the name of its scope; of a plain one, itself."""
+    """Return the last op of a pooled lookup, which has the name of its scope, or else the lookup itself."""
     parts = lookup.name.split("/")
     outer = {"/".join(parts[:length]) for length in range(1, len(parts))}
     found = [op for op in wanted if op.name in outer and op.type in _ENDS and lookup in ancestors([op])]
@@ -120,14 +120,14 @@ def _end(lookup: tf.Operation, wanted: set[tf.Operation]) -> tf.Operation:
 
 
 class TablePreparer:
-    """Adds the ops that fill and read each table, after every optimizer step: later the graph may be final."""
+    """Adds ops that fill and read each table; called after each optimizer step, as the graph may be finalized later."""
 
     def __init__(self) -> None:
-        """Start with no table."""
+        """Create a preparer without tables."""
         self.names: dict[str, Callable[[Watcher], TableNames]] = {}
 
     def __call__(self) -> None:
-        """Add ops for the tables of the current graph that have none yet."""
+        """Add the ops for new tables of the current graph."""
         graph = v1.get_default_graph()
         for table in tables(graph):
             if table.table_name not in self.names:
@@ -166,6 +166,6 @@ class TablePreparer:
 
 
 def natural_state(run: Any, program: Program) -> dict[str, Any]:
-    """Run every variable's own initializer and return all values."""
+    """Run the initializers of all variables and return the values."""
     run([names.initializer for names in program.variables.values()])
     return {name: np.asarray(value) for name, value in run({n: v.value for n, v in program.variables.items()}).items()}

@@ -1,4 +1,4 @@
-"""The original program: records its batches, then measures it from random weights in both precisions: `run(job)`."""
+"""Worker that records the batches of the original and measures it from random weights in two precisions: `run(job)`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from migrate.verify.tensorflow.weights import random_weights
 
 
 def run(job: Mapping[str, Any]) -> dict[str, Any]:
-    """Run the program for as many training steps as are compared, then measure it in its own session."""
+    """Run the program for the compared number of training steps, then measure it in its session."""
     settings: Settings = job["settings"]
     result: dict[str, Any] = {}
 
@@ -38,7 +38,7 @@ def _measured(
     program = describe(watcher, session.graph, {})
     if not program.losses:
         raise MigrateError(
-            f"{job['path']}: no loss was found, it calls neither minimize nor compute_gradients nor tf.gradients"
+            f"{job['path']}: no loss was found; compute it with minimize, compute_gradients or tf.gradients"
         )
     initial = natural_state(stock, program)
     trainable = session.graph.get_collection(v1.GraphKeys.TRAINABLE_VARIABLES)
@@ -62,7 +62,7 @@ def _measured(
 def all_rungs(
     run: Callable[..., Any], program: measure.Program, state: measure.State, batches: Any, settings: Settings
 ) -> dict[str, Any]:
-    """Measure passes and steps."""
+    """Measure the passes and the steps."""
     return {
         "passes": measure.passes(run, program, state, batches[: settings.batches]),
         "steps": measure.steps(run, program, state, batches[: settings.steps]),
@@ -70,11 +70,11 @@ def all_rungs(
 
 
 def _double(session: Any, program: measure.Program, state: measure.State, batches: Any, settings: Settings) -> Any:
-    """Return the rungs in float64, or one sentence on why there are none."""
+    """Return the passes and steps in float64, or a sentence why there are none."""
     try:
         with double.session_of(session.graph, program, sorted({name for batch in batches for name in batch})) as wide:
             values = {name: double.widened(value) for name, value in state.variables.items()}
             fed = [{name: double.widened(np.asarray(value)) for name, value in batch.items()} for batch in batches]
             return all_rungs(wide.run, program, measure.State(values), fed, settings)
     except Exception as error:
-        return f"no float64 reference, the graph does not run in float64: {(str(error).splitlines() or [''])[0][:200]}"
+        return f"no float64 reference, because the graph fails in float64: {(str(error).splitlines() or [''])[0][:200]}"

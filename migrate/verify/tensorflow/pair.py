@@ -1,4 +1,4 @@
-"""Puts the two TensorFlow programs together: jobs out, comparisons back. Runs no framework itself."""
+"""Runs two TensorFlow programs in worker processes and compares their results."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ORIGINAL, _CONVERTED = "migrate.verify.tensorflow.original", "migrate.verify.te
 
 
 def verify(original: str, converted: str, settings: Settings) -> Verification:
-    """Run both programs and compare them rung by rung; raises `MigrateError` as `measure`."""
+    """Run both programs and compare them stage by stage; raises `MigrateError` as `measure`."""
     pair = measure(original, converted, settings)
     return Verification(original, converted, tuple(pair.comparisons()), pair.notes())
 
@@ -33,7 +33,7 @@ def measure(original: str, converted: str, settings: Settings) -> Pair:
     """Run the original, record its batches, and replay them on both programs.
 
     Raises:
-        MigrateError: one of the programs cannot be run, or the two are not a pair.
+        MigrateError: one of the programs cannot be run, or the two do not match.
     """
     job = {"directory": str(Path(original).resolve().parent), "settings": settings}
     job = {**job, "path": original}
@@ -42,7 +42,7 @@ def measure(original: str, converted: str, settings: Settings) -> Pair:
 
 
 def follow(first: Result, converted: str) -> Pair:
-    """Run a converted program on what an original recorded; raises `MigrateError` as `measure`."""
+    """Run a converted program with the recorded batches of the original; raises `MigrateError` as `measure`."""
     if "eager" in first:
         return Pair(*keras.converted(first, converted))
     known = {key: first[key] for key in ("directory", "settings", "program", "state", "batches")}
@@ -50,10 +50,10 @@ def follow(first: Result, converted: str) -> Pair:
 
 
 class Pair:
-    """The results of both programs, compared."""
+    """The results of both programs, and their comparisons."""
 
     def __init__(self, first: Result, second: Result) -> None:
-        """Take what the workers returned."""
+        """Take the results of the workers."""
         first = parted.joined(first, second.get("parts", {}))
         self.first, self.second = first, second
         self.double: Result = first["double"] if isinstance(first["double"], Mapping) else first
@@ -62,7 +62,7 @@ class Pair:
         self.training = Training(first, self.double, second)
 
     def comparisons(self) -> Iterator[Comparison]:
-        """Yield every comparison, rung by rung."""
+        """Yield all comparisons, stage by stage."""
         yield from self.initial()
         yield from self.forward()
         yield from self.gradients()
@@ -70,19 +70,19 @@ class Pair:
         yield from apart.comparisons(self.first)
 
     def notes(self) -> tuple[str, ...]:
-        """Say what a reader must know beside the numbers."""
+        """Return notes on how the results were obtained."""
         notes = [
-            f"table `{table}` stands for the variable `{name}`" for table, name in self.matched.items() if table != name
+            f"table `{table}` replaces the variable `{name}`" for table, name in self.matched.items() if table != name
         ]
         notes += [self.first["double"]] if isinstance(self.first["double"], str) else []
         notes += (
-            ["the original is random and its chance cannot be fed: two runs differ by themselves"]
+            ["the original has random values that cannot be fed, so two runs of it differ"]
             if self.first["random"]
             else []
         )
         notes += [
             f"table `{table}` is read in another form than the variable, such as a product with the whole matrix: "
-            "what is looked up is compared by the loss and the gradients"
+            "its lookups are compared only by the loss and the gradients"
             for table in self.matched
             if not self._is_alike(table)
         ]
@@ -91,7 +91,7 @@ class Pair:
         return tuple(notes)
 
     def initial(self) -> Iterator[Comparison]:
-        """Yield initial values: constants bit by bit, drawn ones by the law that they are drawn from."""
+        """Yield comparisons of initial values: of constants exactly, of random values by their distributions."""
         for table, name in self.matched.items():
             own = _rows(self.first["initial"][name])
             yield self._initial(f"{table} [table]", name, own, self.second["rows"][table], self._law_of_table(table))
@@ -109,7 +109,7 @@ class Pair:
         return laws.law_at(self.programs[1].tables[table].law, 0)
 
     def forward(self) -> Iterator[Comparison]:
-        """Yield every looked-up tensor and the losses, over all batches."""
+        """Yield comparisons of all looked-up tensors and of the losses, over all batches."""
         for table, name in self.matched.items():
             for i in range(len(self.programs[1].tables[table].lookups) if self._is_alike(table) else 0):
                 sides = [
@@ -123,7 +123,7 @@ class Pair:
             yield compare.compare("loss", f"loss {name}", values[0], values[2], values[1], kind=kind)
 
     def _is_alike(self, table: str) -> bool:
-        """True when both programs look up the same number of rows in the same number of places."""
+        """True if both programs have the same number of lookups, of the same numbers of rows."""
         keys = (self.matched[table], table)
         return all(
             [np.size(rows) for rows in a["lookups"][keys[0]]] == [np.size(rows) for rows in b["lookups"][keys[1]]]
@@ -134,7 +134,7 @@ class Pair:
         return (self.first, name), (self.double, name), (self.second, table)
 
     def gradients(self) -> Iterator[Comparison]:
-        """Yield the gradient of every variable; those of tables per key, after summing duplicates."""
+        """Yield comparisons of all gradients; those of tables per key, with the rows of equal keys summed."""
         tables = {name: table for table, name in self.matched.items()}
         for key in self.programs[0].gradients:
             name, _, again = key.partition(" #")
@@ -173,7 +173,7 @@ def _dense(gradient: Any) -> Array:
 
 
 def _per_key(found: Sequence[Any]) -> list[Array]:
-    """Return the summed gradients of all sides on the keys that any side has."""
+    """Return the summed gradients of all programs for the keys that any of them has."""
     sparse = []
     for gradient in found:
         if isinstance(gradient, tuple | list):

@@ -1,4 +1,4 @@
-"""Puts the parts of partitioned variables together, as the table that took their place has their rows. Pure numpy."""
+"""Joins the parts of partitioned variables, for the comparison with a table that has all their rows. Pure numpy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Array = NDArray[Any]
 
 @dataclasses.dataclass(frozen=True)
 class Parted:
-    """A variable in parts: `names[i]` holds the rows of the ids `ids[i]`."""
+    """A partitioned variable: the part `names[i]` has the rows of the ids `ids[i]`."""
 
     names: tuple[str, ...]
     ids: tuple[Array, ...]
@@ -27,7 +27,7 @@ class Parted:
         return sum(map(len, self.ids))
 
     def whole(self, values: Sequence[Array]) -> Array:
-        """Return the values of all parts, [rows of a part, …] each, in the order of ids."""
+        """Join values of the parts, each [rows of the part, …], in the order of ids."""
         result = np.empty((self.rows, *np.shape(values[0])[1:]), np.asarray(values[0]).dtype)
         for ids, value in zip(self.ids, values, strict=True):
             result[ids] = value
@@ -35,18 +35,18 @@ class Parted:
 
 
 def by_blocks(names: Sequence[str], rows: Sequence[int]) -> Parted:
-    """Return a variable whose parts follow one another: `div`, and what is read as a whole."""
+    """Return a variable whose parts have consecutive ids: partition strategy `div`, or reads of the whole variable."""
     ends = np.cumsum(rows)
     return Parted(tuple(names), tuple(np.arange(end - count, end) for end, count in zip(ends, rows, strict=True)))
 
 
 def by_turns(names: Sequence[str], rows: Sequence[int]) -> Parted:
-    """Return a variable whose ids go round the parts: `mod`."""
+    """Return a variable whose ids alternate between parts: partition strategy `mod`."""
     return Parted(tuple(names), tuple(np.arange(count) * len(rows) + i for i, count in enumerate(rows)))
 
 
 def joined_shapes(shapes: Mapping[str, tuple[int, ...]], parted: Mapping[str, Parted]) -> dict[str, tuple[int, ...]]:
-    """Return the shapes of trained variables with whole ones in the places of their first parts."""
+    """Return the shapes of trained variables, with joined variables instead of their parts."""
     whole = {one.names[0]: (name, one.rows) for name, one in parted.items()}
     parts = {name for one in parted.values() for name in one.names}
     result = {}
@@ -59,7 +59,7 @@ def joined_shapes(shapes: Mapping[str, tuple[int, ...]], parted: Mapping[str, Pa
 
 
 def joined_values(values: Mapping[str, Array], parted: Mapping[str, Parted]) -> dict[str, Array]:
-    """Return values by variable with whole ones for parts, and whole slots for the slots of parts."""
+    """Return values by variable, with parts and the slots of parts joined."""
     result = dict(values)
     for name, one in parted.items():
         first = one.names[0]
@@ -74,7 +74,7 @@ def joined_values(values: Mapping[str, Array], parted: Mapping[str, Parted]) -> 
 
 
 def joined(result: Mapping[str, Any], parted: Mapping[str, Parted]) -> dict[str, Any]:
-    """Return what a worker measured (in one precision or both) as if the variables had no parts."""
+    """Return the result of a worker, in one precision or both, with the parts of variables joined."""
     if not parted:
         return dict(result)
     changed: dict[str, Any] = {"passes": [_pass(one, parted) for one in result["passes"]]}
@@ -109,7 +109,7 @@ def _of_whole(key: str, owners: Mapping[str, str]) -> str:
 
 
 def _pass(one: Mapping[str, Any], parted: Mapping[str, Parted]) -> dict[str, Any]:
-    """Join the gradients of a pass. Rows of a lookup are spread over parts: they count as read in another form."""
+    """Join the gradients of a pass. Lookups are removed, because their rows are spread over parts."""
     gradients = dict(one["gradients"])
     for name, whole in parted.items():
         for key in [key for key in gradients if key.partition(" #")[0] == whole.names[0]]:

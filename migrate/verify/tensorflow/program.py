@@ -1,4 +1,4 @@
-"""Runs a training program as a script under a watcher (runs in a TensorFlow process)."""
+"""Runs a training program as a script and watches it (runs in a TensorFlow process)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ import runtime.optimizers.lazy_adam  # noqa: F401 - their optimizer classes must
 from migrate.errors import MigrateError
 from migrate.verify.tensorflow.interceptor import Stop, TrainsEagerly, Watcher, watching
 
-#: names that only TensorFlow 1 has at its top: a file that uses them means `import tensorflow as tf` of version 1
+#: Top-level names of TensorFlow 1 only; a file that uses them as `tf.NAME` is written for TensorFlow 1.
 _ONLY_V1 = frozenset(
     {
         "placeholder",
@@ -48,7 +48,7 @@ def run_watched(path: str, directory: str, watcher: Watcher) -> None:
 
 
 def run_script(path: str, directory: str, around: contextlib.AbstractContextManager[None]) -> bool:
-    """Run the file as `__main__` in `directory` within `around`; True when it was stopped, False when it ended.
+    """Run the file as `__main__` in `directory` within `around`; return True if it was stopped, False if it ended.
 
     Raises:
         MigrateError: the program fails.
@@ -80,9 +80,9 @@ def run_script(path: str, directory: str, around: contextlib.AbstractContextMana
 
 
 def _seed_what_is_not() -> None:
-    """Let numbers that the program draws without a seed be the same in every run: the two programs are compared.
+    """Make random numbers without a seed the same in every run, so that two programs can be compared.
 
-    NumPy asks `randbits` for entropy wherever none is given; a program that seeds by itself is not touched.
+    NumPy calls `randbits` for entropy if no seed is given; a program that sets seeds is not affected.
     """
     random.seed(0)
     np.random.seed(0)
@@ -94,10 +94,10 @@ def _why_nothing(watcher: Watcher) -> str:
     if not watcher.applied:
         return (
             "no optimizer step was found in a v1 session, an Estimator or an eager Keras program; give a program that "
-            "trains when it is run (not a module that only builds)"
+            "trains when it is run, not a module that only builds a model"
         )
     if not watcher.batches:
-        return "it builds a training step but never runs it; give a program that trains when it is run"
+        return "a training step is built but never run; give a program that trains when it is run"
     return f"it stopped after {len(watcher.batches)} training steps; give --steps {len(watcher.batches)}"
 
 
@@ -125,7 +125,7 @@ def _means_v1(path: str) -> bool:
 
 @contextlib.contextmanager
 def _own_model_directories() -> Iterator[None]:
-    """Give Estimators and MonitoredTrainingSessions a fresh directory: no old checkpoint, nothing written to theirs."""
+    """Redirect Estimators and MonitoredTrainingSessions to a temporary directory without checkpoints."""
     v1: Any = tf.compat.v1
     stock_session, estimator = v1.train.MonitoredTrainingSession, getattr(v1, "estimator", None)
     with tempfile.TemporaryDirectory(prefix="migrate-verify-") as scratch:

@@ -1,4 +1,4 @@
-"""Where a training step's data comes from: the tensors that a replay feeds (runs in a TensorFlow process)."""
+"""Finds the tensors with data that a replay must feed (runs in a TensorFlow process)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-#: data and chance; feeding them on both sides makes both compute from the same
+#: Ops that yield data or random values; feeding them gives both programs the same inputs.
 _SOURCES = frozenset(
     {
         *("Placeholder", "PlaceholderV2", "PlaceholderWithDefault"),
@@ -20,7 +20,7 @@ _SOURCES = frozenset(
 
 
 def ancestors(ops: Iterable[tf.Operation]) -> set[tf.Operation]:
-    """Return the ops and everything that runs before them."""
+    """Return the ops and all ops that they depend on."""
     found = set(ops)
     pending = list(found)
     while pending:
@@ -33,7 +33,7 @@ def ancestors(ops: Iterable[tf.Operation]) -> set[tf.Operation]:
 
 
 def source_tensors(ops: Iterable[tf.Operation]) -> list[tf.Tensor]:
-    """Return the tensors of sources that the ops compute from, by name; what is behind a source is not seen."""
+    """Return the nearest source tensors that the ops depend on, sorted by name."""
     found: dict[str, tf.Tensor] = {}
     seen = set(ops)
     pending = list(seen)
@@ -60,7 +60,7 @@ def fetched_ops(graph: tf.Graph, fetches: Any) -> list[tf.Operation]:
 
 
 def _flattened(fetches: Any) -> list[Any]:
-    """Hooks make dictionaries whose keys do not sort, so tf.nest will not do."""
+    """Flatten fetches; unlike tf.nest, this accepts dictionaries whose keys cannot be sorted, which hooks use."""
     if isinstance(fetches, Mapping):
         return [item for value in fetches.values() for item in _flattened(value)]
     if isinstance(fetches, list | tuple):
@@ -69,7 +69,7 @@ def _flattened(fetches: Any) -> list[Any]:
 
 
 def flat_feed(graph: tf.Graph, feed: Mapping[Any, Any]) -> dict[str, Any]:
-    """Return a feed as tensor name -> value; a SparseTensor is its three tensors."""
+    """Return a feed as tensor name -> value; a SparseTensor becomes three tensors."""
     flat: dict[str, Any] = {}
     for key, value in feed.items():
         if isinstance(key, tf.SparseTensor):

@@ -1,4 +1,4 @@
-"""Compares the steps of the two programs' own optimizers. Runs no framework itself."""
+"""Compares the training steps of two programs, with their own optimizers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from migrate.verify.tensorflow.measure import Program
 Array = NDArray[Any]
 Result = Mapping[str, Any]
 
-#: optimizer kind in a table's meta -> stock optimizers that compute the same on a table
+#: Optimizer kind in a table's metadata -> equivalent stock optimizers.
 _SAME = {
     0: {""},
     1: {"GradientDescentOptimizer", "ProximalGradientDescentOptimizer", "SGD"},
@@ -46,15 +46,15 @@ _KINDS = {
     14: "Keras AdamW",
     15: "Keras SGD with momentum",
 }
-#: optimizer kind -> places of its slots in the order in which the stock optimizer makes them, where it is another
+#: Optimizer kind -> order of its slots in the stock optimizer, where the two differ.
 _SLOTS = {8: (0, 2, 1)}
 
 
 class Training:
-    """Losses, variables, slots and rows after every step."""
+    """Compares losses, variables, slots and rows after every step."""
 
     def __init__(self, first: Result, double: Result, second: Result) -> None:
-        """Take the results of the original in both precisions and of the converted program."""
+        """Take the results of the original in two precisions, and of the converted program."""
         self.sides = (first, double, second)
         self.programs: tuple[Program, Program] = (first["program"], second["program"])
         self.matched: Mapping[str, str] = second["matched"]
@@ -62,11 +62,11 @@ class Training:
         self.changed = {table: why for table in self.matched if (why := self._change(table))}
 
     def notes(self) -> list[str]:
-        """Say which tables train otherwise than before."""
+        """Return a note for each table whose optimizer is not equivalent."""
         return [f"table `{table}`: {why}" for table, why in self.changed.items()]
 
     def comparisons(self) -> Iterator[Comparison]:
-        """Yield every comparison, each tensor's worst step."""
+        """Yield all comparisons, for each tensor that of its worst step."""
         yield from self.losses()
         for table in self.matched:
             yield from self.rows(table)
@@ -75,15 +75,15 @@ class Training:
                 yield self.variable(name)
 
     def _change(self, table: str) -> str:
-        """Return why a table's steps compute something else than its variable's did, or nothing."""
+        """Return how the optimizer of a table differs from that of its variable, or an empty text."""
         kind = int(self.sides[2]["steps"][-1]["tables"][table][3][4])
         before = self.programs[0].optimizers.get(self.matched[table], "")
         if before in _SAME.get(kind, set()):
             return ""
-        return f"{before or 'no optimizer'} became {_KINDS.get(kind, str(kind))}, which trains another model"
+        return f"{before or 'no optimizer'} became {_KINDS.get(kind, str(kind))}, which computes other steps"
 
     def losses(self) -> Iterator[Comparison]:
-        """Yield the losses before every step; the first one is before any difference in optimizers."""
+        """Yield comparisons of the losses before each step; the first loss does not depend on optimizers."""
         for i, name in enumerate(self.programs[0].losses):
             values = [np.array([step["losses"][i] for step in side["steps"]]) for side in self.sides]
             kind = "output" if len(self.moments) > 1 else "tensor"
@@ -91,7 +91,7 @@ class Training:
             yield self._consequence(found, values[0][:2], values[2][:2])
 
     def variable(self, name: str) -> Comparison:
-        """Compare a variable that both programs have: trained, slot or counter."""
+        """Compare a variable that both programs have: a trained variable, a slot or a counter."""
         found, last = [], len(self.moments) - 1
         for at, steps in enumerate(zip(*(side["steps"] for side in self.sides), strict=True)):
             if all(name in step["variables"] for step in steps):
@@ -102,20 +102,20 @@ class Training:
                     if whole
                     else compare.compare("optimizer", name, a, b, wide)
                 )
-                # The first step starts from the same state on both sides: there a difference is never a consequence.
+                # Both first steps start from the same state, so a difference there has another cause than a table.
                 found.append((one if at == 0 and last else self._consequence(one), at))
         return compare.worst([c for c, _ in found], [self.moments[at] for _, at in found])
 
     def _consequence(self, found: Comparison, *start: Array) -> Comparison:
-        """A difference after a table that trains otherwise is that table's doing."""
+        """Attribute a difference to a table whose optimizer is not equivalent, if there is one."""
         if found.verdict != "differs" or not self.changed:
             return found
         if start and compare.compare("", "", *start).verdict == "differs":
             return found
-        return compare.change_of_values(found, f"follows from {', '.join(self.changed)}")
+        return compare.change_of_values(found, f"follows from the optimizer of {', '.join(self.changed)}")
 
     def rows(self, table: str) -> Iterator[Comparison]:
-        """Yield a table's rows, its optimizer slots, and the rows that the original never moved."""
+        """Yield comparisons of a table's rows, its slots, and the rows that the original never changed."""
         name, found, slots = self.matched[table], [], []
         for at, steps in enumerate(zip(*(side["steps"] for side in self.sides), strict=True)):
             if name not in steps[0]["variables"]:
@@ -133,7 +133,7 @@ class Training:
         yield from self._idle(table, name, reason)
 
     def _slots(self, table: str, steps: Any) -> Iterator[Comparison]:
-        """Yield the optimizer's slots where both sides have them: the original's in order of creation."""
+        """Yield a comparison of the optimizer slots if both programs have them."""
         name, snapshot = self.matched[table], steps[2]["tables"][table]
         shape = np.shape(steps[0]["variables"][name])
         own = [k for k, v in steps[0]["variables"].items() if k.startswith(name + "/") and np.shape(v) == shape]
@@ -148,13 +148,15 @@ class Training:
         yield compare.compare("optimizer", f"{table} [slots]", a[np.sort(inside)], slots, wide[np.sort(inside)])
 
     def _idle(self, table: str, name: str, reason: str) -> Iterator[Comparison]:
-        """Rows that the original left alone stand bit by bit where they started."""
+        """Yield a comparison of the rows that the original never changed, which must be exactly unchanged."""
         start = _rows(np.asarray(self.sides[0]["state"][name]))
         end = _rows(np.asarray(self.sides[0]["steps"][-1]["variables"][name]))
         idle = (start == end).all(axis=1)
         moved, _ = _ordered(self.sides[2]["steps"][-1]["tables"][table], len(start))
         if idle.any():
-            found = compare.exactly("optimizer", f"{table} [idle rows]", end[idle], moved[idle], "start against end")
+            found = compare.exactly(
+                "optimizer", f"{table} [idle rows]", end[idle], moved[idle], "first and last values"
+            )
             yield compare.change_of_values(found, reason) if reason and found.verdict != "equal" else found
 
 
@@ -163,12 +165,12 @@ def _rows(values: Array) -> Array:
 
 
 def _ordered(snapshot: Any, rows: int) -> tuple[Array, str]:
-    """Return rows 0, 1, 2 … of a table (all were filled in) and a complaint about keys beyond."""
+    """Return rows 0, 1, 2, … of a table, and a message about keys out of range, if any."""
     keys, values = snapshot[0], snapshot[1]
     extra = keys[(keys < 0) | (keys >= rows)]
     result = np.full((rows, values.shape[1]), np.nan, values.dtype)
     inside = (keys >= 0) & (keys < rows)
     result[keys[inside]] = values[inside]
-    return result, f"{len(extra)} keys that the variable does not have, the first is {extra.min()}" if len(
+    return result, f"{len(extra)} keys that the variable does not have, the smallest is {extra.min()}" if len(
         extra
     ) else ""

@@ -1,4 +1,4 @@
-"""Random weights for a TensorFlow program: functions of the seed and the variable's name. Pure numpy."""
+"""Random weights for a TensorFlow program, from the seed and the variables' names. Pure numpy."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ Array = NDArray[Any]
 def random_weights(
     initial: Mapping[str, Array], shapes: Mapping[str, tuple[int, ...]], looked_up: set[str], seed: int
 ) -> dict[str, Array]:
-    """Draw values of each trainable variable's own type.
+    """Generate values for each trainable variable, in its dtype.
 
-    Kernels are scaled by their fan-in, tables so that rows have about unit length; vectors are the initial value plus
-    noise, so that a scale of a normalisation stays near 1.
+    Kernels are scaled by their fan-in, and tables so that rows have about unit length. Vectors are the initial value
+    plus noise, so that the scale of a normalisation stays near 1.
     """
     result = {}
     for name, shape in shapes.items():

@@ -113,8 +113,8 @@ def test_check_writes_nothing_and_lists_findings(work: Path) -> None:
     before = sorted(work.rglob("*"))
     done = migrate("check", "src", cwd=work)
     assert done.returncode == 1
-    assert "src/good.py:2: available: " in done.stdout
-    assert "src/sub/kept.py:5: unsupported: " in done.stdout
+    assert "src/good.py:2: convertible, exact: " in done.stdout
+    assert "src/sub/kept.py:5: left unchanged: " in done.stdout
     assert sorted(work.rglob("*")) == before
     migrate("convert", "src/good.py", "--in-place", cwd=work)
     assert migrate("check", "src/good.py", cwd=work).returncode == 0
@@ -125,9 +125,9 @@ def test_check_writes_nothing_and_lists_findings(work: Path) -> None:
     [
         (["convert", "none.py"], "no such file"),
         (["convert", "src/other.py", "--target", "torchrec"], "only `runtime`"),
-        (["convert", "src/good.py", "-o", "x", "--diff"], "exclude each other"),
+        (["convert", "src/good.py", "-o", "x", "--diff"], "cannot be combined"),
         (["convert", "src/good.py", "--select", "tf-gahter"], "did you mean tf-gather?"),
-        (["check", "src/good.py", "--ignore", "tf,nothing"], "--ignore: no rule is called `nothing`"),
+        (["check", "src/good.py", "--ignore", "tf,nothing"], "--ignore: unknown rule `nothing`"),
         (["check", "src/good.py", "--rules", "none.py"], "none.py: the rules cannot be read"),
         (["convert", "src/good.py", "--nonsense"], "No such option"),
         (["convert"], "Missing argument"),
@@ -170,7 +170,7 @@ def test_rules_are_selected_and_configured(work: Path) -> None:
     (work / "pyproject.toml").write_text("[tool.migrate]\nselct = []\n")
     done = migrate("check", "src", cwd=work)
     assert done.returncode == 2
-    assert done.stderr == "migrate: pyproject.toml: migrate has no key `selct`; did you mean select?\n"
+    assert done.stderr == "migrate: pyproject.toml: unknown key `selct`; did you mean select?\n"
 
 
 def test_nothing_is_rewritten_when_one_file_cannot_be(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:

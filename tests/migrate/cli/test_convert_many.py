@@ -66,7 +66,7 @@ def work(tmp_path: Path) -> Path:
 
 def test_the_output_does_not_depend_on_the_number_of_processes(work: Path) -> None:
     runs = [migrate("check", "src", "--jobs", jobs, "--no-cache", cwd=work) for jobs in (1, 2, 5)]
-    assert runs[0].stdout.count(b"available") == 12
+    assert runs[0].stdout.count(b"convertible, exact") == 12
     assert {done.returncode for done in runs} == {1}
     assert len({done.stdout for done in runs}) == len({done.stderr for done in runs}) == 1
 
@@ -146,7 +146,7 @@ def test_a_stream_that_cannot_be_converted_comes_out_as_it_came_in(work: Path, d
 def test_a_stream_can_be_checked_and_shown_as_a_diff(work: Path) -> None:
     done = migrate("check", "-", cwd=work, stdin=GOOD.encode())
     assert done.returncode == 1
-    assert done.stdout.startswith(b"<stdin>:2: available: ")
+    assert done.stdout.startswith(b"<stdin>:2: convertible, exact: ")
     done = migrate("convert", "-", "--diff", "--stdin-filename", "x.py", cwd=work, stdin=GOOD.encode())
     assert done.stdout.startswith(b"--- a/x.py\n+++ b/x.py\n")
 
@@ -154,8 +154,8 @@ def test_a_stream_can_be_checked_and_shown_as_a_diff(work: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["-", "-o", "out"], b"leave -o and --in-place out"),
-        (["-", "--in-place"], b"leave -o and --in-place out"),
+        (["-", "-o", "out"], b"remove -o and --in-place"),
+        (["-", "--in-place"], b"remove -o and --in-place"),
         (["-", "src"], b"give it alone"),
         (["src", "--jobs", "0"], b"--jobs"),
         (["x" * 5000], b"file name too long; give an existing path"),
@@ -173,9 +173,9 @@ def test_generated_files_are_left_out_and_counted(work: Path) -> None:
     (work / "src" / "x_pb2.py").write_text(GOOD)
     done = migrate("convert", "src", cwd=work)
     assert done.returncode == 0
-    assert b"left out: 2 generated files (--include-generated converts them, too)" in done.stderr
+    assert b"skipped: 2 generated files (--include-generated converts them as well)" in done.stderr
     assert not (work / "migrated" / "m0.py").exists()
-    assert b"src/m0.py: noted: a generated file" in migrate("check", "src", cwd=work).stdout
+    assert b"src/m0.py: note: a generated file" in migrate("check", "src", cwd=work).stdout
     migrate("convert", "src", "-o", "all", "--include-generated", cwd=work)
     migrate("convert", "src/x_pb2.py", "-o", "named", cwd=work)
     assert (work / "all" / "m0.py").exists()
@@ -184,8 +184,8 @@ def test_generated_files_are_left_out_and_counted(work: Path) -> None:
 
 def test_ignored_files_stay_unless_asked(work: Path) -> None:
     (work / "src" / ".gitignore").write_text("m[0-4].py\n")
-    assert migrate("check", "src", cwd=work).stdout.count(b"available") == 2
-    assert migrate("check", "src", "--no-gitignore", cwd=work).stdout.count(b"available") == 12
+    assert migrate("check", "src", cwd=work).stdout.count(b"convertible, exact") == 2
+    assert migrate("check", "src", "--no-gitignore", cwd=work).stdout.count(b"convertible, exact") == 12
 
 
 def test_a_name_that_is_no_text(work: Path) -> None:
@@ -193,8 +193,8 @@ def test_a_name_that_is_no_text(work: Path) -> None:
         Path(os.fsdecode(bytes(work) + b"/" + name)).write_text(GOOD)
     done = migrate("check", "src", "--report", "r.json", cwd=work)
     assert done.returncode == 1, done.stderr
-    assert b"src/\\udcff.py:2: available" in done.stdout
-    assert b"src/a\\nb.py:2: available" in done.stdout
+    assert b"src/\\udcff.py:2: convertible, exact" in done.stdout
+    assert b"src/a\\nb.py:2: convertible, exact" in done.stdout
 
 
 def test_a_terminal_gets_a_progress_bar_and_a_file_does_not(work: Path) -> None:

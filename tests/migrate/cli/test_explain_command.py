@@ -52,8 +52,9 @@ def explain(line: int, *more: str, name: str = "model.py") -> str:
 def test_a_table_that_moves(model: Path) -> None:
     for line in (4, 6):
         text = explain(line)
-        assert "Table `user`, made at line 4: moves to a dynamic table\n" in text
-        assert "read: rows 100; dim 16; initializer tf.random_normal_initializer(stddev=0.01); trained by Ada" in text
+        assert "Table `user`, made at line 4: converted to a dynamic table\n" in text
+        assert "properties: rows 100; dim 16; initializer tf.random_normal_initializer(stddev=0.01); " in text
+        assert "; trained by Ada" in text
         assert "\n  line 6: tf-embedding-lookup: a lookup in `W` becomes `sparse_lookup`\n" in text
         assert "`item`" not in text
     assert "`tf.get_variable` is `get_variable`: read by tf-get-variable\n" in explain(4)
@@ -62,16 +63,16 @@ def test_a_table_that_moves(model: Path) -> None:
 def test_a_table_that_stays(model: Path) -> None:
     for line in (5, 7, 10):
         text = explain(line)
-        assert "Table `item`, made at line 5: stays as it is\n" in text
-        assert "\n  line 7: a lookup: it could move; other things keep the table\n" in text
+        assert "Table `item`, made at line 5: left unchanged\n" in text
+        assert "\n  line 7: lookup: convertible, but the table has other blockers\n" in text
         assert "\n  line 10: tf-whole-table: `tf.matmul(u, V, transpose_b=True)`: it needs the whole" in text
-        assert "; to change that: keep this table dense\n" in text
+        assert "; remedy: keep this table dense\n" in text
     assert "`helpers.embedding_lookup` is not TensorFlow's, as far as this file shows" in explain(7)
 
 
 def test_a_table_that_a_comment_keeps(model: Path) -> None:
     text = explain(9)
-    assert "Table `kept`, made at line 8: stays as it is, as you asked\n" in text
+    assert "Table `kept`, made at line 8: left unchanged, as you requested\n" in text
     assert "ignore-comment: `U` and its lookups stay as they are, as a comment asks: shared\n" in text
 
 
@@ -82,7 +83,7 @@ def test_a_training_step_and_what_is_no_table(model: Path) -> None:
 
 def test_a_line_with_nothing_on_it(model: Path) -> None:
     near = explain(11)
-    assert "No rule has anything to say about this line; the nearest table is `kept`.\n" in near
+    assert "No rule applies to this line; the nearest table is `kept`.\n" in near
     assert "\nTable `kept`, made at line 8" in near
     far = explain(16)
     assert (
@@ -99,10 +100,10 @@ def test_what_keeps_the_whole_file_and_what_an_assumption_changes(model: Path) -
     with (model / "part.py").open("a") as file:
         file.write("  return tf.nn.embedding_lookup(W, ids)\n")
     stays = explain(3, name="part.py")
-    assert "stays, unless you assume what is listed (--assume)\n" in stays
-    assert "kept by: tf-training-step: no optimizer in this file trains its tables" in stays
-    assert "assumed: the tables are trained where the model is trained\n" in stays
-    assert "moves to a dynamic table" in explain(3, "--assume", name="part.py")
+    assert "left unchanged, unless you accept the assumptions below (--assume)\n" in stays
+    assert "blocked by: tf-training-step: no optimizer in this file trains its tables" in stays
+    assert "assumes: the tables are trained where the model is trained\n" in stays
+    assert "converted to a dynamic table" in explain(3, "--assume", name="part.py")
     assert "(ignore tf-get-variable)" in explain(3, "--ignore", "tf-get-variable", name="part.py")
 
 
@@ -116,8 +117,8 @@ def test_files_without_a_framework_or_a_table(model: Path) -> None:
 @pytest.mark.parametrize(
     ("place", "says"),
     [
-        ("model.py", "name a file and a line"),
-        ("model.py:x", "name a file and a line"),
+        ("model.py", "not of the form FILE:LINE"),
+        ("model.py:x", "not of the form FILE:LINE"),
         ("none.py:3", "no such file"),
         ("model.py:0", "the file has 19 lines"),
         ("model.py:20", "the file has 19 lines"),
@@ -150,7 +151,7 @@ def test_a_line_of_a_notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     called = "`tf.nn.embedding_lookup` is `nn.embedding_lookup`: read by "
     (read,) = [line.partition(called)[2] for line in text.splitlines() if called in line]
     assert "tf-embedding-lookup" in read.split(", ")
-    assert "Table `user`, made at cell made line 5: moves to a dynamic table\n" in text
+    assert "Table `user`, made at cell made line 5: converted to a dynamic table\n" in text
     assert "\n  cell read line 1: tf-embedding-lookup: a lookup in `W` becomes `sparse_lookup`\n" in text
     assert "`item`" not in text
     assert "Table `item`" in explain(6, name="m.ipynb:cell made")
@@ -186,19 +187,19 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_file_is_judged_as_in_its_project(project: Path) -> None:
     for name, line in (("parts/made.py", 3), ("train.py", 5)):
         text = explain(line, name=name)
-        assert "(judged in the project ., with " in text
-        assert "stays as it is\n" in text
+        assert "(analysed in the project ., together with " in text
+        assert "left unchanged\n" in text
         assert "`tf.Session().run(W)`" in text
     assert "Table `user`, made at parts/made.py line 3" in explain(5, name="train.py")
     (project / "train.py").write_text(USED_HERE[: USED_HERE.index("print")])
     text = explain(3, name="parts/made.py")
-    assert "(judged in the project ., with train.py)" in text
-    assert "moves to a dynamic table" in text
+    assert "(analysed in the project ., together with train.py)" in text
+    assert "converted to a dynamic table" in text
 
 
 def test_the_project_may_be_named(project: Path) -> None:
     text = explain(3, "--project", "parts", name="parts/made.py")
-    assert "(judged in the project parts: no other file" in text
+    assert "(analysed in the project parts; no other file" in text
     assert "train.py" not in text
     with pytest.raises(MigrateError, match="no such directory"):
         cli.main(["explain", "parts/made.py:3", "--project", "none"], standalone_mode=False)
@@ -206,7 +207,7 @@ def test_the_project_may_be_named(project: Path) -> None:
 
 def test_a_file_that_a_run_leaves_out_is_judged_alone(project: Path) -> None:
     (project / "setup.cfg").write_text("[migrate]\nexclude = made.py\n")
-    assert "(judged alone: a run over its directory leaves it out)" in explain(3, name="parts/made.py")
+    assert "(analysed alone, because a run over its directory skips it)" in explain(3, name="parts/made.py")
 
 
 def test_the_head_of_a_project_is_found(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:

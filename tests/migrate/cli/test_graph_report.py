@@ -74,7 +74,7 @@ def test_the_numbers_of_a_proof_are_in_it(
     [
         (["--report", "{}/r.docx"], "extension `.docx` is unknown"),
         (["--report", "{}/none/r.json"], "its directory does not exist"),
-        (["--report", "{}/r.json", "--explain", "user"], "leave --report out"),
+        (["--report", "{}/r.json", "--explain", "user"], "remove --report"),
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_is_written(

@@ -96,10 +96,10 @@ def test_a_directory_of_its_own_is_written_again_and_no_other(source: Path) -> N
     ("target", "message"),
     [
         ("source", "source: is the source itself"),
-        ("source/within", "within: is the source itself, or one is within the other"),
-        (".", "is the source itself, or one is within the other"),
-        ("new.meta", "new.meta: names a MetaGraphDef and .*source is a SavedModel; name a directory"),
-        ("file", "file: is a file; name a directory"),
+        ("source/within", "within: overlaps with the source"),
+        (".", "overlaps with the source"),
+        ("new.meta", "new.meta: is a MetaGraphDef by its name, but .*source is a SavedModel; give a directory"),
+        ("file", "file: is a file; give a directory"),
     ],
 )
 def test_a_place_that_may_not_be_taken_is_said(source: Path, target: str, message: str) -> None:

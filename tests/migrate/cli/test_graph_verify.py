@@ -78,5 +78,5 @@ def test_what_cannot_be_made_up_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(MigrateError, match="string values of the placeholder `words` cannot be synthesized"):
         _run(tmp_path / "model.pb", tmp_path / "new.pb", "--verify", "1")
     assert not (tmp_path / "new.pb").exists()
-    with pytest.raises(MigrateError, match="--explain only tells; leave --verify out"):
+    with pytest.raises(MigrateError, match="--explain does not run the graph; remove --verify"):
         _run(tmp_path / "model.pb", "--explain", "user", "--verify", "1")

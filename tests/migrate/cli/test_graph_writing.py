@@ -48,8 +48,8 @@ def test_the_result_holds_the_table_and_nothing_is_left_to_move(files: Path, sou
     code, output, talk = _run(files / source, files / target)
     assert code == 0
     assert output.startswith("`model/user` [300, 4] becomes a table: 1 lookup, adam")
-    assert talk.startswith(f"wrote {files / target}: 1 table, without ")
-    assert "next: in the program that loads it, before it does, `import runtime.native; runtime.native.ops()`" in talk
+    assert talk.startswith(f"wrote {files / target}: 1 table; removed ")
+    assert "next: before loading it in a program, run `import runtime.native; runtime.native.ops()`" in talk
     assert (files / source).read_bytes() == before
     found = read_message(files / target)
     nodes = {node.name for node in (found.graph_def if target.endswith("meta") else found).node}
@@ -57,7 +57,7 @@ def test_the_result_holds_the_table_and_nothing_is_left_to_move(files: Path, sou
     assert "model/user" not in nodes
     assert _run(files / target) == (0, "no variable of the graph is looked up\n", "")
     code, output, talk = _run(files / target, files / f"again{Path(target).suffix}")
-    assert (code, talk) == (0, "nothing moves, so nothing was written\n")
+    assert (code, talk) == (0, "no variable converts, so nothing was written\n")
     assert not (files / f"again{Path(target).suffix}").exists()
 
 
@@ -95,9 +95,9 @@ def test_its_own_file_is_written_again_and_no_other(files: Path) -> None:
     [
         ("model.meta", "model.meta", "model.meta: is the source itself"),
         ("model.meta", "link.meta", "link.meta: is the source itself"),
-        ("model.meta", "new.pb", "new.pb: names a GraphDef and .*model.meta is a MetaGraphDef"),
-        ("model.pb", "new.meta", "new.meta: names a MetaGraphDef and .*model.pb is a GraphDef"),
-        ("model.pb", "new", "new: names a SavedModel and .*model.pb is a GraphDef"),
+        ("model.meta", "new.pb", "new.pb: is a GraphDef by its name, but .*model.meta is a MetaGraphDef"),
+        ("model.pb", "new.meta", "new.meta: is a MetaGraphDef by its name, but .*model.pb is a GraphDef"),
+        ("model.pb", "new", "new: is a SavedModel by its name, but .*model.pb is a GraphDef"),
         ("model.pb", "new.txt", "the name of new.txt has no known ending"),
         ("model.pb", "model.pbtxt/new.pb", "new.pb: cannot be written"),
         ("empty.pb", "new.pb", "empty.pb holds no graph"),
@@ -128,7 +128,7 @@ def test_a_place_that_may_not_be_written_is_said(files: Path) -> None:
 
 
 def test_explain_takes_no_second_path(files: Path) -> None:
-    with pytest.raises(MigrateError, match="--explain only tells"):
+    with pytest.raises(MigrateError, match="--explain writes no graph"):
         _run(files / "model.meta", files / "new.meta", "--explain", "model/user")
 
 

@@ -59,7 +59,7 @@ def test_an_output_that_is_full_is_said_in_one_sentence(work: Path, arguments: s
         silent = migrate(*arguments.split(), cwd=work, stdout=full, stderr=full)
     assert (done.returncode, silent.returncode) == (2, 2)
     assert done.stderr == (
-        "migrate: the output cannot be written (No space left on device); free space, or print elsewhere\n"
+        "migrate: the output cannot be written (No space left on device); free some space or redirect the output\n"
     )
 
 
@@ -75,7 +75,7 @@ def test_a_directory_that_may_not_be_read_is_one_failed_file(work: Path, mode: i
         closed.chmod(0o755)
     assert done.returncode == 1, done.stderr
     assert "src/good.py: 1 table converted" in done.stderr
-    assert "it cannot be read (Permission denied)" in done.stderr
+    assert "the file cannot be read (Permission denied)" in done.stderr
     assert inside.returncode == (0 if mode == 0o100 else 2)
     assert mode == 0o100 or "permission denied" in inside.stderr.lower()
     assert "Traceback" not in done.stderr + inside.stderr
@@ -96,7 +96,7 @@ def test_a_package_that_is_missing_is_named_with_its_remedy(work: Path, package:
     )
     assert done.returncode == 2
     assert done.stderr.endswith(
-        f"migrate: this command needs `{package}`, which this Python has not; install it with `pip install {package}`\n"
+        f"migrate: this command needs the module `{package}`, which is not installed; run `pip install {package}`\n"
     )
     assert "Traceback" not in done.stderr
 
@@ -107,7 +107,7 @@ def test_in_place_changes_nothing_outside_of_the_directory(work: Path) -> None:
     (work / "src" / "link.py").symlink_to(outside)
     done = migrate("convert", "src", "--in-place", cwd=work)
     assert done.returncode == 2
-    assert f"src/link.py: leads out of the directory, to {outside}" in done.stderr
+    assert f"src/link.py: is a link to {outside}, outside the directory" in done.stderr
     assert outside.read_text() == (work / "src" / "good.py").read_text() == GOOD
     assert migrate("convert", "src", "elsewhere.py", "--in-place", cwd=work).returncode == 0
     assert "sparse_lookup" in outside.read_text()

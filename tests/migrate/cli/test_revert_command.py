@@ -133,7 +133,7 @@ def test_merge_refuses_where_converted_lines_were_edited(work: Path) -> None:
     file = work / "src" / "plain.py"
     file.write_bytes(file.read_bytes().replace(b"device_vocabulary_size=9", b"device_vocabulary_size=90"))
     before = contents(work)
-    with pytest.raises(MigrateError, match="lines that the conversion wrote were changed since"):
+    with pytest.raises(MigrateError, match="converted lines were changed since"):
         migrate("revert", "--merge")
     assert contents(work) == before
 
@@ -142,7 +142,7 @@ def test_a_file_of_version_control_is_as_it_was(work: Path, capsys: pytest.Captu
     migrate("convert", "src/plain.py", "--in-place")
     (work / "src" / "plain.py").write_bytes(ODD["plain.py"])
     assert migrate("revert") == 0
-    assert "src/plain.py: is as it was" in capsys.readouterr().err
+    assert "src/plain.py: already reverted" in capsys.readouterr().err
     assert not (work / ".migrate").exists()
 
 
@@ -168,7 +168,7 @@ def test_a_later_change_keeps_the_earlier_conversion(work: Path, capsys: pytest.
     file.write_bytes(edited + b"more = 1\n")
     assert migrate("revert") == 0
     assert file.read_bytes() == edited
-    assert "an earlier conversion is below later changes" in capsys.readouterr().err
+    assert "an earlier conversion was followed by other changes" in capsys.readouterr().err
     assert migrate("revert", "--merge") == 0
     assert file.read_bytes() == ODD["plain.py"] + b"mine = 1\n"
 
@@ -213,7 +213,7 @@ def test_broken_stored_edits_are_named(work: Path, text: str) -> None:
     ("arguments", "says"),
     [
         (["revert", "none.py"], "no conversion of this file is stored"),
-        (["revert", "--from", "src"], "holds no stored edits"),
+        (["revert", "--from", "src"], "contains no stored edits"),
         (["revert", "--from", "setup.cfg"], "setup.cfg"),
     ],
 )
@@ -225,7 +225,7 @@ def test_what_cannot_run(work: Path, arguments: list[str], says: str) -> None:
 def test_a_deleted_file(work: Path) -> None:
     migrate("convert", "src", "--in-place")
     (work / "src" / "crlf.py").unlink()
-    with pytest.raises(MigrateError, match="bring it back, or name the other files"):
+    with pytest.raises(MigrateError, match="restore it, or give only the other files"):
         migrate("revert")
 
 
@@ -262,6 +262,9 @@ def test_one_file_of_several_names_the_others(work: Path, capsys: pytest.Capture
     assert migrate("convert", "src", "--in-place") == 0
     capsys.readouterr()
     assert migrate("revert", "src/plain.py") == 0
-    assert "still converted: src/crlf.py, src/latin.py; files of one program belong together" in capsys.readouterr().err
+    assert (
+        "still converted: src/crlf.py, src/latin.py; revert these as well if they belong to the same program"
+        in capsys.readouterr().err
+    )
     assert migrate("revert", "src") == 0
     assert "still converted" not in capsys.readouterr().err

@@ -175,7 +175,7 @@ def test_the_report_says_what_the_columns_hold(built: Path) -> None:
     assert price["std"] == pytest.approx(statistics.pstdev(prices))
     assert found["labels"]["bought"]["mean"] == sum(row["outcome"] == "yes" for row in table) / ROWS
     text = (built / "out" / "statistics.txt").read_text()
-    assert "400 rows, 0 left out" in text and "Rome (" in text
+    assert "400 rows, 0 skipped" in text and "Rome (" in text
 
 
 def test_blocks_processes_and_packing_do_not_change_a_byte(built: Path, tmp_path: Path) -> None:
@@ -224,7 +224,7 @@ def test_a_feature_map_serves_other_data(built: Path, tmp_path: Path) -> None:
     assert found[0]["dense_feature"] == before[0]["dense_feature"], "scaled as the training data"
     assert found[1:] == before[1:]
     assert (tmp_path / "out" / "feature_map.json").read_bytes() == given.read_bytes()
-    with pytest.raises(MigrateError, match="lacks the column `device` with `ids: hash`, `size: 999`"):
+    with pytest.raises(MigrateError, match="does not have the column `device` with `ids: hash`, `size: 999`"):
         build(tmp_path, tmp_path / "eval.csv", feature_map=given, schema=SCHEMA.replace("1000", "999"), out="b")
 
 
@@ -243,15 +243,15 @@ def test_an_unseen_value_is_named_where_the_map_has_no_id_for_it(tmp_path: Path)
     ("column", "value", "message"),
     [
         ("age", "old", r":302: column `age` must be a finite number, got `old`"),
-        ("age", "", r":302: column `age` must be a number \(`missing: 0` in the schema fills gaps\), got nothing"),
+        ("age", "", r":302: column `age` must be a number \(or set `missing` in the schema, for gaps\), got nothing"),
         ("price", "nan", r":302: column `price` must be a finite number, got `nan`"),
         ("price", "1e39", r":302: column `price` must be a finite number"),
         ("stars", "4.5", r":302: column `stars` must be an integer"),
         ("outcome", "maybe", r":302: column `outcome` must be `yes` or `no`, got `maybe`"),
         ("user", str(2**63), r":302: column `user` must be a 64-bit integer"),
         ("seen", "4|five", r":302: column `seen` must be a 64-bit integer, got `4\|five`"),
-        ("at", "2020-13-01 00:00:00", r":302: column `at` must be a time \(%Y-%m-%d %H:%M:%S\)"),
-        ("unused", "more,", r":302: has 13 values, the file has 12 columns"),
+        ("at", "2020-13-01 00:00:00", r":302: column `at` must be a time in the format %Y-%m-%d %H:%M:%S"),
+        ("unused", "more,", r":302: has 13 values, but the file has 12 columns"),
     ],
 )
 def test_a_bad_row_is_named_or_left_out(column: str, value: str, message: str, tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ def test_what_ends_a_build_leaves_the_old_folder(tmp_path: Path) -> None:
 
 
 def test_of_two_builds_at_once_the_second_does_not_replace_the_first(tmp_path: Path) -> None:
-    with pytest.raises(MigrateError, match="has files in it"), new_folder(tmp_path / "out", replace=False) as stage:
+    with pytest.raises(MigrateError, match="is not empty"), new_folder(tmp_path / "out", replace=False) as stage:
         (stage / "new").write_text("second")
         with new_folder(tmp_path / "out", replace=False) as other:
             (other / "old").write_text("first")
@@ -82,12 +82,12 @@ def test_of_two_builds_at_once_the_second_does_not_replace_the_first(tmp_path: P
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "is empty: its first line must name the columns"),
-        ("c,x,y\n", "no rows to build from"),
+        ("", "is empty; its first line must have the names of columns"),
+        ("c,x,y\n", "the inputs have no rows"),
         ("c,y\na,0\n", "d.csv:1: has no column `x`"),
-        ("c,x,x,y\na,0,1,0\n", "d.csv:1: names the column `x` twice"),
-        ('c,x,y\na,1,0\n"b\nb",1,0\n', "a quoted value holds a line break"),
-        ('c,x,y\na,1,0\na,1,"0\n', "a quoted value holds a line break"),
+        ("c,x,x,y\na,0,1,0\n", "d.csv:1: has the column `x` twice"),
+        ('c,x,y\na,1,0\n"b\nb",1,0\n', "a quoted value contains a line break"),
+        ('c,x,y\na,1,0\na,1,"0\n', "a quoted value contains a line break"),
     ],
 )
 def test_files_that_do_not_fit_are_named(text: str, message: str, tmp_path: Path) -> None:
@@ -101,15 +101,15 @@ def test_damaged_and_missing_files_are_named(tmp_path: Path) -> None:
     schema, data = small(tmp_path)
     for name, raw, message in (
         ("a.gz", b"\x1f\x8b broken", "a.gz is damaged"),
-        ("b.parquet", b"PAR1 broken", "b.parquet is no Parquet file"),
-        ("c.csv", b"c,x,y\na,1,0\n\n\xff,1,0\n", r"c.csv:4: not text (UTF-8)"),
+        ("b.parquet", b"PAR1 broken", "b.parquet is not a Parquet file"),
+        ("c.csv", b"c,x,y\na,1,0\n\n\xff,1,0\n", r"c.csv:4: not UTF-8 text"),
         ("d", None, "d cannot be read"),
     ):
         if raw is not None:
             (tmp_path / name).write_bytes(raw)
         assert message in str(run("--schema", schema, data, tmp_path / name, "-o", tmp_path / "out").exception)
     given = run("--schema", schema, data, "-o", tmp_path / "out", "--feature-map", data)
-    assert "is no feature map" in str(given.exception)
+    assert "is not a feature map" in str(given.exception)
     assert not (tmp_path / "out").exists()
 
 
@@ -118,18 +118,18 @@ def test_damaged_and_missing_files_are_named(tmp_path: Path) -> None:
     [
         ("{}", "`data.sparse` and `data.dense` are both empty"),
         ("{dense: [{name: x, normalise: log}]}", "unknown key `data.dense[0].normalise`"),
-        ("{dense: [{names: [a, b], column: c}]}", "`data.dense[0].column` stands beside `names`"),
-        ("{dense: [{name: x, normalize: sqrt}]}", "`data.dense[0].normalize` is 'sqrt', use one of `none`"),
+        ("{dense: [{names: [a, b], column: c}]}", "`data.dense[0].column` cannot be combined with `names`"),
+        ("{dense: [{name: x, normalize: sqrt}]}", "`data.dense[0].normalize` is 'sqrt'; use one of `none`"),
         ("{sparse: [{name: x, ids: hash}]}", "`data.sparse[0].size` is missing"),
-        ("{sparse: [{name: x, size: 3}]}", "`data.sparse[0].size` has no meaning with `ids: map`"),
-        ("{sparse: [{name: x}, {name: x}]}", "`data.sparse` names `x` twice"),
-        ("{sparse: [{name: label, separator: ' '}]}", "`data.sparse` names `label` twice"),
-        ("{sparse: [{name: x, ids: buckets, buckets: [2, 1]}]}", "`data.sparse[0].buckets` is [2, 1], give"),
+        ("{sparse: [{name: x, size: 3}]}", "`data.sparse[0].size` is not valid with `ids: map`"),
+        ("{sparse: [{name: x}, {name: x}]}", "`data.sparse` has the name `x` twice"),
+        ("{sparse: [{name: label, separator: ' '}]}", "`data.sparse` has the name `label` twice"),
+        ("{sparse: [{name: x, ids: buckets, buckets: [2, 1]}]}", "`data.sparse[0].buckets` is [2, 1]; give"),
         ("{sparse: [{name: x, unseen: error, min_count: 2}]}", "`data.sparse[0].unseen` is `error`, but"),
-        ("{sparse: [{name: x, max_values: 2}]}", "`data.sparse[0].max_values` is for columns with a `separator`"),
-        ("{dense: [{name: x}], columns: [a, y]}", "`data.columns` lacks `x`"),
+        ("{sparse: [{name: x, max_values: 2}]}", "`data.sparse[0].max_values` is valid only with a `separator`"),
+        ("{dense: [{name: x}], columns: [a, y]}", "`data.columns` does not have `x`"),
         ("{dense: [{name: x}], labels: [{name: z}]}", "`data.labels` describes `z`"),
-        ("{dense: [{name: x}], delimiter: '::'}", "`data.delimiter` is '::', give one ASCII character"),
+        ("{dense: [{name: x}], delimiter: '::'}", "`data.delimiter` is '::'; give one ASCII character"),
         ("{dense: [{name: x}], timestamp: {column: t, format: '%H %z'}}", "`data.timestamp.format` is '%H %z'"),
     ],
 )
@@ -195,7 +195,7 @@ def test_the_command_needs_no_tensorflow_and_names_what_it_needs(tmp_path: Path)
     )
     arguments = ["dataset", "build", "--schema", str(schema), str(data), "-o"]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    for how, code, words in (("whole", 0, "2 rows in 1 file"), ("bare", 2, "needs the package pyarrow")):
+    for how, code, words in (("whole", 0, "2 rows in 1 file"), ("bare", 2, "needs pyarrow")):
         command = [sys.executable, "-c", program, how, *arguments, str(tmp_path / how)]
         found = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
         assert (found.returncode, words in found.stdout + found.stderr) == (code, True), found.stderr

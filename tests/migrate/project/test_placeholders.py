@@ -89,9 +89,9 @@ def test_a_name_that_is_taken_is_not_the_parameters() -> None:
             'name="keep"',
             "line 6: the placeholder `keep` is no feature of the schema .user, item, dense_",
         ),
-        ('name="user"', 'name="click"', "`click` is a label; leave the loss to main.py"),
-        ("tf.int32, [None]", "tf.int32, [None, 1]", r"shape \[None, 1\], and the batch has \[batch\]"),
-        ("[None, 2]", "[None, 3]", r"shape \[None, 3\], and the batch has \[batch, 2\]"),
+        ('name="user"', 'name="click"', "`click` is a label; remove the loss, which main.py computes"),
+        ("tf.int32, [None]", "tf.int32, [None, 1]", r"shape \[None, 1\], but the batch has \[batch\]"),
+        ("[None, 2]", "[None, 3]", r"shape \[None, 3\], but the batch has \[batch, 2\]"),
         ("tf.placeholder(tf.int32", "tf.sparse_placeholder(tf.int32", "uses `tf.sparse_placeholder`; take dense ids"),
     ],
 )
@@ -103,5 +103,5 @@ def test_other_placeholders_are_refused(old: str, new: str, message: str) -> Non
 
 def test_a_placeholder_that_a_second_function_reads_is_refused() -> None:
     helper = "def other():\n    return u\n\n\n"
-    with pytest.raises(MigrateError, match="`u` of line 3 is read here as well as in `model`; hand it over"):
+    with pytest.raises(MigrateError, match="`u` of line 3 is used here and in `model`; pass it as an argument"):
         _converted(AT_TOP.replace("def model", helper + "def model"))

@@ -156,14 +156,14 @@ def test_refused(project: Path, tmp_path: Path) -> None:
         assert not (tmp_path / "out").exists()
 
     before = {path.name: path.read_bytes() for path in project.iterdir() if path.is_file()}
-    with pytest.raises(MigrateError, match="has files in it"):
+    with pytest.raises(MigrateError, match="is not empty"):
         write_project(ProjectOptions(source, schema, project))
     assert before == {path.name: path.read_bytes() for path in project.iterdir() if path.is_file()}
     tensorflow = tmp_path / "tensorflow_model.py"
     tensorflow.write_text("import tensorflow as tf\n")
     refused("has no function or class `MMoELayer`", source=tensorflow)
-    refused("--entry names a TensorFlow model", entry="net")
-    refused("is no file", source=tmp_path)
+    refused("--entry is for TensorFlow models", entry="net")
+    refused("is not a file", source=tmp_path)
     for name, old, new in (
         ("tasks", SCHEMA[SCHEMA.index("tasks:") :], ""),
         ("size", "size: 5", "size: 6"),
@@ -173,7 +173,7 @@ def test_refused(project: Path, tmp_path: Path) -> None:
         refused(f"`input.{name}`|`{name}`", schema=wrong)
     part = tmp_path / "net.py"
     part.write_bytes(b"\xff")
-    refused(r"net.py: cannot read the model \(it is not UTF-8 text\), give a file of Python", source=part)
+    refused(r"net.py: cannot read the model \(it is not UTF-8 text\); give a Python file", source=part)
     part.write_text("import paddle\nx = (\n")
     refused("net.py: line 2 is not valid Python", source=part)
     part.write_text(source.read_text().replace("F.relu(linear_out)", "F.unheard_of(linear_out)"))
@@ -181,7 +181,7 @@ def test_refused(project: Path, tmp_path: Path) -> None:
     part.write_text(source.read_text().replace("MMoELayer", "EvictHook"))
     other = tmp_path / "other.yaml"
     other.write_text(SCHEMA.replace("MMoELayer", "EvictHook"))
-    refused("`EvictHook` has a name that main.py uses", source=part, schema=other)
+    refused("main.py of the project uses the name `EvictHook`", source=part, schema=other)
 
 
 def test_literals() -> None:

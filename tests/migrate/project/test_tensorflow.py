@@ -153,26 +153,34 @@ def model({parameters}):
         (
             MODEL.format(parameters="features", ids='features["user"]'),
             "model.build",
-            "is a function and has no `build`",
+            "is a function and has no method `build`",
         ),
-        (MODEL.format(parameters="", ids="0"), "", "takes no argument"),
-        (MODEL.format(parameters="features, labels", ids='features["user"]'), "", "needs `labels`"),
+        (MODEL.format(parameters="", ids="0"), "", "has no parameter"),
+        (MODEL.format(parameters="features, labels", ids='features["user"]'), "", "requires `labels`"),
         (
             MODEL.format(parameters="features", ids="tf.placeholder(tf.int64, [None])"),
             "",
             r"line \d: the placeholder `tf.placeholder\(tf.int64, \[None\]\)` is no feature of the schema",
         ),
-        ("def model(features):\n    return tf.identity(features['dense_feature'])\n", "model", "looks no rows of"),
-        ("class A:\n    def __call__(self, x): ...\n    def build(self, x): ...\n", "A", "2 methods that may build it"),
         (
-            "import programs\ndef model(features):\n    return programs.deepfm(features)\n",
+            "def model(features):\n    return tf.identity(features['dense_feature'])\n",
             "model",
-            "imports `programs`",
+            "has no embedding lookup",
+        ),
+        (
+            "class A:\n    def __call__(self, x): ...\n    def build(self, x): ...\n",
+            "A",
+            "2 methods that may build the model",
+        ),
+        (
+            "import conftest\ndef model(features):\n    return conftest.deepfm(features)\n",
+            "model",
+            "imports the file `conftest`",
         ),
         (
             MODEL.format(parameters="features", ids="0") * 2 + "def b(x): return tf.nn.embedding_lookup(x, x)\n",
             "",
-            "which",
+            "the model is ambiguous",
         ),
     ],
 )
@@ -185,4 +193,6 @@ def test_what_does_not_convert_is_named() -> None:
     _refused(
         pooled.format(parameters="features", ids="0"), "line 4: this lookup would become `embedding_lookup_sparse`"
     )
-    _refused("", "a sparse feature is called `label`", schema=SCHEMA.replace("name: user", "name: label"))
+    _refused(
+        "", "the name of the sparse feature `label` is reserved", schema=SCHEMA.replace("name: user", "name: label")
+    )

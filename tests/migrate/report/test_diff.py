@@ -143,11 +143,11 @@ def files(tmp_path: Path) -> Path:
 
 def test_diff_command(files: Path) -> None:
     same = run("diff", files / "a.json", files / "a.json")
-    assert (same.exit_code, same.stdout.splitlines()[-1]) == (0, "verdict: nothing remaining is new or worse")
+    assert (same.exit_code, same.stdout.splitlines()[-1]) == (0, "verdict: no remaining finding is new or worse")
     worse = run("diff", files / "a.json", files / "b.json")
     assert worse.exit_code == 1
-    assert "! new: model.py:12: unsupported: a new trouble [tf-embedding-lookup]" in worse.stdout
-    assert worse.stdout.endswith("verdict: 1 is new or worse\n")
+    assert "! new: model.py:12: left unchanged: a new trouble [tf-embedding-lookup]" in worse.stdout
+    assert worse.stdout.endswith("verdict: 1 result is new or worse\n")
     assert run("diff", files / "b.json", files / "a.json").exit_code == 0
 
 

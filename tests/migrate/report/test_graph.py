@@ -53,9 +53,9 @@ def test_a_table_and_a_refusal_are_findings_each(both: tuple[Report, Report]) ->
     assert (moved.rule, moved.state, moved.applicability) == (GRAPH_RULE, State.APPLIED, Applicability.EXACT)
     assert moved.table == "user"
     assert re.search(r"a table of 100 × 8: 1 lookup \(\S+:\d+\), trained by adagrad \(\S+:\d+\)", moved.reason)
-    assert "saved and restored by 2 ops of Savers" in moved.reason
+    assert "saved and restored by 2 Saver ops" in moved.reason
     assert (refused.table, refused.state, refused.drawing) == ("item", State.UNSUPPORTED, None)
-    assert "MatMul `scores` uses the whole variable; the way there: `item` → " in refused.reason
+    assert "MatMul `scores` uses the whole variable; path: `item` → " in refused.reason
     assert refused.location.path.endswith("report/test_graph.py")
     assert refused.location.scope == "recorded"
     assert [(table.name, table.rows, table.dim) for table in both[1].tables] == [
@@ -116,10 +116,10 @@ def test_a_plan_without_lines_points_at_the_file(both: tuple[Report, Report]) ->
     report = plan_report(plan, "migrate graph model.pb", "model.pb", [InputFile("model.pb", "0" * 64, "graph")])
     assert {finding.location.path for finding in report.findings} == {"model.pb"}
     assert report.findings[0].state is State.AVAILABLE
-    assert "  model.pb: would convert, exact: rows of" in writers.render(report, ".txt")
+    assert "  model.pb: convertible, exact: rows of" in writers.render(report, ".txt")
     assert "whole file" in writers.render(report, ".html")
     assert "line 0" not in writers.render(report, ".html") + writers.render(report, ".md")
-    assert "give GraphModifierHook to the session" in writers.render(report, ".txt")
+    assert "pass GraphModifierHook to the session" in writers.render(report, ".txt")
     assert [finding.id for finding in report.findings] == [finding.id for finding in both[1].findings]
 
 
@@ -216,7 +216,7 @@ def test_a_proof_is_a_verification(wrong: bool) -> None:
     text = writers.render(report, ".txt")
     assert ("1 of 2 comparisons equal" if wrong else "2 of 2 comparisons equal") in text
     assert ("the first tensor that differs is `add:0`" in text) is wrong
-    assert "the numbers do not agree" in text if wrong else "the numbers agree" in text
+    assert "the results differ" in text if wrong else "the results agree" in text
 
 
 def test_a_proof_that_compared_nothing_of_lookups_proves_nothing() -> None:

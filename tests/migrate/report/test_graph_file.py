@@ -54,7 +54,7 @@ def test_several_graphs_are_told_apart_by_their_tags(saved: Path, tmp_path: Path
     report = read_report(tmp_path / "r.json")
     assert [finding.location.scope for finding in report.findings] == ["graph tagged serve", "graph tagged train"]
     assert len(report.tables) == 2
-    assert report.stages[0].message.count("1 of 1 variable looked up can move") == 2
+    assert report.stages[0].message.count("1 of 1 variable looked up can be converted") == 2
 
 
 def test_nothing_is_written_when_nothing_is_asked_for(saved: Path, tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ def test_the_text_has_every_finding_table_and_comparison_and_the_totals() -> Non
         assert item.message in text and item.reason in text and item.action in text
     for table in report().tables:
         assert f"  {table.name}: " in text
-    assert "model.py against migrated/model.py: 6 of 9 comparisons equal" in text
+    assert "model.py and migrated/model.py: 6 of 9 comparisons equal" in text
     assert text.endswith(
         "1 of 3 tables converted; 2 remain, of which 1 blocks\n"
         "4 of 7 findings converted; 3 remain, of which 2 block\n"
@@ -209,7 +209,7 @@ def test_a_verification_speaks_of_numbers_only() -> None:
     proof = replace(report(), findings=(), tables=(), inputs=tuple(replace(item, diff="") for item in report().inputs))
     text = writers.render(proof, ".txt")
     assert "0 of 0" not in text and "nothing to convert" not in text
-    assert "verdict: the numbers do not agree" in text
+    assert "verdict: the results differ" in text
     assert 'class="strip"' not in writers.render(proof, ".html")
 
 

@@ -48,7 +48,7 @@ def test_the_more_exact_entry_wins(select: tuple[str, ...], ignore: tuple[str, .
 def test_a_whole_id_is_no_beginning_of_another() -> None:
     assert Selection(ignore=("tf-embedding",)).wants("tf-embedding-lookup-sparse") is False
     check_known(["tf-embedding", "tf-gather"], ["tf-embedding-lookup", "tf-gather"], "--select")
-    with pytest.raises(MigrateError, match=r"--ignore: no rule is called `tf-gahter`; did you mean tf-gather\?"):
+    with pytest.raises(MigrateError, match=r"--ignore: unknown rule `tf-gahter`; did you mean tf-gather\?"):
         check_known(["tf-gahter"], ["tf-embedding-lookup", "tf-gather"], "--ignore")
 
 
@@ -145,7 +145,7 @@ def test_a_comment_on_another_line_makes_a_note_of_what_is_found_there() -> None
 @pytest.mark.parametrize(
     ("comment", "says"),
     [
-        ("# migrate: ignore", "no table is made"),
+        ("# migrate: ignore", "no table is created"),
         ("# migrate: ignore[tf-gather]", "nothing concerns `tf-gather`"),
         ("# migrate: ignore[tf-gahter]", "did you mean tf-gather?"),
         ("# migrate: ignore-file", "line of its own"),
@@ -165,7 +165,7 @@ def test_a_training_step_follows_its_tables_whatever_a_comment_says() -> None:
     result = convert(HEAD + MADE + LOOKUP + STEPS[:-1] + "  # migrate: ignore\n")
     assert "compute_gradients" in result.converted
     [finding] = [f for f in result.findings if f.remains]
-    assert "follows its tables" in finding.reason
+    assert "together with its tables" in finding.reason
 
 
 def test_a_comment_at_what_is_noted_has_nothing_to_add() -> None:

@@ -63,11 +63,11 @@ def test_an_id_is_used_once() -> None:
     ("example", "says"),
     [
         (Example("", "import os\n", "import sys\n"), "+import os"),
-        (Example("", "import tensorflow as tf\n", says="words"), "no finding says `words`"),
+        (Example("", "import tensorflow as tf\n", says="words"), "no finding contains `words`"),
         (Example("", "import (\n"), "does not parse"),
         (
             Example("", "import tensorflow as tf\ne = tf.contrib.layers.embed_sequence(x)\n", says="embed_sequence"),
-            "of this rule, but of tf-other-embedding",
+            "no finding has this rule; their rules are tf-other-embedding",
         ),
     ],
 )

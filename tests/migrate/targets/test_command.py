@@ -78,9 +78,9 @@ def test_a_report_names_the_target(model: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (("--target", "torchrec"), "only `runtime` or `rec_sdk`"),
+        (("--target", "torchrec"), "use one of `runtime`, `rec_sdk`"),
         (("--cache-mode", "SSD"), "--target runtime: tables of the runtime have no SSD tier"),
-        (("--admission", "0"), "--admission: it is 0"),
+        (("--admission", "0"), "--admission: invalid value 0"),
         (("--target", "deeprec", "--eviction", "60"), "5000steps"),
     ],
 )
@@ -111,4 +111,4 @@ def test_paddle_models_are_for_the_runtime() -> None:
     for options in (Options(target="deeprec"), Options(switches=Switches(admission=2))):
         result = convert_text("net.py", text, options, {})
         assert result.converted == text
-        assert "converted to the runtime alone" in result.findings[0].message
+        assert "only be converted to the runtime" in result.findings[0].message

@@ -143,7 +143,7 @@ def test_switches_become_options() -> None:
     (table,) = [table for table in result.tables if table.name == "w"]
     assert table.applicability is Applicability.CHANGES_VALUES
     assert "fewer than 2 times read zeros" in words(result)
-    assert "give `minimize` or `apply_gradients` a global_step" in words(result)
+    assert "pass a global_step to `minimize` or `apply_gradients`" in words(result)
 
 
 @pytest.mark.parametrize(

@@ -106,7 +106,7 @@ def test_adam_changes_values_and_needs_an_assumption(tmp_path: Path) -> None:
     assert convert(text, "rec_sdk").converted == text
     result = convert(text, "rec_sdk", assume=True)
     assert {table.applicability for table in result.tables} == {Applicability.CHANGES_VALUES}
-    assert "rows that are not in the batch are not decayed" in words(result)
+    assert "rows outside the batch are not updated, and their moments do not decay" in words(result)
     want, got = trained(text, tmp_path)
     np.testing.assert_allclose(got[:2], want[:2], rtol=1e-5)
     assert not np.allclose(got, want, rtol=1e-5)

@@ -69,7 +69,7 @@ def test_values_that_are_not_finite_differ_even_from_themselves(bad: float) -> N
 def test_shapes_must_agree() -> None:
     found = compare.compare("forward", "x", ROWS, ROWS[:5])
     assert found.verdict == "differs"
-    assert "[6, 4] became [5, 4]" in found.note
+    assert "shapes differ: [6, 4] and [5, 4]" in found.note
 
 
 def test_all_zero_values_have_no_scale_but_compare() -> None:
@@ -89,9 +89,9 @@ def test_the_note_says_which_side_is_nearer_to_float64() -> None:
     wide = ROWS.astype(np.float64)
     found = compare.compare("forward", "x", ROWS + np.float32(1e-6), ROWS + np.float32(3e-6), wide)
     assert found.verdict == "equal"
-    assert "original nearer" in found.note
+    assert "original closer" in found.note
     found = compare.compare("forward", "x", ROWS + np.float32(3e-6), ROWS + np.float32(1e-6), wide)
-    assert "converted nearer" in found.note
+    assert "converted closer" in found.note
 
 
 def test_the_worst_moment_is_kept() -> None:

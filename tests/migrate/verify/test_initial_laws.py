@@ -47,7 +47,7 @@ def test_another_law_differs(first: Law, second: Law) -> None:
 @pytest.mark.parametrize(
     ("values", "word"),
     [
-        (draw(UNIFORM) * 1.1, "reach"),
+        (draw(UNIFORM) * 1.1, "range from"),
         (np.abs(draw(UNIFORM)), "mean"),
         (draw(UNIFORM) * 0.8, "variance"),
         (np.zeros(0), "missing"),

@@ -155,7 +155,7 @@ def test_a_conversion_is_equal_on_every_rung(measured: tuple[str, Pair, str]) ->
         assert {f"{table} [table]", f"{table} lookup 0"} <= {c.name for c in found}
     losses = [step["losses"][0] for step in pair.first["steps"]]
     assert len(set(losses)) == len(losses) == SETTINGS.steps
-    assert not [note for note in pair.notes() if "stands for" not in note]
+    assert not [note for note in pair.notes() if "replaces the variable" not in note]
 
 
 BROKEN: dict[str, dict[str, tuple[str, str, set[str] | None]]] = {
@@ -189,7 +189,7 @@ def test_a_changed_conversion_is_found(measured: tuple[str, Pair, str], tmp_path
         path = tmp_path / f"{what.replace(' ', '_')}.py"
         path.write_text(text.replace(before, after))
         if stages is None:
-            with pytest.raises(MigrateError, match="in the place of the original's `second/embeddings`"):
+            with pytest.raises(MigrateError, match="instead of the original's `second/embeddings`"):
                 follow(pair.first, str(path))
         else:
             found = {comparison.stage for comparison in failures(follow(pair.first, str(path)))}
@@ -204,13 +204,13 @@ def test_the_command_says_what_it_found(tmp_path: Path) -> None:
     converted.write_text(text.replace("momentum=0.9", "momentum=0.8"))
     result = CliRunner().invoke(verify, [str(path), str(converted), "--steps", "3", "--batches", "2"])
     assert result.exit_code == 1
-    assert "not proven" in result.output
+    assert "not verified" in result.output
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (STEP.replace("range(0, 64, 8)", "range(0, 24, 8)"), "stopped after 3 training steps, and 7 are needed"),
+        (STEP.replace("range(0, 64, 8)", "range(0, 24, 8)"), "stopped after 3 training steps, but 7 are needed"),
         (STEP, "creates no table"),
     ],
     ids=["few steps", "not converted"],

@@ -32,9 +32,9 @@ def test_then_width_and_order() -> None:
 @pytest.mark.parametrize(
     ("tables", "trained", "kept", "words"),
     [
-        ({"x": 4}, {"u": (5, 4), "v": (5, 4)}, set(), "cannot be told apart"),
-        ({"u": 4, "x": 4}, {"u": (5, 4)}, set(), "cannot be told apart"),
-        ({"u": 4}, {"u": (5, 4), "v": (5, 3)}, set(), "neither variable nor table for the original's `v`"),
+        ({"x": 4}, {"u": (5, 4), "v": (5, 4)}, set(), "give each table the name of its variable"),
+        ({"u": 4, "x": 4}, {"u": (5, 4)}, set(), "give each table the name of its variable"),
+        ({"u": 4}, {"u": (5, 4), "v": (5, 3)}, set(), "neither a variable nor a table for the original's `v`"),
         ({"u": 4}, {"u": (5, 4)}, {"z"}, "trains `z`"),
     ],
     ids=["two variables", "two tables", "lost", "extra"],

@@ -27,10 +27,10 @@ def proof(*comparisons: compare.Comparison) -> Verification:
 
 def test_the_sentence_counts_and_judges() -> None:
     assert show.sentence(proof(EQUAL, EQUAL)) == "2 of 2 tensors equal: the converted model computes the same."
-    assert show.sentence(proof(EQUAL, WRONG)) == "1 of 2 tensors equal; 1 differs: not proven."
-    assert show.sentence(proof(EQUAL, CHANGED)).endswith("1 changes-values: a step computes something else by design.")
-    assert show.sentence(proof(WRONG, CHANGED)).endswith("not proven.")
-    assert show.sentence(proof()) == "Nothing was compared, so nothing is proven."
+    assert show.sentence(proof(EQUAL, WRONG)) == "1 of 2 tensors equal; 1 differs: not verified."
+    assert show.sentence(proof(EQUAL, CHANGED)).endswith("1 changes-values: a step computes other values by design.")
+    assert show.sentence(proof(WRONG, CHANGED)).endswith("not verified.")
+    assert show.sentence(proof()) == "Nothing was compared, so nothing is verified."
 
 
 def test_an_empty_proof_has_not_passed() -> None:

@@ -98,7 +98,7 @@ PLANTED = {
     "wrapped": (
         "return paddle.optimizer.Adam(learning_rate=0.001, parameters=dy_model.parameters())",
         "return paddle.incubate.LookAhead(paddle.optimizer.SGD(0.1, dy_model.parameters()))",
-        "returns LookAhead, no single optimizer",
+        "returns LookAhead, not a single optimizer",
     ),
     "hidden-decay": (ADAM, ADAM.replace("Adam", "AdamW"), "weights decay"),
     "scheduler": (ADAM, "Adam(learning_rate=paddle.optimizer.lr.StepDecay(0.1, 5)", "the learning rate is scheduled"),
@@ -166,7 +166,7 @@ def test_an_optimizer_that_is_left_out_is_a_failure(job: dict[str, Any]) -> None
     half: Any = object.__new__(pair.Pair)
     half.single = single
     (found,) = half.optimizer()
-    assert found.verdict == "differs" and "weights decay, and the converted module has no optimizer" in found.note
+    assert found.verdict == "differs" and "weights decay, but the converted module has no optimizer" in found.note
 
 
 def test_scaled_feeds_are_not_equal_from_end_to_end(job: dict[str, Any], tmp_path: Path) -> None:

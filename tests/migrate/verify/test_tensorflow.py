@@ -182,7 +182,7 @@ def test_verify_reports_a_change_of_values_as_work_that_remains(tmp_path: Path) 
     report = tmp_path / "r.json"
     result = CliRunner().invoke(verify, [str(path), str(lazy), "--steps", "3", "--report", str(report)])
     assert result.exit_code == 1
-    assert "a step computes something else by design" in result.output
+    assert "a step computes other values by design" in result.output
     found = [c for c in read_report(str(report)).verifications[0].comparisons if c.verdict != "equal"]
     assert {(c.stage, c.verdict) for c in found} == {("optimizer", "changes-values")}
 

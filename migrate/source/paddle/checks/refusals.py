@@ -1,4 +1,4 @@
-"""Refusals that need no interpretation: names that would collide, returns that would skip the constructor's end."""
+"""Checks that need no interpretation, e.g. for name collisions and `return` in the model's constructor."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PLAIN_DUNDERS = frozenset({"__init__", "__doc__", "__repr__", "__str__", "__all
 
 
 def defines_model(text: str) -> bool:
-    """Return whether a file has a class that derives from `nn.Layer`; raises SyntaxError."""
+    """Return whether a file defines a class that derives from `nn.Layer`; raises SyntaxError."""
     tree = ast.parse(text)
     names = modules.imported_names(tree)
     classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
@@ -28,7 +28,7 @@ def defines_model(text: str) -> bool:
 
 
 def foreign_base(text: str) -> ast.ClassDef | None:
-    """Return the first class of a file that imports Paddle whose base may be a layer, but comes from elsewhere."""
+    """Return the first class whose base comes from another file and may be a layer; None if Paddle is not imported."""
     tree = ast.parse(text)
     names = modules.imported_names(tree)
     if not any(node.partition(".")[0] == "paddle" for node in _imports(tree)):
@@ -77,15 +77,15 @@ def scopes(tree: ast.Module) -> Iterator[tuple[str, int, int]]:
 
 
 def check_names(program: Program) -> None:
-    """Refuse names that collide with the emitted ones, and layers that would not end up where the source has them."""
+    """Record problems for names that collide with converted code, and for layers that Paddle does not register."""
     names = modules.imported_names(program.module.tree)
     for node in ast.walk(program.module.tree):
         bound = _bound_name(node)
         if bound in RESERVED or bound in names:
-            message = f"the name `{bound}` means something else after conversion, rename it"
+            message = f"the name `{bound}` is used by the converted code; rename it"
             add_problem(program.run, program.module, node, message)
         if isinstance(node, ast.FunctionDef) and node.decorator_list:
-            add_problem(program.run, program.module, node, f"the decorators of `{node.name}` are not understood")
+            add_problem(program.run, program.module, node, f"the decorators of `{node.name}` are not supported")
         if isinstance(node, ast.ClassDef):
             _check_members(program, node)
     _check_constructor(program)
@@ -93,7 +93,7 @@ def check_names(program: Program) -> None:
 
 
 def _check_members(program: Program, node: ast.ClassDef) -> None:
-    """Methods and constants of a class must not replace those of the emitted layers, nor change what a call does."""
+    """Record problems for class members that would replace those of the emitted layers, or change how calls work."""
     for item in node.body:
         targets = item.targets if isinstance(item, ast.Assign) else [getattr(item, "target", None)]
         names = [target.id for target in targets if isinstance(target, ast.Name)]
@@ -101,10 +101,12 @@ def _check_members(program: Program, node: ast.ClassDef) -> None:
         for name in names:
             if name in RESERVED_ATTRIBUTES or name == "add_sublayer":
                 add_problem(
-                    program.run, program.module, item, f"the converted layers use `{name}` themselves; rename it"
+                    program.run, program.module, item, f"the name `{name}` is used by the converted layers; rename it"
                 )
             elif name.startswith("__") and name.endswith("__") and name not in _PLAIN_DUNDERS:
-                add_problem(program.run, program.module, item, f"`{name}` changes how Python treats the object")
+                add_problem(
+                    program.run, program.module, item, f"the special method `{name}` is not supported; remove it"
+                )
 
 
 def _bound_name(node: ast.AST) -> str:
@@ -116,7 +118,7 @@ def _bound_name(node: ast.AST) -> str:
 
 
 def check_references(run: Interpreter, module: Module) -> None:
-    """Every framework name must be in the table, also in code that never runs; other modules stay behind."""
+    """Record problems for unsupported framework names, also in code that never runs, and for names of other modules."""
     names = modules.imported_names(module.tree)
     reported = {span[:2] for path, span in run.problems if path == module.path}
     inside: set[int] = set()
@@ -134,35 +136,31 @@ def check_references(run: Interpreter, module: Module) -> None:
             continue
         root = dotted.partition(".")[0]
         if root == "paddle" and not known(dotted):
-            add_problem(run, module, node, f"`{dotted}` is not in the table of what can be carried over")
+            add_problem(run, module, node, f"`{dotted}` is not supported")
         elif root == "paddle" and id(node) not in called and dotted not in PLAIN:
-            message = f"`{dotted}` is passed on here, but only its calls can be carried over; call it by this name"
+            message = f"`{dotted}` is used as a value, but only calls of it can be converted; call it directly"
             add_problem(run, module, node, message)
         elif root != "paddle" and root not in modules.STANDARD:
-            message = f"`{dotted}` comes from another module, which the converted file does not import"
+            message = f"`{dotted}` comes from another module, which is not converted; define it in this file"
             add_problem(run, module, node, message)
 
 
 def _check_constructor(program: Program) -> None:
     assert program.model.cls is not None
     if not NAME.fullmatch(scope_name(program.name)):
-        message = f"the model's variables are to be named after `{program.name}`; {NAME_RULE}"
+        message = f"the class name `{program.name}` cannot be used for variable names; {NAME_RULE}"
         add_problem(program.run, program.module, program.model.cls.node, message)
     own = [
         node for node in program.model.cls.node.body if isinstance(node, ast.FunctionDef) and node.name == "__init__"
     ]
     if not own:
-        add_problem(
-            program.run, program.module, program.model.cls.node, f"{program.name} needs a constructor of its own"
-        )
+        add_problem(program.run, program.module, program.model.cls.node, f"{program.name} has no constructor; add one")
     for function in own:
         if not function.args.args or function.args.args[0].arg != "self":
             message = "the first parameter of the model's constructor must be called `self`"
             add_problem(program.run, program.module, function, message)
         if function.body[0].lineno == function.lineno:
-            message = (
-                "the constructor stands on one line, so nothing can be added to it; give its body lines of its own"
-            )
+            message = "the body of the constructor must not be on the line of `def`; put it on lines of its own"
             add_problem(program.run, program.module, function, message)
         for node in ast.walk(function):
             if isinstance(node, ast.Return):
@@ -170,15 +168,17 @@ def _check_constructor(program: Program) -> None:
                     program.run,
                     program.module,
                     node,
-                    "a `return` in the model's constructor could skip what is added at its end",
+                    "a `return` in the model's constructor would skip code added by the conversion; remove it",
                 )
 
 
 def _check_registered(program: Program) -> None:
-    """A layer that is called but not registered never trains in Paddle: refuse rather than train it."""
+    """Record a problem for each layer that is called but not registered, as Paddle does not train it."""
     registered = {id(layer) for _, layer in named_layers(program.model)}
     for layer in program.run.linears:
         if layer.used and id(layer) not in registered:
             node = ast.Constant(0, lineno=layer.span[0], col_offset=0, end_lineno=layer.span[2], end_col_offset=0)
-            message = "this layer is used but not registered, so Paddle never trains it; use add_sublayer or LayerList"
+            message = (
+                "this layer is used but not registered, so Paddle does not train it; use add_sublayer or LayerList"
+            )
             add_problem(program.run, program.module, node, message)

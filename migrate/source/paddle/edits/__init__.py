@@ -1,1 +1,1 @@
-"""The text of the converted module."""
+"""Generates the text of the converted module."""

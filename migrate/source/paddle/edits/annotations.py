@@ -1,4 +1,4 @@
-"""Annotates the functions of a converted model by what they were given while it was followed."""
+"""Adds type annotations to a converted model, from the values seen by the interpreter."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from migrate.source.paddle.interpreter.signatures import ANY, Signature, type_of
 
 
 def annotated(converted: str, path: str, text: str, schema: Schema, siblings: Mapping[str, str]) -> str:
-    """Return the converted module with annotations where its functions have none.
+    """Return the converted module with annotations added to functions that have none.
 
     Args:
         converted: the converted module.
@@ -33,7 +33,7 @@ def annotated(converted: str, path: str, text: str, schema: Schema, siblings: Ma
 
 
 class _Annotator(cst.CSTTransformer):
-    """Adds annotations; a function that no call reached takes and returns anything."""
+    """Adds annotations; functions that were not called get `Any`."""
 
     def __init__(self, signatures: Mapping[str, Signature]) -> None:
         super().__init__()
@@ -48,7 +48,7 @@ class _Annotator(cst.CSTTransformer):
         return updated_node
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.Call:
-        """Write `super().__init__()` and `range(n)`, as Python 3 has them."""
+        """Simplify calls to `super().__init__()` and `range(n)`."""
         called = updated_node.func
         first = updated_node.args[0] if len(updated_node.args) == 2 else None
         if first is None or not isinstance(called, cst.Name) or len(self.scopes) != 2:

@@ -1,4 +1,4 @@
-"""The loss of the converted model: the trainer's own `create_loss` carried over, else the tasks of the schema."""
+"""Generates the loss of the converted model, from the trainer's `create_loss` or else the tasks of the schema."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from migrate.source.paddle.interpreter.run import Frame
 
 
 def check_tasks(program: Program) -> None:
-    """Raise `MigrateError` when the schema's tasks do not fit the model's outputs, or no loss is known at all."""
+    """Raise `MigrateError` if the schema's tasks do not match the model's outputs, or there is no loss."""
     schema = program.schema
     if program.loss is None and not schema.tasks:
         raise MigrateError(
-            f"{schema.path}: `tasks` is missing and no {TRAINER} with a create_loss is beside, add `tasks`"
+            f"{schema.path}: `tasks` is missing, and there is no {TRAINER} with a create_loss; add `tasks`"
         )
     for task in schema.tasks:
         shape = program.outputs[task.output].shape
         width = shape[-1] if shape is not None and len(shape) > 1 else None
         if width is not None and task.loss != "square_error" and task.positive >= width:
             raise MigrateError(
-                f"{schema.path}: task `{task.name}` takes column {task.positive} of output {task.output}, which has "
-                f"{width}, correct `positive` (columns count from 0)"
+                f"{schema.path}: task `{task.name}` uses column {task.positive} of output {task.output}, which has "
+                f"{width}; correct `positive` (columns count from 0)"
             )
 
 
 def loss_text(program: Program, facts: Facts) -> str:
-    """Return the text of `create_loss`; what could not be rewritten is in `facts.refused`."""
+    """Return the text of `create_loss`; constructs that cannot be rewritten are added to `facts.refused`."""
     if program.loss is None or program.trainer is None:
         return _from_tasks(program)
     _check_free_names(program)
@@ -68,7 +68,7 @@ def _find(file: cst.Module, owner: str, name: str) -> cst.FunctionDef:
 
 
 def _check_free_names(program: Program) -> None:
-    """`create_loss` becomes a function of its own: it may use its parameters and the framework, nothing else."""
+    """Record problems for names in `create_loss` that are neither its own nor Paddle's, as it becomes a function."""
     assert program.loss is not None and program.trainer is not None
     node, names = program.loss.node, modules.imported_names(program.trainer.tree)
     local = {item.arg for item in node.args.args[1:]} | BUILTINS.keys() | SPECIAL
@@ -77,10 +77,13 @@ def _check_free_names(program: Program) -> None:
     program.run.frames.append(Frame(program.trainer, f"{node.name}"))
     for item in ast.walk(node):
         if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Load) and item.id not in allowed:
-            program.run.problem(item, f"the loss uses `{item.id}`, which stays behind in {program.trainer.path}")
+            program.run.problem(
+                item,
+                f"the loss uses `{item.id}` of {program.trainer.path}; define it in create_loss",
+            )
         bound = item.arg if isinstance(item, ast.arg) else item.id if isinstance(item, ast.Name) else ""
         if bound in local & (module.RESERVED | names.keys()):
-            program.run.problem(item, f"the name `{bound}` means something else after conversion, rename it")
+            program.run.problem(item, f"the name `{bound}` is used by the converted code; rename it")
     program.run.frames.pop()
 
 

@@ -1,4 +1,4 @@
-"""Puts the converted module together: imports, input layout, layers, the rewritten model, its loss, `build_model`."""
+"""Assembles the converted module: imports, input layout, layers, the rewritten model, its loss, `build_model`."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from migrate.source.paddle.facts.program import Program
 WIDTH = 120
 _FUTURE = "from __future__ import annotations"
 _EMITTED = Path(__file__).with_name("emitted.py")
-#: an emitted name -> the emitted names it calls
+#: Emitted name -> the emitted names that it calls.
 _NEEDS = {"Linear": ("Layer", "with_fan"), "Sequential": ("Layer",), "LayerList": ("Layer",)}
-#: names at the top of every converted module
+#: Names that are reserved for converted modules.
 RESERVED = frozenset(
     {
         *("tf", "create_table", "column_blocks", "SPARSE_FEATURES", "SPARSE_OFFSETS", "SPARSE_ROWS", "DENSE_SIZE"),
@@ -42,14 +42,14 @@ def assemble(
 ) -> str:
     """Return the text of the converted module.
 
-    Its layers share one table whose columns begin differently, or where the target has no such tables (`rec_sdk`) one
-    for each initializer: these are made by the program, which finds them in `embedding_tables()` of the model.
+    Its layers share one table, whose columns have different initializers. For targets without such tables (`rec_sdk`),
+    there is one table per initializer, which the program creates from `embedding_tables()` of the model.
 
     Args:
         program: the followed model.
         rewritten: its file with Paddle's calls replaced.
         used: emitted classes that the file uses.
-        expressions: the input layers as Python expressions over `self`; empty when nothing was factored.
+        expressions: the input layers as Python expressions over `self`; empty if there are none.
         loss: the text of `create_loss`.
         target: `runtime` or `rec_sdk`.
     """
@@ -67,7 +67,7 @@ def assemble(
 
 
 def _split_at_imports(program: Program, body: cst.Module) -> tuple[tuple[str, str], str]:
-    """Return the title and the imports that stay, and the text after them, without the framework's imports."""
+    """Return the title, the imports that are kept, and the text after them, without imports of the framework."""
     names = modules.imported_names(program.module.tree)
     title: list[cst.BaseStatement | cst.SimpleStatementLine] = []
     imports: list[cst.BaseStatement | cst.SimpleStatementLine] = []
@@ -87,7 +87,7 @@ def _split_at_imports(program: Program, body: cst.Module) -> tuple[tuple[str, st
 
 
 def _headed(head: tuple[str, str], body: str) -> str:
-    """Return the top of the module: what stands there in the source, and the imports that annotations need."""
+    """Return the head of the module: that of the source, and the imports for annotations."""
     title, kept = (part.strip("\r\n") for part in head)
     imports = [line for line in kept.splitlines() if line != _FUTURE]
     names = [name for name in ("Iterable", "Iterator") if re.search(rf"\b{name}\[", body)]
@@ -109,7 +109,7 @@ def _is_import(statement: cst.BaseStatement) -> bool:
 
 
 def _is_framework_import(statement: cst.BaseStatement, names: dict[str, str]) -> bool:
-    """An import whose every name is Paddle's, or of a module the converted file has no use for."""
+    """True for an import of only Paddle's names, or of modules that the converted file does not use."""
     if not isinstance(statement, cst.SimpleStatementLine) or not isinstance(
         statement.body[0], cst.Import | cst.ImportFrom
     ):
@@ -121,7 +121,7 @@ def _is_framework_import(statement: cst.BaseStatement, names: dict[str, str]) ->
 def _finish_model(
     program: Program, item: cst.BaseStatement, expressions: list[str], grouped: bool
 ) -> cst.BaseStatement:
-    """Add to the model's constructor what joins its input layers, and the method that gives their initial values."""
+    """Add code that joins the input layers to the model's constructor, and the method with their initial values."""
     if not isinstance(item, cst.ClassDef) or item.name.value != program.name:
         return item
     methods = list(item.body.body)
@@ -139,7 +139,7 @@ def _finish_model(
 
 
 def _statements(text: str) -> Sequence[cst.BaseStatement]:
-    """Parse statements so that comments before the first one belong to it."""
+    """Parse statements; comments before the first one become part of it."""
     function = cst.parse_module("def f():\n" + textwrap.indent(text, "    ")).body[0]
     assert isinstance(function, cst.FunctionDef) and isinstance(function.body, cst.IndentedBlock)
     return function.body.body
@@ -230,7 +230,7 @@ def sparse_keys(sparse_feature: tf.Tensor) -> tf.Tensor:
 
 
 def _emitted(used: set[str]) -> list[str]:
-    """Return the text of the emitted classes and functions that are used, in their own order."""
+    """Return the text of the used emitted classes and functions, in the order of their file."""
     wanted = set(used)
     for name in used:
         wanted |= set(_NEEDS.get(name, ()))
@@ -305,7 +305,7 @@ def _loss_call(program: Program) -> str:
 
 
 def _predictions(program: Program) -> list[str]:
-    """Return for each task the expression of its positive class: as the schema says, else the last column."""
+    """Return the expression of the positive class of each task: the column given by the schema, or else the last."""
     if not program.schema.tasks:
         pairs = list(enumerate(program.outputs))
         return [f"outputs[{i}][:, -1]" if len(out.shape or (0, 0)) > 1 else f"outputs[{i}]" for i, out in pairs]

@@ -1,4 +1,4 @@
-"""Rewrites a file node by node through the table; everything that is not Paddle's keeps its text and its comments."""
+"""Rewrites Paddle's names and calls to TensorFlow's, by the API table; all other text and comments are kept."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _BLANK = cst.Module([])
 
 
 class Untranslatable(Exception):
-    """A construct that the table does not cover, with its place."""
+    """A construct that the table does not support, with its position."""
 
     def __init__(self, span: Span, message: str) -> None:
         super().__init__(message)
@@ -37,18 +37,18 @@ class Untranslatable(Exception):
 
 @dataclass
 class Facts:
-    """What the rewriter must know about one file."""
+    """What the interpreter found about one file."""
 
     names: Mapping[str, str]  #: local name -> dotted name of an import
     methods: Mapping[Span, str]  #: calls that are tensor methods
-    executed: frozenset[Span]  #: calls that the interpreter has followed
+    executed: frozenset[Span]  #: calls that the interpreter has executed
     refused: list[Untranslatable] = field(default_factory=list)
     used: set[str] = field(default_factory=set)  #: emitted classes and helpers in use
     after: dict[Span, str] = field(default_factory=dict)  #: rewritten call -> its new text
 
 
 class Rewriter(cst.CSTTransformer):
-    """Turns Paddle's names and calls into TensorFlow's."""
+    """Replaces Paddle's names and calls by TensorFlow's."""
 
     METADATA_DEPENDENCIES = (PositionProvider,)
 
@@ -85,7 +85,7 @@ class Rewriter(cst.CSTTransformer):
             self.facts.used.add(CONTAINERS[name])
             return call.with_changes(func=cst.Name(CONTAINERS[name]))
         if name not in TABLE:
-            raise ValueError(f"`{name}` is not in the table of what can be carried over")
+            raise ValueError(f"`{name}` is not supported")
         return self._table_call(TABLE[name], call, call.args)
 
     def _table_call(self, entry: Entry, call: cst.Call, args: Sequence[cst.Arg]) -> cst.BaseExpression:
@@ -100,7 +100,9 @@ class Rewriter(cst.CSTTransformer):
             receiver = cst.Arg(func.value, comma=_comma() if call.args else cst.MaybeSentinel.DEFAULT)
             return self._table_call(METHODS[self.facts.methods[span]], call, [receiver, *call.args])
         if name in METHODS and span not in self.facts.executed:
-            raise ValueError(f"this code never runs with the given arguments, so `.{name}` cannot be told apart")
+            raise ValueError(
+                f"this code does not run with the given arguments, so it is unknown what `.{name}` is; remove it"
+            )
         return call
 
     def leave_Attribute(self, original_node: cst.Attribute, updated_node: cst.Attribute) -> cst.BaseExpression:
@@ -110,7 +112,7 @@ class Rewriter(cst.CSTTransformer):
         return self._reference(original_node, updated_node) if original_node.value in self.facts.names else updated_node
 
     def _reference(self, original: cst.Name | cst.Attribute, updated: cst.BaseExpression) -> cst.BaseExpression:
-        """A framework name that is not called: a dtype, a base class, or a function passed on."""
+        """Rewrite a framework name that is not called: a dtype, a base class, or a function used as a value."""
         name = self._dotted(original)
         if name is None:
             return updated
@@ -134,7 +136,7 @@ class Rewriter(cst.CSTTransformer):
 
 
 def rewrite(text: str, facts: Facts) -> cst.Module:
-    """Return the rewritten file; what could not be rewritten is in `facts.refused`."""
+    """Return the rewritten file; constructs that cannot be rewritten are added to `facts.refused`."""
     return MetadataWrapper(cst.parse_module(text)).visit(Rewriter(facts))
 
 
@@ -143,22 +145,22 @@ def _comma() -> cst.Comma:
 
 
 def _bound(call: cst.Call, names: Sequence[str], args: Sequence[cst.Arg] | None = None) -> list[tuple[str, cst.Arg]]:
-    """Return (Paddle's parameter, argument) in the source's order."""
+    """Return (Paddle's parameter, argument), in the order of the source."""
     bound: list[tuple[str, cst.Arg]] = []
     for index, arg in enumerate(call.args if args is None else args):
         if arg.star:
-            raise ValueError("`*` and `**` arguments are not followed")
+            raise ValueError("`*` and `**` arguments are not supported")
         if arg.keyword is None and index >= len(names):
             raise ValueError(f"the call has more than {len(names)} arguments")
         bound.append((arg.keyword.value if arg.keyword else names[index], arg))
     for name, _ in bound:
         if name not in names:
-            raise ValueError(f"argument `{name}` is not understood")
+            raise ValueError(f"argument `{name}` is not supported")
     return bound
 
 
 def _translate(entry: Entry, call: cst.Call, args: Sequence[cst.Arg]) -> cst.BaseExpression:
-    """Carry one call of a row of the table over."""
+    """Rewrite a call by its entry of the table."""
     bound = _bound(call, list(entry.parameters), args)
     _check_dropped(entry, bound)
     if entry.tf.startswith("SLICE"):
@@ -182,7 +184,7 @@ def _translate(entry: Entry, call: cst.Call, args: Sequence[cst.Arg]) -> cst.Bas
 
 
 def _check_dropped(entry: Entry, bound: list[tuple[str, cst.Arg]]) -> None:
-    """Refuse an argument that the other side lacks unless it is the default; what runs was checked by its value."""
+    """Raise ValueError for an argument that TensorFlow does not have, unless it is the default."""
     for name, arg in bound:
         if name in entry.mentioned | IGNORED or entry.layer_of:
             continue
@@ -191,7 +193,7 @@ def _check_dropped(entry: Entry, bound: list[tuple[str, cst.Arg]]) -> None:
         except (ValueError, SyntaxError, TypeError):
             same = False
         if not same:
-            raise ValueError(f"`{name}` of `{entry.name}` has no counterpart here")
+            raise ValueError(f"`{name}` of `{entry.name}` has no equivalent in TensorFlow")
 
 
 def _keyword(name: str, value: cst.BaseExpression) -> cst.Arg:
@@ -202,7 +204,7 @@ def _keyword(name: str, value: cst.BaseExpression) -> cst.Arg:
 def _renamed(
     call: cst.Call, target: str, bound: list[tuple[str, cst.Arg]], renames: Mapping[str, str], extra: Sequence[cst.Arg]
 ) -> cst.Call:
-    """Keep the call's layout; rename keywords, drop what the target lacks, add `extra` at the end."""
+    """Rename keywords, drop arguments that the target does not have, and append `extra`; the layout is kept."""
     order = list(renames)
     args: list[cst.Arg] = []
     for name, arg in bound:
@@ -230,7 +232,7 @@ def _with_keyword(arg: cst.Arg, name: str) -> cst.Arg:
 
 
 def _with_commas(args: list[cst.Arg], dropped: cst.Arg | None) -> list[cst.Arg]:
-    """Separate arguments by commas; comments before a dropped last argument stay."""
+    """Separate arguments by commas; comments before a dropped last argument are kept."""
     result = [
         arg if isinstance(arg.comma, cst.Comma) or index == len(args) - 1 else arg.with_changes(comma=_comma())
         for index, arg in enumerate(args)
@@ -243,7 +245,7 @@ def _with_commas(args: list[cst.Arg], dropped: cst.Arg | None) -> list[cst.Arg]:
 
 
 def _filled(entry: Entry, target: cst.BaseExpression, bound: list[tuple[str, cst.Arg]]) -> cst.BaseExpression:
-    """Put the arguments into a template."""
+    """Substitute the arguments in a template."""
     values = {name: _atom(arg.value) for name, arg in bound}
     for name, default in entry.parameters.items():
         if name not in values and name in entry.mentioned:
@@ -265,7 +267,7 @@ def _filled(entry: Entry, target: cst.BaseExpression, bound: list[tuple[str, cst
 
 
 def _atom(node: cst.BaseExpression) -> cst.BaseExpression:
-    """Put parentheses around an expression that could fall apart inside another one."""
+    """Put an expression in parentheses if it needs them inside another expression."""
     loose = isinstance(
         node, cst.BinaryOperation | cst.UnaryOperation | cst.IfExp | cst.BooleanOperation | cst.Comparison
     )
@@ -281,7 +283,7 @@ def _param_attr(call: cst.Call) -> cst.BaseExpression:
         if name == "initializer":
             initializer = arg.value
         elif name != "name" and _BLANK.code_for_node(arg.value) != repr(PARAM_ATTR_DEFAULTS[name]):
-            raise ValueError(f"`{name}` of `ParamAttr` changes how the parameter trains and is not carried over")
+            raise ValueError(f"`{name}` of `ParamAttr` changes how the parameter trains and is not converted")
     return initializer
 
 
@@ -291,11 +293,11 @@ def _slice(arguments: Mapping[str, cst.Arg]) -> cst.BaseExpression:
     for name in ("axes", "starts", "ends"):
         value = arguments[name].value if name in arguments else None
         if not isinstance(value, cst.List | cst.Tuple):
-            raise ValueError(f"`{name}` of `paddle.slice` must be written out as a list")
+            raise ValueError(f"`{name}` of `paddle.slice` must be a list in the call")
         lists.append([_BLANK.code_for_node(element.value) for element in value.elements])
     axes = [int(axis) for axis in lists[0] if axis.isdigit()]
     if len(axes) != len(lists[0]):
-        raise ValueError("`axes` of `paddle.slice` must be numbers of at least 0")
+        raise ValueError("`axes` of `paddle.slice` must not be negative")
     parts = [":"] * (max(axes) + 1)
     for axis, start, end in zip(axes, lists[1], lists[2], strict=True):
         parts[axis] = f"{start}:{end}"

@@ -1,4 +1,4 @@
-"""Finds where a model keeps the layers that read its input, and so the order of the table's columns."""
+"""Finds the attributes with the layers that read the input, which determine the order of the table's columns."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from migrate.source.paddle.mapping.values import Container, Instance, Linear, Re
 
 
 def input_expressions(program: Program) -> list[str]:
-    """Return Python expressions over `self` that give the input layers, and set `program.columns` in the same order.
+    """Return Python expressions over `self` for the input layers, and set `program.columns` in the same order.
 
-    A list of which every item reads the input (or was never used and is as wide) is one starred expression, so that
-    the converted constructor follows its own sizes.
+    A list whose items all read the input (or are unused and have the same input size) becomes one starred expression,
+    so that the converted constructor works for any length.
     """
     size = program.schema.input.size
     linears = program.run.linears
@@ -22,17 +22,19 @@ def input_expressions(program: Program) -> list[str]:
     search.visit("self", program.model)
     if search.wanted:
         missing = next(layer for layer in program.input_linears if id(layer) in search.wanted)
-        raise Refuse(f"the layer made at line {missing.span[0]} reads the input but is not kept on the model")
+        raise Refuse(
+            f"the layer created at line {missing.span[0]} reads the input; assign it to an attribute of the model"
+        )
     program.columns = [layer for _, layers in search.found for layer in layers]
     return [expression for expression, _ in search.found]
 
 
 @dataclass
 class _Search:
-    """Walks a model for the places where its input layers are kept."""
+    """Searches a model for the attributes with its input layers."""
 
-    wanted: set[int]  #: input layers not found yet
-    spare: set[int]  #: unused layers that could stand among them
+    wanted: set[int]  #: ids of input layers that are not found yet
+    spare: set[int]  #: ids of unused layers that may be among them
     seen: set[int] = field(default_factory=set)
     found: list[tuple[str, list[Linear]]] = field(default_factory=list)
 

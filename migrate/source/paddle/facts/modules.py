@@ -1,4 +1,4 @@
-"""Parses a file and says what each top-level name of it means."""
+"""Parses a file and evaluates its top-level names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from migrate.source.paddle.interpreter.run import Frame
 from migrate.source.paddle.mapping.api_table import LAYER, canonical
 from migrate.source.paddle.mapping.values import Api, Class, Function, Module, Stop, Value
 
-#: modules whose names the interpreter knows and the converted file may import
+#: Modules that the interpreter knows and that converted files may import.
 STANDARD = frozenset({"math", "__future__", "typing"})
 
 
@@ -31,7 +31,7 @@ def imported_names(tree: ast.Module) -> dict[str, str]:
 
 
 def dotted_name(node: ast.expr, names: Mapping[str, str]) -> str | None:
-    """Return the dotted framework name that a Name or Attribute chain stands for, or None."""
+    """Return the dotted framework name of a Name or Attribute chain, or None."""
     if isinstance(node, ast.Name):
         return canonical(names[node.id]) if node.id in names else None
     if isinstance(node, ast.Attribute):
@@ -61,7 +61,7 @@ def _define(run: Interpreter, module: Module, node: ast.stmt) -> None:
     elif isinstance(node, ast.Assign | ast.AnnAssign):
         run.run([node])
     elif not isinstance(node, ast.Import | ast.ImportFrom) and not _is_text(node):
-        run.problem(node, "only imports, constants, functions and classes are understood at the top of a model file")
+        run.problem(node, "only imports, constants, functions and classes are supported at the top of a model file")
 
 
 def _is_text(node: ast.stmt) -> bool:
@@ -73,14 +73,14 @@ def _class(run: Interpreter, module: Module, node: ast.ClassDef) -> Class:
     if len(node.bases) == 1 and not node.keywords and not node.decorator_list:
         base = run.evaluate(node.bases[0])
     elif node.bases or node.keywords or node.decorator_list:
-        run.problem(node, "a class with several bases, keywords or decorators is not understood")
+        run.problem(node, "a class with several bases, keywords or decorators is not supported")
     inherited = base if isinstance(base, Class) else None
     is_layer = (isinstance(base, Api) and base.name == LAYER) or (inherited is not None and inherited.is_layer)
     return Class(node.name, node, module, inherited, is_layer, _constants(run, module, node))
 
 
 def _constants(run: Interpreter, module: Module, node: ast.ClassDef) -> dict[str, Value]:
-    """Return what a class body assigns; a function among it would be bound as a method, so it is left out."""
+    """Return the assignments of a class body, without functions, which would become methods."""
     names: dict[str, Value] = {}
     run.frames.append(Frame(module, node.name, names))
     try:

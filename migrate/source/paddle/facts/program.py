@@ -1,4 +1,4 @@
-"""From a model file, its schema and the files beside it to the facts: which layers there are and what feeds them."""
+"""Interprets a model with its schema and trainer, and collects the layers, their inputs, and the outputs."""
 
 from __future__ import annotations
 
@@ -56,18 +56,18 @@ class Program:
 
     @property
     def name(self) -> str:
-        """The model's class name."""
+        """The name of the model class."""
         assert self.model.cls is not None
         return self.model.cls.name
 
     @property
     def emb_dim(self) -> int:
-        """How many columns the embedding table has."""
+        """The number of columns of the embedding table."""
         return sum(layer.out_features for layer in self.columns)
 
     @property
     def paths(self) -> dict[int, str]:
-        """Layer object -> Paddle's path of it."""
+        """id of a layer -> its path in Paddle."""
         return {id(layer): path for path, layer in named_layers(self.model)}
 
     @property
@@ -77,24 +77,24 @@ class Program:
 
 
 def model_arguments(path: str, text: str, schema: Schema, siblings: Mapping[str, str]) -> tuple[str, dict[str, Value]]:
-    """Return the model's class name and constructor arguments, from the schema or else the files beside the source.
+    """Return the model class name and the constructor arguments, from the schema or else the trainer.
 
     Raises:
-        MigrateError: neither says them, or the file does not parse.
+        MigrateError: they are unknown, or the file is not valid Python.
     """
     run = Interpreter()
     try:
         module = modules.load(run, path, text)
     except SyntaxError as error:
-        raise MigrateError(f"{path}: line {error.lineno} is not valid Python ({error.msg}), correct it") from error
+        raise MigrateError(f"{path}: line {error.lineno} is not valid Python ({error.msg}); correct it") from error
     cls = _model_class(schema, module)
     return cls.name, _arguments(run, schema, module, cls, siblings)
 
 
 def follow(path: str, text: str, schema: Schema, siblings: Mapping[str, str]) -> tuple[Interpreter, Program | None]:
-    """Follow the model; the program is None when it or its trainer could not be followed to the end.
+    """Interpret the model; the program is None if the model or its trainer could not be interpreted completely.
 
-    Problems found on the way are in the interpreter; the parsed file is its first module.
+    The interpreter has the problems that were found.
 
     Raises:
         SyntaxError: `text` is not Python.
@@ -107,7 +107,7 @@ def follow(path: str, text: str, schema: Schema, siblings: Mapping[str, str]) ->
 def _followed(
     path: str, text: str, schema: Schema, siblings: Mapping[str, str]
 ) -> tuple[Interpreter, Program | None, bool]:
-    """Return the interpreter, the model as far as it was followed, and whether that was to the end."""
+    """Return the interpreter, the program as far as it was interpreted, and whether it is complete."""
     run = Interpreter()
     module = modules.load(run, path, text)
     run.modules["net"] = module
@@ -127,9 +127,9 @@ def _followed(
 
 
 def batch_layout(path: str, text: str, schema: Schema, siblings: Mapping[str, str]) -> tuple[int, dict[int, int]]:
-    """Return which item of a reader's batch is the model's input, and which are which columns of the labels.
+    """Return the index of the model's input in a reader's batch, and index -> column for the labels.
 
-    What the trainer does not say is as PaddleRec's multi-task models have it: the input first, then the labels.
+    The default is that of PaddleRec's multi-task models: the input first, then the labels.
     """
     try:
         _, program, _ = _followed(path, text, schema, siblings)
@@ -149,24 +149,24 @@ def _model_class(schema: Schema, module: Module) -> Class:
                 return cls
         if isinstance(module.names.get(schema.model.name), Class):
             raise MigrateError(
-                f"{schema.path}: `model.class` is `{schema.model.name}`, which in {module.path} does not derive from "
-                "`nn.Layer`; name a model, or bring its base classes into the file"
+                f"{schema.path}: `model.class` is `{schema.model.name}`, which does not derive from `nn.Layer` in "
+                f"{module.path}; give a model, or define its base classes in the file"
             )
         raise MigrateError(
-            f"{schema.path}: `model.class` is `{schema.model.name}`, which {module.path} does not define"
+            f"{schema.path}: `model.class` is `{schema.model.name}`, but {module.path} does not define it; correct it"
         )
     used = {node.id for node in ast.walk(module.tree) if isinstance(node, ast.Name)}
     top = [cls for cls in classes if cls.name not in used - _names_in_super(module)]
     if len(top) != 1:
         names = ", ".join(cls.name for cls in top) or "none"
         raise MigrateError(
-            f"{schema.path}: {module.path} has no single model class (found {names}), name it in `model.class`"
+            f"{schema.path}: {module.path} must have one model class (found: {names}); select it with `model.class`"
         )
     return top[0]
 
 
 def _names_in_super(module: Module) -> set[str]:
-    """Classes that are named nowhere but inside their own body, as in `super(MMoELayer, self)`."""
+    """Return the classes that are used only in their own body, as in `super(MMoELayer, self)`."""
     inside: set[str] = set()
     for node in module.tree.body:
         if isinstance(node, ast.ClassDef):
@@ -192,7 +192,7 @@ def _arguments(
         given = made | given
     elif missing and not given:
         wanted = ", ".join(missing)
-        raise MigrateError(f"{schema.path}: `model.arguments` is missing, give values for {wanted} of {cls.name}")
+        raise MigrateError(f"{schema.path}: `model.arguments` is missing; give values for {wanted} of {cls.name}")
     _check_arguments(schema, cls, names, required, given)
     return given
 
@@ -203,12 +203,12 @@ def _check_arguments(
     for name in given:
         if name not in names:
             raise MigrateError(
-                f"{schema.path}: `model.arguments` gives `{name}`, which the constructor of {cls.name} does not take, "
+                f"{schema.path}: `model.arguments` has `{name}`, which is no parameter of {cls.name}; "
                 f"use {', '.join(names) or 'none'}"
             )
     for name in required:
         if name not in given:
-            raise MigrateError(f"{schema.path}: `model.arguments` lacks `{name}` of {cls.name}, add it")
+            raise MigrateError(f"{schema.path}: `model.arguments` has no value for `{name}` of {cls.name}; add it")
 
 
 def _build(run: Interpreter, module: Module, cls: Class, arguments: dict[str, Value], schema: Schema) -> Program | None:
@@ -233,7 +233,7 @@ def _check_sizes(program: Program) -> None:
         if layer.in_features != size:
             raise MigrateError(
                 f"{program.schema.path}: `input.size` is {size}, but line {layer.span[0]} of {program.module.path} "
-                f"makes a layer for {layer.in_features} input columns, correct the schema or `model.arguments`"
+                f"creates a layer for {layer.in_features} input columns; correct the schema or `model.arguments`"
             )
 
 
@@ -243,8 +243,8 @@ def _check_input_name(program: Program) -> None:
     wanted = found[0].args.args[1].arg if found and len(found[0].args.args) > 1 else name
     if name and name != wanted:
         raise MigrateError(
-            f"{program.schema.path}: `input.name` is `{name}`, but `forward` of {program.name} calls its input "
-            f"`{wanted}`, use that name or leave it out"
+            f"{program.schema.path}: `input.name` is `{name}`, but the parameter of `forward` of {program.name} is "
+            f"`{wanted}`; use that name or remove the key"
         )
 
 
@@ -258,8 +258,8 @@ def _check_outputs(program: Program, result: Value) -> bool:
         for task in program.schema.tasks:
             if task.output >= len(outputs):
                 raise MigrateError(
-                    f"{program.schema.path}: task `{task.name}` reads output {task.output}, but {program.name} returns "
-                    f"{len(outputs)}, correct `tasks` (outputs count from 0)"
+                    f"{program.schema.path}: task `{task.name}` uses output {task.output}, but {program.name} returns "
+                    f"{len(outputs)}; correct `tasks` (outputs count from 0)"
                 )
         return True
     assert program.model.cls is not None
@@ -271,7 +271,7 @@ def _check_outputs(program: Program, result: Value) -> bool:
 
 
 def _follow_trainer(program: Program, siblings: Mapping[str, str]) -> None:
-    """Follow the trainer along its own path, and `create_loss` on the outputs and the schema's labels."""
+    """Interpret the methods of the trainer, and `create_loss` with the model's outputs and the schema's labels."""
     run, schema, cls = program.run, program.schema, program.model.cls
     assert cls is not None
     at = trainer.trainer_of(run, cls, siblings)
@@ -295,35 +295,35 @@ def _follow_loss(program: Program, at: Driver, function: Function, step: Step | 
         if step is not None and name in step.labels:
             program.batch_labels[step.labels[name]] = column
     if function.node.decorator_list:
-        at.problem(function.node.decorator_list[0], "a decorator of the trainer is not understood")
+        at.problem(function.node.decorator_list[0], "a decorator is not supported in the trainer")
     values = _loss_arguments(program, at, function, step)
     result = run.call_function(function, values, {})
     if isinstance(result, Tensor) and result.shape not in ((), (1,), None):
-        at.problem(function.node, f"the loss is a tensor of shape {list(result.shape or ())}, not one number")
+        at.problem(function.node, f"the loss is a tensor of shape {list(result.shape or ())}; it must be a scalar")
 
 
 def _loss_arguments(program: Program, at: Driver, function: Function, step: Step | None) -> list[Value]:
-    """Match the parameters of `create_loss` with outputs (as `train_forward` passes them) and labels (by name)."""
+    """Match the parameters of `create_loss` with outputs, by the call in `train_forward`, and with labels, by name."""
     names = [item.arg for item in function.node.args.args][1:]
     labels = program.schema.labels
     single = len(names) == 1 + len(labels) and program.returns_list and len(program.outputs) > 1
     count = 1 if single else len(program.outputs)
     if len(names) != count + len(labels):
         raise MigrateError(
-            f"{program.schema.path}: create_loss of {TRAINER} takes {len(names)} values, but the model gives {count} "
-            f"and `labels` names {len(labels)}; correct `labels`"
+            f"{program.schema.path}: create_loss of {TRAINER} takes {len(names)} arguments, but the model has {count} "
+            f"outputs and `labels` lists {len(labels)}; correct `labels`"
         )
     order = _output_order(step, names[:count], len(program.outputs))
     if order is None:
         if not program.run.problems:
-            at.problem(function.node, "`train_forward` does not pass the model's outputs to the loss as they are")
+            at.problem(function.node, "`train_forward` does not pass all outputs of the model unchanged to the loss")
         raise Stop
     program.loss_arguments += ["outputs"] if single else [f"outputs[{i}]" for i in order]
     indices = trainer.label_order(names[count:], labels)
     if indices is None:
         raise MigrateError(
-            f"{program.schema.path}: `labels` are {', '.join(labels)}, but create_loss of {TRAINER} calls them "
-            f"{', '.join(names[count:])}; use the same names, so that the order is no guess"
+            f"{program.schema.path}: `labels` are {', '.join(labels)}, but the parameters of create_loss of {TRAINER} "
+            f"are {', '.join(names[count:])}; use the same names, which determine the order"
         )
     _check_labels(program, at, step, dict(zip(names[count:], indices, strict=True)))
     program.loss_arguments += [f"label[:, {index}:{index + 1}]" for index in indices]
@@ -332,7 +332,7 @@ def _loss_arguments(program: Program, at: Driver, function: Function, step: Step
 
 
 def _output_order(step: Step | None, names: list[str], outputs: int) -> list[int] | None:
-    """Return the outputs that the loss takes, in its own order; None when they are not all of them, each once."""
+    """Return the outputs in the order of the loss's parameters; None unless each output occurs once."""
     if step is None:
         return list(range(outputs))
     found = [step.outputs.get(name) for name in names]
@@ -344,20 +344,21 @@ def _output_order(step: Step | None, names: list[str], outputs: int) -> list[int
 
 
 def _check_labels(program: Program, at: Driver, step: Step | None, columns: dict[str, int]) -> None:
-    """Refuse a label that `train_forward` calls after another one."""
+    """Record problems for labels that `train_forward` mixes up or casts to integers."""
     if step is None:
         return
     labels = program.schema.labels
     if len({step.labels[name] for name in columns if name in step.labels}) < len(columns.keys() & step.labels.keys()):
-        at.problem(
-            step.node, "two labels of the loss are the same item of the batch; each label is a column of its own"
-        )
+        at.problem(step.node, "two labels of the loss are the same item of the batch; use one item per label")
     for name, column in columns.items():
         if name in step.whole and not (program.loss and trainer.only_classes(program.loss.node, name)):
-            told = f"the label `{labels[column]}` is cast to integers, which is not carried over; cast it to float32"
+            told = f"the label `{labels[column]}` is cast to integers, which is not converted; cast it to float32"
             at.problem(step.node, told)
         spelled = trainer.plain_label(step.spelled.get(name, ""), labels)
         if spelled in labels and spelled != labels[column]:
             function = program.loss
             assert function is not None
-            at.problem(function.node, f"`train_forward` gives the label `{spelled}` as `{name}`; rename one of them")
+            at.problem(
+                function.node,
+                f"`train_forward` passes the label `{spelled}` as the parameter `{name}`; rename one of them",
+            )

@@ -1,4 +1,4 @@
-"""What the trainer beside a model (`dygraph_model.py`) says: sizes, what the loss is given, and the optimizer."""
+"""Reads the trainer of a model (`dygraph_model.py`): arguments of the model, inputs of the loss, the optimizer."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from migrate.source.paddle.training.values import is_plain
 from migrate.source.paddle.training.verdicts import Driver, driver, judge_model
 
 TRAINER, CONFIG = "dygraph_model.py", "config.yaml"
-#: the class that PaddleRec's driver makes
+#: The class that PaddleRec instantiates.
 CLASS = "DygraphModel"
 
 
 def trainer_of(run: Interpreter, model: Class, siblings: Mapping[str, str]) -> Driver | None:
-    """Parse the trainer and take its class; None without a trainer, or when it has no class.
+    """Parse the trainer and return it; None if there is no trainer or it has no class.
 
     Raises:
-        MigrateError: trainer or configuration do not parse.
+        MigrateError: the trainer or its configuration cannot be parsed.
     """
     if TRAINER not in siblings:
         return None
@@ -32,13 +32,13 @@ def trainer_of(run: Interpreter, model: Class, siblings: Mapping[str, str]) -> D
     except (SyntaxError, ValueError) as error:
         line = getattr(error, "lineno", None)
         place = f"line {line} " if line else ""
-        raise MigrateError(f"{TRAINER}: {place}is not valid Python ({error}), correct it") from error
+        raise MigrateError(f"{TRAINER}: {place}is not valid Python ({error}); correct it") from error
     cls = trainer_class(module)
     return None if cls is None else driver(run, module, cls, model, configuration(siblings))
 
 
 def trainer_class(trainer: Module) -> Class | None:
-    """Return `DygraphModel`, else the first class with a method that a trainer has."""
+    """Return the class `DygraphModel`, or else the first class with a method of trainers."""
     classes = [value for value in trainer.names.values() if isinstance(value, Class) and not value.is_layer]
     named = [cls for cls in classes if cls.name == CLASS]
     found = [cls for cls in classes if any(cls.find(name) for name in ("create_loss", "create_model", "train_forward"))]
@@ -46,13 +46,13 @@ def trainer_class(trainer: Module) -> Class | None:
 
 
 def configuration(siblings: Mapping[str, str]) -> Config:
-    """Return config.yaml as trainers read it; raises MigrateError when it is no YAML."""
+    """Return the contents of config.yaml; raises MigrateError if it is not valid YAML."""
     if CONFIG not in siblings:
         return Config({}, known=False)
     try:
         return Config(flatten(yaml.safe_load(siblings[CONFIG])))
     except yaml.YAMLError as error:
-        raise MigrateError(f"{CONFIG}: is not valid YAML ({str(error).splitlines()[0]}), correct it") from error
+        raise MigrateError(f"{CONFIG}: is not valid YAML ({str(error).splitlines()[0]}); correct it") from error
 
 
 def flatten(value: Value, prefix: str = "") -> dict[str, Value]:
@@ -67,7 +67,7 @@ def flatten(value: Value, prefix: str = "") -> dict[str, Value]:
 
 
 def constructor_arguments(module: Module, cls: Class, siblings: Mapping[str, str]) -> dict[str, Value] | None:
-    """Return what `create_model` gives the model's class, as far as it can be told."""
+    """Return the arguments that `create_model` passes to the model class, as far as they are known."""
     if CONFIG not in siblings:
         return None
     at = trainer_of(Interpreter(modules={"net": module}), cls, siblings)
@@ -76,9 +76,9 @@ def constructor_arguments(module: Module, cls: Class, siblings: Mapping[str, str
 
 
 def overridden(given: Mapping[str, Value], made: Mapping[str, Value] | None) -> list[str]:
-    """Say which arguments of the schema are others than those of `create_model`; the schema's count."""
+    """Return a note for each argument that differs between the schema, which is used, and `create_model`."""
     return [
-        f"{name}={given[name]!r} is the schema's, create_model of {TRAINER} gives {value!r}"
+        f"{name}={given[name]!r} is taken from the schema, although create_model of {TRAINER} gives {value!r}"
         for name, value in (made or {}).items()
         if name in given and is_plain(value) and _listed(value) != _listed(given[name])
     ]
@@ -89,15 +89,15 @@ def _listed(value: Value) -> Value:
 
 
 def method_of(trainer: Module, cls: Class, name: str) -> Function | None:
-    """Return a method of the trainer's class; None when it has none of this name."""
+    """Return a method of the trainer's class, or None."""
     found = cls.find(name)
     return Function(found[0], trainer, cls, Instance((1, 0, 1, 0), {}, cls)) if found else None
 
 
 def label_order(names: list[str], labels: tuple[str, ...]) -> list[int] | None:
-    """Return for each label parameter of `create_loss` its column, found by name: `income` or `label_income`.
+    """Return the column of each label parameter of `create_loss`, by its name: `income` or `label_income`.
 
-    None: a name is unknown or stands twice, so that an order would be a guess.
+    Return None if a name is unknown or occurs twice, because the order would be a guess.
     """
     plain = [plain_label(name, labels) for name in names]
     if len(labels) == 1:
@@ -106,12 +106,12 @@ def label_order(names: list[str], labels: tuple[str, ...]) -> list[int] | None:
 
 
 def plain_label(name: str, labels: tuple[str, ...]) -> str:
-    """Return the label that a variable is called after: `label_income` is `income`."""
+    """Return the label in the name of a variable: `income` for `label_income`."""
     return name if name in labels else name.removeprefix("label_").removesuffix("_label")
 
 
 def only_classes(function: ast.FunctionDef, name: str) -> bool:
-    """Return whether a loss reads a label as the class of a cross entropy alone, which is an integer anyhow."""
+    """Return whether a loss uses a label only as class index of a cross entropy, where it is an integer anyway."""
     calls = [item for item in ast.walk(function) if isinstance(item, ast.Call) and _last(item) == "cross_entropy"]
     hard = [
         item

@@ -1,1 +1,1 @@
-"""Runs `forward` over symbols, without Paddle."""
+"""A symbolic interpreter of Paddle models, which does not need Paddle."""

@@ -1,4 +1,4 @@
-"""How the interpreter calls things: Python's builtins, Paddle's table, layers, classes and methods of the file."""
+"""Calls in the interpreter: Python builtins, functions of the API table, layers, classes and methods of the file."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _arguments(run: Run, node: ast.Call) -> tuple[list[Value], dict[str, Value]]
     keywords = {}
     for keyword in node.keywords:
         if keyword.arg is None:
-            raise Refuse("`**` arguments are not followed")
+            raise Refuse("`**` arguments are not supported")
         keywords[keyword.arg] = run.evaluate(keyword.value)
     return positional, keywords
 
@@ -114,7 +114,7 @@ def apply(run: Run, node: ast.Call, callee: Value, positional: list[Value], keyw
         return call_layer(run, node, callee, positional, keywords)
     if isinstance(callee, Method):
         return _call_method(run, node, callee, positional, keywords)
-    raise Refuse(f"a call of {type(callee).__name__} is not understood")
+    raise Refuse(f"a call of {type(callee).__name__} is not supported")
 
 
 def _call_api(run: Run, node: ast.Call, name: str, positional: list[Value], keywords: dict[str, Value]) -> Value:
@@ -132,12 +132,12 @@ def _call_api(run: Run, node: ast.Call, name: str, positional: list[Value], keyw
     if name in TABLE:
         return call_entry(run, node, TABLE[name], positional, keywords)
     if name == LAYER:
-        raise Refuse("a bare `nn.Layer()` object is not understood")
-    raise Refuse(f"`{name}` is not in the table of what can be carried over")
+        raise Refuse("a bare `nn.Layer()` object is not supported")
+    raise Refuse(f"`{name}` is not supported")
 
 
 def call_entry(run: Run, node: ast.Call, entry: Entry, positional: list[Value], keywords: dict[str, Value]) -> Value:
-    """Evaluate a call of a row of the table."""
+    """Evaluate a call of a function of the API table."""
     if mentions([positional, keywords], Unknown):
         return UNKNOWN
     if mentions([positional, keywords], RawInput):
@@ -169,16 +169,16 @@ def _call_builtin(run: Run, node: ast.Call, name: str, positional: list[Value], 
     if name == "isinstance" and len(positional) == 2:
         return _isinstance(positional[0], positional[1])
     if name not in BUILTINS:
-        raise Refuse(f"`{name}` is not followed")
+        raise Refuse(f"`{name}` is not supported")
     if name == "range" and len(range(*positional)) > _LARGE:
-        raise Refuse("a loop this long is not followed")
+        raise Refuse("a `range` this long is not supported")
     for item in positional:
         run.lasting.consumes(item)
     if name in {"len", "enumerate", "list", "zip", "reversed", "tuple"}:
         positional = [item.items if isinstance(item, Container) else item for item in positional]
     if name in {"enumerate", "list", "zip", "tuple", "reversed"}:
         if any(isinstance(item, _OPAQUE) for item in positional):
-            raise Refuse(f"`{name}` of a tensor is not followed")
+            raise Refuse(f"`{name}` of a tensor is not supported")
         result = BUILTINS[name](*positional, **keywords)
         return Once(result, run.built) if name in {"enumerate", "zip", "reversed"} else result
     return _python(BUILTINS[name], positional, keywords)
@@ -190,7 +190,7 @@ def _isinstance(value: Value, kind: Value) -> bool:
     for item in kinds:
         name = item.name.removeprefix("builtins.") if isinstance(item, Api) else ""
         if name not in types:
-            raise Refuse("`isinstance` of this class is not followed")
+            raise Refuse("`isinstance` of this class is not supported")
         if isinstance(value, types[name]):
             return True
     return False
@@ -204,7 +204,7 @@ def _python(function: Callable[..., Value], positional: list[Value], keywords: d
     if function is sum and inside and not scalar and len(positional) == 1 and not mentions(positional, RawInput):
         return _sum_of_tensors(positional[0])
     if scalar or inside:
-        raise Refuse(f"Python's `{getattr(function, '__name__', 'function')}` of a tensor is not understood")
+        raise Refuse(f"Python's `{getattr(function, '__name__', 'function')}` of a tensor is not supported")
     return function(*positional, **keywords)
 
 
@@ -222,10 +222,10 @@ def call_layer(
     if isinstance(layer, Instance):
         found = layer.cls.find("forward") if layer.cls else None
         if found is None:
-            raise Refuse("this layer has no `forward`")
+            raise Refuse("this layer has no method `forward`")
         return run.call_function(Function(found[0], found[1].module, found[1], layer), positional, keywords)
     if len(positional) != 1 or keywords:
-        raise Refuse("this layer takes one input, without a keyword")
+        raise Refuse("this layer takes one positional argument")
     inputs = positional
     if isinstance(inputs[0], Unknown):
         return UNKNOWN
@@ -238,7 +238,7 @@ def call_layer(
         for item in layer.items:
             value = call_layer(run, node, item, [value], {})
         return value
-    raise Refuse("`nn.LayerList` cannot be called, only its items")
+    raise Refuse("`nn.LayerList` cannot be called; call its items")
 
 
 def _given(layer: Activation) -> dict[str, Value]:
@@ -251,7 +251,7 @@ def _call_method(
     receiver, name = method.receiver, method.name
     if isinstance(receiver, Tensor):
         if name not in METHODS:
-            raise Refuse(f"tensor method `{name}` is not in the table of what can be carried over")
+            raise Refuse(f"tensor method `{name}` is not supported")
         return call_entry(run, node, METHODS[name], [receiver, *_loose(name, positional)], keywords)
     if isinstance(receiver, Super):
         return layers.call_super(run, receiver, name, positional, keywords)
@@ -263,7 +263,7 @@ def _call_method(
         return receiver.values.get(positional[0], positional[1] if len(positional) > 1 else keywords.get("default"))
     allowed = next((names for kind, names in _PYTHON_METHODS.items() if isinstance(receiver, kind)), frozenset())
     if name not in allowed:
-        raise Refuse(f"method `{name}` of {type(receiver).__name__} is not followed")
+        raise Refuse(f"method `{name}` of {type(receiver).__name__} is not supported")
     if name in _CHANGING:
         run.lasting.changes(receiver)
     result = getattr(receiver, name)(*positional, **keywords)
@@ -272,5 +272,5 @@ def _call_method(
 
 def _loose(name: str, positional: list[Value]) -> list[Value]:
     if name in {"reshape", "transpose"} and positional and not isinstance(positional[0], list | tuple):
-        raise Refuse(f"`{name}` with separate numbers is not understood, give a list")
+        raise Refuse(f"`{name}` with separate numbers is not supported; give a list")
     return positional

@@ -1,4 +1,4 @@
-"""How the interpreter evaluates expressions: one small function for each kind of node."""
+"""Evaluates expressions in the interpreter, with one function per kind of node."""
 
 from __future__ import annotations
 
@@ -41,33 +41,33 @@ COMPARE: dict[type[ast.cmpop], Callable[[Value, Value], Value]] = {
 
 
 def evaluate(run: Run, node: ast.expr) -> Value:
-    """Return the value of an expression; raises `Refuse` for what cannot be followed."""
+    """Return the value of an expression; raises `Refuse` for unsupported constructs."""
     handler = _HANDLERS.get(type(node))
     if handler is None:
-        raise Refuse(f"`{type(node).__name__.lower()}` expressions are not understood")
+        raise Refuse(f"`{type(node).__name__.lower()}` expressions are not supported")
     return handler(run, node)
 
 
 def bind_parameters(
     run: Run, function: Function, positional: list[Value], keywords: dict[str, Value]
 ) -> dict[str, Value]:
-    """Return parameter name -> value of a call of a function of the file."""
+    """Return parameter name -> value, for a call of a function of the file."""
     spec = function.node.args
     if spec.vararg or spec.kwarg:
-        raise Refuse(f"`{function.node.name}` takes `*` or `**` parameters, which are not followed")
+        raise Refuse(f"`{function.node.name}` takes `*` or `**` parameters, which are not supported")
     plain = [*spec.posonlyargs, *spec.args]
     names = [item.arg for item in plain] + [item.arg for item in spec.kwonlyargs]
     if len(positional) > len(plain):
-        raise Refuse(f"`{function.node.name}` takes {len(plain)} arguments, {len(positional)} are given")
+        raise Refuse(f"`{function.node.name}` takes {len(plain)} arguments, but {len(positional)} are given")
     bound = dict(zip(names, positional, strict=False))
     for name, value in keywords.items():
         if name not in names or name in bound:
-            raise Refuse(f"`{function.node.name}` got an argument `{name}` it does not take")
+            raise Refuse(f"`{function.node.name}` has no parameter `{name}`")
         bound[name] = value
     _fill_defaults(run, function, bound)
     missing = [name for name in names if name not in bound]
     if missing:
-        raise Refuse(f"`{function.node.name}` lacks a value for `{missing[0]}`")
+        raise Refuse(f"`{function.node.name}` has no value for `{missing[0]}`")
     return bound
 
 
@@ -95,7 +95,7 @@ def _name(run: Run, node: ast.Name) -> Value:
             return names[node.id]
     if node.id in calls.BUILTINS or node.id in calls.SPECIAL:
         return Api("builtins." + node.id)
-    raise Refuse(f"`{node.id}` cannot be followed to a value")
+    raise Refuse(f"the value of `{node.id}` is unknown")
 
 
 def _attribute(run: Run, node: ast.Attribute) -> Value:
@@ -122,7 +122,7 @@ def _list(run: Run, node: ast.List | ast.Tuple) -> Value:
 
 def _dict(run: Run, node: ast.Dict) -> Value:
     if any(key is None for key in node.keys):
-        raise Refuse("`**` in a dict is not understood")
+        raise Refuse("`**` in a dict is not supported")
     return {run.evaluate(key): run.evaluate(value) for key, value in zip(node.keys, node.values, strict=True) if key}
 
 
@@ -139,7 +139,7 @@ def _unary(run: Run, node: ast.UnaryOp) -> Value:
     if isinstance(value, RawInput):
         raise Refuse(RAW_USE)
     if isinstance(node.op, ast.Invert):
-        raise Refuse("operator `~` is not understood")
+        raise Refuse("operator `~` is not supported")
     if isinstance(value, Tensor):
         return value
     return -value if isinstance(node.op, ast.USub) else +value
@@ -160,7 +160,7 @@ def _compare(run: Run, node: ast.Compare) -> Value:
         return UNKNOWN
     identity = all(isinstance(op, ast.Is | ast.IsNot) for op in node.ops)
     if not identity and mentions(values, (Tensor, RawInput, BatchSize, Method)):
-        raise Refuse("a comparison of tensors is not in the table")
+        raise Refuse("comparisons of tensors are not supported")
     pairs = zip(node.ops, values[:-1], values[1:], strict=True)
     return all(COMPARE[type(op)](left, right) for op, left, right in pairs)
 
@@ -179,28 +179,28 @@ def _subscript(run: Run, node: ast.Subscript) -> Value:
         return replace(_tensor_item(value, index), dtype=value.dtype)
     if isinstance(value, Container):
         if isinstance(index, slice):
-            raise Refuse(f"a slice of `{value.kind}` makes a new layer in Paddle; index it item by item")
+            raise Refuse(f"a slice of `{value.kind}` creates a new layer in Paddle; use its items one by one")
         return value.items[index]
     if isinstance(value, list | tuple | dict | str | range):
         item = value[index]
         if isinstance(item, BatchSize):
-            raise Refuse("the batch size is no number in a graph; write -1 for it, or do without")
+            raise Refuse("the batch size is not a number in a graph; use -1 or avoid it")
         return item
-    raise Refuse(f"an item of {type(value).__name__} is not understood")
+    raise Refuse(f"an item of {type(value).__name__} is not supported")
 
 
 def _tensor_item(value: Tensor, index: Value) -> Tensor:
-    """Ints drop a dimension, slices keep one, None makes one; tensors and lists as index are refused."""
+    """Return an item of a tensor: integers drop a dimension, slices keep it, None adds one; others are refused."""
     parts = list(index) if isinstance(index, tuple) else [index]
     for part in parts:
         plain = part is None or part is Ellipsis or (isinstance(part, int) and not isinstance(part, bool))
         if not plain and not isinstance(part, slice):
-            raise Refuse(f"a tensor indexed by {type(part).__name__} is not understood")
+            raise Refuse(f"a tensor indexed by {type(part).__name__} is not supported")
     if value.shape is None:
         return value
     taken = sum(part is not None and part is not Ellipsis for part in parts)
     if taken > len(value.shape) or parts.count(Ellipsis) > 1:
-        raise Refuse(f"too many indices for shape {list(value.shape)}")
+        raise Refuse(f"too many indices for the shape {list(value.shape)}")
     fill = [slice(None)] * (len(value.shape) - taken)
     place = parts.index(Ellipsis) if Ellipsis in parts else len(parts)
     return Tensor(_item_shape(value.shape, [*parts[:place], *fill, *parts[place + 1 :]]))
@@ -218,7 +218,7 @@ def _item_shape(shape: tuple[int | None, ...], parts: list[Value]) -> tuple[int 
             full = part == slice(None)
             result.append(size if full else None if size is None else len(range(size)[part]))
         elif size is not None and not -size <= part < size:
-            raise Refuse(f"index {part} is outside {size} columns")
+            raise Refuse(f"index {part} is out of range for {size} columns")
     return tuple(result)
 
 
@@ -227,7 +227,7 @@ def _slice(run: Run, node: ast.Slice) -> Value:
     if any(isinstance(bound, Unknown) for bound in bounds):
         return UNKNOWN
     if any(isinstance(bound, Tensor | BatchSize) for bound in bounds):
-        raise Refuse("a slice whose bounds are known at run time only is not understood")
+        raise Refuse("a slice whose bounds are known only at run time is not supported")
     return slice(*bounds)
 
 
@@ -262,7 +262,7 @@ def _fstring(run: Run, node: ast.JoinedStr) -> Value:
         if isinstance(item, ast.FormattedValue):
             value = run.evaluate(item.value)
             if not isinstance(value, int | float | str) or item.conversion != -1:
-                raise Refuse("this f-string cannot be followed")
+                raise Refuse("this f-string is not supported")
             parts.append(format(value, run.evaluate(item.format_spec) if item.format_spec else ""))
         else:
             parts.append(str(run.evaluate(item)))

@@ -1,7 +1,7 @@
-"""Runs a model's constructor and `forward` on concrete sizes without importing or executing anything.
+"""Interprets a model's constructor and `forward` with concrete sizes, without importing or executing the source.
 
-The interpreter knows the Python that models are written in (loops, lists, arithmetic, `if` on sizes and flags); tensors
-and layers are stand-ins. It records what the rewriter must know, and every construct it cannot follow as a `Problem`.
+It supports the Python that is used in models (loops, lists, arithmetic, `if` on sizes and flags), with symbolic tensors
+and layers. It records the facts for the rewriter, and each unsupported construct as a `Problem`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from migrate.source.paddle.mapping.values import (
     mentions,
 )
 
-MAX_TURNS = 500_000  #: of a `while`, which may have none
+MAX_TURNS = 500_000  #: limit of iterations of a `while` loop
 MAX_DEPTH = 60
 
 
@@ -49,13 +49,13 @@ class Interpreter(Run):
     """Follows statements, and hands expressions to `expressions.py`."""
 
     def call_function(self, function: Function, positional: list[Value], keywords: dict[str, Value]) -> Value:
-        """Run a function or method of the file on these values and return its result."""
+        """Interpret a function or method of the file and return its result."""
         scope = f"{function.owner.name}.{function.node.name}" if function.owner else function.node.name
         if function.receiver is not None:
             positional = [function.receiver, *positional]
         names = expressions.bind_parameters(self, function, positional, keywords)
         if len(self.frames) >= MAX_DEPTH:
-            self.problem(function.node, "functions call each other without end")
+            self.problem(function.node, "the recursion of these functions is too deep")
             raise Stop
         signature = self.signatures.setdefault((function.module.path, scope), Signature())
         signature.called(names)
@@ -71,27 +71,27 @@ class Interpreter(Run):
         return result
 
     def run(self, body: list[ast.stmt]) -> None:
-        """Run statements in the current frame."""
+        """Interpret statements in the current frame."""
         for statement in body:
             self.tick(statement)
             handler = getattr(self, f"_run_{type(statement).__name__}", None)
             if handler is None:
-                self.problem(statement, f"`{type(statement).__name__.lower()}` statements are not understood")
+                self.problem(statement, f"`{type(statement).__name__.lower()}` statements are not supported")
                 raise Stop
             handler(statement)
 
     def evaluate(self, node: ast.expr) -> Value:
-        """Evaluate an expression; what cannot be followed becomes a problem and `UNKNOWN`."""
+        """Evaluate an expression; for unsupported constructs, record a problem and return `UNKNOWN`."""
         self.tick(node)
         try:
             return expressions.evaluate(self, node)
         except Refuse as reason:
             return self.problem(node, str(reason))
         except (ArithmeticError, LookupError, TypeError, ValueError, AttributeError) as error:
-            return self.problem(node, f"this fails when it runs ({type(error).__name__}: {error})")
+            return self.problem(node, f"running this fails ({type(error).__name__}: {error})")
 
     def evaluate_in(self, module: Module, node: ast.expr) -> Value:
-        """Evaluate an expression with a file's top-level names only, as a parameter's default."""
+        """Evaluate an expression with only a file's top-level names, as for defaults of parameters."""
         self.frames.append(Frame(module, self.frame.scope, module.names))
         try:
             return self.evaluate(node)
@@ -99,7 +99,7 @@ class Interpreter(Run):
             self.frames.pop()
 
     def iterate(self, node: ast.expr) -> list[Value]:
-        """Return the items a loop goes over."""
+        """Return the items of an iterable."""
         value = self.evaluate(node)
         self.once(node, value)
         if isinstance(value, Container):
@@ -107,20 +107,20 @@ class Interpreter(Run):
         if isinstance(value, Unknown):
             raise Stop
         if isinstance(value, Tensor | RawInput):
-            self.problem(node, "a loop over a tensor has no fixed length in a graph")
+            self.problem(node, "a loop over a tensor has no fixed number of iterations in a graph")
             raise Stop
         try:
             return list(value)
         except TypeError:
-            self.problem(node, f"{type(value).__name__} cannot be looped over here")
+            self.problem(node, f"iterating over {type(value).__name__} is not supported")
             raise Stop from None
 
     def truth(self, node: ast.expr) -> bool:
-        """Decide a test now; a test on a tensor's value cannot be decided."""
+        """Return the truth of a value; record a problem if it depends on the value of a tensor."""
         return self.decide(node, self.evaluate(node))
 
     def assign(self, target: ast.expr, value: Value) -> None:
-        """Bind a value to a name, attribute, item or pattern of these."""
+        """Assign a value to a name, attribute, item or pattern."""
         if isinstance(target, ast.Name):
             self.frame.names[target.id] = value
         elif isinstance(target, ast.Tuple | ast.List):
@@ -130,13 +130,13 @@ class Interpreter(Run):
         elif isinstance(target, ast.Subscript):
             self._assign_item(target, value)
         else:
-            self.problem(target, "this assignment is not understood")
+            self.problem(target, "this assignment is not supported")
 
     def _unpack(self, target: ast.Tuple | ast.List, value: Value) -> None:
         if isinstance(value, Unknown):
             value = [UNKNOWN] * len(target.elts)
         if not isinstance(value, list | tuple) or len(value) != len(target.elts):
-            self.problem(target, "the values unpacked here cannot be told")
+            self.problem(target, "the values unpacked here cannot be determined")
             value = [UNKNOWN] * len(target.elts)
         for item, part in zip(target.elts, value, strict=True):
             self.assign(item, part)
@@ -145,7 +145,7 @@ class Interpreter(Run):
         self.set_attribute(target, self.evaluate(target.value), target.attr, value)
 
     def set_attribute(self, target: ast.expr, receiver: Value, name: str, value: Value) -> None:
-        """Set an attribute of an object of the file; a layer is registered as in Paddle."""
+        """Set an attribute of an object of the file; layers are registered as in Paddle."""
         if isinstance(receiver, Unknown):
             return
         if isinstance(receiver, Instance):
@@ -154,20 +154,22 @@ class Interpreter(Run):
             except Refuse as reason:
                 self.problem(target, str(reason))
         if not isinstance(receiver, Instance):
-            self.problem(target, "only attributes of the model's own objects can be set")
+            self.problem(target, "only attributes of objects of the model can be set")
         elif name in layers.RESERVED_ATTRIBUTES:
-            self.problem(target, f"the converted layers use `{name}` themselves; rename the attribute")
+            self.problem(target, f"the name `{name}` is used by the converted layers; rename the attribute")
         elif self.built and mentions(value, LayerValue):
             receiver.attributes[name] = self.problem(
-                target, "a layer is kept here, outside the constructor; do so there"
+                target, "a layer is assigned outside of the constructor; assign it there"
             )
         elif isinstance(value, LayerValue) and not layers.NAME.fullmatch(name):
-            receiver.attributes[name] = self.problem(target, f"a layer is named {name!r}; {layers.NAME_RULE}")
+            receiver.attributes[name] = self.problem(target, f"a layer has the name {name!r}, but {layers.NAME_RULE}")
         elif isinstance(value, LayerValue):
             receiver.sublayers[name] = value
             receiver.attributes[name] = value
         elif name in receiver.sublayers:
-            self.problem(target, f"`{name}` was a layer, setting something else removes it in Paddle")
+            self.problem(
+                target, f"`{name}` is a layer, and assigning another value removes it in Paddle; use another name"
+            )
         else:
             receiver.attributes[name] = value
 
@@ -177,7 +179,9 @@ class Interpreter(Run):
             self._change(target, receiver)
             receiver[index] = value
         elif not isinstance(receiver, Unknown):
-            self.problem(target, "items can be set in lists and dicts only; a graph's tensors do not change")
+            self.problem(
+                target, "items can only be assigned in lists and dicts, because tensors of a graph do not change"
+            )
 
     def _change(self, node: ast.AST, container: Value) -> None:
         try:
@@ -226,7 +230,7 @@ class Interpreter(Run):
         while self.truth(node.test):
             turns += 1
             if turns > MAX_TURNS:
-                self.problem(node, "this loop does not come to an end within half a million steps")
+                self.problem(node, "this loop has more than half a million iterations")
                 raise Stop
             try:
                 self.run(node.body)

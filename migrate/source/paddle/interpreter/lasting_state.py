@@ -1,7 +1,7 @@
-"""Python state that outlives a call of `forward`: Paddle sees it change at every step, a graph is built once.
+"""Tracks Python state that outlives a call of `forward`: it may change in every step in Paddle, but not in a graph.
 
-An attribute that `forward` reads and later sets, and a list or dict from before the call that it changes, carry
-something from one step to the next. What is set before it is read is the same at every step, and no obstacle.
+State is carried from step to step by an attribute that `forward` reads and later sets, and by a list or dict that
+exists before the call and that `forward` changes. An attribute that is set before it is read is no problem.
 """
 
 from __future__ import annotations
@@ -11,21 +11,23 @@ from dataclasses import dataclass, field
 
 from migrate.source.paddle.mapping.values import Class, Instance, Module, Once, Refuse, Value
 
-COUNTED = "it changes from one step to the next, and a graph is built only once"
+COUNTED = "it changes from step to step, but a graph is built only once"
 
 
 @dataclass
 class Lasting:
-    """What there is before `forward` is followed, and what was read of it."""
+    """The state that exists before `forward` is interpreted, and which attributes of it were read."""
 
     begun: bool = False
     where: str = "`forward`"
-    containers: dict[int, Value] = field(default_factory=dict)  #: lists and dicts, kept so that no id is used again
+    containers: dict[int, Value] = field(
+        default_factory=dict
+    )  #: lists and dicts by id, kept alive so that ids are not reused
     read: set[tuple[int, str]] = field(default_factory=set)
     written: set[tuple[int, str]] = field(default_factory=set)
 
     def begin(self, modules: Iterable[Module], instances: Iterable[Instance]) -> None:
-        """Look at everything that `forward` can reach."""
+        """Record everything that `forward` can reach."""
         self.begun = True
         for module in modules:
             for value in module.names.values():
@@ -35,7 +37,7 @@ class Lasting:
                 self.keep(value)
 
     def keep(self, value: Value) -> None:
-        """Remember a value that outlives the call, with what is in it."""
+        """Record a value that outlives the call, and its contents."""
         if isinstance(value, Class):
             value = value.constants
         if not isinstance(value, list | tuple | dict) or id(value) in self.containers:
@@ -45,27 +47,27 @@ class Lasting:
             self.keep(item)
 
     def reads(self, owner: Value, name: str) -> None:
-        """Note that an attribute is read."""
+        """Record that an attribute is read."""
         if self.begun and isinstance(owner, Instance) and (id(owner), name) not in self.written:
             self.read.add((id(owner), name))
 
     def writes(self, owner: Instance, name: str) -> None:
-        """Note that an attribute is set; raises `Refuse` when the value of the call before was read."""
+        """Record that an attribute is set; raises `Refuse` if the value of the previous call was read."""
         if self.begun and (id(owner), name) in self.read:
             raise Refuse(f"`{name}` is read and then set in `forward`: {COUNTED}")
         if self.begun:
             self.written.add((id(owner), name))
 
     def changes(self, container: Value) -> None:
-        """Note that a list or dict is changed; raises `Refuse` when it was there before the call."""
+        """Check a change of a list or dict; raises `Refuse` if it existed before the call."""
         if self.begun and id(container) in self.containers:
             kind = type(container).__name__
-            raise Refuse(f"{self.where} changes a {kind} that was made before it: {COUNTED}")
+            raise Refuse(f"{self.where} changes a {kind} that was created before it: {COUNTED}")
 
     def consumes(self, items: Value) -> None:
-        """Note that items are gone through; raises `Refuse` for an iterator that has no items left by then."""
+        """Check an iteration; raises `Refuse` for an iterator that was created before the call."""
         if not isinstance(items, Once):
             return
         if items.spent or (self.begun and not items.in_forward):
-            raise Refuse("an iterator gives its items once: make a list of it")
+            raise Refuse("an iterator created before `forward` yields its items only once; make a list of it")
         items.spent = True

@@ -1,4 +1,4 @@
-"""The types of what functions of a model were given and returned while the model was followed."""
+"""Types of arguments and results of a model's functions, as seen by the interpreter."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from migrate.source.paddle.mapping.values import Container, Instance, Linear, Ra
 
 ANY = "Any"
 TENSOR = "tf.Tensor"
-#: what the model's input is after conversion: the dense features, and the rows of the sparse ones
+#: The type of the converted model's input: dense features, and the rows of sparse features.
 INPUT = "tuple[tf.Tensor, tf.Tensor]"
-MOST = 64  #: items of a list that are looked at
+MOST = 64  #: maximal number of list items whose types are checked
 DEEPEST = 3
 
 
 @dataclass
 class Signature:
-    """Types of parameters and results, as they were seen in all calls of a function."""
+    """Types of the parameters and results in all calls of a function."""
 
     parameters: dict[str, set[str]] = field(default_factory=dict)
     results: set[str] = field(default_factory=set)
 
     def called(self, names: dict[str, Value]) -> None:
-        """Note the values of the parameters in a call."""
+        """Record the argument values of a call."""
         for name, value in names.items():
             self.parameters.setdefault(name, set()).add(type_of(value))
 
     def returned(self, value: Value) -> None:
-        """Note a result."""
+        """Record a result."""
         self.results.add(type_of(value))
 
 
@@ -60,11 +60,11 @@ def _collection(value: Value, depth: int) -> str:
 
 
 def union(types: Iterable[str]) -> str:
-    """Return the type of a value that has one of these: `int` and `float` are `float`, and `None` may be one of two."""
+    """Return the union of types; `int` and `float` become `float`, and a type and `None` become an optional type."""
     found = set(types)
     if ANY in found or not found:
         return ANY
-    for kind in ("list", "tuple", "dict"):  # an empty one fits any other
+    for kind in ("list", "tuple", "dict"):  # the type of an empty one is compatible with any other
         empty = {name for name in found if name.startswith(f"{kind}[{ANY}")}
         if any(name.startswith(f"{kind}[") for name in found - empty):
             found -= empty

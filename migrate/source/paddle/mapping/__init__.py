@@ -1,1 +1,1 @@
-"""Paddle's functions and layers in TensorFlow's, as a table, with their values and shapes."""
+"""The mapping of Paddle's functions and layers to TensorFlow's, with their values and shapes."""

@@ -1,9 +1,9 @@
-"""The table of what is understood: Paddle's call on the left, TensorFlow's over the same parameter names on the right.
+"""The table of supported functions: Paddle's signature, and TensorFlow's expression with the same parameter names.
 
-A right side that is one call with keywords (`tf.concat(values=x, axis=axis)`) keeps the source's layout: the keywords
-stand in TensorFlow's positional order, arguments the source leaves out stay out unless listed in `write`. Any other
-right side is a template whose parameter names are replaced. A parameter that the right side does not mention must have
-its default (`name` never matters). `check` computes the result and refuses arguments on which the two differ.
+If TensorFlow's expression is one call with keywords (`tf.concat(values=x, axis=axis)`), the layout of the source is
+kept: keywords are in TensorFlow's positional order, and omitted arguments are not written unless listed in `write`. Any
+other expression is a template, in which parameter names are replaced. A parameter that the expression does not use must
+have its default, except `name`. `check` computes the result and refuses arguments for which the two differ.
 """
 
 from __future__ import annotations
@@ -16,22 +16,26 @@ from functools import cached_property
 from migrate.source.paddle.mapping import shape_checks
 from migrate.source.paddle.mapping.values import Refuse, Value
 
-REQUIRED = object()  #: marks a parameter without default
-IGNORED = frozenset({"name"})  #: parameters that change nothing but a label
+REQUIRED = object()  #: marks a parameter without a default
+IGNORED = frozenset({"name"})  #: parameters without effect on values
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One row of the table."""
+    """One entry of the table."""
 
     paddle: str  #: signature, e.g. `paddle.concat(x, axis=0, name=None)`
     tf: str  #: TensorFlow expression over the parameter names
-    check: Callable[[shape_checks.Arguments], Value] | None = None  #: result of the call; None for constructors
-    write: tuple[str, ...] = ()  #: parameters written out although the source leaves them out (defaults differ)
+    check: Callable[[shape_checks.Arguments], Value] | None = (
+        None  #: checks the arguments and returns the result; None for constructors
+    )
+    write: tuple[str, ...] = ()  #: parameters that are always written, because defaults differ
     kind: str = "function"  #: `function`, `loss`, `activation` or `initializer`
-    note: str = ""  #: what a reader should know about the two sides
-    layer_of: str = ""  #: for an activation layer: the function it calls
-    methods: tuple[str, ...] = field(default=())  #: tensor methods that are this function with `x` in front
+    note: str = ""  #: a difference between the two functions
+    layer_of: str = ""  #: for an activation layer: its function
+    methods: tuple[str, ...] = field(
+        default=()
+    )  #: tensor methods with the same meaning; the receiver is the first argument
 
     @cached_property
     def name(self) -> str:
@@ -49,30 +53,30 @@ class Entry:
 
     @cached_property
     def mentioned(self) -> frozenset[str]:
-        """The parameters that the right side uses."""
+        """The parameters that TensorFlow's expression uses."""
         nodes = ast.walk(ast.parse(self.tf, mode="eval"))
         return frozenset(node.id for node in nodes if isinstance(node, ast.Name)) & self.parameters.keys()
 
     def bind(self, positional: list[Value], keywords: Mapping[str, Value]) -> dict[str, Value]:
-        """Return parameter -> value with defaults filled in; raises `Refuse` when the call does not fit."""
+        """Return parameter -> value, with defaults; raises `Refuse` for invalid or unsupported arguments."""
         names = list(self.parameters)
         if len(positional) > len(names):
             raise Refuse(f"`{self.name}` takes {len(names)} arguments")
         bound = dict(zip(names, positional, strict=False))
         for name, value in keywords.items():
             if name not in names or name in bound:
-                raise Refuse(f"argument `{name}` of `{self.name}` is not understood")
+                raise Refuse(f"argument `{name}` of `{self.name}` is not supported")
             bound[name] = value
         self._check_unmentioned(bound)
         result = {name: bound.get(name, default) for name, default in self.parameters.items()}
         if missing := [name for name, value in result.items() if value is REQUIRED]:
-            raise Refuse(f"`{self.name}` lacks `{missing[0]}`")
+            raise Refuse(f"`{self.name}` is called without `{missing[0]}`")
         return result
 
     def _check_unmentioned(self, bound: Mapping[str, Value]) -> None:
         for name, value in bound.items():
             if name not in self.mentioned | IGNORED and self.layer_of == "" and value != self.parameters[name]:
-                raise Refuse(f"`{name}={value!r}` of `{self.name}` has no counterpart here")
+                raise Refuse(f"`{name}={value!r}` of `{self.name}` has no equivalent in TensorFlow")
 
 
 def _elementwise(name: str, tf: str, modules: tuple[str, ...], methods: tuple[str, ...] = ()) -> list[Entry]:
@@ -128,7 +132,7 @@ _TENSOR = [
         "tf.reshape(tensor=x, shape=shape)",
         shape_checks.reshape,
         methods=("reshape",),
-        note="a 0 in Paddle's shape copies the dimension: refused",
+        note="a 0 in Paddle's shape copies the dimension, and is not supported",
     ),
     Entry(
         "paddle.unsqueeze(x, axis, name=None)",
@@ -274,22 +278,22 @@ def _initializer(entry: Entry) -> Entry:
     return Entry(entry.paddle, entry.tf, kind="initializer", write=entry.write, note=entry.note)
 
 
-#: Paddle's dotted name -> row
+#: Paddle's dotted name -> entry.
 TABLE: dict[str, Entry] = {
     entry.name: entry
     for entry in [*_ACTIVATIONS, *_LAYERS, *_TENSOR, *_MATH, *map(_initializer, _INITIALIZERS), *_LOSSES]
 }
-#: tensor method -> row
+#: Tensor method -> entry.
 METHODS: dict[str, Entry] = {method: entry for entry in TABLE.values() for method in entry.methods}
-#: classes and constructors that need more than a row
+#: Classes and constructors that are not entries of the table.
 LINEAR, PARAM_ATTR = "paddle.nn.Linear", "paddle.ParamAttr"
 CONTAINERS = {"paddle.nn.Sequential": "Sequential", "paddle.nn.LayerList": "LayerList"}
 LAYER = "paddle.nn.Layer"
 DTYPES = {"paddle.float32": "tf.float32", "paddle.float64": "tf.float64", "paddle.int64": "tf.int64"}
 TENSOR = "paddle.Tensor"
-#: names that may stand in the source without being called -> what they become
+#: Names that may be used without being called -> their TensorFlow equivalents.
 PLAIN = DTYPES | {LAYER: "Layer", TENSOR: "tf.Tensor"}
-#: functions of one tensor may be passed on, the others are rewritten where they are called
+#: Functions of one tensor may be used as values; others are rewritten at their calls.
 PLAIN |= {
     entry.name: entry.tf.partition("(")[0]
     for entry in TABLE.values()
@@ -304,11 +308,11 @@ _ALIASES = {
 
 
 def canonical(name: str) -> str:
-    """Return the one dotted name under which the table lists an API."""
+    """Return the canonical dotted name of an API, as in the table."""
     return _ALIASES.get(name, name)
 
 
 def known(name: str) -> bool:
-    """Return whether a dotted Paddle name has a counterpart."""
+    """Return whether a dotted Paddle name is supported."""
     name = canonical(name)
     return name in TABLE or name in PLAIN or name in CONTAINERS or name in {LINEAR, PARAM_ATTR}

@@ -1,7 +1,7 @@
-"""What the abstract interpreter computes with: Python's own values, and stand-ins for tensors, layers and initialisers.
+"""The values of the interpreter: Python's own values, and symbolic tensors, layers and initialisers.
 
 Numbers, strings, lists, tuples and dicts of a constructor are ordinary Python objects (so aliasing and `append` behave
-as they do at run time); everything that belongs to Paddle is one of the classes below.
+as at run time); values of Paddle are instances of the classes below.
 """
 
 from __future__ import annotations
@@ -13,30 +13,30 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias
 
-Value: TypeAlias = Any  #: a Python value or one of the stand-ins of this module
-Shape: TypeAlias = tuple[int | None, ...]  #: None is a size that is known at run time only, as the batch
+Value: TypeAlias = Any  #: a Python value or one of the symbolic values of this module
+Shape: TypeAlias = tuple[int | None, ...]  #: None is a size that is known only at run time, such as the batch size
 Span: TypeAlias = tuple[
     int, int, int, int
 ]  #: first line, column, last line, column; lines from 1, columns in characters
 
 
 class Refuse(Exception):
-    """One construct cannot be carried over; the text says why."""
+    """A construct cannot be converted; the message is the reason."""
 
 
 class Stop(Exception):
-    """The interpretation cannot go on; the problem has been recorded."""
+    """Ends the interpretation; the problem has been recorded."""
 
 
 class Unknown:
-    """The result of something refused: whatever is done with it is not reported a second time."""
+    """The result of an unsupported construct; operations on it are not reported again."""
 
 
 UNKNOWN = Unknown()
 
 
 class RawInput:
-    """The model's input itself, all its columns, in whatever variable or list it travels."""
+    """The raw input of the model, with all its columns."""
 
 
 RAW_INPUT = RawInput()
@@ -44,14 +44,14 @@ RAW_INPUT = RawInput()
 
 @dataclass(frozen=True, eq=False)
 class Tensor:
-    """A tensor computed from the input; `shape` is None when it cannot be told."""
+    """A tensor computed from the input; `shape` is None if it is unknown."""
 
     shape: Shape | None
     dtype: str = "float32"
 
 
 class Once(list[Any]):
-    """The items of an iterator (`zip`, a generator): gone through once, there are none left."""
+    """The items of an iterator (`zip`, a generator), which can be used only once."""
 
     def __init__(self, items: Iterable[Any], in_forward: bool) -> None:
         super().__init__(items)
@@ -60,19 +60,19 @@ class Once(list[Any]):
 
 @dataclass(frozen=True)
 class BatchSize:
-    """A size read off a tensor that is known at run time only."""
+    """A size of a tensor that is known only at run time."""
 
 
 @dataclass(frozen=True)
 class Api:
-    """A dotted name of the framework or of another module, not called yet."""
+    """A dotted name of the framework or of another module."""
 
     name: str
 
 
 @dataclass(frozen=True)
 class Initializer:
-    """How a parameter starts."""
+    """The initialiser of a parameter."""
 
     name: str  #: Paddle's class name
     arguments: dict[str, Value]
@@ -80,14 +80,14 @@ class Initializer:
 
 @dataclass(frozen=True)
 class ParamAttr:
-    """`paddle.ParamAttr`: only its initialiser reaches the converted code."""
+    """A `paddle.ParamAttr`, of which only the initialiser is converted."""
 
     initializer: Initializer | None
 
 
 @dataclass(eq=False)
 class LayerValue:
-    """Anything Paddle registers as a sublayer."""
+    """A value that Paddle registers as a sublayer."""
 
     span: Span
     sublayers: dict[str, LayerValue] = field(default_factory=dict)
@@ -106,7 +106,7 @@ class Linear(LayerValue):
 
     @property
     def used(self) -> bool:
-        """True when `forward` calls it."""
+        """True if `forward` calls the layer."""
         return self.fed_raw or self.fed_tensor
 
 
@@ -114,7 +114,7 @@ class Linear(LayerValue):
 class Activation(LayerValue):
     """A layer without parameters, such as `nn.ReLU()`."""
 
-    function: str = ""  #: the functional API it stands for
+    function: str = ""  #: the equivalent function of the functional API
     arguments: dict[str, Value] = field(default_factory=dict)
 
 
@@ -132,24 +132,24 @@ class Container(LayerValue):
 
 @dataclass(eq=False)
 class Class:
-    """A class of the converted file (or of a file beside it)."""
+    """A class of the converted file, or of its trainer."""
 
     name: str
     node: ast.ClassDef
     module: Module
     base: Class | None
     is_layer: bool
-    constants: dict[str, Value] = field(default_factory=dict)  #: what its body assigns, other than functions
+    constants: dict[str, Value] = field(default_factory=dict)  #: assignments in its body, without functions
 
     def find(self, name: str) -> tuple[ast.FunctionDef, Class] | None:
-        """Return the method and the class that defines it, along the line of bases."""
-        for item in reversed(self.node.body):  # of two definitions the last counts
+        """Return a method and the class that defines it, which may be a base class; None if there is none."""
+        for item in reversed(self.node.body):  # the last of several definitions counts
             if isinstance(item, ast.FunctionDef) and item.name == name:
                 return item, self
         return self.base.find(name) if self.base else None
 
     def constant(self, name: str) -> Value:
-        """Return a value that the class body assigns, along the line of bases; raises KeyError."""
+        """Return a constant of the class or of a base class; raises KeyError."""
         if name in self.constants or self.base is None:
             return self.constants[name]
         return self.base.constant(name)
@@ -183,7 +183,7 @@ class Super:
 
 @dataclass(frozen=True)
 class Method:
-    """A method of a tensor, a container or a Python value, not called yet."""
+    """A bound method of a tensor, a container or a Python value."""
 
     receiver: Value
     name: str
@@ -191,29 +191,31 @@ class Method:
 
 @dataclass(frozen=True)
 class Config:
-    """The configuration object of a trainer: `config.get("a.b", default)` on the flattened yaml."""
+    """The configuration object of a trainer, with flattened keys: `config.get("a.b", default)`."""
 
     values: dict[str, Value]
-    known: bool = True  #: False without a config.yaml: what it would say cannot be told
+    known: bool = True  #: False if there is no config.yaml
 
 
 @dataclass(eq=False)
 class Module:
-    """One parsed file: its names and where they come from."""
+    """A parsed file and its top-level names."""
 
     path: str
     text: str
     tree: ast.Module
     names: dict[str, Value] = field(default_factory=dict)
-    _spans: dict[int, tuple[ast.AST, Span]] = field(default_factory=dict)  #: of each node, which is kept with its id
+    _spans: dict[int, tuple[ast.AST, Span]] = field(
+        default_factory=dict
+    )  #: id of a node -> the node, kept alive, and its span
 
     @cached_property
     def lines(self) -> list[str]:
-        """The lines as the parser counts them: a form feed or a Unicode separator does not end one."""
+        """The lines as the parser counts them; a form feed or a Unicode separator does not end a line."""
         return re.split(r"\r\n|\r|\n", self.text)
 
     def span(self, node: ast.AST) -> Span:
-        """Return a node's place with columns in characters, as libcst counts them (`ast` counts bytes)."""
+        """Return a node's position with columns in characters, as libcst counts them (`ast` counts bytes)."""
         known = self._spans.get(id(node))
         if known is None:
             known = self._spans[id(node)] = node, self._span(node)
@@ -235,7 +237,7 @@ class Module:
 
 
 def named_layers(layer: LayerValue) -> Iterator[tuple[str, LayerValue]]:
-    """Yield (Paddle's path, layer) below `layer`; of two names for one layer the first counts, as in Paddle."""
+    """Yield (path in Paddle, layer) below `layer`; the first of several names of a layer counts, as in Paddle."""
     seen: set[int] = {id(layer)}
 
     def walk(parent: LayerValue, prefix: str) -> Iterator[tuple[str, LayerValue]]:
@@ -249,7 +251,7 @@ def named_layers(layer: LayerValue) -> Iterator[tuple[str, LayerValue]]:
 
 
 def mentions(value: Value, kind: type | tuple[type, ...]) -> bool:
-    """Return whether a value of `kind` is in `value`, also inside lists, tuples and dicts."""
+    """Return whether `value` is or contains, in lists, tuples and dicts, an instance of `kind`."""
     if isinstance(value, kind):
         return True
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""What the Paddle frontend reports: one finding per class, layer site, table and loss, or one per refused construct."""
+"""Findings of the Paddle front end: one per class, layer, table and loss, or one per unsupported construct."""
 
 from __future__ import annotations
 
@@ -18,64 +18,64 @@ KIND = "paddle"
 
 
 def no_model(path: str, text: str) -> SourceResult:
-    """A Paddle file without a model, such as the trainer: left alone, nothing remains to do."""
+    """Return the result for a Paddle file without a model, such as a trainer, for which nothing is left to do."""
     finding = Finding(
         rule="paddle-no-model",
         subject="file",
         state=State.NOTED,
         location=Location(path, 1, 1),
-        message="this file defines no `nn.Layer`; it is left as it is",
-        reason="a model's sizes and loss are read from the files beside it when the model itself is converted",
+        message="this file defines no `nn.Layer`, so it is left unchanged",
+        reason="a trainer is read when its model is converted",
     )
     return SourceResult(path, KIND, text, text, (finding,))
 
 
 def foreign_base(path: str, text: str, node: ast.ClassDef) -> SourceResult:
-    """A class whose base is not in the file: it may be a model, so it cannot be passed over."""
+    """Return the result for a file with a class whose base is not in the file: it may be a model."""
     bases = ", ".join(ast.unparse(base) for base in node.bases)
     finding = Finding(
         rule="paddle-foreign-base",
         subject="file",
         state=State.UNSUPPORTED,
         location=Location(path, node.lineno, node.lineno, node.name),
-        message=f"`{node.name}` derives from `{bases}`, which this file does not define or import by name",
-        reason="a model is converted from one file, and only when it can be seen to derive from `nn.Layer`",
-        action="import `paddle.nn` at the top of the file by its name and bring the base class into it",
+        message=f"`{node.name}` derives from `{bases}`, which this file neither defines nor imports by name",
+        reason="only models whose file shows that they derive from `nn.Layer` are converted",
+        action="import `paddle.nn` by name at the top of the file, and define the base class in the file",
         before=text.splitlines()[node.lineno - 1].strip(),
     )
     return SourceResult(path, KIND, text, text, (finding,))
 
 
 def no_schema(path: str, text: str) -> SourceResult:
-    """A model that cannot be converted without a feature schema."""
+    """Return the result for a model without a feature schema."""
     finding = Finding(
         rule="paddle-no-schema",
         subject="file",
         state=State.UNSUPPORTED,
         location=Location(path, 1, len(text.splitlines()) or 1),
         message="this Paddle model needs a feature schema",
-        reason="the source does not say which columns of its input are numbers and which are one-hot groups",
-        action="describe the input columns in a YAML file and give it with --schema",
+        reason="the source does not define which columns of the input are dense and which are one-hot groups",
+        action="describe the input columns in a YAML file, and give it with --schema",
     )
     return SourceResult(path, KIND, text, text, (finding,))
 
 
 def for_runtime_alone(path: str, text: str) -> SourceResult:
-    """A Paddle file, and another SDK or its features asked for: nothing but the runtime can be called."""
+    """Return the result for a Paddle file with a target or switches, which are not supported."""
     finding = Finding(
         rule="paddle-unsupported",
         subject="file",
         state=State.UNSUPPORTED,
         location=Location(path, 1, len(text.splitlines()) or 1),
-        message="a Paddle model is converted to the runtime alone, without switches",
-        reason="the converted module keeps its table in the runtime's own layers",
-        action="convert this file without --target and its switches",
+        message="Paddle models can only be converted to the runtime, without switches",
+        reason="the converted module uses tables of the runtime",
+        action="convert this file without --target and switches",
     )
     return SourceResult(path, KIND, text, text, (finding,))
 
 
 def not_python(path: str, text: str, line: int, problem: str) -> SourceResult:
-    """A file that does not parse."""
+    """Return the result for a file that is not valid Python."""
     lines = text.splitlines()
     finding = Finding(
         rule="paddle-syntax",
@@ -83,14 +83,14 @@ def not_python(path: str, text: str, line: int, problem: str) -> SourceResult:
         state=State.FAILED,
         location=Location(path, line, line),
         message=f"line {line} is not valid Python ({problem})",
-        action="correct the line and convert again",
+        action="correct the line",
         before=lines[line - 1].strip() if line <= len(lines) else "",
     )
     return SourceResult(path, KIND, text, text, (finding,))
 
 
 def refused(path: str, text: str, run: Interpreter) -> SourceResult:
-    """A model with constructs that are not understood: the whole file is left as it is."""
+    """Return the result for a model with unsupported constructs: the whole file is left unchanged."""
     found = []
     for problem in sorted(run.problems.values(), key=lambda item: (item.path != path, item.span)):
         found.append(
@@ -100,8 +100,8 @@ def refused(path: str, text: str, run: Interpreter) -> SourceResult:
                 state=State.UNSUPPORTED,
                 location=Location(_beside(path, problem.path), problem.span[0], problem.span[2], problem.scope),
                 message=problem.message,
-                reason="a model is converted only when all of it is understood",
-                action="rewrite the line with calls that the table has, or convert it by hand",
+                reason="a model is converted only if all of its constructs are supported",
+                action="rewrite the line with supported calls, or convert the model by hand",
                 before=problem.source,
             )
         )
@@ -109,13 +109,13 @@ def refused(path: str, text: str, run: Interpreter) -> SourceResult:
 
 
 def _beside(path: str, name: str) -> str:
-    """Return the path of the trainer as the user sees it: it lies beside the model."""
+    """Return the path of a file for reports; the trainer is in the folder of the model."""
     folder = path.rpartition("/")[0]
     return f"{folder}/{name}" if name == TRAINER and folder else name
 
 
 def converted(program: Program, text: str, facts: Facts) -> SourceResult:
-    """A converted model."""
+    """Return the result for a converted model."""
     found = [*_classes(program), *_layers(program, facts)]
     tables: tuple[TableRecord, ...] = ()
     if program.input_linears:
@@ -155,7 +155,7 @@ def _classes(program: Program) -> list[Finding]:
 
 
 def _layers(program: Program, facts: Facts) -> list[Finding]:
-    """One finding for each place where Linears are made."""
+    """Return one finding for each call that creates Linear layers."""
     sites: dict[Span, list[Linear]] = defaultdict(list)
     for layer in program.run.linears:
         sites[layer.span].append(layer)
@@ -192,15 +192,15 @@ def _layer_message(made: list[Linear], paths: dict[int, str]) -> str:
     if not raw:
         text = f"`nn.Linear` {listed} becomes a dense layer"
     elif raw == len(made):
-        text = f"`nn.Linear` {listed} is split: dense columns stay a product, one-hot groups become lookups"
+        text = f"`nn.Linear` {listed} is split into a product of dense columns and lookups of one-hot groups"
     else:
         text = f"`nn.Linear` {listed}: {raw} of them read the input and are split"
-    return text + (f"; {unused} of them never used" if unused else "")
+    return text + (f"; {unused} of them are never used" if unused else "")
 
 
 def _layer_reason(made: list[Linear]) -> str:
     if not any(layer.fed_raw for layer in made):
-        return "the same kernel, bias and initial values"
+        return "kernel, bias and initial values are the same"
     return "x·W + b = dense·W_dense + the sum of the rows of W that the one-hot groups select + b"
 
 
@@ -238,7 +238,7 @@ def _table_finding(program: Program, record: TableRecord) -> Finding:
         state=State.APPLIED,
         location=record.location,
         message=f"the one-hot rows of {count} {kernels} become one table `embedding` of {record.dim} columns",
-        reason=f"{len(spec.sparse)} one-hot groups of {spec.rows} columns: one lookup each, rows summed",
+        reason=f"{len(spec.sparse)} one-hot groups of {spec.rows} columns become one lookup each; rows are summed",
         applicability=Applicability.EXACT,
         table="embedding",
         before=f"x [batch, {spec.size}] · W [{spec.size}, {record.dim}]",
@@ -255,7 +255,7 @@ def _loss(program: Program) -> Finding:
             subject="loss",
             state=State.APPLIED,
             location=Location(_beside(program.module.path, TRAINER), span[0], span[2], f"{owner}create_loss"),
-            message="the loss is the trainer's own `create_loss`, carried over",
+            message="the loss is converted from the trainer's `create_loss`",
             applicability=Applicability.EXACT,
             before="create_loss",
             after="create_loss",
@@ -266,14 +266,14 @@ def _loss(program: Program) -> Finding:
         state=State.APPLIED,
         location=_place(program, program.module.span(program.module.tree)),
         message=f"the loss is built from the {len(program.schema.tasks)} tasks of the schema",
-        reason=f"no {TRAINER} with a create_loss lies beside the model",
+        reason=f"there is no {TRAINER} with a create_loss",
         applicability=Applicability.EXACT,
         after="create_loss",
     )
 
 
 def _optimizer(program: Program) -> list[Finding]:
-    """The trainer's optimizer: the converted module has none, so what it is must be said."""
+    """Return a finding on the trainer's optimizer, because the converted module has none."""
     made = program.optimizer
     if made is None:
         return []
@@ -286,10 +286,9 @@ def _optimizer(program: Program) -> list[Finding]:
             subject="optimizer",
             state=State.SUGGESTED if beyond else State.NOTED,
             location=Location(_beside(program.module.path, TRAINER), made.line, made.end_line, "create_optimizer"),
-            message=f"the trainer's optimizer {told} is not in the converted module"
-            + (f": {beyond}" if beyond else ""),
-            reason="the converted module ends with the loss; the training step is that of the program around it",
-            action="let the training step do the same" if beyond else "",
+            message=f"the trainer's optimizer {told} is not converted" + (f": {beyond}" if beyond else ""),
+            reason="the converted module has no training step, only a loss",
+            action="implement these in your training step" if beyond else "",
             before=made.text,
         )
     ]

@@ -1,4 +1,4 @@
-"""The parts of a Paddle conversion."""
+"""Rules for the parts of a converted Paddle model."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class LayerClass(Rule):
 class Linear(Rule):
     """`x·W + b` of a `Linear` that reads the model's input is split.
 
-    Dense columns stay a product, one-hot groups become lookups of one row each. Every other `Linear` becomes a dense
-    layer.
+    Dense columns remain a matrix product, and each one-hot group becomes a lookup of one row. Every other `Linear`
+    becomes a dense layer.
     """
 
     id = "paddle-linear"
@@ -27,7 +27,7 @@ class Linear(Rule):
 
 @register
 class Table(Rule):
-    """The one-hot rows of all kernels that read the input stand side by side in one table."""
+    """The one-hot rows of all kernels that read the input become one table, with the kernels' columns side by side."""
 
     id = "paddle-table"
     title = "The kernels' one-hot rows become one table"
@@ -35,20 +35,20 @@ class Table(Rule):
 
 @register
 class Loss(Rule):
-    """The trainer's own `create_loss` is carried over; without one the loss follows from the tasks of the schema."""
+    """The trainer's `create_loss` is converted; without one, the loss is made from the tasks of the schema."""
 
     id = "paddle-loss"
-    title = "The loss is carried over"
+    title = "The loss is converted"
 
 
 @register
 class Optimizer(Rule):
-    """The trainer's optimizer is named with its numbers: the converted module ends with the loss.
+    """The trainer's optimizer is reported with its arguments, because the converted module has no training step.
 
-    One with a schedule, a clip, a decay, or only some of the parameters is work that remains. `migrate project` writes
-    the training step as well, with Adam or SGD as the trainer makes them.
+    An optimizer with a schedule, clipping, decay, or only some of the parameters needs a decision. `migrate project`
+    also writes a training step, with the Adam or SGD optimizer of the trainer.
     """
 
     id = "paddle-optimizer"
-    title = "The trainer's optimizer is named"
+    title = "The trainer's optimizer is reported"
     applicability = None

@@ -1,4 +1,4 @@
-"""Why a Paddle file stays as it is."""
+"""Rules for Paddle files that are not converted."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from migrate.source.rules import Rule, register
 
 @register
 class NoModel(Rule):
-    """A file without an `nn.Layer`, such as the trainer, is noted and left alone."""
+    """A file without an `nn.Layer`, such as a trainer, is left unchanged, with a note."""
 
     id = "paddle-no-model"
-    title = "A Paddle file without a model stays as it is"
+    title = "A Paddle file without a model is left unchanged"
     applicability = None
 
 
 @register
 class NoSchema(Rule):
-    """The source does not say which columns of its input are one-hot groups: `--schema FILE` does."""
+    """The source does not define which columns of its input are one-hot groups; `--schema FILE` does."""
 
     id = "paddle-no-schema"
     title = "A Paddle model needs a feature schema"
@@ -25,26 +25,26 @@ class NoSchema(Rule):
 
 @register
 class ForeignBase(Rule):
-    """A class whose base is neither in the file nor imported by name may be a model, so it is named."""
+    """A class whose base is neither defined in the file nor imported by name may be a model, so it is reported."""
 
     id = "paddle-foreign-base"
-    title = "A class with an unknown base is named"
+    title = "A class with an unknown base is reported"
     applicability = None
 
 
 @register
 class Unsupported(Rule):
-    """A model is converted only when all of it is understood; each construct that is not is a finding."""
+    """A model is converted only if all of its constructs are supported; each other construct is a finding."""
 
     id = "paddle-unsupported"
-    title = "A construct that is not understood keeps the model as it is"
+    title = "A model with an unsupported construct is left unchanged"
     applicability = None
 
 
 @register
 class Syntax(Rule):
-    """A file that does not parse is left as it is."""
+    """A file that is not valid Python is left unchanged."""
 
     id = "paddle-syntax"
-    title = "A Paddle file that does not parse is named"
+    title = "A Paddle file that is not valid Python is reported"
     applicability = None

@@ -1,5 +1,5 @@
-"""The trainer beside a Paddle model, followed along its own path: what it does beyond the model and `create_loss`.
+"""Interprets the trainer of a Paddle model, to find what it does besides the model and `create_loss`.
 
-PaddleRec's driver calls `create_model`, `create_optimizer` and then, for every batch, `train_forward`. Each is followed
-statement by statement; what would change the numbers and has no place in the converted module becomes a problem.
+PaddleRec calls `create_model`, `create_optimizer` and then, for each batch, `train_forward`. Each is interpreted, and
+code that affects values but cannot be converted is recorded as a problem.
 """

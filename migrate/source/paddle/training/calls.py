@@ -1,4 +1,4 @@
-"""Calls of a trainer: the model, its loss and its feeds are followed; a call that may change a number is a problem."""
+"""Calls in a trainer: the model, its loss and inputs are interpreted; others that may change values are problems."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ LOSS = "create_loss"
 REFUSED = frozenset(
     {"exec", "eval", "setattr", "delattr", "globals", "locals", "open", "__import__", "vars", "next", "iter"}
 )
-#: methods of the model that change no number
+#: Methods of the model without effect on values.
 _HARMLESS = frozenset({"train", "eval", "named_parameters", "state_dict", "sublayers", "named_sublayers"})
-#: methods of tensors that have an effect beyond their result
+#: Methods of tensors with side effects.
 _EFFECTS = frozenset({"set_value", "backward", "register_hook", "clear_grad", "clear_gradient", "step", "minimize"})
-#: what changes the framework, not a tensor
+#: Functions that change the state of the framework.
 _GLOBAL = frozenset(
     {"shuffle", "seed", "increment", "no_grad", "enable_grad", "set_grad_enabled", "enable_static", "disable_static"}
 )
-#: modules that leave the lists that they are given as they are
+#: Modules whose functions do not change their arguments.
 _COMPUTING = ("paddle.", "numpy.", "math.", "time.", "logging.")
 _MADE = ("paddle.optimizer.", "paddle.nn.ClipGrad", "paddle.regularizer.")
-#: methods of a part of the model that only read it
+#: Methods of a part of the model that only read it.
 _READING = frozenset({"parameters", "named_parameters", "sublayers", "named_sublayers", "children", "named_children"})
 _READING |= {"buffers", "named_buffers", "state_dict", "full_name", "keys", "values", "items", "get"}
 _READING |= {"numel", "numpy", "item", "tolist", "dim", "ndimension", "size", "element_size", "is_floating_point"}
@@ -73,14 +73,16 @@ def call(at: Following, node: ast.Call) -> Value:
     if isinstance(callee, Api):
         return _framework(at, node, callee.name, positional, keywords)
     if _is_part(callee):
-        return at.problem(node, f"`{ast.unparse(node.func)}` is of the model; what calling it does is not carried over")
+        return at.problem(
+            node, f"`{ast.unparse(node.func)}` belongs to the model, and its effect is not converted; remove the call"
+        )
     _keep_model(at, node, everything)
     _keep_lists(at, node, everything)
     return at.computed(node, callee, *everything)
 
 
 def _is_part(value: Value) -> bool:
-    """Return whether a value is, or depends on, the model or a part of it."""
+    """Return whether a value is the model or a part of it, or depends on it."""
     return any(isinstance(item, Model | Parameters) for item in origins_of(value))
 
 
@@ -108,11 +110,11 @@ def _method(
     if isinstance(owner, list | dict | str):
         return _python_method(at, node, owner, name, positional, keywords)
     if name in _EFFECTS or (name.endswith("_") and not name.endswith("__")):
-        return at.problem(node, f"`.{name}` changes what is trained, which is not carried over")
+        return at.problem(node, f"`.{name}` changes which parameters are trained, which is not converted")
     if _is_part(owner) and name in _READING:
         return at.computed(node, owner, *everything)
     if _is_part(owner):
-        return at.problem(node, f"`.{name}` of a part of the model is called here, and may change it; leave it out")
+        return at.problem(node, f"`.{name}` is called on a part of the model and may change it; remove the call")
     _keep_model(at, node, everything)
     if isinstance(owner, Fed):
         found = fed_method(owner, name, positional, keywords)
@@ -122,7 +124,7 @@ def _method(
 
 
 def _setting(config: Config, name: str, positional: list[Value], keywords: dict[str, Value]) -> Value:
-    """Return what `config.get(key, default)` gives; without a config.yaml the default, where there is one."""
+    """Return the value of `config.get(key, default)`; without a config.yaml, the default if there is one."""
     if name != "get" or not positional or not isinstance(positional[0], str):
         return Computed()
     default = positional[1] if len(positional) > 1 else keywords.get("default")
@@ -162,13 +164,13 @@ def _model_method(
         return None
     if name in _HARMLESS:
         return at.computed(node, MODEL)
-    return at.problem(node, f"`.{name}` of the model is called here, which the converted module does not do")
+    return at.problem(node, f"`.{name}` is called on the model, which is not converted; remove the call")
 
 
 def _feed_model(at: Following, node: ast.Call, positional: list[Value], keywords: dict[str, Value]) -> Value:
     given = [*positional, *keywords.values()]
     if len(given) != 1:
-        at.problem(node, f"the model is given {len(given)} values; the converted module has its input alone")
+        at.problem(node, f"the model is called with {len(given)} arguments; the converted module has one input")
     at.fed.append((given[0] if given else None, node))
     return list(at.outputs) if isinstance(at.outputs, list) else at.outputs
 
@@ -196,7 +198,7 @@ def _framework(at: Following, node: ast.Call, name: str, positional: list[Value]
         _keep_lists(at, node, everything)
     into = {"out", "output"} & keywords.keys() or (last == "assign" and len(positional) > 1)
     if last in _GLOBAL or last.startswith("set_") or last.endswith("_") or into:
-        return at.problem(node, f"`{name}` changes more than its result, which is not carried over")
+        return at.problem(node, f"`{name}` has a side effect, which is not converted")
     found = fed_function(name, positional, keywords)
     return at.computed(node, *everything) if found is None else found
 
@@ -204,7 +206,7 @@ def _framework(at: Following, node: ast.Call, name: str, positional: list[Value]
 def _builtin(at: Following, node: ast.Call, name: str, positional: list[Value], keywords: dict[str, Value]) -> Value:
     everything = [*positional, *keywords.values()]
     if name in REFUSED:
-        return at.problem(node, f"`{name}` in the trainer is not followed")
+        return at.problem(node, f"`{name}` is not supported in the trainer")
     if name in {"print", "isinstance", "type"}:
         return None if name == "print" else Computed()
     found = loops.many(at, node, name, positional)
@@ -240,28 +242,30 @@ def _python_method(
             raise LookupError
     except (LookupError, TypeError, ValueError):
         if not read:
-            return at.problem(node, f"what `.{name}` makes of a {type(owner).__name__} here cannot be told")
+            return at.problem(node, f"the result of `.{name}` of a {type(owner).__name__} cannot be determined")
         return at.computed(node, owner, *everything)
     return list(found) if isinstance(owner, dict) and name in {"items", "keys", "values"} else found
 
 
 def _is_pure(name: str) -> bool:
-    """Return whether a call is of a function of Paddle's that only computes with tensors."""
+    """Return whether a call is of a Paddle function that only computes with tensors."""
     module, _, last = name.rpartition(".")
     return module in {"paddle", "paddle.nn.functional", "paddle.linalg", "paddle.tensor"} and last[:1].islower()
 
 
 def _keep_lists(at: Following, node: ast.Call, values: list[Value]) -> None:
-    """Refuse to hand a list or dict that matters later to what cannot be followed and may change it."""
+    """Record a problem if a list or dict that is used later is passed to a function that may change it."""
     for value in values:
         lasts = id(value) in at.lasting.containers
         if isinstance(value, list | dict) and (lasts or origins_of(value)):
             kind = type(value).__name__
-            at.problem(node, f"`{ast.unparse(node.func)}` is given a {kind}, and whether it changes it cannot be told")
+            at.problem(node, f"`{ast.unparse(node.func)}` is called with a {kind} and may change it")
 
 
 def _keep_model(at: Following, node: ast.Call, values: list[Value], pure: bool = False) -> None:
-    """Refuse to hand the model, or a part of it, to what cannot be followed; a pure function may read its parts."""
+    """Record a problem if the model or a part of it is passed to an unknown function; pure functions may read parts."""
     read = [value for value in values if not (pure and isinstance(value, Computed))]
     if _is_part(read):
-        at.problem(node, f"`{ast.unparse(node.func)}` is given the model, and what it does to it is not carried over")
+        at.problem(
+            node, f"`{ast.unparse(node.func)}` is called with the model, which is not converted; remove the call"
+        )

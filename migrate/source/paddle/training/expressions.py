@@ -1,4 +1,4 @@
-"""Expressions of a trainer: what is Python's own is computed, everything else remembers what it depends on."""
+"""Expressions in a trainer: Python values are computed; other values record what they depend on."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from migrate.source.paddle.training.following import Following
 from migrate.source.paddle.training.values import METRICS, Batch, Computed, Fed, Feeds, Metrics, Trainer, is_plain
 
 _FAILS = (Refuse, ArithmeticError, LookupError, TypeError, ValueError)
-#: calls for their effect alone that change no number
+#: Calls that print or log, without effect on values.
 _TOLD = ("print", "logging", "logger", "log", "warnings", "time")
 
 
@@ -25,7 +25,7 @@ def evaluate(at: Following, node: ast.expr) -> Value:
         return handler(at, node)
     parts = [evaluate(at, item) for item in ast.iter_child_nodes(node) if isinstance(item, ast.expr)]
     if isinstance(node, ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom):
-        return at.problem(node, f"`{type(node).__name__.lower()}` expressions of the trainer are not understood")
+        return at.problem(node, f"`{type(node).__name__.lower()}` expressions are not supported in the trainer")
     return at.computed(node, *parts)
 
 
@@ -81,7 +81,7 @@ def _attribute(at: Following, node: ast.Attribute) -> Value:
     if isinstance(owner, Metrics):
         return METRICS
     if isinstance(owner, list | dict):
-        return at.problem(node, f"`{ast.unparse(node)}` is taken without being called; call it here")
+        return at.problem(node, f"`{ast.unparse(node)}` is used as a value; call it here")
     return at.computed(node, owner)
 
 
@@ -110,7 +110,7 @@ def _subscript(at: Following, node: ast.Subscript) -> Value:
 
 
 def _of_batch(items: Feeds, node: ast.expr, index: Value) -> Fed | Feeds | None:
-    """`batch[i]` and `batch[i:]`, counted from the front."""
+    """Return `batch[i]` or `batch[i:]`, for an `i` that is not negative."""
     if isinstance(index, int) and index >= 0:
         return items[index]
     if isinstance(node, ast.Slice) and node.upper is None and node.step is None:
@@ -206,7 +206,7 @@ def _is_simple(part: ast.FormattedValue) -> bool:
 
 
 def _lambda(at: Following, node: ast.Lambda) -> Value:
-    """Follow the body where the function is made; what it is called with is refused where it is the model."""
+    """Interpret the body of a lambda at its definition."""
     outer, spec = dict(at.names), node.args
     given = [*spec.posonlyargs, *spec.args, *spec.kwonlyargs, *(arg for arg in (spec.vararg, spec.kwarg) if arg)]
     defaults = [at.value(item) for item in [*spec.defaults, *spec.kw_defaults] if item is not None]

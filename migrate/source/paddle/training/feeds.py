@@ -1,4 +1,4 @@
-"""The steps from a reader's batch to tensors that change no number: `to_tensor`, casts to float32, reshapes to rows."""
+"""Conversions of batch items that do not change values: `to_tensor`, casts to float32, reshapes to rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from migrate.source.paddle.training.values import Computed, Fed
 
 _WHOLE = frozenset({"int32", "int64"})
 _SAME = frozenset({"numpy", "detach", "clone", "cuda", "cpu", "contiguous"})
-#: function -> its arguments by position: what is fed, what is made of it, and those that change no number
+#: Function -> its positional parameters: the item, its new dtype or shape, and those without effect on values.
 _FUNCTIONS = {
     "paddle.to_tensor": ("data", "dtype", "place", "stop_gradient"),
     "paddle.cast": ("x", "dtype"),
@@ -18,12 +18,12 @@ _FUNCTIONS = {
     "numpy.asarray": ("a", "dtype"),
     "numpy.reshape": ("a", "newshape"),
 }
-#: arguments that change no number, whatever their value
+#: Arguments that never have an effect on values.
 _NO_EFFECT = frozenset({"place", "stop_gradient", "name", "copy"})
 
 
 def fed_method(item: Fed, name: str, positional: list[Value], keywords: dict[str, Value]) -> Fed | None:
-    """Return the item after a method call, None when the call may change it."""
+    """Return the item after a method call, or None if the call may change its values."""
     if name in _SAME:
         return item
     wanted = "shape" if name == "reshape" else "dtype"
@@ -38,7 +38,7 @@ def fed_method(item: Fed, name: str, positional: list[Value], keywords: dict[str
 
 
 def fed_function(name: str, positional: list[Value], keywords: dict[str, Value]) -> Fed | None:
-    """Return the item after a call of the framework or of numpy, None when the call may change it."""
+    """Return the item after a call of the framework or of numpy, or None if the call may change its values."""
     places = _FUNCTIONS.get(name, ())
     if not places or len(positional) > len(places):
         return None
@@ -52,7 +52,7 @@ def fed_function(name: str, positional: list[Value], keywords: dict[str, Value])
 
 
 def _is_without_effect(given: dict[str, Value]) -> bool:
-    """Return whether arguments change no number; an `order` other than C mixes the rows of a reshape."""
+    """Return whether arguments have no effect on values; an `order` other than C changes the rows of a reshape."""
     return all(key in _NO_EFFECT or (key == "order" and value in (None, "C")) for key, value in given.items())
 
 
@@ -64,9 +64,9 @@ def _cast(item: Fed, dtype: Value) -> Fed | None:
 
 
 def _reshaped(item: Fed, shape: Value) -> Fed | None:
-    """`[-1, n]` alone: the rows stay rows."""
+    """Return the item after a reshape to `[-1, n]`, which keeps rows; None for other shapes."""
     if not isinstance(shape, list | tuple) or len(shape) != 2 or shape[0] != -1:
         return None
     if shape[1] is None or isinstance(shape[1], Computed):
-        return item  # a size that only config.yaml would say
+        return item  # the size is known only from config.yaml
     return replace(item, width=shape[1]) if isinstance(shape[1], int) and shape[1] > 0 else None

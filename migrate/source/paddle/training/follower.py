@@ -1,4 +1,4 @@
-"""Follows a method of the trainer statement by statement; what it does to the model or the loss is a problem."""
+"""Interprets a method of the trainer; what it does to the model or the loss is a problem."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ class Follower(Following):
     """Follows statements, and hands expressions to `expressions.py` and loops of unknown length to `loops.py`."""
 
     def call(self, function: Function, positional: list[Value], keywords: dict[str, Value]) -> Value:
-        """Follow a function or method of the trainer's file and return its result."""
+        """Interpret a function or method of the trainer's file and return its result."""
         self.calls += 1
         if self.calls > MOST_CALLS or len(self.run.frames) > DEEPEST:
-            self.run.problem(function.node, "the functions of the trainer call each other without end")
+            self.run.problem(function.node, "the recursion of these functions is too deep")
             raise Stop
         owner = f"{function.owner.name}." if function.owner else ""
         names = self._bound(function, positional, keywords)
         self.run.frames.append(Frame(function.module, owner + function.node.name, names))
         try:
             if function.node.decorator_list:
-                self.problem(function.node.decorator_list[0], "a decorator of the trainer is not understood")
+                self.problem(function.node.decorator_list[0], "a decorator is not supported in the trainer")
             self.body(function.node.body)
         except Returned as returned:
             return returned.value
@@ -65,13 +65,13 @@ class Follower(Following):
         return names | dict(zip([arg.arg for arg in plain], positional, strict=False)) | keywords
 
     def body(self, statements: list[ast.stmt]) -> None:
-        """Follow statements."""
+        """Interpret statements."""
         for statement in statements:
             self.run.tick(statement)
             handler = getattr(self, f"_do_{type(statement).__name__}", None)
             if handler is None:
                 kind = type(statement).__name__.lower()
-                self.problem(statement, f"`{kind}` statements of the trainer are not understood")
+                self.problem(statement, f"`{kind}` statements are not supported in the trainer")
                 raise Stop
             handler(statement)
 
@@ -86,10 +86,10 @@ class Follower(Following):
         before = len(self.run.problems)
         found = self.value(node.value)
         if len(self.run.problems) > before:
-            return  # said once is enough
+            return  # already reported
         done = is_metrics(found) or isinstance(found, Metrics | Loss) or is_plain(found)
         if not done and expressions.calls_untold(self, node.value):
-            self.problem(node, "what this call does is not carried over into the converted module")
+            self.problem(node, "the effect of this call is not converted; remove the call")
 
     def _do_Assign(self, node: ast.Assign) -> None:
         found = self.value(node.value)
@@ -109,7 +109,7 @@ class Follower(Following):
             self.assign(node.target, expressions.combined(self, node, node.op, before, added))
 
     def assign(self, target: ast.expr, found: Value) -> None:
-        """Bind a name; an attribute or item of something that lasts is a problem."""
+        """Assign to a name; assigning an attribute or item of a lasting object is a problem."""
         if isinstance(target, ast.Name):
             self.names[target.id] = found
         elif isinstance(target, ast.Tuple | ast.List):
@@ -121,7 +121,7 @@ class Follower(Following):
         elif isinstance(target, ast.Subscript):
             self._assign_item(target, self.value(target.value), found)
         else:
-            self.problem(target, "this assignment is not understood")
+            self.problem(target, "this assignment is not supported")
 
     def _parts(self, target: ast.Tuple | ast.List, found: Value) -> list[Value]:
         count = len(target.elts)
@@ -133,11 +133,11 @@ class Follower(Following):
 
     def _assign_attribute(self, target: ast.Attribute, owner: Value, found: Value) -> None:
         if isinstance(owner, Fed) and target.attr == "stop_gradient":
-            return  # nothing trains the input
+            return  # the input has no gradient
         if isinstance(owner, Trainer) and not self.steps and not self.unsure:
             self.kept[target.attr] = found
         elif isinstance(owner, Trainer):
-            self.problem(target, "the trainer keeps this from one step to the next, which a graph does not")
+            self.problem(target, "the trainer stores this from step to step, which a graph does not; remove it")
         else:
             self.problem(target, f"`{ast.unparse(target)}` is set here, which the converted module does not do")
 
@@ -159,10 +159,10 @@ class Follower(Following):
             loops.repeat(self, node, items)
             return
         if isinstance(items, Computed | Parameters) and origins_of(items):
-            self.problem(node, f"what this loop does to `{ast.unparse(node.iter)}` is not carried over")
+            self.problem(node, f"the effect of this loop on `{ast.unparse(node.iter)}` is not converted; remove it")
             return
         if not isinstance(items, list | tuple | range | dict) or len(items) > MOST_TURNS:
-            self.problem(node, "the turns of this loop cannot be told")
+            self.problem(node, "the number of iterations of this loop is unknown")
             raise Stop
         for item in list(items):
             self.assign(node.target, item)
@@ -172,7 +172,7 @@ class Follower(Following):
     def _do_If(self, node: ast.If) -> None:
         test = self.value(node.test)
         if not is_plain(test):
-            self.problem(node.test, "this decision of the trainer cannot be made without running it")
+            self.problem(node.test, "this condition of the trainer is known only at run time")
             raise Stop
         self.body(node.body if test else node.orelse)
 

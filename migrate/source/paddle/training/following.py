@@ -19,15 +19,17 @@ class Following(ABC):
     run: Run
     trainer: Class
     model: Class | None  #: the model's class
-    outputs: Value = None  #: what the model returns: an `Output` or a list of them
-    steps: bool = False  #: the method runs at every step, so that it may keep nothing
+    outputs: Value = None  #: the model's result: an `Output` or a list of them
+    steps: bool = False  #: the method runs in every step, so that it must not store state
     kept: dict[str, Value] = field(default_factory=dict)  #: attributes of the trainer
-    fed: list[tuple[Value, ast.AST]] = field(default_factory=list)  #: what the model was given, and where
+    fed: list[tuple[Value, ast.AST]] = field(default_factory=list)  #: inputs of the model, and the calls
     losses: list[LossCall] = field(default_factory=list)
-    made: list[tuple[dict[str, Value], ast.AST]] = field(default_factory=list)  #: constructions of the model
+    made: list[tuple[dict[str, Value], ast.AST]] = field(
+        default_factory=list
+    )  #: calls that create the model: arguments, call
     calls: int = 0
-    lasting: Lasting = field(default_factory=Lasting)  #: what is there before the method runs
-    unsure: int = 0  #: more than 0 where it is not known whether, or how often, what is followed runs
+    lasting: Lasting = field(default_factory=Lasting)  #: state that exists before the method runs
+    unsure: int = 0  #: more than 0 in code that may run never or several times
 
     @property
     def names(self) -> dict[str, Value]:
@@ -35,19 +37,19 @@ class Following(ABC):
         return self.run.frame.names
 
     def problem(self, node: ast.AST, message: str) -> Computed:
-        """Record what cannot be carried over."""
+        """Record an unsupported construct."""
         self.run.problem(node, message)
         return Computed()
 
     def computed(self, node: ast.AST, *values: Value) -> Computed:
-        """Return what an expression makes of values; the first change of a thing is remembered."""
+        """Return the value computed from others; the first change of each is recorded."""
         first = next((value for value in values if isinstance(value, Computed) and value.origins), None)
         if first is not None:
             return Computed(origins_of(*values), first.node, first.module)
         return Computed(origins_of(*values), node, self.run.frame.module)
 
     def blame(self, value: Value, node: ast.AST, message: str) -> None:
-        """Record a problem where a value was changed first, else at `node`."""
+        """Record a problem at the first change of a value, or else at `node`."""
         if isinstance(value, Computed) and value.node is not None and value.module is not None and value.origins:
             self.run.frames.append(Frame(value.module, _scope(value.module, value.node)))
             self.run.problem(value.node, message)
@@ -56,9 +58,9 @@ class Following(ABC):
             self.run.problem(node, message)
 
     def may_change(self, container: Value, node: ast.AST) -> None:
-        """Record the change of a list or dict that outlives the method, or that is not known to happen once."""
+        """Record a problem for a change of a list or dict that outlives the method or may happen several times."""
         if self.unsure:
-            self.problem(node, f"how often this changes a {type(container).__name__} cannot be told")
+            self.problem(node, f"it is unknown how often this changes a {type(container).__name__}")
             return
         try:
             self.lasting.changes(container)
@@ -66,12 +68,12 @@ class Following(ABC):
             self.problem(node, str(reason))
 
     def construct(self, cls: Class, positional: list[Value], keywords: dict[str, Value], node: ast.AST) -> Value:
-        """Make the model, once."""
+        """Create the model, once."""
         found = cls.find("__init__")
         names = [item.arg for item in found[0].args.args[1:]] if found else []
         self.made.append((dict(zip(names, positional, strict=False)) | keywords, node))
         if len(self.made) > 1:
-            return self.problem(node, "a second model is made here")
+            return self.problem(node, "a second model is created here; create only one")
         return MODEL
 
     def method(self, name: str) -> Function | None:
@@ -85,15 +87,15 @@ class Following(ABC):
 
     @abstractmethod
     def call(self, function: Function, positional: list[Value], keywords: dict[str, Value]) -> Value:
-        """Follow a function or method of the trainer's file and return its result."""
+        """Interpret a function or method of the trainer's file and return its result."""
 
     @abstractmethod
     def body(self, statements: list[ast.stmt]) -> None:
-        """Follow statements."""
+        """Interpret statements."""
 
     @abstractmethod
     def assign(self, target: ast.expr, found: Value) -> None:
-        """Bind a name; an attribute or item of something that lasts is a problem."""
+        """Assign to a name; assigning an attribute or item of a lasting object is a problem."""
 
 
 def _scope(module: Module, node: ast.AST) -> str:

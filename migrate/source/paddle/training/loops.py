@@ -1,4 +1,4 @@
-"""Loops and comprehensions of a trainer, also those whose number of turns only a run would tell."""
+"""Loops and comprehensions of a trainer, including those with an unknown number of iterations."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from migrate.source.paddle.training.values import (
 )
 
 MOST_ITEMS = 1000
-_EACH = Fed(-1)  #: stands for each item of a batch; no item has this place
+_EACH = Fed(-1)  #: represents any item of a batch; not a valid index
 _COUNTING = {"len": Computed(), "range": Many(Computed())}
 
 
 @contextmanager
 def unsure(at: Following) -> Iterator[None]:
-    """Follow what may run never, once or often: it may change no list or dict."""
+    """Interpret code that may run any number of times, and must not change lists or dicts."""
     at.unsure += 1
     try:
         yield
@@ -37,16 +37,16 @@ def unsure(at: Following) -> Iterator[None]:
 
 
 def repeat(at: Following, node: ast.For, items: Many | Metrics) -> None:
-    """Follow the body of a loop with an unknown number of turns; what it binds is computed afterwards."""
+    """Interpret the body of a loop with an unknown number of iterations; its variables become computed values."""
     bound = {item.id for item in ast.walk(node) if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store)}
-    for _ in range(2):  # the second turn sees what the first one has bound
+    for _ in range(2):  # the second iteration sees the variables of the first
         before = dict(at.names)
         try:
             with unsure(at):
                 at.assign(node.target, items.item if isinstance(items, Many) else METRICS)
                 at.body(node.body)
         except Returned as returned:
-            at.problem(returned.node, "whether this loop of the trainer returns cannot be told")
+            at.problem(returned.node, "it is unknown whether this loop of the trainer returns")
         for name in bound & at.names.keys():
             both = [before.get(name, METRICS), at.names[name]]
             same = all(isinstance(value, Metrics) for value in both)
@@ -55,7 +55,7 @@ def repeat(at: Following, node: ast.For, items: Many | Metrics) -> None:
 
 
 def many(at: Following, node: ast.AST, name: str, values: list[Value]) -> Value | None:
-    """Return what a builtin makes of sequences of unknown length; None where it is given none."""
+    """Return the result of a builtin for sequences of unknown length; None if no argument is one."""
     if name == "range" and not all(map(is_plain, values)):
         return _COUNTING[name]
     if not any(isinstance(value, Many | Metrics) for value in values):
@@ -75,7 +75,7 @@ def _each(at: Following, node: ast.AST, value: Value) -> Value:
 
 
 def comprehension(at: Following, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> Value:
-    """Return the items of a comprehension; its element is followed even where the items are not known."""
+    """Return the items of a comprehension; its element is interpreted even if the items are unknown."""
     outer = dict(at.names)
     try:
         return _turns(at, node, [node.elt], node.generators)
@@ -85,7 +85,7 @@ def comprehension(at: Following, node: ast.ListComp | ast.SetComp | ast.Generato
 
 
 def mapping(at: Following, node: ast.DictComp) -> Value:
-    """Follow a comprehension of a dict; what it makes is computed."""
+    """Interpret a dict comprehension; its result is a computed value."""
     outer = dict(at.names)
     try:
         return at.computed(node, _turns(at, node, [node.key, node.value], node.generators))
@@ -124,7 +124,7 @@ def _test(at: Following, generator: ast.comprehension) -> Value:
 def _unknown(
     at: Following, node: ast.expr, items: Value, parts: list[ast.expr], generators: list[ast.comprehension]
 ) -> Value:
-    """Follow one turn that stands for all."""
+    """Interpret one iteration that represents all."""
     feeds = Feeds() if items is BATCH else items
     item = _EACH if isinstance(feeds, Feeds) else _each(at, node, items)
     with unsure(at):

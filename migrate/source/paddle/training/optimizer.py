@@ -1,4 +1,4 @@
-"""The optimizer that a trainer makes, and what of it goes beyond its class and a fixed rate."""
+"""Reads the optimizer of a trainer, and its settings other than a fixed learning rate."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from migrate.source.paddle.mapping.values import Module, Value
 from migrate.source.paddle.training.values import Made, Parameters, is_plain
 
 _MODULE = "paddle.optimizer."
-#: classes that decay weights unless told otherwise
+#: Classes with a weight decay by default.
 _DECAYING = {"AdamW": "weight_decay=0.01", "Lamb": "lamb_weight_decay=0.01"}
 _REST = ("parameters", "weight_decay", "grad_clip")
-#: class -> its arguments by position, after `learning_rate`
+#: Class -> its positional parameters after `learning_rate`.
 _POSITIONS = {
     "Adadelta": ("epsilon", "rho", *_REST),
     "Adagrad": ("epsilon", *_REST),
@@ -29,23 +29,23 @@ _LABELS = frozenset({"name", "parameters"})
 
 @dataclass(frozen=True)
 class Optimizer:
-    """What `create_optimizer` returns."""
+    """The optimizer that `create_optimizer` returns."""
 
-    name: str  #: Paddle's class, `Adam`; empty when it cannot be told
-    arguments: dict[str, Value]  #: numbers and flags, without those that are None
-    beyond: tuple[str, ...]  #: what has no place in a class with fixed numbers, as the source says it
+    name: str  #: Paddle's class, e.g. `Adam`; empty if unknown
+    arguments: dict[str, Value]  #: numbers and flags that are not None
+    beyond: tuple[str, ...]  #: other settings, as in the source
     text: str
     line: int
     end_line: int
 
 
 def optimizer_of(module: Module, found: Value, node: ast.AST) -> Optimizer:
-    """Read what `create_optimizer` returned; `node` is the function."""
+    """Return the optimizer for the result of `create_optimizer`; `node` is the function."""
     at = found.node if isinstance(found, Made) and found.node is not None else node
     first = getattr(at, "lineno", 1)
     place = (first, getattr(at, "end_lineno", first) if isinstance(found, Made) else first)
     if not isinstance(found, Made) or not _is_class(found.name):
-        return Optimizer("", {}, ("`create_optimizer` returns no single optimizer of Paddle",), "", *place)
+        return Optimizer("", {}, ("`create_optimizer` does not return a single Paddle optimizer",), "", *place)
     given = {name: value for name, value in found.arguments.items() if name not in _LABELS and value is not None}
     beyond = [_told(name, value) for name, value in given.items() if not _is_number(value)]
     if not isinstance(found.arguments.get("parameters"), Parameters):
@@ -61,7 +61,7 @@ def optimizer_of(module: Module, found: Value, node: ast.AST) -> Optimizer:
 
 
 def named(name: str, positional: list[Value], keywords: dict[str, Value]) -> dict[str, Value]:
-    """Name the arguments of an optimizer; one whose place is not known is called after it, `#4`."""
+    """Return name -> argument; an argument at an unknown position is named by it, e.g. `#4`."""
     names = ("learning_rate", *_POSITIONS.get(name.removeprefix(_MODULE), ()))
     given = {(names[i] if i < len(names) else f"#{i}"): value for i, value in enumerate(positional)}
     return given | keywords
@@ -72,7 +72,7 @@ def _class(made: Made) -> str:
 
 
 def _is_beyond(name: str, value: Value) -> bool:
-    """A decay is one whatever its number; a positional argument after the rate is not looked up."""
+    """Return whether an argument is a number without further meaning; a non-zero weight decay is not."""
     return _is_number(value) and ((name.endswith("weight_decay") and value != 0) or name.startswith("#"))
 
 

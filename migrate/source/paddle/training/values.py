@@ -1,4 +1,4 @@
-"""What the functions of a trainer handle: the model, a batch's items, outputs, the loss, and what is made of them."""
+"""The values in a trainer: the model, items of a batch, outputs, the loss, and values computed from these."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class Trainer:
 
 
 class Batch:
-    """What the reader gives."""
+    """A batch of the reader."""
 
 
 class Metrics:
-    """What `create_metrics` made, and its items: nothing of it reaches the loss."""
+    """The result of `create_metrics` and its items, which do not affect the loss."""
 
 
 MODEL, PARAMETERS, TRAINER_SELF, BATCH, METRICS = Model(), Parameters(), Trainer(), Batch(), Metrics()
@@ -33,48 +33,48 @@ MODEL, PARAMETERS, TRAINER_SELF, BATCH, METRICS = Model(), Parameters(), Trainer
 
 @dataclass(frozen=True)
 class Fed:
-    """An item of a batch as the reader gives it, in float32 (or, `whole`, as integers) and perhaps reshaped."""
+    """An item of a batch with unchanged values, in float32 (or integers, `whole`), possibly reshaped."""
 
     index: int
-    width: int | None = None  #: columns [batch, width], where a reshape says so
+    width: int | None = None  #: number of columns, if a reshape gives it
     whole: bool = False
 
 
 @dataclass(frozen=True)
 class Feeds:
-    """The items of a batch from `start` on, each treated alike; how many there are is the reader's."""
+    """The items of a batch from `start` on, with the same conversions; their number is unknown."""
 
     start: int = 0
     width: int | None = None
     whole: bool = False
 
     def __getitem__(self, place: int) -> Fed:
-        """Return the item at a place that counts from `start`."""
+        """Return the item at an index relative to `start`."""
         return Fed(self.start + place, self.width, self.whole)
 
 
 @dataclass(frozen=True, eq=False)
 class Many:
-    """Items of which each is like `item`, and whose number is not known."""
+    """An unknown number of items, each like `item`."""
 
     item: Value
 
 
 @dataclass(frozen=True)
 class Output:
-    """What the model returns at this place, unchanged."""
+    """An output of the model, unchanged."""
 
     index: int
 
 
 @dataclass(frozen=True, eq=False)
 class Loss:
-    """What `create_loss` returns, unchanged."""
+    """The result of `create_loss`, unchanged."""
 
 
 @dataclass(frozen=True)
 class LossCall:
-    """A call of `create_loss`: its arguments by parameter, and how the call spells them."""
+    """A call of `create_loss`: its arguments by parameter, and their source text."""
 
     made: Loss
     arguments: dict[str, Value]
@@ -84,7 +84,7 @@ class LossCall:
 
 @dataclass(frozen=True, eq=False)
 class Computed:
-    """Anything made of others; `origins` are the things above that it depends on, `node` the first change to them."""
+    """A computed value; `origins` are the values that it depends on, `node` the first computation."""
 
     origins: frozenset[Value] = frozenset()
     node: ast.AST | None = None
@@ -93,14 +93,14 @@ class Computed:
 
 @dataclass(frozen=True, eq=False)
 class Made(Computed):
-    """An object of the framework, made by a call: an optimizer, a scheduler, a clip."""
+    """An object of the framework that a call creates: an optimizer, a scheduler, a clip."""
 
     name: str = ""
     arguments: dict[str, Value] = field(default_factory=dict)
 
 
 class Returned(Exception):
-    """A `return` statement; it carries the value."""
+    """Raised by a `return` statement, with its value."""
 
     def __init__(self, value: Value, node: ast.AST) -> None:
         super().__init__()
@@ -111,7 +111,7 @@ THINGS = (Model, Parameters, Batch, Fed, Feeds, Output, Loss)
 
 
 def origins_of(*values: Value) -> frozenset[Value]:
-    """Return the things of a batch or model that values are, contain or depend on."""
+    """Return the origins (items of a batch, the model, outputs) that values are, contain or depend on."""
     found: frozenset[Value] = frozenset()
     for value in values:
         if isinstance(value, Computed):
@@ -128,14 +128,14 @@ def origins_of(*values: Value) -> frozenset[Value]:
 
 
 def is_metrics(value: Value) -> bool:
-    """Return whether a value is of the metrics, or nothing, also inside lists and tuples."""
+    """Return whether a value consists only of metrics and None, also inside lists and tuples."""
     if isinstance(value, list | tuple):
         return all(map(is_metrics, value))
     return value is None or isinstance(value, Metrics) or (isinstance(value, Many) and is_metrics(value.item))
 
 
 def is_plain(value: Value) -> bool:
-    """Return whether a value is Python's own, also inside lists, tuples and dicts."""
+    """Return whether a value consists only of Python values, also inside lists, tuples and dicts."""
     if isinstance(value, list | tuple):
         return all(map(is_plain, value))
     if isinstance(value, dict):

@@ -1,1 +1,1 @@
-"""Rules of every frontend."""
+"""Rules of all front ends."""

@@ -1,4 +1,4 @@
-"""What concerns files as a whole, and the comments in them."""
+"""Rules about whole files and about ignore comments."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from migrate.source.rules import Refusal, Rule, register
 
 @register
 class SourceFile(Rule):
-    """A file that cannot be read, decoded or parsed, or on which the converter failed, is left as it is and named.
+    """A file that cannot be read, decoded or parsed, or on which the converter failed, is left unchanged and reported.
 
-    Such a finding is reported whatever is selected.
+    Such a finding is reported regardless of the selected rules.
     """
 
     id = "source-file"
-    title = "A file that cannot be read or converted is left as it is and named"
+    title = "A file that cannot be read or converted is left unchanged and reported"
     applicability = None
 
 
 @register
 class IgnoreComment(Rule):
-    """`# migrate: ignore[RULE, ...] reason` keeps what stands on its line.
+    """`# migrate: ignore[RULE, ...] reason` excludes the code on its line from the conversion.
 
-    On a line where a table is made or looked up, the whole table stays as it is, with all of its lookups; on any other
-    line, what is reported there becomes a note. Without rules the comment speaks of every rule; alone on a line it
-    holds for the next line of code. `# migrate: ignore-file reason`, alone on a line, keeps the whole file. A comment
-    that has no effect is reported.
+    On a line that creates a table or looks up rows, the whole table is left unchanged, with all of its lookups; on any
+    other line, findings become notes. Without rules, the comment applies to all rules; on a line of its own, it applies
+    to the next line of code. `# migrate: ignore-file reason`, on a line of its own, excludes the whole file. A comment
+    without effect is reported.
     """
 
     id = "ignore-comment"
-    title = "Ignore comments keep tables and findings, and one without effect is named"
+    title = "Ignore comments exclude tables and findings; a comment without effect is reported"
     applicability = None
     refusals = (Refusal("kept-by-comment", "`{label}` and its lookups stay as they are, as a comment asks", "{why}"),)

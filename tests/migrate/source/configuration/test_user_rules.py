@@ -87,7 +87,7 @@ def test_the_example_of_the_docs_runs(tmp_path: Path) -> None:
     file.write_text(EXAMPLE.replace('says="under audit"', 'says="something else"'))
     done = CliRunner().invoke(cli, ["rules", "test", str(file)])
     assert done.exit_code == 1
-    assert "acme-frozen: frozen: no finding says `something else`" in done.stdout
+    assert "acme-frozen: frozen: no finding contains `something else`" in done.stdout
     page = CliRunner().invoke(cli, ["rules", "explain", "acme-lookup", "--rules", str(file)])
     assert "+ e = sparse_lookup(W, ids)" in page.stdout
     listed = CliRunner().invoke(cli, ["rules", "list", "--rules", str(file)])
@@ -136,22 +136,22 @@ def test_own_rules_are_asked_for_their_files_alone(tmp_path: Path) -> None:
         ("x = (", "line 1: '(' was never closed"),
         ("import nothing_of_this_name", "line 1: No module named"),
         ("raise SystemExit(3)", "line 1: 3"),
-        ("x = 1\n", "it registers no rule"),
+        ("x = 1\n", "registers no rule"),
         # Annotations are what they are in a file of its own, not texts as in this package.
-        ("def f(x: int): ...\nassert f.__annotations__['x'] is int, 'text'\n", "it registers no rule"),
+        ("def f(x: int): ...\nassert f.__annotations__['x'] is int, 'text'\n", "registers no rule"),
         (START + "@register\nclass A(FileRule):\n    title = 't'\n", "line 2: a rule needs an `id`"),
         (START + "@register\nclass A(FileRule):\n    id = 'a-b'\n", "rule `a-b`: it has no `title`"),
-        (START + "@register\nclass A(FileRule):\n    id = 'A b'\n    title = 't'\n", "its id must be"),
-        (START + "@register\nclass A(Rule):\n    id = 'a-b'\n    title = 't'\n", "it is of no kind that is asked"),
+        (START + "@register\nclass A(FileRule):\n    id = 'A b'\n    title = 't'\n", "its id must consist of"),
+        (START + "@register\nclass A(Rule):\n    id = 'a-b'\n    title = 't'\n", "it has no known kind"),
         (START + "@register\nclass A(LookupRule):\n    id = 'a-b'\n    title = 't'\n", "it has no `symbols`"),
         (START + "@register\nclass A(FileRule):\n    id = 'tf-gather'\n    title = 't'\n", "two rules have the id"),
         (
             START + "@register\nclass A(FileRule):\n    id = 'a-b'\n    title = 't'\n    examples = ('x',)\n",
-            "must be Examples",
+            "must be instances of `Example`",
         ),
         (
             START + "@register\nclass A(FileRule):\n    id = 'a-b'\n    title = 't'\n    applicability = 'exact'\n",
-            "must be an Applicability or None",
+            "must be an `Applicability` or None",
         ),
     ],
 )
@@ -176,8 +176,8 @@ def test_a_rule_that_fails_is_named(tmp_path: Path) -> None:
 def test_a_file_that_changes_in_use_is_noticed(tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text(EXAMPLE)
     file = read_rule_file(str(tmp_path / "own.py"))
-    with pytest.raises(MigrateError, match="it was changed while the rules were in use"):
+    with pytest.raises(MigrateError, match="changed while the rules were in use"):
         rules_of([RuleFile(file.path, "other")])
-    with pytest.raises(MigrateError, match="another file has a rule `acme-lookup`"):
+    with pytest.raises(MigrateError, match="another file also has a rule `acme-lookup`"):
         (tmp_path / "again.py").write_text(EXAMPLE + "\n")
         rules_of([file, read_rule_file(str(tmp_path / "again.py"))])

@@ -115,7 +115,7 @@ def test_a_missing_path_and_two_files_for_one_place(tmp_path: Path) -> None:
     for name in ("a/m.py", "b/m.py"):
         (tmp_path / name).parent.mkdir()
         (tmp_path / name).write_text("")
-    with pytest.raises(MigrateError, match="would both become"):
+    with pytest.raises(MigrateError, match="would both be written to"):
         find_inputs([str(tmp_path / "a"), str(tmp_path / "b")])
 
 

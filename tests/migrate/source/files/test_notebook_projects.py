@@ -123,6 +123,6 @@ def test_a_notebook_that_cannot_take_its_edits_keeps_its_modules(tmp_path: Path)
     done = convert_paths([str(root)], Options())
     assert not [one for one in done if one.result.changed]
     found = [f for one in done for f in one.result.findings if f.state is State.FAILED]
-    assert any("`%psearch item` uses a table and is not Python" in f.message for f in found)
+    assert any("`%psearch item` uses a converted table, but is not Python" in f.message for f in found)
     write(root, {"train.ipynb": text.replace("%psearch item", "%psearch other")})
     assert [one.result.changed for one in convert_paths([str(root)], Options())] == [True, True]

@@ -149,17 +149,17 @@ def test_cells_of_other_languages_stay() -> None:
 
 
 BAD = {
-    "no JSON": (b"{tensorflow", "it is no notebook"),
+    "no JSON": (b"{tensorflow", "is no valid notebook"),
     "no cells": (b'{"tensorflow": 1}', "no list of cells"),
     "a list": (b'["tensorflow"]', "no list of cells"),
     "format 3": (b'{"worksheets": [{"cells": []}], "x": "tensorflow"}', "formats before 4"),
-    "not UTF-8": (b'{"cells": [], "x": "tensorflow \xff"}', "it is no notebook"),
-    "too deep": (b"[" * 100_000, "it is no notebook"),
+    "not UTF-8": (b'{"cells": [], "x": "tensorflow \xff"}', "is no valid notebook"),
+    "too deep": (b"[" * 100_000, "is no valid notebook"),
     "a broken cell": (json.dumps(notebook(*MODEL, cell("def f(:"))).encode(), "does not parse at line 1"),
     "an old cell": (json.dumps(notebook(*MODEL, cell("print W"))).encode(), "Python 2"),
-    "a source that is none": (json.dumps(notebook(*MODEL, cell(3))).encode(), "is no text"),
+    "a source that is none": (json.dumps(notebook(*MODEL, cell(3))).encode(), "is not a string"),
     "an unclosed bracket": (json.dumps(notebook(cell("f("), cell(")"))).encode(), "does not parse"),
-    "a magic with the table": (json.dumps(notebook(*MODEL, cell("%memo -x W"))).encode(), "uses a table"),
+    "a magic with the table": (json.dumps(notebook(*MODEL, cell("%memo -x W"))).encode(), "uses a converted table"),
     "paddle": (json.dumps(notebook(cell("import paddle"))).encode(), "Paddle model in a notebook"),
 }
 

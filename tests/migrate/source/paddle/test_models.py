@@ -103,7 +103,7 @@ def test_the_loss_gets_the_outputs_as_the_trainer_passes_them(name: str) -> None
     if expected:
         assert f"create_loss({expected}, labels[:, 0:1], labels[:, 1:2])" in result.converted
     else:
-        assert not result.changed and "the loss is given something else than outputs" in result.findings[0].message
+        assert not result.changed and "the loss must be called with unchanged outputs" in result.findings[0].message
 
 
 def test_labels_that_the_trainer_calls_otherwise_are_not_guessed() -> None:

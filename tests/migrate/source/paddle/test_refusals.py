@@ -44,29 +44,32 @@ IN_CONSTRUCTOR = {
     "slow": ("self.g = nn.Linear(n, 1, bias_attr=paddle.ParamAttr(learning_rate=0.1))", "learning_rate=0.1"),
     "shared-name": (
         "self.g, self.h = [nn.Linear(n, 1, weight_attr=paddle.ParamAttr(name='w')) for _ in range(2)]",
-        "two parameters are named 'w'",
+        "two parameters have the name 'w'",
     ),
     "fan-override": ("self.g = nn.Linear(n, 1, weight_attr=nn.initializer.XavierUniform(fan_in=3))", "`fan_in=3`"),
-    "string-attr": ("self.g = nn.Linear(n, 1, weight_attr='w')", "named by a string"),
-    "same-name-twice": ("[self.add_sublayer('a', nn.Linear(n, 1)) for _ in range(2)]", "a second layer is named 'a'"),
+    "string-attr": ("self.g = nn.Linear(n, 1, weight_attr='w')", "given by its name"),
+    "same-name-twice": ("[self.add_sublayer('a', nn.Linear(n, 1)) for _ in range(2)]", "two layers have the name 'a'"),
     "name-is-attribute": ("self.add_sublayer('forward', nn.Linear(n, 1))", "is also an attribute"),
-    "name-with-space": ("self.add_sublayer('a 1', nn.Linear(n, 1))", "a layer is named 'a 1'"),
-    "name-not-ascii": ("self.塔 = nn.Linear(n, 1)", "a layer is named '塔'"),
-    "layer-list-keyword": ("self.l = nn.LayerList(sublayers=[])", "`nn.LayerList` is given `sublayers=`"),
-    "reserved": ("self.input_layers = []", "use `input_layers` themselves"),
+    "name-with-space": ("self.add_sublayer('a 1', nn.Linear(n, 1))", "a layer has the name 'a 1'"),
+    "name-not-ascii": ("self.塔 = nn.Linear(n, 1)", "a layer has the name '塔'"),
+    "layer-list-keyword": (
+        "self.l = nn.LayerList(sublayers=[])",
+        "`nn.LayerList` has the keyword argument `sublayers`",
+    ),
+    "reserved": ("self.input_layers = []", "`input_layers` is used by the converted layers"),
     "parameter": ("self.w = self.create_parameter([n, 1])", "`create_parameter`"),
-    "training": ("self.on = self.training", "`training` is not set in this model"),
-    "math": ("import_size = math.factorial(5)", "`math` cannot be followed"),
+    "training": ("self.on = self.training", "`training` is neither set in this model"),
+    "math": ("import_size = math.factorial(5)", "the value of `math` is unknown"),
     "power": ("self.big = 10 ** 10 ** 10", "a power this large"),
     "numpy": ("import numpy", "`import` statements"),
     "star-args": ("self.g = nn.Linear(*[n, 1], **{})", "`**`"),
     "fails": ("a, b = [1, 2, 3]", "unpacked"),
-    "endless": ("while True: pass", "half a million steps"),
+    "endless": ("while True: pass", "half a million iterations"),
     "huge": ("self.many = [0] * 10 ** 12", "a list this long"),
     "try": ("try: pass\n        except Exception: pass", "`try` statements"),
-    "base-given-a-type": ("super().__init__(dtype='float64')", "with these arguments is not understood"),
-    "hidden-name": ("F = 3", "the name `F` means something else after"),
-    "return": ("return", "skip what is added"),
+    "base-given-a-type": ("super().__init__(dtype='float64')", "with these arguments is not supported"),
+    "hidden-name": ("F = 3", "the name `F` is used by the converted code"),
+    "return": ("return", "skip code added"),
 }
 
 
@@ -79,45 +82,45 @@ def test_constructors(name: str) -> None:
 
 
 IN_FORWARD = {
-    "concat": ("return self.fc(paddle.concat([x, x], axis=1))", "the raw input may only be read by `nn.Linear`"),
-    "slice": ("return self.fc(x[:, 0:20])", "the raw input may only be read by `nn.Linear`"),
-    "sum": ("return self.fc(x + 0.0)", "the raw input may only be read by `nn.Linear`"),
+    "concat": ("return self.fc(paddle.concat([x, x], axis=1))", "only `nn.Linear` may read the raw input"),
+    "slice": ("return self.fc(x[:, 0:20])", "only `nn.Linear` may read the raw input"),
+    "sum": ("return self.fc(x + 0.0)", "only `nn.Linear` may read the raw input"),
     "method": ("return self.fc(x).abs()", "tensor method `abs`"),
-    "raw-method": ("return self.fc(x.reshape([-1, 20]))", "the raw input may only be read"),
+    "raw-method": ("return self.fc(x.reshape([-1, 20]))", "may read the raw input"),
     "unknown-call": ("return paddle.topk(self.fc(x), 1)", "`paddle.topk`"),
-    "decision": ("return F.relu(self.fc(x)) if self.fc(x) else self.fc(x)", "depends on a tensor's value"),
+    "decision": ("return F.relu(self.fc(x)) if self.fc(x) else self.fc(x)", "depends on the value of a tensor"),
     "rank": ("return self.fc(x) if self.fc(x).ndim == 2 else 0", "tensor method `ndim`"),
-    "membership": ("return self.fc(x) if self.fc(x) in [self.fc(x)] else 0", "comparison of tensors"),
-    "uncalled": ("return 1 if self.fc(x).sum else 0", "depends on a tensor's value"),
+    "membership": ("return self.fc(x) if self.fc(x) in [self.fc(x)] else 0", "comparisons of tensors"),
+    "uncalled": ("return 1 if self.fc(x).sum else 0", "depends on the value of a tensor"),
     "loop": ("return [row for row in self.fc(x)]", "loop over a tensor"),
     "zero-in-shape": ("return paddle.reshape(self.fc(x), [0, 1])", "a 0 in a shape"),
-    "batch-size": ("y = self.fc(x); return paddle.reshape(y, [y.shape[0], 1])", "the batch size is no number"),
-    "whole-shape": ("y = self.fc(x); return paddle.reshape(y, y.shape)", "the batch size is no number"),
+    "batch-size": ("y = self.fc(x); return paddle.reshape(y, [y.shape[0], 1])", "the batch size is not a number"),
+    "whole-shape": ("y = self.fc(x); return paddle.reshape(y, y.shape)", "the batch size is not a number"),
     "squeeze": ("return paddle.squeeze(self.fc(x))", "squeeze keeps dimensions"),
-    "squeeze-of-two": ("return paddle.squeeze(paddle.stack([self.fc(x)] * 2, 1), axis=1)", "not 1 does nothing"),
-    "vector-matmul": ("return paddle.matmul(self.fc(x)[:, 0], self.fc(x))", "two or more dimensions"),
+    "squeeze-of-two": ("return paddle.squeeze(paddle.stack([self.fc(x)] * 2, 1), axis=1)", "other than 1 does nothing"),
+    "vector-matmul": ("return paddle.matmul(self.fc(x)[:, 0], self.fc(x))", "at least two dimensions"),
     "no-bounds": ("return paddle.clip(self.fc(x))", "bounds of `paddle.clip` must be numbers"),
     "bound-none": ("return paddle.clip(self.fc(x), 0.0, None)", "bounds of `paddle.clip` must be numbers"),
     "weight": ("return self.fc.weight", "reading a layer's `weight`"),
-    "comparison": ("return self.fc(x) > 0", "comparison of tensors"),
-    "mask": ("y = self.fc(x); y[0] = 1; return y", "a graph's tensors do not change"),
+    "comparison": ("return self.fc(x) > 0", "comparisons of tensors"),
+    "mask": ("y = self.fc(x); y[0] = 1; return y", "tensors of a graph do not change"),
     "dtype": ("return F.softmax(self.fc(x), dtype='float64')", "`dtype='float64'`"),
-    "wrong-width": ("return self.fc(self.fc(x))", "a layer for 20 columns is fed 1 columns"),
+    "wrong-width": ("return self.fc(self.fc(x))", "a layer for 20 columns has 1 columns"),
     "no-broadcast": (
         "return paddle.stack([self.fc(x)] * 2, 1) + paddle.stack([self.fc(x)] * 3, 1)",
-        "do not broadcast",
+        "cannot be broadcast",
     ),
     "no-broadcast-of-parts": (
         "a, b = paddle.split(paddle.stack([self.fc(x)] * 4, 1), 2, 1); return a + paddle.stack([self.fc(x)] * 3, 1)",
-        "do not broadcast",
+        "cannot be broadcast",
     ),
     "lambda": ("return (lambda y: y)(self.fc(x))", "`lambda` expressions"),
     "nothing": ("self.fc(x)", "`forward` must return tensors"),
-    "made-in-forward": ("return nn.Linear(20, 1)(x)", "a layer is made in `forward`"),
-    "kept-in-forward": ("self.g = [self.fc]; return self.g[0](x)", "outside the constructor"),
-    "no-axes": ("return paddle.sum(self.fc(x), axis=[])", "an empty list of axes means all of them in Paddle"),
-    "keyword": ("return self.fc(input=x)", "one input, without a keyword"),
-    "one-dimension": ("return self.fc(paddle.mean(self.fc(x), axis=0))", "without a batch dimension"),
+    "made-in-forward": ("return nn.Linear(20, 1)(x)", "a layer is created in `forward`"),
+    "kept-in-forward": ("self.g = [self.fc]; return self.g[0](x)", "outside of the constructor"),
+    "no-axes": ("return paddle.sum(self.fc(x), axis=[])", "an empty list of axes means all axes in Paddle"),
+    "keyword": ("return self.fc(input=x)", "takes one positional argument"),
+    "one-dimension": ("return self.fc(paddle.mean(self.fc(x), axis=0))", "has no batch dimension"),
     "integers": ("return self.fc(x) + paddle.cast(self.fc(x), 'int64') / 2", "arithmetic on int64"),
     "integers-averaged": ("return paddle.mean(self.fc(x).astype(paddle.int64)[:, 0])", "arithmetic on int64"),
     "integers-joined": (
@@ -126,10 +129,10 @@ IN_FORWARD = {
     ),
     "two-kinds-of-receiver": (
         "return [v.split(*p) for v, p in [('a', []), (self.fc(x), [1, 1])]][1][0]",
-        "on a tensor in one pass",
+        "is a tensor in one pass",
     ),
-    "function-passed-on": ("op = paddle.concat; return op([self.fc(x)], 1)", "`paddle.concat` is passed on here"),
-    "class-passed-on": ("return {'a': nn.ReLU}['a']()(self.fc(x))", "`paddle.nn.ReLU` is passed on here"),
+    "function-passed-on": ("op = paddle.concat; return op([self.fc(x)], 1)", "`paddle.concat` is used as a value"),
+    "class-passed-on": ("return {'a': nn.ReLU}['a']()(self.fc(x))", "`paddle.nn.ReLU` is used as a value"),
 }
 
 
@@ -141,7 +144,7 @@ def test_forwards(name: str) -> None:
     assert any(message in item.message and item.location.line in (12, 13) for item in found), found
 
 
-COUNTS = "changes from one step to the next, and a graph is built only once"
+COUNTS = "changes from step to step, but a graph is built only once"
 #: id -> (statement of the constructor, of `forward`, words of the message)
 STATE = {
     "counter": ("self.calls = 0", "self.calls += 1; return self.fc(x) * self.calls", COUNTS),
@@ -162,9 +165,9 @@ STATE = {
     "iterator": (
         "self.pairs = zip([1], [2])",
         "return [self.fc(x) * a for a, b in self.pairs][0]",
-        "gives its items once",
+        "yields its items only once",
     ),
-    "generator": ("self.g = (i for i in [1])", "return self.fc(x) * sum(self.g)", "gives its items once"),
+    "generator": ("self.g = (i for i in [1])", "return self.fc(x) * sum(self.g)", "yields its items only once"),
     "layers": ("self.l = nn.LayerList([])", "self.l.append(self.fc); return self.fc(x)", "changed in `forward`"),
     "random": ("import random", "return self.fc(x) * random.random()", "`import` statements"),
 }
@@ -219,14 +222,14 @@ def test_dead_code_must_be_understood_too() -> None:
     (found,) = findings(model(forward="if False:\n            return paddle.topk(x, 1)\n        return self.fc(x)"))
     assert "paddle.topk" in found.message and found.location.line == 14
     (found,) = findings(model(forward="if False:\n            return x.sum()\n        return self.fc(x)"))
-    assert "never runs" in found.message
+    assert "does not run with the given arguments" in found.message
 
 
 def test_a_layer_that_reads_input_and_others_is_refused() -> None:
     schema = cases.schema("Net", {"n": 4}, cases.ONE_TASK, "{size: 4, sparse: [{name: p, start: 0, size: 4}]}", "[a]")
     forward = "return self.g(self.h(x)) + self.g(x)"
     (found,) = findings(model("self.g, self.h = nn.Linear(n, 4), nn.Linear(n, 4)", forward), schema)
-    assert "reads the raw input here and another tensor elsewhere" in found.message
+    assert "is called on the raw input and on another tensor" in found.message
 
 
 def test_decorators_are_refused() -> None:
@@ -240,16 +243,24 @@ def test_a_layer_that_paddle_never_trains_is_refused() -> None:
 
 
 IN_CLASS = {
-    "one-line": ("        super().__init__()", " super().__init__(); self.fc = nn.Linear(n, 1)", "stands on one line"),
+    "one-line": (
+        "        super().__init__()",
+        " super().__init__(); self.fc = nn.Linear(n, 1)",
+        "must not be on the line of `def`",
+    ),
     "this": ("self", "this", "must be called `self`"),
     "call": (
         "    def forward",
         "    def __call__(self):\n        pass\n\n    def forward",
-        "`__call__` changes",
+        "the special method `__call__`",
     ),
-    "method": ("    def forward", "    def path(self):\n        return 1\n\n    def forward", "use `path` themselves"),
-    "constant": ("    def forward", "    columns = 3\n\n    def forward", "use `columns` themselves"),
-    "class-name": ("class Net(", "class 网(", "the model's variables are to be named after `网`"),
+    "method": (
+        "    def forward",
+        "    def path(self):\n        return 1\n\n    def forward",
+        "`path` is used by the converted layers",
+    ),
+    "constant": ("    def forward", "    columns = 3\n\n    def forward", "`columns` is used by the converted layers"),
+    "class-name": ("class Net(", "class 网(", "the class name `网` cannot be used"),
 }
 
 
@@ -298,9 +309,9 @@ def test_a_loss_that_leans_on_its_trainer_is_refused() -> None:
 
 
 LOSSES = {
-    "vector": ("return pred * label", "a tensor of shape [None, 1], not one number", 6),
-    "shadow": ("tf = paddle.mean(pred); return tf", "the name `tf` means something else", 7),
-    "shadow-import": ("paddle = 3; return 1.0", "the name `paddle` means something else", 7),
+    "vector": ("return pred * label", "a tensor of shape [None, 1]; it must be a scalar", 6),
+    "shadow": ("tf = paddle.mean(pred); return tf", "the name `tf` is used by the converted code", 7),
+    "shadow-import": ("paddle = 3; return 1.0", "the name `paddle` is used by the converted code", 7),
 }
 
 
@@ -341,11 +352,11 @@ CONTRADICTIONS = {
     "size": (cases.schema("Net", {"n": 21}, cases.ONE_TASK, labels="[a]"), "`input.size` is 20"),
     "class": (cases.schema("Other", {"n": 20}, cases.ONE_TASK, labels="[a]"), "`model.class` is `Other`"),
     "argument": (cases.schema("Net", {"m": 20}, cases.ONE_TASK, labels="[a]"), "`model.arguments`"),
-    "output": (cases.schema("Net", {"n": 20}, ("{output: 1, label: a}",), labels="[a]"), "reads output 1"),
-    "column": (cases.schema("Net", {"n": 20}, ("{label: a}",), labels="[a]"), "takes column 1 of output 0"),
+    "output": (cases.schema("Net", {"n": 20}, ("{output: 1, label: a}",), labels="[a]"), "uses output 1"),
+    "column": (cases.schema("Net", {"n": 20}, ("{label: a}",), labels="[a]"), "uses column 1 of output 0"),
     "input-name": (
         cases.schema("Net", {"n": 20}, cases.ONE_TASK, "{name: y, size: 20, dense: [[0, 20]]}", "[a]"),
-        "`input.name` is `y`, but `forward` of Net calls its input `x`",
+        "`input.name` is `y`, but the parameter of `forward` of Net is `x`",
     ),
     "no-loss": (cases.schema("Net", {"n": 20}, (), labels="[a]"), "`tasks` is missing"),
 }

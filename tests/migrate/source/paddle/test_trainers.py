@@ -53,8 +53,13 @@ DEVIATIONS = {
         "is not what",
     ),
     "loss-twice": (CALL, f"{CALL.strip()} + {CALL}", "create_loss(", "is not what `create_loss` returns"),
-    "backward": (RETURN, f"        loss.backward()\n{RETURN}", "loss.backward", "`.backward` changes what is trained"),
-    "detached": (FORWARD, f"[p.detach() for p in {FORWARD}]", "detach", "the loss is given something else"),
+    "backward": (
+        RETURN,
+        f"        loss.backward()\n{RETURN}",
+        "loss.backward",
+        "`.backward` changes which parameters are trained",
+    ),
+    "detached": (FORWARD, f"[p.detach() for p in {FORWARD}]", "detach", "the loss must be called with unchanged"),
     "noise": (FORWARD, "dy_model(input_data + paddle.randn([499]))", "randn", "computed from the batch"),
     "scaled-feeds": (FED, f"{FED[:-1]} * 0.5)", "* 0.5", "computed from the batch"),
     "feeds-in-place": (
@@ -70,24 +75,24 @@ DEVIATIONS = {
         "order='F'",
         "computed from the batch",
     ),
-    "other-width": (FED, FED.replace("feature_size", "998"), "dy_model.forward", "rows of 998 columns"),
+    "other-width": (FED, FED.replace("feature_size", "998"), "dy_model.forward", "input has 998 columns"),
     "smoothed-labels": (
         "        return input_data, label_income, label_marital",
         "        return input_data, label_income * 0.9, label_marital",
         "label_income * 0.9",
-        "the loss is given something else",
+        "the loss must be called with unchanged",
     ),
     "weights-set": (
         MADE,
         f"{MODEL}\n        model.expert_0.weight.set_value(paddle.zeros([499, 16]))\n        return model",
         "set_value",
-        "changes what is trained",
+        "changes which parameters are trained",
     ),
     "frozen-in-a-loop": (
         MADE,
         f"{MODEL}\n        for p in model.parameters():\n            p.stop_gradient = True\n        return model",
         "for p in",
-        "is not carried over",
+        "is not converted",
     ),
     "frozen": (
         MADE,
@@ -111,43 +116,58 @@ DEVIATIONS = {
         MADE,
         f"{MODEL}\n        init_weights(model)\n        return model",
         "init_weights",
-        "is given the model",
+        "is called with the model",
     ),
-    "wrapped": (MADE, f"{MODEL}\n        return paddle.DataParallel(model)", "DataParallel", "is given the model"),
+    "wrapped": (
+        MADE,
+        f"{MODEL}\n        return paddle.DataParallel(model)",
+        "DataParallel",
+        "is called with the model",
+    ),
     "no-grad": (
         f"        pred_income, pred_marital = {FORWARD}",
         f"        with paddle.no_grad():\n            pred_income, pred_marital = {FORWARD}",
         "with paddle.no_grad",
         "`with` statements",
     ),
-    "counts": (RETURN, f"        self.calls = 1\n{RETURN}", "self.calls", "from one step to the next"),
+    "counts": (RETURN, f"        self.calls = 1\n{RETURN}", "self.calls", "from step to step"),
     "decides": (
         RETURN,
         f"        if batch_data[1].sum() > 3:\n            loss = loss * 2\n{RETURN}",
         "batch_data[1].sum()",
-        "cannot be made without running",
+        "is known only at run time",
     ),
     "counts-in-a-dict": (
         RETURN,
         f"        MARKS['n'] += 1\n        if MARKS['n'] > 1000:\n            loss = loss * 2\n{RETURN}",
         "MARKS['n'] +=",
-        "`train_forward` changes a dict that was made before it",
+        "`train_forward` changes a dict that was created before it",
     ),
     "counts-in-a-list": (
         RETURN,
         f"        self.seen.append(1)\n        if len(self.seen) > 2:\n            loss = loss * 2\n{RETURN}",
         "self.seen.append",
-        "`train_forward` changes a list that was made before it",
+        "`train_forward` changes a list that was created before it",
     ),
-    "counts-by-adding": (RETURN, f"        self.seen += [1]\n{RETURN}", "self.seen +=", "changes a list that was made"),
+    "counts-by-adding": (
+        RETURN,
+        f"        self.seen += [1]\n{RETURN}",
+        "self.seen +=",
+        "changes a list that was created",
+    ),
     "order-changed": (RETURN, f"        _ = self.seen.sort()\n{RETURN}", "self.seen.sort", "changes a list"),
     "counts-by-a-bound-method": (
         RETURN,
         f"        f = self.seen.append\n        _ = f(1)\n{RETURN}",
         "f = self",
-        "is taken",
+        "is used as a value",
     ),
-    "counts-elsewhere": (RETURN, f"        _ = count(self.seen)\n{RETURN}", "count(self.seen)", "is given a list"),
+    "counts-elsewhere": (
+        RETURN,
+        f"        _ = count(self.seen)\n{RETURN}",
+        "count(self.seen)",
+        "is called with a list",
+    ),
     "counts-sometimes": (
         RETURN,
         f"        n = []\n        _ = n.append(1) if loss > 1 else None\n{RETURN}",
@@ -159,7 +179,7 @@ DEVIATIONS = {
         "        label_income, label_marital = [batch_data[1] for b in batch_data[1:]]\n"
         f"        pred_income, pred_marital = {FORWARD}",
         "[batch_data[1] for b",
-        "the loss is given something else",
+        "the loss must be called with unchanged",
     ),
     "cut-labels": (
         "batch_data[1].numpy().astype('float32')",
@@ -183,26 +203,26 @@ DEVIATIONS = {
         "batch_data[1].numpy().astype('float32').reshape(-1, 1)",
         "batch_data[1].numpy().astype('float32').reshape(-1, 2)",
         "self.create_loss(",
-        "labels of 2 columns",
+        "a label of 2 columns",
     ),
     "set-in-a-comprehension": (
         MADE,
         f"{MODEL}\n        [p.set_value(p * 0.5) for p in model.parameters()]\n        return model",
         "set_value",
-        "changes what is trained",
+        "changes which parameters are trained",
     ),
     "set-under-a-condition": (
         MADE,
         f"{MODEL}\n        _ = [p.set_value(p * 0.5) for p in model.parameters() if p.ndim > 1]\n        return model",
         "set_value",
-        "changes what is trained",
+        "changes which parameters are trained",
     ),
     "set-in-two-steps": (
         MADE,
         f"{MODEL}\n        w = [g.weight for g in model._param_gate]\n"
         "        {i: x.set_value(x) for i, x in enumerate(w)}\n        return model",
         "set_value",
-        "changes what is trained",
+        "changes which parameters are trained",
     ),
     "set-in-text": (
         MADE,
@@ -214,25 +234,25 @@ DEVIATIONS = {
         MADE,
         f"{MODEL}\n        f = lambda: model.expert_0.weight.set_value(0)\n        _ = f()\n        return model",
         "f = lambda",
-        "changes what is trained",
+        "changes which parameters are trained",
     ),
     "set-by-a-bound-method": (
         MADE,
         f"{MODEL}\n        f = model.expert_0.weight.set_value\n        _ = f(0)\n        return model",
         "_ = f(0)",
-        "`f` is of the model",
+        "`f` belongs to the model",
     ),
     "hooked": (
         MADE,
         f"{MODEL}\n        _ = model.gate_0.register_forward_post_hook(print)\n        return model",
         "register_forward_post_hook",
-        "`.register_forward_post_hook` of a part of the model",
+        "`.register_forward_post_hook` is called on a part of the model",
     ),
     "part-loaded": (
         MADE,
         f"{MODEL}\n        _ = model.gate_0.load_dict({{}})\n        return model",
         "load_dict",
-        "`.load_dict` of a part of the model",
+        "`.load_dict` is called on a part of the model",
     ),
     "loss-in-a-loop": (
         RETURN,
@@ -244,15 +264,15 @@ DEVIATIONS = {
         RETURN,
         f"        n = []\n        for m in metrics_list:\n            n.append(1)\n{RETURN}",
         "n.append",
-        "how often this changes a list cannot be told",
+        "it is unknown how often this changes a list",
     ),
-    "seeds": (RETURN, f"        paddle.seed(1)\n{RETURN}", "paddle.seed", "changes more than its result"),
+    "seeds": (RETURN, f"        paddle.seed(1)\n{RETURN}", "paddle.seed", "has a side effect"),
     "decorated": ("    def train_forward", "    @paddle.no_grad()\n    def train_forward", "@paddle", "a decorator"),
     "swapped-labels": (
         CALL,
         CALL.replace("label_income, label_marital", "label_marital, label_income"),
         "def create_loss",
-        "gives the label `marital` as `label_income`",
+        "passes the label `marital` as the parameter `label_income`",
     ),
     "base": ("class DygraphModel():", "class DygraphModel(paddle.Base):", "class Dy", "base class is not in its file"),
     "infer": (
@@ -298,7 +318,7 @@ OPTIMIZERS = {
         "weight_decay=0.5",
     ),
     "some": ("dy_model.parameters()", "dy_model.parameters()[:4]", "does not train all of"),
-    "two": ("return paddle.optimizer", "return None, paddle.optimizer", "no single optimizer"),
+    "two": ("return paddle.optimizer", "return None, paddle.optimizer", "not return a single Paddle optimizer"),
 }
 
 
@@ -402,13 +422,13 @@ def test_a_label_that_is_a_class_of_a_cross_entropy_may_be_cast_to_integers() ->
 def test_the_optimizer_stays_behind_and_is_named() -> None:
     found: Finding = converted(RETURN, RETURN).findings[-1]
     assert found.rule == "paddle-optimizer" and found.state is State.NOTED and found.location.line == 41
-    assert "`paddle.optimizer.Adam(learning_rate=0.001)` is not in the converted module" in found.message
+    assert "`paddle.optimizer.Adam(learning_rate=0.001)` is not converted" in found.message
 
 
 def test_a_schema_that_contradicts_create_model_is_said() -> None:
     result = converted("config.get('hyper_parameters.expert_num', None)", "4")
     reasons = [item.reason for item in result.findings if item.rule == "paddle-layer-class"]
-    assert reasons == ["expert_num=8 is the schema's, create_model of dygraph_model.py gives 4"]
+    assert reasons == ["expert_num=8 is taken from the schema, although create_model of dygraph_model.py gives 4"]
 
 
 def test_a_trainer_that_does_not_parse_is_an_error() -> None:
