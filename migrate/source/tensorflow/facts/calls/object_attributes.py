@@ -7,13 +7,11 @@ from collections.abc import Iterable
 import libcst as cst
 from libcst.metadata import ClassScope
 
-from migrate.source.tensorflow.base.bindings import (
-    is_variable,
-    resolve,
-    scope_of_name,
-)
+from migrate.source.flow import Class, Holder
+from migrate.source.tensorflow.base.bindings import is_variable, scope_of_name
 from migrate.source.tensorflow.base.cached_query import once
 from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.base.value_flow import flow_of
 
 #: What makes a variable that may become a table.
 MAKERS = {"get_variable", "Variable", "keras.layers.Embedding"}
@@ -34,7 +32,7 @@ def _heirs(file: File) -> dict[int, list[cst.ClassDef]]:
     """Return the classes that name another as a base, by the id of that one."""
     found: dict[int, list[cst.ClassDef]] = {}
     for cls in file.tree.classes:
-        for base in dict.fromkeys(id(known) for base in bases(cls) if (known := class_named(file, base)) is not None):
+        for base in dict.fromkeys(id(class_named(file, one.value)) for one in cls.bases):
             found.setdefault(base, []).append(cls)
     return found
 
@@ -43,7 +41,7 @@ def ancestors(file: File, cls: cst.ClassDef) -> list[cst.ClassDef]:
     """Return `cls` and the known classes that it inherits from, directly or not."""
     found = [cls]
     for member in found:
-        known = [class_named(file, base) for base in bases(member)]
+        known = [class_named(file, one.value) for one in member.bases]
         found += [b for b in dict.fromkeys(known) if b is not None and not _holds(found, b)]
     return found
 
@@ -81,37 +79,16 @@ class _Methods(cst.CSTVisitor):
         return False
 
 
-def bases(cls: cst.ClassDef) -> list[cst.BaseExpression]:
-    """Return the expressions of the base classes."""
-    return [arg.value for arg in cls.bases]
-
-
 def class_named(file: File, node: cst.BaseExpression) -> cst.ClassDef | None:
-    """Return the class that a name means, in its own file or in another one that is judged with it."""
-    return once(file, ("class named", node), lambda: _class_named(file, node))
-
-
-def _class_named(file: File, node: cst.BaseExpression) -> cst.ClassDef | None:
-    found = file.tree.named(node)
-    if isinstance(found, cst.ClassDef):
-        return found
-    if not isinstance(node, cst.Name):
-        return None
-    known = once(file, ("classes",), lambda: _classes(file)).get(node.value, ())
-    return next((cls for cls in known if file.tree.module_of(cls) is file.tree.module_of(node)), None)
-
-
-def _classes(file: File) -> dict[str, list[cst.ClassDef]]:
-    found: dict[str, list[cst.ClassDef]] = {}
-    for cls in file.tree.classes:
-        found.setdefault(cls.name.value, []).append(cls)
-    return found
+    """Return the class of the program that an expression may be; of several the first."""
+    found = (value.node for value in flow_of(file).values(node) if isinstance(value, Class))
+    return next((one for one in found if isinstance(one, cst.ClassDef)), None)
 
 
 def foreign_bases(file: File, cls: cst.ClassDef) -> list[cst.BaseExpression]:
     """Return the bases, own and inherited, whose code is not in the file."""
     result = []
-    for base in bases(cls):
+    for base in (one.value for one in cls.bases):
         known = class_named(file, base)
         if known is not None and known is not cls:
             result += foreign_bases(file, known)
@@ -128,9 +105,10 @@ def _harmless_base(file: File, base: cst.BaseExpression) -> bool:
 
 
 def object_class(file: File, node: cst.Attribute) -> cst.ClassDef | None:
-    """Return the class of the object in `model.name` where `model = Model(...)` says it."""
-    value = resolve(file.tree, node.value)
-    return class_named(file, value.func) if isinstance(value, cst.Call) else None
+    """Return the class of the object of an attribute, where that is known."""
+    found = {value.cls if isinstance(value, Holder) else None for value in flow_of(file).values(node.value)}
+    cls = found.pop() if len(found) == 1 else None
+    return cls.node if cls is not None and isinstance(cls.node, cst.ClassDef) else None
 
 
 def names_of_class(file: File, name: str, cls: cst.ClassDef) -> list[cst.Name]:

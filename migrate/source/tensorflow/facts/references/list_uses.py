@@ -7,7 +7,7 @@ from enum import Enum
 import libcst as cst
 from libcst.metadata import GlobalScope
 
-from migrate.source.flow import Holder, Symbol, Unknown, Value
+from migrate.source.flow import Class, Holder, Symbol, Unknown, Value, ValueFlow
 from migrate.source.tensorflow.base.bindings import binders, builtin, is_target, scope_of_name
 from migrate.source.tensorflow.base.logging_statements import prints
 from migrate.source.tensorflow.base.rule_kinds import File
@@ -39,9 +39,9 @@ def reader(file: File, listed: cst.BaseExpression) -> Reader | cst.CSTNode | Non
     found: set[Reader] = set()
     named, handed = [listed], list[cst.CSTNode]()
     for use in mentions:
-        made, around = any(use is value.node for value in values), file.tree.parent(use)
+        made = any(use is value.node for value in values)
         if _is_handed_on(file, use):
-            named += [one.target for one in around.targets] if made and isinstance(around, cst.Assign) else []
+            named += _targets(file.tree.parent(use)) if made else []
             handed += [use] if not made else []
         elif not _only_grows(file, use) and not prints(file, use) and not _measures(file, use):
             kind = _loop(file, use)
@@ -75,8 +75,23 @@ def _is_handed_on(file: File, use: cst.BaseExpression) -> bool:
     if isinstance(around, cst.Arg):
         call = file.tree.parent(around)
         return flow.hands_on(use) and not around.star and bool(flow.runs(call or around))
-    returned = isinstance(around, cst.Return) and not flow.leaves(use)
-    return returned or isinstance(around, cst.Assign | cst.AnnAssign | cst.NamedExpr)
+    if isinstance(around, cst.Return):
+        return not flow.leaves(use)
+    targets = _targets(around)
+    return bool(targets) and all(_is_followed(flow, one) for one in targets)
+
+
+def _targets(around: cst.CSTNode | None) -> list[cst.BaseExpression]:
+    if isinstance(around, cst.Assign):
+        return [one.target for one in around.targets]
+    return [around.target] if isinstance(around, cst.AnnAssign | cst.NamedExpr) else []
+
+
+def _is_followed(flow: ValueFlow, target: cst.BaseExpression) -> bool:
+    """True for a name, and for an attribute of an object of the program: an entry or a part may be anything."""
+    if isinstance(target, cst.Attribute):
+        return all(isinstance(value, Holder | Class) for value in flow.values(target.value))
+    return isinstance(target, cst.Name)
 
 
 def _only_grows(file: File, use: cst.BaseExpression) -> bool:

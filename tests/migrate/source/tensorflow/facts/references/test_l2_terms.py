@@ -37,6 +37,11 @@ CONTAINERS = {
     "params = []\nparams.append(item_table)\nloss += 0.1 * tf.add_n([tf.nn.l2_loss(p) for p in params])": (
         f"loss += 0.1 * tf.nn.l2_loss({BATCH})"
     ),
+    "params = [item_table]\nothers = params\nfor p in others:\n    one = p\n    loss += 0.1 * tf.nn.l2_loss(one)": (
+        f"loss += 0.1 * tf.nn.l2_loss({BATCH})"
+    ),
+    "def decay(given):\n    return sum(tf.nn.l2_loss(p) for p in given)\nparams = [item_table, kernel]\n"
+    "loss += 0.1 * decay(params)": (f"loss += 0.1 * (tf.nn.l2_loss({BATCH}) + tf.nn.l2_loss(kernel))"),
     "n = 1\nfor v in weights.values():\n    for size in v.get_shape().as_list():\n        n *= size\n"
     "loss += 0.1 * tf.nn.l2_loss(kernel)": "loss += 0.1 * tf.nn.l2_loss(kernel)",
     "loss += 0.1 * tf.nn.l2_loss(kernel)\ntf.summary.histogram('item', item_table)": (
