@@ -1,4 +1,4 @@
-"""Python's collector of garbage, and an analysis that makes none."""
+"""Suspends Python's garbage collector during an analysis."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from contextlib import contextmanager
 
 @contextmanager
 def no_collections() -> Iterator[None]:
-    """Let the collector rest: all that an analysis makes is kept, and to look through it again and again takes longer.
+    """Disable the garbage collector: an analysis keeps all that it allocates, so that collections only cost time.
 
-    On 60,000 lines more than half of the time went there. mypy rests it while it builds, for the same reason. At the
-    end, what was made counts as old at once: else the collector goes through all of it three times when it wakes.
+    On 60,000 lines they took more than half of the time. mypy disables it while it builds, for the same reason. At the
+    end, `freeze` and `unfreeze` move all objects to the oldest generation at once; otherwise the collector would scan
+    them three times when it is enabled again.
     """
     if not gc.isenabled():
         yield
@@ -21,7 +22,7 @@ def no_collections() -> Iterator[None]:
     try:
         yield
     finally:
-        if not gc.get_freeze_count():  # else what others froze would thaw
+        if not gc.get_freeze_count():  # `unfreeze` would also release objects that others froze
             gc.freeze()
             gc.unfreeze()
         gc.enable()
