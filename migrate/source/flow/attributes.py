@@ -93,6 +93,7 @@ class Attributes:
             self.graph.edge(self.program.named("raised"), out)
 
     def _load(self, value: Value, name: str, out: Variable, node: cst.CSTNode) -> None:
+        """Add to `out` the attribute `name` of one value, according to the kind of the value."""
         program = self.program
         if isinstance(value, Symbol):
             self.outside(f"{value.name}.{name}", out, node)
@@ -195,6 +196,7 @@ class Attributes:
             self.heritage.once(cls, _has_many_bases, lambda: self._among_bases(cls, above, name, out, node))
 
     def _among_bases(self, cls: Class, above: Above, name: str, out: Variable, node: cst.CSTNode) -> None:
+        """Search the bases of a class with several, except the one whose `super()` it is."""
         if not self.program.is_new(("beside", cls, above, name, out, node)):
             return
         bases = self.bases(cls)
@@ -297,6 +299,7 @@ class Attributes:
         self.graph.edge(variable, out)
 
     def _of_module(self, value: Holder, name: str, out: Variable, node: cst.CSTNode) -> None:
+        """Read a name of a module of the program."""
         if name == "__dict__":
             self.reveal(value, node)
         assert isinstance(value.node, cst.Module)
@@ -341,6 +344,8 @@ class Attributes:
         return inside, above
 
     def _of_base(self, base: Variable, name: str, out: Variable, receiver: Value | None, node: cst.CSTNode) -> None:
+        """Look up a name in the values of one base class expression."""
+
         def found(value: Value) -> None:
             if isinstance(value, Class):
                 self.member(value, name, out, receiver, node)
@@ -350,6 +355,7 @@ class Attributes:
         self.graph.watch(base, found)
 
     def _bind(self, value: Value, cls: Class, receiver: Value | None, out: Variable, node: cst.CSTNode) -> None:
+        """Bind a class attribute to a receiver: as a static, class, instance or property method, or as it is."""
         if isinstance(value, Holder) and value.kind == "object" and value.cls is not None:
             self._decides("__get__", value, out, node, "a descriptor gives the attribute")
         if not isinstance(value, Function):

@@ -130,6 +130,7 @@ class Calls:
         self.returned(node, site, out, names, arguments)
 
     def _place(self, params: cst.Parameters, names: Sequence[cst.Param], arguments: Arguments) -> None:
+        """Bind arguments to parameters by position and keyword; positions after a `*` argument are unknown."""
         program = self.program
         rest = params.star_arg if isinstance(params.star_arg, cst.Param) else None
         by_name = {one.name.value: one for one in (*names, *params.kwonly_params)}
@@ -157,6 +158,7 @@ class Calls:
             self._into(params.star_kwarg, "dict", None, None)
 
     def _unpack(self, given: Given, names: Sequence[cst.Param], rest: cst.Param | None) -> None:
+        """Bind the entries of a `*` argument to the remaining positional parameters."""
         items = self.entries.items(given.variable, given.node or cst.Name("_"))
         for number, target in enumerate(names):
             self.entries.item(given.variable, number, self.program.definition(target.name), given.node)
@@ -164,6 +166,7 @@ class Calls:
             self._into(rest, "list", ANY, items)
 
     def _unpack_named(self, given: Given, by_name: dict[str, cst.Param], rest: cst.Param | None) -> None:
+        """Bind the entries of a `**` argument to parameters by name."""
         for name, target in by_name.items():
             self.entries.item(given.variable, name, self.program.definition(target.name), given.node)
         if rest is not None:
@@ -202,6 +205,7 @@ class Calls:
         self.graph.put(out, holder)
 
     def _ways_out(self, node: cst.FunctionDef | cst.Lambda) -> list[Way]:
+        """Return `ways_out` of a function, cached."""
         if node not in self._ways:
             found = ways_out(self.program.home(node), node) if isinstance(node, cst.FunctionDef) else []
             self._ways[node] = found

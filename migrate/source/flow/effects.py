@@ -64,6 +64,7 @@ def _fills_itself(value: Value) -> bool:
 
 
 def _only_returns(flow: ValueFlow, function: cst.CSTNode, depth: int, accepts: Accepts) -> bool:
+    """True for a function that only chooses between expressions without side effects and returns one."""
     if isinstance(function, cst.Lambda):
         return only_reads(flow, function.body, depth + 1, accepts)
     if not isinstance(function, cst.FunctionDef) or not set(decorators(function)) <= STATIC | OF_CLASS | PROPERTY:

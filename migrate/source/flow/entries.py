@@ -51,6 +51,7 @@ class Entries:
         self.graph.watch(variable, lambda value: self._item(value, key, out, node))
 
     def _item(self, value: Value, key: object, out: Variable, node: cst.CSTNode | None, loops: bool = False) -> None:
+        """Add to `out` the entry of one value under a key; `loops` if all entries are iterated."""
         program = self.program
         if isinstance(value, Holder) and value.kind == "dict" and loops:
             self.graph.put(out, program.made(("keys", node), lambda: Computed(node)))
@@ -88,6 +89,7 @@ class Entries:
         self.graph.watch(variable, lambda holder: self._put(holder, key, value, source))
 
     def _put(self, holder: Value, key: object, value: Variable, source: cst.CSTNode | None) -> None:
+        """Store values under a key of one holder; a value that goes to anything else escapes."""
         if isinstance(holder, Holder):
             self.graph.edge(value, self.program.written(holder, key))
             if holder.kind == "object" and holder.cls is not None:
@@ -108,6 +110,7 @@ class Entries:
         self.graph.watch(variable, lambda value: self._copy(value, target, keep))
 
     def _copy(self, value: Value, target: Value, keep: bool) -> None:
+        """Copy the entries of one value."""
         program = self.program
         if not isinstance(value, Holder):
             node = value.node

@@ -75,6 +75,7 @@ class Escapes:
             self.graph.watch(self.attributes.special(value, name), lambda one: self.open(one, reason))
 
     def _open(self, function: Function, reason: str, receiver: Value | None) -> None:
+        """Bind the parameters of an open function: the receiver, if known, and otherwise unknown values."""
         key = ("open", id(function), id(receiver))
         if key in self.program.asked:
             return

@@ -59,6 +59,7 @@ class Expressions:
         self.graph.put(out, self.program.made(("computed", node), lambda: Computed(node)))
 
     def _name(self, node: cst.Name, out: Variable) -> None:
+        """Read a name: through its definitions, a star import, or as a builtin."""
         program = self.program
         if node.value in {"None", "True", "False"}:
             self.graph.put(out, program.constant(node))
@@ -91,6 +92,7 @@ class Expressions:
         self.calls.attributes.load(self.program.value_of(node.value), name, out, node)
 
     def _subscript(self, node: cst.Subscript, out: Variable) -> None:
+        """Read an entry, or a slice as a new list."""
         base = self.program.value_of(node.value)
         index = node.slice[0].slice if len(node.slice) == 1 else None
         if isinstance(index, cst.Index):
@@ -155,6 +157,7 @@ class Expressions:
         self.graph.edge(self.program.moved(key), self.program.named(("keys of", id(made))))
 
     def _choice(self, node: cst.IfExp, out: Variable) -> None:
+        """Read `a if c else b`; a test for None excludes None from one branch."""
         self.program.value_of(node.test)
         told = none_where(node.test)
         for one, holds in ((node.body, True), (node.orelse, False)):
@@ -215,6 +218,7 @@ class Expressions:
             self.graph.watch(self.program.value_of(side), lambda value: self._operand(node, value, out))
 
     def _operand(self, node: cst.BinaryOperation, value: Value, out: Variable) -> None:
+        """Add the result of a binary operator for one value of its left or right operand."""
         if isinstance(value, Constant) and isinstance(node.operator, cst.Multiply):
             return  # the other operand determines the result
         if not isinstance(value, Holder) or value.kind not in {"list", "dict", "record"}:

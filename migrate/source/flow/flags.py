@@ -68,6 +68,7 @@ def constant_arguments(
 
 
 def _returns(function: cst.FunctionDef) -> Iterator[cst.Return]:
+    """Yield the `return` statements of a function in source order, without those of nested functions."""
     pending: list[cst.CSTNode] = [function.body]
     while pending:
         node = pending.pop()
@@ -104,6 +105,7 @@ def _behind(tree: Tree, function: cst.FunctionDef, line: cst.If) -> Iterator[Con
 
 
 def _leaves(block: cst.BaseSuite) -> bool:
+    """True for a block that ends with `return` or `raise`."""
     last = block.body[-1] if block.body else None
     if isinstance(last, cst.SimpleStatementLine):
         last = last.body[-1]

@@ -22,6 +22,7 @@ def given(flow: ValueFlow, node: cst.BaseExpression) -> cst.BaseExpression | Non
 
 
 def _given(flow: ValueFlow, value: Value, node: cst.BaseExpression) -> cst.BaseExpression | None:
+    """Return the place closest to `node`, on the path of a value, that is an expression but not a target."""
     for place in flow.path(value, node)[-2::-1]:
         if not isinstance(place, cst.BaseExpression):
             return None

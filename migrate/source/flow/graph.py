@@ -61,6 +61,7 @@ class Graph:
             fresh.append(value)
 
     def _leave_out(self, variable: Variable, value: Value) -> None:
+        """Widen a full variable to "anything", and report the value to `drop` once."""
         self.put(variable, self._anything)
         if value not in self._dropped:
             self._dropped.add(value)

@@ -46,6 +46,7 @@ class Objects:
         self._kept_by: dict[Class, Variable] = {}
 
     def construct(self, cls: Class, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+        """Allocate an instance for a call of the class, fill its fields, and run its constructor."""
         program, heritage = self.program, self.attributes.heritage
         assert isinstance(cls.node, cst.ClassDef)
         if any(literal_name(base.value) == "NamedTuple" for base in cls.node.bases):
@@ -167,6 +168,7 @@ class Objects:
     def record(
         self, names: tuple[str, ...], arguments: Arguments, site: cst.CSTNode, out: Variable, cls: Class | None = None
     ) -> None:
+        """Allocate a named tuple with these fields; `cls` is its class if the program defines one."""
         made = self.program.holder(site, "record", names, cls)
         made.names = names
         self.graph.put(out, made)

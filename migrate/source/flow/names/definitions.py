@@ -93,6 +93,7 @@ class Definitions:
     # Names
 
     def _owns(self, name: str, node: cst.CSTNode) -> bool:
+        """True for a name of the current scope that no other function, and no reflection, rebinds."""
         if self._scope is None or (id(self._scope), name) in self._shared or id(self._scope) in self._opened:
             return False
         if name in self._afar and self._scope is self._scope.globals:
@@ -104,6 +105,7 @@ class Definitions:
         return any(owner is self._scope for owner in self._owners[key])
 
     def _define(self, environment: Environment, node: Binding, weakly: bool = False) -> None:
+        """Record a definition: it replaces earlier ones, or with `weakly` is added to them."""
         name = node.value if isinstance(node, cst.Name) else bound_name(node)
         if self._owns(name, node):
             before = environment.get(name, NOTHING) if weakly else NOTHING
@@ -137,6 +139,7 @@ class Definitions:
                 pending += reversed(list(inside(node)))
 
     def _targets(self, environment: Environment, *targets: cst.CSTNode) -> None:
+        """Record the definitions of assignment targets, and read the expressions inside of them."""
         for target in targets:
             pending = [target]
             while pending:
@@ -224,6 +227,7 @@ class Definitions:
         return merged(taken, other)
 
     def _loop(self, node: cst.For | cst.While, environment: Environment) -> Environment:
+        """Walk a loop once; its head may be reached by everything that the loop assigns."""
         if isinstance(node, cst.For):
             self._expressions(environment, node.iter)
         self._add_all(environment, node)
@@ -239,6 +243,7 @@ class Definitions:
         return after
 
     def _try(self, node: cst.Try | cst.TryStar, environment: Environment) -> Environment | None:
+        """Walk a `try`; each handler may be reached by any definition of the body."""
         broken = dict(environment)
         self._add_all(broken, node.body)
         end = self._block(_body(node.body), environment)
@@ -263,6 +268,7 @@ class Definitions:
         return last if after is not None else None
 
     def _with(self, node: cst.With, environment: Environment) -> Environment | None:
+        """Walk a `with`; the code after it is also reached from inside if an exception may be suppressed."""
         before = dict(environment)
         for item in node.items:
             self._expressions(environment, item.item)

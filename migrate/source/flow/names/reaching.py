@@ -55,6 +55,7 @@ def narrowed(environment: Environment, test: cst.BaseExpression, holds: bool) ->
 
 
 def merged(first: Environment | None, second: Environment | None) -> Environment | None:
+    """Return the environment at a join of two paths; None stands for an unreachable path."""
     if first is None or second is None:
         return first if second is None else second
     if first is second:

@@ -65,6 +65,7 @@ def opened(tree: Tree, reflecting: bool, everything: bool = False) -> list[Scope
 
 
 def _may_change(tree: Tree, node: cst.CSTNode) -> bool:
+    """True if a use of `globals`, `locals` or `vars` may rebind a name of the module."""
     call = tree.parent(node)
     if not isinstance(call, cst.Call) or call.func is not node:
         return True
@@ -84,6 +85,7 @@ def set_from_afar(trees: Sequence[Tree]) -> set[str]:
 
 
 def _set_in(tree: Tree) -> Iterator[str]:
+    """Yield the names of attributes that a file assigns on objects other than `self` and `cls`."""
     for name, nodes in tree.attributes.items():
         for node in nodes:
             own = isinstance(node.value, cst.Name) and node.value.value in {"self", "cls"}

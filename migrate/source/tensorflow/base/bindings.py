@@ -32,6 +32,7 @@ def assigned_value(tree: Tree, target: cst.CSTNode) -> cst.BaseExpression | None
 
 
 def _value_in_place(tree: Tree, element: cst.Element) -> cst.BaseExpression | None:
+    """Return the value of one element of a tuple target, if both sides are displays of equal length."""
     listed = tree.parent(element)
     whole = assigned_value(tree, listed) if isinstance(listed, cst.Tuple | cst.List) else None
     if not isinstance(listed, cst.Tuple | cst.List) or not isinstance(whole, cst.Tuple | cst.List):

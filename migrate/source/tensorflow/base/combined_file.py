@@ -35,13 +35,16 @@ class JoinedNames(TfNames):
 
     @cached_property
     def hands_on(self) -> bool:
+        """True if any file mentions a lookup function without calling it."""
         assert isinstance(self.tree, Joined)
         return any(self._home(tree.module).hands_on for tree in self.tree.parts.trees.values())
 
     def spelled(self, node: cst.CSTNode) -> str | None:
+        """Return the canonical name of a symbol, resolved in the file that contains `node`."""
         return self._home(node).spelled(node)
 
     def is_module(self, node: cst.CSTNode) -> bool:
+        """True if `node` denotes a module of TensorFlow in the file that contains it."""
         return self._home(node).is_module(node)
 
     def _home(self, node: cst.CSTNode) -> TfNames:
@@ -61,15 +64,18 @@ class JoinedFile(File):
 
     @property
     def files(self) -> Sequence[File]:
+        """The files of the program."""
         return tuple(self.members.values())
 
     def program(self, node: cst.CSTNode) -> Sequence[File]:
+        """Return the files that may belong to one program with the file that contains `node`."""
         tree = self.tree
         assert isinstance(tree, Joined)
         home = tree.parts.home(node).path
         return [one for path, one in self.members.items() if tree.parts.related(path, home)]
 
     def part(self, node: cst.CSTNode) -> File:
+        """Return the member that contains `node`."""
         tree = self.tree
         assert isinstance(tree, Joined)
         return self.members[tree.parts.home(node).path]

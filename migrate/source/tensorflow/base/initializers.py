@@ -190,6 +190,7 @@ class Initializers:
         return Initializer(f"{prefix}.{name}({text})", law=name)
 
     def _class(self, name: str, node: cst.BaseExpression, shape: Shape, may_go: bool) -> Initializer | None:
+        """Return the initializer for a class without a call, as in `initializer=tf.zeros_initializer`."""
         if name in {"zeros_initializer", "ones_initializer"} or name in FANS:
             text = self.tree.source(node)
             plain = node.lpar or isinstance(node, cst.Name | cst.Attribute | cst.Subscript | cst.Call)
@@ -208,6 +209,7 @@ class Initializers:
         return any(isinstance(value, cst.Call) and self.names.of(value.func) for value in values)
 
     def _rowwise(self, name: str, call: cst.Call) -> bool:
+        """True if the arguments of a shape-independent initializer are supported: float32, and a number as constant."""
         bound = bind(call, ROWWISE[name])
         if bound is None or not is_float32(self.names, bound.get("dtype")) or self._computed(bound):
             return False
@@ -240,6 +242,7 @@ def _is_none(arg: cst.Arg) -> bool:
 
 
 def _scaling(bound: dict[str, cst.Arg]) -> Fan | None:
+    """Return the variance scaling of literal arguments, or None."""
     scale = number(bound["scale"].value) if "scale" in bound else 1.0
     mode = string(bound["mode"].value) if "mode" in bound else "fan_in"
     kind = string(bound["distribution"].value) if "distribution" in bound else "truncated_normal"

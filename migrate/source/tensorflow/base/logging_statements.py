@@ -31,6 +31,7 @@ def spoken(file: File, use: cst.CSTNode) -> cst.Call | None:
 
 
 def _speaks(file: File, func: cst.BaseExpression) -> bool:
+    """True for a function that prints or logs, or a method of a logger."""
     scope = file.tree.scope(func)
     names = {one.name for one in scope.get_qualified_names_for(func)} if scope is not None else set()
     symbol = file.names.of(func)

@@ -1,4 +1,4 @@
-"""The shape and the element type that the creation of a variable gives."""
+"""The shape and the element type of a variable, according to its creation."""
 
 from __future__ import annotations
 

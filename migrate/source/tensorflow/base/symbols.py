@@ -166,6 +166,7 @@ class TfNames:
         return {func: name for func in funcs if (name := self._follow(func)) is not None}
 
     def _follow(self, func: cst.BaseExpression) -> str | None:
+        """Return the single lookup function that a callee may be according to the value flow analysis, or None."""
         # calling a constant fails
         values = [value for value in self.flow.values(func) if not isinstance(value, Constant)]
         names = {canonical(value.name) if isinstance(value, Symbol) else None for value in values}
@@ -200,6 +201,7 @@ class TfNames:
         return sorted(found, key=lambda node: self.tree.span(node)[0])
 
     def _stands_alone(self, use: cst.Name) -> bool:
+        """True for a name that is read, rather than a part of a longer name, a keyword or a definition."""
         around = self.tree.parent(use)
         part = isinstance(around, cst.Attribute)
         keyword = isinstance(around, cst.Arg) and around.keyword is use

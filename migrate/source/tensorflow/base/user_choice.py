@@ -39,6 +39,7 @@ def keep(file: File, label: str, uses: Sequence[tuple[cst.CSTNode, str]], blocke
 
 
 def _at_comment(file: File, label: str, node: cst.CSTNode, rule: str) -> Blocker | None:
+    """Return the note of a node that an ignore comment excludes, or None."""
     place = file.tree.location(node)
     comments = file.part(node).comments
     comment = comments.whole_file or comments.on(rule, place.line, place.end_line)
@@ -59,6 +60,7 @@ def quiet(file: File, groups: Iterable[list[Blocker]]) -> None:
 
 
 def _quieted(file: File, each: Blocker) -> Blocker:
+    """Return the blocker as a note if its rule is not selected or a comment ignores it, else unchanged."""
     if each.state is State.NOTED:
         return each
     part = file.part(each.node)

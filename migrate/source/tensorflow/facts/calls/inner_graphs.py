@@ -73,6 +73,7 @@ def _around(file: File, node: cst.CSTNode, found: Reached) -> cst.BaseExpression
 
 
 def _apart(file: File) -> Reached:
+    """Find the functions that run in graphs of their own: methods of cells, arguments of runners, decorated ones."""
     search = _Search(file)
     for cls in file.tree.classes:
         base = next((arg.value for arg in cls.bases if STEPWISE.fullmatch(file.names.of(arg.value) or "")), None)
@@ -104,6 +105,7 @@ def _runs_nothing(name: str) -> bool:
 
 
 def _branches(file: File) -> Reached:
+    """Find the functions that run as branches of `tf.cond`, `tf.case` and `tf.switch_case`."""
     search = _Search(file)
     for call, _ in file.calls(*BRANCHES):
         for arg in call.args:

@@ -41,6 +41,7 @@ def is_quiet(file: File, node: cst.CSTNode) -> bool:
 
 
 def _is_quiet_call(file: File, call: cst.Call) -> bool:
+    """True for a call whose callee is known to have no side effects, or is code of the program."""
     flow = flow_of(file)
     values = flow.values(call.func)
     if file.part(call).names.of(call.func) in QUIET:

@@ -244,6 +244,7 @@ def _drop_wrapped(file: File, optimizer: Optimizer) -> None:
 
 
 def _foreign(file: File, node: cst.BaseExpression, name: str | None) -> Blocker:
+    """Return the blocker for a value that is not a stock optimizer; `name` is its canonical name, if it has one."""
     text = " ".join(file.tree.source(node.func if isinstance(node, cst.Call) else node).split())
     if name is not None and OPTIMIZER.fullmatch(name):
         short = name.rpartition(".")[2]
@@ -296,6 +297,7 @@ def _is_property(file: File, cls: cst.ClassDef, name: str) -> bool:
 
 
 def _maker(file: File, call: cst.Call, name: str, optimizer: Optimizer) -> Maker:
+    """Return the maker for a call of a stock optimizer; arguments that tables do not support are blockers."""
     bound = bind(call, STOCK[name].parameters)
     if bound is None:
         optimizer.blockers.append(blocker(call, RULE, "unread-arguments", text=file.tree.source(call)))
@@ -331,6 +333,7 @@ def _values(file: File, receiver: cst.BaseExpression, optimizer: Optimizer) -> l
 
 
 def _mentions(file: File, receiver: cst.BaseExpression) -> list[cst.Name] | list[cst.Attribute]:
+    """Return the mentions of a name, or of an attribute of `self`, that holds an optimizer."""
     if isinstance(receiver, cst.Name):
         scope = scope_of_name(file.tree, receiver)
         return local_names(file.tree, receiver.value, scope) if scope is not None else []
@@ -366,6 +369,7 @@ def _attributes(file: File, receiver: cst.Attribute, cls: cst.ClassDef) -> list[
 
 
 def _harmless(file: File, node: cst.BaseExpression) -> bool:
+    """True for a mention that reads or trains by an attribute of the optimizer, without passing it on."""
     around = file.tree.parent(node)
     if not isinstance(around, cst.Attribute) or is_target(file.tree, around):
         return False

@@ -71,8 +71,7 @@ class Step:
     call: cst.Call
     optimizer: Optimizer
     arguments: dict[str, cst.Arg]
-    #: where its gradients are computed (empty for `minimize`): calls, and explicit lists that are not arguments of
-    #: these
+    #: where its gradients are computed (empty for `minimize`): calls, and explicit lists outside of these calls
     sources: list[cst.BaseExpression] = field(default_factory=list)
     filters: list[cst.ListComp] = field(default_factory=list)  #: comprehensions that drop pairs without a gradient
     listed: Listed | None = None  #: what it trains; None for all variables

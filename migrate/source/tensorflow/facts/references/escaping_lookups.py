@@ -87,6 +87,7 @@ def _is_binding(file: File, node: cst.Name | cst.Attribute) -> bool:
 
 
 def _judged(file: File, node: cst.Name | cst.Attribute) -> Loose:
+    """Describe how a lookup function escapes: by replacement, assignment, or as an argument."""
     text = f"`{_short(file, node)}`"
     if is_target(file.tree, node):
         reason = "a lookup by its name runs what stands here, which may read tables in ways that are not known"

@@ -92,6 +92,7 @@ def _power(file: File, reference: cst.BaseExpression) -> cst.BaseExpression | No
 
 
 def _reduced(file: File, power: cst.BaseExpression) -> cst.Call | None:
+    """Return the `reduce_sum` over all axes of an elementwise expression, or None."""
     arg = file.tree.parent(power)
     call = file.tree.parent(arg) if isinstance(arg, cst.Arg) else None
     if not isinstance(call, cst.Call) or file.names.of(call.func) not in {"reduce_sum", "math.reduce_sum"}:

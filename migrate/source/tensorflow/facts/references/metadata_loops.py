@@ -19,7 +19,7 @@ METADATA = {"shape", "get_shape", "name", "dtype", "device"}
 def walked(file: File, read: cst.BaseExpression, key: str) -> Blocker | None:
     """Return a blocker for a dict that a loop reads only to count or print its variables; None for any other use.
 
-    The adaptation excludes the table from the loop but leaves its entry in the dict.
+    Its code change excludes the table from the loop but leaves the table's entry in the dict.
     """
     method = file.tree.parent(read)
     call = file.tree.parent(method) if method is not None else None

@@ -77,6 +77,7 @@ def further_reader(file: File, use: cst.BaseExpression) -> cst.CSTNode | None:
 
 
 def _read_on(file: File, node: cst.CSTNode, depth: int = 3) -> cst.CSTNode | None:
+    """Return a use of fetched values other than printing, through at most `depth` names; None if there is none."""
     around = file.tree.parent(node)
     call = file.tree.parent(around) if isinstance(around, cst.Arg) else None
     if isinstance(call, cst.Call) and file.tree.source(call.func).endswith(".run") and depth:
@@ -148,6 +149,7 @@ def _printed_loop(file: File, call: cst.Call) -> bool:
 
 
 def _prints_only(file: File, loop: cst.For) -> bool:
+    """True for a loop whose body only prints."""
     body = loop.body.body
     return all(
         isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 and prints(file, line.body[0])

@@ -45,7 +45,7 @@ class Flow:
         self.lists: list[Listed] = []  #: the explicit lists, including those passed to `compute_gradients`
         self.understood: set[int] = set()
         self.carried: dict[Value, cst.BaseExpression] = {}  #: the lists that were reached, with the expression of each
-        self.left_out: list[cst.BaseExpression] = []  #: lists that `compute_gradients` gets replaced by another one
+        self.left_out: list[cst.BaseExpression] = []  #: lists that are replaced by another one in `compute_gradients`
         self.step: dict[Value, None] = {}  #: those of `carried` from which the current step is made
         self.filters: dict[int, cst.ListComp] = {}  #: comprehensions that drop pairs without a gradient
         self._asked: set[Value] = set()
@@ -151,6 +151,7 @@ class Flow:
         return Kind.VARIABLES
 
     def _call(self, call: cst.Call) -> Kind | None:
+        """Return what the result of a call contains, and record it as a source if it is one."""
         name = self.file.names.of(call.func)
         if self.is_trainables(call):
             self.sources[id(call)] = call
@@ -239,6 +240,7 @@ class Flow:
         return Kind.PAIRS
 
     def _of_pairs(self, element: cst.BaseExpression, target: cst.BaseExpression) -> Kind | None:
+        """Return the contents of a comprehension over pairs, according to its element."""
         names = tuple_names(target)
         if names is None:
             return None

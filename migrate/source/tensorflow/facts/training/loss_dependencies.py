@@ -71,6 +71,7 @@ def _is_open(file: File, node: cst.BaseExpression) -> bool:
 
 
 def _is_unknown(value: Value) -> bool:
+    """True for a value that may depend on any variable, since it comes from unanalysed code."""
     if isinstance(value, Result) and isinstance(value.node, cst.Call):
         return symbol_of(value) is None and last_name(value.node.func) not in INPUTS
     if isinstance(value, Member):

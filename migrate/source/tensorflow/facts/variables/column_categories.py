@@ -73,6 +73,7 @@ class _Reader:
         self.table.blockers += blockers
 
     def _known(self, call: cst.Call, kind: str, sequence: bool) -> None:
+        """Read a category of a supported kind: its arguments, type, number of ids and conditions."""
         given = bind(call, (*KINDS[kind], *(name for name in BY_NAME if name not in KINDS[kind])))
         positional = sum(arg.keyword is None for arg in call.args)
         if given is None or "key" not in given or positional > len(KINDS[kind]):

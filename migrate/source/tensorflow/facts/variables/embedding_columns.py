@@ -126,6 +126,7 @@ def _foreign(file: File, given: Mapping[str, cst.Arg]) -> Blocker | None:
 
 
 def _arguments(file: File, given: dict[str, cst.Arg]) -> Iterator[Blocker]:
+    """Yield the blockers from the arguments of an embedding column."""
     if not is_none(given.get("ckpt_to_load_from")):
         yield blocker(given["ckpt_to_load_from"], RULE, "loaded-rows")
     trainable = given.get("trainable")

@@ -81,6 +81,7 @@ def _find(file: File, call: cst.Call, rule: CreationRule) -> Found | None:
 
 
 def _table(file: File, call: cst.Call, rule: CreationRule) -> Table | None:
+    """Return the table that a creation becomes, with all uses judged; None if it is never looked up."""
     found = _find(file, call, rule)
     if found is None:
         return None
@@ -148,6 +149,7 @@ def _is_handed_on(file: File, read: cst.BaseExpression) -> bool:
 
 
 def _is_lookup_like(file: File, node: cst.BaseExpression, rule: CreationRule) -> bool:
+    """True if a mention is the table of a lookup, or may be, whether or not the lookup can be converted."""
     if rule.looks_up(file, node) is not None or any(rule.find(file, node) is not None for rule in rules(LookupRule)):
         return True
     arg = file.tree.parent(node)
@@ -268,6 +270,7 @@ def _is_template(file: File, runner: cst.BaseExpression) -> bool:
 
 
 def _runs_often(file: File, function: cst.FunctionDef) -> bool:
+    """True if a function may run several times, or if that is not known."""
     sites, unknown = runs(file, function)
     return (
         unknown

@@ -74,6 +74,7 @@ def find_layers(file: File, home: File) -> list[Layer]:
 
 
 def _layer(file: File, call: cst.Call) -> Layer:
+    """Return the layer that a call creates, with its arguments and uses."""
     target = _target(file, call)
     label = " ".join(file.tree.source(target if target is not None else call).split())
     layer = Layer(call, label if len(label) <= 60 else label[:57] + "...", "", {})
@@ -144,6 +145,7 @@ def rowwise(file: File, node: cst.BaseExpression) -> bool | None:
 
 
 def _is_rowwise(value: Value) -> bool | None:
+    """Return whether one value of an initializer draws each row independently; None if it is not known."""
     if is_none(value) or (text := string(value.node)) is not None:
         return is_none(value) or text in NAMES or text in CLASSES
     name, made = symbol_of(value), value.node

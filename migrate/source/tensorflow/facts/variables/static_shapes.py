@@ -124,6 +124,7 @@ def _sets_by_text(file: File) -> bool:
 
 
 def _means_the_same(file: File, name: cst.Name, use: cst.BaseExpression, later: bool) -> bool:
+    """True if a name in a size, or the attribute it is a part of, has the same value at `use`."""
     scope = scope_of_name(file.tree, name)
     if scope is None and name.value in PURE_CALLS:
         return True

@@ -49,6 +49,7 @@ def _last(name: str) -> str:
 
 
 def written_name(call: cst.Call) -> str | None:
+    """Return the literal `name` argument of a call, or None."""
     return string(given_argument(call, "name", 0))
 
 
@@ -65,6 +66,7 @@ def may_reuse_name(file: File, call: cst.Call, table: Table) -> bool:
 
 
 def fixed_name(file: File, table: Table) -> str:
+    """Return the name of a table according to its static scopes and its own name."""
     return plain("_".join([*(prefix(file, table.creation.call) or ()), table_name(table)]))
 
 

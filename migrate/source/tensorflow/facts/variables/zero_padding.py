@@ -262,6 +262,7 @@ def pad(file: File, use: Lookup | Adaptation | Blocker, one: Padding, creation: 
 
 
 def _masked(file: File, lookup: Lookup, one: Padding, creation: Creation) -> Lookup | Blocker:
+    """Return the lookup multiplied by a mask of the ids that are not padding, or a blocker."""
     ids = lookup.ids
     if ids is None or lookup.function != "sparse_lookup" or creation.rank != 2:
         return blocker(lookup.call, RULE, "combined-rows")
