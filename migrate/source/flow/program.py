@@ -78,7 +78,9 @@ class Program:
         self.left: dict[Value, dict[cst.CSTNode, None]] = {}  #: external callees, with their call sites
         self.generators: set[cst.CSTNode] = set()  #: generator functions
         self.handed: dict[Holder, None] = {}  #: instances of the program's classes that escape to unanalysed code
-        self.asked: set[tuple[object, ...]] = set()  #: lookups and constraints that are already made (see `is_new`)
+        self.asked: set[tuple[object, ...]] = (
+            set()
+        )  #: keys of lookups and constraints that were already added (see `is_new`)
         # keyed by `id` because hashing a node is slow; the variables keep the nodes alive
         self._expressions: dict[int, Variable] = {}
         self._names: dict[Hashable, Variable] = {}

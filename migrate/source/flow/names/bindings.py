@@ -62,7 +62,7 @@ def captured(node: cst.CSTNode) -> str | None:
 
 
 def bound(node: cst.CSTNode) -> Iterator[Binding]:
-    """Yield the bindings that one node makes, without its children."""
+    """Yield the bindings of one node, without those of its children."""
     if isinstance(node, cst.AssignTarget | cst.AnnAssign | cst.AugAssign | cst.For | cst.NamedExpr):
         yield from names_in(node.target)
     elif isinstance(node, cst.AsName):

@@ -76,13 +76,13 @@ class Creation:
     initializer: Initializer | None = None
     #: the variable scope determines its name, and its initial values if none are given, at run time
     scoped: bool = False
-    #: each execution makes a new variable, with a number appended to its name as TensorFlow does
+    #: each execution creates a new variable, with a number appended to its name as TensorFlow does
     numbered: bool = False
     own_values: bool = True  #: an initializer is given; otherwise a variable scope may supply one
     scope_blockers: list[Blocker] = field(default_factory=list)  #: those of `blockers` that concern what scopes supply
     begins_alike: bool = False  #: all rows of an embedding column have the same initial values
     emitted: str = ""  #: the runtime's function with the same arguments; empty for `create_table`
-    unique: bool = False  #: every execution makes a new variable (`tf.Variable`)
+    unique: bool = False  #: every execution creates a new variable (`tf.Variable`)
     unnamed: str = "Variable"  #: the last part of its default name
     blockers: list[Blocker] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)

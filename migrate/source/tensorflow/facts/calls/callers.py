@@ -114,9 +114,8 @@ def runs(file: File, function: cst.FunctionDef) -> tuple[list[cst.CSTNode], bool
 def _runs(file: File, function: cst.FunctionDef) -> tuple[list[cst.CSTNode], bool]:
     sites = _sites(file, function)
     outside = [site for site in sites if not file.tree.contains(function, site)]
-    given = (
-        [] if "model_fn" in function.name.value else _given(file).get(function, [])
-    )  # an Estimator runs it in a graph of its own
+    # An Estimator runs its model function in a graph of its own.
+    given = [] if "model_fn" in function.name.value else _given(file).get(function, [])
     at_once = [node for node in given if runs_at_once(file, node)]
     unknown = len(outside) < len(sites) or len(at_once) < len(given) or _is_run_by_keras(file, function, sites)
     return [*outside, *at_once], unknown

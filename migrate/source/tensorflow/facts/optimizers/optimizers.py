@@ -114,13 +114,11 @@ class Maker:
 
     call: cst.Call
     name: str  #: the canonical name
-    arguments: dict[str, cst.BaseExpression] = field(
-        default_factory=dict
-    )  #: those carried over to the table's optimizer
+    #: the arguments carried over to the optimizer of the tables
+    arguments: dict[str, cst.BaseExpression] = field(default_factory=dict)
     choice: cst.IfExp | None = None  #: the `a if c else b` of which it is a branch
-    others: list[Maker] = field(
-        default_factory=list
-    )  #: all that the call may make, where it calls one of several classes
+    #: all makers of the call, if it instantiates one of several classes
+    others: list[Maker] = field(default_factory=list)
     dropped: tuple[str, ...] = ()  #: the arguments that only the dense optimizer gets
 
     @property

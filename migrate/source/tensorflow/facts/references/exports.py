@@ -25,14 +25,14 @@ EXPORTS = {
     "save_keras_model": OPERATIONS,
     "simple_save": OPERATIONS,
     "write_graph": OPERATIONS,
-    # of an Estimator
+    # methods of an Estimator
     "export_all_saved_models": OPERATIONS,
     "experimental_export_all_saved_models": OPERATIONS,
     "export_eval_savedmodel": OPERATIONS,
     "export_saved_model": OPERATIONS,
     "export_saved_model_for_mode": OPERATIONS,
     "export_savedmodel": OPERATIONS,
-    # beside its training
+    # exporters that an Estimator runs while it trains
     "BestExporter": OPERATIONS,
     "FinalExporter": OPERATIONS,
     "LatestExporter": OPERATIONS,
@@ -42,13 +42,13 @@ EXPORTS = {
     "make_best_model_export_strategy": OPERATIONS,
     "make_export_strategy": OPERATIONS,
     "make_parsing_export_strategy": OPERATIONS,
-    # frozen
+    # frozen graphs
     "convert_variables_to_constants": CONSTANTS,
     "convert_variables_to_constants_from_session_graph": CONSTANTS,
     "convert_variables_to_constants_v2": CONSTANTS,
     "freeze_graph": CONSTANTS,
     "freeze_graph_with_def_protos": CONSTANTS,
-    # for phones, and for TensorRT
+    # TensorFlow Lite and TensorRT
     "TFLiteConverter": CONSTANTS,
     "TFLiteConverter.from_concrete_functions": CONSTANTS,
     "TFLiteConverter.from_keras_model": CONSTANTS,
