@@ -1,7 +1,8 @@
-"""Where values go: one points-to analysis over all files of a program, whatever their framework.
+"""Points-to analysis of a whole Python program, independent of any framework.
 
-`ValueFlow` answers what an expression may be and where a value is used. It is inclusion-based, tells attributes and
-constant keys apart, and finds who calls what on the way. Local names are told apart by the assignments that reach them.
+`ValueFlow` answers which abstract values an expression may have and where a value is used. The analysis is
+inclusion-based (Andersen) and field-sensitive: attributes and constant keys are kept apart. The call graph is built on
+the fly. For local names it uses reaching definitions; otherwise it is flow-insensitive.
 """
 
 from migrate.source.flow.constancy import as_written, is_unchanged, keeps_entries, only_reads_entries, stores

@@ -1,4 +1,4 @@
-"""The arguments of a call."""
+"""Arguments of a call, and the interface through which parts of the engine make calls."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from migrate.source.flow.values import Function, Value
 
 @dataclass(frozen=True)
 class Given:
-    """One argument: its variable, `*` or `**` or nothing, its keyword, and the expression, if the source has it."""
+    """One argument: its variable, `*`, `**` or nothing, its keyword, and its expression if the source has one."""
 
     variable: Variable
     star: str = ""
@@ -27,10 +27,10 @@ Arguments = Sequence[Given]
 
 
 class Caller(Protocol):
-    """Connects calls with what they run: what parts of the engine ask of `Calls`, which has them."""
+    """Connects calls with their callees; implemented by `Calls`, which owns the parts that need it."""
 
     def call(self, callee: Variable, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-        """Let `out` be all that a call may return."""
+        """Add to `out` everything that a call may return."""
 
     def enter(
         self,
@@ -40,11 +40,11 @@ class Caller(Protocol):
         out: Variable,
         receiver: Value | None = None,
     ) -> None:
-        """Give parameters what they get, and `out` what comes back."""
+        """Bind arguments to the parameters of a function and connect its return value with `out`."""
 
 
 def arguments_of(program: Program, call: cst.Call) -> Arguments:
-    """Return the arguments of a call."""
+    """Return the arguments of a call expression."""
     return [
         Given(program.value_of(arg.value), arg.star, arg.keyword.value if arg.keyword else "", arg.value)
         for arg in call.args

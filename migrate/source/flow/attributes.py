@@ -1,4 +1,4 @@
-"""Attributes: what is read from an object, a class, a module or a library, and what is put there."""
+"""Attribute reads on objects, classes, modules and libraries, and method resolution."""
 
 from __future__ import annotations
 
@@ -27,26 +27,26 @@ from migrate.source.flow.values import (
     Value,
 )
 
-#: Dots in a name from outside, so that `x = x.next` ends.
+#: The largest number of dots in an external name, so that `x = x.next` reaches a fixed point.
 _DEEPEST = 12
-#: Decorators that say how a method is found.
+#: Decorators that determine how a method is bound.
 STATIC, OF_CLASS = {"staticmethod"}, {"classmethod"}
 PROPERTY = {"property", "cached_property", "functools.cached_property", "abc.abstractproperty"}
-#: Bases that bring no attribute that a program reads.
+#: Base classes without attributes that matter to the analysis.
 PLAIN_BASES = {
     "builtins.object", "abc.ABC", "typing.Generic", "typing.Protocol", "typing.NamedTuple", "enum.Enum",
     "builtins.Exception", "builtins.ValueError", "six.with_metaclass",
 }  # fmt: skip
 
-#: Methods that decide what an attribute is.
+#: Special methods that compute or intercept attributes.
 _BY_TEXT = ("__getattr__", "__getattribute__", "__setattr__")
 
-#: Calls what a variable may be: the callee, its arguments, where it stands, and where its result goes.
+#: Calls a callee: its variable, the arguments, the call site, and the variable of the result.
 Run = Callable[[Variable, Sequence[Variable], cst.CSTNode, Variable], None]
 
 
 def decorators(function: cst.FunctionDef | cst.ClassDef) -> list[str]:
-    """Return the texts of the decorators, without their arguments."""
+    """Return the dotted names of the decorators, without their arguments."""
     found = []
     for one in function.decorators:
         node = one.decorator.func if isinstance(one.decorator, cst.Call) else one.decorator
@@ -64,7 +64,7 @@ def is_property(function: Function) -> bool:
 
 
 def _is_of_class(node: cst.CSTNode | None) -> bool:
-    """True for methods that get the class without being told so."""
+    """True for special methods that are class methods without a decorator."""
     return isinstance(node, cst.FunctionDef) and node.name.value in {"__init_subclass__", "__class_getitem__"}
 
 
@@ -73,7 +73,7 @@ def _has_many_bases(node: cst.ClassDef) -> bool:
 
 
 class Attributes:
-    """Reads and writes attributes; `run` calls the methods that do so."""
+    """Models attribute reads; `run` calls properties, `__getattr__` and similar methods."""
 
     def __init__(self, program: Program, run: Run) -> None:
         self.program = program
@@ -87,12 +87,13 @@ class Attributes:
         self.bases = self.heritage.bases
 
     def load(self, base: Variable, name: str, out: Variable, node: cst.CSTNode) -> None:
-        """Let `out` be all that `base.name` may be."""
+        """Add to `out` everything that `base.name` may be."""
         self.graph.watch(base, lambda value: self._load(value, name, out, node))
         if name in {"__cause__", "__context__"}:
             self.graph.edge(self.program.named("raised"), out)
 
     def _load(self, value: Value, name: str, out: Variable, node: cst.CSTNode) -> None:
+        """Add to `out` the attribute `name` of one value, according to the kind of the value."""
         program = self.program
         if isinstance(value, Symbol):
             self.outside(f"{value.name}.{name}", out, node)
@@ -139,7 +140,7 @@ class Attributes:
                 self._of_caught(name, out, node)
 
     def _of_caught(self, name: str, out: Variable, node: cst.CSTNode) -> None:
-        """Let `StopIteration`, which may be what is caught, have what generators return."""
+        """Model attributes of a caught `StopIteration`, which carries the return value of a generator."""
         stopped = self.program.named("stopped")
         if name == "value":
             self.graph.edge(stopped, out)
@@ -149,7 +150,7 @@ class Attributes:
             self.graph.put(out, made)
 
     def reveal(self, value: Value, site: cst.CSTNode) -> None:
-        """Let code that is not seen get what a module, or a container in it, holds."""
+        """Let the contents of a module, or of a container in it, escape to unanalysed code."""
         if isinstance(value, Holder) and value.kind == "module":
             tree = self.program.homes[id(value.node)]
             names = [self.program.module_name(tree, name) for name in self.program.names_of(tree)]
@@ -164,7 +165,7 @@ class Attributes:
                 self.graph.watch(variable, lambda one: self.reveal(one, site))
 
     def _of_unknown(self, value: Unknown, name: str, out: Variable) -> None:
-        """Let an object of which nothing is known have anything, or what the program puts under that name."""
+        """Read an attribute of an unknown object. Names in `by_name` have what the program stores under them."""
         if name not in self.program.by_name:
             self.graph.put(out, value)
             return
@@ -177,7 +178,7 @@ class Attributes:
                 self.graph.edge(variable, found)
 
     def _of_new_class(self, value: Holder, name: str, out: Variable, node: cst.CSTNode) -> None:
-        """Let an object have the attributes of a class that `x.__class__ = C` gives it."""
+        """Also look in the classes that `x.__class__ = C` gives an object."""
         if name != "__class__" and self._sets_classes:
             given = self.program.written(value, "__class__")
             self.graph.watch(
@@ -185,16 +186,17 @@ class Attributes:
             )
 
     def _change(self, value: Value, node: cst.CSTNode) -> None:
-        """Let the attributes of an object be anything."""
+        """Let the attributes of an object have any value."""
         unknown = self.program.unknown(node, "a method sets its attributes by their names")
         self.graph.put(self.program.written(value, ANY), unknown)
 
     def _beside(self, cls: Class, above: Above, name: str, out: Variable, node: cst.CSTNode) -> None:
-        """Let `super()` also find what other bases of the object's class have: they may come behind the own ones."""
+        """Let `super()` also search the other bases of the receiver's class, which may follow in its MRO."""
         if cls is not above.cls:
             self.heritage.once(cls, _has_many_bases, lambda: self._among_bases(cls, above, name, out, node))
 
     def _among_bases(self, cls: Class, above: Above, name: str, out: Variable, node: cst.CSTNode) -> None:
+        """Search the bases of a class with several, except the one whose `super()` it is."""
         if not self.program.is_new(("beside", cls, above, name, out, node)):
             return
         bases = self.bases(cls)
@@ -209,7 +211,7 @@ class Attributes:
             self.graph.watch(variable, found)
 
     def fields(self, value: Value) -> Holder:
-        """Return the dict of the attributes of an object: what is put into one is in the other."""
+        """Return the `__dict__` of an object: a holder whose contents are kept equal to the object's attributes."""
         program = self.program
         found = program.holder(value.node or cst.Name("_"), "dict", ("fields", value))
         if ("fields", value) not in program.asked:
@@ -222,7 +224,7 @@ class Attributes:
         self.graph.edge(self.program.written(one, key), self.program.written(other, key))
 
     def _by_text(self, value: Holder, cls: Class, out: Variable, node: cst.CSTNode) -> None:
-        """Let attributes of a class with `__getattr__` be anything."""
+        """Let attributes of a class with `__getattr__` or similar methods have any value."""
         reason = "a method of its class gives its attributes"
 
         def found() -> None:
@@ -234,7 +236,10 @@ class Attributes:
         self.once_found(cls, _BY_TEXT, found)
 
     def once_found(self, cls: Class, names: tuple[str, ...], act: Callable[[], None]) -> None:
-        """Call `act`, once, if the class, or a base of it, is found to have one of these: few have, of many objects."""
+        """Call `act` once if the class or a base has one of these methods.
+
+        Few classes have them, but each may have many instances.
+        """
         sign = self._signs.get((cls, names))
         if sign is None:
             sign = self._signs[cls, names] = Variable()
@@ -245,11 +250,11 @@ class Attributes:
         self.graph.watch(sign, lambda _: act())
 
     def _show(self, sign: Variable, _: Value) -> None:
-        """Note that something was found, whatever it was."""
+        """Record that something was found, whatever it is."""
         self.graph.put(sign, self.program.none)
 
     def special(self, value: Holder, name: str) -> Variable:
-        """Return the variable of a method of an object that Python runs by itself."""
+        """Return the variable of a special method, looked up in the class of the object."""
         found = self._specials.get((value, name))
         if found is None:
             assert value.cls is not None and value.cls.node is not None
@@ -258,7 +263,7 @@ class Attributes:
         return found
 
     def _decides(self, special: str, value: Holder, out: Variable, node: cst.CSTNode, reason: str) -> None:
-        """Let `out` be anything where the class of an object has such a method."""
+        """Add "unknown" to `out` if the class of an object has this special method."""
 
         def found(one: Value) -> None:
             if isinstance(one, Bound | Function):
@@ -271,7 +276,7 @@ class Attributes:
         return self.program.made(("member", node, known, name), lambda: Member(node, value, name))
 
     def outside(self, name: str, out: Variable, node: cst.CSTNode) -> None:
-        """Let `out` be what a qualified name means: a name of another file of the program, or one from outside."""
+        """Resolve a qualified name: to a name of another file of the program, or to an external symbol."""
         program = self.program
         if name.count(".") > _DEEPEST:
             self.graph.put(out, program.unknown(node, "the name goes on without end"))
@@ -294,13 +299,14 @@ class Attributes:
         self.graph.edge(variable, out)
 
     def _of_module(self, value: Holder, name: str, out: Variable, node: cst.CSTNode) -> None:
+        """Read a name of a module of the program."""
         if name == "__dict__":
             self.reveal(value, node)
         assert isinstance(value.node, cst.Module)
         self.graph.edge(self.program.module_name(self.program.homes[id(value.node)], name), out)
 
     def member(self, cls: Class, name: str, out: Variable, receiver: Value | None, node: cst.CSTNode) -> None:
-        """Let `out` be what a class has under a name, bound to `receiver` where that is an object."""
+        """Look up a name in a class and its bases; functions are bound to `receiver` if it is an instance."""
         if not self.program.is_new(("member of", cls, name, receiver, out, node)):
             return
         inside, above = self._has(cls, name)
@@ -308,11 +314,11 @@ class Attributes:
         self.graph.watch(above, lambda value: self.graph.put(out, self._member(value, name, node)))
 
     def has(self, made: Holder, name: str, value: Value) -> bool:
-        """True when the class of an object, or a base, binds the name to that value."""
+        """True if the class of an object, or a base of it, binds the name to that value."""
         return made.cls is not None and value in self._has(made.cls, name)[0].values
 
     def _has(self, cls: Class, name: str) -> tuple[Variable, Variable]:
-        """Return the variables of what a class or its bases bind a name to, and of bases from outside that may."""
+        """Return two variables: what a class and its bases bind a name to, and the external bases that may bind it."""
         known = self._members.get((cls, name))
         if known is not None:
             return known
@@ -338,6 +344,8 @@ class Attributes:
         return inside, above
 
     def _of_base(self, base: Variable, name: str, out: Variable, receiver: Value | None, node: cst.CSTNode) -> None:
+        """Look up a name in the values of one base class expression."""
+
         def found(value: Value) -> None:
             if isinstance(value, Class):
                 self.member(value, name, out, receiver, node)
@@ -349,6 +357,7 @@ class Attributes:
     def _bind(
         self, value: Value, source: Variable, cls: Class, receiver: Value | None, out: Variable, node: cst.CSTNode
     ) -> None:
+        """Bind a class attribute to a receiver: as a static, class, instance or property method, or as it is."""
         if isinstance(value, Holder) and value.kind == "object" and value.cls is not None:
             self._decides("__get__", value, out, node, "a descriptor gives the attribute")
         if not isinstance(value, Function):
@@ -370,5 +379,5 @@ class Attributes:
             self.graph.put(out, self.bound(value, receiver))
 
     def bound(self, function: Function, receiver: Value) -> Value:
-        """Return a method with its object."""
+        """Return the bound method of a function and a receiver."""
         return self.program.made(("bound", function, receiver), lambda: Bound(function.node, function, receiver))

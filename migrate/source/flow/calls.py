@@ -1,4 +1,4 @@
-"""Calls: which functions of the program one runs, what their parameters get, and what comes back."""
+"""Calls: resolves callees, binds arguments to parameters, and propagates return values."""
 
 from __future__ import annotations
 
@@ -28,17 +28,18 @@ from migrate.source.flow.values import (
 )
 
 CONTEXTS = {"contextmanager", "contextlib.contextmanager"}
-#: Reads a call of outside code: the program, the callee, the arguments, the call, and where its result goes.
+#: Models a call of an external function. Gets the engine, the callee, the arguments, the call site and the result
+#: variable; returns False if it does not know the callee.
 External = Callable[["Calls", Value, Arguments, cst.CSTNode, Variable], bool]
 
 
 class Calls:
-    """Connects calls with what they run, as callees become known."""
+    """Connects call sites with their callees as these become known."""
 
     def __init__(self, program: Program, external: External, changes: Callable[[str], bool]) -> None:
-        """Take what reads calls of functions of Python and of methods of containers, which returns False for others.
+        """Take `external`, which models builtin functions and container methods.
 
-        `changes` is True for the names of functions of tame libraries that change what they are given nevertheless.
+        `changes` is True for the names of functions in tame libraries that nevertheless modify their arguments.
         """
         self.program = program
         self.graph = program.graph
@@ -47,16 +48,17 @@ class Calls:
         self.escapes = Escapes(program, self.attributes, self, changes)
         self.objects = Objects(program, self.entries, self.escapes, self)
         self.external = external
-        self._same: dict[tuple[object, ...], object] = {}  #: calls that are connected; keeps their parts, for the `id`s
+        #: calls already connected; keeps the parts alive, since keys contain their `id`s
+        self._same: dict[tuple[object, ...], object] = {}
         self._ways: dict[cst.CSTNode, list[Way]] = {}
         self._keeps_defaults = not any("defaults__" in tree.text for tree in program.trees)
 
     def call(self, callee: Variable, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-        """Let `out` be all that a call may return."""
+        """Add to `out` everything that a call may return."""
         self.graph.watch(callee, lambda value: self.invoke(value, arguments, site, out))
 
     def invoke(self, value: Value, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-        """Run one callee."""
+        """Connect a call with one callee."""
         if isinstance(value, Function):
             self.enter(value, arguments, site, out)
         elif isinstance(value, Bound):
@@ -78,13 +80,16 @@ class Calls:
             self.escapes.leave(value, arguments, site, out)
 
     def partial(self, callee: Variable, arguments: Arguments, site: cst.CSTNode) -> Value:
-        """Return what `functools.partial` makes of a callee and its first arguments."""
+        """Return the value of `functools.partial(callee, *arguments)`."""
         found = self.program.made(("partial", site), lambda: Partial(site))
         self.escapes.partials[found] = (callee, arguments)
         return found
 
     def _invoke_partial(self, value: Value, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-        """Call with the first arguments before the others; of itself, as in `f = partial(f, 1)` in a loop, anything."""
+        """Call a partial with its stored arguments first.
+
+        One that wraps itself, such as `f = partial(f, 1)` in a loop, may return anything.
+        """
         key = ("partial", value, site, id(out))
         if key in self.program.asked:
             self.escapes.open(value, "a partial call is made of itself")
@@ -104,11 +109,11 @@ class Calls:
         out: Variable,
         receiver: Value | None = None,
     ) -> None:
-        """Give parameters what they get, and `out` what comes back."""
+        """Bind arguments to the parameters of a function and connect its return value with `out`."""
         program, node = self.program, function.node
         assert isinstance(node, cst.FunctionDef | cst.Lambda)
         key = (function, id(arguments), id(site), id(out), receiver is not None)
-        if key in self._same:  # for a method of another object, all else is done
+        if key in self._same:  # known call with another receiver: only the first parameter is new
             if receiver is not None and (first := [*node.params.posonly_params, *node.params.params][:1]):
                 self.graph.put(program.definition(first[0].name), receiver)
             return
@@ -125,6 +130,7 @@ class Calls:
         self.returned(node, site, out, names, arguments)
 
     def _place(self, params: cst.Parameters, names: Sequence[cst.Param], arguments: Arguments) -> None:
+        """Bind arguments to parameters by position and keyword; positions after a `*` argument are unknown."""
         program = self.program
         rest = params.star_arg if isinstance(params.star_arg, cst.Param) else None
         by_name = {one.name.value: one for one in (*names, *params.kwonly_params)}
@@ -152,6 +158,7 @@ class Calls:
             self._into(params.star_kwarg, "dict", None, None)
 
     def _unpack(self, given: Given, names: Sequence[cst.Param], rest: cst.Param | None) -> None:
+        """Bind the entries of a `*` argument to the remaining positional parameters."""
         items = self.entries.items(given.variable, given.node or cst.Name("_"))
         for number, target in enumerate(names):
             self.entries.item(given.variable, number, self.program.definition(target.name), given.node)
@@ -159,6 +166,7 @@ class Calls:
             self._into(rest, "list", ANY, items)
 
     def _unpack_named(self, given: Given, by_name: dict[str, cst.Param], rest: cst.Param | None) -> None:
+        """Bind the entries of a `**` argument to parameters by name."""
         for name, target in by_name.items():
             self.entries.item(given.variable, name, self.program.definition(target.name), given.node)
         if rest is not None:
@@ -166,7 +174,7 @@ class Calls:
             self.entries.copy(given.variable, holder)
 
     def _into(self, parameter: cst.Param, kind: str, key: object, variable: Variable | None) -> Holder:
-        """Put an argument into the list or dict that a parameter with stars is."""
+        """Store an argument in the list or dict of a starred parameter."""
         holder = self.program.holder(parameter, kind)
         self.graph.put(self.program.definition(parameter.name), holder)
         if variable is not None:
@@ -181,7 +189,7 @@ class Calls:
         names: Sequence[cst.Param],
         arguments: Arguments,
     ) -> None:
-        """Let `out` be what a function gives back: of a generator, what it yields."""
+        """Connect `out` with what a function returns; for a generator, with an iterator over what it yields."""
         program = self.program
         if node not in program.generators:
             ways = self._ways_out(node)
@@ -197,6 +205,7 @@ class Calls:
         self.graph.put(out, holder)
 
     def _ways_out(self, node: cst.FunctionDef | cst.Lambda) -> list[Way]:
+        """Return `ways_out` of a function, cached."""
         if node not in self._ways:
             found = ways_out(self.program.home(node), node) if isinstance(node, cst.FunctionDef) else []
             self._ways[node] = found
@@ -209,7 +218,7 @@ class Calls:
         given: Mapping[str, cst.BaseExpression | None],
         out: Variable,
     ) -> None:
-        """Let `out` be what those `return` statements give that the constants of a call do not rule out."""
+        """Connect `out` with those `return` statements that the constant arguments of the call do not exclude."""
         program = self.program
         names = [*node.params.posonly_params, *node.params.params]
         constants = constant_arguments(node, names, given, self._keeps_defaults)
@@ -227,8 +236,8 @@ class Calls:
 def _by_name(
     params: cst.Parameters, names: Sequence[cst.Param], arguments: Arguments
 ) -> dict[str, cst.BaseExpression | None]:
-    """Return what a call gives for each parameter that it names or gives by position."""
+    """Return the argument expressions by parameter name, for keyword and positional arguments."""
     plain = [one for one in arguments if not one.keyword]
     found = {name.name.value: one.node for name, one in zip(names, plain, strict=False)}
-    unnamed = {one.name.value for one in params.posonly_params}  # such a keyword goes into `**`
+    unnamed = {one.name.value for one in params.posonly_params}  # a keyword of such a name goes into `**`
     return found | {one.keyword: one.node for one in arguments if one.keyword and one.keyword not in unnamed}

@@ -1,4 +1,4 @@
-"""Whether a list, a dict or an object holds later what it held when it was made."""
+"""Whether the contents of a list, a dict or an object stay as they were at its creation."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from migrate.source.flow.names.reflection import is_target
 from migrate.source.flow.queries import ValueFlow
 from migrate.source.flow.values import Holder, Unknown, Value
 
-#: Methods of lists and dicts that change nothing, beside those.
+#: Methods of lists and dicts that do not modify them, in addition to `READING`.
 _READS = READING | {"copy", "count", "get", "index", "items", "iteritems", "itervalues", "keys", "values", "union"}
 
 
 def is_unchanged(flow: ValueFlow, value: Value) -> bool:
-    """True when nothing puts anything into a container, or takes something out, once it is made."""
+    """True if nothing modifies a container after its creation."""
     if isinstance(value.node, cst.Tuple):
         return True
     found = flow.mentions(value)
@@ -22,7 +22,7 @@ def is_unchanged(flow: ValueFlow, value: Value) -> bool:
 
 
 def only_reads_entries(flow: ValueFlow, mention: cst.BaseExpression) -> bool:
-    """True for a mention of a container that does not change it."""
+    """True if this mention of a container does not modify it."""
     tree = flow.home(mention)
     of_python = any(isinstance(one, Holder) and one.kind in {"list", "dict"} for one in flow.values(mention))
     around = tree.parent(mention)
@@ -36,12 +36,12 @@ def only_reads_entries(flow: ValueFlow, mention: cst.BaseExpression) -> bool:
 
 
 def keeps_entries(flow: ValueFlow, node: cst.BaseExpression) -> bool:
-    """True when nothing changes any container that an expression may be."""
+    """True if nothing modifies any of the containers that an expression may be."""
     return all(is_unchanged(flow, value) for value in flow.values(node))
 
 
 def stores(flow: ValueFlow, node: cst.Attribute) -> list[cst.Attribute]:
-    """Return the targets by which code may set the attribute that is read at `node`."""
+    """Return the assignment targets that may set the attribute that `node` reads."""
     found = [(tree, one) for tree in flow.trees for one in tree.attributes.get(node.attr.value, ())]
     own = set(flow.values(node.value))
     return [one for tree, one in found if is_target(tree, one) and _may_be(flow.values(one.value), own)]
@@ -52,7 +52,7 @@ def _may_be(values: list[Value], own: set[Value]) -> bool:
 
 
 def as_written(flow: ValueFlow, node: cst.BaseExpression) -> cst.List | cst.Tuple | None:
-    """Return the list or tuple, written out, that an expression is, with the same entries; None for any other."""
+    """Return the list or tuple display that an expression evaluates to, if its contents never change; else None."""
     values = flow.values(node)
     value = values[0] if len(values) == 1 else None
     if not isinstance(value, Holder) or not isinstance(value.node, cst.List | cst.Tuple) or value.part is not None:

@@ -1,4 +1,4 @@
-"""Which expressions do nothing but give their value, so that they may be left out."""
+"""Which expressions have no side effects, so that their evaluation may be left out."""
 
 from __future__ import annotations
 
@@ -11,21 +11,24 @@ from migrate.source.flow.objects import literal_name
 from migrate.source.flow.queries import ValueFlow
 from migrate.source.flow.values import Bound, Function, Holder, Member, Value, is_none
 
-#: Functions that call each other, before it is given up.
+#: The deepest chain of calls that is examined.
 _DEEPEST = 6
-#: Expressions that do no more than their parts.
+#: Expressions that have no effects beside those of their parts.
 _OF_PARTS = (
     cst.Attribute, cst.Subscript, cst.SubscriptElement, cst.Index, cst.IfExp, cst.BooleanOperation, cst.Comparison,
     cst.ComparisonTarget, cst.UnaryOperation, cst.Tuple, cst.List, cst.Dict, cst.Element, cst.DictElement, cst.Arg,
 )  # fmt: skip
 
 
-#: Says of a function from outside whether it may be called.
+#: Decides whether an external function may be called.
 Accepts = Callable[[Value], bool]
 
 
 def only_reads(flow: ValueFlow, node: cst.CSTNode, depth: int = 0, accepts: Accepts = is_none) -> bool:
-    """True when evaluating an expression changes nothing: the functions that it runs only choose and return."""
+    """True if evaluating an expression has no side effects: the functions that it runs only choose and return.
+
+    `accepts` names the external functions that have none. `depth` counts the calls entered so far.
+    """
     if isinstance(node, cst.Name | cst.BaseNumber | cst.SimpleString):
         return True
     if depth > _DEEPEST or not all(_only_returns(flow, one, depth, accepts) for one in flow.run_by(node)):
@@ -49,18 +52,19 @@ def only_reads(flow: ValueFlow, node: cst.CSTNode, depth: int = 0, accepts: Acce
 
 
 def _is_read(callee: Value) -> bool:
-    """True for functions, which are looked into, and for methods of dicts that only read."""
+    """True for functions of the program, whose bodies are examined, and for methods of dicts that only read."""
     if isinstance(callee, Member):
         return isinstance(callee.base, Holder) and callee.base.kind == "dict" and callee.name in {"get", "__getitem__"}
     return isinstance(callee, Function | Bound) or is_none(callee)
 
 
 def _fills_itself(value: Value) -> bool:
-    """True for a `defaultdict`, which makes the entries that it lacks."""
+    """True for a `defaultdict`, which inserts missing entries when they are read."""
     return isinstance(value.node, cst.Call) and literal_name(value.node.func) == "defaultdict"
 
 
 def _only_returns(flow: ValueFlow, function: cst.CSTNode, depth: int, accepts: Accepts) -> bool:
+    """True for a function that only chooses between expressions without side effects and returns one."""
     if isinstance(function, cst.Lambda):
         return only_reads(flow, function.body, depth + 1, accepts)
     if not isinstance(function, cst.FunctionDef) or not set(decorators(function)) <= STATIC | OF_CLASS | PROPERTY:
@@ -69,7 +73,7 @@ def _only_returns(flow: ValueFlow, function: cst.CSTNode, depth: int, accepts: A
 
 
 def _only_chooses(flow: ValueFlow, line: cst.CSTNode, depth: int, accepts: Accepts) -> bool:
-    """True for conditions, assignments to names and returns."""
+    """True for statements without side effects: conditions, assignments to local names and returns."""
     if isinstance(line, cst.SimpleStatementLine | cst.IndentedBlock | cst.SimpleStatementSuite):
         return all(_only_chooses(flow, one, depth, accepts) for one in line.body)
     if isinstance(line, cst.If):

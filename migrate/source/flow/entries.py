@@ -1,4 +1,4 @@
-"""Entries of lists, dicts and objects: what is put under a key, and what is found there."""
+"""Reads and writes of entries in lists, dicts and objects, by key."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from migrate.source.flow.values import (
 
 
 class Entries:
-    """Reads and writes entries; the caller runs the methods that do so in the program."""
+    """Models reads and writes of entries; `caller` runs `__getitem__` and similar methods of the program's classes."""
 
     def __init__(self, program: Program, caller: Caller) -> None:
         self.program = program
@@ -33,11 +33,11 @@ class Entries:
         self.stores = Stores(program, self.attributes, self.run)
 
     def run(self, callee: Variable, arguments: Sequence[Variable], site: cst.CSTNode, out: Variable) -> None:
-        """Call with arguments that no expression gives."""
+        """Call with arguments for which there is no expression in the source."""
         self.call(callee, [Given(one) for one in arguments], site, out)
 
     def items(self, variable: Variable, node: cst.CSTNode) -> Variable:
-        """Return the variable of what a loop over `variable` gives."""
+        """Return the variable of what iterating over `variable` yields."""
         self.program.opened.setdefault(variable, node)
         out = self.program.named(("items", id(variable)), node)
         if ("items", id(variable)) not in self.program.asked:
@@ -46,11 +46,12 @@ class Entries:
         return out
 
     def item(self, variable: Variable, key: object, out: Variable, node: cst.CSTNode | None) -> None:
-        """Let `out` be all that may stand under a key."""
+        """Add to `out` every value that may be stored under a key."""
         self.program.opened.setdefault(variable, node)
         self.graph.watch(variable, lambda value: self._item(value, key, out, node))
 
     def _item(self, value: Value, key: object, out: Variable, node: cst.CSTNode | None, loops: bool = False) -> None:
+        """Add to `out` the entry of one value under a key; `loops` if all entries are iterated."""
         program = self.program
         if isinstance(value, Holder) and value.kind == "dict" and loops:
             self.graph.put(out, program.made(("keys", node), lambda: Computed(node)))
@@ -69,7 +70,7 @@ class Entries:
                     self.graph.put(out, module)
 
     def _by_method(self, value: Holder, out: Variable, node: cst.CSTNode | None, loops: bool) -> None:
-        """Read an entry of an object of the program, which has a method for it; `vars(x)` has none."""
+        """Read an entry of an instance through its class's own methods. `vars(x)` does not use them."""
         program = self.program
         assert value.cls is not None
         site = node or cst.Name("_")
@@ -84,10 +85,11 @@ class Entries:
             self.graph.watch(result, lambda one: self.graph.put(out, unknown) if not isinstance(one, Holder) else None)
 
     def put(self, variable: Variable, key: object, value: Variable, source: cst.CSTNode | None) -> None:
-        """Put all that `value` may be under a key of `variable`."""
+        """Store the values of `value` under a key of every holder in `variable`."""
         self.graph.watch(variable, lambda holder: self._put(holder, key, value, source))
 
     def _put(self, holder: Value, key: object, value: Variable, source: cst.CSTNode | None) -> None:
+        """Store values under a key of one holder; a value that goes to anything else escapes."""
         if isinstance(holder, Holder):
             self.graph.edge(value, self.program.written(holder, key))
             if holder.kind == "object" and holder.cls is not None:
@@ -98,16 +100,17 @@ class Entries:
             self.program.given.add(source)
 
     def shift(self, value: Value) -> None:
-        """Let entries of a list change places, as those behind one that is deleted do."""
+        """Let every entry of a list move to any index, as after a deletion."""
         if isinstance(value, Holder) and value.kind == "list":
             self.graph.edge(self.program.read(value, ANY), self.program.written(value, ANY))
 
     def copy(self, variable: Variable, target: Value, keep: bool = True) -> None:
-        """Put all that `variable` holds into `target`, under the same keys, or under any."""
+        """Copy all entries of `variable` to `target`: under the same keys if `keep`, else under any key."""
         self.program.opened.setdefault(variable, target.node)
         self.graph.watch(variable, lambda value: self._copy(value, target, keep))
 
     def _copy(self, value: Value, target: Value, keep: bool) -> None:
+        """Copy the entries of one value."""
         program = self.program
         if not isinstance(value, Holder):
             node = value.node
@@ -124,5 +127,5 @@ class Entries:
 
 
 def _is_deep(value: Value) -> bool:
-    """True for an entry of an entry of what outside code made: what is in it is no more known."""
+    """True for an entry of an entry of an external value; deeper nesting is not distinguished."""
     return isinstance(value, Member) and isinstance(value.base, Member) and value.name == "[]"

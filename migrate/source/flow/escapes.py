@@ -1,4 +1,4 @@
-"""What code that is not seen gets: it may call it with anything, and change what is in it."""
+"""Values that escape to unanalysed code, which may call them with any arguments and modify their contents."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from migrate.source.flow.values import (
     Value,
 )
 
-#: Those of them that code that is not seen runs, when it gets an object.
+#: Special methods that unanalysed code may run on an object that it receives.
 _RUN_OUTSIDE = ("__call__", "__enter__", "__exit__", "__getitem__", "__iter__", "__next__", "__setitem__")
-#: Methods of lists, dicts, sets and tuples that only read, beside those that are followed.
+#: Read-only methods of lists, dicts, sets and tuples, in addition to those that the engine models.
 READING = {
     "__contains__", "__getitem__", "__iter__", "__len__", "difference", "elements", "fromkeys", "intersection",
     "isdisjoint", "issubset", "issuperset", "most_common", "move_to_end", "symmetric_difference", "has_key",
@@ -39,12 +39,12 @@ READING = {
 
 
 class Escapes:
-    """Hands values to code that is not seen."""
+    """Models calls of external functions and other ways by which values escape."""
 
     def __init__(
         self, program: Program, attributes: Attributes, caller: Caller, changes: Callable[[str], bool]
     ) -> None:
-        """Take what tells which functions of tame libraries change what they are given nevertheless."""
+        """`changes` is True for the names of functions in tame libraries that nevertheless modify their arguments."""
         self.program = program
         self.graph = program.graph
         self.attributes = attributes
@@ -52,10 +52,10 @@ class Escapes:
         self.changes = changes
         program.drop = self._drop
         self._instances: dict[cst.ClassDef, Variable] = {}
-        self.partials: dict[Value, tuple[Variable, Arguments]] = {}  #: callees of partials, and first arguments
+        self.partials: dict[Value, tuple[Variable, Arguments]] = {}  #: callee and stored arguments of each partial
 
     def open(self, value: Value, reason: str) -> None:
-        """Let code that is not seen call what a value is, with anything."""
+        """Let unanalysed code call the value with any arguments."""
         if isinstance(value, Bound):
             self._open(value.function, reason, value.receiver)
         elif isinstance(value, Function):
@@ -75,6 +75,7 @@ class Escapes:
             self.graph.watch(self.attributes.special(value, name), lambda one: self.open(one, reason))
 
     def _open(self, function: Function, reason: str, receiver: Value | None) -> None:
+        """Bind the parameters of an open function: the receiver, if known, and otherwise unknown values."""
         key = ("open", id(function), id(receiver))
         if key in self.program.asked:
             return
@@ -94,7 +95,7 @@ class Escapes:
             self.graph.put(self.program.definition(one.name), self.program.unknown(one, reason))
 
     def _class_of(self, node: cst.CSTNode) -> cst.ClassDef | None:
-        """Return the class of which a function is a method that gets an object."""
+        """Return the class of which a function is an instance method; None for other functions."""
         block = self.program.home(node).parent(node)
         cls = self.program.home(node).parent(block) if block is not None else None
         if not isinstance(cls, cst.ClassDef) or not isinstance(node, cst.FunctionDef):
@@ -102,7 +103,7 @@ class Escapes:
         return None if {*decorators(node)} & {*STATIC, *OF_CLASS} else cls
 
     def instances(self, cls: cst.ClassDef) -> Variable:
-        """Return the variable of the objects of a class that are made in the program, those of its heirs included."""
+        """Return the variable of all instances of a class, those of its subclasses included."""
         found = self._instances.get(cls)
         if found is None:
             variable = found = self._instances[cls] = Variable()
@@ -116,11 +117,11 @@ class Escapes:
         return found
 
     def is_instance(self, made: Value, cls: Class) -> None:
-        """Note an object as one of its class, and so of the bases of that."""
+        """Register an object as an instance of its class and of that class's bases."""
         self.graph.put(self.instances(cst.ensure_type(cls.node, cst.ClassDef)), made)
 
     def open_object(self, cls: cst.ClassDef) -> None:
-        """Let code that is not seen make an object of a class."""
+        """Let unanalysed code create an instance of a class."""
         value = self.program.cls(cls)
         made = self.program.holder(cls, "object", "open", value)
         self.is_instance(made, value)
@@ -129,7 +130,7 @@ class Escapes:
         self.graph.watch(constructor, self._receive)
 
     def _receive(self, method: Value) -> None:
-        """Let the first parameter of a method be its object; the others are what calls give that are seen."""
+        """Bind the first parameter of a method to its receiver; its other arguments come from known calls only."""
         if isinstance(method, Bound):
             node = method.function.node
             assert isinstance(node, cst.FunctionDef | cst.Lambda)
@@ -137,9 +138,9 @@ class Escapes:
                 self.graph.put(self.program.definition(first.name), method.receiver)
 
     def leave(self, callee: Value, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-        """Take a call of code that is not seen: functions that it is given may be called, with anything."""
+        """Model a call of an external function: its arguments escape, and functions among them become open."""
         if isinstance(callee, Spoiled):
-            self.graph.put(out, callee)  # what the program put there is called beside it
+            self.graph.put(out, callee)  # what the program itself stored there is called separately
             return
         self.program.left.setdefault(callee, {})[site] = None
         self.hand(callee, arguments, site)
@@ -161,13 +162,13 @@ class Escapes:
             self.graph.put(out, result)
 
     def _open_named(self, site: cst.CSTNode) -> None:
-        """Let a text that is evaluated name any function of its file."""
+        """Let code evaluated by `eval` call any function of its file."""
         for line in self.program.home(site).module.body:
             if isinstance(line, cst.FunctionDef):
                 self.open(self.program.function(line), "a text that is evaluated may name it")
 
     def _share(self, arguments: Arguments, site: cst.CSTNode) -> None:
-        """Let a function that is handed to a library change what is handed to it as well, as a thread's does."""
+        """Let a callback that is passed to a library modify the other arguments, as the target of a thread does."""
 
         def found(value: Value, function: Given) -> None:
             of_list = isinstance(value, Member) and isinstance(value.base, Holder)
@@ -182,12 +183,12 @@ class Escapes:
             self.graph.watch(one.variable, partial(found, function=one))
 
     def reach(self, value: Value, site: cst.CSTNode) -> None:
-        """Note that code that is not seen gets a value at a place where no expression gives it."""
+        """Record that a value escapes at a place that has no expression for it."""
         if not isinstance(value, Holder | Class | Function | Constant | Symbol):
             self.program.escaped.setdefault(value, []).append(site)
 
     def hand(self, callee: Value, arguments: Arguments, site: cst.CSTNode) -> None:
-        """Note that code that is not seen gets these."""
+        """Record that the arguments of a call escape, and open the functions among them."""
         reason = "code that is not seen may call it"
         for one in arguments:
             if one.node is not None:
@@ -198,7 +199,7 @@ class Escapes:
                 self.graph.watch(one.variable, lambda value: self.open(value, reason))
 
     def _is_tame(self, callee: Value) -> bool:
-        """True for code of libraries that change nothing in the lists and objects that they are given."""
+        """True for library code that does not modify the lists and objects that it receives."""
         value = callee
         while isinstance(value, Member | Result):
             value = value.base if isinstance(value, Member) else value.callee
@@ -209,12 +210,12 @@ class Escapes:
         return isinstance(value, Constant | Computed | Holder)
 
     def _drop(self, value: Value) -> None:
-        """Take a value that is not followed any further: anyone may call it, change it and use it."""
+        """Handle a value that a full points-to set left out: unanalysed code may call and modify it."""
         self.open(value, "it is one of too many values to be followed")
         self.spoil(value, value.node or cst.Name("_"))
 
     def spoil(self, value: Value, site: cst.CSTNode) -> None:
-        """Let anything be in what code that is not seen may change; what is in it already is in that code's hands."""
+        """Let unanalysed code modify the contents of a value; what it contains escapes with it."""
         if not self.program.is_new(("spoiled", value)):
             return
         if isinstance(value, Holder):
@@ -230,7 +231,7 @@ class Escapes:
             self.graph.put(self.program.written(value, ANY), unknown)
         else:
             self.program.escaped.setdefault(value, []).append(site)
-            if isinstance(value, Function):  # what its attributes hold
+            if isinstance(value, Function):  # its attributes escape as well
                 self.graph.watch(self.program.read(value, ANY), lambda one: self.spoil(one, site))
 
     def _spoiled(self, site: cst.CSTNode) -> Value:

@@ -1,4 +1,4 @@
-"""What each kind of expression may be, from what its parts may be."""
+"""Constraints of expressions: the values of each kind of expression, derived from those of its parts."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from migrate.source.flow.values import ANY, Computed, Constant, Holder, Unknown,
 from migrate.source.syntax.tree import Tree
 
 _NAMES = frozenset(dir(builtins))
-#: Comparisons that give True or False, whatever is compared.
+#: Comparisons whose result is True or False for all operands; no special method decides.
 _ASKS = (cst.Is, cst.IsNot, cst.In, cst.NotIn)
 
 
 class Expressions:
-    """Reads expressions that something asks for, one after the other: no recursion, however deep they are."""
+    """Reads expressions on demand from a work list, without recursion, so that nesting depth does not matter."""
 
     def __init__(self, program: Program, calls: Calls) -> None:
         self.program = program
@@ -36,7 +36,7 @@ class Expressions:
         self.targets = Targets(program, calls)
 
     def run(self) -> None:
-        """Read what is pending, and what that asks for."""
+        """Read all pending expressions, including those that become pending on the way."""
         pending = self.program.pending
         while pending:
             node = pending.pop()
@@ -50,7 +50,7 @@ class Expressions:
                 self._computed(node, out)
 
     def parts(self, node: cst.CSTNode) -> None:
-        """Ask for the expressions inside `node` of which nothing more is known than that they are read."""
+        """Read the expressions inside `node` without any constraint on their values."""
         for part in expressions_in(node):
             self.program.value_of(part)
 
@@ -59,6 +59,7 @@ class Expressions:
         self.graph.put(out, self.program.made(("computed", node), lambda: Computed(node)))
 
     def _name(self, node: cst.Name, out: Variable) -> None:
+        """Read a name: through its definitions, a star import, or as a builtin."""
         program = self.program
         if node.value in {"None", "True", "False"}:
             self.graph.put(out, program.constant(node))
@@ -77,7 +78,7 @@ class Expressions:
             pass
         elif tree.scope(node) is not None and node.value in program.definitions[id(tree.module)].reaching:
             return
-        elif node.value in _NAMES:  # star imports are taken to leave Python's own names alone
+        elif node.value in _NAMES:  # assumes that star imports do not rebind builtins
             self._builtin(node.value, out)
         else:
             self.graph.put(out, program.unknown(node, f"nothing that is read binds `{node.value}`"))
@@ -91,6 +92,7 @@ class Expressions:
         self.calls.attributes.load(self.program.value_of(node.value), name, out, node)
 
     def _subscript(self, node: cst.Subscript, out: Variable) -> None:
+        """Read an entry, or a slice as a new list."""
         base = self.program.value_of(node.value)
         index = node.slice[0].slice if len(node.slice) == 1 else None
         if isinstance(index, cst.Index):
@@ -113,7 +115,7 @@ class Expressions:
         self.graph.watch(base, found)
 
     def _slice(self, source: Holder, made: Holder, bounds: tuple[int, int] | None) -> None:
-        """Put the entries of a list between two places into another, in order; anywhere when these are not written."""
+        """Copy a slice of a list: with new indices if the bounds are known, else to any index."""
         program = self.program
 
         def found(key: object) -> None:
@@ -155,6 +157,7 @@ class Expressions:
         self.graph.edge(self.program.moved(key), self.program.named(("keys of", id(made))))
 
     def _choice(self, node: cst.IfExp, out: Variable) -> None:
+        """Read `a if c else b`; a test for None excludes None from one branch."""
         self.program.value_of(node.test)
         told = none_where(node.test)
         for one, holds in ((node.body, True), (node.orelse, False)):
@@ -165,7 +168,7 @@ class Expressions:
 
     def _either(self, node: cst.BooleanOperation, out: Variable) -> None:
         left = self.program.moved(node.left)
-        if isinstance(node.operator, cst.Or):  # None on its left is not what it gives
+        if isinstance(node.operator, cst.Or):  # `or` never returns None from its left operand
             self.graph.pass_on(left, out, lambda value: not is_none(value))
         else:
             self.graph.edge(left, out)
@@ -184,7 +187,7 @@ class Expressions:
         self.graph.edge(self.program.moved(node.body), self.program.named(("return", node)))
 
     def defaults(self, params: cst.Parameters) -> None:
-        """Let parameters be their defaults."""
+        """Bind parameters to their default values."""
         for one in parameters_of(params):
             if one.default is not None:
                 self.graph.edge(self.program.moved(one.default), self.program.definition(one.name))
@@ -215,8 +218,9 @@ class Expressions:
             self.graph.watch(self.program.value_of(side), lambda value: self._operand(node, value, out))
 
     def _operand(self, node: cst.BinaryOperation, value: Value, out: Variable) -> None:
+        """Add the result of a binary operator for one value of its left or right operand."""
         if isinstance(value, Constant) and isinstance(node.operator, cst.Multiply):
-            return  # the other side tells what it is
+            return  # the other operand determines the result
         if not isinstance(value, Holder) or value.kind not in {"list", "dict", "record"}:
             self._operated(node, value, out)
             return
@@ -244,12 +248,12 @@ class Expressions:
                 self.graph.watch(self.program.value_of(one.comparator), lambda value: self._searched(node, value, out))
 
     def _searched(self, node: cst.Comparison, value: Value, out: Variable) -> None:
-        """Let `__contains__` of an object of the program have what is looked for."""
+        """Call `__contains__` of an object of the program with the searched value."""
         if isinstance(value, Holder) and value.kind == "object":
             self._operated(node, value, out)
 
     def _operated(self, node: cst.BaseExpression, value: Value, out: Variable) -> None:
-        """Let a method of an object decide what an operator gives."""
+        """Let the result of an operator on an object be anything, since a special method computes it."""
         if isinstance(value, Unknown) or (isinstance(value, Holder) and value.kind == "object"):
             self.graph.put(out, self.program.unknown(node, "a method of an object computes it"))
             for part in expressions_in(node) if isinstance(value, Holder) else ():
@@ -275,19 +279,19 @@ class Expressions:
             self.graph.edge(self.program.moved(node.value), given)
 
     def _ended(self, value: Value, out: Variable) -> None:
-        """Let `yield from` give what the generator returns."""
+        """Let `yield from` evaluate to the return value of the generator."""
         if isinstance(value, Holder) and value.part == "generator":
             self.graph.edge(self.program.named(("return", value.node)), out)
 
 
 def _may_be_unbound(tree: Tree, node: cst.Name) -> bool:
-    """True for a name of a module or a class, which is Python's own until it is bound."""
+    """True for a module-level or class-level name, which means the builtin until it is bound."""
     scopes = owners(tree, node.value, node)
     return any(isinstance(scope, GlobalScope | ClassScope) for scope in scopes)
 
 
 def _bounds(node: cst.Subscript) -> tuple[int, int] | None:
-    """Return from which place to which `l[a:b]` takes; None where they are not written, or counted from the end."""
+    """Return the bounds of `l[a:b]`; None if they are not literals or are negative."""
     part = node.slice[0].slice if len(node.slice) == 1 else None
     if not isinstance(part, cst.Slice) or part.step is not None:
         return None

@@ -1,4 +1,4 @@
-"""What is put under the keys of each holder, and what may be found there."""
+"""Field-sensitive contents of holders: what is stored under each key, and what a read of a key may find."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ class _Keys:
     __slots__ = ("places", "watchers", "wide")
 
     def __init__(self) -> None:
-        self.places: dict[object, tuple[Variable, Variable]] = {}  #: what is put there, and what is found
-        self.wide: list[object] = []  #: those keys that may be several
+        #: per key: the variable of what is stored, and that of what is read
+        self.places: dict[object, tuple[Variable, Variable]] = {}
+        self.wide: list[object] = []  #: keys that may equal several others
         self.watchers: list[Callable[[object], None]] = []
 
 
 class Fields:
-    """Two variables for each key of a holder: all that is put there, and that with what is put under one like it."""
+    """Two variables per key of a holder: the values stored under it, and those that a read of it may find."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
@@ -28,22 +29,22 @@ class Fields:
         self._all: list[tuple[Value, object, Variable]] = []
 
     def written(self, holder: Value, key: object) -> Variable:
-        """Return the variable of what is put under a key."""
+        """Return the variable of the values that are stored under a key."""
         return self._place(holder, key)[0]
 
     def read(self, holder: Value, key: object) -> Variable:
-        """Return the variable of what may be found under a key: all that is put under it, or under one like it."""
+        """Return the variable of the values that a read may find: stored under this key or any compatible one."""
         return self._place(holder, key)[1]
 
     def on_keys(self, holder: Value, act: Callable[[object], None]) -> None:
-        """Call `act` with each key of a holder, once, also with those that come later."""
+        """Call `act` once with each key of a holder, including keys that are added later."""
         keys = self._keys(holder)
         keys.watchers.append(act)
         for key in list(keys.places):
             act(key)
 
     def all(self) -> Iterator[tuple[Value, object, Variable]]:
-        """Yield all holders, each with a key and the variable of what is put there."""
+        """Yield each holder with a key and the variable of the values stored there."""
         yield from self._all
 
     def _keys(self, holder: Value) -> _Keys:
@@ -60,7 +61,7 @@ class Fields:
         return found
 
     def _add(self, holder: Value, keys: _Keys, key: object) -> tuple[Variable, Variable]:
-        """Make the place of a key, which what is put under keys like it reaches, and the other way round."""
+        """Create the variables of a new key and connect them with those of all compatible keys."""
         found = keys.places[key] = (Variable(), Variable())
         self._all.append((holder, key, found[0]))
         self._graph.edge(*found)

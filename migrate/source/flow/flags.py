@@ -1,4 +1,4 @@
-"""Which `return` of a function a call may reach, as the constants tell that it gives: `make(ids, with_table=True)`."""
+"""Which `return` statements a call may reach, given its constant arguments: `make(ids, with_table=True)`."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from migrate.source.syntax.tree import Tree
 
 @dataclass(frozen=True)
 class Condition:
-    """What must hold of a parameter that nothing binds anew: that it is true, is None or equals a constant, or not."""
+    """A condition on a parameter that is never rebound: its truth, or whether it equals a constant or is None."""
 
     name: str
-    against: object  #: True for the truth of it
-    equal: bool  #: it is compared with `against`
+    against: object  #: the constant; True for a test of truth
+    equal: bool  #: True for a comparison with `against`, False for a test of truth
     holds: bool
-    same: bool = False  #: by `is`: 1 equals True and is another object
+    same: bool = False  #: compared with `is`: 1 equals True, but is another object
 
     def may_hold(self, constants: Mapping[str, object]) -> bool:
-        """False when the constant of the parameter tells that it does not hold."""
+        """False if the constant arguments show that the condition does not hold."""
         if self.name not in constants:
             return True
         value = constants[self.name]
@@ -36,14 +36,14 @@ class Condition:
 
 @dataclass(frozen=True)
 class Way:
-    """One `return`, with what must hold for it to be reached."""
+    """One `return` statement with the conditions under which it is reached."""
 
     node: cst.Return
     conditions: tuple[Condition, ...]
 
 
 def ways_out(tree: Tree, function: cst.FunctionDef) -> list[Way]:
-    """Return the ways out of a function, when parameters decide between them; else nothing."""
+    """Return the `return` statements of a function if conditions on parameters choose between them; else nothing."""
     found = [Way(node, tuple(_conditions(tree, function, node))) for node in _returns(function)]
     return found if len(found) > 1 and any(one.conditions for one in found) else []
 
@@ -54,7 +54,10 @@ def constant_arguments(
     given: Mapping[str, cst.BaseExpression | None],
     keeps_defaults: bool,
 ) -> dict[str, object]:
-    """Return the constants of parameters: what a call gives by position or keyword, else the defaults, if they stay."""
+    """Return the constants of parameters: arguments by position or keyword, or defaults.
+
+    `keeps_defaults` is False if the program may replace the defaults of a function.
+    """
     found: dict[str, object] = {}
     for one in (*names, *function.params.kwonly_params):
         name = one.name.value
@@ -65,6 +68,7 @@ def constant_arguments(
 
 
 def _returns(function: cst.FunctionDef) -> Iterator[cst.Return]:
+    """Yield the `return` statements of a function in source order, without those of nested functions."""
     pending: list[cst.CSTNode] = [function.body]
     while pending:
         node = pending.pop()
@@ -75,7 +79,7 @@ def _returns(function: cst.FunctionDef) -> Iterator[cst.Return]:
 
 
 def _conditions(tree: Tree, function: cst.FunctionDef, node: cst.CSTNode) -> Iterator[Condition]:
-    """Yield what must hold where a statement runs: of the conditions around it, and of those before it that leave."""
+    """Yield the conditions that hold at a statement: of enclosing `if`s, and of earlier `if`s that leave."""
     inner: cst.CSTNode = node
     for around in tree.ancestors(node):
         if isinstance(around, cst.If) and inner is not around.test:
@@ -92,7 +96,7 @@ def _conditions(tree: Tree, function: cst.FunctionDef, node: cst.CSTNode) -> Ite
 
 
 def _behind(tree: Tree, function: cst.FunctionDef, line: cst.If) -> Iterator[Condition]:
-    """Yield what holds behind a condition of which one branch leaves the function."""
+    """Yield what holds after an `if` of which one branch leaves the function."""
     other = line.orelse.body if isinstance(line.orelse, cst.Else) else None
     if _leaves(line.body):
         yield from _of(tree, function, line.test, False)
@@ -101,6 +105,7 @@ def _behind(tree: Tree, function: cst.FunctionDef, line: cst.If) -> Iterator[Con
 
 
 def _leaves(block: cst.BaseSuite) -> bool:
+    """True for a block that ends with `return` or `raise`."""
     last = block.body[-1] if block.body else None
     if isinstance(last, cst.SimpleStatementLine):
         last = last.body[-1]
@@ -108,7 +113,7 @@ def _leaves(block: cst.BaseSuite) -> bool:
 
 
 def _of(tree: Tree, function: cst.FunctionDef, test: cst.BaseExpression, holds: bool) -> Iterator[Condition]:
-    """Yield the condition that a test puts on a parameter; nothing for other tests."""
+    """Yield the condition that a test states about a parameter; nothing for any other test."""
     while isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
         test, holds = test.expression, not holds
     against: object = True
@@ -127,11 +132,12 @@ def _of(tree: Tree, function: cst.FunctionDef, test: cst.BaseExpression, holds: 
 
 
 def _is_fixed(tree: Tree, function: cst.FunctionDef, name: cst.Name) -> bool:
-    """True for a parameter of the function that nothing binds anew."""
+    """True for a parameter of the function that is never rebound."""
     scope = tree.scope(name)
     bound = scope._assignments.get(name.value, set()) if scope is not None else set()
     nodes = [getattr(one, "node", None) for one in bound]
-    matched = cst.MatchAs | cst.MatchStar | cst.MatchMapping  # libcst's scopes leave their names out
+    # libcst's scopes do not record the names that patterns bind
+    matched = cst.MatchAs | cst.MatchStar | cst.MatchMapping
     if any(isinstance(tree.parent(one), matched) for one in tree.names.get(name.value, ())):
         return False
     return len(nodes) == 1 and isinstance(nodes[0], cst.Param) and tree.enclosing(nodes[0], cst.FunctionDef) is function

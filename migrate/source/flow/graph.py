@@ -1,6 +1,6 @@
-"""The constraint graph: variables that hold sets of values, edges along which values flow, and the work that is left.
+"""The constraint graph: variables with points-to sets, subset edges between them, and the solver's work list.
 
-Inclusion-based (Andersen): an edge from `a` to `b` says that all that `a` may hold, `b` may hold as well.
+Inclusion-based (Andersen): an edge from `a` to `b` states that the points-to set of `b` contains that of `a`.
 """
 
 from __future__ import annotations
@@ -13,38 +13,42 @@ from migrate.source.flow.values import Value
 
 
 class Variable:
-    """Holds what an expression, a name or an attribute may be; `values` keeps where each value came from first."""
+    """The points-to set of an expression, a name or an attribute.
+
+    `values` maps each value to the variable that it came from first.
+    """
 
     __slots__ = ("fresh", "node", "receivers", "values", "watchers")
 
     def __init__(self, node: cst.CSTNode | None = None) -> None:
-        """Make an empty one; `node` is the place in the source that it stands for, if there is one."""
+        """Create an empty set; `node` is the place in the source that the variable stands for, if any."""
         self.node = node
         self.values: dict[Value, Variable | None] = {}
         self.receivers: dict[Variable, None] = {}
         self.watchers: list[Callable[[Value], None]] = []
-        self.fresh: list[Value] = []  #: those of the values that `solve` has not carried on yet
+        self.fresh: list[Value] = []  #: values that `solve` has not propagated yet
 
 
-#: So many values a variable has at most; of more, it is enough to know that it may be anything.
+#: The largest points-to set. With more values, a variable is widened to "anything".
 MOST = 64
 
 
 class Graph:
-    """Variables and edges; `solve` carries values until nothing changes. The order of calls does not matter.
+    """Variables and edges; `solve` propagates values up to the fixed point. The result does not depend on call order.
 
-    A variable with `MOST` values gets `anything` instead of more; `drop` is called once with each that is left out.
+    A variable with `MOST` values gets `anything` instead of more; `drop` is called once with each value that is left
+    out.
     """
 
     def __init__(self, anything: Value, drop: Callable[[Value], None]) -> None:
         self._anything = anything
         self._drop = drop
         self._dropped: set[Value] = set()
-        self._pending: list[Variable] = []  #: those with fresh values
+        self._pending: list[Variable] = []  #: the work list: variables with fresh values
         self._late: list[tuple[Callable[[Value], None], Value]] = []
 
     def put(self, variable: Variable, value: Value, source: Variable | None = None) -> None:
-        """Add a value."""
+        """Add a value to a points-to set; `source` is the variable that it came from."""
         values = variable.values
         if value not in values:
             if len(values) >= MOST and value is not self._anything:
@@ -57,17 +61,18 @@ class Graph:
             fresh.append(value)
 
     def _leave_out(self, variable: Variable, value: Value) -> None:
+        """Widen a full variable to "anything", and report the value to `drop` once."""
         self.put(variable, self._anything)
         if value not in self._dropped:
             self._dropped.add(value)
             self._late.append((self._drop, value))
 
     def is_full(self, variable: Variable) -> bool:
-        """True for a variable that has as many values as are told apart, and may be anything."""
+        """True for a variable that was widened to "anything"."""
         return len(variable.values) > MOST
 
     def edge(self, source: Variable, target: Variable) -> None:
-        """Let all that `source` may be be in `target` as well."""
+        """Add the constraint that `target` contains `source`."""
         if source is not target and target not in source.receivers:
             source.receivers[target] = None
             for value in list(source.values):
@@ -75,18 +80,18 @@ class Graph:
                     self.put(target, value, source)
 
     def pass_on(self, source: Variable, target: Variable, accepts: Callable[[Value], bool]) -> None:
-        """Let those values of `source` be in `target` that are accepted."""
+        """Propagate those values of `source` to `target` for which `accepts` is true."""
         self.watch(source, lambda value: self.put(target, value, source) if accepts(value) else None)
 
     def watch(self, variable: Variable, act: Callable[[Value], None]) -> None:
-        """Let `solve` call `act` with each value that the variable has or gets, once."""
+        """Let `solve` call `act` once with each value that the variable has now or gets later."""
         variable.watchers.append(act)
         if variable.values:
             fresh = set(variable.fresh)
             self._late += [(act, value) for value in variable.values if value not in fresh]
 
     def solve(self) -> None:
-        """Carry values along edges until all are where they belong, those of one variable at once."""
+        """Propagate values along edges up to the fixed point, in batches of one variable each."""
         dropped = self._dropped
         while self._pending or self._late:
             if self._late:

@@ -1,4 +1,4 @@
-"""Whether a class, or one above it, is of some kind: found out once a class, and asked for each of its objects."""
+"""Properties of a class that its bases may contribute, computed once per class rather than once per instance."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from migrate.source.flow.graph import Variable
 from migrate.source.flow.program import Program
 from migrate.source.flow.values import Class, Value
 
-#: True for the definition of a class of that kind.
+#: A predicate over class definitions.
 Kind = Callable[[cst.ClassDef], bool]
 
 
 class Heritage:
-    """Few classes are of such a kind, and each may have thousands of objects: only those are looked at more closely."""
+    """Runs actions only for classes with a property: few have it, while each class may have thousands of instances."""
 
     def __init__(self, program: Program) -> None:
         self._program = program
@@ -23,16 +23,16 @@ class Heritage:
         self._signs: dict[tuple[Class, Kind], Variable] = {}
 
     def once(self, cls: Class, kind: Kind, act: Callable[[], None]) -> None:
-        """Call `act`, once, if the class or one above it is of that kind."""
+        """Call `act` once if the predicate holds for the class or any of its base classes."""
         self._graph.watch(self._sign(cls, kind), lambda _: act())
 
     def bases(self, cls: Class) -> list[Variable]:
-        """Return the variables of the bases of a class."""
+        """Return the variables of the base class expressions."""
         assert isinstance(cls.node, cst.ClassDef)
         return [self._program.moved(base.value) for base in cls.node.bases]
 
     def _sign(self, cls: Class, kind: Kind) -> Variable:
-        """Return a variable that has a value when there is such a class."""
+        """Return a variable that is non-empty if the predicate holds for the class or a base of it."""
         found = self._signs.get((cls, kind))
         if found is not None:
             return found

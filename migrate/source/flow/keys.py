@@ -1,4 +1,4 @@
-"""Under which key an entry is put or looked for: a literal, a text of which the ends are known, or any."""
+"""The key of an entry access: a literal, a string with a known prefix or suffix, or unknown."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FORMAT = re.compile(r"%[-#0 +]*\d*(?:\.\d+)?[a-zA-Z]|%\(\w+\)[-#0 +]*\d*(?:\.\d
 
 
 def literal(node: cst.CSTNode | None) -> object:
-    """Return the value of a literal; ANY for everything else, and for places counted from the end."""
+    """Return the value of a literal; ANY for other expressions, including negative indices."""
     if isinstance(node, cst.SimpleString | cst.ConcatenatedString):
         value = node.evaluated_value
         return value if value is not None else ANY
@@ -26,7 +26,7 @@ def literal(node: cst.CSTNode | None) -> object:
 
 
 def pattern(node: cst.CSTNode | None) -> object:
-    """Return what is known of a text that is put together; ANY where nothing is."""
+    """Return the known prefix and suffix of a formatted or concatenated string; ANY if neither is known."""
     parts = _parts(node)
     if parts is None or len(parts) < 2 or not (parts[0] or parts[-1]):
         return ANY
@@ -34,7 +34,7 @@ def pattern(node: cst.CSTNode | None) -> object:
 
 
 def _parts(node: cst.CSTNode | None) -> list[str] | None:
-    """Return the known pieces of a text, those at both ends among them."""
+    """Return the constant pieces of a string expression, with both ends; None if it is not supported."""
     if isinstance(node, cst.BinaryOperation):
         whole = literal(node.left)
         if isinstance(node.operator, cst.Modulo) and isinstance(whole, str):
@@ -56,14 +56,14 @@ def _parts(node: cst.CSTNode | None) -> list[str] | None:
 
 
 def with_key(program: Program, node: cst.BaseExpression, act: Callable[[object], None]) -> None:
-    """Call `act` once with each key that the expression may be."""
+    """Call `act` once with each key that the expression may evaluate to."""
     known = literal(node)
     variable = program.moved(node)
     if known is not ANY:
         act(known)
         return
 
-    done: set[tuple[type, object]] = set()  # with its type: 1 equals True
+    done: set[tuple[type, object]] = set()  # with the type, because 1 equals True
 
     def found(value: Value) -> None:
         key: object = ANY

@@ -1,6 +1,6 @@
-"""What kind of node a class of libcst is, asked once for each class, and which nodes of a kind are inside another.
+"""Fast, cached classification of libcst node classes, and iteration over the children of a node.
 
-libcst's own checks of its abstract classes are slow.
+libcst's own `isinstance` checks against its abstract classes are slow; here each class is checked once.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import cast
 
 import libcst as cst
 
-#: Fields of nodes in which only white space, punctuation or operators stand.
+#: Fields of nodes that contain only white space, punctuation or operators.
 _LAYOUT = {
     "asynchronous", "colon", "comma", "dot", "equal", "first_colon", "footer", "header", "lbrace", "lbracket",
     "leading_lines", "lines_after_decorators", "lpar", "operator", "rbrace", "rbracket", "relative", "rpar",
@@ -22,7 +22,7 @@ _LAYOUT = {
 
 @cache
 def _fields(kind: type) -> tuple[str, ...]:
-    """Return the other fields of a class of nodes; nothing for what is no node."""
+    """Return the field names of a node class that are not layout; empty for any other class."""
     if not issubclass(kind, cst.CSTNode):
         return ()
     return tuple(one.name for one in fields(kind) if one.name not in _LAYOUT and not one.name.startswith("whitespace"))
@@ -34,7 +34,7 @@ def _is_node(kind: type) -> bool:
 
 
 def inside(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    """Yield the nodes right below `node`, in the order of its fields, but for most of the layout."""
+    """Yield the direct children of `node` in field order, without most of the layout."""
     for name in _fields(type(node)):
         value = getattr(node, name)
         kind: type = type(value)
@@ -46,13 +46,13 @@ def inside(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
 
 @cache
 def is_expression(kind: type) -> bool:
-    """True for the classes of expressions."""
+    """True if the class is an expression."""
     return issubclass(kind, cst.BaseExpression)
 
 
 @cache
 def is_statement(kind: type) -> bool:
-    """True for the classes of statements, of blocks of them, and of parts that bind names."""
+    """True if the class is a statement, a block of statements, or a part of a statement that binds names."""
     blocks = cst.BaseStatement | cst.BaseSmallStatement | cst.BaseSuite
     parts = (
         cst.WithItem, cst.AsName, cst.ImportAlias, cst.ExceptHandler, cst.ExceptStarHandler, cst.MatchCase, cst.Finally,
@@ -63,13 +63,13 @@ def is_statement(kind: type) -> bool:
 
 @cache
 def is_literal(kind: type) -> bool:
-    """True for numbers and texts without parts."""
+    """True for number literals, string literals without parts, and `...`."""
     return issubclass(kind, cst.BaseNumber | cst.SimpleString | cst.Ellipsis)
 
 
 @cache
 def is_layout(kind: type) -> bool:
-    """True for white space, comments and punctuation."""
+    """True for white space, comments, punctuation and operators."""
     layout = (
         cst.BaseParenthesizableWhitespace, cst.TrailingWhitespace, cst.EmptyLine, cst.Comment, cst.Newline, cst.Comma,
         cst.LeftParen, cst.RightParen, cst.LeftSquareBracket, cst.RightSquareBracket, cst.LeftCurlyBrace,
@@ -80,7 +80,7 @@ def is_layout(kind: type) -> bool:
 
 
 def expressions_in(node: cst.CSTNode) -> Iterator[cst.BaseExpression]:
-    """Yield the expressions right below `node`, whatever layout is between."""
+    """Yield the outermost expressions below `node`, however many non-expression nodes are in between."""
     pending = list(inside(node))
     while pending:
         one = pending.pop()
@@ -94,5 +94,5 @@ def expressions_in(node: cst.CSTNode) -> Iterator[cst.BaseExpression]:
 
 
 def is_slice(node: cst.Subscript) -> bool:
-    """True for `x[a:b]`, False where a tuple is the key."""
+    """True for `x[a:b]`; False if a tuple is the key."""
     return any(isinstance(one.slice, cst.Slice) for one in node.slice)

@@ -1,4 +1,4 @@
-"""Objects of classes of the program: what a call of a class makes, fills and runs."""
+"""Instances of classes that the program defines: allocation, constructors, dataclass and record fields."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from migrate.source.flow.values import (
 )
 
 DATACLASS = {"dataclass", "dataclasses.dataclass"}
-#: Methods that are run where they are used; the other ones with two underscores may run at any time.
+#: Special methods whose call sites the engine models. It assumes that any other special method may run at any time.
 FOLLOWED = {
     "__aenter__", "__aexit__", "__aiter__", "__anext__", "__call__", "__enter__", "__exit__", "__getitem__", "__init__",
     "__init_subclass__", "__iter__", "__new__", "__next__", "__post_init__", "__set__", "__set_name__", "__setattr__",
     "__setitem__",
 }  # fmt: skip
-#: Classes of Python that keep what they are given.
+#: Builtin and standard library classes that store their constructor's arguments.
 _CONTAINERS = {"list", "dict", "tuple", "set", "UserDict", "UserList", "OrderedDict", "defaultdict", "deque", "Thread"}
 
 
 class Objects:
-    """Makes objects."""
+    """Models calls of classes."""
 
     def __init__(self, program: Program, entries: Entries, escapes: Escapes, caller: Caller) -> None:
         self.program = program
@@ -46,6 +46,7 @@ class Objects:
         self._kept_by: dict[Class, Variable] = {}
 
     def construct(self, cls: Class, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+        """Allocate an instance for a call of the class, fill its fields, and run its constructor."""
         program, heritage = self.program, self.attributes.heritage
         assert isinstance(cls.node, cst.ClassDef)
         if any(literal_name(base.value) == "NamedTuple" for base in cls.node.bases):
@@ -70,7 +71,7 @@ class Objects:
         self.graph.watch(other, lambda value: self._made_otherwise(value, cls, arguments, site, out))
 
     def _containers(self, cls: Class) -> Variable:
-        """Return the variable of those bases of a class that are lists or dicts of Python."""
+        """Return the variable of those bases of a class that are builtin containers."""
         found = self._kept_by.get(cls)
         if found is None:
             found = self._kept_by[cls] = Variable()
@@ -79,7 +80,7 @@ class Objects:
         return found
 
     def _keep_given(self, made: Holder, arguments: Arguments, site: cst.CSTNode) -> None:
-        """Let a list or dict that a class inherits from hold what its object is given."""
+        """Model a class that inherits from a list or dict: the object stores the constructor's arguments."""
         self.graph.put(self.program.written(made, ANY), self.program.unknown(site, "its base keeps its entries"))
         for one in arguments:
             self.graph.watch(one.variable, lambda value: self.escapes.spoil(value, site))
@@ -87,14 +88,14 @@ class Objects:
     def _made_otherwise(
         self, method: Value, cls: Class, arguments: Arguments, site: cst.CSTNode, out: Variable
     ) -> None:
-        """Run `__new__`: what it gives takes the place of the object."""
+        """Call `__new__`; its result replaces the instance."""
         function = method.function if isinstance(method, Bound) else method
         if isinstance(function, Function):
             self.graph.put(out, self.program.unknown(site, "`__new__` decides what is made"))
             self.caller.enter(function, arguments, site, out, cls)
 
     def by_metaclass(self, cls: Class, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-        """Run the `__call__` of a metaclass, which a call of the class is."""
+        """Call `__call__` of the metaclass, which a call of the class runs."""
         assert isinstance(cls.node, cst.ClassDef)
         given = [one.value for one in cls.node.keywords if one.keyword and one.keyword.value == "metaclass"]
         for one in given:
@@ -113,7 +114,7 @@ class Objects:
             self.caller.enter(function, arguments, site, out, cls)
 
     def _fill_dataclass(self, cls: Class, made: Holder, arguments: Arguments, filled: bool = False) -> None:
-        """Put arguments into the fields of a dataclass, those of its bases among them."""
+        """Store arguments in the fields of a dataclass and its bases. `filled` is True if a subclass did so."""
         node = cls.node
         assert isinstance(node, cst.ClassDef)
         if ("filled", made, cls) in self.program.asked:
@@ -134,7 +135,7 @@ class Objects:
             )
 
     def _all_fields(self, node: cst.ClassDef, depth: int = 0) -> tuple[str, ...] | None:
-        """Return the fields in the order of the arguments; None where it is not plain to see."""
+        """Return the field names in the order of the constructor's parameters; None if it cannot be determined."""
         found: list[str] = []
         for base in node.bases:
             above = self.program.home(node).named(base.value)
@@ -153,7 +154,7 @@ class Objects:
         return tuple(dict.fromkeys([*found, *own]))
 
     def _open_specials(self, cls: Class, made: Holder) -> None:
-        """Let Python run the methods of an object that operators and functions of its own call."""
+        """Mark those special methods as open that operators and builtin functions may call on the instance."""
         assert isinstance(cls.node, cst.ClassDef)
         if ("specials", made, cls) in self.program.asked:
             return
@@ -167,6 +168,7 @@ class Objects:
     def record(
         self, names: tuple[str, ...], arguments: Arguments, site: cst.CSTNode, out: Variable, cls: Class | None = None
     ) -> None:
+        """Allocate a named tuple with these fields; `cls` is its class if the program defines one."""
         made = self.program.holder(site, "record", names, cls)
         made.names = names
         self.graph.put(out, made)
@@ -175,7 +177,7 @@ class Objects:
             self._defaults(made, cls.node)  # type: ignore[arg-type]
 
     def _fill(self, made: Holder, names: tuple[str, ...], arguments: Arguments) -> None:
-        """Put arguments into the fields of a record."""
+        """Store arguments in the fields of a record or dataclass."""
         program = self.program
         for position, given in enumerate(arguments):
             if given.node is not None:
@@ -207,7 +209,7 @@ class Objects:
 
 
 def _specials(cls: cst.ClassDef) -> list[str]:
-    """Return the methods of a class that Python may run at any time."""
+    """Return the special methods of a class that Python may call at any time."""
     names = [one.name.value for one in cls.body.body if isinstance(one, cst.FunctionDef)]
     return [one for one in names if one.startswith("__") and one.endswith("__") and one not in FOLLOWED]
 
@@ -225,7 +227,7 @@ def _is_dataclass(cls: cst.ClassDef) -> bool:
 
 
 def literal_name(node: cst.BaseExpression) -> str:
-    """Return the last name of a dotted name."""
+    """Return the last part of a dotted name."""
     if isinstance(node, cst.Attribute):
         return node.attr.value
     return node.value if isinstance(node, cst.Name) else ""
@@ -241,14 +243,14 @@ def _fields(cls: cst.ClassDef) -> list[str]:
 
 
 def _of_field(value: cst.BaseExpression) -> dict[str, cst.BaseExpression] | None:
-    """Return the arguments of `dataclasses.field`; None for another default."""
+    """Return the keyword arguments of a `dataclasses.field` call; None for any other default."""
     if not isinstance(value, cst.Call) or literal_name(value.func) != "field":
         return None
     return {arg.keyword.value: arg.value for arg in value.args if arg.keyword is not None}
 
 
 def dotted_names(node: cst.CSTNode) -> set[str]:
-    """Return all names inside a node."""
+    """Return all identifiers inside a node."""
     found, pending = set(), [node]
     while pending:
         one = pending.pop()

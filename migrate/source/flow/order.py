@@ -1,4 +1,4 @@
-"""What may run between two places of a program: the rest of one function, its callers, and the start of another."""
+"""Which code may run between two places of a program, across function boundaries."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from migrate.source.flow.queries import ValueFlow
 from migrate.source.flow.values import Symbol
 from migrate.source.syntax.tree import Tree
 
-#: A function, or a module, whose code runs as one piece.
+#: A code object: a function, a lambda, or a module body.
 Frame = cst.FunctionDef | cst.Lambda | cst.Module
 LOOPS = cst.For | cst.While | cst.BaseComp
-#: More ways than these by which a place is reached are not looked at.
+#: The largest number of call chains to a place that is examined.
 _MOST = 64
 
 
 def frame_of(tree: Tree, node: cst.CSTNode) -> Frame:
-    """Return the function whose body `node` is in; defaults and decorators are of the code around it."""
+    """Return the function whose body contains `node`; defaults and decorators belong to the enclosing code."""
     before = node
     for around in tree.ancestors(node):
         if isinstance(around, cst.FunctionDef | cst.Lambda) and around.body is before:
@@ -30,12 +30,12 @@ def frame_of(tree: Tree, node: cst.CSTNode) -> Frame:
 
 
 def outer_loop(tree: Tree, node: cst.CSTNode) -> cst.CSTNode | None:
-    """Return the outermost loop of its frame that runs `node` several times."""
+    """Return the outermost loop, within its frame, that runs `node` repeatedly."""
     return next(reversed(list(loops_around(tree, node))), None)
 
 
 def loops_around(tree: Tree, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    """Yield the loops of its frame that run `node` several times, from the innermost."""
+    """Yield the loops, within its frame, that run `node` repeatedly, innermost first."""
     before, frame = node, frame_of(tree, node)
     for around in tree.ancestors(node):
         if around is frame:
@@ -49,7 +49,7 @@ def loops_around(tree: Tree, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
 
 @dataclass(frozen=True)
 class _Region:
-    """A stretch of the code of one frame."""
+    """A contiguous range of the code of one frame."""
 
     frame: Frame
     start: int
@@ -57,7 +57,7 @@ class _Region:
 
 
 class Order:
-    """Answers for one analysis what may run between two places."""
+    """Answers which code may run between two places of one analysed program."""
 
     def __init__(self, flow: ValueFlow, trees: Iterable[Tree]) -> None:
         self.flow = flow
@@ -72,7 +72,7 @@ class Order:
                     pending.append((child, node if own else frame))
 
     def between(self, first: cst.CSTNode, last: cst.CSTNode) -> list[cst.CSTNode] | None:
-        """Return what may run after `first` and before the statement of `last`; None when that is not known."""
+        """Return the nodes that may run after `first` and before the statement of `last`; None if this is not known."""
         starts, ends = self._chains(first), self._chains(last)
         if starts is None or ends is None:
             return None
@@ -88,7 +88,7 @@ class Order:
         return self._run(regions) if follows else None
 
     def in_frame(self, first: cst.CSTNode, last: cst.CSTNode) -> list[cst.CSTNode]:
-        """Return what may run between two places of one frame, in the order of the text."""
+        """Return the nodes that may run between two places of one frame, in source order."""
         tree = self.flow.home(first)
         return self._run({_Region(self._frame(first), tree.span(first)[1], tree.span(last)[0])})
 
@@ -96,7 +96,7 @@ class Order:
         return frame_of(self.flow.home(node), node)
 
     def _chains(self, node: cst.CSTNode) -> list[list[cst.CSTNode]] | None:
-        """Return the ways to `node`: calls, from one in a frame that nothing that is seen runs, to `node` itself."""
+        """Return the call chains to `node`, each from an entry point of the program to `node` itself."""
         found: list[list[cst.CSTNode]] = []
         pending = [[node]]
         while pending:
@@ -116,13 +116,13 @@ class Order:
         return found
 
     def _hands_over(self, site: cst.CSTNode) -> bool:
-        """True for a call by which code that is not seen calls a function, which may be later."""
+        """True for a call site at which external code calls the function, possibly later."""
         if not isinstance(site, cst.Call):
             return False
         return any(isinstance(value, Symbol) for value in self.flow.values(site.func))
 
     def _regions(self, start: list[cst.CSTNode], end: list[cst.CSTNode]) -> list[_Region] | None:
-        """Return the code between the ends of two chains; None when the second comes first."""
+        """Return the code between the ends of two call chains; None if the second end comes first."""
         place = 0
         while place < min(len(start), len(end)) - 1 and start[place] is end[place]:
             place += 1
@@ -156,7 +156,7 @@ class Order:
         return _Region(frame, tree.span(frame)[0], tree.span(loop)[1] if loop is not None else tree.span(node)[0])
 
     def _run(self, regions: Iterable[_Region]) -> list[cst.CSTNode]:
-        """Return the nodes of these, and those of the functions that they run."""
+        """Return the nodes of the regions, and those of all functions that these run."""
         found: list[cst.CSTNode] = []
         for region in regions:
             tree = self.flow.home(region.frame)

@@ -1,4 +1,4 @@
-"""The state of one analysis: its files, a variable for each expression, name and attribute, and what is still to do."""
+"""The state of one analysis: files, constraint variables of expressions, names and fields, and the work list."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ from migrate.source.flow.values import (
 )
 from migrate.source.syntax.tree import Tree
 
-#: What may be anything because code that is not seen may reach it.
+#: Reasons of `Unknown` values that stand for what unanalysed code may store.
 RENAMED = "code that is not seen may change the names of this file"
 REPLACED = "code that is not seen may put something else there"
-#: Gives the file and the name there that a qualified name means in a file; None for a name from outside.
+#: Resolves a qualified name that a file uses: the file that defines it and the name there; None if it is external.
 Outside = Callable[[Tree, str], tuple[Tree, str] | None]
 
 
 class Program:
-    """What all parts of the engine share. Expressions are read when something asks for what they may be."""
+    """State that all parts of the engine share. Expressions are read on demand."""
 
     def __init__(
         self,
@@ -47,13 +47,15 @@ class Program:
         tame: frozenset[str],
         by_name: frozenset[str] = frozenset(),
     ) -> None:
-        """Take the files of one program, what their imports mean, and what is known of libraries."""
+        """Take the files of one program, the resolver of imports, and facts about libraries (see `ValueFlow`)."""
         self.trees = list(trees)
         self._outside = outside
-        self.passes = passes  #: outside functions that return an argument, with its number
-        self.tame = tame  #: libraries that change nothing in what they are given
-        self.by_name = by_name  #: attributes that objects of which nothing is known have from the program
-        self.drop: Callable[[Value], None] = lambda value: None  #: takes what too many values crowd out
+        self.passes = passes  #: external functions that return one of their arguments, with its index
+        self.tame = tame  #: libraries that do not modify their arguments
+        #: attributes of unknown objects that are resolved by name: any value that the program stores under it
+        self.by_name = by_name
+        #: called with each value that a full points-to set leaves out
+        self.drop: Callable[[Value], None] = lambda value: None
         anything = Unknown(None, "more values than are told apart come here")
         self.graph = Graph(anything, lambda value: self.drop(value))
         self.fields = Fields(self.graph)
@@ -61,28 +63,30 @@ class Program:
         self.homes = {id(tree.module): tree for tree in trees}
         self.reflecting = reflects(trees)
         afar = set_from_afar(trees)
-        self._exposed = finds_all(trees)  #: code may get every object, and change it
+        self._exposed = finds_all(trees)  #: the program can reach, and modify, every object
         named = {found[0] for tree in trees for name in set_in_modules(tree) if (found := self.outside(tree, name))}
         scopes = {id(tree.module): opened(tree, self.reflecting, self._exposed or tree in named) for tree in trees}
         self.definitions = {id(tree.module): Definitions(tree, scopes[id(tree.module)], afar) for tree in trees}
         self.pending: list[cst.BaseExpression] = []
-        self.moves: set[cst.CSTNode] = set()  #: expressions whose value goes on to where it is followed
-        self.given: set[cst.CSTNode] = set()  #: arguments of calls of which one at least is outside code
-        self.opened: dict[Variable, cst.CSTNode | None] = {}  #: whose entries are taken, and where, if that is known
-        self.entered: dict[cst.CSTNode, set[cst.CSTNode]] = {}  #: functions, with the calls that run them
-        self.escaped: dict[
-            Value, list[cst.CSTNode]
-        ] = {}  #: what code that is not seen may reach, with the calls that let it
-        self.left: dict[Value, dict[cst.CSTNode, None]] = {}  #: what outside code is called, with the places
-        self.generators: set[cst.CSTNode] = set()  #: functions that yield
-        self.parts: dict[Variable, cst.CSTNode] = {}  #: what unpacking gives, with the names and attributes that get it
-        self.handed: dict[Holder, None] = {}  #: objects of classes of the program that code that is not seen gets
-        self.asked: set[tuple[object, ...]] = set()  #: attributes of classes that are looked for already
-        self._expressions: dict[int, Variable] = {}  # by `id`: a node's own hash is slow; variables keep the nodes
+        self.moves: set[cst.CSTNode] = set()  #: expressions whose value only flows on to a place that the engine tracks
+        self.given: set[cst.CSTNode] = set()  #: arguments of calls with at least one external callee
+        #: variables whose entries are read, with the place if it is known
+        self.opened: dict[Variable, cst.CSTNode | None] = {}
+        #: the call graph: functions, with the call sites that may run them
+        self.entered: dict[cst.CSTNode, set[cst.CSTNode]] = {}
+        self.escaped: dict[Value, list[cst.CSTNode]] = {}  #: values that escape to unanalysed code, with the call sites
+        self.left: dict[Value, dict[cst.CSTNode, None]] = {}  #: external callees, with their call sites
+        self.generators: set[cst.CSTNode] = set()  #: generator functions
+        self.parts: dict[Variable, cst.CSTNode] = {}  #: parts of unpacked values, with the targets that get them
+        self.handed: dict[Holder, None] = {}  #: instances of the program's classes that escape to unanalysed code
+        #: keys of lookups and constraints that were already added (see `is_new`)
+        self.asked: set[tuple[object, ...]] = set()
+        # keyed by `id` because hashing a node is slow; the variables keep the nodes alive
+        self._expressions: dict[int, Variable] = {}
         self._names: dict[Hashable, Variable] = {}
         self._values: dict[Hashable, Value] = {}
-        self._certain: dict[cst.ClassDef, set[str]] = {}  #: what bodies of classes bind in any case
-        self._homes: dict[int, Tree] = {}  # by `id`
+        self._certain: dict[cst.ClassDef, set[str]] = {}  #: names that a class body binds on every path
+        self._homes: dict[int, Tree] = {}  # keyed by `id`
         for tree in trees:
             self._homes.update(dict.fromkeys(map(id, tree.nodes()), tree))
         for tree in trees:
@@ -91,7 +95,8 @@ class Program:
                     self.graph.put(self.name(scope, name), self.unknown(None, RENAMED))
             for name in self.definitions[id(tree.module)].hidden:
                 self.graph.put(self.module_name(tree, name), self.unknown(None, "a star import may bind its name anew"))
-        self.deleted = set(self._deleted())  #: attributes that are deleted somewhere; ANY when any may be
+        #: names of attributes that some statement deletes; ANY if it may be any attribute
+        self.deleted = set(self._deleted())
 
     def _deleted(self) -> Iterable[object]:
         for tree in self.trees:
@@ -104,11 +109,11 @@ class Program:
 
     @cached_property
     def classes(self) -> list[cst.ClassDef]:
-        """The classes of all files."""
+        """All class definitions of the program."""
         return [node for tree in self.trees for node in tree.nodes() if type(node) is cst.ClassDef]
 
     def outside(self, tree: Tree, name: str) -> tuple[Tree, str] | None:
-        """Return the file, and the name there, that a qualified name means; a file without a project imports itself."""
+        """Resolve a qualified name to the file and the name there; a file without a project may import itself."""
         found = self._outside(tree, name)
         if found is not None or tree.link is not None:
             return found
@@ -116,15 +121,15 @@ class Program:
         return (tree, rest) if module in {PurePath(tree.path).stem, "__main__"} else None
 
     def home(self, node: cst.CSTNode) -> Tree:
-        """Return the file in which `node` stands."""
+        """Return the file that contains `node`."""
         return self._homes[id(node)]
 
     def knows(self, node: cst.CSTNode) -> bool:
-        """True for a node of one of the files."""
+        """True if `node` belongs to one of the analysed files."""
         return id(node) in self._homes
 
     def is_new(self, key: tuple[object, ...]) -> bool:
-        """True when that is asked for the first time: classes, containers and calls may lead back to themselves."""
+        """True on the first call with this key; ends recursion over cyclic classes, containers and calls."""
         new = key not in self.asked
         self.asked.add(key)
         return new
@@ -132,7 +137,7 @@ class Program:
     # Expressions
 
     def value_of(self, node: cst.BaseExpression) -> Variable:
-        """Return the variable of an expression, which is read later if it is new."""
+        """Return the constraint variable of an expression, and schedule the expression for reading if it is new."""
         found = self._expressions.get(id(node))
         if found is None:
             found = self._expressions[id(node)] = Variable(node)
@@ -140,22 +145,22 @@ class Program:
         return found
 
     def moved(self, node: cst.BaseExpression) -> Variable:
-        """Return the variable of an expression whose value goes on to where it is followed."""
+        """Return the variable of an expression whose value only flows on to a place that the engine tracks."""
         self.moves.add(node)
         return self.value_of(node)
 
     def known(self, node: cst.CSTNode) -> Variable | None:
-        """Return the variable of an expression that was read, if it was."""
+        """Return the variable of an expression; None if the expression was never read."""
         return self._expressions.get(id(node))
 
     def expressions(self) -> Iterable[tuple[cst.CSTNode, Variable]]:
-        """Return all expressions that were read."""
+        """Return all expressions that were read, with their variables."""
         return [(one.node, one) for one in self._expressions.values() if one.node is not None]
 
     # Values
 
     def made(self, key: Hashable, make: Callable[[], Value]) -> Value:
-        """Return the value of that key, made once."""
+        """Return the value with this key; `make` creates it the first time."""
         found = self._values.get(key)
         if found is None:
             found = self._values[key] = make()
@@ -164,7 +169,7 @@ class Program:
         return found
 
     def symbol(self, name: str) -> Value:
-        """Return the value of a name from outside."""
+        """Return the value of an external name."""
         return self.made(("symbol", name), lambda: Symbol(None, name))
 
     def constant(self, node: cst.CSTNode) -> Value:
@@ -173,27 +178,27 @@ class Program:
 
     @property
     def none(self) -> Value:
-        """The None of code that gives nothing else."""
+        """The None that a function returns implicitly."""
         return self.made("none", lambda: Constant(cst.Name("None")))
 
     def unknown(self, node: cst.CSTNode | None, reason: str) -> Value:
-        """Return what may be anything, with the reason."""
+        """Return a value that may be anything, with the reason."""
         return self.made(("unknown", node, reason), lambda: Unknown(node, reason))
 
     def function(self, node: cst.FunctionDef | cst.Lambda) -> Function:
-        """Return the value of a function."""
+        """Return the value of a function definition."""
         found = self.made(("function", node), lambda: Function(node))
         assert isinstance(found, Function)
         return found
 
     def cls(self, node: cst.ClassDef) -> Class:
-        """Return the value of a class."""
+        """Return the value of a class definition."""
         found = self.made(("class", node), lambda: Class(node))
         assert isinstance(found, Class)
         return found
 
     def holder(self, node: cst.CSTNode, kind: str, part: Hashable = None, cls: Class | None = None) -> Holder:
-        """Return the holder that is made at `node`; `part` tells several of one place apart."""
+        """Return the holder allocated at `node`; `part` distinguishes several holders of one node."""
         found = self.made(("holder", node, kind, part), lambda: Holder(node, kind, cls, part=part))
         assert isinstance(found, Holder)
         if self._exposed:
@@ -204,14 +209,14 @@ class Program:
     # Names
 
     def named(self, key: Hashable, node: cst.CSTNode | None = None) -> Variable:
-        """Return the variable of anything that is no expression."""
+        """Return the constraint variable with this key; for everything that is not an expression."""
         found = self._names.get(key)
         if found is None:
             found = self._names[key] = Variable(node)
         return found
 
     def definition(self, node: Binding) -> Variable:
-        """Return the variable of one assignment to a name; all of a name's flow into that of the name."""
+        """Return the variable of one binding of a name. Its values also flow into the variable of the name."""
         key = ("definition", id(node))
         found = self._names.get(key)
         if found is None:
@@ -230,7 +235,7 @@ class Program:
         return [self.name(scope, name) for scope in owners(tree, name, node)] or [self.loose(tree, name)]
 
     def _not_none(self, known: NotNone) -> Variable:
-        """Return the variable of one assignment to a name, without None."""
+        """Return the variable of one binding of a name, with None filtered out."""
         key = ("not none", known.binding)
         found = self._names.get(key)
         if found is None:
@@ -239,15 +244,15 @@ class Program:
         return found
 
     def name(self, scope: Scope, name: str) -> Variable:
-        """Return the variable of a name of a scope, whichever assignment it was."""
+        """Return the variable of a name in a scope: the union of all its bindings."""
         return self.named(("name", id(scope), name))
 
     def loose(self, tree: Tree, name: str) -> Variable:
-        """Return the variable of a name that no scope has, as those that patterns bind."""
+        """Return the variable of a name without a scope, such as one that a `match` pattern captures."""
         return self.named(("loose", id(tree.module), name))
 
     def module_name(self, tree: Tree, name: str) -> Variable:
-        """Return the variable of a name of a module."""
+        """Return the variable of a module-level name."""
         scope = tree.scope(tree.module.body[0]) if tree.module.body else None
         return self.name(scope.globals, name) if scope is not None else self.loose(tree, name)
 
@@ -257,7 +262,7 @@ class Program:
         return {one.name for one in scope.globals.assignments} if scope is not None else set()
 
     def modules(self, name: cst.CSTNode | None) -> list[Value]:
-        """Return the module of the program that a name means: a text, or `__name__`; nothing for other expressions."""
+        """Return the module of the program that an argument names: a string literal or `__name__`. Empty otherwise."""
         if isinstance(name, cst.Name) and name.value == "__name__":
             return [self.holder(self.home(name).module, "module")]
         text = name.evaluated_value if isinstance(name, cst.SimpleString) else None
@@ -265,11 +270,11 @@ class Program:
         return [self.holder(found[0].module, "module")] if found is not None and not found[1] else []
 
     def patched(self, name: str) -> Variable:
-        """Return the variable of what the program puts in the place of a name from outside."""
+        """Return the variable of what the program assigns to an external name (monkey patching)."""
         return self.named(("patched", name.partition(".")[0], name.rpartition(".")[2]))
 
     def read_name(self, node: cst.Name) -> list[Variable]:
-        """Return the variables that a use of a name may read; none for names of Python and outside."""
+        """Return the variables that a use of a name may read; empty for builtins and external names."""
         tree = self.home(node)
         reaching = self.definitions[id(tree.module)].reaching.get(node)
         if reaching is not None:
@@ -278,7 +283,7 @@ class Program:
         return found + [self.named(key) for key in [("loose", id(tree.module), node.value)] if key in self._names]
 
     def class_attribute(self, cls: Class, name: str) -> Variable | None:
-        """Return the variable of a name that the body of a class binds; None where it binds none of that name."""
+        """Return the variable of a name that a class body binds; None if the body does not bind it."""
         assert isinstance(cls.node, cst.ClassDef)
         tree = self.home(cls.node)
         for statement in cls.node.body.body:
@@ -289,7 +294,7 @@ class Program:
         return None
 
     def hides(self, cls: Class, name: str) -> bool:
-        """True when the body of a class binds a name in any case, and nothing deletes it: no base's is read then."""
+        """True if a class body binds a name on every path and nothing deletes it: it hides that of the bases."""
         assert isinstance(cls.node, cst.ClassDef)
         if {name, unmangled(cls.node, name), ANY} & self.deleted:
             return False
@@ -302,11 +307,11 @@ class Program:
     # Attributes and entries
 
     def anywhere(self, name: str) -> Variable:
-        """Return the variable of what the program puts into attributes of a name, of whatever object."""
+        """Return the variable of everything that the program assigns to an attribute of this name, of any object."""
         return self.named(("anywhere", name))
 
     def held_by(self) -> dict[Value, list[tuple[Value, object]]]:
-        """Return for each value what holds it, with the key."""
+        """Return the inverse of the fields: for each value, the holders that store it, with the key."""
         found: dict[Value, list[tuple[Value, object]]] = {}
         for holder, key, variable in self.fields.all():
             for value in variable.values:
@@ -315,7 +320,7 @@ class Program:
 
 
 def mangled(tree: Tree, node: cst.Attribute) -> str:
-    """Return under which name an attribute is kept: that of `x.__k` in a class has the name of the class in it."""
+    """Return the name under which an attribute is stored; applies Python's private name mangling."""
     name = node.attr.value
     if not name.startswith("__") or name.endswith("__"):
         return name
@@ -324,7 +329,7 @@ def mangled(tree: Tree, node: cst.Attribute) -> str:
 
 
 def unmangled(cls: cst.ClassDef, name: str) -> str:
-    """Return how the body of a class writes a name."""
+    """Undo private name mangling: return the name as the class body writes it."""
     start = f"_{cls.name.value.lstrip('_')}"
     return name[len(start) :] if name.startswith(f"{start}__") and not name.endswith("__") else name
 

@@ -1,4 +1,4 @@
-"""What the analysis answers."""
+"""The query interface of the points-to analysis."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _no_collections() -> Iterator[None]:
 
 
 class ValueFlow:
-    """The analysis of the files of one program."""
+    """The solved points-to analysis of one program."""
 
     @_no_collections()
     def __init__(
@@ -58,15 +58,16 @@ class ValueFlow:
     ) -> None:
         """Analyse the files.
 
-        `outside` says which file of the program, and which name there, a qualified name means in a file; None for
-        names from outside. `passes` are outside functions that return the argument of that number, `tame` the
-        libraries beside Python's own that change nothing in the lists and objects that they are given. `by_name` are
-        attributes that an object of which nothing is known is taken to have from the program: all that it puts there.
+        `outside` resolves a qualified name that a file uses to the file of the program that defines it and the name
+        there; None for external names. `passes` maps external functions to the index of the argument that they return.
+        `tame` are the libraries, beside the standard library, that do not modify the lists and objects they receive.
+        `by_name` are attribute names that are resolved on unknown objects: such an attribute may be any value that the
+        program stores under that name.
         """
         known = frozenset({*sys.stdlib_module_names, "builtins", *tame})
         self._program = Program(trees, outside, dict(passes or {}), known, frozenset(by_name))
         self.trees = list(trees)
-        self.memory: dict[str, object] = {}  #: what clients found out about the program, for as long as it is analysed
+        self.memory: dict[str, object] = {}  #: cache for clients, with the lifetime of the analysis
         self._calls = Calls(self._program, external, changes)
         self._expressions = Expressions(self._program, self._calls)
         statements = Statements(self._program, self._calls, self._expressions)
@@ -83,9 +84,9 @@ class ValueFlow:
             self._program.graph.solve()
 
     def _open(self) -> None:
-        """Let functions that nothing here calls be called from outside; first those that nothing mentions."""
+        """Open functions without a known call site to external callers; first those never mentioned."""
         program = self._program
-        kinds = {cst.FunctionDef, cst.Lambda}  # by type: libcst's checks of instances are slow
+        kinds = {cst.FunctionDef, cst.Lambda}  # compared by type because libcst's instance checks are slow
         nodes = (node for tree in program.trees for node in tree.nodes() if type(node) in kinds)
         functions = cast(list[cst.FunctionDef | cst.Lambda], list(nodes))
         for entry in (True, False):
@@ -99,7 +100,7 @@ class ValueFlow:
             self._solve()
 
     def _settle(self) -> None:
-        """Let anything be where nothing arrived: it comes from what is not followed, or the code never runs."""
+        """Assign "unknown" where no value arrived: its source is not modelled, or the code is dead."""
         program = self._program
         while empty := [node for node, variable in program.expressions() if not variable.values]:
             for node in empty:
@@ -115,32 +116,32 @@ class ValueFlow:
         return len(tree.names.get(name, ())) > 1 or bool(tree.attributes.get(name))
 
     def _open_one(self, node: cst.FunctionDef | cst.Lambda) -> None:
-        """Let code that is not seen call a function; a method then with any object of its class."""
+        """Let unanalysed code call a function; for a method, with any instance of its class as the receiver."""
         cls = self._program.home(node).enclosing(node, cst.ClassDef) if isinstance(node, cst.FunctionDef) else None
         if cls is not None and cls not in self._program.entered:
             self._calls.escapes.open_object(cls)
             self._solve()
             if node in self._program.entered:
-                return  # its constructor calls it
+                return  # the class's constructor calls it
         self._calls.escapes.open(self._program.function(node), "nothing that is read calls the function")
 
     # Questions
 
     def values(self, node: cst.BaseExpression) -> list[Value]:
-        """Return all that an expression may be; nothing for what is no expression of these files."""
+        """Return the points-to set of an expression; empty for a node that is no expression of the program."""
         found = self._program.known(node)
         return list(found.values) if found is not None else []
 
     def bound(self, scope: Scope, name: str) -> list[Value]:
-        """Return all that a name of a scope may be, whichever assignment it was."""
+        """Return all values that a name of a scope may have, whichever binding gave them."""
         return list(self._program.name(scope, name).values)
 
     def uses(self, value: Value) -> list[cst.BaseExpression]:
-        """Return the expressions that may be `value` and do more than hand it on to where it is followed."""
+        """Return the expressions that may be `value` and use it, rather than only pass it on to a tracked place."""
         return [node for node in self._by_value.get(value, ()) if self.is_used(value, node)]
 
     def is_used(self, value: Value, node: cst.BaseExpression) -> bool:
-        """True for an expression that may be `value` and does more than hand it on to where it is followed."""
+        """True if an expression that may be `value` uses it, rather than only passes it on to a tracked place."""
         operand = isinstance(self.home(node).parent(node), cst.BinaryOperation | cst.AugAssign)
         return not self.hands_on(node) or self.leaves(node) or (operand and not isinstance(value, Holder))
 
@@ -149,21 +150,21 @@ class ValueFlow:
         return self._by_value.get(value, [])
 
     def escapes(self, value: Value) -> list[cst.CSTNode]:
-        """Return the expressions and calls by which code that is not seen gets `value`, or what holds it."""
+        """Return the expressions and call sites by which `value`, or a holder of it, escapes to unanalysed code."""
         given = [node for node in self._by_value.get(value, ()) if node in self._program.given]
         return [*given, *self._program.escaped.get(value, ())]
 
     def may_be_changed_unseen(self, value: Value) -> bool:
-        """True when code that is not seen may change what `value` holds."""
+        """True if unanalysed code may modify the contents of `value`."""
         return ("spoiled", value) in self._program.asked
 
     def opened(self, value: Value) -> list[cst.CSTNode]:
-        """Return where the entries of `value` are taken: by loops, stars, unpacking and what reads them all."""
+        """Return where all entries of `value` are read: loops, unpacking, starred arguments and some calls."""
         found = [(variable.node or node) for variable, node in self._program.opened.items() if value in variable.values]
         return [node for node in found if node is not None]
 
     def holders(self, value: Value) -> list[Holder]:
-        """Return all that may hold `value`, or what holds it."""
+        """Return all holders that may contain `value`, directly or indirectly."""
         found: dict[Value, None] = {}
         pending = [value]
         while pending:
@@ -174,11 +175,11 @@ class ValueFlow:
         return [one for one in found if isinstance(one, Holder) and one.kind != "module"]
 
     def entries(self, value: Value) -> list[Value]:
-        """Return what is put into a list, a dict or an object."""
+        """Return the values stored in a list, a dict or an object."""
         return list(dict.fromkeys(one for _, one in self.items(value)))
 
     def attributes(self, value: Value) -> set[str]:
-        """Return the attributes of objects and classes of the program that may be `value`, or what holds it."""
+        """Return the names of attributes, of the program's objects and classes, that may lead to `value`."""
         found = [pair for one in (value, *self.holders(value)) for pair in self._held_by.get(one, ())]
         made = [
             key for one, key in found if isinstance(one, Class) or (isinstance(one, Holder) and one.cls is not None)
@@ -186,27 +187,27 @@ class ValueFlow:
         return {key for key in made if isinstance(key, str)}
 
     def runs(self, site: cst.CSTNode) -> list[cst.CSTNode]:
-        """Return the functions that run when `site` does: those that a call calls, and methods that Python calls."""
+        """Return the functions that executing `site` may run: callees, and methods that Python calls implicitly."""
         return self._runs.get(site, [])
 
     def sites(self, function: cst.FunctionDef | cst.Lambda) -> set[cst.CSTNode]:
-        """Return the places that run a function; others may, too, where it is open."""
+        """Return the known call sites of a function. An open function may have others."""
         return set(self._program.entered.get(function, ()))
 
     def home(self, node: cst.CSTNode) -> Tree:
-        """Return the file in which `node` stands."""
+        """Return the file that contains `node`."""
         return self._program.home(node)
 
     def knows(self, node: cst.CSTNode) -> bool:
-        """True for a node of one of the files."""
+        """True if `node` belongs to one of the analysed files."""
         return self._program.knows(node)
 
     def is_lazy(self, function: cst.FunctionDef | cst.Lambda) -> bool:
-        """True for a generator, which runs later than it is called."""
+        """True for a generator function, whose body runs later than its call."""
         return function in self._program.generators
 
     def path(self, value: Value, node: cst.BaseExpression) -> list[cst.CSTNode]:
-        """Return the places by which `value` came to `node`, from the first."""
+        """Return the places through which `value` flowed to `node`, from its origin on."""
         found: list[cst.CSTNode] = []
         variable = self._program.known(node)
         seen: set[Variable] = set()
@@ -226,7 +227,7 @@ class ValueFlow:
         return way(self._program, value, self.held(value), self._program.written(holder, key))
 
     def entry(self, value: Value, node: cst.BaseExpression, beside: Collection[Value]) -> cst.CSTNode:
-        """Return the last place on the way of `value` to `node` where none of the values `beside` may be."""
+        """Return the last place on the path of `value` to `node` that holds none of the values in `beside`."""
         variable = self._program.known(node)
         seen: set[Variable] = set()
         while variable is not None and variable not in seen:
@@ -237,10 +238,10 @@ class ValueFlow:
         return value.node if value.node is not None else node
 
     def carried(self, node: cst.BaseExpression) -> list[cst.BaseExpression]:
-        """Return `node` and the expressions that are what it is, by names, parameters and what functions return.
+        """Return `node` and the expressions its value flows to through names, parameters and returns.
 
-        Of a name that is bound, those that read it. Where a value is put into a container or an object, or asked for,
-        its way ends.
+        If `node` is a target name, the expressions that read the name. The path ends where a value is stored in a
+        container or an object, or used.
         """
         first = self._program.known(node)
         if first is None and isinstance(node, cst.Name):
@@ -255,41 +256,41 @@ class ValueFlow:
         return cast(list[cst.BaseExpression], nodes)
 
     def calls(self, function: cst.FunctionDef | cst.Lambda) -> set[cst.CSTNode] | None:
-        """Return the places that run a function; None when others may, too."""
+        """Return the call sites of a function; None if it is open, so that there may be others."""
         if self._program.function(function).open:
             return None
         return set(self._program.entered.get(function, ()))
 
     def is_open(self, function: cst.FunctionDef | cst.Lambda) -> bool:
-        """True when code that is not seen may call the function."""
+        """True if unanalysed code may call the function."""
         return self._program.function(function).open
 
     def called_for(self, value: Value) -> list[cst.CSTNode]:
-        """Return the places where something else calls a function from outside: `map`, a partial, a decorator."""
+        """Return the sites where an external function is called indirectly: by `map`, a partial or a decorator."""
         sites = self._program.left.get(value, ())
         return [one for one in sites if not isinstance(one, cst.Call) or value not in self.values(one.func)]
 
     def run_by(self, node: cst.CSTNode) -> list[cst.CSTNode]:
-        """Return the functions that a call runs, or that reading an attribute or an entry does."""
+        """Return the functions that a call, or an attribute or entry access, may run."""
         return self._runs.get(node, [])
 
     def where(self, accepts: Callable[[Value], bool]) -> Iterator[tuple[cst.BaseExpression, Value]]:
-        """Yield the expressions that may be values of that kind, each with the value."""
+        """Yield the expressions that may have a value that `accepts` selects, with that value."""
         for node, variable in self._program.expressions():
             for value in variable.values:
                 if accepts(value):
                     yield cast(cst.BaseExpression, node), value
 
     def held(self, value: Value) -> list[tuple[Value, object]]:
-        """Return what holds `value`, each with the key under which it does."""
+        """Return the holders that store `value` directly, with the key."""
         return self._held_by.get(value, [])
 
     def items(self, holder: Value) -> list[tuple[object, Value]]:
-        """Return what a holder may hold, with the keys."""
+        """Return the entries of a holder: keys and values."""
         return self._held_in.get(holder, [])
 
     def leaves(self, node: cst.BaseExpression) -> bool:
-        """True for what a function gives back to code that is not seen."""
+        """True if a function returns or yields this expression to unanalysed code."""
         tree = self.home(node)
         around = tree.parent(node)
         if isinstance(around, cst.Lambda):
@@ -301,7 +302,7 @@ class ValueFlow:
         return isinstance(function, cst.FunctionDef | cst.Lambda) and self.is_open(function)
 
     def hands_on(self, node: cst.BaseExpression) -> bool:
-        """True for an expression whose value only goes on to where it is followed."""
+        """True if the value of the expression only flows on to a place that the engine tracks."""
         return node in self._program.moves and node not in self._program.given
 
     @cached_property

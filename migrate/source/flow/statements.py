@@ -1,4 +1,4 @@
-"""What statements bind, return and import."""
+"""Constraints of statements: what they bind, return, raise and import."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from migrate.source.flow.targets import parts_of_slices
 from migrate.source.flow.values import ANY, DECORATED, Bound, Class, Computed, Holder, Symbol, Unknown, Value
 from migrate.source.syntax.tree import Tree
 
-#: Decorators after which a name still means the function, or a class the class.
+#: Decorators that leave the name of a function or class bound to that function or class.
 PLAIN = {
     *STATIC, *OF_CLASS, *PROPERTY, *CONTEXTS, *DATACLASS, "abc.abstractmethod", "abstractmethod", "functools.wraps",
     "wraps", "functools.cache", "functools.lru_cache", "lru_cache", "cache", "total_ordering",
@@ -29,7 +29,7 @@ PLAIN = {
 
 
 class Statements:
-    """Reads the statements of all files."""
+    """Adds the constraints of all statements of all files."""
 
     def __init__(self, program: Program, calls: Calls, expressions: Expressions) -> None:
         self.program = program
@@ -64,7 +64,7 @@ class Statements:
             self.expressions.targets.bind(node.target, self.program.moved(node.value), node.value)
 
     def _augmented(self, node: cst.AugAssign) -> None:
-        """Read `x += y`: a list keeps what it is and takes in the other; all else is computed anew."""
+        """Read `x += y`: a list or dict is extended in place and stays the same value; all else is computed anew."""
         value = self.program.value_of(node.value)
         before = self.program.value_of(node.target)
         after = self.program.named(("after", node))
@@ -133,7 +133,7 @@ class Statements:
             self.graph.put(self.program.named(("return", node)), self.program.none)
         self.expressions.defaults(node.params)
         if any(one.endswith(".setter") for one in decorators(node)):
-            return  # what sets the attribute runs it
+            return  # run by assignments to the attribute
         self._decorated(node, self.program.function(node))
 
     def _class(self, node: cst.ClassDef) -> None:
@@ -160,12 +160,12 @@ class Statements:
         self._decorated(node, cls)
 
     def _metaclass(self, meta: Value, node: cst.ClassDef, made: Variable) -> None:
-        """Let a metaclass, but for those that only check, make anything."""
+        """Let a metaclass return anything, except for the two that are known to leave the class as it is."""
         if not (isinstance(meta, Symbol) and meta.name in {"abc.ABCMeta", "builtins.type"}):
             self.graph.put(made, self.program.unknown(node, "its metaclass decides what the class is"))
 
     def _name_attributes(self, cls: Class) -> None:
-        """Run `__set_name__` of what the body of a class makes."""
+        """Run `__set_name__` of the values that a class body assigns."""
         assert isinstance(cls.node, cst.ClassDef)
         owner = self.program.named(("alone", cls))
         self.graph.put(owner, cls)
@@ -189,7 +189,7 @@ class Statements:
                 self.graph.watch(own, found)
 
     def _decorated(self, node: cst.FunctionDef | cst.ClassDef, value: Value) -> None:
-        """Bind the name of a definition to what its decorators make of it, from the last to the first."""
+        """Bind the name of a definition to the result of its decorators, applied from the last to the first."""
         variable = self.program.named(("defined", node))
         self.graph.put(variable, value)
         names = decorators(node)
@@ -206,7 +206,7 @@ class Statements:
         self.graph.edge(variable, self.program.definition(node.name))
 
     def _is_of_python(self, decorator: cst.Decorator) -> bool:
-        """True where a decorator's name is not one that the program gives to something else."""
+        """True if the program does not rebind the name of the decorator."""
         node: cst.CSTNode = (
             decorator.decorator.func if isinstance(decorator.decorator, cst.Call) else decorator.decorator
         )
@@ -218,7 +218,7 @@ class Statements:
         return True
 
     def _outside(self, decorator: Variable, before: Variable, after: Variable) -> None:
-        """Let a decorator from outside, as `tf.function`, give the function itself as well, which anyone may call."""
+        """Let an external decorator, such as `tf.function`, also return the function itself, and open that function."""
 
         def found(one: Value) -> None:
             if type(one).__name__ in {"Symbol", "Result", "Member", "Unknown"}:
@@ -251,7 +251,7 @@ class Statements:
             self.expressions.targets.bind(node.name.name, caught, None)
 
     def _raise(self, node: cst.Raise) -> None:
-        """Let objects of classes of the program be what any handler catches, or its cause."""
+        """Let any handler of the program catch raised instances of its classes, and let them be the cause of others."""
         raised = self.program.named("raised")
 
         def found(one: Value) -> None:
@@ -272,7 +272,7 @@ class Statements:
             self._pattern(case.pattern, subject)
 
     def _pattern(self, pattern: cst.MatchPattern, subject: Variable) -> None:
-        """Give names that a pattern binds the whole subject, or anything that it may hold."""
+        """Bind captured names of a pattern: to the subject, or to anything that the subject may contain."""
         pending: list[tuple[cst.CSTNode, bool]] = [(pattern, True)]
         while pending:
             node, whole = pending.pop()
@@ -318,7 +318,7 @@ class Statements:
 
 
 def dotted(node: cst.BaseExpression) -> str:
-    """Return a dotted name."""
+    """Return a dotted name as text."""
     parts: list[str] = []
     while isinstance(node, cst.Attribute):
         parts.insert(0, node.attr.value)
@@ -357,7 +357,7 @@ _READERS: dict[type, Callable[..., None]] = {
 
 
 class _ByKind(dict[type, "Callable[..., None] | None"]):
-    """What reads the nodes of a class: of other statements, the expressions are asked for; all else is passed over."""
+    """Maps node types to readers. Statements without one have their expressions read; other nodes are skipped."""
 
     def __missing__(self, kind: type) -> Callable[..., None] | None:
         other = Statements._ask if is_statement(kind) else None

@@ -1,4 +1,4 @@
-"""What is put into attributes of objects, classes and modules, and the methods that this runs."""
+"""Assignments to attributes of objects, classes and modules, and the methods that these assignments run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from migrate.source.flow.values import ANY, Bound, Class, Function, Holder, Symb
 
 
 class Stores:
-    """Writes attributes; `run` calls the methods that do so."""
+    """Models attribute assignments; `run` calls the setters, `__setattr__` and `__set__` methods involved."""
 
     def __init__(self, program: Program, attributes: Attributes, run: Run) -> None:
         self.program = program
@@ -21,7 +21,7 @@ class Stores:
         self._setting: dict[str, dict[Class, list[cst.FunctionDef]]] | None = None
 
     def store(self, base: Variable, name: str, value: Variable, source: cst.CSTNode | None) -> None:
-        """Put all that `value` may be into `base.name`; `source` is the expression that gives it."""
+        """Assign the values of `value` to `base.name`; `source` is the assigned expression, if there is one."""
         self.graph.watch(base, lambda holder: self._store(holder, name, value, source))
 
     def _store(self, holder: Value, name: str, value: Variable, source: cst.CSTNode | None) -> None:
@@ -55,7 +55,7 @@ class Stores:
                 program.given.add(source)
 
     def _setters(self, cls: Class, receiver: Holder, name: str, value: Variable) -> None:
-        """Run `@name.setter` methods."""
+        """Run the `@name.setter` methods of a class and its bases."""
         setters = self._setters_of(name)
         if not setters or not self.program.is_new(("setters", cls, receiver, name, value)):
             return
@@ -71,7 +71,7 @@ class Stores:
             )
 
     def _setters_of(self, name: str) -> dict[Class, list[cst.FunctionDef]]:
-        """Return the methods that set an attribute of that name, by their classes."""
+        """Return the setter methods for this attribute name, by class."""
         if self._setting is None:
             self._setting = {}
             for node in self.program.classes:
@@ -82,7 +82,7 @@ class Stores:
         return self._setting.get(name, {})
 
     def _descriptors(self, cls: Class, receiver: Holder, name: str, value: Variable) -> None:
-        """Run `__set__` of what the class has under that name."""
+        """Run `__set__` of a descriptor that the class has under this name."""
         there = self.program.named(("of class", cls, name))
         site = cls.node or cst.Name("_")
         self.attributes.member(cls, name, there, None, site)
@@ -96,7 +96,7 @@ class Stores:
         self.graph.watch(there, found)
 
     def _own(self, value: Holder, name: str) -> Variable:
-        """Return the same variable without what code that is not seen brings."""
+        """Return the variable of a special method without the values that unanalysed code contributes."""
         own = self.program.named(("own special", name, id(value)))
         if self.program.is_new(("own special", name, id(value))):
             found = self.attributes.special(value, name)

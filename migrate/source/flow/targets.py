@@ -1,4 +1,4 @@
-"""What assignments, loops and `with` bind: names, attributes, entries, and the names of tuples."""
+"""Assignment targets of assignments, loops and `with`: names, attributes, entries, and tuples of them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from migrate.source.flow.values import ANY, Holder
 
 
 class Targets:
-    """Gives targets what they are assigned."""
+    """Adds the constraints of assignments to targets."""
 
     def __init__(self, program: Program, calls: Calls) -> None:
         self.program = program
@@ -23,7 +23,10 @@ class Targets:
         self.graph = program.graph
 
     def bind(self, target: cst.CSTNode, value: Variable, source: cst.BaseExpression | None) -> None:
-        """Give a name, an attribute, an entry, or the names of a tuple what `value` may be."""
+        """Assign the values of `value` to a name, an attribute, an entry, or the parts of a tuple.
+
+        `source` is the assigned expression, if there is one.
+        """
         pending = [(target, value, source)]
         while pending:
             node, given, origin = pending.pop()
@@ -62,7 +65,7 @@ class Targets:
     def _unpacked(
         self, node: cst.Tuple | cst.List, value: Variable
     ) -> Iterator[tuple[cst.CSTNode, Variable, cst.BaseExpression | None]]:
-        """Yield the parts of a target with what each gets."""
+        """Yield the parts of a tuple target with the variable that each receives."""
         certain = True
         for number, element in enumerate(node.elements):
             part = self.program.named(("part", element))
@@ -78,7 +81,7 @@ class Targets:
 
 
 def parts_of_slices(program: Program, node: cst.Subscript) -> None:
-    """Ask for what stands between the brackets."""
+    """Read the expressions between the brackets of a subscript."""
     for element in node.slice:
         for part in expressions_in(element):
             program.value_of(part)

@@ -1,4 +1,4 @@
-"""What an expression may be when the program runs: abstract values, one for each place that makes something."""
+"""Abstract values: what an expression may evaluate to. There is one value for each allocation site."""
 
 from __future__ import annotations
 
@@ -10,62 +10,62 @@ import libcst as cst
 
 @dataclass(eq=False)
 class Value:
-    """What one expression, definition or import makes, however often it runs."""
+    """One abstract value: everything that one expression, definition or import creates, however often it runs."""
 
-    node: cst.CSTNode | None  #: where it is made; None for what an import brings
+    node: cst.CSTNode | None  #: the allocation site; None for an imported name
 
 
 class Constant(Value):
-    """A number, a text, True, False or None."""
+    """A literal: a number, a string, True, False or None."""
 
 
 def is_none(value: Value) -> bool:
-    """True for None."""
+    """True if the value is the constant None."""
     return isinstance(value, Constant) and isinstance(value.node, cst.Name) and value.node.value == "None"
 
 
 class Computed(Value):
-    """The result of an operator, or of code that is not followed further."""
+    """The result of an operator, or of an expression that the analysis does not model."""
 
 
 @dataclass(eq=False)
 class Symbol(Value):
-    """A name from outside of the program, such as `tensorflow.nn.embedding_lookup`."""
+    """A qualified name that is defined outside of the program, such as `tensorflow.nn.embedding_lookup`."""
 
     name: str
 
 
 @dataclass(eq=False)
 class Result(Value):
-    """What a call of outside code returns; `node` is the call."""
+    """The return value of a call to external code; `node` is the call."""
 
     callee: Value
 
 
 @dataclass(eq=False)
 class Member(Value):
-    """An attribute of what outside code made, or a method of a container."""
+    """An attribute of a value that external code created, or a method of a container."""
 
     base: Value
     name: str  #: `[]` for an entry
-    key: object = None  #: under which an entry stands
+    key: object = None  #: the key of an entry
 
 
 @dataclass(eq=False)
 class Function(Value):
-    """A function or a lambda of the program."""
+    """A function or a lambda that the program defines."""
 
-    open: bool = False  #: code that is not seen may call it
+    open: bool = False  #: open world: unanalysed code may call it
 
 
 @dataclass(eq=False)
 class Class(Value):
-    """A class of the program."""
+    """A class that the program defines."""
 
 
 @dataclass(eq=False)
 class Bound(Value):
-    """A method with the object that it is called on."""
+    """A bound method: a function with its receiver."""
 
     function: Function
     receiver: Value
@@ -73,7 +73,7 @@ class Bound(Value):
 
 @dataclass(eq=False)
 class Above(Value):
-    """What `super()` gives in a method of `cls`."""
+    """The proxy that `super()` returns in a method of `cls`."""
 
     cls: Class
     receiver: Value
@@ -81,43 +81,43 @@ class Above(Value):
 
 @dataclass(eq=False)
 class RecordType(Value):
-    """What `collections.namedtuple` makes."""
+    """The class that `collections.namedtuple` returns."""
 
     names: tuple[str, ...]
 
 
 @dataclass(eq=False)
 class Partial(Value):
-    """What `functools.partial` makes of a call; `node` is the call."""
+    """The object that `functools.partial` returns; `node` is the call."""
 
 
 @dataclass(eq=False)
 class Unknown(Value):
-    """Anything: what code that is not seen may have put there."""
+    """Any value at all: what unanalysed code may have stored there."""
 
     reason: str
 
 
 class Spoiled(Unknown):
-    """What code that is not seen may have put into a holder that it has."""
+    """Any value, stored by unanalysed code in a container or object that escaped to it."""
 
 
 @dataclass(eq=False)
 class Holder(Value):
-    """What holds other values: an object of a class, a list, a dict, a namespace."""
+    """An allocated object that holds other values: an instance, a list, a dict or a namespace."""
 
-    kind: str  #: `list`, `dict`, `object`, `namespace`, `record` (a tuple with named places), `context` or `module`
+    kind: str  #: `list`, `dict`, `object`, `namespace`, `record` (a named tuple), `context` or `module`
     cls: Class | None = None
-    names: tuple[str, ...] = ()  #: of the places of a record
-    part: Hashable = None  #: tells several of one place apart
+    names: tuple[str, ...] = ()  #: the field names of a record, in order
+    part: Hashable = None  #: distinguishes several holders that are allocated at the same node
 
 
-#: Why a parameter may be anything, where no more is known than that a decorator from outside gets the function.
+#: The reason of an `Unknown` parameter when all that is known is that an external decorator receives the function.
 DECORATED = "its decorator may call it"
 
 
 class Anything:
-    """A key that is not known, which may be any."""
+    """The type of `ANY`, the key that is not known and may equal every other key."""
 
     def __repr__(self) -> str:
         return "*"
@@ -128,13 +128,13 @@ ANY = Anything()
 
 @dataclass(frozen=True)
 class Pattern:
-    """A key of which only the beginning and the end are known, such as `"b_%d" % i`."""
+    """A string key of which only the prefix and the suffix are known, such as `"b_%d" % i`."""
 
     start: str
     end: str
 
     def fits(self, key: object) -> bool:
-        """True when the key may be one of these."""
+        """True if `key` may be one of the strings that this pattern describes."""
         if isinstance(key, Pattern):
             starts = self.start.startswith(key.start) or key.start.startswith(self.start)
             return starts and (self.end.endswith(key.end) or key.end.endswith(self.end))
@@ -144,17 +144,17 @@ class Pattern:
 
 @dataclass(frozen=True)
 class From:
-    """Any place in a list from that one on."""
+    """Any list index that is not below `start`."""
 
     start: int
 
     def fits(self, key: object) -> bool:
-        """True when the key may be one of these."""
+        """True if `key` may be one of these indices."""
         return isinstance(key, From) or (isinstance(key, int) and key >= self.start)
 
 
 def compatible(first: object, second: object) -> bool:
-    """True when two keys may be the same."""
+    """True if two keys may be equal."""
     if first is ANY or second is ANY:
         return True
     if isinstance(first, Pattern | From):

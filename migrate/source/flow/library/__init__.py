@@ -1,1 +1,1 @@
-"""What functions of Python and its libraries do with values, and methods of lists, dicts and sets."""
+"""Models of functions from Python's standard library and of methods of lists, dicts and sets."""

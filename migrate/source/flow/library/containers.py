@@ -1,4 +1,4 @@
-"""Methods of lists, dicts and sets, and what functions that make such do with values."""
+"""Models of the methods of lists, dicts and sets, with helpers for functions that create containers."""
 
 from __future__ import annotations
 
@@ -14,35 +14,35 @@ from migrate.source.flow.values import ANY, Computed, Holder, Member, Value
 
 
 def move(calls: Calls, arguments: Arguments) -> None:
-    """Note that a call hands its arguments on to where they are followed."""
+    """Record that the arguments of a call only flow on to places that the engine tracks."""
     for one in arguments:
         if one.node is not None:
             calls.program.moves.add(one.node)
 
 
 def new_holder(calls: Calls, site: cst.CSTNode, kind: str, out: Variable, part: str = "") -> Holder:
-    """Return the list, dict or namespace that a call makes, which is its result."""
+    """Create the list, dict or namespace that a call returns, and add it to `out`."""
     holder = calls.program.holder(site, kind, f"built{part}")
     calls.graph.put(out, holder)
     return holder
 
 
 def only(calls: Calls, value: Value) -> Variable:
-    """Return a variable that holds one value."""
+    """Return a variable whose points-to set contains one value only."""
     variable = calls.program.named(("only", id(value)))
     calls.graph.put(variable, value)
     return variable
 
 
 def ordered_by(calls: Calls, arguments: Arguments, items: Variable, site: cst.CSTNode) -> None:
-    """Run the function `key=` with the entries."""
+    """Call the function that is passed as `key=` or `cmp=` with the entries."""
     for one in arguments:
         if one.keyword in {"key", "cmp"}:
             calls.call(one.variable, [Given(items), Given(items)][: 1 + (one.keyword == "cmp")], site, Variable())
 
 
 def merge(calls: Calls, given: Given, made: Holder, site: cst.CSTNode) -> None:
-    """Take in a dict, or a list of pairs."""
+    """Add the entries of a dict, or of a list of pairs, to `made`."""
 
     def found(value: Value) -> None:
         if isinstance(value, Holder) and value.kind == "list":
@@ -55,7 +55,7 @@ def merge(calls: Calls, given: Given, made: Holder, site: cst.CSTNode) -> None:
 
 
 def method(calls: Calls, callee: Member, arguments: Arguments, site: cst.CSTNode, out: Variable) -> bool:
-    """Read a call of a method of a list, dict or record; False for one that is not known."""
+    """Model a call of a method of a list, dict or record; False if the method is not modelled."""
     base = callee.base
     if not isinstance(base, Holder) or base.kind not in {"list", "dict", "record"}:
         return False
@@ -78,7 +78,7 @@ def _insert(calls: Calls, base: Holder, arguments: Arguments, site: cst.CSTNode,
 
 
 def _reordered(calls: Calls, base: Holder, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-    """What changes places: each entry may be anywhere afterwards."""
+    """Model a method that reorders a list: each entry may be at any index afterwards."""
     calls.graph.edge(calls.program.read(base, ANY), calls.program.written(base, ANY))
 
 

@@ -1,4 +1,4 @@
-"""What functions of Python's own libraries do with values, and methods of lists, dicts and sets."""
+"""Models of builtin functions and of functions from the standard library."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from migrate.source.flow.values import (
     Value,
 )
 
-#: Functions that only look at what they are given.
+#: Functions that read their arguments without storing or modifying them.
 LOOKS = {
     f"builtins.{name}"
     for name in (
@@ -35,23 +35,23 @@ LOOKS = {
 }  # fmt: skip
 
 
-#: Functions of Python's libraries, by their last names, that change what they are given or run what is not seen, ...
+#: Functions of the standard library, by their last names, that modify their arguments or run unanalysed code.
 CHANGES = {
     "shuffle", "insort", "insort_left", "insort_right", "heapify", "heappop", "heappush", "heappushpop", "heapreplace",
     "put", "place", "copyto", "putmask", "fill_diagonal", "exec", "eval", "setattr", "__setattr__", "swap_attr",
 }  # fmt: skip
-#: ... and those of which any may.
+#: Prefixes of qualified names whose functions are all assumed to do so.
 CHANGING = ("operator.", "builtins.list.", "builtins.dict.", "builtins.set.", "builtins.object.", "collections.",
             "unittest.", "ctypes.", "gc.", "inspect.", "weakref.")  # fmt: skip
 
 
 def changes(name: str) -> bool:
-    """True for functions of libraries that may change the lists and objects that they are given."""
+    """True for library functions that may modify the lists and objects they receive."""
     return name.rpartition(".")[2] in CHANGES or name.startswith(CHANGING)
 
 
 def external(calls: Calls, callee: Value, arguments: Arguments, site: cst.CSTNode, out: Variable) -> bool:
-    """Read a call of a function of Python, or of a method of a container; False for others."""
+    """Model a call of a builtin function or of a container method; False if the callee is not modelled."""
     if isinstance(callee, Member):
         return method(calls, callee, arguments, site, out)
     name = callee.name if isinstance(callee, Symbol) else ""
@@ -73,7 +73,7 @@ def external(calls: Calls, callee: Value, arguments: Arguments, site: cst.CSTNod
 
 
 def _type(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-    """`type(x)`; a class that is made of its parts is not followed."""
+    """Model `type(x)`. The class that `type(name, bases, dict)` creates is unknown."""
     callee = calls.program.symbol("builtins.type")
     if len(arguments) != 1:
         for one in arguments:
@@ -106,7 +106,7 @@ def _second(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable
 
 
 def _touched(calls: Calls, given: Given, site: cst.CSTNode) -> None:
-    """Note that something is read from or put into what outside code made: that is a use of it."""
+    """Record that `getattr` or a similar function uses a value of external code."""
 
     def found(value: Value) -> None:
         if isinstance(value, Holder | Class | Function):
@@ -120,7 +120,7 @@ def _touched(calls: Calls, given: Given, site: cst.CSTNode) -> None:
 
 
 def _copied_object(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-    """`copy.copy(x)`: a container is taken for itself, with all that is put into either; of the rest it is another."""
+    """Model `copy.copy(x)`: a copied holder is identified with the original; a copied external value is new."""
     _touched(calls, arguments[0], site)
     callee = calls.program.symbol("copy.copy")
 
@@ -186,7 +186,7 @@ def _super(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable)
 
 
 def _above(calls: Calls, classes: Variable, receivers: Variable, out: Variable) -> None:
-    """`super(C, self)`: each class with each object, as they become known, while more are told apart."""
+    """Model `super(C, self)` for all pairs of classes and receivers, as they become known."""
 
     def pair(cls: Value, receiver: Value) -> None:
         if not isinstance(cls, Class):
@@ -258,7 +258,7 @@ def _context(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variabl
 
 
 def _nothing(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-    """`dataclasses.field(...)`: what makes the object reads it; the class has the default."""
+    """Model `dataclasses.field(...)`: the class attribute is the default; constructing the object reads the rest."""
     calls.graph.put(out, calls.program.none)
     for one in arguments:
         if one.keyword == "default":
@@ -266,14 +266,14 @@ def _nothing(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variabl
 
 
 def _replaced(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-    """`dataclasses.replace(x, name=value)`: taken for the object itself, which is changed."""
+    """Model `dataclasses.replace(x, name=value)`: the copy is identified with the original, which is modified."""
     calls.graph.edge(arguments[0].variable, out)
     for one in arguments[1:]:
         calls.stores.store(arguments[0].variable, one.keyword, one.variable, one.node)
 
 
 def _view(name: str) -> Read:
-    """`six.iteritems(d)` and the like: what the method gives."""
+    """Model `six.iteritems(d)` and similar functions by the method of the dict."""
 
     def read(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
         def found(value: Value) -> None:

@@ -1,4 +1,4 @@
-"""What functions of Python do by which a program gets at itself: modules, closures, exceptions, functions in others."""
+"""Models of reflective functions: access to modules, closures, exceptions and wrapped functions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from migrate.source.flow.names.bindings import scopes_read
 from migrate.source.flow.objects import dotted_names
 from migrate.source.flow.values import Class, Function, Result, Value
 
-#: Stands for what `functools.wraps(f)` gives, before `f` is bound to it.
+#: A symbol that stands for the result of `functools.wraps(f)`, before `f` is bound to it.
 _WRAPS = "functools.wraps()"
 
 
@@ -22,7 +22,7 @@ def _result(calls: Calls, name: str, site: cst.CSTNode, out: Variable) -> None:
 
 
 def _module(name: str) -> Read:
-    """`importlib.import_module(name)` and the like: a module of the program, where its name is written out."""
+    """Model `importlib.import_module(name)` and similar functions; a literal name may be a module of the program."""
 
     def read(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
         _result(calls, name, site, out)
@@ -34,14 +34,14 @@ def _module(name: str) -> Read:
 
 
 def _wraps(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-    """`functools.wraps(f)`, which is called with another function."""
+    """Model `functools.wraps(f)`, whose result is called with another function."""
     callee = calls.program.named("wraps")
     calls.graph.put(callee, calls.program.symbol(_WRAPS))
     calls.graph.put(out, calls.partial(callee, arguments[:1], site))
 
 
 def _wrapped(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-    """`functools.wraps(f)(g)`: `g`, which gets the attributes of `f`."""
+    """Model `functools.wraps(f)(g)`: returns `g`, to which the attributes of `f` are copied."""
     if len(arguments) < 2:
         return
     first, second = arguments[0].variable, arguments[1].variable
@@ -71,7 +71,7 @@ def _raised(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable
 
 
 def _exc_info(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-    """`sys.exc_info()`: a class, its object, and where it was raised."""
+    """Model `sys.exc_info()`: the class, the instance and the traceback of the current exception."""
     _result(calls, "sys.exc_info", site, out)
     made = calls.program.holder(site, "list", "raised")
     calls.graph.put(out, made)
@@ -79,7 +79,7 @@ def _exc_info(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variab
 
 
 def _closure(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-    """`inspect.getclosurevars(f)`: all that names in `f` mean outside of it."""
+    """Model `inspect.getclosurevars(f)`: every free name of `f` escapes."""
     program = calls.program
     calls.graph.put(out, program.unknown(site, "what a function reads is looked up by its names"))
 

@@ -1,4 +1,4 @@
-"""What functions of Python do that go through what they are given: `list`, `zip`, `map`, `sum` and others."""
+"""Models of builtin functions that iterate over their arguments: `list`, `zip`, `map`, `sum` and others."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from migrate.source.flow.graph import Variable
 from migrate.source.flow.library.containers import new_holder, only, ordered_by
 from migrate.source.flow.values import ANY, Computed, From, Holder, Value
 
-#: One call: who connects calls, its arguments, where it stands, and where its result goes.
+#: Models one call: gets the engine, the arguments, the call site and the variable of the result.
 Read = Callable[[Calls, Arguments, cst.CSTNode, Variable], None]
 
 
 def _list(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-    """`list(x)` and `tuple(x)`: in order."""
+    """Model `list(x)` and `tuple(x)`, which keep the order."""
     made = new_holder(calls, site, "list", out)
     for one in arguments[:1]:
         items = calls.entries.items(one.variable, one.node or site)
@@ -32,7 +32,7 @@ def _list(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) 
 
 
 def _shuffled(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-    """`sorted(x)`, `set(x)` and the like: in any order."""
+    """Model `sorted(x)`, `set(x)` and similar functions, which lose the order."""
     made = new_holder(calls, site, "list", out)
     for one in arguments[:1]:
         items = calls.entries.items(one.variable, one.node or site)
@@ -41,7 +41,7 @@ def _shuffled(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variab
 
 
 def _iter(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-    """`iter(x)`, or `iter(f, end)`, which calls `f`."""
+    """Model `iter(x)`, and `iter(f, end)`, which calls `f`."""
     if len(arguments) < 2:
         _shuffled(calls, arguments, site, out)
         return
@@ -59,7 +59,7 @@ def _chain(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable)
 
 
 def _sum(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-    """`sum(x, start)`: a number, or a list of what is in lists."""
+    """Model `sum(x, start)`: a number, or the concatenation of lists."""
     made = new_holder(calls, site, "list", out)
     calls.graph.put(out, calls.program.made(("sum", site), lambda: Computed(site)))
     for position, one in enumerate(arguments):
@@ -99,7 +99,7 @@ def _zip(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -
 
 
 def _transposed(calls: Calls, one: Given, site: cst.CSTNode, out: Variable) -> None:
-    """`zip(*rows)`: the first and the second column, and all behind."""
+    """Model `zip(*rows)`: tells apart the first column, the second one, and all that follow."""
     made, items = new_holder(calls, site, "list", out), calls.entries.items(one.variable, one.node or site)
     for key in (0, 1, From(2)):
         column = calls.program.holder(site, "list", ("column", key))
@@ -132,7 +132,7 @@ def _reduce(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable
 
 
 def _any_of(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-    """`max` and `min`: one of what they are given, or of its entries."""
+    """Model `max` and `min`: return one of the arguments, or an entry of the only one."""
     plain = [one for one in arguments if not one.keyword]
     for one in plain:
         if len(plain) > 1 and not one.star:

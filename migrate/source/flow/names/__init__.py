@@ -1,1 +1,1 @@
-"""Names: what binds them, and which assignments a use may read."""
+"""Names and scopes: bindings, reaching definitions, and names that change by reflection."""

@@ -1,4 +1,4 @@
-"""What binds names: in which scopes, by which nodes, and in any case or not."""
+"""What binds a name: the scopes, the nodes, and whether the binding happens on every path."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from libcst.metadata import Assignment, ClassScope, Scope
 
 from migrate.source.syntax.tree import Tree
 
-#: What binds a name: the name itself, or the alias of an import.
+#: A binding: the target name, or the alias of an import.
 Binding = cst.Name | cst.ImportAlias
 
 
 def owners(tree: Tree, name: str, node: cst.CSTNode) -> list[Scope]:
-    """Return the scopes that bind `name` where `node` stands; none for a name of Python, or one that nothing binds."""
+    """Return the scopes that bind `name` as seen from `node`; empty for builtins and unbound names."""
     scope = tree.scope(node)
     if scope is None:
         return []
     key = ("owners of a name", id(scope), name)
-    if key not in tree.answers:  # a name may have thousands of assignments
+    if key not in tree.answers:  # cached, since a name may have thousands of assignments
         found = (
             {id(one.scope): one.scope for one in scope[name] if isinstance(one, Assignment)} if name in scope else {}
         )
@@ -28,7 +28,7 @@ def owners(tree: Tree, name: str, node: cst.CSTNode) -> list[Scope]:
 
 
 def scopes_read(tree: Tree, name: str, node: cst.CSTNode) -> list[Scope]:
-    """Return the scopes in which a use of `name` may find it: the body of a class may not have bound it yet."""
+    """Return the scopes in which a use of `name` may find it; a name in a class body may not be bound there yet."""
     found = owners(tree, name, node)
     scope = tree.scope(node)
     if isinstance(scope, ClassScope) and any(one is scope for one in found) and name in scope.parent:
@@ -37,7 +37,7 @@ def scopes_read(tree: Tree, name: str, node: cst.CSTNode) -> list[Scope]:
 
 
 def names_in(target: cst.CSTNode) -> Iterator[cst.Name]:
-    """Yield the names that a target binds, those in tuples included."""
+    """Yield the names that a target binds, including those in tuples."""
     pending = [target]
     while pending:
         node = pending.pop()
@@ -48,7 +48,7 @@ def names_in(target: cst.CSTNode) -> Iterator[cst.Name]:
 
 
 def bound_name(alias: cst.ImportAlias) -> str:
-    """Return the name that an import binds."""
+    """Return the name that an import alias binds."""
     given: cst.BaseExpression = alias.asname.name if alias.asname is not None else alias.name  # type: ignore[assignment]
     while isinstance(given, cst.Attribute):
         given = given.value
@@ -56,13 +56,13 @@ def bound_name(alias: cst.ImportAlias) -> str:
 
 
 def captured(node: cst.CSTNode) -> str | None:
-    """Return the name that a part of a pattern binds."""
+    """Return the name that a part of a `match` pattern captures."""
     name = node.rest if isinstance(node, cst.MatchMapping) else node.name  # type: ignore[attr-defined]
     return name.value if isinstance(name, cst.Name) else None
 
 
 def bound(node: cst.CSTNode) -> Iterator[Binding]:
-    """Yield what one node binds by itself."""
+    """Yield the bindings of one node, without those of its children."""
     if isinstance(node, cst.AssignTarget | cst.AnnAssign | cst.AugAssign | cst.For | cst.NamedExpr):
         yield from names_in(node.target)
     elif isinstance(node, cst.AsName):
@@ -74,7 +74,7 @@ def bound(node: cst.CSTNode) -> Iterator[Binding]:
 
 
 def certain_names(body: Iterable[cst.CSTNode]) -> set[str]:
-    """Return the names that statements bind whichever branches are taken."""
+    """Return the names that a block binds on every path."""
     found: set[str] = set()
     for node in body:
         if isinstance(node, cst.SimpleStatementLine | cst.SimpleStatementSuite):
@@ -91,6 +91,6 @@ def certain_names(body: Iterable[cst.CSTNode]) -> set[str]:
 
 
 def parameters_of(params: cst.Parameters) -> list[cst.Param]:
-    """Return all parameters, those with stars last."""
+    """Return all parameters, starred ones last."""
     stars = [one for one in (params.star_arg, params.star_kwarg) if isinstance(one, cst.Param)]
     return [*params.posonly_params, *params.params, *params.kwonly_params, *stars]

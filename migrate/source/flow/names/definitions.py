@@ -1,7 +1,7 @@
-"""Which assignments of a local name a use of it may read: reaching definitions, function by function.
+"""Reaching definitions of local names, computed function by function.
 
-A name that several functions assign, by `global` or `nonlocal`, is not followed: each use may read all its values.
-Loops are walked once: what is assigned anywhere in one may reach its beginning.
+A name that several functions assign, by `global` or `nonlocal`, is left out: each use may read any of its values. Loops
+need no fixed point: all that is assigned anywhere in a loop is assumed to reach its head.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from migrate.source.flow.names.reaching import NOTHING, Environment, Reaching, e
 from migrate.source.syntax.tree import Tree
 
 _DECLARING = {cst.Global, cst.Nonlocal}
-#: What binds a name, and what has names of its own.
+#: Nodes that bind names, and nodes with a scope of their own.
 _BINDING = {
     cst.AssignTarget, cst.AnnAssign, cst.AugAssign, cst.For, cst.NamedExpr, cst.AsName, cst.ImportAlias,
     cst.FunctionDef, cst.ClassDef,
 }  # fmt: skip
 _CAPTURES = {cst.MatchAs, cst.MatchStar, cst.MatchMapping}
 _OWN = {cst.FunctionDef, cst.ClassDef, cst.Lambda}
-#: Contexts that end no exception, by their last names.
+#: Context managers that never suppress an exception, by their last names.
 _KEEP = {
     "as_default", "arg_scope", "catch_warnings", "closing", "colocate_with", "container", "control_dependencies",
     "custom_object_scope", "device", "FileWriter", "GFile", "GradientTape", "gradient_override_map", "init_scope",
@@ -36,19 +36,19 @@ _COMPREHENSIONS = (cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp)
 
 
 class Definitions:
-    """The assignments that reach each use of a name, for the uses in the scope that owns the name."""
+    """The bindings that reach each use of a name, for uses in the scope that owns the name."""
 
     def __init__(self, tree: Tree, opened: Iterable[Scope] = (), afar: Container[str] = ()) -> None:
-        """Walk the module and every function of it; `reaching` then holds what there is.
+        """Walk the module body and every function; the result is in `reaching`.
 
-        Any name of the scopes that are `opened`, and the names `afar` of the module, may change at any time.
+        Any name of the scopes in `opened`, and the module-level names in `afar`, may change at any time.
         """
         self.tree = tree
         self._opened = {id(scope) for scope in opened}
         self._afar = afar
         self.reaching: dict[cst.Name, Reaching] = {}
-        self.hidden: set[str] = set()  #: names of the module that a star import may bind to something else
-        self.ending: set[cst.FunctionDef] = set()  #: functions whose end may be reached, which then give None
+        self.hidden: set[str] = set()  #: module-level names that a star import may rebind
+        self.ending: set[cst.FunctionDef] = set()  #: functions whose end is reachable, so that they may return None
         self._owners: dict[tuple[int, str], list[Scope]] = {}
         self._shared = set(self._declared())
         self._scope: Scope | None = None
@@ -64,7 +64,7 @@ class Definitions:
         return next((scope for node in body if (scope := self.tree.scope(node)) is not None), None)
 
     def _declared(self) -> Iterator[tuple[int, str]]:
-        """Yield the names that a function binds for another scope, and those that patterns bind."""
+        """Yield the names that a function binds in another scope, and those that patterns capture."""
         for node in self.tree.nodes():
             if type(node) in _CAPTURES and (name := captured(node)) is not None:
                 around: cst.CSTNode | None = node
@@ -81,7 +81,7 @@ class Definitions:
                         yield id(scope.globals), item.name.value
 
     def _walk(self, body: Iterable[cst.CSTNode], parameters: Iterable[cst.Param], scope: Scope | None) -> bool:
-        """Note what reaches each name; True when the end of the body may be reached."""
+        """Record the definitions that reach each name in a body; True if the end of the body is reachable."""
         if scope is None:
             return True
         self._scope = scope
@@ -93,6 +93,7 @@ class Definitions:
     # Names
 
     def _owns(self, name: str, node: cst.CSTNode) -> bool:
+        """True for a name of the current scope that no other function, and no reflection, rebinds."""
         if self._scope is None or (id(self._scope), name) in self._shared or id(self._scope) in self._opened:
             return False
         if name in self._afar and self._scope is self._scope.globals:
@@ -104,13 +105,14 @@ class Definitions:
         return any(owner is self._scope for owner in self._owners[key])
 
     def _define(self, environment: Environment, node: Binding, weakly: bool = False) -> None:
+        """Record a definition: it replaces earlier ones, or with `weakly` is added to them."""
         name = node.value if isinstance(node, cst.Name) else bound_name(node)
         if self._owns(name, node):
             before = environment.get(name, NOTHING) if weakly else NOTHING
             environment[name] = either(before, frozenset((node,)))
 
     def _expressions(self, environment: Environment, *nodes: cst.CSTNode | None) -> None:
-        """Note what each name reads, and what `:=` binds; functions inside are walked by themselves."""
+        """Record what each name reads and what `:=` binds; nested functions are walked separately."""
         pending = [node for node in reversed(nodes) if node is not None]
         while pending:
             node = pending.pop()
@@ -129,7 +131,7 @@ class Definitions:
             elif isinstance(node, cst.Lambda):
                 pending += [one.default for one in parameters_of(node.params) if one.default is not None]
             elif isinstance(node, cst.GeneratorExp):
-                self._add_all(environment, node)  # it runs when something asks for its entries
+                self._add_all(environment, node)  # runs only when its entries are read
                 pending.append(node.for_in.iter)
             elif isinstance(node, _COMPREHENSIONS):
                 pending += reversed(_in_order(node))
@@ -137,6 +139,7 @@ class Definitions:
                 pending += reversed(list(inside(node)))
 
     def _targets(self, environment: Environment, *targets: cst.CSTNode) -> None:
+        """Record the definitions of assignment targets, and read the expressions inside of them."""
         for target in targets:
             pending = [target]
             while pending:
@@ -151,10 +154,10 @@ class Definitions:
     # Statements
 
     def _block(self, body: Iterable[cst.CSTNode], environment: Environment | None) -> Environment | None:
-        """Walk statements; return what holds behind them, None where they never end."""
+        """Walk statements and return the environment after them; None if that point is unreachable."""
         for node in body:
             if environment is None:
-                environment = {}  # never reached: names have no value there
+                environment = {}  # dead code: no definition reaches it
             if isinstance(node, cst.SimpleStatementLine | cst.SimpleStatementSuite):
                 environment = self._block(node.body, environment)
             else:
@@ -194,7 +197,7 @@ class Definitions:
         return environment
 
     def _starred(self, node: cst.CSTNode, environment: Environment) -> None:
-        """Let a star import of code that is not seen bind what statements have bound; imports are taken to agree."""
+        """Let a star import of unanalysed code rebind names, except those that explicit imports have bound."""
         link = self.tree.link
         if link is not None and not link.hides(self.tree.source(node)):
             return
@@ -224,6 +227,7 @@ class Definitions:
         return merged(taken, other)
 
     def _loop(self, node: cst.For | cst.While, environment: Environment) -> Environment:
+        """Walk a loop once; its head may be reached by everything that the loop assigns."""
         if isinstance(node, cst.For):
             self._expressions(environment, node.iter)
         self._add_all(environment, node)
@@ -239,6 +243,7 @@ class Definitions:
         return after
 
     def _try(self, node: cst.Try | cst.TryStar, environment: Environment) -> Environment | None:
+        """Walk a `try`; each handler may be reached by any definition of the body."""
         broken = dict(environment)
         self._add_all(broken, node.body)
         end = self._block(_body(node.body), environment)
@@ -263,6 +268,7 @@ class Definitions:
         return last if after is not None else None
 
     def _with(self, node: cst.With, environment: Environment) -> Environment | None:
+        """Walk a `with`; the code after it is also reached from inside if an exception may be suppressed."""
         before = dict(environment)
         for item in node.items:
             self._expressions(environment, item.item)
@@ -271,7 +277,7 @@ class Definitions:
         end = self._block(_body(node.body), environment)
         if all(_last_name(item.item) in _KEEP for item in node.items):
             return end
-        self._add_all(before, node)  # it may end an exception
+        self._add_all(before, node)  # the context manager may suppress an exception
         return merged(end, before)
 
     def _match(self, node: cst.Match, environment: Environment) -> Environment | None:
@@ -289,7 +295,7 @@ class Definitions:
         return environment
 
     def _add_all(self, environment: Environment, node: cst.CSTNode) -> None:
-        """Add all that is bound anywhere inside `node`."""
+        """Add all bindings inside `node` as possible definitions, in addition to the present ones."""
         pending = [node]
         while pending:
             one = pending.pop()
@@ -312,7 +318,7 @@ def _body(node: cst.BaseSuite) -> Iterable[cst.CSTNode]:
 
 
 def _in_order(node: cst.CSTNode) -> list[cst.CSTNode]:
-    """Return the parts of a comprehension as they are evaluated; its own names belong to it."""
+    """Return the parts of a comprehension in evaluation order; its targets belong to its own scope."""
     parts: list[cst.CSTNode] = []
     loop: cst.CompFor | None = node.for_in  # type: ignore[attr-defined]
     while loop is not None:

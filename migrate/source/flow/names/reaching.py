@@ -1,4 +1,4 @@
-"""Which assignments reach a place: joined where ways meet, narrowed where a condition tells of None."""
+"""Environments of reaching definitions: merged at joins, narrowed by conditions that test for None."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from migrate.source.flow.names.bindings import Binding
 
 @dataclass(frozen=True)
 class NotNone:
-    """An assignment where a condition has shown that what it gave is not None."""
+    """A binding on a branch where a condition has shown its value not to be None."""
 
     binding: Binding
 
 
-#: So many assignments of a name are told apart where it is used; of more, none is.
+#: The largest number of definitions of a name that is tracked at a use.
 TOLD_APART = 64
-#: What reaches a name: its assignments; None for more than are told apart.
+#: The definitions that reach a use of a name; None if there are too many to track.
 Reaching = frozenset[Binding | NotNone] | None
 Environment = dict[str, Reaching]
 NOTHING: Reaching = frozenset()
 
 
 def none_where(test: cst.BaseExpression) -> tuple[cst.Name, bool] | None:
-    """Return the name of which a condition tells that it is not None, and whether where it holds or where it does not.
+    """Return the name that a condition tests for None, and the outcome of the condition for which it is not None.
 
-    Such are `x is None`, `x is not None`, `x` and `not x`.
+    Recognized are `x is None`, `x is not None`, `x` and `not x`; None for other conditions.
     """
     where = True
     while isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
@@ -45,7 +45,7 @@ def none_where(test: cst.BaseExpression) -> tuple[cst.Name, bool] | None:
 
 
 def narrowed(environment: Environment, test: cst.BaseExpression, holds: bool) -> Environment:
-    """Return what reaches the branch in which a condition holds, or does not."""
+    """Return the environment of the branch that is taken if `test` evaluates to `holds`."""
     found, told = dict(environment), none_where(test)
     if told is not None and told[1] is holds and told[0].value in found:
         bindings = found[told[0].value]
@@ -55,6 +55,7 @@ def narrowed(environment: Environment, test: cst.BaseExpression, holds: bool) ->
 
 
 def merged(first: Environment | None, second: Environment | None) -> Environment | None:
+    """Return the environment at a join of two paths; None stands for an unreachable path."""
     if first is None or second is None:
         return first if second is None else second
     if first is second:
@@ -68,7 +69,7 @@ def merged(first: Environment | None, second: Environment | None) -> Environment
 
 
 def either(first: Reaching, second: Reaching) -> Reaching:
-    """Return what reaches a name on two ways."""
+    """Return the union of two sets of reaching definitions."""
     if first is None or second is None:
         return None
     both = first | second

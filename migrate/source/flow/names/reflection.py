@@ -1,4 +1,4 @@
-"""Names that code changes without writing them: by `globals()`, `exec`, `setattr` of a module, or a dot behind one."""
+"""Names that code may rebind by reflection: `globals()`, `exec`, `setattr` on a module, or `module.name = ...`."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from libcst.metadata import QualifiedNameSource, Scope
 
 from migrate.source.syntax.tree import Tree
 
-#: Functions that run a text, but `eval`, which binds no name; words by which a program gets a module without naming it.
+#: Functions that execute code (`eval` binds no name), and identifiers by which a program gets a module by its name.
 _RUNS = ("exec", "execfile")
 _REFLECTS = ("modules", "import_module", "__import__")
-#: Words by which a program gets every object that there is.
+#: Identifiers by which a program gets hold of every object.
 _ALL_OBJECTS = ("get_objects", "get_referrers", "get_referents")
 _SPACES = ("globals", "locals", "vars")
-#: Methods of a dict that change nothing.
+#: Methods of a dict that do not modify it.
 _LOOKS = {"get", "items", "keys", "values", "copy", "__contains__"}
 
 
 def reflects(trees: Sequence[Tree]) -> bool:
-    """True where a file may get a module of the program without naming it."""
+    """True if a file may get a module of the program by its name, without an import statement."""
     return any(word in tree.names or word in tree.attributes for tree in trees for word in _REFLECTS)
 
 
 def finds_all(trees: Sequence[Tree]) -> bool:
-    """True where a file may get every object, as `gc.get_objects()` gives them."""
+    """True if a file may get hold of every object, as by `gc.get_objects()`."""
     return any(word in tree.names or word in tree.attributes for tree in trees for word in _ALL_OBJECTS)
 
 
 def set_in_modules(tree: Tree) -> Iterator[str]:
-    """Yield the qualified names of imported modules of which `setattr` sets a name that is not written out."""
+    """Yield the qualified names of imported modules on which `setattr` sets a name that is not a literal."""
     for call in tree.calls:
         if not isinstance(call.func, cst.Name) or call.func.value != "setattr" or len(call.args) != 3:
             continue
@@ -43,7 +43,7 @@ def set_in_modules(tree: Tree) -> Iterator[str]:
 
 
 def opened(tree: Tree, reflecting: bool, everything: bool = False) -> list[Scope]:
-    """Return the scopes of which any name may be changed by code that is not seen; with `everything`, the module's."""
+    """Return the scopes in which reflection may rebind any name; with `everything`, the module's among them."""
     found: list[Scope] = []
     if everything and tree.module.body and (first := tree.scope(tree.module.body[0])) is not None:
         found.append(first.globals)
@@ -55,7 +55,7 @@ def opened(tree: Tree, reflecting: bool, everything: bool = False) -> list[Scope
         for node in tree.names.get(word, ()):
             scope = tree.scope(node)
             if scope is None or (word != "globals" and scope is not scope.globals):
-                continue  # what `locals()` of a function gives is a copy
+                continue  # `locals()` of a function returns a copy
             if _may_change(tree, node):
                 found.append(scope.globals)
     if reflecting and "setattr" in tree.names and tree.module.body:
@@ -65,11 +65,12 @@ def opened(tree: Tree, reflecting: bool, everything: bool = False) -> list[Scope
 
 
 def _may_change(tree: Tree, node: cst.CSTNode) -> bool:
+    """True if a use of `globals`, `locals` or `vars` may rebind a name of the module."""
     call = tree.parent(node)
     if not isinstance(call, cst.Call) or call.func is not node:
         return True
     if call.args:
-        return False  # `vars(x)`
+        return False  # `vars(x)` returns the attributes of `x`
     around = tree.parent(call)
     if isinstance(around, cst.Subscript):
         return is_target(tree, around)
@@ -79,11 +80,12 @@ def _may_change(tree: Tree, node: cst.CSTNode) -> bool:
 
 
 def set_from_afar(trees: Sequence[Tree]) -> set[str]:
-    """Return the names that stand behind a dot where something is assigned, but for those of `self` and `cls`."""
+    """Return the names of attributes that are assigned on objects other than `self` and `cls`."""
     return {name for tree in trees for name in _set_in(tree)}
 
 
 def _set_in(tree: Tree) -> Iterator[str]:
+    """Yield the names of attributes that a file assigns on objects other than `self` and `cls`."""
     for name, nodes in tree.attributes.items():
         for node in nodes:
             own = isinstance(node.value, cst.Name) and node.value.value in {"self", "cls"}
@@ -98,7 +100,7 @@ def _set_in(tree: Tree) -> Iterator[str]:
 
 
 def is_target(tree: Tree, node: cst.CSTNode) -> bool:
-    """True where something is assigned to an attribute or an entry, or where it is deleted."""
+    """True if an attribute or entry is the target of an assignment or a deletion."""
     around = tree.parent(node)
     while isinstance(around, cst.Element | cst.StarredElement | cst.Tuple | cst.List):
         node, around = around, tree.parent(around)

@@ -1,1 +1,1 @@
-"""What every phase needs: symbols, arguments, tables and lookups as data, what a file gives the rules."""
+"""The data model and helpers that all phases of the TensorFlow front end share."""

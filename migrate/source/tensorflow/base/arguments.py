@@ -1,4 +1,4 @@
-"""Arguments of a call by parameter name, whether given by position or by keyword."""
+"""Binds the arguments of a call to parameter names, and reads literals."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import libcst as cst
 
 
 def bind(call: cst.Call, parameters: Sequence[str]) -> dict[str, cst.Arg] | None:
-    """Return parameter name -> argument; None when stars or unknown arguments make that impossible."""
+    """Map parameter names to arguments; None if starred, repeated or unknown arguments prevent that."""
     bound: dict[str, cst.Arg] = {}
     for position, arg in enumerate(call.args):
         if arg.star or (arg.keyword is None and position >= len(parameters)):
@@ -22,7 +22,7 @@ def bind(call: cst.Call, parameters: Sequence[str]) -> dict[str, cst.Arg] | None
 
 
 def literal(node: cst.CSTNode | None) -> object:
-    """Return the value of a literal expression, or Ellipsis when it is not one."""
+    """Return the value of a literal expression, or Ellipsis if it is not a literal."""
     if node is None or isinstance(node, cst.Attribute | cst.Subscript | cst.Lambda):
         return ...
     if isinstance(node, cst.Name) and node.value not in {"True", "False", "None"}:
@@ -37,28 +37,28 @@ def literal(node: cst.CSTNode | None) -> object:
 
 
 def number(node: cst.CSTNode | None) -> float | int | None:
-    """Return the number that a literal expression denotes, else None."""
+    """Return the number that a literal expression denotes, or None."""
     value = literal(node)
     return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def string(node: cst.CSTNode | None) -> str | None:
-    """Return the text of a string literal, else None."""
+    """Return the value of a string literal, or None."""
     value = literal(node)
     return value if isinstance(value, str) else None
 
 
 def is_none(arg: cst.Arg | None) -> bool:
-    """True when the argument is absent or the literal None."""
+    """True if the argument is absent or the literal None."""
     return arg is None or (isinstance(arg.value, cst.Name) and arg.value.value == "None")
 
 
 def dropped(given: Mapping[str, cst.Arg], carried: Collection[str]) -> tuple[str, ...]:
-    """Return the names of the arguments that are given, not as None, and are not among those `carried` on."""
+    """Return the names of arguments that are given, are not None, and are not in `carried`."""
     return tuple(name for name, arg in given.items() if name not in carried and not is_none(arg))
 
 
 def without(names: Collection[str], whose: str = "a table") -> str:
-    """Return what is said of arguments that were dropped; nothing where there are none."""
+    """Return the note that arguments were dropped, or an empty string if there are none."""
     listed = " and ".join(f"`{name}`" for name in sorted(names))
     return f"{listed} {'are' if len(names) > 1 else 'is'} dropped: {whose} has nothing of the kind" if names else ""

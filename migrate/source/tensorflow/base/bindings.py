@@ -1,4 +1,4 @@
-"""What a name stands for, when it is bound exactly once."""
+"""Scopes and bindings of names, and the single value of a name that is bound once."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from migrate.source.syntax.tree import Tree
 from migrate.source.tensorflow.base.program_analysis import analysed
 
 Target = cst.BaseExpression
-#: Names that nobody gives a model, but the options of a command line.
+#: Names of objects that hold command line options or settings; they never hold a model.
 SETTINGS = re.compile(r"_*(\w+_)?(flags?|args|arguments|opts?|options|hparams?|hps?|namespace)", re.IGNORECASE)
 
 
 def assigned_value(tree: Tree, target: cst.CSTNode) -> cst.BaseExpression | None:
-    """Return the value of `target = value`, also of its own place in `a, b = x, y`; None when it has none there."""
+    """Return the value assigned to `target`, also within `a, b = x, y`; None if it has no value of its own."""
     around = tree.parent(target)
     if isinstance(around, cst.Element):
         return _value_in_place(tree, around)
@@ -32,6 +32,7 @@ def assigned_value(tree: Tree, target: cst.CSTNode) -> cst.BaseExpression | None
 
 
 def _value_in_place(tree: Tree, element: cst.Element) -> cst.BaseExpression | None:
+    """Return the value of one element of a tuple target, if both sides are displays of equal length."""
     listed = tree.parent(element)
     whole = assigned_value(tree, listed) if isinstance(listed, cst.Tuple | cst.List) else None
     if not isinstance(listed, cst.Tuple | cst.List) or not isinstance(whole, cst.Tuple | cst.List):
@@ -43,7 +44,7 @@ def _value_in_place(tree: Tree, element: cst.Element) -> cst.BaseExpression | No
 
 
 def is_captured(tree: Tree, node: cst.CSTNode) -> bool:
-    """True for the `x` of `case x:`, which a pattern binds."""
+    """True for a name that a `match` pattern captures, such as the `x` of `case x:`."""
     around = tree.parent(node)
     if isinstance(around, cst.MatchAs | cst.MatchStar):
         return around.name is node
@@ -51,25 +52,25 @@ def is_captured(tree: Tree, node: cst.CSTNode) -> bool:
 
 
 def binders(tree: Tree, node: cst.CSTNode) -> list[cst.Name]:
-    """Return the places that bind the name at `node`; nothing for other expressions."""
+    """Return the places that bind the name at `node`; empty for other expressions."""
     scope = scope_of_name(tree, node) if isinstance(node, cst.Name) else None
     found = local_names(tree, node.value, scope) if isinstance(node, cst.Name) and scope is not None else []
     return [one for one in found if is_target(tree, one) and not only_declares(tree, one)]
 
 
 def captures(tree: Tree, name: str) -> bool:
-    """True when a pattern of the file binds that name."""
+    """True if a `match` pattern of the file captures this name."""
     return any(is_captured(tree, one) for one in tree.names.get(name, ()))
 
 
 def only_declares(tree: Tree, target: cst.CSTNode) -> bool:
-    """True for the `W` of `W: tf.Variable`, an annotation that binds nothing."""
+    """True for the target of an annotation without a value, such as `W: tf.Variable`."""
     around = tree.parent(target)
     return isinstance(around, cst.AnnAssign) and around.target is target and around.value is None
 
 
 def is_target(tree: Tree, node: cst.CSTNode) -> bool:
-    """True when `node` is written, deleted or bound here, not read."""
+    """True if `node` is bound, assigned or deleted here rather than read."""
     inner: cst.CSTNode = node
     around = tree.parent(node)
     while isinstance(around, cst.Element | cst.StarredElement | cst.Tuple | cst.List):
@@ -82,7 +83,7 @@ def is_target(tree: Tree, node: cst.CSTNode) -> bool:
 
 
 def scope_of_name(tree: Tree, node: cst.Name) -> Scope | None:
-    """Return the scope in which the name at `node` is bound; None when it is unbound or bound in several scopes."""
+    """Return the scope that binds the name at `node`; None if it is unbound or bound in several scopes."""
     scope = tree.scope(node)
     if scope is None or node.value not in scope:
         return None
@@ -91,14 +92,14 @@ def scope_of_name(tree: Tree, node: cst.Name) -> Scope | None:
 
 
 def is_defined(tree: Tree, node: cst.Name) -> bool:
-    """True when a definition or an import binds the variable, too."""
+    """True if a function definition, class definition or import also binds the name."""
     scope = scope_of_name(tree, node)
     bound = [a for a in scope[node.value] if isinstance(a, Assignment)] if scope is not None else []
     return any(isinstance(a.node, cst.FunctionDef | cst.ClassDef | cst.Import | cst.ImportFrom) for a in bound)
 
 
 def builtin(tree: Tree, node: cst.BaseExpression) -> str:
-    """Return the name of the function of Python that `node` certainly means; empty for anything else."""
+    """Return the name of the builtin that `node` refers to; empty if it may be anything else."""
     scope = tree.scope(node) if isinstance(node, cst.Name) else None
     if scope is None or not isinstance(node, cst.Name):
         return ""
@@ -107,7 +108,7 @@ def builtin(tree: Tree, node: cst.BaseExpression) -> str:
 
 
 def local_names(tree: Tree, name: str, scope: Scope) -> list[cst.Name]:
-    """Return every occurrence of a variable: reads and writes, closures included."""
+    """Return all occurrences of a variable, both reads and writes, including those in closures."""
     known = _LOCAL.setdefault(tree, {})
     if name not in known:
         by_scope = known[name] = {}
@@ -117,12 +118,12 @@ def local_names(tree: Tree, name: str, scope: Scope) -> list[cst.Name]:
     return [*known[name].get(id(scope), ())]
 
 
-#: Per tree and name: the occurrences by the scope that owns them; scopes live as long as their tree.
+#: Per tree and name: the occurrences, by the owning scope. Scopes live as long as their tree.
 _LOCAL: WeakKeyDictionary[Tree, dict[str, dict[int, list[cst.Name]]]] = WeakKeyDictionary()
 
 
 def is_variable(tree: Tree, node: cst.Name) -> bool:
-    """True when the name denotes a variable, not an attribute, a keyword or a definition."""
+    """True if the name denotes a variable rather than an attribute, a keyword or a definition."""
     around = tree.parent(node)
     if isinstance(around, cst.Attribute):
         return around.value is node
@@ -132,7 +133,7 @@ def is_variable(tree: Tree, node: cst.Name) -> bool:
 
 
 def single_value(tree: Tree, node: cst.CSTNode) -> cst.BaseExpression | None:
-    """Return the one value that the name or attribute at `node` may have there, else None."""
+    """Return the single value that the name or attribute at `node` may have there, or None."""
     if not isinstance(node, cst.Name | cst.Attribute):
         return None
     if is_target(tree, node):
@@ -141,7 +142,7 @@ def single_value(tree: Tree, node: cst.CSTNode) -> cst.BaseExpression | None:
 
 
 def _is_assigned(tree: Tree, node: cst.Name | cst.Attribute) -> bool:
-    """False where the file shows that nothing is assigned to it: most files are not analysed for parameters alone."""
+    """False if the file has no assignment to it. This avoids the value flow analysis of most files."""
     if isinstance(tree, Joined):
         return True
     if isinstance(node, cst.Name):
@@ -151,10 +152,11 @@ def _is_assigned(tree: Tree, node: cst.Name | cst.Attribute) -> bool:
 
 
 def is_fixed(tree: Tree, node: cst.BaseExpression) -> bool:
-    """True for a name, or an attribute of `self`, that is bound once: it means the same wherever it is written."""
+    """True for a name, or an attribute of `self`, with a single binding, so that it has one meaning everywhere."""
     if isinstance(node, cst.Attribute):
         return self_class(tree, node) is not None and len(stores(analysed(tree), node)) == 1
-    matched = cst.MatchAs | cst.MatchStar | cst.MatchMapping  # libcst's scopes leave their names out
+    # libcst's scopes do not record the names that patterns capture
+    matched = cst.MatchAs | cst.MatchStar | cst.MatchMapping
     names = tree.names.get(node.value, ()) if isinstance(node, cst.Name) else ()
     return len(binders(tree, node)) == 1 and not any(isinstance(tree.parent(one), matched) for one in names)
 
@@ -166,7 +168,7 @@ def self_name(function: cst.FunctionDef) -> str:
 
 
 def self_class(tree: Tree, node: cst.Attribute) -> cst.ClassDef | None:
-    """Return the class whose object `node.value` is, when it is the `self` of the method around it."""
+    """Return the enclosing class if `node.value` is the `self` of the enclosing method; else None."""
     if not isinstance(node.value, cst.Name):
         return None
     method: cst.FunctionDef | None = None
@@ -179,7 +181,10 @@ def self_class(tree: Tree, node: cst.Attribute) -> cst.ClassDef | None:
 
 
 def resolve(tree: Tree, node: cst.BaseExpression, depth: int = 4) -> cst.BaseExpression:
-    """Follow single bindings from a name to the expression behind it; `node` itself when there is none."""
+    """Follow names with a single binding to the expression that defines them, at most `depth` times.
+
+    Returns `node` itself if it has no single definition.
+    """
     for _ in range(depth):
         value = single_value(tree, node) if isinstance(node, cst.Name | cst.Attribute) else None
         if value is None:

@@ -1,4 +1,4 @@
-"""Blockers from the rows of rules: the only place that makes one."""
+"""Creates blockers from the `Refusal` rows of rules. All blockers are created here."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ def blocker(
     state: State = State.UNSUPPORTED,
     **words: object,
 ) -> Blocker:
-    """Return what keeps a table at `node`, in the words of the rule's row `key` (`Rule.refusals`).
+    """Return a blocker at `node` with the texts of the rule's row `key` (see `Rule.refusals`).
 
-    It is reported `under` another rule where one judges what the other reads: who ignores that one hears nothing of it.
-    Raises LookupError for a row that the rule does not have, KeyError for a word that the row needs.
+    `under` names another rule to report it under, for rules that judge code which another rule reads: an ignore comment
+    for that rule then applies. `words` fill the placeholders of the row. Raises LookupError if the rule has no such
+    row, KeyError if a placeholder has no word.
     """
     row = refusal(rule, key).filled(words)
     return Blocker(
@@ -43,5 +44,5 @@ def blocker(
 
 
 def not_selected(node: cst.CSTNode, rule: str, label: str) -> Blocker:
-    """Return what keeps a table that a rule would convert which the user did not select: it is a note of that rule."""
+    """Return the blocker of a table that the user's selection of rules excludes; it is reported as a note."""
     return Blocker(node, rule, f"`{label}` stays as it is", f"the rule `{rule}` is not selected", state=State.NOTED)

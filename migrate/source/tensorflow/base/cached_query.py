@@ -1,4 +1,4 @@
-"""Questions about a file that are asked over and over: each is answered once."""
+"""Memoizes queries about a file."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ Result = TypeVar("Result")
 
 
 def once(file: File, question: tuple[Any, ...], answer: Callable[[], Result]) -> Result:
-    """Answer a question about a tree once: callers of callers ask the same ones over and over."""
-    known = file.tree.answers  # of the tree itself: an answer may hold the tree, and both go together
+    """Return the answer to a query about a file, computed on the first call only."""
+    known = file.tree.answers  # stored in the tree, so that answers that refer to the tree are freed with it
     if question not in known:
         known[question] = answer()
     found: Result = known[question]

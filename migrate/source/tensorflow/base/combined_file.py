@@ -1,4 +1,4 @@
-"""Several TensorFlow files as one, as the rules see them."""
+"""Presents several TensorFlow files of one program to the rules as a single file."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from migrate.source.tensorflow.base.symbols import TfNames
 
 
 class JoinedNames(TfNames):
-    """Symbols of several files: a node is resolved in its own file."""
+    """Resolves symbols across files: each node is resolved in the file that contains it."""
 
     def __init__(self, tree: Joined, names: Mapping[str, TfNames], focus: str = "") -> None:
-        """Take the names of each file by path; with `focus`, calls and spelling are those of that file."""
+        """Take the names of each file by path; with `focus`, `calls` and spellings are those of that file."""
         self.tree = tree
         self._names = dict(names)
         listed = [names[focus]] if focus else list(names.values())
@@ -30,18 +30,21 @@ class JoinedNames(TfNames):
 
     @cached_property
     def flow(self) -> ValueFlow:
-        """That of all files, which those of each share."""
+        """The value flow analysis of the whole program, shared by all files."""
         return analysed(self.tree)
 
     @cached_property
     def hands_on(self) -> bool:
+        """True if any file mentions a lookup function without calling it."""
         assert isinstance(self.tree, Joined)
         return any(self._home(tree.module).hands_on for tree in self.tree.parts.trees.values())
 
     def spelled(self, node: cst.CSTNode) -> str | None:
+        """Return the canonical name of a symbol, resolved in the file that contains `node`."""
         return self._home(node).spelled(node)
 
     def is_module(self, node: cst.CSTNode) -> bool:
+        """True if `node` denotes a module of TensorFlow in the file that contains it."""
         return self._home(node).is_module(node)
 
     def _home(self, node: cst.CSTNode) -> TfNames:
@@ -55,28 +58,31 @@ class JoinedNames(TfNames):
 
 @dataclass(frozen=True)
 class JoinedFile(File):
-    """Several files that are judged together, or one of them with the others in reach."""
+    """Several files analysed together, or one of them that can refer to the others."""
 
-    members: dict[str, File] = field(default_factory=dict)  #: by path: one of them, with the others in reach
+    members: dict[str, File] = field(default_factory=dict)  #: by path: each file, with the others reachable from it
 
     @property
     def files(self) -> Sequence[File]:
+        """The files of the program."""
         return tuple(self.members.values())
 
     def program(self, node: cst.CSTNode) -> Sequence[File]:
+        """Return the files that may belong to one program with the file that contains `node`."""
         tree = self.tree
         assert isinstance(tree, Joined)
         home = tree.parts.home(node).path
         return [one for path, one in self.members.items() if tree.parts.related(path, home)]
 
     def part(self, node: cst.CSTNode) -> File:
+        """Return the member that contains `node`."""
         tree = self.tree
         assert isinstance(tree, Joined)
         return self.members[tree.parts.home(node).path]
 
 
 def join(parts: Parts, files: Mapping[str, File]) -> JoinedFile:
-    """Return the files as one; the tree of each stays what it is, and each is also a member with its own calls."""
+    """Combine files. Their trees are not modified; each file is also a member with its own calls."""
     names = {path: file.names for path, file in files.items()}
     members: dict[str, File] = {}
     for path, file in files.items():

@@ -1,4 +1,4 @@
-"""What several rules refuse: the rows that rules for creations, for lookups and for terms over tables share."""
+"""`Refusal` rows that several rules share: for variable creations, lookups, and terms over tables."""
 
 from __future__ import annotations
 
@@ -231,7 +231,7 @@ OF_CREATIONS = (
         "open the scope with a fixed name where the variable is made",
     ),
 )
-#: Why a lookup keeps its table as it is.
+#: Why a lookup prevents the conversion of its table.
 OF_LOOKUPS = (
     Refusal(
         "unread-ids",
@@ -258,7 +258,7 @@ OF_LOOKUPS = (
         "look all rows up before, outside of it",
     ),
 )
-#: Why a term over a table, whose message is `message`, cannot be taken over the rows that are looked up.
+#: Why a term over a whole table (reported as `{message}`) cannot be computed over the looked-up rows.
 OF_TERMS = (
     Refusal(
         "before-lookup",
@@ -273,7 +273,7 @@ OF_TERMS = (
         "take it after the lookups, or keep the table dense",
     ),
 )
-#: Why a call of another SDK, the rows of whose rules these are, is not read.
+#: Why the arguments of a call of another SDK cannot be read; for the rules of that SDK.
 OF_CALLS = (
     Refusal(
         "unknown-argument",

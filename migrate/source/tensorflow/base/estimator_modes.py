@@ -1,4 +1,4 @@
-"""Whether code runs in an Estimator's model function, where `mode` tells training from evaluation."""
+"""Recognizes an Estimator's model function, where `mode` distinguishes training from evaluation."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from migrate.source.tensorflow.base.rule_kinds import File
 
 
 def in_model_function(file: File, node: cst.CSTNode) -> bool:
-    """True for code of a function with a parameter `mode` that mentions an Estimator's modes."""
+    """True inside a function with a parameter `mode` that mentions `EstimatorSpec` or `ModeKeys`."""
     function = file.tree.enclosing(node, cst.FunctionDef)
     while function is not None:
         parameters = {p.name.value for p in (*function.params.params, *function.params.kwonly_params)}

@@ -1,8 +1,9 @@
-"""Initial values: initializer objects that a row can apply by itself, and initial-value ops turned into them.
+"""Initializers that can be applied row by row, and conversion of initial-value ops to such initializers.
 
-A row is made alone, yet the bound of Glorot and its relatives depends on the number of rows. The runtime takes the fan
-of `[device_vocabulary_size, dim]`, which is the old shape, so they stay as they are. A vector of biases becomes a table
-of width 1 and had another fan: there the bound is computed from the old shape and written out.
+A table initializes each row separately, but the bound of Glorot and other variance-scaling initializers depends on the
+number of rows. The runtime computes their fan from `[device_vocabulary_size, dim]`, which is the variable's old shape,
+so that these initializers are kept. A vector of biases becomes a table of width 1, whose fan would differ: for it the
+bound is computed from the old shape and written out.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from migrate.source.tensorflow.base.model import Initializer
 from migrate.source.tensorflow.base.shapes import Shape, is_float32
 from migrate.source.tensorflow.base.symbols import TfNames
 
-#: Initializer objects whose value does not depend on the shape: name -> parameters in order.
+#: Initializer classes whose values do not depend on the shape, with their parameters in order.
 ROWWISE = {
     "random_normal_initializer": ("mean", "stddev", "seed", "dtype"),
     "truncated_normal_initializer": ("mean", "stddev", "seed", "dtype"),
@@ -46,13 +47,13 @@ OPS = {
     "fill": ("constant_initializer", ("dims", "value", "name")),
     "constant": ("constant_initializer", ("value", "dtype", "shape", "name", "verify_shape")),
 }
-#: What an op uses where its initializer object has another default, or where a reader would have to look it up.
+#: Defaults of ops that are written out, since the initializer's own default differs or is not obvious.
 DEFAULTS = {
     "random_normal": {"mean": "0.0", "stddev": "1.0"},
     "truncated_normal": {"mean": "0.0", "stddev": "1.0"},
     "random_uniform": {"minval": "0.0", "maxval": "1.0"},
 }
-#: Texts that Keras takes for initializers which do not depend on the shape.
+#: Strings that Keras accepts as initializers whose values do not depend on the shape.
 _UNIFORM = ("random_uniform_initializer", {"": "-0.05", " ": "0.05"})
 _NORMAL = ("random_normal_initializer", {"stddev": "0.05"})
 NAMED: dict[str, tuple[str, dict[str, str]]] = {
@@ -67,7 +68,7 @@ NAMED: dict[str, tuple[str, dict[str, str]]] = {
     "one": ("ones_initializer", {}),
 }
 OLD_FAN = "its bound is that of the old shape, [device_vocabulary_size, dim]"
-#: Scale factor that makes a normal cut at two standard deviations have the wanted variance (as in TensorFlow).
+#: Standard deviation of a unit normal distribution truncated at two standard deviations (as in TensorFlow).
 TRUNCATED = 0.87962566103423978
 
 
@@ -104,16 +105,17 @@ DISTRIBUTIONS = {
 
 
 class Initializers:
-    """Maps the initial values of one file's variables."""
+    """Converts the initial values of the variables of one file."""
 
     def __init__(self, names: TfNames) -> None:
         self.names = names
         self.tree = names.tree
 
     def object(self, node: cst.BaseExpression, shape: Shape, found: cst.BaseExpression) -> Initializer | None:
-        """Return the initializer that `node` (an initializer object or class) means for a table, or None.
+        """Return the initializer of a table for an initializer object or class, or None if it cannot be converted.
 
-        `found` is the expression that makes it. What is written out in place of `node` is not evaluated any more.
+        `node` is the expression at the creation, `found` the expression that defines it. If `node` is replaced by other
+        text, it is no longer evaluated.
         """
         here = resolve(self.tree, node) is found
         may_go = here or isinstance(node, cst.Name)
@@ -128,11 +130,11 @@ class Initializers:
         if stays and self._stays(name, shape):
             return Initializer(self.tree.source(node), OLD_FAN, name)
         if fan is None or not may_go or (seed and not seed.isdigit() and not here):
-            return None  # what the seed is called may mean something else here
+            return None  # the names in the seed's expression may have another meaning here
         return self.scaled(fan, shape, name.rpartition(".")[2], seed)
 
     def op(self, node: cst.BaseExpression, shape: Shape) -> Initializer | None:
-        """Return the initializer that draws the values of an initial-value op, or None."""
+        """Return the initializer that draws the same values as an initial-value op, or None."""
         if not isinstance(node, cst.Call):
             return None
         name = self.names.of(node.func)
@@ -157,7 +159,7 @@ class Initializers:
         return replace(self._call(target, wanted), note=note)
 
     def keras(self, text: str, shape: Shape) -> Initializer | None:
-        """Return the initializer that Keras makes of a text such as `uniform`, or None."""
+        """Return the initializer for a string that Keras accepts, such as `uniform`, or None."""
         plain = "".join(f"_{part.lower()}" for part in re.findall(r"[A-Z][a-z]+", text)).strip("_") or text
         if plain in NAMED:
             return self._call(*NAMED[plain])
@@ -165,7 +167,7 @@ class Initializers:
         return self.scaled(fan, shape, text) if fan is not None else None
 
     def scaled(self, fan: Fan, shape: Shape, source: str, seed: str = "") -> Initializer:
-        """Return `fan` as glorot uniform when it is that, else as an initializer with the old shape's bound."""
+        """Return `fan` as Glorot uniform if they are equal, else as an initializer with the bound of the old shape."""
         last = {"seed": seed} if seed else {}
         if fan == GLOROT and shape.columns is not None:
             return replace(self._call("glorot_uniform_initializer", last), note=f"`{source}` is written out; {OLD_FAN}")
@@ -179,7 +181,7 @@ class Initializers:
         return replace(call, note=note)
 
     def _stays(self, name: str, shape: Shape) -> bool:
-        """True for an initializer object that the runtime understands as it is, with the fan it had."""
+        """True for an initializer object that the runtime supports unchanged, with the same fan."""
         return shape.columns is not None and name != "xavier_initializer"
 
     def _call(self, name: str, arguments: dict[str, str]) -> Initializer:
@@ -188,6 +190,7 @@ class Initializers:
         return Initializer(f"{prefix}.{name}({text})", law=name)
 
     def _class(self, name: str, node: cst.BaseExpression, shape: Shape, may_go: bool) -> Initializer | None:
+        """Return the initializer for a class without a call, as in `initializer=tf.zeros_initializer`."""
         if name in {"zeros_initializer", "ones_initializer"} or name in FANS:
             text = self.tree.source(node)
             plain = node.lpar or isinstance(node, cst.Name | cst.Attribute | cst.Subscript | cst.Call)
@@ -200,12 +203,13 @@ class Initializers:
         return None
 
     def _computed(self, bound: dict[str, cst.Arg]) -> bool:
-        """True when a parameter is computed in the graph; the initializer of a table needs plain numbers."""
+        """True if a parameter is computed in the graph; the initializer of a table needs plain numbers."""
         given = [bound[key].value for key in ("mean", "stddev", "minval", "maxval") if key in bound]
         values = [resolve(self.tree, part) for node in given for part in findall(node, m.Name() | m.Call())]  # type: ignore[arg-type]
         return any(isinstance(value, cst.Call) and self.names.of(value.func) for value in values)
 
     def _rowwise(self, name: str, call: cst.Call) -> bool:
+        """True if the arguments of a shape-independent initializer are supported: float32, and a number as constant."""
         bound = bind(call, ROWWISE[name])
         if bound is None or not is_float32(self.names, bound.get("dtype")) or self._computed(bound):
             return False
@@ -214,7 +218,7 @@ class Initializers:
         return True
 
     def _fan(self, name: str, call: cst.Call) -> tuple[Fan | None, str]:
-        """Return the variance scaling that a call makes, and the text of its seed."""
+        """Return the variance scaling that a call creates, and the text of its seed."""
         if name == "xavier_initializer":
             bound = bind(call, ("uniform", "seed", "dtype"))
             uniform = literal(bound["uniform"].value) if bound and "uniform" in bound else True
@@ -238,6 +242,7 @@ def _is_none(arg: cst.Arg) -> bool:
 
 
 def _scaling(bound: dict[str, cst.Arg]) -> Fan | None:
+    """Return the variance scaling of literal arguments, or None."""
     scale = number(bound["scale"].value) if "scale" in bound else 1.0
     mode = string(bound["mode"].value) if "mode" in bound else "fan_in"
     kind = string(bound["distribution"].value) if "distribution" in bound else "truncated_normal"

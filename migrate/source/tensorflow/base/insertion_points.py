@@ -1,4 +1,4 @@
-"""Where new lines go: before or after a statement, and after the imports."""
+"""Edits that insert or remove lines, arguments and imports while keeping comments and layout."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from migrate.source.syntax.tree import Tree
 
 
 def line_before(tree: Tree, node: cst.CSTNode, lines: Sequence[str]) -> Edit:
-    """Insert lines before the statement that holds `node`, with its indentation; on its line behind `if x:`."""
+    """Insert lines before the statement that contains `node`; on the same line in `if x: ...`."""
     statement = tree.statement(node) or node
     if isinstance(statement, cst.SimpleStatementSuite) and not any(line.startswith("#") for line in lines):
         where = tree.span(statement.body[0])[0]
@@ -24,7 +24,7 @@ def line_before(tree: Tree, node: cst.CSTNode, lines: Sequence[str]) -> Edit:
 
 
 def line_after(tree: Tree, node: cst.CSTNode, lines: Sequence[str]) -> Edit:
-    """Insert lines after the statement that holds `node`, trailing comment included; on its line behind `if x:`."""
+    """Insert lines after the statement that contains `node` and its comment; on the same line in `if x: ...`."""
     statement = tree.statement(node) or node
     if isinstance(statement, cst.SimpleStatementSuite):
         where = tree.span(statement.body[-1])[1]
@@ -37,12 +37,12 @@ def line_after(tree: Tree, node: cst.CSTNode, lines: Sequence[str]) -> Edit:
 
 
 def end_of_line(tree: Tree, statement: cst.CSTNode) -> int:
-    """Return the offset behind the last line of a statement, also of a compound one."""
+    """Return the offset after the last line of a statement, which may be compound."""
     return _next_line(tree.text, tree.span(statement)[1])
 
 
 def _next_line(text: str, offset: int) -> int:
-    """Return the offset just behind the line end that follows `offset`; a line that ends with `\\` goes on below."""
+    """Return the offset of the line after `offset`; a line that ends with `\\` continues on the next one."""
     ends = [found for found in (text.find("\n", offset), text.find("\r", offset)) if found >= 0]
     if not ends:
         return len(text)
@@ -53,18 +53,18 @@ def _next_line(text: str, offset: int) -> int:
 
 
 def kept_comments(tree: Tree, node: cst.CSTNode) -> list[str]:
-    """Return the comments inside a node that is written anew, so that they can stand above it."""
+    """Return the comments inside a node that is replaced, so that they can be kept above it."""
     start, end = tree.span(node)
     return _comments(tree.text[start:end])
 
 
 def comments_of(tree: Tree, start: cst.BaseExpression, whole: cst.BaseExpression) -> list[str]:
-    """Return the comments behind `start` in an expression that begins with it."""
+    """Return the comments that follow `start` in an expression that begins with it."""
     return _comments(tree.text[tree.outer_span(start)[1] : tree.span(whole)[1]])
 
 
 def without_arguments(tree: Tree, call: cst.Call, dropped: Sequence[cst.Arg]) -> Iterator[Edit]:
-    """Take arguments out of a call, but for the comments between them; the first argument always stays."""
+    """Remove arguments from a call, but keep the comments between them. The first argument must stay."""
     ends = [tree.outer_span(arg.value)[1] for arg in call.args]
     gone = [i for i, arg in enumerate(call.args) if any(arg is one for one in dropped)]
     commented = any("#" in tree.text[ends[i - 1] : tree.span(call.args[i])[0]] for i in gone)
@@ -83,7 +83,7 @@ def without_arguments(tree: Tree, call: cst.Call, dropped: Sequence[cst.Arg]) ->
 
 
 def without_line(tree: Tree, statement: cst.CSTNode, gone: set[int]) -> Edit:
-    """Take the lines of a statement out, but for its comments; `pass` stays where its block is all `gone`."""
+    """Remove the lines of a statement, but keep its comments; leave `pass` if all of its block is `gone`."""
     block = tree.parent(statement)
     if not isinstance(block, cst.IndentedBlock | cst.Module) or all(id(other) in gone for other in block.body):
         last = statement.body[-1] if isinstance(statement, cst.SimpleStatementLine) else statement
@@ -94,7 +94,7 @@ def without_line(tree: Tree, statement: cst.CSTNode, gone: set[int]) -> Edit:
 
 
 def without_names(tree: Tree, statement: cst.ImportFrom, gone: Sequence[bool]) -> Iterator[Edit]:
-    """Take names out of an import of several, not all, each with the comma behind it or at the end before it."""
+    """Remove some names from an import of several, each with its comma."""
     assert not isinstance(statement.names, cst.ImportStar)
     spans = [tree.span(alias) for alias in statement.names]
     kept = [place for place, is_gone in enumerate(gone) if not is_gone]
@@ -119,7 +119,7 @@ def _comments(text: str) -> list[str]:
 
 
 def import_offset(tree: Tree, before: int) -> int:
-    """Return where an import goes: behind the last import at the head of the file, else behind the docstring."""
+    """Return the offset for a new import: after the last import at the head of the file, or the docstring."""
     where = None
     for position, statement in enumerate(tree.module.body):
         if isinstance(statement, cst.FunctionDef | cst.ClassDef) or tree.span(statement)[0] >= before:
@@ -133,7 +133,7 @@ def import_offset(tree: Tree, before: int) -> int:
 
 
 def _imports(statement: cst.CSTNode) -> bool:
-    """True for an import, and for `try` or `if` around nothing but imports."""
+    """True for an import, and for a `try` or `if` whose body consists of imports."""
     if isinstance(statement, cst.SimpleStatementLine):
         return any(isinstance(small, cst.Import | cst.ImportFrom) for small in statement.body)
     if isinstance(statement, cst.Try | cst.If) and isinstance(statement.body, cst.IndentedBlock):
@@ -150,15 +150,15 @@ def _is_docstring(statement: cst.CSTNode) -> bool:
 
 
 def has_own_line(line: cst.CSTNode | None, *, only_made: bool) -> bool:
-    """True for a statement with a line of its own; where an optimizer is `only_made`, also behind `if x:`."""
+    """True for a single statement on a line. With `only_made` (an optimizer is just created), also in `if x: ...`."""
     kinds = cst.SimpleStatementLine | cst.SimpleStatementSuite if only_made else cst.SimpleStatementLine
     return isinstance(line, kinds) and len(line.body) == 1
 
 
 def may_begin(tree: Tree, node: cst.BaseExpression) -> bool:
-    """True where what is written before the statement runs before `node`, and the rest of it in between not at all.
+    """True if code inserted before the statement runs directly before `node`, with nothing of the statement in between.
 
-    It may stand in what is evaluated once at the beginning of a statement, also where it is not always evaluated.
+    `node` may be in a part that is evaluated once, at the start of the statement, even if only conditionally.
     """
     line = tree.statement(node)
     if isinstance(line, cst.If):
@@ -183,13 +183,13 @@ def may_begin(tree: Tree, node: cst.BaseExpression) -> bool:
 
 
 def is_inside_larger(tree: Tree, call: cst.BaseExpression) -> bool:
-    """True for a part of an expression that may not be evaluated, or not once."""
+    """True for a part of an expression that may be evaluated conditionally or repeatedly."""
     kinds = (cst.Lambda, cst.BaseComp, cst.IfExp, cst.BooleanOperation, cst.NamedExpr)
     for around in tree.ancestors(call):
         if isinstance(around, cst.SimpleStatementLine | cst.SimpleStatementSuite):
             return False
         if isinstance(around, cst.BaseSimpleComp) and tree.contains(around.for_in.iter, call):
-            continue  # it is evaluated once, before the first element
+            continue  # the first iterable is evaluated once
         if isinstance(around, kinds):
             return True
     return True

@@ -1,4 +1,4 @@
-"""Shapes and sizes that the value flow knows."""
+"""Shapes and sizes that the value flow analysis determines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from migrate.targets.runtime import TARGET as RUNTIME
 
 
 def shape_of(file: File, node: cst.BaseExpression) -> Shape | int | None:
-    """Return the shape that `node` is; its rank when that is not 1 or 2; None when it is not understood."""
+    """Return the shape that `node` denotes; its rank if that is not 1 or 2; None if it cannot be determined."""
     listed = node if isinstance(node, cst.List | cst.Tuple) else as_written(file.names.flow, node)
     if listed is None or not all(isinstance(e, cst.Element) for e in listed.elements):
         return None
@@ -35,10 +35,10 @@ def shape_of(file: File, node: cst.BaseExpression) -> Shape | int | None:
 
 
 def repeatable(file: File, shape: Shape) -> Shape | None:
-    """Return the shape with sizes that may be written twice; None where one calls what may do more than give it.
+    """Return a shape whose sizes may be evaluated twice; None if evaluating one may have side effects.
 
-    A number that is known stands for what computes it wherever it is written again. Of the runtime's tables only the
-    rows are computed, and once, as they were.
+    A computed size with a known value is replaced by that number. Tables of the runtime need only the number of rows
+    computed, once, as in the source.
     """
     rows, columns = _repeatable(file, shape.rows), _repeatable(file, shape.columns)
     if columns is None and shape.columns is not None:
@@ -58,9 +58,9 @@ def _repeatable(file: File, node: cst.BaseExpression | None) -> cst.BaseExpressi
 
 
 def known_number(file: File, node: cst.BaseExpression) -> cst.BaseExpression | None:
-    """Return the one number, as it is written, that a size is whenever it is computed; None for any other.
+    """Return the literal number that a size always evaluates to; None if there is no single one.
 
-    A size that is None is none: making the variable fails.
+    None as a size is ignored: it makes the creation of the variable fail.
     """
     values = [value for value in file.names.flow.values(node) if not is_none_value(value)]
     made = values[0].node if len(values) == 1 and isinstance(values[0], Constant) else None
@@ -68,7 +68,7 @@ def known_number(file: File, node: cst.BaseExpression) -> cst.BaseExpression | N
 
 
 def is_int64(file: File, node: cst.BaseExpression) -> bool:
-    """True when `node` is a tensor that the file shows to be of int64."""
+    """True if the file shows that `node` is a tensor of int64."""
     call = resolve(file.tree, node)
     makers = {"cast", "constant", "placeholder", "sparse_placeholder", "to_int64"}
     if not isinstance(call, cst.Call) or file.names.of(call.func) not in makers:

@@ -1,4 +1,4 @@
-"""Statements that only print or log: what they show may be another text, what is computed stays the same."""
+"""Recognizes statements that only print or log, whose text may change without changing what is computed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import libcst as cst
 from migrate.source.tensorflow.base.bindings import resolve
 from migrate.source.tensorflow.base.rule_kinds import File
 
-#: Functions of Python, TensorFlow and absl that only say something.
+#: Functions of Python, TensorFlow and absl that only print, log or warn.
 SPEAKERS = re.compile(
     r"builtins\.print|(absl\.)?logging\.(debug|info|warn|warning|error|exception|critical|log|vlog)|warnings\.warn"
 )
@@ -17,12 +17,12 @@ LEVELS = {"debug", "info", "warn", "warning", "error", "exception", "critical", 
 
 
 def prints(file: File, use: cst.CSTNode) -> bool:
-    """True when the statement only prints or logs."""
+    """True if the statement around `use` only prints or logs."""
     return spoken(file, use) is not None
 
 
 def spoken(file: File, use: cst.CSTNode) -> cst.Call | None:
-    """Return the call that prints or logs, when that is all that the statement around `use` does."""
+    """Return the call that prints or logs if this is all that the statement around `use` does; else None."""
     line = file.tree.statement(use)
     if not isinstance(line, cst.SimpleStatementLine) or len(line.body) != 1:
         return None
@@ -31,6 +31,7 @@ def spoken(file: File, use: cst.CSTNode) -> cst.Call | None:
 
 
 def _speaks(file: File, func: cst.BaseExpression) -> bool:
+    """True for a function that prints or logs, or a method of a logger."""
     scope = file.tree.scope(func)
     names = {one.name for one in scope.get_qualified_names_for(func)} if scope is not None else set()
     symbol = file.names.of(func)
@@ -46,7 +47,7 @@ def _speaks(file: File, func: cst.BaseExpression) -> bool:
 
 
 def is_shown(file: File, node: cst.BaseExpression) -> cst.Call | None:
-    """Return the call that shows the value at `node` as a text, and does nothing else with it."""
+    """Return the logging call that shows the value at `node` as text, if it does nothing else with it."""
     call = spoken(file, node)
     for around in file.tree.ancestors(node) if call is not None else ():
         if around is call:
@@ -57,7 +58,7 @@ def is_shown(file: File, node: cst.BaseExpression) -> cst.Call | None:
 
 
 def _shows(file: File, around: cst.CSTNode) -> bool:
-    """True for what makes a text of a value, or only holds it."""
+    """True for a node that formats a value as text, or only contains it."""
     if isinstance(around, cst.BinaryOperation):
         return isinstance(around.operator, cst.Modulo) and isinstance(around.left, cst.SimpleString)
     if isinstance(around, cst.Call):

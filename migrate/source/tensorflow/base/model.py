@@ -1,4 +1,4 @@
-"""What is in a file, as data: tables, their uses, the places where they are trained."""
+"""The data model of the analysis: tables, their creations, lookups and other uses, and what blocks their conversion."""
 
 from __future__ import annotations
 
@@ -13,34 +13,35 @@ from migrate.source.tensorflow.base.unique_names import Fresh
 
 @dataclass(frozen=True)
 class CodeChange:
-    """New text for a piece of code that follows a table."""
+    """A replacement of code that has to change together with a table."""
 
     node: cst.CSTNode
-    text: Callable[[Fresh, tuple[str, ...]], str]  #: given the names that new code may use, and the items
-    item: str = ""  #: what this table adds to the items, where one piece of code follows several tables
-    behind: bool = False  #: the text is a line of its own behind the statement `node`, which stays
+    #: called with the names that new code may use, and the collected items
+    text: Callable[[Fresh, tuple[str, ...]], str]
+    item: str = ""  #: the table's contribution, if one piece of code changes for several tables
+    behind: bool = False  #: the text becomes a line of its own after the statement `node`, which is kept
 
 
 @dataclass(frozen=True)
 class Blocker:
-    """A reason why a table must stay as it is, and where."""
+    """A reason why a table cannot be converted, and the code that causes it."""
 
     node: cst.CSTNode
     rule: str
     message: str
     reason: str
     action: str = ""
-    assumption: str = ""  #: when set, the table may move under this assumption (`--assume`)
+    assumption: str = ""  #: if not empty, `--assume` lifts the blocker under this assumption
     state: State = State.UNSUPPORTED
-    changes: tuple[CodeChange, ...] = ()  #: what becomes of the code under the assumption
-    applicability: Applicability = Applicability.ASSUMPTION  #: what the conversion then is
-    takes_rows: bool = False  #: the changed code reads what was looked up so far
-    otherwise: Blocker | None = None  #: holds in its place where lookups may come after it
+    changes: tuple[CodeChange, ...] = ()  #: the code changes if the assumption is made
+    applicability: Applicability = Applicability.ASSUMPTION  #: the applicability of the conversion under the assumption
+    takes_rows: bool = False  #: the changed code reads the rows looked up so far
+    otherwise: Blocker | None = None  #: replaces this blocker if lookups may come later
 
 
 @dataclass(frozen=True)
 class Adaptation:
-    """A use that is no lookup and needs no decision: it is rewritten with its table, or stays right as it is."""
+    """A use, other than a lookup, that does not block the table: it is adapted with it, or stays correct as it is."""
 
     node: cst.CSTNode
     rule: str
@@ -52,116 +53,121 @@ class Adaptation:
 
 @dataclass(frozen=True)
 class Initializer:
-    """The initial values of a table as an initializer object."""
+    """The initial values of a table, as the source text of an initializer object."""
 
     text: str
     note: str = ""
-    law: str = ""  #: the canonical name of the initializer's class, where it is known
+    law: str = ""  #: the canonical name of the initializer's class, if known
 
 
 @dataclass
 class Creation:
-    """One call that makes a variable, as far as it is understood."""
+    """A call that creates a variable, as far as it is understood."""
 
     call: cst.Call
     rule: str
-    name: str | None = None  #: the `name` argument, when static
-    named_by: cst.BaseExpression | None = None  #: the `name` argument, when it is computed
+    name: str | None = None  #: the `name` argument, if it is static
+    named_by: cst.BaseExpression | None = None  #: the `name` argument, if it is computed
     rows: cst.BaseExpression | None = None
-    dim: cst.BaseExpression | None = None  #: None for a table of rank 1
+    dim: cst.BaseExpression | None = None  #: None for a variable of rank 1
     rank: int = 0
     rows_text: str = ""
     dim_text: str = ""
     initializer: Initializer | None = None
-    scoped: bool = False  #: its name, and the initial values that it does not give, are those of the scope at run time
-    numbered: bool = False  #: each run makes another one, numbered as TensorFlow numbers the names of variables
-    own_values: bool = True  #: it is given an initializer; else scopes may give one
-    scope_blockers: list[Blocker] = field(default_factory=list)  #: of `stops`, those about what scopes give it
+    #: the variable scope determines its name, and its initial values if none are given, at run time
+    scoped: bool = False
+    #: each execution creates a new variable, with a number appended to its name as TensorFlow does
+    numbered: bool = False
+    own_values: bool = True  #: an initializer is given; otherwise a variable scope may supply one
+    scope_blockers: list[Blocker] = field(default_factory=list)  #: those of `blockers` that concern what scopes supply
     begins_alike: bool = False  #: all rows of an embedding column have the same initial values
-    emitted: str = ""  #: the runtime's function of the same arguments; empty for `create_table`
-    unique: bool = False  #: every execution makes a new variable (tf.Variable)
-    unnamed: str = "Variable"  #: the last part of its name where none is given
+    emitted: str = ""  #: the runtime's function with the same arguments; empty for `create_table`
+    unique: bool = False  #: every execution creates a new variable (`tf.Variable`)
+    unnamed: str = "Variable"  #: the last part of its default name
     blockers: list[Blocker] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class Rewrite:
-    """A lookup that is written anew: a template with `{tf}`, `{train}`, and the names of functions and `texts`."""
+    """The replacement of a lookup call: a template with `{tf}`, `{train}`, and the names of functions and `texts`."""
 
     template: str
-    functions: tuple[str, ...]  #: of the runtime
-    texts: tuple[tuple[str, cst.BaseExpression | str], ...]  #: expressions of the source that go into it
-    form: str = ""  #: what it is, for a target that has other templates: a lookup of `ids`, or a sum over a `matrix`
+    functions: tuple[str, ...]  #: names that are imported from the runtime
+    texts: tuple[tuple[str, cst.BaseExpression | str], ...]  #: source expressions that fill the template
+    form: str = ""  #: the kind, for targets with templates of their own: a lookup of `ids`, or a sum over a `matrix`
 
 
 @dataclass(frozen=True)
 class Lookup:
-    """One read of a table by ids."""
+    """A read of rows of a table by ids."""
 
     call: cst.Call
     rule: str
     ids: cst.Arg | None = None
-    drop: tuple[cst.Arg, ...] = ()  #: arguments that mean nothing to a table
-    renames: tuple[tuple[cst.Name, str], ...] = ()  #: keywords to spell as the runtime's function does
-    named: tuple[tuple[cst.Arg, str], ...] = ()  #: arguments given by position that need a keyword
-    wraps: tuple[tuple[cst.Arg, str, str], ...] = ()  #: text put before and after an argument
-    listed: cst.List | None = None  #: the list of one partition that the table is given in
-    parts: tuple[cst.BaseExpression, ...] = ()  #: the partitions, when it reads several tables by turns
-    sliced: cst.Subscript | None = None  #: the columns of the table that are read: the slice moves into `around`
-    bound: Mapping[str, cst.Arg] = field(default_factory=dict)  #: its arguments by their names; `table` is the table
+    drop: tuple[cst.Arg, ...] = ()  #: arguments that do not apply to a table
+    renames: tuple[tuple[cst.Name, str], ...] = ()  #: keywords to rename to those of the runtime's function
+    named: tuple[tuple[cst.Arg, str], ...] = ()  #: positional arguments that become keyword arguments
+    wraps: tuple[tuple[cst.Arg, str, str], ...] = ()  #: text before and after an argument
+    listed: cst.List | None = None  #: the list with a single partition that wraps the table
+    parts: tuple[cst.BaseExpression, ...] = ()  #: the partitions, if it reads several tables alternately
+    #: the subscript that selects columns of the table; the slice moves into `around`
+    sliced: cst.Subscript | None = None
+    bound: Mapping[str, cst.Arg] = field(default_factory=dict)  #: its arguments by parameter name; `table` is the table
     function: str = "sparse_lookup"
-    around: tuple[str, str] = ("", "")  #: what stands before and after the lookup; `{tf}` is TensorFlow
-    rewrite: Rewrite | None = None  #: what stands in its place when it is not edited argument by argument
-    idle: str = ""  #: why an update also reaches rows that the batch does not name
-    dense: bool = False  #: the variable's gradient was a matrix: a row for every id, equal ids summed
-    strategy: str = "div"  #: how ids would be spread over partitions
-    doubts: tuple[Blocker, ...] = ()  #: what must be assumed for it
-    dropped: tuple[str, ...] = ()  #: the arguments that were given and go, for a table has nothing of the kind
+    around: tuple[str, str] = ("", "")  #: text before and after the lookup; `{tf}` is TensorFlow
+    rewrite: Rewrite | None = None  #: replaces the whole call, if it is not edited argument by argument
+    idle: str = ""  #: why an update also changes rows whose ids are not in the batch
+    #: the gradient was a dense matrix: every row is updated, with the gradients of equal ids summed
+    dense: bool = False
+    strategy: str = "div"  #: the partition strategy
+    doubts: tuple[Blocker, ...] = ()  #: the assumptions it needs, as blockers
+    dropped: tuple[str, ...] = ()  #: given arguments that are dropped since a table has no counterpart
 
 
 @dataclass(frozen=True)
 class Category:
-    """A categorical column below an embedding column, for a target whose tables are made by it."""
+    """A categorical column of an embedding column, for targets whose tables the column creates."""
 
     call: cst.Call
-    key: str  #: as the source writes it, as all texts
+    key: str  #: as source text, like the other fields
     dtype: str  #: of the feature: `int64` or `string`
-    rows: str = ""  #: how many rows the variable had; empty where the source does not say
+    rows: str = ""  #: the number of rows of the variable; empty if the source does not state it
     sequence: bool = False
 
 
 @dataclass
 class Table:
-    """A variable that is looked up somewhere, with every use of it."""
+    """A variable that is looked up somewhere, with all of its uses."""
 
-    label: str  #: as the source writes it: `W`, `self.W`, `weights["k"]`
+    label: str  #: its spelling in the source: `W`, `self.W`, `weights["k"]`
     creation: Creation
     lookups: list[Lookup] = field(default_factory=list)
     blockers: list[Blocker] = field(default_factory=list)
     references: list[cst.BaseExpression] = field(default_factory=list)
     adaptations: list[Adaptation] = field(default_factory=list)
-    assumed: list[Blocker] = field(default_factory=list)  #: doubts lifted by `--assume`
-    wanted_name: str = ""  #: the final name before it was numbered, in lower case
-    identity: str = "name"  #: what tells its variable in a checkpoint, as in a TableRecord
-    passed: list[cst.BaseExpression] = field(default_factory=list)  #: what reaches the same parameters of functions
-    holders: list[cst.BaseExpression] = field(default_factory=list)  #: mentions of the dicts and lists it is kept in
+    assumed: list[Blocker] = field(default_factory=list)  #: blockers lifted by `--assume`
+    wanted_name: str = ""  #: the final name before numbering, in lower case
+    identity: str = "name"  #: what identifies its variable in a checkpoint, as in a TableRecord
+    #: other values that reach the same function parameters
+    passed: list[cst.BaseExpression] = field(default_factory=list)
+    holders: list[cst.BaseExpression] = field(default_factory=list)  #: mentions of the dicts and lists that contain it
     final_name: str = ""
-    categories: list[Category] = field(default_factory=list)  #: that are made anew with an embedding column
+    categories: list[Category] = field(default_factory=list)  #: recreated together with an embedding column
 
     @property
     def hard(self) -> list[Blocker]:
-        """The reasons that no assumption lifts."""
+        """The blockers that no assumption lifts."""
         return [blocker for blocker in self.blockers if not blocker.assumption]
 
 
 def only_doubts(blockers: Sequence[Blocker]) -> bool:
-    """True where nothing stops a table, or what `--assume` lifts: what else keeps it must be said as well."""
+    """True if `--assume` lifts all blockers, or there are none, so that any further blocker must be reported."""
     return all(blocker.assumption for blocker in blockers)
 
 
 def refused_state(blockers: Sequence[Blocker]) -> State:
-    """Return what a table is that these keep: noted when that is what the user asked for."""
+    """Return the state of a table with these blockers: noted if all of them follow a wish of the user."""
     if blockers and all(blocker.state is State.NOTED for blocker in blockers):
         return State.NOTED
     return State.SUGGESTED if only_doubts(blockers) else State.UNSUPPORTED

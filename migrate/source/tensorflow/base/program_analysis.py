@@ -1,4 +1,4 @@
-"""The value flow of the program that a tree is part of, analysed once for each program."""
+"""The value flow analysis of a program, computed once per program."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from migrate.source.flow import ValueFlow
 from migrate.source.project.combined_tree import Joined
 from migrate.source.syntax.tree import Tree
 
-#: Libraries that change nothing in the lists, dicts and objects that they are given.
+#: Libraries that do not modify the lists, dicts and objects they receive.
 TAME = (
     "tensorflow", "tensorflow_core", "keras", "tf_keras", "numpy", "scipy", "pandas", "sklearn", "six", "absl", "tqdm",
     "horovod", "sparse_operation_kit",
@@ -16,7 +16,7 @@ TAME = (
 
 
 def analysed(tree: Tree) -> ValueFlow:
-    """Return the analysis of a file, or of all files that are judged together with it."""
+    """Return the analysis of a file, or of all files that are analysed together with it."""
     if isinstance(tree, Joined):
         if tree.parts.flow is None:
             tree.parts.flow = _analysis(tree)
@@ -28,7 +28,7 @@ def analysed(tree: Tree) -> ValueFlow:
 
 
 def analysed_by_name(tree: Tree, names: Iterable[str]) -> ValueFlow:
-    """Return an analysis in which objects of which nothing is known have these attributes from the program."""
+    """Return an analysis that resolves these attribute names on unknown objects (see `ValueFlow`)."""
     memory, by_name = analysed(tree).memory, sorted(set(names))
     key = f"by name: {by_name}"
     found = memory.get(key)

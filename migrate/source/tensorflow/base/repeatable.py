@@ -1,4 +1,4 @@
-"""Expressions that may be written twice, and code that only reads."""
+"""Recognizes expressions that may be evaluated twice, and attribute accesses without side effects."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import libcst.matchers as m
 
 from migrate.source.tensorflow.base.rule_kinds import File
 
-#: Calls that may be written twice: they have no effect and always give the same.
+#: Builtins without side effects whose result depends on their arguments only.
 PURE_CALLS = {"int", "len", "max", "min", "round", "float", "abs"}
-#: What classes define that compute an entry when it is read.
+#: Names in code that computes entries when they are read.
 ENTRIES = ("__getitem__", "__missing__", "__class_getitem__", "defaultdict")
 
 
 def is_repeatable(node: cst.CSTNode | None) -> bool:
-    """True when writing the expression twice computes the same twice."""
+    """True if evaluating the expression twice gives the same value and has no side effects."""
     if node is None:
         return True
     calls = _Calls()
@@ -24,7 +24,7 @@ def is_repeatable(node: cst.CSTNode | None) -> bool:
 
 
 def reads_plainly(file: File, node: cst.CSTNode) -> bool:
-    """True when nothing read in `node` is seen to be a property, or an entry, that does more than give a value."""
+    """True if no attribute or entry read in `node` is known to be a property or entry that computes its value."""
     tree = file.tree
     if m.findall(node, m.Subscript()) and any(name in tree.names for name in ENTRIES):
         return False
@@ -45,7 +45,7 @@ def _gives(function: cst.FunctionDef) -> bool:
 class _Calls(cst.CSTVisitor):
     def __init__(self) -> None:
         self.found: list[cst.Call] = []
-        self.sets = False  #: whether it gives a name a value
+        self.sets = False  #: True if an assignment expression binds a name
 
     def visit_NamedExpr(self, node: cst.NamedExpr) -> None:
         self.sets = True

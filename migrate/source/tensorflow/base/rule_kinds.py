@@ -1,4 +1,4 @@
-"""The kinds of rules that the TensorFlow frontend asks, and what it gives them."""
+"""The kinds of rules in the TensorFlow front end, and the file that they receive."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from migrate.targets.switches import Switches
 
 @dataclass(frozen=True)
 class File:
-    """One file as the rules see it."""
+    """One source file, as rules see it."""
 
     tree: Tree
     names: TfNames
@@ -33,19 +33,19 @@ class File:
     selection: Selection = ALL  #: the rules that may change code and are reported
     comments: Comments = field(default_factory=Comments)
     target: Target = RUNTIME  #: the SDK that converted code calls
-    switches: Switches = NO_SWITCHES  #: what is asked of it
+    switches: Switches = NO_SWITCHES  #: options of the target
 
     @property
     def files(self) -> Sequence[File]:
-        """The single files: this one, or all that are judged together."""
+        """The single files: this one, or all that are analysed together."""
         return (self,)
 
     def program(self, node: cst.CSTNode) -> Sequence[File]:
-        """Return the single files that may run in one program with the one in which `node` stands, it included."""
+        """Return all files that may belong to one program with the file that contains `node`, including that one."""
         return (self,)
 
     def part(self, node: cst.CSTNode) -> File:
-        """Return the single file in which `node` stands."""
+        """Return the single file that contains `node`."""
         return self
 
     def calls(self, *symbols: str) -> list[tuple[cst.Call, str]]:
@@ -54,35 +54,35 @@ class File:
 
 
 class CreationRule(Rule):
-    """Reads a call that makes a variable."""
+    """Reads calls that create variables."""
 
     symbols: ClassVar[frozenset[str]]
 
     refusals: ClassVar[tuple[Refusal, ...]] = OF_CREATIONS
 
     def applies(self, file: File, call: cst.Call) -> bool:
-        """True where a call of one of the symbols makes what this rule reads."""
+        """True if a call of one of the symbols creates what this rule reads."""
         return True
 
     def looks_up(self, file: File, node: cst.BaseExpression) -> cst.Call | None:
-        """Return the call that reads rows of what is mentioned at `node`, beside those of lookup rules."""
+        """Return the call that looks up rows of the value at `node`, in addition to those that lookup rules find."""
         return None
 
     def use(self, file: File, node: cst.BaseExpression) -> Lookup | Blocker | None:
-        """Return what a mention does; None asks the rules for lookups and uses of variables."""
+        """Return the meaning of a mention; None if the rules for lookups and uses of variables should decide."""
         return None
 
     def check(self, file: File, call: cst.Call, lookups: list[Lookup]) -> Blocker | None:
-        """Return why what the call makes must stay, given all that look it up."""
+        """Return a blocker for the created variable that results from its lookups, or None."""
         return None
 
     def read(self, file: File, call: cst.Call) -> Creation:
-        """Return what the call makes; what is not understood goes into its `stops`."""
+        """Return the creation; what is not understood is recorded in its `blockers`."""
         raise NotImplementedError
 
 
 class LookupRule(Rule):
-    """Reads a call that may look rows up in a variable."""
+    """Reads calls that may look up rows of a variable."""
 
     symbols: ClassVar[frozenset[str]]
     takes_lists: ClassVar[bool] = False  #: the table may be given as a list of partitions
@@ -90,11 +90,11 @@ class LookupRule(Rule):
     refusals: ClassVar[tuple[Refusal, ...]] = OF_LOOKUPS
 
     def table(self, call: cst.Call) -> cst.Arg | None:
-        """Return the argument that would be the table."""
+        """Return the argument that holds the table."""
         raise NotImplementedError
 
     def find(self, file: File, node: cst.BaseExpression) -> cst.Call | None:
-        """Return the call that looks rows up in the table mentioned at `node`, or None when the rule sees none."""
+        """Return the call that looks up rows of the table mentioned at `node`; None if it is not of this rule."""
         arg = file.tree.parent(node)
         listed = file.tree.parent(arg) if isinstance(arg, cst.Element) and self.takes_lists else None
         if isinstance(listed, cst.List) and len(listed.elements) == 1:
@@ -104,23 +104,23 @@ class LookupRule(Rule):
         return call if known and isinstance(call, cst.Call) and self.table(call) is arg else None
 
     def read(self, file: File, call: cst.Call) -> Lookup | Blocker:
-        """Return the lookup, or why it cannot become one; asked only when the table is a proven variable."""
+        """Return the lookup, or a blocker. Called only if the table argument is known to be a variable."""
         raise NotImplementedError
 
 
 class UseRule(Rule):
-    """Explains a use of a table that is not a lookup."""
+    """Judges uses of a table that are not lookups."""
 
     applicability: ClassVar[Applicability | None] = None
 
     def read(self, file: File, reference: cst.BaseExpression) -> Blocker | Adaptation | None:
-        """Return why this use keeps the table as it is, or how it follows; None when the rule does not know it."""
+        """Return a blocker for this use, or how it is adapted; None if the rule does not apply to it."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
 class Remark:
-    """Something about the file, whether or not a table is concerned."""
+    """A finding about the file, independent of any table."""
 
     node: cst.CSTNode
     rule: str
@@ -131,20 +131,20 @@ class Remark:
 
 
 class FileRule(Rule):
-    """Looks at a whole file for what the tables cannot follow."""
+    """Checks a whole file for code that affects all of its tables."""
 
     applicability = None
 
     def remarks(self, file: File) -> Iterator[Remark]:
-        """Yield findings that hold even when the file has no table."""
+        """Yield findings that hold even if the file has no table."""
         yield from ()
 
     def blockers(self, file: File) -> Iterator[Blocker]:
-        """Yield reasons that keep every table of the file as it is."""
+        """Yield blockers for every table of the file."""
         yield from ()
 
 
 def foreign_symbols() -> frozenset[str]:
-    """Return the qualified names of functions outside TensorFlow that the user's own rules read."""
+    """Return the qualified names of functions outside of TensorFlow that user-defined rules read."""
     asked = [rule.symbols for rule in local_rules(CreationRule)] + [rule.symbols for rule in local_rules(LookupRule)]
     return frozenset(symbol for symbols in asked for symbol in symbols if "." in symbol)

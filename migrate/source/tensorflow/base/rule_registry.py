@@ -1,6 +1,6 @@
-"""The rules of TensorFlow, and those about any file, for those who ask them: importing this registers all.
+"""Loads all rules of the TensorFlow front end, and the general ones, into the registry.
 
-They read sources by modules of this package, so none of those modules may import this one.
+Rules import the modules of this package to read sources; to avoid a cycle, those modules must not import this one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The shape and the element type of a variable, as its creation gives them."""
+"""The shape and the element type of a variable, according to its creation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from migrate.source.tensorflow.base.symbols import TfNames
 
 @dataclass(frozen=True)
 class Shape:
-    """`[rows, columns]`, or `[rows]` when `columns` is None."""
+    """A shape `[rows, columns]`, or `[rows]` if `columns` is None."""
 
     rows: cst.BaseExpression
     columns: cst.BaseExpression | None
@@ -32,7 +32,7 @@ def _operand(node: cst.BaseExpression, text: str) -> str:
 
 
 def is_float32(names: TfNames, arg: cst.Arg | None) -> bool:
-    """True when a `dtype` argument is absent or provably float32."""
+    """True if a `dtype` argument is absent or known to be float32."""
     if arg is None or is_none(arg):
         return True
     if names.of(arg.value) == "float32" or literal(arg.value) == "float32":

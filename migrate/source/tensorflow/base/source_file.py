@@ -1,4 +1,4 @@
-"""From a parsed file to what the rules see."""
+"""Builds the `File` that rules receive from a parsed file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from migrate.targets import target_of
 
 
 def read_file(tree: Tree, options: Options) -> File:
-    """Return the file with its names resolved, and with what its user selected."""
+    """Return the file with its names resolved and the user's options applied."""
     names = TfNames(tree, foreign_symbols())
     comments, target = read_comments(tree.text), target_of(options.target)
     return File(tree, names, Initializers(names), options.selection, comments, target, options.switches)

@@ -1,4 +1,4 @@
-"""Which TensorFlow symbol an expression means, whatever the import style."""
+"""Resolves expressions to canonical TensorFlow symbols, independent of the import style."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from migrate.source.tensorflow.base.bindings import assigned_value, binders, is_
 from migrate.source.tensorflow.base.program_analysis import analysed
 
 ROOTS = ("tensorflow", "tensorflow_core")
-#: Keras by itself, whose symbols are those of `tf.keras`.
+#: Standalone Keras, whose symbols equal those of `tf.keras`.
 KERAS = ("keras",)
-#: Prefixes under which the v1 symbols are published; the first that matches is cut.
+#: Prefixes under which v1 symbols are published. They are removed, as often as one matches.
 PREFIXES = (
     "compat.v1.", "_api.v1.", "python.framework.ops.", "python.ops.array_ops.", "python.ops.init_ops.",
     "python.ops.variable_scope.",
 )  # fmt: skip
-#: Other spellings of one symbol.
+#: Other spellings of a symbol.
 ALIASES = {
     "python.ops.embedding_ops.embedding_lookup": "nn.embedding_lookup",
     "python.ops.embedding_ops.embedding_lookup_sparse": "nn.embedding_lookup_sparse",
@@ -43,16 +43,16 @@ ALIASES = {
     "train.global_step": "train.get_global_step",
     "pow": "math.pow",
 }
-#: Modules that hold symbols which make variables, look them up or train them.
+#: Modules with symbols that create, look up or train variables.
 MODULES = re.compile(r"(tensorflow|tensorflow_core)(\.compat\.v[12]|\._api\.v[12])*(\.nn|\.train|\.python\.ops\.\w+)?")
-#: Symbols that exist only in the v1 API: their spelling shows how this file reaches it.
+#: Symbols that exist only in the v1 API, whose spelling shows how a file accesses it.
 V1_ONLY = re.compile(
     r"(get_variable|placeholder|Session|InteractiveSession|variable_scope|global_variables_initializer|trainable_variables"
     r"|global_variables|get_collection|disable_eager_execution|disable_v2_behavior|reset_default_graph|layers\.\w+"
     r"|train\.(\w+Optimizer|MonitoredTrainingSession|get_global_step|get_or_create_global_step|Saver)"
     r"|(truncated_normal|glorot_\w+|variance_scaling)_initializer|set_random_seed|random_normal|random_uniform|truncated_normal)$"
 )
-#: Calls that read rows by ids, whether or not this version can convert them.
+#: Calls that read rows by ids, whether or not they can be converted.
 LOOKUP_LIKE = {
     "nn.embedding_lookup",
     "gather",
@@ -64,19 +64,19 @@ LOOKUP_LIKE = {
     "sparse.sparse_dense_matmul",
     "sparse.matmul",
 }
-#: What every name of a lookup of TensorFlow contains, older and internal ones included, but those of gathers.
+#: A part of the name of every lookup function of TensorFlow, including older and internal ones, except gathers.
 WORD = "embedding_lookup"
 
 
 def is_lookup(name: str | None) -> bool:
-    """True for the canonical name of a function of TensorFlow that reads rows by ids."""
+    """True for the canonical name of a TensorFlow function that reads rows by ids."""
     return name is not None and (name in LOOKUP_LIKE or WORD in name.rpartition(".")[2])
 
 
 class TfNames:
     """Resolves expressions of one file to canonical v1 names such as `nn.embedding_lookup`.
 
-    `foreign` are qualified names outside TensorFlow that rules ask for as well, such as `acme.layers.lookup`.
+    `foreign` are qualified names outside of TensorFlow that rules read as well, such as `acme.layers.lookup`.
     """
 
     def __init__(self, tree: Tree, foreign: frozenset[str] = frozenset()) -> None:
@@ -90,7 +90,7 @@ class TfNames:
         self.v1_prefix = self._find_v1_prefix()
 
     def _rebinds_module(self, use: cst.Name) -> bool:
-        """True for `tf = tf.compat.v1`, after which `tf` still means TensorFlow."""
+        """True for the target of `tf = tf.compat.v1`, after which `tf` still means TensorFlow."""
         target = self.tree.parent(use)
         assign = self.tree.parent(target) if isinstance(target, cst.AssignTarget) else None
         if not isinstance(assign, cst.Assign):
@@ -99,13 +99,13 @@ class TfNames:
         return bool(imported) and all(name in {"tensorflow", "tensorflow.compat.v1"} for name in imported)
 
     def _names_tensorflow(self, use: cst.Name) -> bool:
-        """True for the `v1` of `v1 = tf.compat.v1` and the `lookup` of `lookup = tf.nn.embedding_lookup`."""
+        """True for the target of `v1 = tf.compat.v1` or `lookup = tf.nn.embedding_lookup`."""
         value = assigned_value(self.tree, use)
         imported = self.tree.imported_names(value)[0] if isinstance(value, cst.Name | cst.Attribute) else ()
         return any(name.split(".")[0] in ROOTS for name in imported)
 
     def _through_alias(self, node: cst.Name | cst.Attribute) -> str | None:
-        """Return the canonical name of what is spelled through a name of the file's own, bound once."""
+        """Resolve an expression through a name that the file binds once to a TensorFlow symbol."""
         inner: cst.BaseExpression = node
         while isinstance(inner, cst.Attribute):
             inner = inner.value
@@ -120,36 +120,36 @@ class TfNames:
 
     @cached_property
     def flow(self) -> ValueFlow:
-        """The value flow of the program that the file is part of, made when it is first asked for."""
+        """The value flow analysis of the program that contains the file, computed on first use."""
         return analysed(self.tree)
 
     @cached_property
     def calls(self) -> list[tuple[cst.Call, str]]:
-        """The calls of TensorFlow's symbols, in the order of the source."""
+        """The calls of TensorFlow symbols, in source order."""
         if not self._followed:
             return self._spelled
         return [(call, name) for call in self.tree.calls if (name := self.of(call.func))]
 
     def of(self, node: cst.CSTNode) -> str | None:
-        """Return the canonical name of a TensorFlow symbol, or None when `node` is not provably one.
+        """Return the canonical name of a TensorFlow symbol, or None if `node` is not known to be one.
 
-        What a call calls may also be a lookup function that came there by names, containers, objects or calls.
+        The function of a call is also resolved through names, containers, objects and calls if it is a lookup function.
         """
         return self.spelled(node) or self._followed.get(node)
 
     @cached_property
     def hands_on(self) -> bool:
-        """True when a lookup function is mentioned and not called."""
+        """True if a lookup function is mentioned without being called."""
         return bool(self.uncalled_lookups())
 
     def uncalled_lookups(self) -> list[cst.Name | cst.Attribute]:
-        """Return the mentions of lookup functions that are no calls of them, in the order of the source."""
+        """Return the mentions of lookup functions other than calls, in source order."""
         found = self.mentions(lambda name: WORD in name or name in {"gather", "gather_nd"})
         return [node for node in found if not self._is_called(node) and is_lookup(self.spelled(node))]
 
     @cached_property
     def travelled(self) -> set[str]:
-        """The lookup functions that are called by other names than their own, or from containers and the like."""
+        """The lookup functions that are called through an alias, a container, an attribute or a result."""
         own = [(call.func, name) for call, name in self.calls if is_lookup(name)]
         return {name for func, name in own if not self.tree.imported_names(func)[0]}
 
@@ -159,17 +159,19 @@ class TfNames:
 
     @cached_property
     def _followed(self) -> dict[cst.CSTNode, str]:
-        """What calls call that may only be one lookup function: those of which imports do not tell."""
+        """Callees that the value flow analysis, but no import, resolves to a single lookup function."""
         if not self.hands_on:
             return {}
         funcs = [call.func for call in self.tree.calls if self.spelled(call.func) is None]
         return {func: name for func in funcs if (name := self._follow(func)) is not None}
 
     def _follow(self, func: cst.BaseExpression) -> str | None:
-        values = [value for value in self.flow.values(func) if not isinstance(value, Constant)]  # calls of those fail
+        """Return the single lookup function that a callee may be according to the value flow analysis, or None."""
+        # calling a constant fails
+        values = [value for value in self.flow.values(func) if not isinstance(value, Constant)]
         names = {canonical(value.name) if isinstance(value, Symbol) else None for value in values}
         name = names.pop() if len(names) == 1 else None
-        # A conversion writes another function here, and this expression goes.
+        # A conversion replaces this expression, which must therefore have neither side effects nor comments.
         goes = is_lookup(name) and "#" not in self.tree.source(func) and only_reads(self.flow, func)
         return name if goes else None
 
@@ -186,9 +188,9 @@ class TfNames:
         return found.pop() if len(found) == 1 else None
 
     def mentions(self, word: Callable[[str], bool]) -> list[cst.Name | cst.Attribute]:
-        """Return the mentions of names that `word` accepts, and of all that imports and assignments give otherwise.
+        """Return the mentions of names that `word` accepts, and of names that imports and assignments alias.
 
-        They are in the order of the source; the names of parameters, keywords and definitions are not among them.
+        They are in source order. Names of parameters, keywords and definitions are excluded.
         """
         given = self.tree.aliases | self._aliases
         found: list[cst.Name | cst.Attribute] = []
@@ -199,6 +201,7 @@ class TfNames:
         return sorted(found, key=lambda node: self.tree.span(node)[0])
 
     def _stands_alone(self, use: cst.Name) -> bool:
+        """True for a name that is read, rather than a part of a longer name, a keyword or a definition."""
         around = self.tree.parent(use)
         part = isinstance(around, cst.Attribute)
         keyword = isinstance(around, cst.Arg) and around.keyword is use
@@ -207,14 +210,14 @@ class TfNames:
         return not part and not keyword and (named or not isinstance(around, kinds))
 
     def is_module(self, node: cst.CSTNode) -> bool:
-        """True when `node` is TensorFlow itself or one of its modules that hold symbols."""
+        """True if `node` is TensorFlow itself or one of its modules with symbols."""
         if not isinstance(node, cst.Name | cst.Attribute):
             return False
         imported, _ = self.tree.imported_names(node)
         return bool(imported) and all(MODULES.fullmatch(name) for name in imported)
 
     def _find_v1_prefix(self) -> str:
-        """Return how this file spells the v1 API, e.g. `tf` or `tf.compat.v1`; empty when it has no name for it."""
+        """Return how this file spells the v1 API, e.g. `tf` or `tf.compat.v1`; empty if it has no name for it."""
         roots = set()
         for call, name in self._spelled:
             text = _plain(call.func)
@@ -230,7 +233,7 @@ class TfNames:
 
 
 def _plain(node: cst.BaseExpression) -> str:
-    """Return `a.b.c` as one word, without the brackets, line ends and comments that may stand between its parts."""
+    """Return `a.b.c` as text without the parentheses, line breaks and comments that may be between its parts."""
     parts: list[str] = []
     while isinstance(node, cst.Attribute):
         parts.insert(0, node.attr.value)
@@ -246,12 +249,13 @@ def _leftmost(node: cst.Name | cst.Attribute) -> str:
 
 
 def canonical(qualified: str) -> str | None:
-    """Return the canonical name of what imports call `qualified`; None for what is not TensorFlow's."""
+    """Return the canonical name for a qualified name; None if it is not a name of TensorFlow or Keras."""
     root, _, rest = qualified.partition(".")
     if root in KERAS and rest:
         return f"keras.{rest}"
     if root not in ROOTS or not rest:
         return None
-    while prefix := next((prefix for prefix in PREFIXES if rest.startswith(prefix)), ""):  # v1 has a `compat.v1`, too
+    # v1 itself contains `compat.v1`
+    while prefix := next((prefix for prefix in PREFIXES if rest.startswith(prefix)), ""):
         rest = rest[len(prefix) :]
     return ALIASES.get(rest, rest)

@@ -1,15 +1,15 @@
-"""Names that new code may use without hiding a name of the user."""
+"""Names for generated code that do not collide with names of the user."""
 
 from __future__ import annotations
 
 
 class Fresh:
-    """Hands out names that occur nowhere in the file."""
+    """Generates names that occur nowhere in the file."""
 
     def __init__(self, taken: set[str], bound: set[str] | None = None, prefix: str = "runtime") -> None:
-        """`taken` are all identifiers; `bound` those that an import could hide, all of them unless given.
+        """`taken` are all identifiers; `bound` those that an import could shadow, by default all.
 
-        An imported name that is taken gets `prefix` in front.
+        An imported name that is bound gets `prefix` prepended.
         """
         self._prefix = prefix
         self._taken = taken
@@ -18,7 +18,7 @@ class Fresh:
         self.imported: dict[str, str] = {}
 
     def local(self, wanted: str) -> str:
-        """Return `wanted`, or `table_<wanted>`, or the same with a number; the same answer for the same question."""
+        """Return `wanted`, else `table_<wanted>`, else a numbered name; always the same for the same `wanted`."""
         if wanted not in self._given:
             choices = [wanted, f"table_{wanted}", *(f"{wanted}_{n}" for n in range(2, 1000))]
             self._given[wanted] = next(c for c in choices if c not in self._taken)
@@ -26,7 +26,7 @@ class Fresh:
         return self._given[wanted]
 
     def imports(self, name: str) -> str:
-        """Return the local name of an imported symbol and remember that it is needed."""
+        """Return the local name of an imported symbol, and record that the import is needed."""
         if name not in self.imported:
             longer = f"{self._prefix}_{name}"
             choices = [name, longer, *(f"{longer}_{n}" for n in range(2, 1000))]

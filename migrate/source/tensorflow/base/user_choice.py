@@ -1,4 +1,4 @@
-"""What the user keeps as it is: tables at ignore comments, tables and doubts of rules not selected."""
+"""Blockers and notes that result from ignore comments and from the user's selection of rules."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from migrate.source.tensorflow.base.rule_kinds import File
 
 
 def keep_tables(file: File, tables: Iterable[Table]) -> None:
-    """Stop each table at which an ignore comment stands, or whose creation or lookups are of rules not selected.
+    """Block each table with an ignore comment, or with a creation or lookup of a rule that is not selected.
 
-    A table moves with all of its lookups or not at all, so that one of them keeps the others.
+    A table is converted with all of its lookups or not at all, so that one of them blocks the others.
     """
     for table in tables:
         uses: list[tuple[cst.CSTNode, str]] = [(table.creation.call, table.creation.rule)]
@@ -27,10 +27,10 @@ def keep_tables(file: File, tables: Iterable[Table]) -> None:
 
 
 def keep(file: File, label: str, uses: Sequence[tuple[cst.CSTNode, str]], blockers: list[Blocker]) -> None:
-    """Add a note to `stops` when the user keeps one of these nodes, each given with its rule."""
+    """Add a note to `blockers` if the user excludes one of these nodes, each given with its rule."""
     kept = [found for node, rule in uses if (found := _at_comment(file, label, node, rule)) is not None]
     if kept:
-        # What else would keep the table is of no use to someone who keeps it.
+        # Other blockers do not matter to a user who excludes the table.
         blockers[:] = kept[:1]
         return
     for node, rule in uses:
@@ -39,6 +39,7 @@ def keep(file: File, label: str, uses: Sequence[tuple[cst.CSTNode, str]], blocke
 
 
 def _at_comment(file: File, label: str, node: cst.CSTNode, rule: str) -> Blocker | None:
+    """Return the note of a node that an ignore comment excludes, or None."""
     place = file.tree.location(node)
     comments = file.part(node).comments
     comment = comments.whole_file or comments.on(rule, place.line, place.end_line)
@@ -49,9 +50,9 @@ def _at_comment(file: File, label: str, node: cst.CSTNode, rule: str) -> Blocker
 
 
 def quiet(file: File, groups: Iterable[list[Blocker]]) -> None:
-    """Make notes of the doubts that are not reported: their rule is not selected, or a comment on their line names it.
+    """Turn blockers into notes if the user excludes their rule, by the selection or by a comment on their line.
 
-    They hold all the same: the tables concerned stay as they are.
+    They remain effective: the tables concerned are not converted.
     """
     for blockers in groups:
         kept = [each for each in blockers if each.rule == RULE]
@@ -59,6 +60,7 @@ def quiet(file: File, groups: Iterable[list[Blocker]]) -> None:
 
 
 def _quieted(file: File, each: Blocker) -> Blocker:
+    """Return the blocker as a note if its rule is not selected or a comment ignores it, else unchanged."""
     if each.state is State.NOTED:
         return each
     part = file.part(each.node)

@@ -1,4 +1,4 @@
-"""What the value flow says of expressions and symbols."""
+"""Queries on the value flow analysis in terms of TensorFlow symbols."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from migrate.source.tensorflow.base.symbols import canonical
 
 
 def flow_of(file: File) -> ValueFlow:
-    """Return the analysis of the program that a file is part of."""
+    """Return the analysis of the program that contains a file."""
     return file.names.flow
 
 
 def order_of(file: File) -> Order:
-    """Return what answers in which order the code of that program runs."""
+    """Return the execution order of the program's code."""
     flow = flow_of(file)
     found = flow.memory.get("order")
     if not isinstance(found, Order):
@@ -40,7 +40,7 @@ def order_of(file: File) -> Order:
 
 
 def known_values(file: File, node: cst.BaseExpression) -> list[Value]:
-    """Return all that an expression may be, None left out; nothing when some of it is not known."""
+    """Return the values that an expression may have, except None; empty if some of them are unknown."""
     found = flow_of(file).values(node)
     if any(isinstance(value, Unknown) for value in found):
         return []
@@ -48,28 +48,28 @@ def known_values(file: File, node: cst.BaseExpression) -> list[Value]:
 
 
 def seen_values(file: File, node: cst.BaseExpression) -> list[Value]:
-    """Return all that an expression may be as far as the code at hand says; other code is judged elsewhere."""
+    """Return the values that an expression may have according to the analysed code; others are judged elsewhere."""
     values = flow_of(file).values(node)
     return [value for value in values if not is_from_unseen(value)] or values
 
 
 def sources(file: File, node: cst.BaseExpression) -> list[cst.BaseExpression]:
-    """Return the expressions that give `node` all that it may be: calls, literals, operators, names from outside.
+    """Return the defining expressions of all values of `node`: calls, literals, operators, external names.
 
-    A parameter stands for what nobody knows to be given, `node` itself for an entry of what a loop goes over.
+    A parameter stands for unknown arguments, `node` itself for an entry of an iterable.
     """
     found = [source_of(file, value, node) for value in seen_values(file, node)]
     return list(dict.fromkeys(found)) or [node]
 
 
 def makers(file: File, node: cst.BaseExpression) -> list[cst.BaseExpression]:
-    """Return the expressions that give `node` all that it may be; nothing when some of it is not known."""
+    """Return the defining expressions of all values of `node`; empty if some of the values are unknown."""
     known = not any(isinstance(value, Unknown) for value in flow_of(file).values(node))
     return sources(file, node) if known else []
 
 
 def source_of(file: File, value: Value, node: cst.BaseExpression) -> cst.BaseExpression:
-    """Return the expression that made a value, or the first on the way by which it came to `node`."""
+    """Return the expression that creates a value, or else the first expression on its path to `node`."""
     tree = file.tree
     if not isinstance(value, Symbol | Member | Unknown) and _is_written(file, value.node):
         return cast(cst.BaseExpression, value.node)
@@ -86,11 +86,11 @@ def source_of(file: File, value: Value, node: cst.BaseExpression) -> cst.BaseExp
 
 
 def computed_from(file: File, node: cst.BaseExpression) -> list[cst.BaseExpression]:
-    """Return what makes all that `node` may be, and the operands or arguments of what it makes itself."""
+    """Return the defining expressions of the values of `node`; if it is one itself, its operands or arguments."""
     found: list[cst.BaseExpression] = []
     for value in flow_of(file).values(node):
         while isinstance(value, Member):
-            value = value.base  # an entry, an attribute or a method of it
+            value = value.base  # the value is an entry, an attribute or a method of it
         if isinstance(value.node, cst.AugAssign):
             found += [value.node.target, value.node.value]
         elif not isinstance(value, Constant) and _is_written(file, value.node):
@@ -100,7 +100,7 @@ def computed_from(file: File, node: cst.BaseExpression) -> list[cst.BaseExpressi
 
 
 def parts_of(node: cst.CSTNode) -> list[cst.BaseExpression]:
-    """Return the expressions right below `node`: of a call its arguments."""
+    """Return the expressions directly below `node`; for a call, its arguments."""
     found: list[cst.BaseExpression] = []
     for child in node.args if isinstance(node, cst.Call) else node.children:
         found += [child] if isinstance(child, cst.BaseExpression) else parts_of(child)
@@ -108,32 +108,32 @@ def parts_of(node: cst.CSTNode) -> list[cst.BaseExpression]:
 
 
 def _is_written(file: File, node: cst.CSTNode | None) -> bool:
-    """True for an expression of the source."""
+    """True for an expression of the source text."""
     return isinstance(node, cst.BaseExpression) and file.tree.parent(node) is not None
 
 
 def root_of(value: Value) -> Value:
-    """Return what outside code made something of, or from which it was read: a name from outside, or anything."""
+    """Return the external symbol, or unknown value, from which attributes and results led to a value."""
     while isinstance(value, Member | Result):
         value = value.base if isinstance(value, Member) else value.callee
     return value
 
 
 def symbol_of(value: Value) -> str | None:
-    """Return the canonical name of a symbol, or of the one that a call called; None for all else."""
+    """Return the canonical name of a symbol, or of the callee of a result; None for all other values."""
     called = value.callee if isinstance(value, Result) else value
     return canonical(called.name) if isinstance(called, Symbol) else None
 
 
 def results(file: File, call: cst.Call) -> list[Value]:
-    """Return what a call of outside code makes: a value for each function that it may be."""
+    """Return the results of a call of external code, one for each possible callee."""
     return [one for one in flow_of(file).values(call) if isinstance(one, Result) and one.node is call]
 
 
 def is_inherited(value: Value) -> bool:
-    """True for what an object would have of a base from outside, or its entry, if the program did not set it.
+    """True for an attribute or entry that an object would inherit from an external base if the program did not set it.
 
-    So is an entry of a function of Python: where a name may be such a function, the program would fail.
+    The same holds for entries of builtin functions: reading one fails, so that the program does not do it.
     """
     inner: Value | None = value
     while inner is not None and not isinstance(inner, Symbol):
@@ -145,32 +145,32 @@ def is_inherited(value: Value) -> bool:
 
 
 def _root(value: Value) -> Value:
-    """Return what the attributes, entries and results are of."""
+    """Return the value from which attributes, entries and results led to a value."""
     while isinstance(value, Member | Result):
         value = value.base if isinstance(value, Member) else value.callee
     return value
 
 
 def is_of_python(value: Value) -> bool:
-    """True for what Python and its own libraries bring: their functions, and what those give."""
+    """True for functions of Python and its standard library, and for their results."""
     root = _root(value)
     return isinstance(root, Symbol) and root.name.split(".")[0] in {*sys.stdlib_module_names, "builtins"}
 
 
 def is_unseen(value: Value) -> bool:
-    """True for what other files of the user may make: what is not known, and what neither Python nor TensorFlow has."""
+    """True for values that unanalysed files of the user may create: unknown ones, and symbols of other libraries."""
     root = _root(value)
     known = not isinstance(root, Symbol) or canonical(root.name) is not None or is_of_python(root)
     return isinstance(root, Unknown) or not known
 
 
 def symbols_of(values: Iterable[Value]) -> set[str | None]:
-    """Return these names of several values."""
+    """Return `symbol_of` for several values."""
     return {symbol_of(value) for value in values}
 
 
 def only_asks(file: File, use: cst.BaseExpression) -> bool:
-    """True where it is only asked whether a value is there, or where it is thrown away."""
+    """True if a use only tests whether a value is there, or discards it."""
     around = file.tree.parent(use)
     if isinstance(around, cst.ComparisonTarget):
         around = file.tree.parent(around)

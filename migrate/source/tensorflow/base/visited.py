@@ -1,4 +1,4 @@
-"""One walk for all questions that follow expressions: what is reached again is not followed again."""
+"""Graph traversal that visits each item once."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ T = TypeVar("T")
 
 
 def reached(start: T, steps: Callable[[T], Iterable[T]], key: Callable[[T], Hashable] = id) -> Iterator[T]:
-    """Yield `start` and all that `steps` lead to from it, nearest first, each once by its `key`.
+    """Yield `start` and everything reachable from it by `steps`, breadth first, each item once by its `key`.
 
-    Source text is finite, so this ends however the program binds names in circles: `loss = loss + x` in a loop, or
-    attributes that a class of another file sets first.
+    It ends since source text is finite, even for cyclic bindings: `loss = loss + x` in a loop, or attributes that a
+    class of another file sets first.
     """
     found, seen = [start], {key(start)}
     for one in found:

@@ -1,1 +1,1 @@
-"""What a program says about its tables and their training. Nothing here decides or changes text."""
+"""The analysis of a program's tables and their training. This package makes no decisions and changes no text."""

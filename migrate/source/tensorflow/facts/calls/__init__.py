@@ -1,1 +1,1 @@
-"""Functions: who calls them, what they return, how often and in which order they run, under which variable scopes."""
+"""The call graph: call sites and results of functions, how often and in which order they run, and their scopes."""

@@ -1,4 +1,4 @@
-"""Who runs a function: its calls, those of the classes that inherit a constructor, and mentions that hand it on."""
+"""The call sites of a function: direct calls, constructors of subclasses, and functions passed to other code."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from migrate.source.tensorflow.base.value_flow import flow_of
 from migrate.source.tensorflow.base.visited import reached
 from migrate.source.tensorflow.facts.calls.object_attributes import ancestors, methods, relatives
 
-#: Methods, of whatever object, whose context opens no variable scope.
+#: Methods, of any object, whose context manager opens no variable scope.
 HARMLESS_METHODS = {
     "arg_scope",
     "as_default",
@@ -30,16 +30,16 @@ HARMLESS_METHODS = {
     "session",
     "test_session",
 }
-#: TensorFlow functions whose result opens a variable scope of its own.
+#: TensorFlow functions whose result opens a variable scope.
 OPENERS = {"variable_scope", "variable_op_scope", "make_template"}
-#: Decorators after which a method is still run by what mentions it.
+#: Decorators that leave the method's call sites unchanged.
 HARMLESS_DECORATORS = {"abstractmethod", "classmethod", "getter", "property", "setter", "staticmethod"}
-#: Functions that are given classes only to compare them.
+#: Builtins that receive classes without running their constructors.
 COMPARE = {"isinstance", "issubclass", "super", "type"}
 
 
 def is_harmless_context(file: File, node: cst.BaseExpression) -> bool:
-    """True for what stands behind `with` and certainly opens no variable scope: sessions, graphs, devices, files."""
+    """True for a context manager that certainly opens no variable scope: a session, graph, device or file."""
     call = resolve(file.tree, node)
     if not isinstance(call, cst.Call):
         return False
@@ -52,7 +52,7 @@ def is_harmless_context(file: File, node: cst.BaseExpression) -> bool:
 
 
 def _is_foreign(file: File, node: cst.BaseExpression) -> bool:
-    """True for TensorFlow and for modules that come with Python."""
+    """True for names of TensorFlow and of the standard library."""
     if file.names.of(node) is not None:
         return file.names.of(node) not in OPENERS
     names = file.tree.imported_names(node)[0]
@@ -61,7 +61,7 @@ def _is_foreign(file: File, node: cst.BaseExpression) -> bool:
 
 
 def opens_scopes(file: File) -> bool:
-    """True when anything that is judged together opens a variable scope: else all variables have plain names."""
+    """True if any analysed file opens a variable scope; otherwise, the names of variables have no prefix."""
     return any(name in file.tree.names or name in file.tree.attributes for name in OPENERS)
 
 
@@ -85,7 +85,7 @@ def last_name(node: cst.BaseExpression) -> str:
 
 
 def has_loose_scopes(file: File) -> bool:
-    """True when a variable scope may be opened by anything but `with`, so that its end is not seen."""
+    """True if code other than `with` may open a variable scope, so that its end is not visible."""
     methods = [a for name in ("enter_context", "__enter__") for a in file.tree.attributes.get(name, ())]
     for method in methods if opens_scopes(file) else ():
         call = file.tree.parent(method)
@@ -96,7 +96,7 @@ def has_loose_scopes(file: File) -> bool:
 
 
 def runs_at_once(file: File, node: cst.CSTNode) -> bool:
-    """True when a function at `node` is an argument of TensorFlow, which runs it in this place."""
+    """True if the function at `node` is an argument of a TensorFlow call, which runs it there."""
     arg = file.tree.parent(node)
     call = file.tree.parent(arg) if isinstance(arg, cst.Arg) else None
     if not isinstance(call, cst.Call):
@@ -107,29 +107,28 @@ def runs_at_once(file: File, node: cst.CSTNode) -> bool:
 
 
 def runs(file: File, function: cst.FunctionDef) -> tuple[list[cst.CSTNode], bool]:
-    """Return the places that run a function, and whether there may be others that the program does not show."""
+    """Return the known call sites of a function, and whether there may be others."""
     return once(file, ("runs", function), lambda: _runs(file, function))
 
 
 def _runs(file: File, function: cst.FunctionDef) -> tuple[list[cst.CSTNode], bool]:
     sites = _sites(file, function)
     outside = [site for site in sites if not file.tree.contains(function, site)]
-    given = (
-        [] if "model_fn" in function.name.value else _given(file).get(function, [])
-    )  # an estimator has its own graph
+    # An Estimator runs its model function in a graph of its own.
+    given = [] if "model_fn" in function.name.value else _given(file).get(function, [])
     at_once = [node for node in given if runs_at_once(file, node)]
     unknown = len(outside) < len(sites) or len(at_once) < len(given) or _is_run_by_keras(file, function, sites)
     return [*outside, *at_once], unknown
 
 
 def call_sites(file: File, function: cst.FunctionDef) -> list[cst.Call]:
-    """Return the calls that run a function, other than its own; a constructor's are those of its classes."""
+    """Return the calls that run a function, without recursive ones; for a constructor, the calls of its classes."""
     found = once(file, ("call sites", function), lambda: _sites(file, function))
     return [one for one in found if isinstance(one, cst.Call) and not file.tree.contains(function, one)]
 
 
 def _sites(file: File, function: cst.FunctionDef) -> list[cst.CSTNode]:
-    """Return the places that run a function, in source order; methods of objects that are not known may be any."""
+    """Return the call sites of a function in source order, including those of methods of unknown objects."""
     found = flow_of(file).sites(function)
     if _owner(file, function) is not None:
         unknown = once(file, ("unknown methods",), lambda: _unknown_methods(file))
@@ -140,7 +139,7 @@ def _sites(file: File, function: cst.FunctionDef) -> list[cst.CSTNode]:
 
 
 def _unknown_methods(file: File) -> dict[str, list[cst.Call]]:
-    """Return the calls of methods of objects that are not known, by name."""
+    """Return the method calls on unknown objects, by method name."""
     found: dict[str, list[cst.Call]] = {}
     for call in file.tree.calls:
         unknown = any(isinstance(value, Unknown) for value in flow_of(file).values(call.func))
@@ -150,7 +149,7 @@ def _unknown_methods(file: File) -> dict[str, list[cst.Call]]:
 
 
 def _given(file: File) -> dict[cst.CSTNode, list[cst.BaseExpression]]:
-    """Return where code that is not seen gets each function, or what runs it."""
+    """Return, for each function, the expressions by which it escapes to unanalysed code, directly or in a container."""
     return once(file, ("given functions",), lambda: _find_given(file))
 
 
@@ -166,7 +165,7 @@ def _find_given(file: File) -> dict[cst.CSTNode, list[cst.BaseExpression]]:
 
 
 def _functions_in(file: File, value: Value) -> Iterator[cst.CSTNode]:
-    """Yield the functions that are run by what calls a value, or an entry of it."""
+    """Yield the functions that calling a value, or an entry of it, runs."""
     flow = flow_of(file)
     for one in reached(value, lambda one: _parts(flow, one)):
         node = one.function.node if isinstance(one, Bound) else one.node
@@ -184,7 +183,7 @@ def _parts(flow: ValueFlow, value: Value) -> list[Value]:
 
 
 def _is_value(file: File, node: cst.CSTNode) -> bool:
-    """True for a mention that is neither called nor compared, nor a base, a decorator or an annotation."""
+    """True for a mention that is neither called, compared nor assigned, nor a base class, decorator or annotation."""
     around = file.tree.parent(node)
     if isinstance(around, cst.Attribute | cst.Annotation | cst.Decorator) or is_target(file.tree, node):
         return False
@@ -197,7 +196,7 @@ def _is_value(file: File, node: cst.CSTNode) -> bool:
 
 
 def _is_run_by_keras(file: File, function: cst.FunctionDef, sites: Sequence[cst.CSTNode]) -> bool:
-    """True for a method that Keras calls, and for a `__call__` that nothing is seen to."""
+    """True for a method that Keras calls, and for a `__call__` without a known call site."""
     owner = _owner(file, function)
     if owner is None or function.name.value not in {"__call__", "call", "build"}:
         return False

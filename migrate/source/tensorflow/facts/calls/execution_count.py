@@ -1,4 +1,4 @@
-"""Whether code runs several times while one graph is built."""
+"""Whether code may run several times while one graph is built."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from migrate.source.tensorflow.base.visited import reached
 from migrate.source.tensorflow.facts.calls.callers import call_sites
 from migrate.source.tensorflow.facts.calls.variable_scopes import FUNCTIONS
 
-#: What begins another graph.
+#: Calls that start another graph.
 GRAPHS = ("Graph", "reset_default_graph", "keras.backend.clear_session")
 
 
 def repeated(file: File, node: cst.CSTNode, *, skips: bool = True) -> bool:
-    """True when `node` may run several times in one graph: in a loop, or in a function that is called again.
+    """True if `node` may run several times in one graph: in a loop, or in a function that is called repeatedly.
 
-    With `skips`, what stands under a condition of such a function is taken to run in one of its calls.
+    With `skips`, conditional code in such a function is assumed to run in only one of its calls.
     """
     return any(repeats_here(file, one, skips) for one in reached(node, lambda one: sites_in_graph(file, one)))
 
 
 def sites_in_graph(file: File, node: cst.CSTNode) -> list[cst.Call]:
-    """Return the calls of the function around `node`, each of which runs it in the graph that is there."""
+    """Return the calls of the function around `node` that run it in the caller's graph."""
     function = file.tree.enclosing(node, cst.FunctionDef)
     if _loop(file, node) is not None or function is None or _graphs(file, function):
         return []
@@ -31,7 +31,7 @@ def sites_in_graph(file: File, node: cst.CSTNode) -> list[cst.Call]:
 
 
 def repeats_here(file: File, node: cst.CSTNode, skips: bool) -> bool:
-    """True for a node in a loop, and in a function with two calls in one graph."""
+    """True for a node in a loop, or in a function with two calls in one graph."""
     loop, sites = _loop(file, node), sites_in_graph(file, node)
     if loop is not None:
         return not _graphs(file, loop)
@@ -40,16 +40,16 @@ def repeats_here(file: File, node: cst.CSTNode, skips: bool) -> bool:
     for i, first in enumerate(sites):
         for second in sites[i + 1 :]:
             if _hands_up(file, first) is not _hands_up(file, second):
-                continue  # the one runs the other
+                continue  # one of the calls runs the other
             if _both(file, first, second) and not (skips_here and _differ(file, first, second)):
                 return True
     return False
 
 
 def _hands_up(file: File, call: cst.Call) -> cst.FunctionDef | None:
-    """Return the method around a call of the base's method of the same name: who calls the one runs the other.
+    """Return the method around a call of the base class's method of the same name: one call then runs the other.
 
-    Not so for constructors, as each class has its own calls.
+    Constructors are excluded, since each class has call sites of its own.
     """
     function = file.tree.enclosing(call, cst.FunctionDef)
     name = function.name.value if function is not None and function.name.value != "__init__" else ""
@@ -58,7 +58,7 @@ def _hands_up(file: File, call: cst.Call) -> cst.FunctionDef | None:
 
 
 def _loop(file: File, node: cst.CSTNode) -> cst.CSTNode | None:
-    """Return the outermost loop around `node` in its function."""
+    """Return the outermost loop around `node` within its function."""
     found: cst.CSTNode | None = None
     for around in file.tree.ancestors(node):
         if isinstance(around, FUNCTIONS):
@@ -70,25 +70,25 @@ def _loop(file: File, node: cst.CSTNode) -> cst.CSTNode | None:
 
 
 def _taken_once(loop: cst.CSTNode) -> cst.BaseExpression | None:
-    """Return what a loop goes over, which is evaluated once, before the first turn."""
+    """Return the iterable of a loop, which is evaluated once, before the first iteration."""
     if isinstance(loop, cst.For):
         return loop.iter
     return loop.for_in.iter if isinstance(loop, cst.BaseComp) else None
 
 
 def _graphs(file: File, place: cst.CSTNode) -> list[cst.Call]:
-    """Return the calls inside `place` that begin another graph."""
+    """Return the calls inside `place` that start another graph."""
     return [call for call, _ in file.calls(*GRAPHS) if file.tree.contains(place, call)]
 
 
 def _differ(file: File, first: cst.Call, second: cst.Call) -> bool:
-    """True when two calls are given different arguments."""
+    """True if two calls have different arguments."""
     texts = [[file.tree.source(arg) for arg in call.args] for call in (first, second)]
     return texts[0] != texts[1]
 
 
 def _both(file: File, first: cst.Call, second: cst.Call) -> bool:
-    """True when both calls may run in one graph."""
+    """True if both calls may run in one graph."""
     tree = file.tree
     if not tree.related(first, second) or _separating(file, first, second) is not None:
         return False
@@ -100,7 +100,7 @@ def _both(file: File, first: cst.Call, second: cst.Call) -> bool:
 
 
 def _may_be_skipped(file: File, function: cst.FunctionDef, node: cst.CSTNode) -> bool:
-    """True under a condition or after a conditional `return`, as in one class for training and tests."""
+    """True for conditional code, including code after a conditional `return`, as in a class for training and tests."""
     if any(isinstance(a, cst.If) and file.tree.contains(function, a) for a in file.tree.ancestors(node)):
         return True
     start = file.tree.span(node)[0]
@@ -109,20 +109,20 @@ def _may_be_skipped(file: File, function: cst.FunctionDef, node: cst.CSTNode) ->
 
 
 def _statements(suite: cst.BaseSuite) -> list[cst.CSTNode]:
-    """Return the small statements that stand directly in `suite`."""
+    """Return the simple statements directly in `suite`."""
     lines = [line for line in suite.body if isinstance(line, cst.SimpleStatementLine)]
     plain = [one for one in suite.body if not isinstance(one, cst.BaseStatement)]
     return [*plain, *(part for line in lines for part in line.body)]
 
 
 def exclusive(file: File, first: cst.CSTNode, second: cst.CSTNode) -> bool:
-    """True when one graph never has both: they stand in branches of one `if` that is reached once."""
+    """True if no graph has both: they are in different branches of an `if` that is reached once."""
     branches = _separating(file, first, second)
     return branches is not None and not repeated(file, branches)
 
 
 def _separating(file: File, first: cst.CSTNode, second: cst.CSTNode) -> cst.If | None:
-    """Return the `if` after which at most one of the two is run."""
+    """Return the `if` of whose branches at most one runs, with only one of the two nodes in it; else None."""
     for around in file.tree.ancestors(first):
         if isinstance(around, cst.FunctionDef | cst.Lambda):
             return None
@@ -138,7 +138,7 @@ def _separating(file: File, first: cst.CSTNode, second: cst.CSTNode) -> cst.If |
 
 
 def _returns_before(file: File, branch: cst.If, later: cst.CSTNode) -> bool:
-    """True when the body of `branch` ends with a `return` and `later` comes after it in the same block."""
+    """True if the body of `branch` ends with `return` or `raise`, and `later` comes after it in the same block."""
     block = file.tree.parent(branch)
     after = block is not None and file.tree.contains(block, later)
     last = _statements(branch.body)[-1:]

@@ -1,7 +1,7 @@
-"""Code that TensorFlow runs in graphs of its own: loops, maps over elements, cells of recurrent networks.
+"""Code that TensorFlow runs in a graph of its own: loops, maps over elements, cells of recurrent networks.
 
-A function reaches such a place in many ways: by its name, in a variable or a dict, through `functools.partial`, as a
-method or an object that is called, passed on by a helper, or called by a function that is itself run there.
+A function gets there in many ways: by its name, through a variable, a dict or `functools.partial`, as a method or a
+callable object, passed on by a helper, or called by a function that itself runs there.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of
 from migrate.source.tensorflow.facts.calls.object_attributes import ancestors
 
-#: TensorFlow functions that build a graph of their own for functions, and how many of these come first.
+#: TensorFlow functions that run their function arguments in another graph, with the number of leading such arguments.
 RUNNERS = {
     "while_loop": 2,
     "map_fn": 1,
@@ -36,19 +36,20 @@ RUNNERS = {
     "numpy_function": 1,
 }
 FUNCTION_ARGUMENTS = {"fn", "cond", "body", "func", "function", "map_func", "cell", "cell_fw", "cell_bw", "loop_fn"}
-#: Methods of data sets that do the same.
+#: Methods of datasets that do the same.
 ELEMENTS = {"map", "flat_map", "interleave", "filter", "apply"}
-#: What chooses between functions: a lookup there is trained, but a variable made there belongs to the branch.
+#: Functions that choose between branches: a lookup there is trained, but a variable created there belongs to the
+#: branch.
 BRANCHES = ("cond", "case", "switch_case")
-#: Namespaces whose functions call what they are given once, in a graph that is built as usual, or outside of graphs.
+#: Namespaces whose functions call their arguments once, in the usual graph or outside of graphs.
 OUTSIDE = ("app.", "estimator.", "flags.", "logging.", "test.", "train.", "contrib.learn.", "contrib.training.")
-#: Ops and scopes that take no function, by their namespace and for want of such a word at the end of the name.
+#: Ops and scopes that take no function, recognized by namespace and by the words that their names do not contain.
 PLAIN = re.compile(
     r"(python\.(ops|framework)\.\w+\.|(bitwise|image|io|linalg|losses|math|metrics|nn|random|sets|sparse|strings|summary)\.)?"
     r"(?!\w*(map|scan|fold|loop|func|fn|rnn|cell|grad|template|cond|case|register))\w+",
     re.IGNORECASE,
 )
-#: Functions that only name functions, or run them where they are given.
+#: Functions that only refer to functions, or run them in place.
 IN_PLACE = re.compile(r"(.*\.)?(\w*arg_scope|repeat|stack)")
 DECORATORS = re.compile(r"(.*\.)?(custom_gradient|recompute_grad|[Dd]efun)")
 #: Base classes whose methods run inside of loops.
@@ -58,7 +59,7 @@ Reached = dict[int, cst.BaseExpression]
 
 
 def run_apart(file: File, node: cst.CSTNode) -> cst.BaseExpression | None:
-    """Return what runs the code of `node` in a graph of its own: the function that does, or the base of a cell."""
+    """Return what runs the code of `node` in a graph of its own: a TensorFlow function, or the base class of a cell."""
     return _around(file, node, once(file, ("run apart",), lambda: _apart(file)))
 
 
@@ -72,6 +73,7 @@ def _around(file: File, node: cst.CSTNode, found: Reached) -> cst.BaseExpression
 
 
 def _apart(file: File) -> Reached:
+    """Find the functions that run in graphs of their own: methods of cells, arguments of runners, decorated ones."""
     search = _Search(file)
     for cls in file.tree.classes:
         base = next((arg.value for arg in cls.bases if STEPWISE.fullmatch(file.names.of(arg.value) or "")), None)
@@ -103,6 +105,7 @@ def _runs_nothing(name: str) -> bool:
 
 
 def _branches(file: File) -> Reached:
+    """Find the functions that run as branches of `tf.cond`, `tf.case` and `tf.switch_case`."""
     search = _Search(file)
     for call, _ in file.calls(*BRANCHES):
         for arg in call.args:
@@ -111,7 +114,7 @@ def _branches(file: File) -> Reached:
 
 
 def _functions(file: File) -> dict[str, list[cst.FunctionDef]]:
-    """Return the functions and methods by their names."""
+    """Return the functions and methods by name."""
     found: dict[str, list[cst.FunctionDef]] = {}
     for name, uses in file.tree.names.items():
         around = ((use, file.tree.parent(use)) for use in uses)
@@ -120,7 +123,7 @@ def _functions(file: File) -> dict[str, list[cst.FunctionDef]]:
 
 
 class _Search:
-    """Marks the functions, lambdas and methods that are reached, each with what runs it."""
+    """Marks the functions, lambdas and methods that run in another graph, with what runs them."""
 
     def __init__(self, file: File) -> None:
         self.file = file
@@ -130,7 +133,11 @@ class _Search:
         self._pending: list[cst.CSTNode] = []
 
     def follow(self, node: cst.BaseExpression, runner: cst.BaseExpression, *, called: bool) -> None:
-        """Mark the functions that `node` may be or hold; one that is `called` may be made of any of its arguments."""
+        """Mark the functions that `node` may be or contain.
+
+        With `called`, `node` is itself called, and may be a wrapper around any function that the call creating it
+        received.
+        """
         for value in self.flow.values(node):
             if not isinstance(value, Unknown):
                 self._value(value, runner, called)
@@ -138,7 +145,7 @@ class _Search:
                 self._unknown(node, value, runner, called)
 
     def _is_new(self, asked: object, called: bool) -> bool:
-        """True when that is asked for the first time: lists may hold themselves."""
+        """True on the first call with these arguments; ends the search in cyclic containers."""
         key, found = (asked, called), self._asked
         new = key not in found
         found.add(key)
@@ -162,7 +169,7 @@ class _Search:
                     self.follow(arg.value, runner, called=called if isinstance(value, Result) else position == 0)
 
     def _unknown(self, node: cst.BaseExpression, value: Value, runner: cst.BaseExpression, called: bool) -> None:
-        """Mark the methods of that name of any object, and what the code was given that made what is called."""
+        """Mark all methods with that name, and the functions passed to the calls that created the value."""
         name = node.attr.value if isinstance(node, cst.Attribute) else ""
         for function in once(self.file, ("functions",), lambda: _functions(self.file)).get(name, ()):
             if isinstance(self.file.tree.parent(self.file.tree.parent(function) or function), cst.ClassDef):
@@ -172,7 +179,7 @@ class _Search:
             self.follow(arg.value, runner, called=True)
 
     def methods(self, cls: cst.ClassDef, runner: cst.BaseExpression) -> None:
-        """Mark the methods of objects of `cls`, other than those that make them."""
+        """Mark the methods of objects of `cls`, except those that construct them."""
         for member in ancestors(self.file, cls):
             for function in (one for one in member.body.body if isinstance(one, cst.FunctionDef)):
                 if function.name.value not in {"__init__", "build"}:
@@ -185,7 +192,7 @@ class _Search:
             self._pending.append(function)
 
     def reached(self) -> Reached:
-        """Mark the functions, too, that the code of those mentions or runs, and return all."""
+        """Also mark the functions that the code of marked functions mentions or calls, and return all."""
         while self._pending:
             function = self._pending.pop()
             runner, inside = self.found[id(function)], [function]

@@ -1,4 +1,4 @@
-"""Attributes of objects: which mentions of `x.name` in all classes and scripts may be the one that a class sets."""
+"""Class hierarchies and attributes: which mentions of `x.name` may refer to the attribute that a class sets."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from migrate.source.tensorflow.base.cached_query import once
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of
 
-#: What makes a variable that may become a table.
+#: Calls that create a variable which may become a table.
 MAKERS = {"get_variable", "Variable", "keras.layers.Embedding"}
-#: Base classes that read constructor parameters at most.
+#: Base classes that read at most the constructor's parameters.
 HARMLESS_BASES = {"sklearn.base.BaseEstimator", "sklearn.base.TransformerMixin", "abc.ABC"}
 
 
 def subclasses(file: File, cls: cst.ClassDef) -> list[cst.ClassDef]:
-    """Return `cls` and the classes that inherit from it, directly or not."""
+    """Return `cls` and its direct and indirect subclasses."""
     found = [cls]
     for member in found:
         heirs = once(file, ("heirs",), lambda: _heirs(file)).get(id(member), ())
@@ -29,7 +29,7 @@ def subclasses(file: File, cls: cst.ClassDef) -> list[cst.ClassDef]:
 
 
 def _heirs(file: File) -> dict[int, list[cst.ClassDef]]:
-    """Return the classes that name another as a base, by the id of that one."""
+    """Return the direct subclasses of each class, by its id."""
     found: dict[int, list[cst.ClassDef]] = {}
     for cls in file.tree.classes:
         for base in dict.fromkeys(id(class_named(file, one.value)) for one in cls.bases):
@@ -38,7 +38,7 @@ def _heirs(file: File) -> dict[int, list[cst.ClassDef]]:
 
 
 def ancestors(file: File, cls: cst.ClassDef) -> list[cst.ClassDef]:
-    """Return `cls` and the known classes that it inherits from, directly or not."""
+    """Return `cls` and its known direct and indirect base classes."""
     found = [cls]
     for member in found:
         known = [class_named(file, one.value) for one in member.bases]
@@ -47,12 +47,12 @@ def ancestors(file: File, cls: cst.ClassDef) -> list[cst.ClassDef]:
 
 
 def relatives(file: File, cls: cst.ClassDef) -> list[cst.ClassDef]:
-    """Return the classes whose methods run on objects of `cls`: its subclasses, and the bases of all of them."""
+    """Return the classes whose methods run on objects of `cls`: its subclasses, and the base classes of all of them."""
     return list(dict.fromkeys(one for member in subclasses(file, cls) for one in ancestors(file, member)))
 
 
 def methods(file: File, cls: cst.ClassDef, name: str) -> list[cst.FunctionDef]:
-    """Return the definitions of a method in its class, those under conditions too; the class may be of another file."""
+    """Return the definitions of a method in its class, including conditional ones. The class may be of another file."""
     return once(file, ("methods of", cls), lambda: _methods(cls)).get(name, [])
 
 
@@ -63,7 +63,7 @@ def _methods(cls: cst.ClassDef) -> dict[str, list[cst.FunctionDef]]:
 
 
 class _Methods(cst.CSTVisitor):
-    """Finds the functions of a body, without those inside functions and classes of it."""
+    """Collects the functions of a class body, without those nested in functions and classes."""
 
     def __init__(self) -> None:
         self.found: dict[str, list[cst.FunctionDef]] = {}
@@ -86,7 +86,7 @@ def class_named(file: File, node: cst.BaseExpression) -> cst.ClassDef | None:
 
 
 def foreign_bases(file: File, cls: cst.ClassDef) -> list[cst.BaseExpression]:
-    """Return the bases, own and inherited, whose code is not in the file."""
+    """Return the own and inherited base classes whose code is not analysed."""
     result = []
     for base in (one.value for one in cls.bases):
         known = class_named(file, base)
@@ -98,7 +98,7 @@ def foreign_bases(file: File, cls: cst.ClassDef) -> list[cst.BaseExpression]:
 
 
 def _harmless_base(file: File, base: cst.BaseExpression) -> bool:
-    """True for bases that are known not to touch attributes they did not set."""
+    """True for base classes that are known not to access attributes they did not set."""
     imported, shadowed = file.tree.imported_names(base)
     known = bool(imported) and not shadowed and imported <= HARMLESS_BASES
     return known or (isinstance(base, cst.Name) and base.value == "object")
@@ -112,7 +112,7 @@ def object_class(file: File, node: cst.Attribute) -> cst.ClassDef | None:
 
 
 def names_of_class(file: File, name: str, cls: cst.ClassDef) -> list[cst.Name]:
-    """Return the mentions of a name in the bodies of the classes of an object of `cls`, where it is an attribute."""
+    """Return the mentions of a name in class bodies related to `cls`, where the name is an attribute."""
     family = relatives(file, cls)
     found = []
     for node in file.tree.names.get(name, ()):

@@ -1,4 +1,4 @@
-"""What breaks the order in which code is written: functions that run again, later, or not at all."""
+"""Cases in which the execution order differs from the source order: code that runs again, later, or not at all."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ from migrate.source.tensorflow.facts.calls.callers import runs
 from migrate.source.tensorflow.facts.calls.execution_count import repeats_here, sites_in_graph
 from migrate.source.tensorflow.facts.calls.variable_scopes import callers_option, enclosing_option
 
-#: Code that may not run, or not once.
+#: Nodes whose code may not run, or not exactly once.
 CONDITIONS = (*CONDITIONAL, cst.IfExp, cst.BooleanOperation, cst.BaseComp)
-#: What lets all scopes inside give a variable that is there.
+#: A method after which a scope returns existing variables instead of creating them.
 REUSES = "reuse_variables"
 
 
 def runs_again(file: File, home: cst.CSTNode, table: Table, made: Sequence[cst.FunctionDef]) -> bool | None:
-    """Return True when `home` runs once for each variable of `table`, False when again, None when that is not seen.
+    """Return True if `home` runs once per variable of `table`, False if more often, None if that is not known.
 
-    `made` are the functions that make the variable: each run of one is taken to make its own, unless scopes reuse.
+    `made` are the functions that create the variable: each run is assumed to create another one unless a scope reuses
+    it.
     """
     if not isinstance(home, cst.FunctionDef):
         return True
@@ -37,12 +38,12 @@ def runs_again(file: File, home: cst.CSTNode, table: Table, made: Sequence[cst.F
     if repeats_here(file, home.name, skips=False):
         sites = sites_in_graph(file, home.name)
         given = any(file.tree.contains(site, one) for site in sites for one in table.references)
-        return None if given else False  # each call may be given a table of its own
+        return None if given else False  # each call may receive another table
     return None if runs(file, home)[1] or _again(file, home, owned) else True
 
 
 def _again(file: File, home: cst.FunctionDef, owned: set[int]) -> bool:
-    """True when a caller of `home` that makes no variable of its own may run it again in one graph."""
+    """True if a caller of `home` that creates no variable of its own may run it again in one graph."""
     start: cst.CSTNode = home.name
     steps = reached(start, lambda one: [] if _owner(file, one) in owned else sites_in_graph(file, one))
     return any(repeats_here(file, one, skips=True) for one in steps if _owner(file, one) not in owned)
@@ -53,7 +54,7 @@ def _owner(file: File, node: cst.CSTNode) -> int:
 
 
 def _reuses(file: File, table: Table) -> bool:
-    """True when a second run of the call that makes the variable may give the one that is there."""
+    """True if a second run of the call that creates the variable may return the existing one."""
     call = table.creation.call
     if table.creation.unique:
         return False
@@ -62,7 +63,7 @@ def _reuses(file: File, table: Table) -> bool:
 
 
 def is_lazy(file: File, home: cst.CSTNode) -> bool:
-    """True for a generator, and for a coroutine: their calls run nothing."""
+    """True for a generator or a coroutine, whose body does not run when it is called."""
     if not isinstance(home, cst.FunctionDef):
         return False
     yields = m.findall(home.body, m.Yield())
@@ -70,7 +71,7 @@ def is_lazy(file: File, home: cst.CSTNode) -> bool:
 
 
 def may_be_left_out(file: File, node: cst.CSTNode, other: cst.CSTNode) -> bool:
-    """True when `node` stands in a part of a statement or expression that may not run where `other` does."""
+    """True if `node` is in a part of a statement or expression that may not run although `other` does."""
     tree = file.tree
     around = [node, *tree.ancestors(node)]
     return any(
@@ -80,7 +81,7 @@ def may_be_left_out(file: File, node: cst.CSTNode, other: cst.CSTNode) -> bool:
 
 
 def _is_certain(file: File, outer: cst.CSTNode, inner: cst.CSTNode) -> bool:
-    """True for what decides whether the rest runs, and for a loop over what is seen not to be empty."""
+    """True for the part that decides whether the rest runs, and for a loop that is known to have iterations."""
     first = {cst.If: "test", cst.For: "iter", cst.While: "test", cst.IfExp: "test", cst.Match: "subject"}
     if inner is getattr(outer, first.get(type(outer), ""), None):
         return True
@@ -90,7 +91,7 @@ def _is_certain(file: File, outer: cst.CSTNode, inner: cst.CSTNode) -> bool:
 
 
 def _has_turns(file: File, node: cst.BaseExpression) -> bool:
-    """True for a list that is written out with members, and for `range` of a number above 0."""
+    """True for a non-empty list display, and for `range` of a positive number."""
     value = resolve(file.tree, node)
     if isinstance(value, cst.List | cst.Tuple):
         return any(isinstance(one, cst.Element) for one in value.elements)

@@ -1,4 +1,4 @@
-"""Expressions that a split step leaves out: what they run must make, print and change nothing."""
+"""Expressions that a split step no longer evaluates; their evaluation must have no side effects."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from migrate.source.flow import Holder, Member, Result, Symbol
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of
 
-#: Calls that change nothing, by their canonical names, and methods of dicts.
+#: Canonical names of calls without side effects.
 QUIET = {
     "trainable_variables", "get_collection", "builtins.list", "builtins.tuple", "builtins.dict", "builtins.getattr",
     "builtins.super",
@@ -17,7 +17,7 @@ METHODS = {"get", "values", "items", "copy", "keys"}
 
 
 def is_quiet(file: File, node: cst.CSTNode) -> bool:
-    """True for an expression that may go: what it runs makes, prints and changes nothing."""
+    """True for an expression without side effects: what it runs creates, prints and modifies nothing."""
     flow, seen = flow_of(file), set[cst.CSTNode]()
     pending: list[cst.CSTNode] = [node]
     while pending:
@@ -41,6 +41,7 @@ def is_quiet(file: File, node: cst.CSTNode) -> bool:
 
 
 def _is_quiet_call(file: File, call: cst.Call) -> bool:
+    """True for a call whose callee is known to have no side effects, or is code of the program."""
     flow = flow_of(file)
     values = flow.values(call.func)
     if file.part(call).names.of(call.func) in QUIET:

@@ -1,4 +1,4 @@
-"""What functions and methods do with a variable that they are handed: one row for each, with its argument."""
+"""Sinks: what functions and methods do with a variable that they receive, as one row per function and argument."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from enum import Enum
 
 import libcst as cst
 
-#: The argument of a method that is asked of the variable itself, as in `W.assign(rows)`.
+#: The receiver as an argument, as in `W.assign(rows)`.
 SELF = "self"
 
 
 class Meaning(Enum):
-    """What a sink does; the value is the key of the refusal of `tf-whole-table` for a table that comes there."""
+    """What a sink does. The value is the key of the refusal of `tf-whole-table` for a table that reaches it."""
 
-    TRAINED = "trained"  #: it names what a step trains, or gradients are taken of
+    TRAINED = "trained"  #: it determines what a step trains, or gradients with respect to it are taken
     DIFFERENTIATED = "gradient"
-    SUMMED = "l2"  #: a function of every entry, whose sum is often a term of the loss
+    SUMMED = "l2"  #: a function of every entry, whose sum is often a regularization term
     MULTIPLIED = "matrix"
     JOINED = "joined"
     SAMPLED = "sampled-loss"
@@ -26,7 +26,7 @@ class Meaning(Enum):
     FETCHED = "fetched"
     MEASURED = "size-read"
     NAMED = "name-read"
-    COPIED = "computed-with"  #: an op that gives what it takes
+    COPIED = "computed-with"  #: an op that returns its argument
     LOGGED = "histogram"
     SAVED = "saver"
     GATHERED = "gathered"
@@ -36,15 +36,15 @@ class Meaning(Enum):
 
 @dataclass(frozen=True)
 class Sink:
-    """One function by its canonical name, or one method or attribute by `.name`."""
+    """One function by its canonical name, or one method or attribute as `.name`."""
 
     symbol: str
     meaning: Meaning
-    argument: str = ""  #: what takes the value; empty where any argument means the same
-    place: int = 0  #: the position of that argument
+    argument: str = ""  #: the parameter that takes the value; empty if all parameters have the same meaning
+    place: int = 0  #: the position of that parameter
 
     def takes(self, call: cst.Call, arg: cst.Arg) -> bool:
-        """True for the argument of a call of the symbol that takes the value."""
+        """True if `arg` is the argument of the call that takes the value."""
         if arg.keyword is not None:
             return arg.keyword.value == self.argument
         return not arg.star and len(call.args) > self.place and call.args[self.place] is arg
@@ -79,17 +79,17 @@ _ROWS = (
     *_each(Meaning.PLACED, "colocate_with"),
 )
 SINKS = {sink.symbol: sink for sink in _ROWS}
-#: The methods of optimizers that train, or give what is trained.
+#: The methods of optimizers that train variables, or compute what is trained.
 TRAINING = tuple(sink.symbol[1:] for sink in _ROWS if sink.meaning is Meaning.TRAINED)
 
 
 def method_sink(call: cst.Call) -> Sink | None:
-    """Return what a call does by its method, whatever the object is; None where no method takes the arguments so."""
+    """Return the sink of a method call on any object; None if the method is no sink for its arguments."""
     found = SINKS.get(f".{call.func.attr.value}") if isinstance(call.func, cst.Attribute) else None
     return found if found is not None and found.argument != SELF else None
 
 
 def asked(name: str) -> Sink | None:
-    """Return what an attribute or a method of the variable itself does."""
+    """Return the sink of an attribute or a method of the variable itself."""
     found = SINKS.get(f".{name}")
     return found if found is not None and found.argument == SELF else None

@@ -1,4 +1,4 @@
-"""Variable scopes: the static prefix of a variable's name, and options that a scope hands to its variables."""
+"""Variable scopes: the static prefix of a variable's name, and the options that a scope passes to its variables."""
 
 from __future__ import annotations
 
@@ -36,19 +36,18 @@ PARAMETERS = [
     "auxiliary_name_scope",
 ]
 FUNCTIONS = (cst.FunctionDef, cst.Lambda)
-DEPTH = 12  #: how many callers of callers are asked
-#: By tree: what was asked of it, and the answer.
+DEPTH = 12  #: the deepest chain of callers that is examined
 
 
 def scope_calls(file: File, node: cst.CSTNode) -> Iterator[cst.Call]:
-    """Yield the `variable_scope` calls around `node` up to its function, the nearest first."""
+    """Yield the `variable_scope` calls around `node` within its function, innermost first."""
     for item in _contexts(file, node):
         if isinstance(item, cst.Call) and file.names.of(item.func) == "variable_scope":
             yield item
 
 
 def _contexts(file: File, node: cst.CSTNode) -> Iterator[cst.BaseExpression]:
-    """Yield what stands behind `with` around `node` up to its function, the nearest first."""
+    """Yield the context managers around `node` within its function, innermost first."""
     for around in file.tree.ancestors(node):
         if isinstance(around, cst.FunctionDef):
             return
@@ -57,7 +56,7 @@ def _contexts(file: File, node: cst.CSTNode) -> Iterator[cst.BaseExpression]:
 
 
 def _is_unclear(file: File, node: cst.CSTNode) -> bool:
-    """True when something around `node`, up to its function, may open a variable scope that is not seen."""
+    """True if code around `node`, within its function, may open a variable scope that is not recognized."""
     scopes = list(scope_calls(file, node))
     others = [one for one in _contexts(file, node) if not any(one is call for call in scopes)]
     if not all(is_harmless_context(file, one) for one in others):
@@ -71,7 +70,7 @@ def _is_unclear(file: File, node: cst.CSTNode) -> bool:
 
 
 def enclosing_option(file: File, node: cst.CSTNode, option: str) -> cst.BaseExpression | None:
-    """Return the value that the nearest enclosing scope gives for `option`, or None."""
+    """Return the value of `option` in the innermost enclosing scope that has it, or None."""
     for call in scope_calls(file, node):
         bound = bind(call, PARAMETERS) or {}
         if option in bound and not is_none(bound[option]):
@@ -80,7 +79,7 @@ def enclosing_option(file: File, node: cst.CSTNode, option: str) -> cst.BaseExpr
 
 
 def callers_option(file: File, node: cst.CSTNode, option: str) -> cst.BaseExpression | None:
-    """Return a value that a scope around a call of the function of `node`, or of its callers, gives for `option`."""
+    """Return a value of `option` in a scope around a direct or indirect call of the function of `node`, or None."""
     return once(file, (option, node), lambda: _callers_option(file, node, option))
 
 
@@ -97,7 +96,7 @@ def _calls_around(file: File, node: cst.CSTNode) -> list[cst.Call]:
 
 
 def prefix(file: File, node: cst.CSTNode, depth: int = DEPTH) -> tuple[str, ...] | None:
-    """Return the names of all variable scopes around `node`, callers included; None when they are not static."""
+    """Return the names of all variable scopes around `node`, in callers too; None if they are not static."""
     return once(file, ("prefix", node, depth), lambda: _prefix(file, node, depth))
 
 
@@ -128,7 +127,7 @@ def _prefix(file: File, node: cst.CSTNode, depth: int) -> tuple[str, ...] | None
 
 
 def in_loop(file: File, node: cst.CSTNode) -> bool:
-    """True when `node` may run several times within its function."""
+    """True if `node` may run several times within its function."""
     for around in file.tree.ancestors(node):
         if isinstance(around, FUNCTIONS):
             return isinstance(around, cst.Lambda)

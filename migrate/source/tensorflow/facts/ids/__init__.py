@@ -1,1 +1,1 @@
-"""Where the ids of lookups come from, and the sessions and datasets that feed them."""
+"""The origins of lookup ids, and the sessions and datasets that feed them."""

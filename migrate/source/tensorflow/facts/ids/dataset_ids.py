@@ -1,7 +1,7 @@
-"""Programs whose dataset can send the ids itself: each lookup has a specification, and no graph is modified.
+"""Programs whose dataset can supply the ids: each lookup gets a specification, and the graph is not modified.
 
-The elements of the dataset must be dicts, because the SDK adds an entry to them, and nobody may see that entry: the
-source reads the batch by literal keys alone. Where anything of this is not seen, ids are found by modifying the graph.
+The dataset's elements must be dicts, since the SDK adds an entry to them, and the program must not notice that entry:
+it may read the batch by literal keys only. If the source does not show this, ids are found by modifying the graph.
 """
 
 from __future__ import annotations
@@ -22,45 +22,46 @@ from migrate.source.tensorflow.facts.ids.sessions import hooked, iterators, main
 from migrate.source.tensorflow.facts.references.containers import entry_key
 from migrate.source.tensorflow.facts.references.table_values import others, table_values
 
-#: What may leave the statements inside it out.
+#: Nodes that may skip the code inside them.
 BRANCHES = (*CONDITIONAL, cst.IfExp, cst.BooleanOperation)
 DEPTH = 6
 
 
 @dataclass(frozen=True)
 class Feature:
-    """The ids of one lookup: an entry of the batch."""
+    """The ids of one lookup, as an entry of the batch."""
 
     lookup: Lookup
     table: str
     key: str
-    batch: str  #: the batch, as it is called at the lookup
+    batch: str  #: the expression of the batch at the lookup
 
 
 @dataclass(frozen=True)
 class Pipeline:
-    """A dataset that sends the ids of all lookups."""
+    """A dataset that supplies the ids of all lookups."""
 
     iterator: cst.Call
     dataset: cst.BaseExpression
     features: list[Feature] = field(default_factory=list)
 
     def of(self, lookup: Lookup) -> int | None:
-        """Return the number of the feature that a lookup reads."""
+        """Return the index of the feature that a lookup reads."""
         return next((number for number, one in enumerate(self.features) if one.lookup.call is lookup.call), None)
 
 
 def find_pipeline(file: File, moving: Sequence[Table], plain: bool) -> Pipeline | None:
-    """Return the dataset that can send all ids; None where the source does not show it whole.
+    """Return the dataset that can supply all ids, or None if the source does not show its complete use.
 
-    `plain` says that the program has a plain session before which lines can stand; one with hooks does as well.
+    `plain` states that the program has a plain session with a place for new statements before it; a session with hooks
+    serves as well.
     """
     read = [c for c in file.tree.calls if isinstance(c.func, cst.Attribute) and c.func.attr.value == "get_next"]
     made = iterators(file)
     if len(file.program(file.tree.module)) > 1 or len(read) != 1 or len(made) != 1 or not (plain or hooked(file)):
         return None
     if file.calls("estimator.EstimatorSpec", "estimator.Estimator"):
-        return None  # it may evaluate, by a dataset of its own
+        return None  # it may evaluate with another dataset
     dataset = _dataset(made[0])
     func = read[0].func
     if dataset is None or read[0].args or not isinstance(func, cst.Attribute):
@@ -88,7 +89,7 @@ def _dataset(iterator: cst.Call) -> cst.BaseExpression | None:
 
 
 def _entries(file: File, batch: cst.Call) -> list[cst.Subscript]:
-    """Return the reads of a batch when all of them are of entries with literal keys, else none."""
+    """Return the reads of a batch if all of them are entries with literal keys; else an empty list."""
     known = table_values(file, batch)
     found = [file.tree.parent(read) for read in known.reads]
     entries = [one for one in found if isinstance(one, cst.Subscript) and entry_key(one) is not None]
@@ -99,7 +100,7 @@ def _entries(file: File, batch: cst.Call) -> list[cst.Subscript]:
 
 
 def _feature(file: File, table: Table, lookup: Lookup, entries: Sequence[cst.Subscript]) -> Feature | None:
-    """Return the entry that a lookup reads its ids from, as they are."""
+    """Return the batch entry that a lookup uses, unmodified, as its ids; else None."""
     if lookup.rewrite is not None or lookup.ids is None or any(arg is lookup.ids for arg, _, _ in lookup.wraps):
         return None
     ids = resolve(file.tree, lookup.ids.value)
@@ -112,7 +113,7 @@ def _feature(file: File, table: Table, lookup: Lookup, entries: Sequence[cst.Sub
 
 
 def _once(file: File, node: cst.CSTNode, home: cst.FunctionDef | None, depth: int = DEPTH) -> bool:
-    """True when `node` certainly runs once where `home` does, in it or in functions that the module calls."""
+    """True if `node` certainly runs once per run of `home`, directly or in functions that the module calls."""
     function = file.tree.enclosing(node, cst.FunctionDef)
     block = main_block(file)
     for around in file.tree.ancestors(node):

@@ -1,4 +1,4 @@
-"""Where ids come from: a dataset, a placeholder, or something that the source does not show."""
+"""The origin of ids: a dataset, a placeholder, or unknown."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ PLACEHOLDERS = {"placeholder", "placeholder_with_default", "sparse_placeholder"}
 
 
 def origins(file: File, node: cst.BaseExpression) -> set[str]:
-    """Return all that `node` is computed from; nothing for constants."""
+    """Return the origins of everything that `node` is computed from; empty for constants."""
     return set().union(*(_told(file, one) for one in reached(node, partial(_behind, file))))
 
 
 def _told(file: File, node: cst.BaseExpression) -> set[str]:
-    """Return the origins that an expression shows by itself."""
+    """Return the origins that the expression itself shows, without its operands."""
     if isinstance(node, cst.Call) and _end(file, node):
         return {_end(file, node)}
     return {_of_value(file, root_of(value)) for value in seen_values(file, node)} - {""}
 
 
 def _end(file: File, call: cst.Call) -> str:
-    """Return the origin of what a call gives; nothing for one that computes it from something else."""
+    """Return the origin of the result of a call; empty if it computes the result from other values."""
     if file.names.of(call.func) in PLACEHOLDERS:
         return FED
     return DATASET if isinstance(call.func, cst.Attribute) and call.func.attr.value == "get_next" else ""
@@ -43,7 +43,7 @@ def _of_value(file: File, value: Value) -> str:
 
 
 def _behind(file: File, node: cst.BaseExpression) -> list[cst.BaseExpression]:
-    """Return what an expression is computed from; of a method of an object also that."""
+    """Return the operands of an expression; for a method call, the receiver as well."""
     if not isinstance(node, cst.Call):
         return computed_from(file, node)
     receiver = [node.func.value] if isinstance(node.func, cst.Attribute) and file.names.of(node.func) is None else []
@@ -51,7 +51,7 @@ def _behind(file: File, node: cst.BaseExpression) -> list[cst.BaseExpression]:
 
 
 def _is_features(file: File, parameter: cst.Param) -> bool:
-    """True for the `features` of an Estimator's model function."""
+    """True for the `features` or `labels` parameter of an Estimator's model function."""
     function = file.tree.parent(file.tree.parent(parameter) or parameter)
     if not isinstance(function, cst.FunctionDef):
         return False

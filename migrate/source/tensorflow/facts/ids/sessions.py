@@ -1,6 +1,6 @@
-"""What a program needs around a model of the target: hooks, a beginning and an end, graph modification for a session.
+"""Code that a program needs around a converted model: hooks, setup, shutdown, and graph modification for a session.
 
-Where the source does not hold the place, nothing is written and a finding says what is left to be done by hand.
+If the source has no place for such code, none is generated, and a finding tells the user what to do by hand.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from migrate.source.tensorflow.base.arguments import bind, is_none, string
 from migrate.source.tensorflow.base.bindings import resolve
 from migrate.source.tensorflow.base.rule_kinds import File
 
-#: Where hooks are given: call -> its parameters in order.
+#: Calls that take hooks: call -> its parameters in order.
 MONITORED = {
     "train.MonitoredTrainingSession": ("master", "is_chief", "checkpoint_dir", "scaffold", "hooks"),
     "train.MonitoredSession": ("session_creator", "hooks"),
@@ -28,14 +28,14 @@ ESTIMATOR = {
     "predict": ("input_fn", "predict_keys", "hooks"),
 }
 SESSIONS = {"Session", "InteractiveSession"}
-#: Those that do not train.
+#: Calls that evaluate or predict instead of training.
 ASKING = {"estimator.EvalSpec", "evaluate", "predict"}
 ITERATORS = {"make_initializable_iterator", "make_one_shot_iterator"}
 
 
 @dataclass(frozen=True)
 class Place:
-    """A call that makes a session with hooks."""
+    """A call that creates a session with hooks."""
 
     call: cst.Call
     hooks: cst.Arg | None
@@ -43,7 +43,7 @@ class Place:
 
 
 def hooked(file: File) -> list[Place]:
-    """Return the calls that take hooks."""
+    """Return the calls of the file that take hooks."""
     found = []
     for call in file.tree.calls:
         if file.tree.module_of(call) is not file.tree.module:
@@ -60,7 +60,7 @@ def hooked(file: File) -> list[Place]:
     return found
 
 
-#: Later parameters of those calls, which are given by name.
+#: Further parameters of those calls, which are passed by keyword.
 _FURTHER = (
     "chief_only_hooks", "save_checkpoint_secs", "save_summaries_steps", "save_summaries_secs", "config",
     "stop_grace_period_secs", "log_step_count_steps", "max_wait_secs", "save_checkpoint_steps", "summary_dir",
@@ -70,7 +70,7 @@ _FURTHER = (
 
 
 def with_hooks(file: File, place: Place, made: list[str]) -> tuple[cst.CSTNode | None, str]:
-    """Return the node to replace (None: an argument is added) and the list of hooks with the new ones in front."""
+    """Return the node to replace (None if an argument is added), and the list of hooks with the new ones first."""
     given = place.hooks
     if given is None or is_none(given):
         return (given.value if given is not None else None), f"[{', '.join(made)}]"
@@ -93,21 +93,21 @@ def main_block(file: File) -> cst.IndentedBlock | cst.SimpleStatementSuite | Non
 
 
 def runs_at_top(file: File) -> bool:
-    """True when the module itself makes a session or runs an Estimator, outside of all functions."""
+    """True if module-level code creates a session or runs an Estimator."""
     calls = [place.call for place in hooked(file)] + sessions(file)
     return any(file.tree.enclosing(call, cst.FunctionDef) is None for call in calls)
 
 
 def sessions(file: File) -> list[cst.Call]:
-    """Return the calls that make a plain session."""
+    """Return the calls that create a plain session."""
     own = file.tree.module
     return [c for c, name in file.names.calls if name in SESSIONS and file.tree.module_of(c) is own]
 
 
 def builds_before(file: File, session: cst.Call, building: list[cst.Call]) -> bool:
-    """True when all of `building` is written before a session, in its function or in functions that it calls before.
+    """True if all of `building` comes before a session, in its function or in functions called before it.
 
-    What is called behind it may build the model only there.
+    Code called after the session may build the model only then.
     """
     here = file.tree.enclosing(session, cst.FunctionDef)
     start = file.tree.span(session)[0]
@@ -126,18 +126,18 @@ def builds_before(file: File, session: cst.Call, building: list[cst.Call]) -> bo
 
 
 def _outermost(file: File, call: cst.Call, here: cst.FunctionDef | None) -> cst.CSTNode:
-    """Return the top definition around `call`, or the call when it stands in the function `here` or in the module."""
+    """Return the top-level definition around `call`; `call` itself if it is directly in `here` or in the module."""
     around = [a for a in file.tree.ancestors(call) if isinstance(a, cst.FunctionDef | cst.ClassDef)]
     return call if not around or around[-1] is here else around[-1]
 
 
 def iterators(file: File) -> list[cst.Call]:
-    """Return the calls that make an iterator of a dataset, in the whole program."""
+    """Return the calls that create an iterator of a dataset, in the whole program."""
     return [c for part in file.program(file.tree.module) for c in part.tree.calls if _last(c) in ITERATORS]
 
 
 def _last(call: cst.CSTNode) -> str:
-    """Return the last part of the name of what is called."""
+    """Return the last part of the callee's name."""
     func = call.func if isinstance(call, cst.Call) else None
     return func.attr.value if isinstance(func, cst.Attribute) else func.value if isinstance(func, cst.Name) else ""
 

@@ -1,1 +1,1 @@
-"""Optimizers: their classes, factories and values, and what they train."""
+"""Optimizers: their classes, factories, values, and the variables that they train."""

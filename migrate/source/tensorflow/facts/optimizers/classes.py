@@ -1,4 +1,4 @@
-"""Optimizers whose class is chosen: from a dict, by a condition, or by what a class or its heirs set."""
+"""Optimizers whose class is selected at run time: from a dict, by a condition, or by a class attribute."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from migrate.source.tensorflow.base.value_flow import flow_of, known_values, sou
 
 
 def chosen_classes(file: File, call: cst.Call, known: Container[str]) -> list[str]:
-    """Return the canonical names of the classes of which `call` makes an object; nothing if not all are `known`.
+    """Return the canonical names of the classes that `call` may instantiate; empty if not all are `known`.
 
-    What is called, and what it is given, can be written twice.
+    It must be possible to evaluate the callee and the arguments twice.
     """
     func = call.func
     if file.names.of(func) is not None or not _is_plain(func) or not reads_plainly(file, call):
@@ -33,7 +33,7 @@ def _in_order(file: File, node: cst.BaseExpression) -> list[Value]:
 
 
 def _entries(file: File, func: cst.BaseExpression) -> list[cst.BaseExpression]:
-    """Return what is called: of a dict all that is in it, whatever the key may be today."""
+    """Return the possible callees; for a dict, all of its entries, whatever the key is."""
     flow = flow_of(file)
     ways = [flow.path(value, func) for value in known_values(file, func)]
     read = [place for way in ways for place in way if isinstance(place, cst.Subscript | cst.Call)]
@@ -43,13 +43,13 @@ def _entries(file: File, func: cst.BaseExpression) -> list[cst.BaseExpression]:
 
 
 def _container(place: cst.Subscript | cst.Call) -> cst.BaseExpression:
-    """Return the dict of `d[key]` and `d.get(key)`; for another call the function."""
+    """Return the dict of `d[key]` and `d.get(key)`; for another call, the function."""
     inner = place.value if isinstance(place, cst.Subscript) else place.func
     return inner.value if isinstance(place, cst.Call) and isinstance(inner, cst.Attribute) else inner
 
 
 def _is_plain(func: cst.BaseExpression) -> bool:
-    """True for what can be read twice: names, entries, and `d.get(key)`."""
+    """True for expressions that can be evaluated twice: names, entries, and `d.get(key)`."""
     if isinstance(func, cst.Call):
         gets = isinstance(func.func, cst.Attribute) and func.func.attr.value == "get"
         return gets and len(func.args) == 1 and is_repeatable(func.args[0].value)

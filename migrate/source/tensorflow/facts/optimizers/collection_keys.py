@@ -1,4 +1,4 @@
-"""Which collection `get_collection(key)` reads: the keys that are written, followed through names and parameters."""
+"""Which collection `get_collection(key)` reads, with the key resolved through names and parameters."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from migrate.source.tensorflow.base.value_flow import sources
 
 RULE = "tf-variable-collection"
 READS = {"get_collection", "get_collection_ref"}
-#: The collections of variables: their keys in `GraphKeys`, and what these are.
+#: The collections of variables: names in `GraphKeys`, and their values.
 VARIABLES = {
     "TRAINABLE_VARIABLES": "trainable_variables",
     "GLOBAL_VARIABLES": "variables",
@@ -33,7 +33,7 @@ def collection_reads(file: File) -> Iterator[tuple[cst.Call, cst.BaseExpression]
 
 
 def is_key(file: File, node: cst.BaseExpression, key: str) -> bool:
-    """True when `node` may be the key of that name of `GraphKeys`, also of something that is not known."""
+    """True if `node` may be the key with that name in `GraphKeys`, even as an attribute of an unknown object."""
     return any(_spells(file, one, key) for one in sources(file, node))
 
 
@@ -45,7 +45,7 @@ def _spells(file: File, node: cst.BaseExpression, key: str) -> bool:
 
 
 def unknown_keys(file: File) -> Iterator[Blocker]:
-    """Yield a doubt for each read of a collection whose key is computed: it may be one of the variables."""
+    """Yield a blocker for each read of a collection with a computed key, which may be one of the variables."""
     for call, key in collection_reads(file):
         if not any(_is_unknown(file, one) for one in sources(file, key)):
             continue

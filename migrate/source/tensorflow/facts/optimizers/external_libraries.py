@@ -1,4 +1,4 @@
-"""Libraries that are called beside tables and whose code is not read: one may list or train variables by itself."""
+"""Calls of unanalysed libraries next to tables; such a library may list or train variables by itself."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of, root_of, sources, symbol_of
 from migrate.source.tensorflow.base.visited import reached
 
-#: Libraries that know nothing of variables of TensorFlow.
+#: Libraries that do not access TensorFlow variables.
 LIBRARIES = sys.stdlib_module_names | {
     "absl", "boto3", "click", "cv2", "dateutil", "faiss", "fire", "gensim", "google", "h5py", "jieba", "joblib",
     "kafka", "lightgbm", "matplotlib", "msgpack", "networkx", "nltk", "numba", "numpy", "pandas", "PIL", "plotly",
@@ -26,7 +26,7 @@ RULE = "tf-surroundings"
 
 
 def library_calls(file: File, tables: Sequence[Table]) -> Iterator[Blocker]:
-    """Yield a doubt for each library that a file calls where its tables are: once for what is called."""
+    """Yield a blocker for each library function that a file with tables calls, once per function."""
     made = [table.creation.call for table in tables]
     own = [call for call in made if file.tree.module_of(call) is file.tree.module]
     told: set[str] = set()
@@ -39,7 +39,7 @@ def library_calls(file: File, tables: Sequence[Table]) -> Iterator[Blocker]:
 
 
 def _library(file: File, call: cst.Call) -> str:
-    """Return the full name of a function of a library that is not read; empty for any other call."""
+    """Return the full name of a function of an unanalysed library; empty for any other call."""
     if file.names.of(call.func) is not None or file.tree.is_inside(call.func):
         return ""
     imported, shadowed = file.tree.imported_names(call.func)
@@ -55,7 +55,7 @@ def _library(file: File, call: cst.Call) -> str:
 
 
 def _is_beside(file: File, call: cst.Call, made: Sequence[cst.Call]) -> bool:
-    """True for a call that is given a part of the graph, or whose effect or result is wanted after a table is made."""
+    """True for a call that receives a part of the graph, or whose effect or result is used after a table is created."""
     if any(_is_of_graph(file, arg.value) for arg in call.args):
         return True
     function, start = file.tree.enclosing(call, cst.FunctionDef), file.tree.span(call)[0]
@@ -68,12 +68,12 @@ def _is_beside(file: File, call: cst.Call, made: Sequence[cst.Call]) -> bool:
 
 
 def _is_of_graph(file: File, node: cst.BaseExpression) -> bool:
-    """True for what TensorFlow made: a tensor, an optimizer, a session."""
+    """True for a value that TensorFlow created: a tensor, an optimizer, a session."""
     made = (value for one in reached(node, lambda one: _operands(file, one)) for value in flow_of(file).values(one))
     return any(symbol_of(root_of(value)) is not None for value in made if isinstance(value, Member | Result))
 
 
 def _operands(file: File, node: cst.BaseExpression) -> list[cst.BaseExpression]:
-    """Return what an operator computes `node` from."""
+    """Return the operands from which an operator computes `node`."""
     made = [one for one in sources(file, node) if isinstance(one, cst.BinaryOperation)]
     return [side for one in made for side in (one.left, one.right)]

@@ -1,4 +1,4 @@
-"""Functions that make an optimizer, as `build_optimizer(name, rate)` does: a twin makes the one of the tables."""
+"""Functions that create an optimizer, such as `build_optimizer(name, rate)`; a twin creates the one of the tables."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from migrate.source.tensorflow.facts.calls.object_attributes import (
     relatives,
 )
 
-#: Functions of Python that compute the same when they are called twice.
+#: Builtins that return the same value when they are called twice.
 BUILT_IN = {
     "bool", "float", "int", "isinstance", "len", "str",
     "ValueError", "TypeError", "KeyError", "NotImplementedError", "RuntimeError", "Exception",
 }  # fmt: skip
-#: Methods of texts that do, and the one of dicts, which is given a key.
+#: Methods of strings with this property, and `get` of dicts.
 METHODS = {"lower", "upper", "strip", "format", "get"}
-#: Functions of TensorFlow that do, in `train`.
+#: Functions of `tf.train` with this property.
 TRAIN = {
     "exponential_decay", "inverse_time_decay", "natural_exp_decay", "piecewise_constant", "polynomial_decay",
     "cosine_decay", "get_global_step", "get_or_create_global_step",
@@ -41,27 +41,27 @@ STATEMENTS = (cst.Assign, cst.AnnAssign, cst.AugAssign, cst.Return, cst.Raise, c
 
 @dataclass(frozen=True)
 class Builder:
-    """A function that only makes optimizers, and a call of it."""
+    """A function that only creates optimizers, and a call of it."""
 
-    functions: tuple[cst.FunctionDef, ...]  #: several are methods of which the object's class has one
+    functions: tuple[cst.FunctionDef, ...]  #: several are methods, one of which the object's class has
     call: cst.Call
-    spoken: tuple[cst.CSTNode, ...]  #: statements that print or log, once for both optimizers
-    values: tuple[cst.BaseExpression, ...]  #: what it may return: calls, when it is understood
-    above: tuple[cst.Attribute, ...] = ()  #: where methods return what that of their base makes
+    spoken: tuple[cst.CSTNode, ...]  #: statements that print or log; the twin leaves them out
+    values: tuple[cst.BaseExpression, ...]  #: what it may return; calls, if it is understood
+    above: tuple[cst.Attribute, ...] = ()  #: calls by which methods return the optimizer of their base class's method
 
     @property
     def function(self) -> cst.FunctionDef:
-        """The function, or one of the methods of its name."""
+        """The function, or one of the methods with its name."""
         return self.functions[0]
 
     @property
     def twin(self) -> str:
-        """The name of the function that makes the optimizer of the tables."""
+        """The name of the function that creates the optimizer of the tables."""
         return f"sparse_{self.function.name.value}"
 
 
 def builder_of(file: File, call: cst.Call) -> Builder | None:
-    """Return the builder that `call` runs; None when it is none, or may do more than make an optimizer."""
+    """Return the builder that `call` runs; None if it is not one, or may do more than create an optimizer."""
     functions = [one for one in _run_by(file, call) if not _only_raises(one)]
     if not functions or not all(is_repeatable(arg.value) for arg in call.args) or not reads_plainly(file, call):
         return None
@@ -76,14 +76,14 @@ def builder_of(file: File, call: cst.Call) -> Builder | None:
 
 
 def _run_by(file: File, call: cst.Call) -> list[cst.FunctionDef]:
-    """Return the functions of which a call runs one, in the order of the source; nothing when it may run others."""
+    """Return the functions one of which a call runs, in source order; empty if it may run others."""
     flow = flow_of(file)
     if not all(isinstance(one, Function | Bound) for one in flow.values(call.func)):
         return []
     found = [one for one in flow.run_by(call) if isinstance(one, cst.FunctionDef)]
     if any(_is_bound_otherwise(file, one) for one in found):
         return []
-    for one in found:  # methods of that name of related classes have twins as well
+    for one in found:  # methods of that name in related classes need twins as well
         owner = _owner_of(file, one)
         family = relatives(file, owner) if isinstance(owner, cst.ClassDef) else []
         near = [method for cls in family for method in methods(file, cls, one.name.value)]
@@ -92,19 +92,19 @@ def _run_by(file: File, call: cst.Call) -> list[cst.FunctionDef]:
 
 
 def _is_bound_otherwise(file: File, function: cst.FunctionDef) -> bool:
-    """True when the class of a method, or one that is related, binds its name to something else."""
+    """True if the class of a method, or a related one, binds its name to something else."""
     owner = _owner_of(file, function)
     names = names_of_class(file, function.name.value, owner) if isinstance(owner, cst.ClassDef) else []
     return any(is_target(file.tree, one) for one in names)
 
 
 def _owner_of(file: File, function: cst.FunctionDef) -> cst.CSTNode | None:
-    """Return the class or function that a function is defined in; None for one of the module."""
+    """Return the class or function that contains a function definition; None for a module-level one."""
     return next((a for a in file.tree.ancestors(function) if isinstance(a, cst.ClassDef | cst.FunctionDef)), None)
 
 
 def _made(file: File, function: cst.FunctionDef) -> list[cst.BaseExpression]:
-    """Return what a function may return; nothing when it may do more than make that."""
+    """Return what a function may return; empty if it may do more than create that."""
     if not _is_open(file, function) or function.decorators or function.asynchronous:
         return []
     if not all(is_repeatable(one.default) for one in _parameters(function)) or not reads_plainly(file, function.body):
@@ -120,7 +120,7 @@ def _made(file: File, function: cst.FunctionDef) -> list[cst.BaseExpression]:
 def _above(
     file: File, function: cst.FunctionDef, functions: Sequence[cst.FunctionDef]
 ) -> Iterator[tuple[int, cst.Attribute]]:
-    """Yield each `super().build()` that a method returns and one of `functions` answers, by the call's id."""
+    """Yield each returned `super().build()` that runs one of `functions`: the call's id and the callee."""
     owner = _owner_of(file, function)
     if not isinstance(owner, cst.ClassDef) or foreign_bases(file, owner):
         return
@@ -133,14 +133,14 @@ def _above(
 
 
 def _of_base(function: cst.FunctionDef, value: cst.BaseExpression) -> cst.Attribute | None:
-    """Return what is called in `super().build()`, the base's method of the same name; None for any other value."""
+    """Return the callee of `super().build()`, the base's method of the same name; None for any other value."""
     func = value.func if isinstance(value, cst.Call) else None
     above = m.Attribute(value=m.Call(func=m.Name("super")), attr=m.Name(function.name.value))
     return func if isinstance(func, cst.Attribute) and m.matches(func, above) else None
 
 
 def _is_fresh(file: File, name: cst.Name) -> bool:
-    """True for a name whose values are all computed in its function: changing one changes no object from outside."""
+    """True for a name whose values are all computed in its function, so that updating it modifies no shared object."""
     scope = scope_of_name(file.tree, name)
     targets = [use for use in local_names(file.tree, name.value, scope) if is_target(file.tree, use)] if scope else []
     values = [
@@ -154,7 +154,7 @@ def _is_fresh(file: File, name: cst.Name) -> bool:
 
 
 def _only_raises(function: cst.FunctionDef) -> bool:
-    """True for a method that its heirs must give: it only raises, below its documentation."""
+    """True for an abstract method: it only raises."""
     lines = (line.body if isinstance(line, cst.SimpleStatementLine) else [line] for line in function.body.body)
     code = [one for line in lines for one in line if not m.matches(one, m.Expr(m.SimpleString()))]
     return len(code) == 1 and isinstance(code[0], cst.Raise)
@@ -167,7 +167,7 @@ def _said(file: File, functions: Sequence[cst.FunctionDef]) -> list[cst.CSTNode]
 
 
 def _is_pure(file: File, call: cst.Call) -> bool:
-    """True for a call that computes the same when it is made twice, of a function that is not the project's own."""
+    """True for a call, of a function that the project does not define, that returns the same when it is made twice."""
     func, name = call.func, last_name(call.func)
     symbol = file.names.of(func)
     if symbol is not None:
@@ -186,14 +186,14 @@ def _parameters(function: cst.FunctionDef) -> list[cst.Param]:
 
 
 def _is_open(file: File, function: cst.FunctionDef) -> bool:
-    """True for a function of a module, and for a method of a class of a module."""
+    """True for a module-level function, and for a method of a module-level class."""
     kinds = (cst.ClassDef, cst.FunctionDef)
     around = [one for one in file.tree.ancestors(function) if isinstance(one, kinds)]
     return not around or (len(around) == 1 and isinstance(around[0], cst.ClassDef))
 
 
 def _returned(file: File, given: cst.Return) -> list[cst.BaseExpression]:
-    """Return what a `return` may give, names followed to all that is bound to them."""
+    """Return the values that a `return` may give, with a name replaced by all that is assigned to it."""
     value = given.value
     if value is None:
         return []
@@ -208,7 +208,7 @@ def _returned(file: File, given: cst.Return) -> list[cst.BaseExpression]:
 
 
 def _is_named(file: File, function: cst.FunctionDef, call: cst.Call) -> bool:
-    """True when the twin can be called where the builder is: beside it, by its module, or imported from there."""
+    """True if the twin can be called where the builder is: from the same file, through its module, or by an import."""
     own = file.tree.module_of(function) is file.tree.module_of(call)
     if isinstance(call.func, cst.Attribute):
         module = isinstance(call.func.value, cst.Name) and not isinstance(_owner_of(file, function), cst.ClassDef)
@@ -226,7 +226,7 @@ def _rest(file: File, call: cst.CSTNode, function: cst.FunctionDef, module: str)
 
 
 def import_of_twin(file: File, statement: cst.ImportFrom, function: cst.FunctionDef) -> str | None:
-    """Return the `from module import` of the twin, of the function's own file; None where it is not below."""
+    """Return `from module import` for the file that defines the function; None if that file is not below the module."""
     name = file.tree.source(statement.module) if statement.module is not None else ""
     module = "." * len(statement.relative) + "".join(name.split())
     rest = _rest(file, statement, function, module)
@@ -236,7 +236,7 @@ def import_of_twin(file: File, statement: cst.ImportFrom, function: cst.Function
 
 
 def imported(file: File, call: cst.Call) -> cst.ImportFrom | None:
-    """Return the statement that imports the name that is called; None for one of the same file."""
+    """Return the statement that imports the callee's name; None for a function of the same file."""
     for statement in file.tree.imports:
         if file.tree.module_of(statement) is not file.tree.module_of(call) or not isinstance(statement, cst.ImportFrom):
             continue
@@ -253,7 +253,7 @@ class _Body(cst.CSTVisitor):
     """Collects what a function does."""
 
     def __init__(self, said: Sequence[cst.CSTNode], is_number: Callable[[cst.Name], bool]) -> None:
-        """Take the statements that are left out, and what tells whether a name stands for a new value only."""
+        """`said` are statements to ignore; `is_number` is True for names with only values computed in the function."""
         self.is_number = is_number
         self.said = {id(one) for one in said}
         self.returns: list[cst.Return] = []
@@ -274,10 +274,10 @@ class _Body(cst.CSTVisitor):
 
     def visit_AugAssign(self, node: cst.AugAssign) -> None:
         if not isinstance(node.target, cst.Name) or not self.is_number(node.target):
-            self.others.append(node)  # an array changes where it is, once for each call
+            self.others.append(node)  # an array is modified in place, once per call
 
     def _target(self, node: cst.BaseExpression) -> None:
-        """Note a target that is no name of the function's own: a second call would set it again."""
+        """Record a target that is not a local name: a second call would assign it again."""
         if isinstance(node, cst.Tuple | cst.List):
             for element in node.elements:
                 self._target(element.value)

@@ -1,6 +1,6 @@
-"""Constructors that make a variable of a fixed name: TensorFlow refuses a second object in the same graph.
+"""Constructors that create a variable with a fixed name, of which TensorFlow allows only one object per graph.
 
-So an optimizer that each object makes once is the only one of its graph, however many objects the program makes.
+An optimizer that each object creates once is then the only one of its graph, however many objects the program creates.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from migrate.source.tensorflow.facts.calls.variable_scopes import (
     prefix,
 )
 
-#: What lets all scopes inside give a variable that is there.
+#: A method after which a scope returns existing variables instead of creating them.
 REUSES = "reuse_variables"
 
 
 def made_once_a_graph(file: File, *nodes: cst.CSTNode) -> bool:
-    """True when just one of `nodes` runs, and once, for each object of classes that no graph has two objects of."""
+    """True if exactly one of `nodes` runs, once, per object of classes of which a graph has at most one object."""
     if any(REUSES in one.tree.attributes for node in nodes for one in file.program(node)):
         return False
     classes = [_classes(file, node) for node in nodes]
     known = [cls for found in classes for cls in found]
     pairs = ((one, other) for i, one in enumerate(known) for j, other in enumerate(known) if i != j)
     if not all(classes) or any(other is base for one, other in pairs for base in ancestors(file, one)):
-        return False  # an object of the one runs the constructor of the other, too
+        return False  # constructing an object of one class also runs the constructor of the other
     return bool(set.intersection(*({id(call) for call in _named(file, cls)} for cls in known)))
 
 
 def _classes(file: File, node: cst.CSTNode) -> list[cst.ClassDef]:
-    """Return the classes of which a constructor runs `node` once; nothing where it may run otherwise."""
+    """Return the classes whose constructor runs `node` once; empty if it may also run in another way."""
     function = file.tree.enclosing(node, cst.FunctionDef)
     if function is None or in_loop(file, node):
         return []
@@ -46,7 +46,7 @@ def _classes(file: File, node: cst.CSTNode) -> list[cst.ClassDef]:
 
 
 def _callers(file: File, function: cst.FunctionDef) -> list[cst.FunctionDef]:
-    """Return the constructors that call a method, each once and not in a loop; nothing where others may call it."""
+    """Return the constructors that call a method once and not in a loop; empty if other code may call it."""
     sites, unknown = runs(file, function)
     homes = [file.tree.enclosing(site, cst.FunctionDef) for site in sites]
     plain = (
@@ -57,7 +57,7 @@ def _callers(file: File, function: cst.FunctionDef) -> list[cst.FunctionDef]:
 
 
 def _named(file: File, cls: cst.ClassDef) -> list[cst.Call]:
-    """Return the calls by which each object of a class makes a variable of one name, in any scope of the program."""
+    """Return the calls by which each object of a class creates a variable whose name is the same in any scope."""
     made = next((found for one in ancestors(file, cls) if (found := methods(file, one, "__init__"))), [])
     if len(made) != 1:
         return []
@@ -71,7 +71,7 @@ def _named(file: File, cls: cst.ClassDef) -> list[cst.Call]:
 
 
 def _always(file: File, function: cst.FunctionDef, call: cst.Call) -> bool:
-    """True for a call that runs whenever the function does, as far as it gets."""
+    """True for a call that runs whenever the function does, unless an error ends it before."""
     for around in file.tree.ancestors(call):
         if around is function:
             return True
@@ -83,7 +83,7 @@ def _always(file: File, function: cst.FunctionDef, call: cst.Call) -> bool:
 
 
 def _is_fixed(file: File, call: cst.Call) -> bool:
-    """True for a variable whose full name is the same wherever it is made, and which no scope lets be made twice."""
+    """True for a variable whose full name is the same for all calls, and which no scope allows to be created twice."""
     name = next((arg.value for arg in call.args if arg.keyword is None or arg.keyword.value == "name"), None)
     reused = enclosing_option(file, call, "reuse") or callers_option(file, call, "reuse")
     return string(name) is not None and prefix(file, call) is not None and reused is None

@@ -1,4 +1,4 @@
-"""Optimizers of version 1 and the table optimizers that compute the same; which object a training call belongs to."""
+"""Stock optimizers of TensorFlow 1, their counterparts for tables, and the optimizer object of a training call."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from migrate.source.tensorflow.facts.optimizers.factories import Builder, builde
 from migrate.source.tensorflow.facts.optimizers.values import maker_of
 
 RULE = "tf-optimizer"
-#: What may be read from an optimizer without training anything.
+#: Attributes and methods of an optimizer that train nothing.
 HARMLESS = {"get_slot", "get_slot_names", "get_name", "_lr", "_learning_rate"}
 _FTRL = (
     "learning_rate",
@@ -53,14 +53,14 @@ _ADAM = ("learning_rate", "beta1", "beta2", "epsilon", "use_locking", "name")
 
 @dataclass(frozen=True)
 class Stock:
-    """A stock optimizer: its parameters and what to write for a table."""
+    """A stock optimizer: its parameters, and its counterpart for tables."""
 
-    module: str  #: module of `runtime.optimizers`
+    module: str  #: the module in `runtime.optimizers`
     parameters: tuple[str, ...]
-    defaults: tuple[tuple[str, str], ...]  #: carried over even when the source leaves them out
+    defaults: tuple[tuple[str, str], ...]  #: written out even if the source omits them
     stateful: bool
-    counts: bool = False  #: all its steps count for every variable, as in Adam's bias correction
-    zeros: tuple[str, ...] = ()  #: parameters with which no table optimizer computes the same unless they are zero
+    counts: bool = False  #: each step counts for every variable, as in Adam's bias correction
+    zeros: tuple[str, ...] = ()  #: parameters that must be zero, since the optimizer of tables has no counterpart
 
 
 STOCK = {
@@ -101,7 +101,7 @@ STOCK = {
         "lazy_adam", _ADAM, (("learning_rate", "0.001"),), stateful=True, counts=True
     ),
 }
-#: Arguments that concern the whole optimizer, not what it computes.
+#: Arguments that do not affect what the optimizer computes.
 NOT_CARRIED = {"use_locking", "name", "accum_name", "linear_name"}
 OPTIMIZER = re.compile(
     r"(contrib\.opt\.|train\.)(experimental\.)?\w*Optimizer|contrib\.opt\.\w+|(keras\.)?optimizers\.\w+"
@@ -110,18 +110,16 @@ OPTIMIZER = re.compile(
 
 @dataclass
 class Maker:
-    """One call that makes an optimizer."""
+    """A call that creates an optimizer."""
 
     call: cst.Call
-    name: str  #: canonical name
-    arguments: dict[str, cst.BaseExpression] = field(
-        default_factory=dict
-    )  #: those carried over to the table's optimizer
-    choice: cst.IfExp | None = None  #: `a if c else b`, of which it is a branch
-    others: list[Maker] = field(
-        default_factory=list
-    )  #: all that the call may make, where it calls one of several classes
-    dropped: tuple[str, ...] = ()  #: the arguments that only the optimizer of dense variables has
+    name: str  #: the canonical name
+    #: the arguments carried over to the optimizer of the tables
+    arguments: dict[str, cst.BaseExpression] = field(default_factory=dict)
+    choice: cst.IfExp | None = None  #: the `a if c else b` of which it is a branch
+    #: all makers of the call, if it instantiates one of several classes
+    others: list[Maker] = field(default_factory=list)
+    dropped: tuple[str, ...] = ()  #: the arguments that only the dense optimizer gets
 
     @property
     def stock(self) -> Stock:
@@ -136,17 +134,18 @@ class Optimizer:
     receiver: cst.BaseExpression
     makers: list[Maker]
     blockers: list[Blocker] = field(default_factory=list)
-    builders: list[Builder] = field(default_factory=list)  #: calls of functions that make it
-    handed: bool = False  #: that of the tables is made where it trains, not beside a name of its own
+    builders: list[Builder] = field(default_factory=list)  #: calls of functions that create it
+    #: the optimizer of the tables is created at the training step rather than next to the original
+    handed: bool = False
 
     @property
     def inline(self) -> bool:
-        """True when it is made on the spot, as in `tf.train.AdagradOptimizer(0.1).minimize(loss)`."""
+        """True if it is created in place, as in `tf.train.AdagradOptimizer(0.1).minimize(loss)`."""
         return any(call is self.receiver for call in self.calls)
 
     @property
     def calls(self) -> list[cst.BaseExpression]:
-        """What is called for it where it is bound, the classes or the functions that make it; or the choice of them."""
+        """The calls of classes or builders that create it, or the conditional expressions around them."""
         built = {id(value) for builder in self.builders for value in builder.values}
         makers = [] if self.handed else self.makers
         own = [maker.choice or maker.call for maker in makers if id(maker.call) not in built]
@@ -154,9 +153,10 @@ class Optimizer:
 
 
 def optimizer_of(file: File, receiver: cst.BaseExpression) -> Optimizer:
-    """Return what is known about the optimizer at `receiver`; what is not understood goes into `stops`.
+    """Return what is known about the optimizer at `receiver`; what is not understood is recorded in its `blockers`.
 
-    Where it is made beside a name of its own, that of the tables is made there; else it is followed by its values.
+    If it is created next to a name of its own, the optimizer of the tables is created there; otherwise, its value is
+    tracked by the value flow analysis.
     """
     optimizer = _beside_its_name(file, receiver)
     beside = not optimizer.blockers and all(_has_place(file, one) for one in optimizer.calls if one is not receiver)
@@ -169,12 +169,12 @@ def optimizer_of(file: File, receiver: cst.BaseExpression) -> Optimizer:
 
 
 def _has_place(file: File, call: cst.BaseExpression) -> bool:
-    """True where a line can be put behind the one that makes an optimizer."""
+    """True if a line can be inserted after the one that creates an optimizer."""
     return has_own_line(file.tree.statement(call), only_made=True) and not is_inside_larger(file.tree, call)
 
 
 def _beside_its_name(file: File, receiver: cst.BaseExpression) -> Optimizer:
-    """Return the optimizer of a receiver, as far as it is bound to the receiver's own name, or made on the spot."""
+    """Return the optimizer of a receiver according to the assignments to the receiver's own name, or to its call."""
     optimizer = Optimizer(receiver, [])
     values = [receiver] if isinstance(receiver, cst.Call) else _values(file, receiver, optimizer)
     whole = [value for value in values if isinstance(value, cst.IfExp)]
@@ -197,7 +197,7 @@ def _beside_its_name(file: File, receiver: cst.BaseExpression) -> Optimizer:
 
 
 def _branches(file: File, value: cst.BaseExpression) -> list[cst.BaseExpression]:
-    """Return the stock optimizers of `a if c else b`, when condition and arguments can be written twice; else none."""
+    """Return the stock optimizers of `a if c else b` if condition and arguments can be evaluated twice; else none."""
     if not isinstance(value, cst.IfExp) or not is_repeatable(value.test) or not reads_plainly(file, value):
         return []
     found: list[cst.BaseExpression] = []
@@ -208,7 +208,7 @@ def _branches(file: File, value: cst.BaseExpression) -> list[cst.BaseExpression]
 
 
 def _built(file: File, values: Sequence[cst.BaseExpression], optimizer: Optimizer) -> list[cst.BaseExpression]:
-    """Return the values with what the functions return that make optimizers; a function must make all or none."""
+    """Return the values with calls of builders replaced by what these return. A builder must be the only value."""
     found: list[cst.BaseExpression] = []
     for value in values:
         known = isinstance(value, cst.Call) and file.names.of(value.func) is None
@@ -227,7 +227,7 @@ def _built(file: File, values: Sequence[cst.BaseExpression], optimizer: Optimize
 
 
 def _of_classes(file: File, call: cst.Call, classes: Sequence[str], optimizer: Optimizer) -> list[Maker]:
-    """Return what a call makes that calls one of several classes."""
+    """Return the optimizers that a call may create whose callee is one of several classes."""
     found = [_maker(file, call, name, optimizer) for name in classes]
     for maker in found:
         maker.others = found
@@ -235,13 +235,14 @@ def _of_classes(file: File, call: cst.Call, classes: Sequence[str], optimizer: O
 
 
 def _drop_wrapped(file: File, optimizer: Optimizer) -> None:
-    """Say only once of `o = wrap(o)` why it keeps the tables: of what trains, not of the name that it is given."""
+    """For `o = wrap(o)`, keep only the blocker of the wrapper, and drop that of the wrapped name."""
     values = [each.node for each in optimizer.blockers if isinstance(each.node, cst.Call)]
     inside = [s for s in optimizer.blockers if any(file.tree.contains(v, s.node) and v is not s.node for v in values)]
     optimizer.blockers[:] = [each for each in optimizer.blockers if all(each is not one for one in inside)]
 
 
 def _foreign(file: File, node: cst.BaseExpression, name: str | None) -> Blocker:
+    """Return the blocker for a value that is not a stock optimizer; `name` is its canonical name, if it has one."""
     text = " ".join(file.tree.source(node.func if isinstance(node, cst.Call) else node).split())
     if name is not None and OPTIMIZER.fullmatch(name):
         short = name.rpartition(".")[2]
@@ -255,7 +256,7 @@ def _foreign(file: File, node: cst.BaseExpression, name: str | None) -> Blocker:
 
 
 def _wrapped(file: File, node: cst.BaseExpression) -> str:
-    """Return the name `o` of `o = wrap(o)`; nothing for another value."""
+    """Return the name `o` of `o = wrap(o)`; empty for other values."""
     assign = file.tree.parent(node)
     targets = [one.target for one in assign.targets] if isinstance(assign, cst.Assign) else []
     names = {file.tree.source(target) for target in targets}
@@ -264,7 +265,7 @@ def _wrapped(file: File, node: cst.BaseExpression) -> str:
 
 
 def _unknown(file: File, node: cst.BaseExpression) -> str:
-    """Return the key of why an optimizer is not known."""
+    """Return the key of the reason why an optimizer is not known."""
     if isinstance(node, cst.Call) and flow_of(file).run_by(node):
         return "maker-with-effects"
     if isinstance(node, cst.Subscript):
@@ -278,7 +279,7 @@ def _unknown(file: File, node: cst.BaseExpression) -> str:
 
 
 def _unwritable(file: File, node: cst.IfExp) -> tuple[str, str]:
-    """Return what keeps a choice between two optimizers from being written once more: the key of it, and the code."""
+    """Return why a choice between two optimizers cannot be evaluated twice: the key of the reason, and the code."""
     parts = [" ".join(file.tree.source(one).split()) for one in (node.body, node.orelse, node.test)]
     for one, text in zip((node.body, node.orelse), parts[:2], strict=True):
         if not isinstance(one, cst.Call) or file.names.of(one.func) not in STOCK:
@@ -294,6 +295,7 @@ def _is_property(file: File, cls: cst.ClassDef, name: str) -> bool:
 
 
 def _maker(file: File, call: cst.Call, name: str, optimizer: Optimizer) -> Maker:
+    """Return the maker for a call of a stock optimizer; arguments that tables do not support are blockers."""
     bound = bind(call, STOCK[name].parameters)
     if bound is None:
         optimizer.blockers.append(blocker(call, RULE, "unread-arguments", text=file.tree.source(call)))
@@ -308,7 +310,7 @@ def _maker(file: File, call: cst.Call, name: str, optimizer: Optimizer) -> Maker
 
 
 def _values(file: File, receiver: cst.BaseExpression, optimizer: Optimizer) -> list[cst.BaseExpression]:
-    """Return every value ever bound to the name of an optimizer."""
+    """Return every value that is assigned to the name of an optimizer."""
     found: list[cst.BaseExpression] = []
     if isinstance(receiver, cst.Name) and (target := _declared(file, receiver)) is not None:
         text = " ".join(file.tree.source(file.tree.statement(target) or target).split())
@@ -329,6 +331,7 @@ def _values(file: File, receiver: cst.BaseExpression, optimizer: Optimizer) -> l
 
 
 def _mentions(file: File, receiver: cst.BaseExpression) -> list[cst.Name] | list[cst.Attribute]:
+    """Return the mentions of a name, or of an attribute of `self`, that holds an optimizer."""
     if isinstance(receiver, cst.Name):
         scope = scope_of_name(file.tree, receiver)
         return local_names(file.tree, receiver.value, scope) if scope is not None else []
@@ -338,7 +341,7 @@ def _mentions(file: File, receiver: cst.BaseExpression) -> list[cst.Name] | list
 
 
 def _declared(file: File, receiver: cst.Name) -> cst.Name | None:
-    """Return where the optimizer is made that another function than the maker's uses by `global` or `nonlocal`."""
+    """Return a `global` or `nonlocal` assignment that creates the optimizer in a function other than its owner."""
     tree, owner = file.tree, scope_of_name(file.tree, receiver)
     names = local_names(tree, receiver.value, owner) if owner is not None else []
     made = [(name, value) for name in names if (value := assigned_value(tree, name)) is not None]
@@ -349,9 +352,9 @@ def _declared(file: File, receiver: cst.Name) -> cst.Name | None:
 
 
 def _attributes(file: File, receiver: cst.Attribute, cls: cst.ClassDef) -> list[cst.Attribute]:
-    """Return the mentions of `self.optimizer` on objects of `cls`, with those of its bases and heirs where one is set.
+    """Return the mentions of `self.optimizer` on objects of `cls`, and of related classes if only one of them sets it.
 
-    Where several classes set it, which of them a step of a base uses depends on the object.
+    If several classes set it, a step of a base class may use any of them, depending on the object.
     """
     same = [(a, self_class(file.tree, a)) for a in file.tree.attributes[receiver.attr.value]]
     own = [a for a, holder in same if holder is cls]
@@ -364,6 +367,7 @@ def _attributes(file: File, receiver: cst.Attribute, cls: cst.ClassDef) -> list[
 
 
 def _harmless(file: File, node: cst.BaseExpression) -> bool:
+    """True for a mention that reads or trains by an attribute of the optimizer, without passing it on."""
     around = file.tree.parent(node)
     if not isinstance(around, cst.Attribute) or is_target(file.tree, around):
         return False

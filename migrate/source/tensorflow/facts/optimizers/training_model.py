@@ -1,4 +1,4 @@
-"""Training steps of a file as data, and the words that all who look at them share."""
+"""The data model of training steps, and helpers for all modules that examine them."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ MINIMIZE = [
     "grad_loss",
 ]
 APPLY = ("grads_and_vars", "global_step", "name")
-#: Helpers that train by themselves.
+#: Functions and classes that train by themselves.
 HELPERS = {
     "contrib.layers.optimize_loss", "contrib.slim.learning.create_train_op", "contrib.training.create_train_op",
     "contrib.slim.learning.train", "keras.Model", "keras.models.Model", "keras.Sequential", "keras.models.Sequential",
 }  # fmt: skip
-#: Packages with a `minimize` or `compute_gradients` of their own, which knows nothing of variables of TensorFlow.
+#: Packages with a `minimize` or `compute_gradients` of their own, unrelated to TensorFlow variables.
 OTHERS = {
     "autograd",
     "cvxpy",
@@ -49,34 +49,34 @@ STEPPING = re.compile(r"(train\.(experimental\.)?|contrib\.opt\.)\w*Optimizer")
 
 @dataclass(frozen=True)
 class Listed:
-    """The variables of a `var_list`, of which each is a table or known to be none."""
+    """The contents of a `var_list`: tables, and variables known to be dense."""
 
     node: cst.BaseExpression
-    tables: frozenset[int]  #: ids of the calls that make them
+    tables: frozenset[int]  #: ids of the calls that create them
     dense: tuple[cst.BaseExpression, ...]  #: the other members
-    fixed: bool = True  #: nothing is added later, or under a condition
-    calls: tuple[cst.Call, ...] = ()  #: those of its parts that list the variables of a scope
-    beside: tuple[str, ...] = ()  #: the tables that were in these, and are in them no longer
+    fixed: bool = True  #: nothing is added later or conditionally
+    calls: tuple[cst.Call, ...] = ()  #: those parts that list the variables of a scope
+    beside: tuple[str, ...] = ()  #: names of tables that these lists used to contain
 
     @property
     def certain(self) -> bool:
-        """True when every member is there whenever the step is built: a scope may have tables alone."""
+        """True if every member exists whenever the step is built; a scope may contain tables only."""
         return self.fixed and not self.calls
 
 
 @dataclass
 class Step:
-    """One `minimize` or `apply_gradients` that trains every variable of its graph, or those of a list."""
+    """A `minimize` or `apply_gradients` that trains all variables of its graph, or those of a list."""
 
     call: cst.Call
     optimizer: Optimizer
     arguments: dict[str, cst.Arg]
-    #: where its gradients are taken (empty for `minimize`): calls, and a list wherever it stands besides
+    #: where its gradients are computed (empty for `minimize`): calls, and explicit lists outside of these calls
     sources: list[cst.BaseExpression] = field(default_factory=list)
-    filters: list[cst.ListComp] = field(default_factory=list)  #: where pairs without a gradient are dropped
-    listed: Listed | None = None  #: what it trains; None: every variable
-    apart: bool = False  #: its gradients are taken in another function
-    lazy: bool = False  #: what is applied may be a `zip`, which has no length
+    filters: list[cst.ListComp] = field(default_factory=list)  #: comprehensions that drop pairs without a gradient
+    listed: Listed | None = None  #: what it trains; None for all variables
+    apart: bool = False  #: its gradients are computed in another function
+    lazy: bool = False  #: the applied gradients may be a `zip` object, which has no length
 
     @property
     def is_minimize(self) -> bool:
@@ -84,11 +84,11 @@ class Step:
         return method_of(self.call) == "minimize"
 
     def trains(self, table: Table) -> bool:
-        """True when it trains every variable, or names that one."""
+        """True if it trains all variables, or this table."""
         return self.listed is None or id(table.creation.call) in self.listed.tables
 
     def shares(self, other: Step) -> bool:
-        """True when both may train one table."""
+        """True if both may train the same table."""
         if self.listed is None or other.listed is None:
             return True
         return bool(self.listed.tables & other.listed.tables)
@@ -96,21 +96,21 @@ class Step:
 
 @dataclass
 class Training:
-    """All steps of a file, and what about them is not understood."""
+    """All training steps of a file, and what blocks their conversion."""
 
     steps: list[Step] = field(default_factory=list)
     blockers: list[Blocker] = field(default_factory=list)
     understood: set[int] = field(default_factory=set)
-    dense: list[tuple[cst.Call, Optimizer]] = field(default_factory=list)  #: steps of variables that are no tables
+    dense: list[tuple[cst.Call, Optimizer]] = field(default_factory=list)  #: steps that train dense variables only
 
 
 def method_of(call: cst.Call) -> str:
-    """Return the name of the method that is called, empty for a plain call."""
+    """Return the name of the called method; empty for a call of a function."""
     return call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
 
 
 def is_elsewhere(file: File, call: cst.Call) -> bool:
-    """True for `scipy.optimize.minimize` and the like, which train no variable of TensorFlow."""
+    """True for `scipy.optimize.minimize` and similar calls, which do not train TensorFlow variables."""
     inner: cst.BaseExpression = call.func
     while isinstance(inner, cst.Attribute):
         inner = inner.value
@@ -121,7 +121,7 @@ def is_elsewhere(file: File, call: cst.Call) -> bool:
 
 
 def dense_only(arg: cst.Arg | None, tables: Container[int]) -> bool:
-    """True when a `var_list` is a literal list of expressions that are no tables."""
+    """True if a `var_list` is a literal list of expressions that are not tables."""
     if arg is None or not isinstance(arg.value, cst.List | cst.Tuple):
         return False
     elements = [e.value for e in arg.value.elements]
@@ -130,6 +130,6 @@ def dense_only(arg: cst.Arg | None, tables: Container[int]) -> bool:
 
 
 def owner(file: File, node: cst.CSTNode) -> cst.CSTNode:
-    """Return the top-level function or class around `node`, else the module."""
+    """Return the top-level function or class around `node`, or the module."""
     kinds = (cst.FunctionDef, cst.ClassDef)
     return next((a for a in reversed([*file.tree.ancestors(node)]) if isinstance(a, kinds)), file.tree.module_of(node))

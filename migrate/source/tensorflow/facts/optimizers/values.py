@@ -1,6 +1,6 @@
-"""Optimizers that come to a training step by other names, containers, objects or calls: followed by their values.
+"""Optimizers that reach a training step through other names, containers, objects or calls.
 
-That of the tables is then made where the step is, with the same arguments, so these must mean the same there.
+The optimizer of the tables is then created at the step with the same arguments, which must have the same values there.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ def maker_of(
     training: Container[str],
     harmless: Container[str],
 ) -> tuple[cst.Call, str] | None:
-    """Return the one call that makes what `receiver` is, with its symbol, where it can be written at the step as well.
+    """Return the single call that creates the value of `receiver`, with its symbol, if it can be repeated at the step.
 
-    None when it may be anything else, when its class is not `known`, or when code gets it that may train by it;
-    `training` are the methods that train by it, `harmless` the attributes that may be read of it.
+    None if the value may be anything else, if its class is not in `known`, or if it escapes to code that may train with
+    it. `training` are the methods that train, `harmless` the attributes that may be read.
     """
-    # Numbers, texts and what operators give have no such methods: they only share a list with it.
+    # Constants and results of operators have no such methods; they only share a container with the optimizer.
     values = [value for value in known_values(file, receiver) if not isinstance(value, Constant | Computed)]
     if len(values) != 1:
         return None
@@ -42,14 +42,15 @@ def maker_of(
     if not all(means_the_same(file, arg.value, receiver) for arg in value.node.args):
         return None
     flow = flow_of(file)
-    uses = [use for use in flow.uses(value) if not flow.leaves(use)]  # who is not seen trains no table of this program
+    # unanalysed callers do not train tables of this program
+    uses = [use for use in flow.uses(value) if not flow.leaves(use)]
     if any(node not in uses for node in flow.escapes(value)):
         return None
     return (value.node, name) if all(_is_harmless(file, use, training, harmless) for use in uses) else None
 
 
 def _is_harmless(file: File, use: cst.BaseExpression, training: Container[str], harmless: Container[str]) -> bool:
-    """True for a training method that is called, and for what trains nothing."""
+    """True for a call of a training method, and for uses that train nothing."""
     around = file.tree.parent(use)
     if isinstance(around, cst.Attribute) and around.value is use and not is_target(file.tree, around):
         call = file.tree.parent(around)
@@ -59,7 +60,7 @@ def _is_harmless(file: File, use: cst.BaseExpression, training: Container[str], 
 
 
 def means_the_same(file: File, node: cst.BaseExpression, there: cst.CSTNode) -> bool:
-    """True where an expression, written at `there`, gives what it gives where it stands: literals and fixed names."""
+    """True if an expression has the same value when it is evaluated at `there`: for literals and fixed names."""
     if isinstance(node, cst.BaseNumber | cst.BaseString):
         return True
     if isinstance(node, cst.UnaryOperation):
@@ -76,13 +77,13 @@ def means_the_same(file: File, node: cst.BaseExpression, there: cst.CSTNode) -> 
 
 
 def _may_change(file: File, name: cst.Name) -> bool:
-    """True for a name of a module that another file, or code that is not seen, binds as well."""
+    """True for a module-level name that another file, or unanalysed code, also binds."""
     outer = isinstance(scope_of_name(file.tree, name), GlobalScope)
     return outer and len(flow_of(file).values(name)) > 1
 
 
 def _is_seen(file: File, name: cst.Name, there: cst.CSTNode) -> bool:
-    """True when the name's own scope is that of the module, or of a function around both places."""
+    """True if the name belongs to the scope of the module, or of a function around both places."""
     scope = scope_of_name(file.tree, name)
     if isinstance(scope, FunctionScope):
         around = file.tree.enclosing(there, cst.FunctionDef)

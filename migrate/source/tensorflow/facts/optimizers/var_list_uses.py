@@ -1,4 +1,4 @@
-"""Lists of variables that only tell a training step what it trains: which, and whether it may, is judged there."""
+"""Lists of variables whose only use is to tell a training step what to train; the step itself judges them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from migrate.source.tensorflow.facts.optimizers.training_model import is_elsewhe
 
 
 def is_given_to_training(file: File, node: cst.CSTNode) -> bool:
-    """True for the argument of a step, or of gradients, that says what is trained: lists and pairs are judged there."""
+    """True for the argument of a training step, or of `gradients`, that determines what is trained."""
     arg = file.tree.parent(node)
     call = file.tree.parent(arg) if isinstance(arg, cst.Arg) and not arg.star else None
     if not isinstance(call, cst.Call) or not isinstance(arg, cst.Arg):
@@ -27,30 +27,30 @@ def is_given_to_training(file: File, node: cst.CSTNode) -> bool:
     return sink is not None and trains and sink.takes(call, arg)
 
 
-#: What puts more into a list, and reads nothing of it.
+#: Methods that add to a list without reading it.
 PUTS = {"append", "extend", "insert"}
 
-#: What gives a list another name.
+#: Statements that give a list another name.
 BINDS = cst.Assign | cst.AnnAssign | cst.NamedExpr | cst.IfExp
 
 
 def is_trained(file: File, node: cst.CSTNode) -> bool:
-    """True for a list, or a part of one, that goes nowhere but into the `var_list` of a step, or beside its gradients.
+    """True for a list, or a part of one, that is only used as the `var_list` of a step, or paired with its gradients.
 
-    Every such step is a split one, one of dense variables, or a reason to keep its tables.
+    Each such step is either split, trains dense variables only, or blocks its tables.
     """
     return _Goal(file).holds(node, zipped=False)
 
 
 class _Goal:
-    """Asks where lists go; what is asked of again goes where it was found to go."""
+    """Searches the uses of lists. Cyclic uses count as harmless."""
 
     def __init__(self, file: File) -> None:
         self.file = file
         self._asked: set[tuple[cst.CSTNode, bool]] = set()
 
     def holds(self, node: cst.CSTNode, *, zipped: bool) -> bool:
-        """True for a list of variables, or with `zipped` of their pairs, that only says what is trained."""
+        """True for a list of variables, or with `zipped` of pairs, whose only use is to determine what is trained."""
         around = self.file.tree.parent(node)
         if (node, zipped) in self._asked:
             return True
@@ -71,7 +71,7 @@ class _Goal:
         return values and named and self.holds(outer or around, zipped=False)
 
     def _is_given(self, arg: cst.Arg, zipped: bool) -> bool:
-        """True for an argument that says what is trained."""
+        """True for an argument that determines what is trained."""
         call = self.file.tree.parent(arg)
         if not isinstance(call, cst.Call) or arg.star:
             return False
@@ -92,7 +92,7 @@ class _Goal:
         return same and whole is not None and self.holds(whole, zipped=True)
 
     def _all_mentions(self, node: cst.CSTNode, zipped: bool) -> bool:
-        """True when a list that is handed on is used for nothing else wherever it comes."""
+        """True if a list that is bound to names is used for nothing else through any of them."""
         flow, around = flow_of(self.file), self.file.tree.parent(node)
         unpacked = isinstance(around, cst.Assign) and any(isinstance(t.target, cst.Tuple) for t in around.targets)
         if not isinstance(node, cst.BaseExpression) or not isinstance(around, BINDS) or unpacked:

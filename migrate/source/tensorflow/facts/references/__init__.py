@@ -1,1 +1,1 @@
-"""Every place that mentions a variable, by names, attributes, containers, parameters and results."""
+"""Every place that refers to a variable: through names, attributes, containers, parameters and results."""

@@ -1,4 +1,4 @@
-"""Where code puts a value into a dict or a list, and the keys that it writes."""
+"""Where code stores a value in a dict or a list, and under which key."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from migrate.source.tensorflow.base.arguments import string
 from migrate.source.tensorflow.base.bindings import is_target
 from migrate.source.tensorflow.base.rule_kinds import File
 
-#: The key or the place under which a member stands; None where it is not written.
+#: The key or index of a member; None if the source does not state it.
 Key = cst.BaseExpression | int | None
-#: Methods that put an argument into a list or a dict, or give it for a member: its place, and that of the key.
+#: Methods that store an argument in a list or a dict, or return it for a member: its position, and that of the key.
 PUTS = {
     "append": (0, None),
     "appendleft": (0, None),
@@ -22,7 +22,7 @@ PUTS = {
 
 
 def holder_of(file: File, node: cst.BaseExpression) -> tuple[cst.BaseExpression, Key] | None:
-    """Return the collection that `node` is put into, as a display or as what it is bound to, and the key."""
+    """Return the container that stores `node`, as a display or the expression that denotes it, and the key."""
     around = file.tree.parent(node)
     if isinstance(around, cst.ListComp) and around.elt is node:
         return around, None
@@ -82,5 +82,5 @@ def entry(node: cst.Subscript) -> cst.BaseExpression | None:
 
 
 def entry_key(node: cst.Subscript) -> str | None:
-    """Return the string key of `container["key"]`, else None."""
+    """Return the string key of `container["key"]`, or None."""
     return string(entry(node))

@@ -1,4 +1,4 @@
-"""Functions that look rows up, where they are named and not called: stored, handed on, chosen, replaced."""
+"""Lookup functions that are mentioned without being called: stored, passed on, selected or replaced."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from migrate.source.tensorflow.base.symbols import is_lookup
 from migrate.source.tensorflow.base.value_flow import flow_of, only_asks, symbol_of
 from migrate.source.tensorflow.facts.calls.callers import last_name
 
-#: What stands between a value and the call that is handed it.
+#: Nodes between a value and the call that receives it as a part of an argument.
 HOLDERS = (cst.Arg, cst.Element, cst.DictElement, cst.List, cst.Tuple, cst.Dict, cst.IfExp)
 NOT_CALLED = "its calls elsewhere are not seen as lookups, so which tables they read is not known"
 CALL_IT = "call it where rows are read, with the variable as its argument"
@@ -23,17 +23,17 @@ CALL_IT = "call it where rows are read, with the variable as its argument"
 
 @dataclass(frozen=True)
 class Loose:
-    """A mention of a lookup function that is no call of it."""
+    """A mention of a lookup function that is not a call."""
 
     node: cst.Name | cst.Attribute
     message: str
     reason: str
     action: str = ""
-    known: bool = False  #: nothing is lost: its calls are seen under another name
+    known: bool = False  #: harmless, since its calls are found under another name
 
 
 def loose_lookups(file: File) -> list[Loose]:
-    """Return the mentions of lookup functions that are no calls, in the order of the source."""
+    """Return the mentions of lookup functions that are not calls, in source order."""
     return once(file, ("loose lookups",), lambda: list(_loose(file)))
 
 
@@ -51,9 +51,9 @@ def _loose(file: File) -> Iterator[Loose]:
 
 
 def _misunderstood(file: File) -> list[tuple[str | None, cst.BaseExpression | None]]:
-    """Return the lookup functions of which more is done than to call them, each with the mention that does it.
+    """Return the lookup functions whose use goes beyond known calls, each with the mention responsible for it.
 
-    None stands for any mention: the function came there from one of them.
+    None stands for any mention: the function came from one of them.
     """
     flow = flow_of(file)
     found: list[tuple[str | None, cst.BaseExpression | None]] = []
@@ -66,12 +66,12 @@ def _misunderstood(file: File) -> list[tuple[str | None, cst.BaseExpression | No
 
 
 def _is_given(flow: ValueFlow, value: Value, site: cst.CSTNode) -> bool:
-    """True for a call that is given the function itself, whose argument tells."""
+    """True for a call that receives the function itself as an argument, so that the argument is reported."""
     return isinstance(site, cst.Call) and any(value in flow.values(arg.value) for arg in site.args)
 
 
 def _is_understood(file: File, flow: ValueFlow, node: cst.BaseExpression) -> bool:
-    """True for a lookup function that is called, asked whether it is there, or handed on to where it is followed."""
+    """True for a lookup function that is called, compared with None, or passed on to a tracked place."""
     around = file.tree.parent(node)
     function = file.tree.enclosing(node, cst.FunctionDef)
     if isinstance(around, cst.Return) and function is not None and flow.is_open(function):
@@ -82,11 +82,12 @@ def _is_understood(file: File, flow: ValueFlow, node: cst.BaseExpression) -> boo
 
 
 def _is_binding(file: File, node: cst.Name | cst.Attribute) -> bool:
-    """True for the `look` of `look = tf.nn.embedding_lookup`, whose right side is reported."""
+    """True for the target in `look = tf.nn.embedding_lookup`; the right side is reported instead."""
     return isinstance(node, cst.Name) and is_target(file.tree, node)
 
 
 def _judged(file: File, node: cst.Name | cst.Attribute) -> Loose:
+    """Describe how a lookup function escapes: by replacement, assignment, or as an argument."""
     text = f"`{_short(file, node)}`"
     if is_target(file.tree, node):
         reason = "a lookup by its name runs what stands here, which may read tables in ways that are not known"
@@ -105,7 +106,7 @@ def _judged(file: File, node: cst.Name | cst.Attribute) -> Loose:
 
 
 def _place(file: File, node: cst.BaseExpression, taker: cst.BaseExpression | None) -> str:
-    """Return what becomes of the function at `node`, in words; `taker` is what is called with it."""
+    """Describe the use of the function at `node`; `taker` is the function that receives it as an argument."""
     around = file.tree.parent(node)
     if isinstance(around, cst.Param):
         return f"the default of the parameter `{around.name.value}`"
@@ -115,7 +116,7 @@ def _place(file: File, node: cst.BaseExpression, taker: cst.BaseExpression | Non
 
 
 def _taker(file: File, node: cst.BaseExpression) -> cst.BaseExpression | None:
-    """Return the function of the call that is handed what stands at `node`."""
+    """Return the function of the call that receives the value at `node` as a part of an argument."""
     inner: cst.CSTNode = node
     for outer in file.tree.ancestors(node):
         if isinstance(outer, cst.Call):
@@ -127,7 +128,7 @@ def _taker(file: File, node: cst.BaseExpression) -> cst.BaseExpression | None:
 
 
 def may_look_up(file: File, mention: cst.BaseExpression) -> bool:
-    """True when a call that takes the variable at `mention` is handed a lookup function, or may be a call of one."""
+    """True if a call with the variable at `mention` also receives a lookup function, or may itself be a lookup."""
     if not loose_lookups(file):
         return False
     for outer in file.tree.ancestors(mention):
@@ -141,7 +142,7 @@ def may_look_up(file: File, mention: cst.BaseExpression) -> bool:
 
 
 def _may_be_lookup(file: File, func: cst.BaseExpression) -> bool:
-    """True when a function may be a lookup, or what code made of one that it was given."""
+    """True if a function may be a lookup, or the result of a call that received one."""
     flow = flow_of(file)
     values = flow.values(func)
     given = [arg.value for value in values if isinstance(value.node, cst.Call) for arg in value.node.args]

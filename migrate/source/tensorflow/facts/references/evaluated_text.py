@@ -1,4 +1,4 @@
-"""Texts that `eval` is given: whether they can name a table."""
+"""Whether the text that `eval` receives may name a table."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from migrate.source.tensorflow.base.bindings import SETTINGS
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import root_of, seen_values, source_of
 
-#: What a text may hold that computes with plain values only.
+#: AST nodes of a text that computes with literals only.
 PLAIN = (
     ast.Expression, ast.Constant, ast.List, ast.Tuple, ast.Dict, ast.Set, ast.Load,
     ast.UnaryOp, ast.BinOp, ast.unaryop, ast.operator,
 )  # fmt: skip
-#: Methods that make a new text of parts.
+#: Methods that create a new text from parts.
 COMPOSE = {"format", "format_map", "join", "replace", "read", "readline"}
-#: Where a text comes from that the user of the program writes.
+#: Sources of text that the user of the program supplies.
 GIVEN = {"os.environ", "os.getenv", "os.environ.get", "sys.argv"}
 
-#: What reads a value that is there, and computes none.
+#: Expressions that read an existing value rather than computing a new one.
 PLACES = cst.Name | cst.Attribute | cst.Subscript | cst.Call
 
 
 class Text(Enum):
-    """What is known of an evaluated text."""
+    """What is known about an evaluated text."""
 
     PLAIN = "it computes with literals only"
     GIVEN = "it is an argument, an option or a setting"
@@ -36,7 +36,7 @@ class Text(Enum):
 
 
 def evaluated(file: File, call: cst.Call) -> Text:
-    """Return what `call`, an `eval`, evaluates."""
+    """Return what is known about the text that `call`, an `eval`, evaluates."""
     if len(call.args) != 1 or call.args[0].star or call.args[0].keyword is not None:
         return Text.COMPOSED
     given = call.args[0].value
@@ -64,12 +64,12 @@ def _is_plain(text: str) -> bool:
 
 
 def _is_setting(name: str) -> bool:
-    """True for an entry of what another module names as its options, such as `config.args.sizes`."""
+    """True for a member of another module's options, such as `config.args.sizes`."""
     return any(SETTINGS.fullmatch(part) for part in name.split(".")[:-1])
 
 
 def _is_given(file: File, value: Value, made: cst.BaseExpression) -> bool:
-    """True for `args.x`, `params["x"]`, `conf.get("x")`, a parameter and the like."""
+    """True for `args.x`, `params["x"]`, `conf.get("x")`, a parameter and similar sources."""
     if isinstance(made, cst.Call) and isinstance(made.func, cst.Attribute) and made.func.attr.value in COMPOSE:
         return False
     if isinstance(value, Member | Result) and isinstance(made, cst.Attribute):

@@ -1,4 +1,4 @@
-"""Graphs and models that are written with their tables, for programs that must know the tables' operations."""
+"""Calls that export graphs or models with their tables; programs that load them need the operations of the tables."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import libcst as cst
 
 from migrate.source.tensorflow.base.rule_kinds import File
 
-#: Written are the operations of the tables, and with a SavedModel their rows.
+#: The operations of the tables are exported, and with a SavedModel also their rows.
 OPERATIONS = "operations"
-#: Written are the values of variables, in constants.
+#: The values of variables are exported as constants.
 CONSTANTS = "constants"
-#: How programs export: a function or method of any object by its name, or by that and what stands before it.
+#: Export functions and methods by name, on any object, some qualified by what precedes the name.
 EXPORTS = {
     "add_meta_graph": OPERATIONS,
     "add_meta_graph_and_variables": OPERATIONS,
@@ -25,14 +25,14 @@ EXPORTS = {
     "save_keras_model": OPERATIONS,
     "simple_save": OPERATIONS,
     "write_graph": OPERATIONS,
-    # of an Estimator
+    # methods of an Estimator
     "export_all_saved_models": OPERATIONS,
     "experimental_export_all_saved_models": OPERATIONS,
     "export_eval_savedmodel": OPERATIONS,
     "export_saved_model": OPERATIONS,
     "export_saved_model_for_mode": OPERATIONS,
     "export_savedmodel": OPERATIONS,
-    # beside its training
+    # exporters that an Estimator runs while it trains
     "BestExporter": OPERATIONS,
     "FinalExporter": OPERATIONS,
     "LatestExporter": OPERATIONS,
@@ -42,13 +42,13 @@ EXPORTS = {
     "make_best_model_export_strategy": OPERATIONS,
     "make_export_strategy": OPERATIONS,
     "make_parsing_export_strategy": OPERATIONS,
-    # frozen
+    # frozen graphs
     "convert_variables_to_constants": CONSTANTS,
     "convert_variables_to_constants_from_session_graph": CONSTANTS,
     "convert_variables_to_constants_v2": CONSTANTS,
     "freeze_graph": CONSTANTS,
     "freeze_graph_with_def_protos": CONSTANTS,
-    # for phones, and for TensorRT
+    # TensorFlow Lite and TensorRT
     "TFLiteConverter": CONSTANTS,
     "TFLiteConverter.from_concrete_functions": CONSTANTS,
     "TFLiteConverter.from_keras_model": CONSTANTS,
@@ -63,16 +63,17 @@ EXPORTS = {
 }
 
 
-#: Of these, the words that other objects have as well: without an import, what stands before must tell.
+#: Names that unrelated objects also have; without an import, what precedes the name decides.
 SHARED = {"create_inference_graph", "from_frozen_graph", "from_session"}
 CONVERTERS = re.compile(r"trt|tensorrt|lite|toco|converter", re.IGNORECASE)
 _LAST = {name.rpartition(".")[2] for name in EXPORTS}
 
 
 def exports(file: File) -> Iterator[tuple[cst.CSTNode, str, str]]:
-    """Yield what exports, in source order, each as its node, its text and what it writes.
+    """Yield the exports in source order, each with its node, its text and what it writes.
 
-    These are calls, and mentions of TensorFlow's own: a class in a dict, under `partial` or as a base is used, too.
+    They are calls, and mentions of TensorFlow's own functions and classes, which may be used in a dict, in a `partial`
+    or as a base class.
     """
     found = [(call, call.func, _written(file, call.func)) for call in file.tree.calls]
     called = {id(call.func) for call in file.tree.calls}
@@ -86,12 +87,12 @@ def exports(file: File) -> Iterator[tuple[cst.CSTNode, str, str]]:
 
 
 def _is_value(file: File, node: cst.CSTNode) -> bool:
-    """False for a part of a longer name, and for a type."""
+    """False for a part of a longer name, and for a type annotation."""
     return not isinstance(file.tree.parent(node), cst.Attribute | cst.Annotation)
 
 
 def _written(file: File, named: cst.BaseExpression) -> str | None:
-    """Return what that function or class writes; None when it is not seen to export."""
+    """Return what a function or class exports; None if it is not known to export."""
     known = file.names.of(named)
     parts = re.findall(r"\w+", known or file.tree.source(named))
     last = parts[-1] if parts else ""

@@ -1,4 +1,4 @@
-"""Terms that add up over all entries of a matrix, so that they are also defined over some of its rows."""
+"""Regularization terms that sum over the entries of a matrix, and so are also defined over some of its rows."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.calls.execution_order import runs_first
 
 RULE = "tf-table-norm"
-#: Functions of a matrix that sum over it: name -> parameters.
+#: Functions of a matrix that sum over its entries: name -> parameters.
 SUMS = {
     "nn.l2_loss": ("t", "name"),
     "norm": ("tensor", "ord", "axis", "keepdims", "name", "keep_dims"),
     "linalg.norm": ("tensor", "ord", "axis", "keepdims", "name", "keep_dims"),
 }
-#: Calls that return a function which sums over the matrix it is given.
+#: Calls that return a function which sums over the entries of a matrix.
 REGULARIZERS = {
     "contrib.layers.l1_regularizer", "contrib.layers.l2_regularizer", "contrib.layers.l1_l2_regularizer",
     "keras.regularizers.l1", "keras.regularizers.l2", "keras.regularizers.l1_l2",
     "keras.regularizers.L1", "keras.regularizers.L2", "keras.regularizers.L1L2",
 }  # fmt: skip
-#: Functions applied to each entry, of which the sum is such a term.
+#: Elementwise functions whose sum is such a term.
 ELEMENTWISE = {"square", "math.square", "abs", "math.abs"}
-#: Functions that run what they are given in a branch or loop of the graph.
+#: Functions that run their arguments in a branch or loop of the graph.
 BRANCHES = {"cond", "case", "switch_case", "while_loop"}
-#: What is assumed of a term where the source does not show it.
+#: The assumption about a term if the source does not show the order.
 AFTER = "all lookups of the table are built before it, or it raises RuntimeError"
 REDUCE = ("input_tensor", "axis", "keepdims", "name", "reduction_indices", "keep_dims")
 
 
 def sum_over(file: File, reference: cst.BaseExpression) -> cst.Call | None:
-    """Return the call that sums a function of each entry of `reference`, or None when there is no such call."""
+    """Return the call that sums an elementwise function of `reference`, or None if there is none."""
     arg = file.tree.parent(reference)
     call = file.tree.parent(arg) if isinstance(arg, cst.Arg) else None
     if isinstance(call, cst.Call):
@@ -50,13 +50,13 @@ def sum_over(file: File, reference: cst.BaseExpression) -> cst.Call | None:
 
 
 def is_regularizer(file: File, node: cst.BaseExpression) -> bool:
-    """True for `l2_regularizer(r)`, also held in a name: a function that sums over the matrix it is given."""
+    """True for `l2_regularizer(r)`, directly or through a name: a function that sums over the entries of a matrix."""
     value = resolve(file.tree, node)
     return isinstance(value, cst.Call) and file.names.of(value.func) in REGULARIZERS
 
 
 def _whole(call: cst.Call, parameters: tuple[str, ...], arg: cst.CSTNode | None) -> bool:
-    """True when `arg` is the first parameter and no axis is left over."""
+    """True if `arg` is the first parameter and the call reduces over all axes."""
     bound = bind(call, parameters)
     if bound is None or bound.get(parameters[0]) is not arg:
         return False
@@ -64,13 +64,13 @@ def _whole(call: cst.Call, parameters: tuple[str, ...], arg: cst.CSTNode | None)
 
 
 def _order(call: cst.Call, name: str | None) -> bool:
-    """True when the order of a norm is known, and one that sums: 1, 2 or euclidean."""
+    """True if the order of a norm is known to be a sum over entries: 1, 2 or euclidean."""
     given = (bind(call, SUMS[name or ""]) or {}).get("ord")
     return given is None or literal(given.value) in (1, 2, 1.0, 2.0, "euclidean", "fro")
 
 
 def _power(file: File, reference: cst.BaseExpression) -> cst.BaseExpression | None:
-    """Return the `f(W)` around `W` that gives each entry's square or magnitude."""
+    """Return the expression around `reference` that computes the square or magnitude of each entry, or None."""
     around = file.tree.parent(reference)
     text = file.tree.source(reference)
     if isinstance(around, cst.BinaryOperation):
@@ -92,6 +92,7 @@ def _power(file: File, reference: cst.BaseExpression) -> cst.BaseExpression | No
 
 
 def _reduced(file: File, power: cst.BaseExpression) -> cst.Call | None:
+    """Return the `reduce_sum` over all axes of an elementwise expression, or None."""
     arg = file.tree.parent(power)
     call = file.tree.parent(arg) if isinstance(arg, cst.Arg) else None
     if not isinstance(call, cst.Call) or file.names.of(call.func) not in {"reduce_sum", "math.reduce_sum"}:
@@ -100,7 +101,7 @@ def _reduced(file: File, power: cst.BaseExpression) -> cst.Call | None:
 
 
 def check_terms(file: File, table: Table) -> None:
-    """Exchange the doubts of a table that take its rows where lookups are missed: later ones, or those in branches."""
+    """Replace those blockers of a table whose term would miss rows: of lookups that come later, or run in a branch."""
     for term in [each for each in table.blockers if each.takes_rows]:
         known = [runs_first(file, lookup.call, term.node, table) for lookup in table.lookups]
         late = False in known
@@ -114,7 +115,7 @@ def check_terms(file: File, table: Table) -> None:
 
 
 def is_branched(file: File, lookup: cst.CSTNode) -> bool:
-    """True for a lookup that stands in a branch or a loop of the graph."""
+    """True for a lookup inside a branch or a loop of the graph."""
     for around in file.tree.ancestors(lookup):
         if isinstance(around, cst.Lambda):
             return True

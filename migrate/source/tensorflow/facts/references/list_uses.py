@@ -1,4 +1,4 @@
-"""What is done with a list of the file's own that a table is put into."""
+"""How the program uses a list of its own that contains a table."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from migrate.source.tensorflow.facts.references.metadata_loops import only_metad
 
 
 class Reader(Enum):
-    """Who reads the list."""
+    """Who reads the members of the list."""
 
     NOBODY = "nobody"
     SUMS = "a loop that sums over each member"
@@ -24,7 +24,7 @@ class Reader(Enum):
 
 
 def reader(file: File, listed: cst.BaseExpression) -> Reader | cst.CSTNode | None:
-    """Return who reads a list, a use of it that is not understood, or None for a name from outside."""
+    """Return who reads a list, a use of it that is not understood, or None for an external name."""
     flow = flow_of(file)
     values = flow.values(listed)
     known = bool(values) and all(_is_list(file, value) for value in values)
@@ -58,7 +58,7 @@ def reader(file: File, listed: cst.BaseExpression) -> Reader | cst.CSTNode | Non
 
 
 def _is_from_outside(value: Value) -> bool:
-    """True for what an object has of a base that is not seen."""
+    """True for an attribute inherited from a base class outside of the analysed code."""
     return isinstance(root_of(value), Unknown | Symbol) and not isinstance(value.node, cst.Call)
 
 
@@ -70,7 +70,7 @@ def _is_list(file: File, value: Value) -> bool:
 
 
 def _is_handed_on(file: File, use: cst.BaseExpression) -> bool:
-    """True where the list gets another name, or goes to a function of the program or comes from one."""
+    """True if the list is bound to a name, passed to a function of the program, or returned by one."""
     around, flow = file.tree.parent(use), flow_of(file)
     if isinstance(around, cst.Arg):
         call = file.tree.parent(around)
@@ -110,13 +110,13 @@ def _measures(file: File, use: cst.BaseExpression) -> bool:
 
 
 def _loop(file: File, use: cst.BaseExpression) -> Reader | None:
-    """Return what a loop over the list does with its members; None when that is not understood."""
+    """Return how a loop over the list uses its members; None if that is not understood."""
     loop = file.tree.parent(use)
     return members(file, loop) if isinstance(loop, cst.For | cst.CompFor) and loop.iter is use else None
 
 
 def _is_shared(file: File, listed: cst.BaseExpression) -> bool:
-    """True for a list of a module that another file mentions, or may."""
+    """True for a list of a module that another file mentions, or may mention."""
     scope = scope_of_name(file.tree, listed) if isinstance(listed, cst.Name) else None
     if not isinstance(listed, cst.Name) or not isinstance(scope, GlobalScope):
         return False
@@ -125,7 +125,7 @@ def _is_shared(file: File, listed: cst.BaseExpression) -> bool:
 
 
 def members(file: File, loop: cst.For | cst.CompFor) -> Reader | None:
-    """Return SUMS for a loop that sums over each member, NOBODY for one that asks for shapes and names, else None."""
+    """Return SUMS for a loop that sums over each member, NOBODY for one that reads only shapes and names, else None."""
     if not isinstance(loop.target, cst.Name):
         return None
     if only_metadata(file, loop.target):

@@ -1,4 +1,4 @@
-"""Loops over variables that ask for shapes and names only, and a dict with tables in it that such a loop walks."""
+"""Loops over variables that read only metadata such as shapes and names, among them loops over dicts with tables."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from migrate.source.tensorflow.base.value_flow import flow_of
 from migrate.source.tensorflow.facts.references.l2_terms import sum_over
 
 RULE = "tf-table-container"
-#: What may be asked of a variable without reading its values.
+#: Attributes of a variable that can be read without its values.
 METADATA = {"shape", "get_shape", "name", "dtype", "device"}
 
 
 def walked(file: File, read: cst.BaseExpression, key: str) -> Blocker | None:
-    """Return the doubt for a dict that is walked only to count or print its variables; None when it is used otherwise.
+    """Return a blocker for a dict that a loop reads only to count or print its variables; None for any other use.
 
-    The table leaves what is walked: its entry stays in the dict.
+    Its code change excludes the table from the loop but leaves the table's entry in the dict.
     """
     method = file.tree.parent(read)
     call = file.tree.parent(method) if method is not None else None
@@ -54,7 +54,7 @@ def _variable(target: cst.BaseExpression, pairs: bool) -> cst.Name | None:
 
 
 def only_metadata(file: File, variable: cst.Name, *, sums: bool = False) -> bool:
-    """True when a loop asks its variable for shape or name only, or prints it; with `sums` also L2 and the like."""
+    """True if a loop only reads metadata of its variable or prints it; with `sums` also if it computes L2 terms."""
     return all(
         _asks(file, use) or prints(file, use) or (sums and sum_over(file, use) is not None)
         for use in flow_of(file).carried(variable)
@@ -62,7 +62,7 @@ def only_metadata(file: File, variable: cst.Name, *, sums: bool = False) -> bool
 
 
 def _asks(file: File, use: cst.BaseExpression) -> bool:
-    """True for `v.shape`, `v.name`, `v.op.name` and the like."""
+    """True for `v.shape`, `v.name`, `v.op.name` and similar reads."""
     around = file.tree.parent(use)
     if not isinstance(around, cst.Attribute) or around.value is not use:
         return False
@@ -72,7 +72,7 @@ def _asks(file: File, use: cst.BaseExpression) -> bool:
 
 
 def alone(file: File, call: cst.CSTNode) -> cst.SimpleStatementLine | None:
-    """Return the line that is nothing but `call`, else None."""
+    """Return the line if it consists of `call` only, else None."""
     expression = file.tree.parent(call)
     line = file.tree.parent(expression) if isinstance(expression, cst.Expr) else None
     return line if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 else None

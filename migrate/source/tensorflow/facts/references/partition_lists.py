@@ -1,4 +1,4 @@
-"""Lists of variables that one lookup is given: their members are partitions, which it reads by turns."""
+"""Lists of variables as the table of one lookup: their members are partitions, over which the ids are spread."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from migrate.source.flow import Holder, Symbol, Value, ValueFlow
 from migrate.source.tensorflow.base.cached_query import once
 from migrate.source.tensorflow.base.rule_kinds import File
 
-#: Functions whose table may be a list of partitions.
+#: Lookup functions whose table may be a list of partitions.
 LOOKUPS = {"nn.embedding_lookup"}
-#: Functions of Python that make lists.
+#: Builtins that create lists.
 _MAKERS = {"builtins.list", "builtins.sorted"}
 
 
 def looks_up_partitions(file: File, node: cst.BaseExpression) -> bool:
-    """True for a list of variables that is the table of a lookup, but for one that is written there."""
+    """True for a list of variables that is the table of a lookup, unless it is written there as a display."""
     arg = file.tree.parent(node)
     call = file.tree.parent(arg) if isinstance(arg, cst.Arg) and not arg.star else None
     written = isinstance(node, cst.List) and all(isinstance(one, cst.Element) for one in node.elements)
@@ -26,7 +26,7 @@ def looks_up_partitions(file: File, node: cst.BaseExpression) -> bool:
 
 
 def is_list(flow: ValueFlow, value: Value) -> bool:
-    """True for a list: of a tuple TensorFlow makes one tensor."""
+    """True for a list; TensorFlow would convert a tuple to a single tensor."""
     pending, seen = [value], set[Value]()
     while pending:
         one = pending.pop()
@@ -51,11 +51,11 @@ def is_list(flow: ValueFlow, value: Value) -> bool:
 
 
 def is_partitions(file: File, node: cst.BaseExpression) -> bool:
-    """True for a list of variables that was found to be looked up as partitions."""
+    """True for a list of variables that was recorded as being looked up as partitions."""
     return id(node) in partitions(file)
 
 
 def partitions(file: File) -> set[int]:
-    """Return the ids of the lists that were found to be looked up as partitions."""
+    """Return the ids of the lists recorded as being looked up as partitions. Callers add to the set."""
     known: set[int] = once(file, ("partitions",), set)
     return known

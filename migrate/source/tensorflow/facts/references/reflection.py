@@ -1,6 +1,6 @@
-"""Code that reaches attributes of an object without their names: `x.__dict__`, `vars(x)`, `getattr(x, name)` and so on.
+"""Reflective access to attributes: `x.__dict__`, `vars(x)`, `getattr(x, name)` and similar code.
 
-Such code may read a table that is held in an attribute, from the class itself, another class or another file.
+Such code may read a table held in an attribute, from the class itself, another class or another file.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from migrate.source.tensorflow.base.value_flow import flow_of, root_of, sources
 from migrate.source.tensorflow.facts.calls.callers import last_name
 from migrate.source.tensorflow.facts.calls.object_attributes import relatives
 
-#: Functions that give all attributes of an object.
+#: Functions that return all attributes of an object.
 ALL = {"vars", "getmembers", "getmembers_static"}
 #: Functions that take an object and the name of an attribute.
 NAMED = {"getattr", "setattr", "delattr"}
@@ -27,9 +27,10 @@ DEPTH = 4
 
 
 def reflections(file: File, cls: cst.ClassDef, name: str) -> Iterator[tuple[cst.BaseExpression, bool]]:
-    """Yield the expressions that may reach the attribute `name` of objects of `cls` without its name.
+    """Yield the expressions that may access the attribute `name` of objects of `cls` by reflection.
 
-    With each goes whether the object is certainly one of `cls` or its relatives; it is left out when it is another.
+    Each comes with whether its object is known to be of `cls` or a related class; objects known to be of another class
+    are left out.
     """
     family = relatives(file, cls)
     for node, subject, key in _places(file):
@@ -41,7 +42,7 @@ def reflections(file: File, cls: cst.ClassDef, name: str) -> Iterator[tuple[cst.
 
 
 def _places(file: File) -> Iterator[tuple[cst.BaseExpression, cst.BaseExpression | None, cst.BaseExpression | None]]:
-    """Yield the reflecting expressions: the object, when it is seen, and the name that is asked, when one is."""
+    """Yield the reflective expressions, each with the object and the attribute's name where they are known."""
     for node in file.tree.attributes.get("__dict__", ()):
         around = file.tree.parent(node)
         index = around.slice[0].slice if isinstance(around, cst.Subscript) and len(around.slice) == 1 else None
@@ -65,7 +66,7 @@ def _places(file: File) -> Iterator[tuple[cst.BaseExpression, cst.BaseExpression
 
 
 def _called(file: File, call: cst.Call) -> str:
-    """Return the last name of what is called, as it is outside of the file that imports it by `as`."""
+    """Return the last part of the callee's name, with an import alias (`as`) resolved."""
     name = last_name(call.func)
     if not isinstance(call.func, cst.Name) or name not in file.tree.aliases:
         return name
@@ -74,7 +75,7 @@ def _called(file: File, call: cst.Call) -> str:
 
 
 def _is_handed_on(file: File, use: cst.Name) -> bool:
-    """True for a built-in or imported function that is not called at once, as in `map(vars, models)`."""
+    """True for a builtin or imported function that is passed on rather than called, as in `map(vars, models)`."""
     around = file.tree.parent(use)
     if not is_variable(file.tree, use) or (isinstance(around, cst.Call) and around.func is use):
         return False
@@ -84,7 +85,7 @@ def _is_handed_on(file: File, use: cst.Name) -> bool:
 
 
 def _may_be_named(file: File, key: cst.BaseExpression | None, name: str) -> bool:
-    """True when the name that is asked is computed, or is `name` behind a variable; a plain text is seen elsewhere."""
+    """True if the attribute's name is computed, or a variable that may be `name`; literals are handled elsewhere."""
     if key is None:
         return True
     direct = string(key)
@@ -95,7 +96,7 @@ def _may_be_named(file: File, key: cst.BaseExpression | None, name: str) -> bool
 
 
 def _is_of(file: File, node: cst.BaseExpression, family: list[cst.ClassDef], depth: int) -> bool | None:
-    """Return whether an expression is an object of one of the classes; None when that is not known."""
+    """Return whether an expression is an instance of one of the classes; None if that is not known."""
     found = [_is_one(file, node, value, family, depth) for value in flow_of(file).values(node)]
     if any(found):
         return True
@@ -116,7 +117,7 @@ def _is_one(file: File, node: cst.BaseExpression, value: Value, family: list[cst
 
 
 def _made(file: File, call: cst.Call, family: list[cst.ClassDef], depth: int) -> bool | None:
-    """Return whether a call of code that is not seen gives an object of one of the classes, which it is given."""
+    """Return whether a call of unanalysed code returns an instance of one of the classes; it may return an argument."""
     if last_name(call.func) in PARSERS or file.names.of(call.func) is not None:
         return False
     if file.tree.is_inside(call.func):

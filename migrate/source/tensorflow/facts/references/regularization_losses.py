@@ -1,4 +1,4 @@
-"""What reads the collection of regularization losses, into which `get_variable` puts the term of a regularizer."""
+"""Code that reads the collection of regularization losses, to which `get_variable` adds the terms of regularizers."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from migrate.source.tensorflow.base.bindings import local_names, scope_of_name
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.calls.callers import last_name
 
-#: Functions that read the collection, and its name.
+#: Functions that read the collection, and the key of it.
 READERS = ("get_regularization_loss", "get_regularization_losses", "get_total_loss", "REGULARIZATION_LOSSES")
 COLLECTION = "regularization_losses"
-#: Modules besides Python's own that read no collection of a graph.
+#: Modules, besides the standard library, that never read a collection of a graph.
 HARMLESS = {"absl", "matplotlib", "numpy", "pandas", "scipy", "six", "sklearn", "tensorflow", "tqdm", "yaml"}
 
 
 def loss_readers(file: File) -> Iterator[cst.CSTNode]:
-    """Yield what may read the collection of regularization losses."""
+    """Yield the code that may read the collection of regularization losses."""
     for part in file.files:
         for name in READERS:
             yield from part.tree.attributes.get(name, ())
@@ -32,7 +32,7 @@ def loss_readers(file: File) -> Iterator[cst.CSTNode]:
 
 
 def _reads_any(file: File, call: cst.Call) -> bool:
-    """True for `get_collection(key)` of a key that is not written there."""
+    """True for `get_collection(key)` with a key that is not a literal or a known one."""
     name = call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
     name = call.func.value if isinstance(call.func, cst.Name) else name
     if name not in {"get_collection", "get_collection_ref"} or not call.args:
@@ -43,7 +43,7 @@ def _reads_any(file: File, call: cst.Call) -> bool:
 
 
 def imports_readers(file: File) -> bool:
-    """True when the files import modules that are not read, which may read the collection."""
+    """True if the files import modules that are not analysed, which may read the collection."""
     paths = [part.tree.path.removesuffix(".py") for part in file.files] if len(file.files) > 1 else []
     own = {"", *(part for path in paths for part in path.split("/"))} if paths else set()
     imported = (name for part in file.files for statement in part.tree.imports for name in _modules(statement))
@@ -61,7 +61,7 @@ def _modules(statement: cst.Import | cst.ImportFrom) -> Iterator[str]:
 
 
 def by_scope(file: File, reader: cst.CSTNode) -> bool:
-    """True for `get_regularization_loss(scope)` and the like, which read the terms of some names alone."""
+    """True for `get_regularization_loss(scope)` and similar calls, which read only the terms of some scopes."""
     calls = [one for one in file.tree.ancestors(reader) if isinstance(one, cst.Call)]
     call = calls[0] if calls else None
     places = {"get_collection": 1, "get_collection_ref": 1, "get_total_loss": 2}
@@ -74,7 +74,7 @@ def by_scope(file: File, reader: cst.CSTNode) -> bool:
 
 
 def by_place(file: File, reader: cst.CSTNode) -> bool:
-    """True where one term of the collection is taken by its place: by an index, unpacked, counted or zipped."""
+    """True if the code selects a term of the collection by position: by an index, unpacking, counting or `zip`."""
     call = next((one for one in file.tree.ancestors(reader) if isinstance(one, cst.Call)), None)
     assign = file.tree.parent(call) if call is not None else None
     targets = [one.target for one in assign.targets] if isinstance(assign, cst.Assign) else []
@@ -97,7 +97,7 @@ def _is_placed(file: File, use: cst.BaseExpression) -> bool:
 
 
 def calls_of_readers(file: File, readers: list[cst.CSTNode]) -> list[cst.Call]:
-    """Return the calls that may run a function that reads the losses, by their names: directly or through others."""
+    """Return the calls, matched by name, that may directly or indirectly run a function that reads the losses."""
     calls: list[cst.Call] = []
     inside: list[cst.CSTNode] = list(readers)
     names: set[str] = set()

@@ -1,4 +1,4 @@
-"""Where the variable goes that a call makes, as the value flow sees it, and what else may be at the same place."""
+"""Where the value of a created variable flows to, and which other values may reach the same places."""
 
 from __future__ import annotations
 
@@ -27,32 +27,34 @@ from migrate.source.tensorflow.facts.references.variable_copies import copy_of
 
 RULE = "tf-table-use"
 _PASSING = cst.Arg | cst.Return | cst.Param | cst.Yield | cst.Lambda
-#: Holders whose members a program reads one by one.
+#: Kinds of holders whose members are read one by one.
 COLLECTIONS = {"list", "dict", "record", "namespace"}
 
 
 @dataclass
 class TableValues:
-    """The expressions that may be one variable, by what they do with it."""
+    """The expressions that may be one variable, classified by their use of it."""
 
     call: cst.Call
-    values: list[Value] = field(default_factory=list)  #: the variable, and its copies
-    reads: list[cst.BaseExpression] = field(default_factory=list)  #: that do something with it
-    aliased: list[cst.BaseExpression] = field(default_factory=list)  #: that hand it on to where it is followed
+    values: list[Value] = field(default_factory=list)  #: the values of the variable and of its copies
+    reads: list[cst.BaseExpression] = field(default_factory=list)  #: uses of the variable
+    #: expressions that only pass it on to a place that the analysis tracks
+    aliased: list[cst.BaseExpression] = field(default_factory=list)
     writes: list[cst.BaseExpression] = field(default_factory=list)  #: the names and attributes that are bound to it
-    unsure: list[cst.BaseExpression] = field(default_factory=list)  #: of `reads`, those of objects that are not known
-    copies: list[cst.Call] = field(default_factory=list)  #: calls of `tf.identity` that are it
-    holders: list[cst.BaseExpression] = field(default_factory=list)  #: the mentions of collections that hold it
+    #: those of `reads` that are attributes of unknown objects
+    unsure: list[cst.BaseExpression] = field(default_factory=list)
+    copies: list[cst.Call] = field(default_factory=list)  #: calls of `tf.identity` that copy it
+    holders: list[cst.BaseExpression] = field(default_factory=list)  #: mentions of containers that hold it
     blockers: list[Blocker] = field(default_factory=list)
-    label: str = ""  #: how the source calls it
+    label: str = ""  #: how the source spells it
 
     @property
     def references(self) -> list[cst.BaseExpression]:
-        """Every mention."""
+        """Every mention of the variable."""
         return [self.call, *self.reads, *self.writes, *self.aliased]
 
     def doubt(self, blockers: Iterable[Blocker]) -> None:
-        """Record doubts, each once: collections that hold each other tell the same ones over and over."""
+        """Add blockers, without duplicates: nested containers report the same ones repeatedly."""
         told = {(id(each.node), each.message) for each in self.blockers}
         for each in blockers:
             if (id(each.node), each.message) not in told:
@@ -60,14 +62,14 @@ class TableValues:
                 self.blockers.append(each)
 
     def is_passed(self, file: File) -> bool:
-        """True when functions, lists or dicts pass it on: where it is read, another run may have made it."""
+        """True if functions or containers pass it on, so that a read may get the variable of another run."""
         return bool(self.holders) or any(isinstance(file.tree.parent(node), _PASSING) for node in self.aliased)
 
 
 def table_values(file: File, call: cst.Call) -> TableValues:
-    """Return what becomes of the variable that a call makes."""
+    """Return what happens to the variable that a call creates."""
     found = TableValues(call, _made(file, call))
-    for value in found.values:  # copies come to it on the way
+    for value in found.values:  # the loop appends the values of copies to this list
         _sort(file, value, found)
     listed = {id(node) for node in found.reads if _is_listed(file, found, node)}
     found.reads = [node for node in found.reads if id(node) in listed or not _is_behind(file, found, node, listed)]
@@ -87,16 +89,16 @@ def _made(file: File, call: cst.Call) -> list[Value]:
 
 
 def _sort(file: File, value: Value, found: TableValues) -> None:
-    """Tell the expressions that use a variable from those that hand it on."""
+    """Classify the mentions of a variable as uses, or as expressions that only pass it on."""
     flow = flow_of(file)
-    opened = {id(node) for node in flow.opened(value)}  # the parts of a partitioned variable
+    opened = {id(node) for node in flow.opened(value)}  # iterating over a partitioned variable yields its parts
     for node in flow.mentions(value):
         if (copied := copy_of(file, node)) is not None:
             found.aliased.append(node)
             found.copies.append(copied)
             found.values += [one for one in _made(file, copied) if one not in found.values]
         elif isinstance(file.tree.parent(node), cst.Expr):
-            found.aliased.append(node)  # it is thrown away
+            found.aliased.append(node)  # the value is discarded
         elif id(node) in opened or _is_used(file, value, node) or _is_listed(file, found, node):
             found.reads.append(node)
         elif node is not found.call:
@@ -104,7 +106,7 @@ def _sort(file: File, value: Value, found: TableValues) -> None:
 
 
 def _of_unknown_objects(file: File, found: TableValues) -> list[cst.BaseExpression]:
-    """Return the reads of an attribute that has the variable, of objects that may be any: callers are not seen."""
+    """Return the reads of attributes that may hold the variable, on unknown objects: their callers are not analysed."""
     flow = flow_of(file)
     known = {id(node) for node in (*found.reads, *found.aliased)}
     names = {name for value in found.values for name in flow.attributes(value)}
@@ -114,7 +116,7 @@ def _of_unknown_objects(file: File, found: TableValues) -> list[cst.BaseExpressi
 
 
 def _is_used(file: File, value: Value, node: cst.BaseExpression) -> bool:
-    """True for an expression whose value does more than go on to where it is followed, alone or in a display."""
+    """True if an expression is used, directly or as a part of a display, rather than only passed on."""
     flow = flow_of(file)
     if flow.is_used(value, node):
         return True
@@ -128,7 +130,7 @@ def _is_used(file: File, value: Value, node: cst.BaseExpression) -> bool:
 
 
 def _is_listed(file: File, found: TableValues, node: cst.BaseExpression) -> bool:
-    """True where a variable is put into a list that no lookup reads: what becomes of it is said of the list."""
+    """True if a variable is put into a list that no lookup reads, so that uses of the list are judged instead."""
     held = holder_of(file, node)
     if held is None:
         return False
@@ -141,20 +143,20 @@ def _is_listed(file: File, found: TableValues, node: cst.BaseExpression) -> bool
 
 
 def _is_behind(file: File, found: TableValues, node: cst.BaseExpression, listed: set[int]) -> bool:
-    """True for a read of what is in one of these lists."""
+    """True for a read that gets the variable from one of these lists."""
     flow = flow_of(file)
     return bool(listed) and any(id(one) in listed for value in found.values for one in flow.path(value, node))
 
 
 def _display(file: File, node: cst.BaseExpression) -> cst.BaseExpression | None:
-    """Return the list, tuple or dict in which `node` is written."""
+    """Return the list, tuple, set or dict display that contains `node`, or None."""
     around = file.tree.parent(node)
     whole = file.tree.parent(around) if isinstance(around, cst.Element | cst.DictElement) else None
     return whole if isinstance(whole, cst.List | cst.Tuple | cst.Set | cst.Dict) else None
 
 
 def _targets(file: File, nodes: Sequence[cst.BaseExpression]) -> list[cst.BaseExpression]:
-    """Return the names, attributes and entries that are assigned one of these."""
+    """Return the names, attributes and entries to which one of the expressions is assigned."""
     found: list[cst.BaseExpression] = []
     for node in nodes:
         around = file.tree.parent(node)
@@ -179,7 +181,7 @@ def _places(file: File, element: cst.Element, node: cst.BaseExpression) -> Itera
 
 
 def _follow_collections(file: File, found: TableValues) -> None:
-    """Look at what is done with the lists and dicts that hold the variable as a whole."""
+    """Examine the uses, as a whole, of the lists and dicts that hold the variable."""
     flow = flow_of(file)
     shown = {id(one) for node in found.reads if (one := _display(file, node)) is not None}
     for holder in _collections(file, found):
@@ -197,9 +199,9 @@ def _follow_collections(file: File, found: TableValues) -> None:
 
 
 def _collections(file: File, found: TableValues) -> list[Holder]:
-    """Return the lists and dicts that hold the variable, and those that hold them; not those of objects that do.
+    """Return the containers that hold the variable, directly or nested; but not objects.
 
-    Code that is given an object of the program is taken to leave its attributes alone.
+    External code that receives an object of the program is assumed not to access its attributes.
     """
     flow = flow_of(file)
     kept: dict[Holder, None] = {}
@@ -213,7 +215,7 @@ def _collections(file: File, found: TableValues) -> list[Holder]:
 
 
 def _whole(file: File, found: TableValues, holder: Holder, node: cst.BaseExpression) -> None:
-    """Take a use of a list or dict as a whole."""
+    """Judge a use of a list or dict as a whole."""
     if is_given_to_training(file, node) or is_shown(file, node) is not None:
         return
     whole = any(value in found.values for value in flow_of(file).values(node))
@@ -229,7 +231,7 @@ def _whole(file: File, found: TableValues, holder: Holder, node: cst.BaseExpress
 
 
 def _is_parted(file: File, found: TableValues, holder: Holder) -> bool:
-    """True for a list whose members are partitions, each once."""
+    """True for a list whose members are partitions and which contains the variable exactly once."""
     flow = flow_of(file)
     if not is_list(flow, holder) or sum(value in found.values for _, value in flow.items(holder)) != 1:
         return False
@@ -239,7 +241,7 @@ def _is_parted(file: File, found: TableValues, holder: Holder) -> bool:
 
 
 def _walked(file: File, found: TableValues, holder: Holder, node: cst.BaseExpression) -> None:
-    """Take a loop over a dict that only counts or prints its variables."""
+    """Judge a loop over a dict that only counts or prints its variables."""
     text = _key(file, found, holder) if holder.kind == "dict" else ""
     each = walked(file, node, text) if text else None
     if each is not None:
@@ -250,15 +252,15 @@ def _walked(file: File, found: TableValues, holder: Holder, node: cst.BaseExpres
 
 
 def _key(file: File, found: TableValues, holder: Holder) -> str:
-    """Return the text under which a dict holds the variable."""
+    """Return the string key under which a dict holds the variable, or an empty string."""
     pairs = [pair for value in found.values for pair in flow_of(file).held(value)]
     return next((key for one, key in pairs if one is holder and isinstance(key, str)), "")
 
 
 def _out_of_sight(file: File, found: TableValues) -> Iterator[Blocker]:
-    """Yield the places by which Python's own functions reach the variable in ways that are not followed.
+    """Yield blockers for builtin functions that access the variable in ways that the analysis does not track.
 
-    Code of other libraries that is given an object of the program is taken to leave its attributes alone.
+    Code of other libraries that receives an object of the program is assumed not to access its attributes.
     """
     flow = flow_of(file)
     for value in found.values:
@@ -271,7 +273,7 @@ def _out_of_sight(file: File, found: TableValues) -> Iterator[Blocker]:
 
 
 def _is_python(callees: Sequence[Value]) -> bool:
-    """True for functions of Python's own libraries."""
+    """True for functions of Python and its standard library."""
     names = [value.name.split(".")[0] for value in map(root_of, callees) if isinstance(value, Symbol)]
     return any(name == "builtins" or name in sys.stdlib_module_names for name in names)
 
@@ -280,7 +282,7 @@ def _is_python(callees: Sequence[Value]) -> bool:
 
 
 def _label(file: File, found: TableValues) -> str:
-    """Return how the source calls the variable: by what it is bound to, where it is put, or where it is read."""
+    """Return how the source spells the variable: by its target, its container, or a read of it."""
     source = file.tree.source
     if found.writes:
         return source(found.writes[0])
@@ -301,15 +303,15 @@ def _label(file: File, found: TableValues) -> str:
 
 @dataclass(frozen=True)
 class Other:
-    """Another value that may be where the variable is read."""
+    """Another value that a read of the variable may have."""
 
     value: Value
-    entry: cst.CSTNode  #: where it comes in
-    is_whole: bool  #: the entry is the value itself, not what holds it
+    entry: cst.CSTNode  #: where the other value joins the path to the read
+    is_whole: bool  #: the entry is the value itself, not a container of it
 
 
 def others(file: File, known: TableValues, read: cst.BaseExpression) -> Iterator[Other]:
-    """Yield what else a read may read, but constants: of a number or None no rows are looked up."""
+    """Yield the other values that a read may have, except constants: nothing can be looked up in a number or None."""
     flow = flow_of(file)
     if any(read is one for one in known.unsure):
         return
@@ -318,11 +320,11 @@ def others(file: File, known: TableValues, read: cst.BaseExpression) -> Iterator
         values = [value for one in values for _, value in flow.items(one)]
     for value in values:
         if value in known.values or isinstance(value, Constant | Spoiled):
-            continue  # who gets a list or an object is asked of that
+            continue  # the escape of its container is judged separately
         if isinstance(value, Holder) and value.kind != "list":
-            continue  # of a dict or an object no rows are looked up
+            continue  # nothing can be looked up in a dict or an object
         if isinstance(value, Unknown) and value.node is None:
-            continue  # of all names of a file that evaluates texts, a rule says so
+            continue  # a rule reports files that evaluate text, which may rebind any name
         entry = flow.entry(value, read, known.values) if not parted else value.node or read
         entry = entry.name if isinstance(entry, cst.Param) else entry
         if isinstance(file.tree.parent(entry), cst.Param):
@@ -331,7 +333,7 @@ def others(file: File, known: TableValues, read: cst.BaseExpression) -> Iterator
 
 
 def _argument(file: File, value: Value, read: cst.BaseExpression, parameter: cst.CSTNode) -> cst.CSTNode:
-    """Return what a call gives for the parameter by which a value comes."""
+    """Return the argument through which a value reaches a parameter."""
     path = flow_of(file).path(value, read)
     before = path[: next((i for i, node in enumerate(path) if node is parameter), 0)]
     return before[-1] if before else parameter

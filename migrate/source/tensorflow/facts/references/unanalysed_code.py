@@ -1,4 +1,4 @@
-"""Code that may run with a file and is not judged with it: what it may do with the tables is a doubt."""
+"""Unanalysed code that may run together with a file, and what it may do with the tables of that file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from migrate.source.tensorflow.base.model import Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.references.containers import entry_key
 
-#: Words of code that may concern tables which it is not given: it lists, trains, stores or shares variables.
+#: Patterns in code that may affect tables without receiving them: it lists, trains, stores or shares variables.
 CONCERNS = re.compile(
     r"(trainable|global|local|model|all)_variables|get_collection|minimize|(apply|compute)_gradients|\bgradients\s*\("
     r"|Optimizer|Saver|\.variables\b|\breuse|AUTO_REUSE|convert_variables|freeze_graph|get_variable_value|load_variable"
@@ -21,7 +21,7 @@ CONCERNS = re.compile(
 
 
 def opened(file: File) -> Iterator[str]:
-    """Yield what imports modules by a computed name, which may be any code."""
+    """Yield the files that import modules by a computed name, which may load any code."""
     own = any(call.open for call in dynamic_imports(file.tree.text))
     link = file.tree.link
     for place in link.opened() if link is not None else (["this file"] if own else []):
@@ -29,7 +29,7 @@ def opened(file: File) -> Iterator[str]:
 
 
 def not_given(file: File, tables: Sequence[Table]) -> Iterator[tuple[str, str]]:
-    """Yield what a file imports and was not given with it, each with a word that may concern its tables."""
+    """Yield the unanalysed files that a file imports, each with a word in it that may concern its tables."""
     link = file.tree.link
     names = _handed(file, tables)
     for place, text in link.not_given().items() if link is not None else ():
@@ -39,7 +39,7 @@ def not_given(file: File, tables: Sequence[Table]) -> Iterator[tuple[str, str]]:
 
 
 def _handed(file: File, tables: Sequence[Table]) -> list[str]:
-    """Return the attributes and keys under which objects hold the tables of a file."""
+    """Return the attributes and keys under which the file stores its tables, as regular expressions."""
     held = [node for table in tables for node in (*table.references, *table.holders)]
     nodes = [node for node in held if file.tree.module_of(node) is file.tree.module]
     found = {node.attr.value for node in nodes if isinstance(node, cst.Attribute)}

@@ -1,4 +1,4 @@
-"""What may reach a table behind an attribute or a name of a module unseen: reflection, classes that are not read."""
+"""Hidden reads of a table behind an attribute or a module-level name: reflection, and unanalysed base classes."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from migrate.source.tensorflow.facts.calls.object_attributes import (
 from migrate.source.tensorflow.facts.references.reflection import reflections
 
 RULE = "tf-table-use"
-#: Functions of Python that are given classes only to compare them.
+#: Builtins that receive classes without reading their attributes.
 COMPARE = {"isinstance", "issubclass", "print", "super", "type"}
 #: Functions that take the name of an attribute.
 BY_NAME = {"getattr", "setattr", "delattr", "attrgetter", "__getattribute__"}
-#: What holds the names of a module.
+#: Expressions that denote the namespace of a module.
 SPACES = re.compile(r"(\.__dict__|\bvars\(.*\)|\bglobals\(\))$")
-#: Properties by which classes of TensorFlow list the variables that their objects hold.
+#: Properties of TensorFlow classes that list the variables an object holds.
 LISTS = (
     "variables", "trainable_variables", "non_trainable_variables", "global_variables", "weights", "trainable_weights",
     "submodules", "get_weights",
@@ -36,7 +36,7 @@ LISTS = (
 
 
 def unseen_reads(file: File, target: cst.BaseExpression) -> Iterator[Blocker]:
-    """Yield the doubts about what is bound to `target`: who may read it without naming it."""
+    """Yield blockers for code that may read the value bound to `target` without naming it."""
     if isinstance(target, cst.Attribute):
         holder = self_class(file.tree, target)
         if holder is not None:
@@ -52,7 +52,7 @@ def unseen_reads(file: File, target: cst.BaseExpression) -> Iterator[Blocker]:
 
 
 def _attribute(file: File, target: cst.Name | cst.Attribute, name: str, cls: cst.ClassDef) -> Iterator[Blocker]:
-    """Yield who may read `self.name` without naming it."""
+    """Yield blockers for code that may read `self.name` without naming it."""
     tree = file.tree
     of_class = names_of_class(file, name, cls)
     if any(one is target or isinstance(tree.parent(one), cst.AnnAssign) for one in of_class):
@@ -71,13 +71,13 @@ def _attribute(file: File, target: cst.Name | cst.Attribute, name: str, cls: cst
 
 
 def _check_fields(file: File, cls: cst.ClassDef, name: str) -> Iterator[Blocker]:
-    """Stop a value of a class that code which is not seen may take for a field, as `@dataclass` does."""
+    """Block a value of a class that unanalysed code may interpret as a field, as `@dataclass` does."""
     for one, text in ((one, text) for member in relatives(file, cls) for one, text in _takers(file, member)):
         yield blocker(one, RULE, "field-of-class", text=text, name=name, cls=cls.name.value)
 
 
 def _takers(file: File, cls: cst.ClassDef) -> Iterator[tuple[cst.CSTNode, str]]:
-    """Yield what may make fields of the values of a class: decorators, calls that take it, bases, metaclasses."""
+    """Yield what may interpret class attributes as fields: decorators, calls, base classes, metaclasses."""
     tree = file.tree
     for one in cls.decorators:
         yield one, tree.source(one).strip()
@@ -96,7 +96,7 @@ def _takers(file: File, cls: cst.ClassDef) -> Iterator[tuple[cst.CSTNode, str]]:
 
 
 def _listed(file: File, cls: cst.ClassDef) -> Iterator[cst.Attribute]:
-    """Yield the mentions of a property that lists the variables of an object, which may be one of `cls`."""
+    """Yield reads of a property that lists the variables of an object that may be an instance of `cls`."""
     family = relatives(file, cls)
     for node in (one for name in LISTS for one in file.tree.attributes.get(name, ())):
         call = file.tree.parent(node)
@@ -109,7 +109,7 @@ def _listed(file: File, cls: cst.ClassDef) -> Iterator[cst.Attribute]:
 
 
 def _by_string(file: File, cls: cst.ClassDef, name: str) -> list[cst.CSTNode]:
-    """Return where the attribute is reached by its name as a string, or as Python mangles it, on any object."""
+    """Return where the attribute is accessed, on any object, by a string or by its mangled name."""
     mangled = f"_{cls.name.value.lstrip('_')}{name}" if name.startswith("__") else ""
     found: list[cst.CSTNode] = [*file.tree.attributes.get(mangled, ())] if mangled else []
     for text in file.tree.strings:
@@ -126,7 +126,7 @@ def _by_string(file: File, cls: cst.ClassDef, name: str) -> list[cst.CSTNode]:
 
 
 def _reached_by_string(file: File, target: cst.Name) -> Iterator[Blocker]:
-    """Stop at code that reaches a name of a module by a string: `getattr(tables, "W")`, `vars(tables)["W"]`."""
+    """Block a module-level name that is accessed by a string: `getattr(tables, "W")`, `vars(tables)["W"]`."""
     for text in file.tree.strings:
         if string(text) == target.value and file.tree.related(text, target):
             place = next((one for one in _near(file, text) if isinstance(one, cst.Call | cst.Subscript)), None)
@@ -146,6 +146,6 @@ def _blocker_by_string(file: File, node: cst.CSTNode, name: str) -> Blocker:
 
 
 def _names(file: File, call: cst.Call) -> set[str]:
-    """Return the last names of what is called, here and where it comes from."""
+    """Return the last parts of the callee's name, as it is spelled and as it is imported."""
     names = {file.tree.source(call.func), *file.tree.imported_names(call.func)[0]}
     return {name.rpartition(".")[2] for name in names}

@@ -1,4 +1,4 @@
-"""`tf.identity` of a variable whose rows are looked up: the table itself stands in its place."""
+"""`tf.identity` of a variable that is looked up: a lookup reads the table directly instead of the copy."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from migrate.source.tensorflow.facts.calls.sinks import SINKS, Meaning
 
 RULE = "tf-table-use"
 LOOKUPS = {"nn.embedding_lookup", "gather"}
-#: What orders the ops that are made under it, or gives those of one type another gradient.
+#: Scopes that control the order of ops created in them, or replace the gradient of an op type.
 ORDERED = ("control_dependencies", "gradient_override_map")
 
 
 def copy_of(file: File, node: cst.BaseExpression) -> cst.Call | None:
-    """Return `tf.identity(node)` where it is assigned or looked up at once; None where it does more than that.
+    """Return `tf.identity(node)` if it is assigned or looked up directly; None if it has other effects.
 
-    A name would make it a tensor that others may fetch, and `control_dependencies` say when it is read.
+    With a `name` it would be a tensor that others may fetch, and `control_dependencies` would determine when it is
+    read.
     """
     arg = file.tree.parent(node)
     call = file.tree.parent(arg) if isinstance(arg, cst.Arg) else None
@@ -36,13 +37,13 @@ def copy_of(file: File, node: cst.BaseExpression) -> cst.Call | None:
 
 
 def _waits(file: File, node: cst.BaseExpression) -> bool:
-    """True where something may say when the copy is read, or what its gradient is: what calls this may stand there."""
+    """True if a scope may determine when the copy is read, or its gradient; callers may open such a scope."""
     trees = [part.tree for part in file.program(node)]
     return any(name in tree.attributes or name in tree.names for tree in trees for name in ORDERED)
 
 
 def follow_copies(file: File, copies: list[cst.Call]) -> Iterator[Adaptation]:
-    """Yield what becomes of copies of a table: the lookup reads the table."""
+    """Yield the adaptations of copies of a table: each becomes the table itself."""
     for call in copies:
         source = file.tree.source(call.args[0].value)
         text = " ".join(file.tree.source(call).split())

@@ -1,4 +1,4 @@
-"""Functions that list variables, and keys of their collections, where they are handed on instead of being called."""
+"""Functions that list variables, and keys of variable collections, that escape instead of being called."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ LISTS = ("trainable_variables", "global_variables", "all_variables", "model_vari
 COLLECTIONS = ("get_collection", "get_collection_ref")
 KEYS = ("TRAINABLE_VARIABLES", "GLOBAL_VARIABLES", "MODEL_VARIABLES")
 WORDS = (*LISTS, *COLLECTIONS, *KEYS)
-#: Calls whose `collections` or first argument put one variable into a collection.
+#: Functions whose `collections` or first argument add one variable to a collection.
 ADDS = {"add_to_collection", "add_to_collections"}
 
 
 def handed_on(file: File) -> Iterator[Blocker]:
-    """Yield a stop for each list of variables that code gets which is not seen to call for it."""
+    """Yield a blocker for each list of variables that code may obtain in a way that is not visible as a call."""
     for node in _mentions(file):
         for use in _unseen(file, node):
             yield _blocker(file, node, use)
@@ -44,7 +44,7 @@ def handed_on(file: File) -> Iterator[Blocker]:
 
 
 def _mentions(file: File) -> Iterator[cst.Name | cst.Attribute]:
-    """Yield the functions and keys that are neither bound here nor members of an object of known code."""
+    """Yield mentions of the functions and keys that are not bound here and do not belong to an object of known code."""
     for word in WORDS:
         for attribute in file.tree.attributes.get(word, ()):
             if not is_target(file.tree, attribute) and (_is_list(file, attribute) or not _is_own(file, attribute)):
@@ -59,7 +59,7 @@ def _mentions(file: File) -> Iterator[cst.Name | cst.Attribute]:
 
 
 def _renamed(file: File) -> Iterator[cst.Name]:
-    """Yield the functions that a file others import gives another name, which the others' texts do not show."""
+    """Yield the functions that a file renames on import if other files may import them from it."""
     for node in file.tree.imports:
         if isinstance(node, cst.ImportFrom) and not isinstance(node.names, cst.ImportStar):
             named = [alias.name for alias in node.names if alias.asname is not None]
@@ -68,12 +68,12 @@ def _renamed(file: File) -> Iterator[cst.Name]:
 
 
 def _is_list(file: File, node: cst.BaseExpression) -> bool:
-    """True for what is proven to be such a function or key of TensorFlow, whatever it is called here."""
+    """True for an expression known to be such a function or key of TensorFlow, whatever its spelling."""
     return (file.names.of(node) or "").rpartition(".")[2] in WORDS
 
 
 def _imported_names(file: File) -> Iterator[str]:
-    """Yield the names that `from` imports of a file bind, each of which may be such a function under another name."""
+    """Yield the names bound by `from` imports, each of which may be such a function under another name."""
     for node in file.tree.imports:
         if isinstance(node, cst.ImportFrom) and not isinstance(node.names, cst.ImportStar):
             for alias in node.names:
@@ -83,7 +83,7 @@ def _imported_names(file: File) -> Iterator[str]:
 
 
 def _is_own(file: File, attribute: cst.Attribute) -> bool:
-    """True for an attribute that the program itself gives, or that a layer, model or optimizer of Keras has."""
+    """True for an attribute that the program itself defines, or that a Keras layer, model or optimizer has."""
     values = flow_of(file).values(attribute)
     if any(not isinstance(root_of(value), Constant | Symbol | Unknown) for value in values):
         return True
@@ -95,7 +95,7 @@ def _is_own(file: File, attribute: cst.Attribute) -> bool:
 
 
 def _unseen(file: File, node: cst.Name | cst.Attribute) -> Iterator[cst.BaseExpression]:
-    """Yield where a function or key goes that is not followed; a name of its own that is only called is."""
+    """Yield the places where a function or key escapes. A local name for it that is only called is tracked."""
     if _is_followed(file, node):
         return
     around = file.tree.parent(node)
@@ -113,13 +113,13 @@ def _unseen(file: File, node: cst.Name | cst.Attribute) -> Iterator[cst.BaseExpr
 
 
 def _is_followed(file: File, node: cst.BaseExpression) -> bool:
-    """True for the function of a call, and for the key that a call is given."""
+    """True for the function of a call, and for a collection key as an argument."""
     around = file.tree.parent(node)
     return (isinstance(around, cst.Call) and around.func is node) or _is_key(file, node)
 
 
 def _is_key(file: File, node: cst.BaseExpression) -> bool:
-    """True for the collection that is asked for, or that a variable is put into."""
+    """True for the key of a collection that is read, or to which a variable is added."""
     for around in file.tree.ancestors(node):
         if isinstance(around, cst.Arg) and around.keyword is not None and around.keyword.value == "collections":
             return True
@@ -132,13 +132,13 @@ def _is_key(file: File, node: cst.BaseExpression) -> bool:
 
 
 def _is_shown(file: File, text: cst.SimpleString) -> bool:
-    """True for a text that is no name of a function: the key of a dict that is written out, or one side of `==`."""
+    """True for a string that is not used as a function name: a key of a dict display, or an operand of a comparison."""
     around = file.tree.parent(text)
     return (isinstance(around, cst.DictElement) and around.key is text) or isinstance(around, cst.ComparisonTarget)
 
 
 def _is_imported(file: File, node: cst.CSTNode) -> bool:
-    """True when another file may import what the file of `node` binds."""
+    """True if another file may import what the file of `node` binds."""
     link = file.part(node).tree.link
     return link is not None and link.imported()
 

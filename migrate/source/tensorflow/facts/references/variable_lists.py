@@ -1,4 +1,4 @@
-"""The lists of all trainable variables, and of all variables: where they are asked for, and what reads them."""
+"""Lists of all trainable variables or of all variables: where the program creates and reads them."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from migrate.source.tensorflow.base.value_flow import flow_of
 from migrate.source.tensorflow.facts.optimizers.collection_keys import collection_reads, is_key
 from migrate.source.tensorflow.facts.references.list_uses import Reader, members
 
-#: Calls that make a number of what they are given.
+#: Functions that reduce their argument to a number or text.
 TOTALS = {"sum", "len", "max", "np.sum", "numpy.sum", "np.prod", "sorted", "str"}
 
 
 def saves_all(file: File, saver: cst.CSTNode | None, listed: cst.BaseExpression) -> bool:
-    """True for `Saver(tf.global_variables())`, which saves the tables as `Saver()` does."""
+    """True for `Saver(tf.global_variables())`, which saves tables as `Saver()` does."""
     if not isinstance(saver, cst.Call) or file.names.of(saver.func) != "train.Saver":
         return False
     everything = {"global_variables", "all_variables"}
@@ -27,20 +27,20 @@ def saves_all(file: File, saver: cst.CSTNode | None, listed: cst.BaseExpression)
 
 
 def printed(file: File, call: cst.Call) -> bool:
-    """True when the list is only printed; one that is chosen from it by its place may be another."""
+    """True if the list is only printed. A printed element is not: its index may mean another variable afterwards."""
     return prints(file, call) and not isinstance(file.tree.parent(call), cst.Subscript)
 
 
 def collected(file: File) -> Iterator[cst.Call]:
-    """Yield the calls that list all variables through a collection, or by a function of a module that is not known."""
+    """Yield the calls that list all variables through a collection or through a function of that name."""
     for key in ("GLOBAL_VARIABLES", "MODEL_VARIABLES"):
         yield from listing(file, key.lower(), key)
 
 
 def listing(file: File, function: str, key: str) -> Iterator[cst.Call]:
-    """Yield the calls of a function of that name, and those of any `get_collection` for the key.
+    """Yield the calls of functions with this name, and those of `get_collection` with this key.
 
-    Whatever it is a function of may be TensorFlow, handed on; only what the code at hand defines is not.
+    The function may belong to any object, which may be TensorFlow under another name, unless the program defines it.
     """
     for call in file.tree.calls:
         known = file.names.of(call.func)
@@ -51,13 +51,13 @@ def listing(file: File, function: str, key: str) -> Iterator[cst.Call]:
 
 
 def _is_defined(file: File, func: cst.BaseExpression) -> bool:
-    """True for functions and methods whose code is read."""
+    """True for functions and methods that the program defines."""
     values = flow_of(file).values(func)
     return bool(values) and all(isinstance(value, Function | Bound) for value in values)
 
 
 def uses_of(file: File, call: cst.Call) -> list[cst.BaseExpression]:
-    """Return where the list is read: at the call, or wherever the name is that it is given."""
+    """Return where the list is read: the call itself, or the reads of the name it is assigned to."""
     assign = file.tree.parent(call)
     target = assign.targets[0].target if isinstance(assign, cst.Assign) and len(assign.targets) == 1 else None
     scope = scope_of_name(file.tree, target) if isinstance(target, cst.Name) else None
@@ -68,7 +68,7 @@ def uses_of(file: File, call: cst.Call) -> list[cst.BaseExpression]:
 
 
 def further_reader(file: File, use: cst.BaseExpression) -> cst.CSTNode | None:
-    """Return what does more than show the values that are fetched by the names of all variables, if that is seen."""
+    """Return a use, other than printing, of the values fetched by the names of all variables; None if there is none."""
     loop = file.tree.parent(use)
     if not isinstance(loop, cst.CompFor) or members(file, loop) is not Reader.NOBODY:
         return None
@@ -77,6 +77,7 @@ def further_reader(file: File, use: cst.BaseExpression) -> cst.CSTNode | None:
 
 
 def _read_on(file: File, node: cst.CSTNode, depth: int = 3) -> cst.CSTNode | None:
+    """Return a use of fetched values other than printing, through at most `depth` names; None if there is none."""
     around = file.tree.parent(node)
     call = file.tree.parent(around) if isinstance(around, cst.Arg) else None
     if isinstance(call, cst.Call) and file.tree.source(call.func).endswith(".run") and depth:
@@ -91,7 +92,7 @@ def _read_on(file: File, node: cst.CSTNode, depth: int = 3) -> cst.CSTNode | Non
 
 
 def only_shown(file: File, loop: cst.For | cst.CompFor) -> bool:
-    """True when nothing but a number or a print comes of a loop that asks for shapes and names."""
+    """True if a loop over shapes and names only results in a number or a print."""
     if isinstance(loop, cst.For):
         return _counts_only(file, loop)
     whole = file.tree.parent(loop)
@@ -101,7 +102,7 @@ def only_shown(file: File, loop: cst.For | cst.CompFor) -> bool:
 
 
 def _counts_only(file: File, block: cst.For | cst.If | cst.Else) -> bool:
-    """True for a body of prints and of assignments to names."""
+    """True for a block of prints and assignments to names."""
     for line in block.body.body:
         if isinstance(line, cst.For | cst.If):
             last = line.orelse
@@ -118,7 +119,7 @@ def _counts_only(file: File, block: cst.For | cst.If | cst.Else) -> bool:
 
 
 def _shown(file: File, node: cst.CSTNode, depth: int = 3) -> bool:
-    """True when a list of names, shapes or fetched values is only printed or counted."""
+    """True if a list of names, shapes or fetched values is only printed or counted."""
     if prints(file, node):
         return True
     around = file.tree.parent(node)
@@ -148,6 +149,7 @@ def _printed_loop(file: File, call: cst.Call) -> bool:
 
 
 def _prints_only(file: File, loop: cst.For) -> bool:
+    """True for a loop whose body only prints."""
     body = loop.body.body
     return all(
         isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 and prints(file, line.body[0])

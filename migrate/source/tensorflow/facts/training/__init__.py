@@ -1,1 +1,1 @@
-"""Training steps: which lists of variables and gradients they take, and what their loss depends on."""
+"""Training steps: which variables and gradients they use, and which variables their loss depends on."""

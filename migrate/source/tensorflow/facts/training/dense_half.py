@@ -1,6 +1,7 @@
-"""Whether a training step has anything to train besides tables.
+"""Whether a training step has dense variables to train besides the tables.
 
-A model of nothing but tables (matrix factorisation) has no dense half: a stock optimizer refuses an empty list.
+A model that consists of tables only, such as a matrix factorization, has no dense half. A stock optimizer raises an
+error for an empty list of variables.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ from migrate.source.tensorflow.facts.calls.object_attributes import relatives
 from migrate.source.tensorflow.facts.optimizers.external_libraries import LIBRARIES
 from migrate.source.tensorflow.facts.optimizers.training_model import owner
 
-#: Namespaces whose functions and classes make variables of their own.
+#: Namespaces whose functions and classes create variables.
 MAKERS = ("layers.", "keras.", "contrib.", "nn.rnn_cell.", "nn.dynamic_rnn", "nn.bidirectional_dynamic_rnn")
-#: What is in them and makes none.
+#: Names in these namespaces that create none.
 _PLAIN = tuple(f"keras.{part}." for part in ("activations", "constraints", "initializers", "losses", "regularizers"))
 _PLAIN_ENDS = ("_initializer", "_regularizer")
-#: Layers without variables, as they are called in lower case and without `_`.
+#: Layers without variables, in lower case and without `_`.
 _PLAIN_LAYERS = re.compile(
     r"activation|add|average|concatenate|dot|dropout|flatten|lambda|leakyrelu|masking|maximum|minimum|multiply|permute"
     r"|relu|repeatvector|reshape|softmax|spatialdropout\dd|subtract|(global)?(average|max)pool(ing)?\d?d?"
@@ -29,24 +30,24 @@ _PLAIN_LAYERS = re.compile(
 
 
 def trains_dense(file: File, step: cst.Call, tables: set[int]) -> bool:
-    """True unless nothing in the program of `step` makes a variable; `tables` are the ids of the calls that move."""
+    """False if nothing in the program of `step` creates a dense variable; `tables` are ids of converted creations."""
     if called_elsewhere(file, step):
-        return True  # that file may make variables of its own
-    # The loss, or the model that has it, may be handed to a function or a class from anywhere in the program.
+        return True  # the calling file may create variables of its own
+    # The loss, or its model, may come from any function or class of the program.
     places: list[cst.CSTNode] = [part.tree.module for part in file.program(step)]
     return _hold_dense(file, places, tables)
 
 
 def called_elsewhere(file: File, step: cst.Call) -> bool:
-    """True for the step of a function that its own file does not mention."""
+    """True for a step in a function that its own file does not mention."""
     home = owner(file, step)
     return isinstance(home, cst.FunctionDef) and len(file.tree.names[home.name.value]) < 2
 
 
 def is_doubtful(file: File, step: cst.Call, tables: set[int]) -> bool:
-    """True for the step of a class that makes tables alone, in a file that makes other variables elsewhere.
+    """True for a step of a class that creates tables only, in a file that creates dense variables elsewhere.
 
-    It may be a model of its own, with nothing but tables to train, or be handed what comes from those variables.
+    The class may be a separate model that trains tables only, or it may receive values computed from those variables.
     """
     home = owner(file, step)
     if not isinstance(home, cst.ClassDef) or len(file.program(step)) > 1:
@@ -57,9 +58,9 @@ def is_doubtful(file: File, step: cst.Call, tables: set[int]) -> bool:
 
 
 def _hold_dense(file: File, places: list[cst.CSTNode], tables: set[int]) -> bool:
-    """True when code makes a variable that is no table, or is not all of the code."""
+    """True if the code creates a dense variable, or is only a part of the model."""
     for place in places:
-        part = file.part(place)  # the lists of names and calls are those of one file
+        part = file.part(place)  # a `part` has the names and calls of one file
         inside = [call for call in part.tree.calls if part.tree.contains(place, call)]
         if _is_fragment(part, place) or any(makes_variable(part, call, tables) for call in inside):
             return True
@@ -67,7 +68,7 @@ def _hold_dense(file: File, places: list[cst.CSTNode], tables: set[int]) -> bool
 
 
 def _is_fragment(file: File, place: cst.CSTNode) -> bool:
-    """True when the code reads a name that is bound nowhere: the rest of the model is somewhere else."""
+    """True if the code reads a name that is bound nowhere, so that a part of the model is missing."""
     return any(
         (scope := file.tree.scope(use)) is not None and name not in scope
         for name, uses in file.tree.names.items()
@@ -77,7 +78,7 @@ def _is_fragment(file: File, place: cst.CSTNode) -> bool:
 
 
 def reachable(file: File, start: cst.CSTNode) -> list[cst.CSTNode]:
-    """Return `start` and the top-level definitions it mentions, directly or through each other."""
+    """Return `start` and the top-level definitions that it mentions, directly or transitively."""
     pending: list[cst.CSTNode] = [start]
     seen: list[cst.CSTNode] = []
     known = {id(start)}
@@ -92,12 +93,12 @@ def reachable(file: File, start: cst.CSTNode) -> list[cst.CSTNode]:
 
 
 def reaches(file: File, start: cst.CSTNode, goal: cst.CSTNode) -> bool:
-    """True when the code of `start` mentions `goal`, directly or through other definitions of the file."""
+    """True if the code of `start` mentions `goal`, directly or through other definitions of the file."""
     return any(place is goal for place in reachable(file, start))
 
 
 def makes_variable(file: File, call: cst.Call, tables: set[int]) -> bool:
-    """True for a call that makes a variable which is no table, or whose code is not seen."""
+    """True for a call that creates a dense variable, or whose code is not analysed."""
     name = file.names.of(call.func)
     if id(call) in tables:
         return False
@@ -108,13 +109,13 @@ def makes_variable(file: File, call: cst.Call, tables: set[int]) -> bool:
         layer = "layers." in name and _PLAIN_LAYERS.fullmatch(name.rpartition(".")[2].replace("_", "").lower())
         return name.startswith(MAKERS) and not plain and not layer
     if file.tree.is_inside(call.func):
-        return False  # its own code is looked at
+        return False  # the code of the callee is examined separately
     imported, _ = file.tree.imported_names(call.func)
     return any(module.split(".")[0] not in LIBRARIES for module in imported)
 
 
 def surely_makes_variable(file: File, call: cst.Call, tables: set[int]) -> bool:
-    """True when such a call makes a variable that is trained, whatever happens at run time."""
+    """True if a call of a TensorFlow symbol certainly creates a trainable dense variable."""
     name = file.names.of(call.func)
     frozen = any(
         arg.keyword and arg.keyword.value == "trainable" and literal(arg.value) is not True for arg in call.args
@@ -123,5 +124,5 @@ def surely_makes_variable(file: File, call: cst.Call, tables: set[int]) -> bool:
 
 
 def _fixed(call: cst.Call) -> bool:
-    """True for a variable made with `trainable=False`, such as the global step."""
+    """True for a variable created with `trainable=False`, such as the global step."""
     return any(arg.keyword and arg.keyword.value == "trainable" and literal(arg.value) is False for arg in call.args)

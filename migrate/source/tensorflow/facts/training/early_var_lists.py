@@ -1,7 +1,7 @@
-"""Lists of all trainable variables that are taken before the step which trains them.
+"""Lists of all trainable variables that are created before the training step that uses them.
 
-What is made in between is not in such a list, but would be among what the split step lists where it stands. A table of
-a Keras layer is there from where the layer is made, the variable of the layer from its first call.
+Variables created in between are not in such a list, but would be in the one that the split step creates. The table of a
+Keras layer exists from the construction of the layer, whereas the layer's variable exists from its first call.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from migrate.source.tensorflow.base.value_flow import flow_of, order_of, symbol_
 from migrate.source.tensorflow.facts.optimizers.training_model import RULE
 from migrate.source.tensorflow.facts.training.dense_half import makes_variable
 
-#: Functions of TensorFlow that make variables, besides those that `makes_variable` knows.
+#: Functions of TensorFlow that create variables, in addition to those that `makes_variable` recognizes.
 MAKERS = {"get_variable", "Variable", "input_layer", "linear_model", "make_template"}
 
 
 def early_list(
     file: File, step: cst.Call, lists: Sequence[cst.Call], tables: Sequence[Table], fresh: Container[int]
 ) -> Blocker | None:
-    """Return why a step stays that is given one of these `lists`, where variables may be made after it.
+    """Return a blocker for a step that uses one of these `lists` if variables may be created after the list, else None.
 
-    `fresh` are the ids of those that are made in the same turn of the code around the step.
+    `fresh` are the ids of the lists that are created in the same function and loop iteration as the step.
     """
     tree = file.tree
     for call in lists:
@@ -48,20 +48,21 @@ def early_list(
 def made_between(
     file: File, first: cst.CSTNode, step: cst.Call, tables: Sequence[Table], *, fresh: bool = False
 ) -> cst.CSTNode | None:
-    """Return what may make a variable after `first` and before `step`, that itself where it is not known what runs.
+    """Return a call that may create a variable between `first` and `step`; `step` itself if the order is not known.
 
-    With `fresh`, the step is in the same code as `first`, and what it is given was made in the same turn of it.
+    With `fresh`, `first` runs in the same function and the same loop iteration as the step.
     """
     order = order_of(file)
     nodes = order.in_frame(first, step) if fresh else order.between(first, step)
     if nodes is None:
         return step
-    makers = {id(lookup.call) for table in tables for lookup in table.lookups}  # a layer may
+    # calling a layer may create its variables
+    makers = {id(lookup.call) for table in tables for lookup in table.lookups}
     return next((one for one in nodes if isinstance(one, cst.Call) and _may_make(file, one, makers)), None)
 
 
 def _may_make(file: File, call: cst.Call, makers: Container[int]) -> bool:
-    """True for a call that may make a variable itself; what the code of the program does in it is looked at there."""
+    """True for a call that may create a variable itself. Code of the program that it runs is examined separately."""
     part = file.part(call)
     name = part.names.of(call.func)
     if makes_variable(part, call, set()):
@@ -75,7 +76,7 @@ def _may_make(file: File, call: cst.Call, makers: Container[int]) -> bool:
 
 
 def _is_maker(file: File, func: cst.BaseExpression, value: Value) -> bool:
-    """True for a layer, a template or a model, which make variables when they are called, and for what is not known."""
+    """True for a layer, template or model, which create variables when they are called, and for an unknown object."""
     if isinstance(value, Member) and value.name != "[]":
         made = symbol_of(value.base) or ""
         return isinstance(value.base, Result) and any(part in f".{made}." for part in (".layers.", ".keras."))
@@ -85,7 +86,7 @@ def _is_maker(file: File, func: cst.BaseExpression, value: Value) -> bool:
 
 
 def _is_object(file: File, func: cst.BaseExpression) -> bool:
-    """True for what is bound to an object: layers, templates and models make variables when they are called."""
+    """True for a name or attribute that is assigned an object, which may be a layer, a template or a model."""
     if isinstance(func, cst.Attribute):
         return any(is_target(file.tree, one) for one in file.tree.attributes.get(func.attr.value, ()))
     scope = scope_of_name(file.tree, func) if isinstance(func, cst.Name) else None

@@ -1,7 +1,7 @@
-"""Follows gradients from where they are taken to where they are applied, and proves that their order is kept.
+"""Tracks gradients from `compute_gradients` to `apply_gradients` and verifies that their order is preserved.
 
-A training step is split by position: first the dense variables, then the tables. That is right only if nothing between
-`compute_gradients` and `apply_gradients` drops or reorders pairs, so every step in between must be a form known here.
+A training step is split by position: dense variables first, then tables. That is correct only if no code in between
+drops or reorders pairs, so that every expression in between must have one of the forms recognized here.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ COMPUTE = ("loss", "var_list", "gate_gradients", "aggregation_method", "colocate
 
 
 class Kind(Enum):
-    """What a list holds, in the order of the variables."""
+    """The contents of a list, in the order of the variables."""
 
     PAIRS = "gradient and variable"
     GRADIENTS = "gradients"
@@ -32,21 +32,22 @@ class Kind(Enum):
 
 
 class Flow:
-    """Answers what an expression holds; remembers where gradients come from and what was understood."""
+    """Determines what an expression contains; records sources of gradients and the expressions it understood."""
 
     def __init__(self, file: File, owners: Owners) -> None:
-        """Take the mentions of tables, which a list of variables may name."""
+        """`owners` maps the mentions of tables, which a list of variables may contain."""
         self.file = file
         self.owners = owners
-        #: calls of `compute_gradients` and `trainable_variables` that were reached, and lists that name variables
+        #: the `compute_gradients` and `trainable_variables` calls, and explicit lists of variables, that were reached
         self.sources: dict[int, cst.BaseExpression] = {}
-        self.wholes: dict[int, cst.Call] = {}  #: the calls of `trainable_variables` among them, also where they stay
-        self.lists: list[Listed] = []  #: those lists, and those that `compute_gradients` is given
+        #: the `trainable_variables` calls that were reached, including those that are kept
+        self.wholes: dict[int, cst.Call] = {}
+        self.lists: list[Listed] = []  #: the explicit lists, including those passed to `compute_gradients`
         self.understood: set[int] = set()
-        self.carried: dict[Value, cst.BaseExpression] = {}  #: lists that were reached, with the place of each
-        self.left_out: list[cst.BaseExpression] = []  #: lists for which `compute_gradients` gets another
-        self.step: dict[Value, None] = {}  #: those of them that the step at hand is made from
-        self.filters: dict[int, cst.ListComp] = {}  #: those that drop the pairs without a gradient
+        self.carried: dict[Value, cst.BaseExpression] = {}  #: the lists that were reached, with the expression of each
+        self.left_out: list[cst.BaseExpression] = []  #: lists that are replaced by another one in `compute_gradients`
+        self.step: dict[Value, None] = {}  #: those of `carried` from which the current step is made
+        self.filters: dict[int, cst.ListComp] = {}  #: comprehensions that drop pairs without a gradient
         self._asked: set[Value] = set()
         self._log: list[cst.BaseExpression | Value] = []
 
@@ -56,7 +57,7 @@ class Flow:
         return flow_of(self.file)
 
     def begin(self) -> None:
-        """Forget what was reached: another step is looked at."""
+        """Reset what was reached, before the next step is examined."""
         self.sources.clear()
         self.wholes.clear()
         self.filters.clear()
@@ -65,17 +66,17 @@ class Flow:
         self.left_out.clear()
 
     def listed(self) -> Listed | None:
-        """Return the one list of what a step trains; None when it is every variable, or there are different lists."""
+        """Return the single explicit list that a step trains; None if it trains all variables or several lists."""
         texts = {self.file.tree.source(one.node) for one in self.lists}
         fixed = len(self.lists) == 1 or all(one.fixed for one in self.lists)
         return self.lists[0] if len(texts) == 1 and fixed and not self.wholes else None
 
     def trains(self) -> bool:
-        """False for a step of listed variables of which none is a table."""
+        """False for a step with explicit lists that contain no table."""
         return not self.lists or any(one.tables for one in self.lists)
 
     def kind(self, node: cst.BaseExpression) -> Kind | None:
-        """Return what `node` holds, or None when the order of the variables is not proven."""
+        """Return what `node` contains, or None if the order of the variables is not known to be preserved."""
         made, done = isinstance(node, cst.Call | cst.ListComp), len(self._log)
         found = None if made else self._list(node)
         found = found or self._travelled(node) or (self._list(node) if made else None)
@@ -86,7 +87,7 @@ class Flow:
         return found
 
     def _understand(self, node: cst.BaseExpression, value: Value | None = None) -> None:
-        """Note that an expression, and a list that it makes, is understood, as long as the whole is."""
+        """Record an expression, and the list it creates, as understood. `_forget` undoes this if the whole is not."""
         if id(node) not in self.understood:
             self.understood.add(id(node))
             self._log.append(node)
@@ -97,7 +98,7 @@ class Flow:
                 self._log.append(value)
 
     def _forget(self, done: int) -> None:
-        """Take back what was noted since then."""
+        """Undo the records since `done`."""
         for one in self._log[done:]:
             if isinstance(one, Value):
                 self.carried.pop(one, None)
@@ -106,7 +107,7 @@ class Flow:
         del self._log[done:]
 
     def _travelled(self, node: cst.BaseExpression) -> Kind | None:
-        """Return the kind of all that may have come to `node`, where it is one, and from the same sources."""
+        """Return the kind of all values that may reach `node`, if they have the same kind and the same sources."""
         values = {_origin(one): one for one in self.flow.values(node) if not isinstance(one, Constant)}
         before, kinds, ways = dict(self.sources), set(), set()
         reached: dict[int, cst.BaseExpression] = {}
@@ -120,7 +121,7 @@ class Flow:
         return kinds.pop() if len(kinds) == 1 and len(ways) == 1 else None
 
     def _made(self, value: Value) -> Kind | None:
-        """Return what a value holds, by the expression that makes it."""
+        """Return what a value contains, according to the expression that creates it."""
         node, found = value.node, None
         if value in self._asked or isinstance(value, Unknown):
             return None
@@ -140,7 +141,7 @@ class Flow:
         return found
 
     def _list(self, node: cst.BaseExpression) -> Kind | None:
-        """Take a list that names variables as it stands, not where it is made: it may be given to several steps."""
+        """Record an explicit list of variables where it is used, not where it is created: several steps may use it."""
         known = listed_in(self.file, node, self.owners)
         if isinstance(known, NotKnown) or not (known.tables or known.dense):
             return None
@@ -150,6 +151,7 @@ class Flow:
         return Kind.VARIABLES
 
     def _call(self, call: cst.Call) -> Kind | None:
+        """Return what the result of a call contains, and record it as a source if it is one."""
         name = self.file.names.of(call.func)
         if self.is_trainables(call):
             self.sources[id(call)] = call
@@ -173,7 +175,7 @@ class Flow:
         return None
 
     def _given(self, call: cst.Call, arg: cst.Arg | None) -> None:
-        """Take a list for replaced with the call that it is given to; one that other code makes stays there."""
+        """Record that the list passed to a call is replaced with it; a list that other code creates is kept."""
         tree = self.file.tree
         if arg is not None:
             self.left_out.append(arg.value)
@@ -185,7 +187,7 @@ class Flow:
                 self.sources.pop(id(one.node), None)
 
     def is_known(self, arg: cst.Arg | None) -> bool:
-        """True when a `var_list` argument is absent, the list of all trainable variables, or one that names them."""
+        """True if a `var_list` argument is absent, the list of all trainable variables, or an explicit list."""
         return arg is None or is_none(arg) or self.kind(arg.value) is Kind.VARIABLES
 
     def is_trainables(self, call: cst.Call) -> bool:
@@ -199,7 +201,7 @@ class Flow:
         return self.file.names.of(key) == "GraphKeys.TRAINABLE_VARIABLES" or literal(key) == "trainable_variables"
 
     def _unpacked(self, call: cst.Call, position: object) -> Kind | None:
-        """Return what the entry of what a call gives holds, as of `a, b = call`."""
+        """Return what the entry at `position` of a call's result contains, as in `a, b = call`."""
         first = call.args[0] if call.args else None
         if first is None:
             return None
@@ -211,7 +213,7 @@ class Flow:
         return None
 
     def _comprehension(self, node: cst.ListComp) -> Kind | None:
-        """`[(f(g), v) for g, v in pairs]` and its relatives; the only condition may be `if g is not None`."""
+        """Handle `[(f(g), v) for g, v in pairs]` and similar; the only condition may be `if g is not None`."""
         loop = node.for_in
         if loop.inner_for_in is not None:
             return None
@@ -225,7 +227,7 @@ class Flow:
         return None
 
     def _filtered(self, node: cst.ListComp) -> Kind | None:
-        """Pairs without a gradient may stay in the list, because `apply_gradients` passes over them."""
+        """Handle a filter of pairs without a gradient; they may stay since `apply_gradients` skips them."""
         names = tuple_names(node.for_in.target)
         test = node.for_in.ifs[0].test
         if names is None or len(node.for_in.ifs) != 1 or not isinstance(node.elt, cst.Tuple):
@@ -238,6 +240,7 @@ class Flow:
         return Kind.PAIRS
 
     def _of_pairs(self, element: cst.BaseExpression, target: cst.BaseExpression) -> Kind | None:
+        """Return the contents of a comprehension over pairs, according to its element."""
         names = tuple_names(target)
         if names is None:
             return None
@@ -248,14 +251,14 @@ class Flow:
         return Kind.GRADIENTS if self.keeps_rows(element, names[0]) else None
 
     def keeps_pair(self, pair: cst.Tuple, gradient: str, variable: str) -> bool:
-        """True for `(f(gradient), variable)` where f treats the gradient of a table as that of a variable."""
+        """True for `(f(gradient), variable)` if `f` treats the gradients of tables and of variables alike."""
         parts = [e.value for e in pair.elements]
         last = parts[-1] if parts else None
         same = len(parts) == 2 and isinstance(last, cst.Name) and last.value == variable
         return same and self.keeps_rows(parts[0], gradient)
 
     def keeps_rows(self, node: cst.BaseExpression, gradient: str) -> bool:
-        """True for the gradient itself and for clips of it; arithmetic would need the whole matrix, or the values."""
+        """True for the gradient itself and for clipping it; arithmetic would need the whole matrix, or its values."""
         if isinstance(node, cst.IfExp):
             plain = self.file.tree.source(node.test) in {f"{gradient} is not None", f"{gradient} is None"}
             return plain and all(self.keeps_rows(part, gradient) for part in (node.body, node.orelse))
@@ -266,7 +269,7 @@ class Flow:
         return isinstance(node, cst.Name) and node.value in {gradient, "None"}
 
     def _is_same(self, call: cst.CSTNode) -> bool:
-        """False for a call that may give each gradient another bound, in the order in which they are taken."""
+        """False for a call that may return a different bound for each gradient, depending on their order."""
         if not isinstance(call, cst.Call) or self.file.names.of(call.func) is not None:
             return True
         getter = isinstance(call.func, cst.Attribute) and call.func.attr.value == "get"
@@ -274,14 +277,14 @@ class Flow:
 
 
 def _origin(value: Value) -> object:
-    """Return what tells lists apart: one call may be that of a function with several names."""
+    """Return what identifies a list; calls of one function through several names count as one."""
     if isinstance(value, Member):
         return _origin(value.base), value.key
     return (type(value), id(value.node), getattr(value, "part", None)) if isinstance(value, Holder | Result) else value
 
 
 def tuple_names(target: cst.CSTNode) -> tuple[str, str] | None:
-    """Return the names of a target `a, b`, else None."""
+    """Return the names of a target `a, b`, or None."""
     if not isinstance(target, cst.Tuple) or len(target.elements) != 2:
         return None
     first, second = (e.value for e in target.elements)

@@ -1,4 +1,4 @@
-"""Whether a list that comes to a step is the one made last, and one that may be read twice."""
+"""Whether the list that reaches a step is the latest one, and whether it may be iterated twice."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from migrate.source.tensorflow.facts.training.gradient_lists import Flow
 
 
 def is_fresh(flow: Flow, source: cst.BaseExpression, step: cst.Call) -> bool:
-    """True when plain names of one function hand the list on, each set in the turn of the loop in which it is read."""
+    """True if only local names pass the list on, each assigned in the loop iteration that reads it."""
     tree = flow.file.tree
     frame, loop = frame_of(tree, source), next(loops_around(tree, source), None)
     if frame is not frame_of(tree, step) or loop is not next(loops_around(tree, step), None):
@@ -29,14 +29,14 @@ def is_fresh(flow: Flow, source: cst.BaseExpression, step: cst.Call) -> bool:
 
 
 def _is_own(file: File, name: cst.Name, frame: cst.CSTNode) -> bool:
-    """True for a name of that function, which is read in it, or of the module where that is all."""
+    """True for a name that is local to the function `frame`, or module-level if `frame` is the module."""
     scope = scope_of_name(file.tree, name)
     owner = scope.node if isinstance(scope, FunctionScope) else file.tree.module_of(name)
     return scope is not None and owner is frame and frame_of(file.tree, name) is frame
 
 
 def _is_set_in(file: File, name: cst.Name, loop: cst.CSTNode) -> bool:
-    """True for a name that each turn of the loop sets before it is read."""
+    """True for a name that every iteration of the loop assigns before it is read."""
     tree, scope = file.tree, scope_of_name(file.tree, name)
     if scope is None or not tree.contains(loop, name):
         return False
@@ -50,7 +50,7 @@ def _is_set_in(file: File, name: cst.Name, loop: cst.CSTNode) -> bool:
 
 
 def may_be_zip(file: File, node: cst.BaseExpression) -> bool:
-    """True for what may come of `zip`, which gives its pairs once, and one after the other."""
+    """True for a value that may come from `zip`, whose pairs can be iterated only once."""
     flow = flow_of(file)
     calls = [value.node for value in flow.values(node) if isinstance(value, Holder | Result)]
     called = [one for call in calls if isinstance(call, cst.Call) for one in flow.values(call.func)]

@@ -1,4 +1,4 @@
-"""Whether what a step minimizes depends on a table, or on another variable: what is beside the loss has no gradient."""
+"""Whether the loss of a step depends on a variable; without a dependency, the variable gets no gradient."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from migrate.source.tensorflow.base.visited import reached
 from migrate.source.tensorflow.facts.calls.callers import last_name
 from migrate.source.tensorflow.facts.optimizers.training_model import Step, method_of
 
-#: Functions through which no gradient passes.
+#: Functions that gradients do not pass through.
 CUTS = {
     "argmax",
     "argmin",
@@ -33,21 +33,21 @@ CUTS = {
     "size",
     "stop_gradient",
 }
-#: Functions whose first argument alone lets gradients pass: the others are ids.
+#: Functions that pass gradients to their first argument only; the others are ids.
 READS = {"gather", "nn.embedding_lookup"}
-#: What computes from its operands, whatever they are.
+#: Expressions that compute a value from their operands.
 OPERATORS = cst.AugAssign | cst.BinaryOperation | cst.UnaryOperation | cst.BooleanOperation | cst.Comparison
-#: Methods that give what the program is fed.
+#: Methods that return input data of the program.
 INPUTS = {"get_next"}
 
 
 def may_train(file: File, step: Step, calls: set[int]) -> bool:
-    """False when the source shows that no loss of `step` depends on any of these calls, lookups or made variables."""
+    """False if no loss of `step` can depend on any of these calls, which are lookups or creations of variables."""
     return any(_depends(file, loss, calls) for loss in _losses(file, step))
 
 
 def _losses(file: File, step: Step) -> list[cst.BaseExpression]:
-    """Return what the step takes gradients of."""
+    """Return the expressions that the step differentiates."""
     if step.is_minimize:
         return [step.arguments["loss"].value]
     taken = [call for call in step.sources if _is_compute(call)]
@@ -61,16 +61,17 @@ def _is_compute(call: cst.BaseExpression) -> TypeGuard[cst.Call]:
 
 
 def _depends(file: File, loss: cst.BaseExpression, calls: set[int]) -> bool:
-    """True when a loss is, or may be, computed from one of the calls in a way that lets gradients pass."""
+    """True if a loss is, or may be, computed from one of the calls so that gradients can reach it."""
     return any(id(one) in calls or _is_open(file, one) for one in reached(loss, partial(_behind, file)))
 
 
 def _is_open(file: File, node: cst.BaseExpression) -> bool:
-    """True for what cannot be followed: it may be one of the calls."""
+    """True for a value of unknown origin: it may come from one of the calls."""
     return any(_is_unknown(value) for value in seen_values(file, node))
 
 
 def _is_unknown(value: Value) -> bool:
+    """True for a value that may depend on any variable, since it comes from unanalysed code."""
     if isinstance(value, Result) and isinstance(value.node, cst.Call):
         return symbol_of(value) is None and last_name(value.node.func) not in INPUTS
     if isinstance(value, Member):
@@ -81,7 +82,7 @@ def _is_unknown(value: Value) -> bool:
 
 
 def _behind(file: File, node: cst.BaseExpression) -> list[cst.BaseExpression]:
-    """Return what lets gradients pass to `node`."""
+    """Return the expressions to which `node` passes gradients."""
     name = file.names.of(node.func) if isinstance(node, cst.Call) else None
     if isinstance(node, cst.Comparison) or name in CUTS or name in {"get_variable", "Variable"}:
         return []

@@ -1,6 +1,7 @@
-"""Lists of the trainable variables of a scope, `tf.trainable_variables("wide")`: a table is in none of them.
+"""Lists of the trainable variables of a scope, `tf.trainable_variables("wide")`, which do not contain tables.
 
-Which tables the list had is known where the full names of all variables are: these are named beside the list then.
+If the full names of all variables are known, so are the tables that the list used to contain; these are then added to
+the list.
 """
 
 from __future__ import annotations
@@ -24,15 +25,15 @@ from migrate.source.tensorflow.facts.optimizers.var_list_uses import is_trained
 
 @dataclass(frozen=True)
 class Scoped:
-    """The variables of a scope."""
+    """The trainable variables of a scope."""
 
     call: cst.Call
-    tables: frozenset[int]  #: ids of the calls that make those that were in the list
-    names: tuple[str, ...]  #: how each is called where the list is used
+    tables: frozenset[int]  #: ids of the creations of the tables that the list contained
+    names: tuple[str, ...]  #: the name of each of these tables at the use of the list
 
 
 def scoped_list(file: File, node: cst.BaseExpression, tables: Sequence[Table]) -> Scoped | None:
-    """Return what the list of a scope holds that is given to a step, also under a name that nothing else reads."""
+    """Return the contents of a scope's list that a step uses, also through a name that nothing else reads."""
     call: cst.BaseExpression | None = node
     if isinstance(node, cst.Name):
         made = sources(file, node)
@@ -58,7 +59,7 @@ def scoped_list(file: File, node: cst.BaseExpression, tables: Sequence[Table]) -
 
 
 def _pattern(file: File, call: cst.Call) -> re.Pattern[str] | None:
-    """Return what the names begin with, as TensorFlow matches them; None for a list of no one scope."""
+    """Return the pattern of the names, as TensorFlow matches them; None if the list is not of a single scope."""
     name = file.names.of(call.func)
     if name == "trainable_variables":
         bound = bind(call, ["scope"]) or {}
@@ -77,11 +78,11 @@ def _pattern(file: File, call: cst.Call) -> re.Pattern[str] | None:
 
 
 def _full_name(file: File, table: Table) -> str | None:
-    """Return the full name that the variable of a table had; None when it is known at run time only."""
+    """Return the full name of a table's former variable; None if it is only known at run time."""
     creation = table.creation
     scopes = prefix(file, creation.call)
     if file.names.of(creation.call.func) != "get_variable":
-        return None  # a scope of names may be in it, too
+        return None  # a name scope may also be a part of it
     late = creation.unique or creation.scoped or creation.numbered or creation.named_by is not None
     if late or creation.emitted or scopes is None or creation.name is None:
         return None
@@ -89,7 +90,7 @@ def _full_name(file: File, table: Table) -> str | None:
 
 
 def _name_at(file: File, table: Table, node: cst.BaseExpression, call: cst.Call) -> str | None:
-    """Return a name that means the table at `node`, and was bound when `call` made the list; None where it has none."""
+    """Return a name that denotes the table at `node`, bound before `call` creates the list; None if there is none."""
     tree = file.tree
     function = tree.enclosing(node, cst.FunctionDef)
     for one in table.references:
@@ -97,7 +98,7 @@ def _name_at(file: File, table: Table, node: cst.BaseExpression, call: cst.Call)
             continue
         here = tree.enclosing(one, cst.FunctionDef) is function
         if any(isinstance(a, CONDITIONAL) and not tree.contains(a, node) for a in tree.ancestors(one)):
-            continue  # it may not be bound
+            continue  # it may be unbound
         if here and tree.span(one)[0] > tree.span(call)[0]:
             continue
         if isinstance(one, cst.Name) and (here or isinstance(scope_of_name(tree, one), GlobalScope)):
@@ -108,7 +109,7 @@ def _name_at(file: File, table: Table, node: cst.BaseExpression, call: cst.Call)
 
 
 def _is_of_same(file: File, attribute: cst.Attribute, function: cst.FunctionDef | None) -> bool:
-    """True for an attribute of the `self` that a method has as well."""
+    """True for an attribute of `self` in the class of the method `function`."""
     cls = self_class(file.tree, attribute)
     if cls is None or function is None or not isinstance(attribute.value, cst.Name):
         return False

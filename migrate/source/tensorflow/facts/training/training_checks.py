@@ -1,4 +1,4 @@
-"""What about the training of a file is not understood, so that its tables stay."""
+"""Checks on the training code of a file that block its tables if they fail."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from migrate.source.tensorflow.facts.training.var_lists import Owners
 
 
 def check_consumed(file: File, training: Training, consumed: set[int], tables: Owners, flow: Flow) -> None:
-    """Stop on gradients that are taken but not applied in a way that is understood."""
+    """Block tables if gradients are computed, but not applied in a way that is understood."""
     for call in file.tree.calls:
         taken = method_of(call) == "compute_gradients" and not is_elsewhere(file, call)
         taken = taken or file.names.of(call.func) == "gradients"
@@ -47,7 +47,7 @@ COMPUTE_OR_GRADIENTS = ("loss", "var_list", "third", "fourth", "fifth", "sixth",
 
 
 def _inputs(file: File, arg: cst.Arg, tables: Owners) -> bool:
-    """True for a gradient with respect to a looked-up tensor or another plain name that is no list of variables."""
+    """True for a gradient with respect to a looked-up tensor, or another name that is not a list of variables."""
     flow = Flow(file, tables)
     plain = isinstance(arg.value, cst.Name | cst.Attribute)
     return plain and id(arg.value) not in tables and flow.kind(arg.value) is None and not _is_list(file, arg.value)
@@ -59,7 +59,7 @@ def _is_list(file: File, node: cst.BaseExpression) -> bool:
 
 
 def check_carriers(file: File, flow: Flow, training: Training) -> None:
-    """Stop when a list of gradients or variables is also used in a way that is not understood."""
+    """Block tables if a list of gradients or variables is also used in a way that is not understood."""
     stopped: set[int] = set()
     for value in flow.carried:
         for use in other_uses(file, flow, value):
@@ -71,14 +71,14 @@ def check_carriers(file: File, flow: Flow, training: Training) -> None:
 
 
 def other_uses(file: File, flow: Flow, value: Value) -> Iterator[cst.CSTNode]:
-    """Yield where a list is used for more than to hand it on, to show it, or in a way that is understood."""
+    """Yield the uses of a list that do more than pass it on or print it, and are not understood."""
     engine = flow.flow
     opened, mentions = set(engine.opened(value)), set(engine.mentions(value))
     escapes = [one for one in engine.escapes(value) if one not in mentions]
     for holder in engine.holders(value):
         inside = set(engine.mentions(holder))
         escapes += [one for one in engine.escapes(holder) if one in inside]
-    # A method that nothing here calls may be called by who imports the file: its `self` is then one that has the list.
+    # Importers of the file may call a method without a known call site; its `self` may then be an object with the list.
     for name in engine.attributes(value):
         for read in file.tree.attributes.get(name, ()):
             if not is_target(file.tree, read) and any(isinstance(one, Unknown) for one in engine.values(read)):
@@ -94,7 +94,7 @@ def other_uses(file: File, flow: Flow, value: Value) -> Iterator[cst.CSTNode]:
 
 
 def _only_asks(file: File, node: cst.CSTNode) -> bool:
-    """True for `x is None` and the like, and for a line that does nothing else."""
+    """True for `x is None` and similar tests, and for a statement that consists of the name only."""
     around = file.tree.parent(node)
     if isinstance(around, cst.Expr):
         return True
@@ -129,9 +129,9 @@ def _in_place(file: File, flow: Flow, use: cst.Name) -> bool:
 
 
 def _only_indexes(file: File, loop: cst.For, index: cst.BaseExpression, pairs: str) -> bool:
-    """True when the loop uses the number of a pair only to write it back, and treats each pair as the others.
+    """True if the loop uses the index of a pair only to write it back, and treats all pairs equally.
 
-    The tables stand behind the other variables, so a number, a counter and a `break` would mean other pairs.
+    Tables follow the dense variables, so that an index, a counter or a `break` would affect other pairs than before.
     """
     inside = [one for one in file.tree.names[file.tree.source(index)] if file.tree.contains(loop.body, one)]
     around = [next(a for a in file.tree.ancestors(one) if isinstance(a, cst.BaseExpression)) for one in inside]
@@ -142,14 +142,14 @@ def _only_indexes(file: File, loop: cst.For, index: cst.BaseExpression, pairs: s
 
 
 def _pairs_only(file: File, loop: cst.For, variable: str) -> bool:
-    """True when the loop uses the variable only as the second half of a pair."""
+    """True if the loop uses the variable only as the second element of a pair."""
     inside = [use for use in file.tree.names[variable] if file.tree.contains(loop.body, use)]
     elements = [file.tree.parent(use) for use in inside]
     return all(isinstance(e, cst.Element) and isinstance(file.tree.parent(e), cst.Tuple) for e in elements)
 
 
 def check_unseen(file: File, training: Training, seen: set[int]) -> None:
-    """Stop on optimizers that are used in another way than by calling their methods, as a bound method is."""
+    """Block tables if an optimizer is used in a way other than a method call, for example as a bound method."""
     refused = {id(each.node) for each in training.blockers}
     for each in training.blockers:
         parts = (each.node.body, each.node.orelse) if isinstance(each.node, cst.IfExp) else ()
@@ -158,13 +158,13 @@ def check_unseen(file: File, training: Training, seen: set[int]) -> None:
         if not STEPPING.fullmatch(name) or id(call) in seen or _is_idle(file, call):
             continue
         if any(id(one) in refused for one in (call, *file.tree.ancestors(call)) if isinstance(one, cst.Call)):
-            continue  # why is said there
+            continue  # already reported there
         text = " ".join(file.tree.source(call).split())
         training.blockers.append(blocker(call, RULE, "other-use", text=text))
 
 
 def _is_idle(file: File, call: cst.Call) -> bool:
-    """True for an optimizer that stays in a name of a function, or of the file, that nothing reads."""
+    """True for an optimizer that is only assigned to a local or module-level name which nothing reads."""
     if isinstance(file.tree.parent(call), cst.Expr):
         return True
     assign = file.tree.parent(call)
@@ -176,7 +176,7 @@ def _is_idle(file: File, call: cst.Call) -> bool:
 
 
 def check_states(file: File, training: Training) -> None:
-    """Stop when two optimizers with state would share one table's slots."""
+    """Block tables if two optimizers with slots would share the slots of a table."""
     for i, first in enumerate(training.steps):
         for second in training.steps[i + 1 :]:
             makers = [m for step in (first, second) for m in step.optimizer.makers]
@@ -193,7 +193,7 @@ def check_states(file: File, training: Training) -> None:
 
 
 def check_repeated(file: File, training: Training) -> None:
-    """Stop when one call makes several optimizers with state, which would share one table's slots."""
+    """Block tables if one call creates several optimizers with slots, which would share the slots of a table."""
     for step in training.steps:
         made = {id(maker.call) for maker in step.optimizer.makers}
         same = [one for one in training.steps if made & {id(maker.call) for maker in one.optimizer.makers}]
@@ -207,7 +207,7 @@ def check_repeated(file: File, training: Training) -> None:
 
 
 def check_counts(file: File, training: Training) -> None:
-    """Stop when steps of dense variables alone count for the optimizer that trains a table."""
+    """Block tables if a step of dense variables only advances the step counter of an optimizer that trains a table."""
     counting = {id(m.call) for step in training.steps for m in step.optimizer.makers if m.stock.counts}
     for call, optimizer in training.dense:
         if any(id(maker.call) in counting for maker in optimizer.makers):

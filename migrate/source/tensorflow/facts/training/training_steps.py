@@ -1,4 +1,4 @@
-"""Finds the training steps of a file: what must be split into a dense and a sparse half."""
+"""Finds the training steps of a file, which are split into a dense and a sparse half."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from migrate.source.tensorflow.facts.training.var_lists import NotKnown, Owners,
 
 
 def find_training(file: File, tables: Owners) -> Training:
-    """Return the training of the file; `tables` are the ids of the nodes that mention a table, with those they name."""
+    """Return the training of the file; `tables` maps the ids of mentions to the creations of the tables they denote."""
     training = Training()
     flow = Flow(file, tables)
     consumed: set[int] = set()
@@ -73,7 +73,7 @@ def find_training(file: File, tables: Owners) -> Training:
 
 
 def _step(file: File, flow: Flow, call: cst.Call, optimizer: Optimizer) -> Step | Blocker | None:
-    """Return the step that `call` makes; None when it does not train tables or only takes gradients."""
+    """Return the step that `call` makes; None if it trains no table or only computes gradients."""
     method = method_of(call)
     if method == "compute_gradients":
         return None
@@ -107,14 +107,14 @@ def _step(file: File, flow: Flow, call: cst.Call, optimizer: Optimizer) -> Step 
 
 
 def _early(flow: Flow, call: cst.Call) -> Blocker | None:
-    """Return why a step stays whose list of all variables may lack some that are there by then."""
+    """Return a blocker if the step's list of all variables may lack variables that exist when the step is built."""
     lists = {id(one): one for one in flow.wholes.values()}
     fresh = {key for key, one in lists.items() if is_fresh(flow, one, call)}
     return early_list(flow.file, call, list(lists.values()), flow.owners.tables, fresh)
 
 
 def _kept(flow: Flow, step: Step, text: str) -> Blocker | None:
-    """Return why a step stays by which pairs may be applied that were taken when other variables were there."""
+    """Return a blocker if the step may apply gradients that were computed when fewer variables existed."""
     tree = flow.file.tree
     for source in step.sources:
         fresh = is_fresh(flow, source, step.call)
@@ -131,7 +131,7 @@ def _kept(flow: Flow, step: Step, text: str) -> Blocker | None:
 
 
 def _loud(flow: Flow, step: Step) -> Blocker | None:
-    """Return why a step stays whose list of all variables is left out, where more than that would be lost."""
+    """Return a blocker if removing the step's list of variables would also remove side effects."""
     file, call = flow.file, step.call
     given = next((one for one in flow.left_out if not is_quiet(file, one)), None)
     if given is None or step.listed is not None:
@@ -141,13 +141,13 @@ def _loud(flow: Flow, step: Step) -> Blocker | None:
 
 
 def _unknown(flow: Flow, call: cst.Call, given: cst.Arg | None) -> Blocker:
-    """Return why the list of a step keeps the tables."""
+    """Return a blocker for a step whose list of variables is not understood."""
     known = listed_in(flow.file, given.value, flow.owners) if given is not None else None
     return unknown_list(flow.file, call, known.node if isinstance(known, NotKnown) else call)
 
 
 def _placed(file: File, step: Step, text: str) -> Blocker | None:
-    """Return why a step stays: statements cannot be put in front of every call that changes."""
+    """Return a blocker if statements cannot be inserted before each of the calls that change."""
     tree = file.tree
     for call in (step.call, *step.sources, *step.optimizer.calls):
         line = tree.statement(call)

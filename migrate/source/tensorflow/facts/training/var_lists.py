@@ -1,4 +1,4 @@
-"""What the `var_list` of a training step holds: tables, and variables that are none."""
+"""The contents of a training step's `var_list`: tables and dense variables."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from migrate.source.tensorflow.facts.training.scoped_var_lists import Scoped, sc
 PLAIN = cst.Name | cst.Attribute | cst.Subscript
 LISTS = cst.List | cst.Tuple | cst.Dict | cst.ListComp | cst.DictComp | cst.BinaryOperation
 
-#: Classes of expressions.
+#: A class of expressions, or a union of such classes.
 Kinds = type[cst.BaseExpression] | UnionType
 
 
 class Owners(dict[int, set[int]]):
-    """The ids of the nodes that mention a table, each with those of the calls that make it."""
+    """Maps the ids of nodes that mention tables to the ids of the calls that create these tables."""
 
     def __init__(self, tables: Sequence[Table]) -> None:
         super().__init__()
@@ -40,7 +40,7 @@ class Owners(dict[int, set[int]]):
 
 @dataclass(frozen=True)
 class NotKnown:
-    """The part of a list of which the source does not show what it holds."""
+    """A part of a list whose contents the source does not show."""
 
     node: cst.BaseExpression
 
@@ -54,7 +54,7 @@ class _Members:
 
 
 class _NotSeen(Exception):
-    """Raised with the part of a list that is not known."""
+    """Raised with the part of a list whose contents are not known."""
 
     def __init__(self, node: cst.BaseExpression) -> None:
         super().__init__()
@@ -62,7 +62,7 @@ class _NotSeen(Exception):
 
 
 def listed_in(file: File, node: cst.BaseExpression, owners: Owners) -> Listed | NotKnown:
-    """Return what a `var_list` holds, or the part of it that is not known."""
+    """Return the contents of a `var_list`, or the part of it that is not known."""
     members = _Members()
     try:
         _add(file, node, owners, members)
@@ -98,7 +98,7 @@ def _add(file: File, node: cst.BaseExpression, owners: Owners, members: _Members
     elif isinstance(node, cst.ListComp) and id(node.elt) in owners:
         _keep_mixed(file, node.elt, owners)
         members.found.append(node.elt)
-        members.fixed = False  # it may find none
+        members.fixed = False  # it may be empty
     elif isinstance(node, cst.Call):
         _add_call(file, node, owners, members)
     elif isinstance(node, PLAIN):
@@ -109,7 +109,7 @@ def _add(file: File, node: cst.BaseExpression, owners: Owners, members: _Members
 
 
 def _add_call(file: File, call: cst.Call, owners: Owners, members: _Members) -> None:
-    """Add the members of `list(x)`, and of the values of a dict."""
+    """Add the members of `list(x)` or `tuple(x)`, or of the values of a dict."""
     if builtin(file.tree, call.func) in {"list", "tuple"} and len(call.args) < 2:
         for arg in call.args:
             if arg.star:
@@ -128,7 +128,7 @@ def _add_call(file: File, call: cst.Call, owners: Owners, members: _Members) -> 
 
 
 def _add_named(file: File, node: cst.BaseExpression, owners: Owners, members: _Members) -> None:
-    """Add the members of a list that comes from elsewhere, with what is put into it later, or under a condition."""
+    """Add the members of a list that is created elsewhere, including those that are added later or conditionally."""
     made, later = _made(file, node, LISTS | cst.Call)
     scoped = len(members.scoped)
     try:
@@ -142,9 +142,9 @@ def _add_named(file: File, node: cst.BaseExpression, owners: Owners, members: _M
 
 
 def _made(file: File, node: cst.BaseExpression, kinds: Kinds) -> tuple[cst.BaseExpression, list[cst.BaseExpression]]:
-    """Return where the one list or dict is made that `node` is, and what is put into it elsewhere."""
+    """Return the creation of the single list or dict that `node` may be, and the values stored in it later."""
     flow = flow_of(file)
-    values = [value for value in flow.values(node) if isinstance(value, Holder | Computed)]  # a sum may be both
+    values = [value for value in flow.values(node) if isinstance(value, Holder | Computed)]  # a sum may have both
     made = {value.node for value in values}
     if len(made) != 1 or len(values) != len(flow.values(node)) or not isinstance(values[0].node, kinds):
         raise _NotSeen(node)
@@ -156,7 +156,7 @@ def _made(file: File, node: cst.BaseExpression, kinds: Kinds) -> tuple[cst.BaseE
 
 
 def _put(file: File, mention: cst.BaseExpression) -> cst.BaseExpression | None:
-    """Return what `x.append(v)` and `x["k"] = v` put into a container; None for what changes it otherwise."""
+    """Return the value that `x.append(v)` or `x["k"] = v` stores; None for any other modification."""
     around = file.tree.parent(mention)
     call = file.tree.parent(around) if around is not None else None
     if isinstance(around, cst.Subscript) and not isinstance(around.slice[0].slice, cst.Slice):
@@ -166,7 +166,7 @@ def _put(file: File, mention: cst.BaseExpression) -> cst.BaseExpression | None:
 
 
 def _member(file: File, node: cst.BaseExpression, owners: Owners) -> cst.BaseExpression:
-    """Return a member that is a table, or a name for one variable."""
+    """Return a member that is a table, or a name of a single variable."""
     if id(node) in owners:
         _keep_mixed(file, node, owners)
         return node
@@ -177,12 +177,12 @@ def _member(file: File, node: cst.BaseExpression, owners: Owners) -> cst.BaseExp
         while isinstance(around, cst.Element | cst.Tuple | cst.List):
             around = file.tree.parent(around)
         if isinstance(around, cst.For | cst.CompFor):
-            raise _NotSeen(node)  # one of a list that may have tables
+            raise _NotSeen(node)  # a member of a list that may contain tables
     return node
 
 
 def _keep_mixed(file: File, node: cst.BaseExpression, owners: Owners) -> None:
-    """Let the tables that a member may be move only with what else it may be: `l[-1]`, the `x` of `for x in l`."""
+    """Convert the tables that a member may be only together with its other values, for `l[-1]` or `for x in l`."""
     made = [value.node for value in flow_of(file).values(node) if isinstance(value, Result)]
     others = [one for one in made if isinstance(one, cst.Call) and id(one) not in owners]
     dense = [one for one in others if file.names.of(one.func) in MAKERS]
@@ -192,7 +192,7 @@ def _keep_mixed(file: File, node: cst.BaseExpression, owners: Owners) -> None:
 
 
 def unknown_list(file: File, call: cst.Call, part: cst.BaseExpression) -> Blocker:
-    """Return why a step with a `var_list` stays, of which `part` is not known."""
+    """Return a blocker for a step with a `var_list` of which `part` is not known."""
     text = " ".join(file.tree.source(part).split())
     shown = " ".join(file.tree.source(call).split())
     chosen = [one for one in sources(file, part) if isinstance(one, cst.ListComp) and one.for_in.ifs]

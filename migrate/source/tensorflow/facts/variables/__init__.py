@@ -1,1 +1,1 @@
-"""Which variables and feature columns are tables: creation, lookups, initial values, names, partitions."""
+"""Which variables and feature columns are tables: creations, lookups, initial values, names, partitions."""

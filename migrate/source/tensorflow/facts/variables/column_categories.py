@@ -1,7 +1,7 @@
-"""The categories below embedding columns, for a target whose tables are made by the category: DeepRec.
+"""Categorical columns of embedding columns, for targets whose categorical column creates the table: DeepRec.
 
-There a category has no range: integers are keys as they are, texts by a hash of 63 bits, and each has a row of its own.
-What its ids were before decides whether the model is the same.
+There a category has no range of ids: integers are used as keys directly, strings as 63-bit hashes, and each key has a
+row of its own. Whether the converted model is the same depends on how the original category computed its ids.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from migrate.source.tensorflow.facts.references.table_values import table_values
 from migrate.source.tensorflow.facts.variables.embedding_columns import COLUMNS, RULE, categories
 from migrate.targets.base import CONSTANT
 
-#: Category -> its parameters as far as their order is the same in both versions.
+#: Categories with those parameters that have the same position in both versions.
 IDENTITY, HASHED = "categorical_column_with_identity", "categorical_column_with_hash_bucket"
 LISTED, FILED = "categorical_column_with_vocabulary_list", "categorical_column_with_vocabulary_file"
 KINDS = {
@@ -38,15 +38,15 @@ PARSED = ("FixedLenFeature", "VarLenFeature", "FixedLenSequenceFeature")
 
 @dataclass(frozen=True)
 class _Reader:
-    """Reads the categories of one embedding column."""
+    """Reads the categorical columns of one embedding column."""
 
     file: File
     table: Table
-    shared: bool  #: the table is that of several columns
+    shared: bool  #: several columns share the table
     vocabularies: list[str] = field(default_factory=list)
 
     def read(self, node: cst.BaseExpression) -> None:
-        """Add the category that `node` is, or why it cannot be made anew."""
+        """Add the category that `node` denotes, or a blocker if it cannot be recreated."""
         made, title = resolve(self.file.tree, node), self.file.target.title
         name = _name(self.file, made)
         given = bind(made, WEIGHTS) if name == WEIGHTED and isinstance(made, cst.Call) else None
@@ -73,6 +73,7 @@ class _Reader:
         self.table.blockers += blockers
 
     def _known(self, call: cst.Call, kind: str, sequence: bool) -> None:
+        """Read a category of a supported kind: its arguments, type, number of ids and conditions."""
         given = bind(call, (*KINDS[kind], *(name for name in BY_NAME if name not in KINDS[kind])))
         positional = sum(arg.keyword is None for arg in call.args)
         if given is None or "key" not in given or positional > len(KINDS[kind]):
@@ -93,7 +94,7 @@ class _Reader:
         self._check_ids(category, kind, given)
 
     def _dtype(self, kind: str, given: Mapping[str, cst.Arg]) -> str | None:
-        """Return the type of the feature: `int64`, `string`, or None where it is another one or not seen."""
+        """Return the type of the feature: `int64` or `string`; None if it is another one or unknown."""
         arg = given.get("dtype")
         if kind == IDENTITY:
             return "int64"
@@ -107,7 +108,7 @@ class _Reader:
         return "string" if kinds == {str} else "int64" if kinds == {int} else None
 
     def _check_ids(self, category: Category, kind: str, given: Mapping[str, cst.Arg]) -> None:
-        """Add what must hold for the rows to be those that were read before."""
+        """Add blockers for the conditions under which lookups read the same rows as before."""
         key, call, rows = category.key, category.call, category.rows
         if category.dtype == "int64" and not _is_parsed(self.file, given["key"].value):
             self._add(blocker(call, RULE, "other-integers", feature=key, title=self.file.target.title))
@@ -125,7 +126,7 @@ class _Reader:
             self._add(blocker(call, RULE, "other-order", feature=key))
 
     def _check_uses(self, call: cst.Call) -> None:
-        """Stop where something besides embedding columns reads what `call` makes."""
+        """Block the table if code other than embedding columns reads the category that `call` creates."""
         for use in self._uses(call):
             if not self._is_column(use):
                 line = " ".join(self.file.tree.source(self.file.tree.statement(use) or use).split())
@@ -133,13 +134,13 @@ class _Reader:
                 self._add(blocker(use, RULE, "read-otherwise", text=self.file.tree.source(use), line=line))
 
     def _uses(self, call: cst.Call) -> list[cst.BaseExpression]:
-        """Return where what `call` makes is read: by its name, or in its own place."""
+        """Return where the result of `call` is read: by name, or in place."""
         known = table_values(self.file, call)
         self._add(*known.blockers)
         return known.reads
 
     def _is_column(self, use: cst.BaseExpression) -> bool:
-        """True for a category in the arguments of an embedding column, alone or in a list, also when it is weighted."""
+        """True for a category as an argument of an embedding column, alone, in a list, or weighted."""
         around = self.file.tree.parent(use)
         if isinstance(around, cst.Element):
             listed = self.file.tree.parent(around)
@@ -153,7 +154,7 @@ class _Reader:
 
 
 def check_categories(file: File, table: Table) -> None:
-    """Read the categories of an embedding column, and stop it where the target cannot make one of them."""
+    """Read the categories of an embedding column; block it if the target cannot recreate one of them."""
     parameters, _ = COLUMNS.get(file.names.of(table.creation.call.func) or "", ((), ""))
     given = bind(table.creation.call, parameters) if parameters else None
     own = any(one.state is State.NOTED for one in table.blockers)
@@ -176,14 +177,14 @@ def check_categories(file: File, table: Table) -> None:
 
 
 def _name(file: File, node: cst.BaseExpression) -> str:
-    """Return the function of TensorFlow's feature columns that a call is of; nothing for anything else."""
+    """Return the name of the feature column function that a call runs; empty for anything else."""
     name = file.names.of(node.func) if isinstance(node, cst.Call) else None
     head, _, last = (name or "").rpartition(".")
     return last if head.endswith("feature_column") else ""
 
 
 def _is_parsed(file: File, key: cst.BaseExpression) -> bool:
-    """True when the program parses the feature from examples, as int64."""
+    """True if the program parses the feature as int64 from examples."""
     calls = [name for part in file.program(key) for _, name in part.names.calls]
     if any(name.endswith("make_parse_example_spec") for name in calls):
         return True

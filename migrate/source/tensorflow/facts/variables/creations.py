@@ -1,4 +1,4 @@
-"""What the creation rules share: options that a table cannot have, the shape, initial-value ops."""
+"""Helpers of the creation rules: unsupported options, the shape, and initial-value ops."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from migrate.source.tensorflow.base.model import Creation
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.shapes import Shape
 
-#: Options that change what the variable is, each with the key of its refusal; a table has no counterpart.
+#: Options that change what the variable is and have no counterpart in a table, with the keys of their refusals.
 FOREIGN = {
     "collections": "own-collections",
     "custom_getter": "custom-getter",
@@ -27,17 +27,17 @@ FOREIGN = {
     "aggregation": "distributed",
     "shape": "declared-shape",
 }
-#: Options that change how a variable is made and kept, but neither its rows nor how they are trained.
+#: Options that change how a variable is created and stored, but neither its rows nor their training.
 HOW = {"import_scope", "use_resource", "validate_shape"}
 
 
 def refuse(creation: Creation, node: cst.CSTNode, key: str, **words: Any) -> None:
-    """Record why the variable cannot become a table, in the words of the row `key` of its rule."""
+    """Record that the variable cannot become a table, with the texts of the row `key` of its rule."""
     creation.blockers.append(blocker(node, creation.rule, key, **words))
 
 
 def refuse_options(creation: Creation, file: File, bound: dict[str, cst.Arg]) -> None:
-    """Refuse the options that have no counterpart, and a variable that is not trained."""
+    """Refuse options without a counterpart, and variables that are not trained."""
     for name, key in FOREIGN.items():
         if name in bound and not is_none(bound[name]) and not (name == "shape" and creation.rule == "tf-get-variable"):
             refuse(creation, bound[name], key, name=name)
@@ -50,7 +50,7 @@ def refuse_options(creation: Creation, file: File, bound: dict[str, cst.Arg]) ->
 
 
 def read_shape(creation: Creation, file: File, node: cst.BaseExpression | None) -> Shape | None:
-    """Read the shape into `creation`; refuses and returns None when it is not `[rows, dim]` or `[rows]`."""
+    """Read the shape into `creation`; refuse it and return None unless it is `[rows, dim]` or `[rows]`."""
     shape = shape_of(file, node) if node is not None else None
     if not isinstance(shape, Shape):
         where = node if node is not None else creation.call
@@ -60,7 +60,7 @@ def read_shape(creation: Creation, file: File, node: cst.BaseExpression | None) 
 
 
 def read_sizes(creation: Creation, file: File, rows: cst.BaseExpression, dim: cst.BaseExpression) -> Shape | None:
-    """Read rows and width that are given apart; refuses and returns None where they cannot be written twice."""
+    """Read rows and width from separate expressions; refuse them and return None if they cannot be evaluated twice."""
     return _taken(creation, file, Shape(rows, dim, file.tree.source(rows), file.tree.source(dim)))
 
 

@@ -1,4 +1,4 @@
-"""Embedding columns: the column is exchanged, and TensorFlow's input layer makes and reads the table."""
+"""Embedding columns: the column is replaced; TensorFlow's input layer then creates the table and looks it up."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ COLUMNS = {
         "shared_embedding_columns",
     ),
 }
-#: Categories of TensorFlow itself; those of its forks may hold rows of their own.
+#: Categorical columns of TensorFlow itself; those of its forks may have rows of their own.
 CATEGORIES = {
     "bucketized_column", "categorical_column_with_hash_bucket", "categorical_column_with_identity",
     "categorical_column_with_vocabulary_file", "categorical_column_with_vocabulary_list", "crossed_column",
@@ -43,7 +43,7 @@ INPUT_LAYERS = {
     "keras.layers.DenseFeatures",
     "keras.experimental.SequenceFeatures",
 }
-#: Modules of estimators, and how the classes end that come with their model.
+#: Modules of estimators, and suffixes of the classes of canned estimators.
 ESTIMATORS = ("estimator",)
 KINDS = ("Classifier", "Regressor", "Estimator")
 
@@ -83,7 +83,7 @@ def _initializer(file: File, given: cst.Arg | None) -> Initializer:
 
 
 def _label(file: File, call: cst.Call, given: Mapping[str, cst.Arg]) -> str:
-    """Return what the column is called: the name it is bound to, else the column it is over, else its text."""
+    """Return a label for the column: its target, else the source of its categorical column, else its own."""
     target = file.tree.parent(call)
     if isinstance(target, cst.Assign) and len(target.targets) == 1:
         return " ".join(file.tree.source(target.targets[0].target).split())
@@ -100,7 +100,7 @@ def _label(file: File, call: cst.Call, given: Mapping[str, cst.Arg]) -> str:
 
 
 def categories(given: Mapping[str, cst.Arg]) -> list[cst.BaseExpression] | None:
-    """Return the categories that a column is given; None for a list that is not written in its call."""
+    """Return the categorical columns passed to an embedding column; None if the list is not a display in the call."""
     if "categorical_column" in given:
         return [given["categorical_column"].value]
     listed = given["categorical_columns"].value if "categorical_columns" in given else None
@@ -111,7 +111,7 @@ def categories(given: Mapping[str, cst.Arg]) -> list[cst.BaseExpression] | None:
 
 
 def _foreign(file: File, given: Mapping[str, cst.Arg]) -> Blocker | None:
-    """Return why a column over the category of a fork stays as it is."""
+    """Return a blocker for a column over a categorical column of a fork of TensorFlow, or None."""
     for node in categories(given) or ():
         made = resolve(file.tree, node)
         name = file.names.of(made.func) if isinstance(made, cst.Call) else None
@@ -119,13 +119,14 @@ def _foreign(file: File, given: Mapping[str, cst.Arg]) -> Blocker | None:
             made = resolve(file.tree, made.args[0].value)
             name = file.names.of(made.func) if isinstance(made, cst.Call) else None
         if name and name.startswith("feature_column.") and name.rpartition(".")[2] not in CATEGORIES:
-            if file.target.category is not None:  # the fork is where it goes
+            if file.target.category is not None:  # the target is that fork
                 return blocker(node, RULE, "category-of-target", state=State.NOTED, name=name)
             return blocker(node, RULE, "category-of-fork", name=name)
     return None
 
 
 def _arguments(file: File, given: dict[str, cst.Arg]) -> Iterator[Blocker]:
+    """Yield the blockers from the arguments of an embedding column."""
     if not is_none(given.get("ckpt_to_load_from")):
         yield blocker(given["ckpt_to_load_from"], RULE, "loaded-rows")
     trainable = given.get("trainable")
@@ -142,7 +143,7 @@ def _arguments(file: File, given: dict[str, cst.Arg]) -> Iterator[Blocker]:
 
 
 def _consumers(file: File, column: cst.Call) -> Iterator[Blocker]:
-    """What reads the columns of a file: an input layer whose model its program trains, or nobody knows."""
+    """Yield blockers for the readers of a file's columns, unless these are input layers of a model it trains itself."""
     program = file.program(column)
     canned = [(one, named) for one in program for named in _canned(one)]
     for part, named in canned:
@@ -158,9 +159,9 @@ def _consumers(file: File, column: cst.Call) -> Iterator[Blocker]:
 
 
 def _canned(file: File) -> list[cst.BaseExpression]:
-    """Return the mentions of estimators that come with their model: whoever has the class may make an object of it.
+    """Return the mentions of canned estimators: code that has the class may instantiate it.
 
-    Mentioned with a name that is not seen, as in `getattr(tf.estimator, kind)`, their module may give any of them.
+    A module of estimators passed to a call, as in `getattr(tf.estimator, kind)`, may provide any of them.
     """
     found: list[cst.BaseExpression] = []
     for node in file.names.mentions(lambda word: word in ESTIMATORS or word.endswith(KINDS)):
@@ -172,13 +173,13 @@ def _canned(file: File) -> list[cst.BaseExpression]:
 
 
 def _is_canned(name: str) -> bool:
-    """True for an estimator that comes with its model."""
+    """True for an estimator with a built-in model."""
     module, _, last = name.rpartition(".")
     return module.split(".")[0] in ESTIMATORS and last != "Estimator" and last.endswith(KINDS)
 
 
 def _input_layer(call: cst.Call) -> Iterator[Blocker]:
-    """Yield what an input layer is asked for that tables do not do."""
+    """Yield blockers for options of an input layer that tables do not support."""
     for arg in call.args:
         word = arg.keyword.value if arg.keyword else ""
         if word in {"cols_to_vars", "weight_collections"} and not is_none(arg):

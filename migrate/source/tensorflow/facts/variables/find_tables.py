@@ -1,4 +1,4 @@
-"""Finds the tables of a file: variables that are looked up, each with every use and every doubt."""
+"""Finds the tables of a file: variables that are looked up, with all of their uses and blockers."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def find_tables(file: File) -> list[Table]:
 
 
 def creations(file: File) -> Iterator[tuple[cst.Call, CreationRule]]:
-    """Yield the calls that make variables, in source order, each with the rule that reads it."""
+    """Yield the calls that create variables, in source order, each with the rule that reads it."""
     readers = {symbol: rule for rule in reversed(rules(CreationRule)) for symbol in rule.symbols}
     for call, name in file.names.calls:
         if name in readers and readers[name].applies(file, call):
@@ -47,7 +47,7 @@ def creations(file: File) -> Iterator[tuple[cst.Call, CreationRule]]:
 
 @dataclass
 class Found:
-    """A variable that is looked up, before anything is judged."""
+    """A variable that is looked up, before its uses are judged."""
 
     call: cst.Call
     known: TableValues
@@ -56,7 +56,7 @@ class Found:
 
     @property
     def label(self) -> str:
-        """How the source calls it."""
+        """The variable's spelling in the source."""
         return self.known.label
 
     @property
@@ -66,7 +66,7 @@ class Found:
 
 
 def looked_up(file: File) -> list[Found]:
-    """Return the variables that are looked up, in source order: quickly, because nothing else is asked of them."""
+    """Return the variables that are looked up, in source order. This is fast since it judges no uses."""
     found = (_find(file, call, rule) for call, rule in creations(file))
     return [one for one in found if one is not None]
 
@@ -75,12 +75,13 @@ def _find(file: File, call: cst.Call, rule: CreationRule) -> Found | None:
     known = table_values(file, call)
     padded = find_padding(file, known)
     reads = [node for node in (*known.reads, *padded.more) if id(node) not in padded.tables]
-    asked = (*reads, *known.holders)  # a list of variables may be given as a whole
+    asked = (*reads, *known.holders)  # a lookup may receive a list of variables as a whole
     looked = any(_is_lookup_like(file, node, rule) for node in asked)
     return Found(call, known, padded, reads) if looked else None
 
 
 def _table(file: File, call: cst.Call, rule: CreationRule) -> Table | None:
+    """Return the table that a creation becomes, with all uses judged; None if it is never looked up."""
     found = _find(file, call, rule)
     if found is None:
         return None
@@ -126,7 +127,7 @@ def _cut_off(file: File, lookup: cst.Call) -> bool:
 
 
 def unfollowed(file: File, tables: Sequence[Table]) -> list[cst.Call]:
-    """Return the calls that make variables of which the file does not show what is done with them."""
+    """Return the calls that create variables whose uses the file does not show completely."""
     known = {id(table.creation.call) for table in tables}
     found = []
     for call, _ in creations(file):
@@ -138,7 +139,7 @@ def unfollowed(file: File, tables: Sequence[Table]) -> list[cst.Call]:
 
 
 def _is_handed_on(file: File, read: cst.BaseExpression) -> bool:
-    """True for a value that is returned, given to code which is not TensorFlow's, or put into something."""
+    """True for a value that is returned, passed to code outside of TensorFlow, or stored."""
     around = file.tree.parent(read)
     if isinstance(around, cst.Arg):
         call = file.tree.parent(around)
@@ -148,6 +149,7 @@ def _is_handed_on(file: File, read: cst.BaseExpression) -> bool:
 
 
 def _is_lookup_like(file: File, node: cst.BaseExpression, rule: CreationRule) -> bool:
+    """True if a mention is the table of a lookup, or may be, whether or not the lookup can be converted."""
     if rule.looks_up(file, node) is not None or any(rule.find(file, node) is not None for rule in rules(LookupRule)):
         return True
     arg = file.tree.parent(node)
@@ -160,7 +162,7 @@ def _is_lookup_like(file: File, node: cst.BaseExpression, rule: CreationRule) ->
 
 
 def _classify(file: File, node: cst.BaseExpression) -> Lookup | Adaptation | Blocker:
-    """Return what a mention of the table does."""
+    """Return the meaning of a mention of the table."""
     for lookup in rules(LookupRule):
         if (call := lookup.find(file, node)) is not None:
             return lookup.read(file.part(call), call)
@@ -173,7 +175,7 @@ def _classify(file: File, node: cst.BaseExpression) -> Lookup | Adaptation | Blo
 
 
 def _check_others(file: File, table: Table, known: TableValues, padded: Padded) -> None:
-    """Stop a table where something else may be read in its place; other tables there must move with it."""
+    """Block a table if a read may have another value; record other tables that must be converted together with it."""
     told: list[Adaptation | Blocker] = [*table.adaptations, *table.blockers]
     rewritten = {id(one.node) for one in told if one.changes}
     for read in known.reads + padded.more:
@@ -187,13 +189,13 @@ def _check_others(file: File, table: Table, known: TableValues, padded: Padded) 
 
 
 def _check_other(file: File, table: Table, read: cst.BaseExpression, other: Other) -> None:
-    """Take another value into what must move with the table, or stop the table for it."""
+    """Record another value as one that must be converted together with the table, or block the table."""
     entry, made = other.entry, other.value.node
     text = " ".join(file.tree.source(entry).split())
     if isinstance(made, cst.Call) and _makes_variable(file, made):
         table.passed.append(entry if other.is_whole and isinstance(entry, cst.BaseExpression) else made)
     elif isinstance(other.value, Unknown) and table.hard:
-        pass  # what it comes of is said
+        pass  # a blocker already reports the cause
     elif is_target(file.tree, entry):
         table.blockers.append(_other_binding(file, table, entry, text))
     elif other.is_whole and isinstance(entry, cst.BaseExpression) and not isinstance(other.value, Unknown):
@@ -205,7 +207,7 @@ def _check_other(file: File, table: Table, read: cst.BaseExpression, other: Othe
 
 
 def _other_binding(file: File, table: Table, entry: cst.CSTNode, text: str) -> Blocker:
-    """Return why another value of the table's name keeps it."""
+    """Return the blocker for another value that is assigned to the table's name."""
     if isinstance(file.tree.parent(entry), cst.Param):
         return blocker(entry, RULE, "parameter", text=text)
     value = assigned_value(file.tree, entry)
@@ -225,7 +227,7 @@ def _makes_variable(file: File, value: cst.BaseExpression) -> bool:
 
 
 def _check_runs(file: File, creation: Creation, table: Table) -> None:
-    """Stop a creation that may make several variables, or whose full name is not known."""
+    """Block a creation that may create several variables, or whose full name is not known."""
     call = creation.call
     function = file.tree.enclosing(call, cst.FunctionDef)
     if creation.unique:
@@ -243,14 +245,14 @@ def _check_runs(file: File, creation: Creation, table: Table) -> None:
 
 
 def _why_not_numbered(file: File, function: cst.FunctionDef | None) -> str:
-    """Return the key of why not each run of a function may make a table of its own; nothing where it may."""
+    """Return the key of the reason why runs of a function cannot each create a table; empty if they can."""
     if may_reuse(file):
         return "made-again-under-reuse"
     return "made-by-unseen" if function is not None and runs(file, function)[1] else ""
 
 
 def _check_inner_graphs(file: File, table: Table) -> None:
-    """Stop a table whose lookups, or whose creation, TensorFlow runs in a graph that is not the one it builds."""
+    """Block a table whose lookups or creation TensorFlow runs in a graph of its own."""
     for lookup in table.lookups:
         if (runner := run_apart(file, lookup.call)) is not None:
             key = "read-in-template" if _is_template(file, runner) else "read-in-inner-graph"
@@ -263,11 +265,12 @@ def _check_inner_graphs(file: File, table: Table) -> None:
 
 
 def _is_template(file: File, runner: cst.BaseExpression) -> bool:
-    """True for `tf.make_template`, which runs code in no graph of its own."""
+    """True for `tf.make_template`, which does not create another graph."""
     return file.names.of(runner) == "make_template"
 
 
 def _runs_often(file: File, function: cst.FunctionDef) -> bool:
+    """True if a function may run several times, or if that is not known."""
     sites, unknown = runs(file, function)
     return (
         unknown

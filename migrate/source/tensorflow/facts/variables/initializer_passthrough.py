@@ -1,7 +1,7 @@
-"""Initializers that stay as the source writes them: what the expression may be is followed, and each must suit rows.
+"""Initializers that are kept as written: all values of the expression must be able to initialize single rows.
 
-The runtime takes an initializer object as it is, and raises for one that it cannot draw row by row. So an expression
-may stay where every branch that is seen suits; what is not seen is an assumption.
+The runtime accepts any initializer object, and raises an error for one that cannot be drawn row by row. An expression
+is therefore kept if all of its known values are suitable; for unknown ones, that is an assumption.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from migrate.source.tensorflow.base.value_flow import flow_of, root_of, seen_val
 from migrate.source.tensorflow.facts.variables.creations import refuse
 from migrate.source.tensorflow.facts.variables.partitions import is_partitioned, takes_fan_of_part
 
-#: Initializers whose value may be one number or a matrix.
+#: Initializers whose value may be a number or a matrix.
 CONSTANTS = {"constant_initializer", "keras.initializers.Constant"}
 
 
 def read_initializer(creation: Creation, file: File, given: cst.BaseExpression, shape: Shape) -> None:
-    """Let `given` be the table's initializer, as it is written or written out, or refuse it."""
+    """Set the table's initializer to `given`, unchanged or written out; or refuse it."""
     if not file.tree.contains(creation.call, given) and _may_change(file, given):
         shown = _short(file.tree.source(given))
         refuse(creation, given, "moved-values", shown=shown)
@@ -38,9 +38,9 @@ def read_initializer(creation: Creation, file: File, given: cst.BaseExpression, 
 
 
 def initial_values(file: File, call: cst.Call, given: cst.BaseExpression) -> list[cst.BaseExpression]:
-    """Return the expressions that may make the initializer of a variable; of what is not known, what stands for it.
+    """Return the expressions that may create a variable's initializer; an unknown value is represented by its source.
 
-    An expression of a scope is written anew where the variable is made, so calls in it must do no more than return.
+    The expression of a scope is evaluated again at the creation of the variable, so that calls in it must only return.
     """
     if file.names.of(given.func if isinstance(given, cst.Call) else given) is not None:
         return [given]
@@ -58,14 +58,14 @@ def _makes_initializer(callee: Value) -> bool:
 
 
 def _is_number(value: Value) -> bool:
-    """True for what only shares a list with the initializer: where it is one, the program fails."""
+    """True for a value that merely shares a list with the initializer: using it as one would fail."""
     return isinstance(value, Constant) and not isinstance(literal(value.node), str | None)
 
 
 def _keep(
     creation: Creation, file: File, given: cst.BaseExpression, shape: Shape, values: list[cst.BaseExpression]
 ) -> None:
-    """Let `given` be the table's initializer as it is written, with what must be assumed, or refuse it."""
+    """Set the table's initializer to `given` as it is written, with the necessary assumptions; or refuse it."""
     text = file.tree.source(given)
     parted = is_partitioned(file, creation)
     notes = set()
@@ -83,7 +83,7 @@ def _keep(
 
 
 def _stays(file: File, value: cst.BaseExpression, shape: Shape) -> Initializer | None:
-    """Return the initializer that `value` makes, if the runtime takes it as it is."""
+    """Return the initializer that `value` creates if the runtime accepts it unchanged, else None."""
     found = file.initializers.object(value, shape, value)
     text = file.tree.source(value)
     return found if found is not None and found.text in {text, f"{text}()"} else None
@@ -109,7 +109,7 @@ def _is_contrib(file: File, value: cst.BaseExpression) -> bool:
 
 
 def is_unseen(file: File, node: cst.BaseExpression) -> bool:
-    """True for a value of code that is not read: a parameter, an object's attribute, another module's function."""
+    """True for a value from unanalysed code: a parameter, an object's attribute, a function of another module."""
     if isinstance(file.tree.parent(node), cst.Param):
         return not isinstance(node, cst.Name) or node.value != "None"
     plain = node.func if isinstance(node, cst.Call) else node
@@ -124,7 +124,7 @@ def _is_foreign(symbol: Symbol) -> bool:
 
 
 def _may_change(file: File, given: cst.BaseExpression) -> bool:
-    """True when an expression of a scope may mean something else inside of it: it is computed, or bound twice."""
+    """True if the expression of a scope may have another value inside the scope: it is computed, or rebound."""
     if isinstance(given, cst.Call):
         return is_unseen(file, given)
     if isinstance(given, cst.Attribute):

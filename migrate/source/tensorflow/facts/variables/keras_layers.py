@@ -1,4 +1,4 @@
-"""What the file says about each `Embedding` layer: its arguments, what it is bound to, where it is called."""
+"""The `Embedding` layers of a file: their arguments, the variables that hold them, and their calls."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from migrate.source.tensorflow.base.value_flow import flow_of, is_unseen, result
 
 RULE = "tf-keras-embedding"
 SYMBOL = "keras.layers.Embedding"
-#: The first three are at the same place in Keras 2, Keras 3 and the runtime; later ones must be named.
+#: The first three parameters have the same position in Keras 2, Keras 3 and the runtime; others must be keywords.
 PARAMETERS = ("input_dim", "output_dim", "embeddings_initializer")
 NAMED = {
     "embeddings_regularizer", "activity_regularizer", "embeddings_constraint", "mask_zero", "input_length", "weights",
     "name", "trainable", "dtype", "input_shape", "batch_input_shape", "batch_size", "dynamic",
 }  # fmt: skip
-#: Initializers that give each row its values whatever the other rows are, by the names Keras takes as strings.
+#: Initializers that draw each row independently, by the names that Keras accepts as strings.
 _SCALED = {f"{family}_{kind}" for family in ("glorot", "he", "lecun") for kind in ("normal", "uniform")}
 _PLAIN = {"uniform", "normal", "random_uniform", "random_normal", "truncated_normal", "zeros", "ones", "constant"}
 NAMES = _SCALED | _PLAIN
 CLASSES = {"".join(part.title() for part in name.split("_")) for name in NAMES} | {"VarianceScaling"}
-#: What is read from a layer that needs the whole matrix, each with the key of its refusal.
+#: Attributes and methods of a layer that need the whole matrix, with the keys of their refusals.
 WHOLE = {
     "embeddings": "matrix",
     "weights": "weights-listed",
@@ -44,27 +44,27 @@ WHOLE = {
 
 @dataclass
 class Layer:
-    """One call that makes an `Embedding` layer."""
+    """One call that creates an `Embedding` layer."""
 
     call: cst.Call
-    label: str  #: as the source writes it: `self.emb`, or the call itself
-    name: str  #: the `name` argument, when static
+    label: str  #: its spelling in the source: `self.emb`, or the call itself
+    name: str  #: the `name` argument, if it is static
     arguments: dict[str, cst.Arg]
-    values: list[Value] = field(default_factory=list)  #: what the call makes
+    values: list[Value] = field(default_factory=list)  #: the values that the call creates
     uses: list[cst.BaseExpression] = field(default_factory=list)  #: expressions that may be the layer
-    calls: list[cst.Call] = field(default_factory=list)  #: where it is called in this file
+    calls: list[cst.Call] = field(default_factory=list)  #: its calls in this file
     blockers: list[Blocker] = field(default_factory=list)
     regularizer: cst.Arg | None = None
 
     def block(self, node: cst.CSTNode, key: str, **words: Any) -> None:
-        """Record why the layer must stay as it is."""
+        """Add a blocker of the layer."""
         self.blockers.append(blocker(node, RULE, key, **words))
 
 
 def find_layers(file: File, home: File) -> list[Layer]:
-    """Return the `Embedding` layers of `home` in source order, each with what its own arguments and uses forbid.
+    """Return the `Embedding` layers of `home` in source order, with the blockers from their arguments and uses.
 
-    `file` is all that may run with it: there the layers are used.
+    `file` combines all files that may run with `home`, since layers may be used in any of them.
     """
     layers = [_layer(file, call) for call, _ in home.calls(SYMBOL)]
     for layer in layers:
@@ -74,6 +74,7 @@ def find_layers(file: File, home: File) -> list[Layer]:
 
 
 def _layer(file: File, call: cst.Call) -> Layer:
+    """Return the layer that a call creates, with its arguments and uses."""
     target = _target(file, call)
     label = " ".join(file.tree.source(target if target is not None else call).split())
     layer = Layer(call, label if len(label) <= 60 else label[:57] + "...", "", {})
@@ -104,7 +105,7 @@ def _target(file: File, call: cst.Call) -> cst.Name | cst.Attribute | None:
 
 
 def _mentions(file: File, layer: Layer, target: cst.Name | cst.Attribute | None) -> list[cst.BaseExpression]:
-    """Return what may be a layer, with the reads of its attribute of an object that is not known."""
+    """Return the expressions that may be the layer, including reads of its attribute on unknown objects."""
     tree, flow = file.tree, flow_of(file)
     found = {node for value in layer.values for node in flow.mentions(value)} - {layer.call}
     names = {node.attr.value for node in (*found, target) if isinstance(node, cst.Attribute)}
@@ -138,12 +139,13 @@ def _check_initializer(file: File, layer: Layer, arg: cst.Arg) -> None:
 
 
 def rowwise(file: File, node: cst.BaseExpression) -> bool | None:
-    """Return whether an initializer can make each row alone; None when it is not in the file."""
+    """Return whether an initializer can draw each row independently; None if it is not known."""
     known = [_is_rowwise(value) for value in flow_of(file).values(node)]
     return None if None in known else all(known)
 
 
 def _is_rowwise(value: Value) -> bool | None:
+    """Return whether one value of an initializer draws each row independently; None if it is not known."""
     if is_none(value) or (text := string(value.node)) is not None:
         return is_none(value) or text in NAMES or text in CLASSES
     name, made = symbol_of(value), value.node
@@ -156,7 +158,7 @@ def _is_rowwise(value: Value) -> bool | None:
 
 
 def _check_uses(file: File, layer: Layer) -> None:
-    """Stop a layer whose matrix is read, or which is asked for the rows of positions."""
+    """Block a layer whose whole matrix is read, or which embeds positions."""
     for node in (layer.call, *layer.uses):
         around = file.tree.parent(node)
         if isinstance(around, cst.Attribute) and around.value is node and around.attr.value in WHOLE:
@@ -168,6 +170,6 @@ def _check_uses(file: File, layer: Layer) -> None:
 
 
 def are_positions(file: File, node: cst.BaseExpression) -> bool:
-    """True for what is certainly `tf.range(...)`."""
+    """True if the value is known to be `tf.range(...)`."""
     names = symbols_of(flow_of(file).values(node))
     return bool(names) and names <= {"range", "keras.ops.arange"}

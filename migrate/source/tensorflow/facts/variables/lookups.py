@@ -1,4 +1,4 @@
-"""What the lookup rules share."""
+"""Helpers of the lookup rules."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def make_lookup(
     read: tuple[str, ...] = (),
     **more: Any,
 ) -> Lookup | Blocker:
-    """Return the lookup: table and ids stay where they are, arguments not in `keep` go.
+    """Return the lookup. Table and ids stay in place; arguments that are not in `keep` are dropped.
 
-    `leading` arguments have the place in the runtime's function that they have in TensorFlow's; those in `read` are
-    carried on in another way; `more` are other fields of the lookup.
+    The first `leading` arguments have the same position in TensorFlow's function and in the runtime's. Arguments in
+    `read` are carried over in another way; `more` are further fields of the lookup.
     """
     if ids not in bound:
         return blocker(call, rule, "unread-ids")
@@ -50,10 +50,10 @@ def make_lookup(
 
 
 def bind_either(call: cst.Call, orders: Sequence[Sequence[str]], tells: int, which: Any) -> dict[str, cst.Arg] | None:
-    """Bind the arguments of a function whose order differs between the v1 and the v2 API.
+    """Bind the arguments of a function whose parameter order differs between the v1 and the v2 API.
 
-    `tells` is the first position that differs; `which(argument there)` says 0 for v1, 1 for v2, and None when unknown.
-    A None there is no more than the defaults of both, unless others follow by their positions.
+    `tells` is the first position that differs; `which`, applied to the argument there, returns 0 for v1, 1 for v2, and
+    None if it is not known. The literal None there fits both, unless further positional arguments follow.
     """
     place = call.args[tells] if len(call.args) > tells else None
     order = 0 if place is None or place.keyword is not None else which(place)
@@ -63,5 +63,5 @@ def bind_either(call: cst.Call, orders: Sequence[Sequence[str]], tells: int, whi
 
 
 def strategy(given: cst.Arg | None, default: str) -> str:
-    """Return how ids are spread over partitions: `mod`, `div`, `default` (which differs in v1 and v2) or `unknown`."""
+    """Return the partition strategy: `mod`, `div`, `default` (which differs between v1 and v2) or `unknown`."""
     return default if given is None else string(given.value) or "unknown"

@@ -1,6 +1,7 @@
-"""Partitioned variables: one table when every lookup maps an id to the same row, and no initial value tells the parts.
+"""Partitioned variables: they become one table if all lookups read the same row for an id.
 
-With `mod`, the default in v1, an id reads row i // n of part i % n; with `div`, row i of all parts one after the other.
+The initial values must not depend on the partition either. With `mod`, the default in v1, an id i reads row i // n of
+partition i % n; with `div`, partitions hold consecutive ranges of ids.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ from migrate.source.tensorflow.facts.calls.variable_scopes import PARAMETERS
 
 DROPPED = "the partitioner is dropped: a table is not split by row ranges"
 OTHER_ORDER = "by `mod`, the default in v1, rows of an old checkpoint are not in the order of their ids"
-#: The fan of these is that of one part; TensorFlow's own initializers of version 1 take that of the whole variable.
+#: Initializers whose fan is that of one partition; other v1 initializers use the fan of the whole variable.
 OF_PARTS = {"xavier_initializer", "contrib_variance_scaling_initializer"}
 
 
 def is_partitioned(file: File, creation: Creation) -> bool:
-    """True when the variable, or any scope of the file it may be made in, has a partitioner."""
+    """True if the variable, or any scope of the file, has a partitioner."""
     if creation.unique:
         return False
     own = any(_is_partitioner(arg) for arg in creation.call.args)
@@ -34,7 +35,7 @@ def _is_partitioner(arg: cst.Arg) -> bool:
 
 
 def check_parts(file: File, table: Table) -> None:
-    """Add a doubt to a partitioned variable whose lookups do not agree which row an id reads."""
+    """Block a partitioned variable whose lookups differ in the row that they read for an id."""
     if not table.lookups or not is_partitioned(file, table.creation):
         return
     ways = sorted({lookup.strategy for lookup in table.lookups})
@@ -46,6 +47,6 @@ def check_parts(file: File, table: Table) -> None:
 
 
 def takes_fan_of_part(file: File, value: cst.BaseExpression) -> bool:
-    """True for an initializer whose bound, in a partitioned variable, comes from the shape of one part."""
+    """True for an initializer whose bound, in a partitioned variable, depends on the shape of one partition."""
     name = file.names.of(value.func if isinstance(value, cst.Call) else value) or ""
     return name in OF_PARTS or (name.startswith("keras.") and name in {*FANS, *VARIANCE_SCALING})

@@ -1,4 +1,4 @@
-"""Variables whose scope is known only when the program runs: their tables take name and first rows from it then."""
+"""Variables whose name or scope is only known at run time: their tables get name and initial values from it then."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ NAMED = "its name is that of the variable scope when the program runs: in anothe
 COMPUTED = "its name is computed when the program runs: another name is another table"
 NUMBERED = "each run makes a table of its own, whose name is numbered as that of the variable"
 BEGUN = "rows begin as the variable scope says when the program runs; making the table fails where it cannot"
-#: What a table's name has `_` for.
+#: Characters that are replaced by `_` in the name of a table.
 PLAIN = r"[^0-9A-Za-z_]"
 
 
 def from_scope() -> Initializer:
-    """Return the initial values of the scope at run time."""
+    """Return an initializer that uses the one of the scope at run time."""
     return Initializer("", BEGUN)
 
 
 def check_scope(file: File, table: Table) -> None:
-    """Let a table take its name at run time when its scopes are not fixed, or stop it."""
+    """If the scopes of a table are not static, let it take its name at run time, or block it."""
     creation = table.creation
     seen = prefix(file, creation.call) is not None
     if creation.named_by is None and seen:
@@ -57,7 +57,7 @@ def check_scope(file: File, table: Table) -> None:
 
 
 def _unfixed(file: File, creation: Creation, seen: bool) -> Blocker | None:
-    """Return why a variable whose full name is not fixed cannot take it at run time."""
+    """Return a blocker for a variable whose full name is not static if it cannot take its name at run time."""
     what = "its name is computed" if creation.named_by is not None else "the variable scope around it is not fixed"
     refused = partial(blocker, creation.call, creation.rule, what=what)
     if creation.rank == 0 or (creation.name is None and creation.named_by is None):
@@ -78,7 +78,7 @@ def _unfixed(file: File, creation: Creation, seen: bool) -> Blocker | None:
 
 
 def _alike(file: File, creation: Creation) -> tuple[str, str] | None:
-    """Return two names of one loop over texts that are one as the name of a table, which has `_` for `/`."""
+    """Return two names from a loop over strings that are the same as table names, which have `_` for `/`."""
     parts = pattern(file, creation.named_by).split(".*") if creation.named_by is not None else []
     if len(parts) != 2 or creation.named_by is None:
         return None
@@ -94,7 +94,7 @@ def _alike(file: File, creation: Creation) -> tuple[str, str] | None:
 
 
 def walked(file: File, node: cst.CSTNode, name: str) -> list[str]:
-    """Return the texts that a loop around `node` binds `name` to; nothing where they are not written out."""
+    """Return the strings that a loop around `node` binds `name` to; empty if they are not literals."""
     for around in file.tree.ancestors(node):
         loop = around.for_in if isinstance(around, cst.BaseComp) else around
         if isinstance(loop, cst.For | cst.CompFor) and m.matches(loop.target, m.Name(name)):
@@ -109,11 +109,11 @@ def walked(file: File, node: cst.CSTNode, name: str) -> list[str]:
 
 
 def table_name(table: Table) -> str:
-    """Return the name that a variable is given, else what the source calls it."""
+    """Return the name of the variable, or else the last part of its label."""
     label = re.findall(r"\w+", table.label.removeprefix("self."))
     return table.creation.name or (label[-1] if label else "table")
 
 
 def plain(name: str) -> str:
-    """Return a name of a variable as that of a table; names that differ in case only are one."""
+    """Return a variable's name as a table name, in lower case: names that differ only in case are the same table."""
     return re.sub(PLAIN, "_", name.lower())

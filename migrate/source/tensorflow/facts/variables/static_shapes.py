@@ -1,4 +1,4 @@
-"""Uses of a table that ask for its shape or print its name: both are constants of the variable that it was."""
+"""Uses of a table that read its shape or print its name, both of which were constants of the variable."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from migrate.source.tensorflow.facts.variables.partitions import is_partitioned
 RULE = "tf-table-shape"
 CONSTANT = "rows and width of the variable were fixed; the table grows, and this stays what it was"
 
-#: Code that sets attributes without their names.
+#: Functions and methods that set attributes by reflection.
 SETTERS = ("setattr", "__setattr__", "__setstate__")
 
 
 def measured(file: File, node: cst.BaseExpression, creation: Creation, known: TableValues) -> Adaptation | None:
-    """Return how a use that asks for shape or name follows; None for another use, or sizes that are not at hand."""
+    """Return the adaptation of a use that reads shape or name; None for other uses and for unavailable sizes."""
     whole, form = _shape(file, node) or (None, "")
     text = _sizes(file, creation, node, known) if whole is not None else None
     if whole is None or text is None:
@@ -40,13 +40,13 @@ def measured(file: File, node: cst.BaseExpression, creation: Creation, known: Ta
 
 
 def _may_go(file: File, node: cst.CSTNode) -> bool:
-    """True inside a call that goes as a whole when a product with one-hot ids or a padded table becomes a lookup."""
+    """True inside a call that is replaced as a whole: a product with one-hot ids, or a padded table."""
     calls = [around for around in file.tree.ancestors(node) if isinstance(around, cst.Call)]
     return any(file.names.of(call.func) in {"one_hot", "concat"} for call in calls)
 
 
 def check_measured(tables: list[Table]) -> None:
-    """Stop the tables of which one piece of code asks for different shapes, by the object it is given."""
+    """Block the tables for which the same code, depending on the object, reads different shapes."""
     asked: dict[int, set[str]] = {}
     for use in (use for table in tables for use in table.adaptations if use.rule == RULE):
         asked.setdefault(id(use.node), set()).add(use.message)
@@ -56,7 +56,7 @@ def check_measured(tables: list[Table]) -> None:
 
 
 def _shape(file: File, node: cst.BaseExpression) -> tuple[cst.BaseExpression, str] | None:
-    """Return the expression around `node` that is its shape, and what it becomes, given TensorFlow and the sizes."""
+    """Return the expression around `node` that reads its shape, and a template of its replacement."""
     around = file.tree.parent(node)
     if isinstance(around, cst.Attribute) and around.value is node:
         if around.attr.value == "shape":
@@ -71,7 +71,7 @@ def _shape(file: File, node: cst.BaseExpression) -> tuple[cst.BaseExpression, st
 
 
 def _sizes(file: File, creation: Creation, use: cst.BaseExpression, known: TableValues) -> str | None:
-    """Return the sizes as they can be written at `use`, or None."""
+    """Return the sizes as text that is valid at `use`, or None."""
     nodes = [node for node in (creation.rows, creation.dim) if node is not None]
     if len(nodes) != creation.rank or not nodes:
         return None
@@ -85,7 +85,7 @@ def _sizes(file: File, creation: Creation, use: cst.BaseExpression, known: Table
 
 
 def _is_listed_once(file: File, creation: Creation) -> bool:
-    """True when the sizes stand in a list with a name, which nothing changes."""
+    """True if the sizes are in a list with a name whose contents never change."""
     listed = next((a for a in m.findall(creation.call, m.Name() | m.Attribute()) if _heads(file, a, creation)), None)
     return isinstance(listed, cst.Name | cst.Attribute) and keeps_entries(flow_of(file), listed)
 
@@ -95,7 +95,7 @@ def _heads(file: File, node: cst.CSTNode, creation: Creation) -> bool:
 
 
 def same_size(file: File, size: cst.BaseExpression, made: cst.Call, use: cst.BaseExpression) -> bool:
-    """True when a size means at `use` what it meant where the variable was made."""
+    """True if a size has the same value at `use` as at the creation of the variable."""
     tree = file.tree
     if tree.module_of(made) is not tree.module_of(use):
         return False
@@ -106,7 +106,7 @@ def same_size(file: File, size: cst.BaseExpression, made: cst.Call, use: cst.Bas
 
 
 def _keeps_its_parts(file: File, size: cst.BaseExpression) -> bool:
-    """True when no list or dict that `size` reads (`x["n"]`, `len(x)`) is changed."""
+    """True if no list or dict that `size` reads (`x["n"]`, `len(x)`) is modified."""
     parts: list[cst.BaseExpression] = []
     for node in m.findall(size, m.Subscript() | m.Call(func=m.Name("len"))):
         parts += [node.value] if isinstance(node, cst.Subscript) else []
@@ -115,7 +115,7 @@ def _keeps_its_parts(file: File, size: cst.BaseExpression) -> bool:
 
 
 def _sets_by_text(file: File) -> bool:
-    """True when some code sets attributes of objects without their names."""
+    """True if some code sets attributes of objects by reflection."""
     tree, flow = file.tree, flow_of(file)
     if any(tree.names.get(name) or tree.attributes.get(name) for name in SETTERS):
         return True
@@ -124,6 +124,7 @@ def _sets_by_text(file: File) -> bool:
 
 
 def _means_the_same(file: File, name: cst.Name, use: cst.BaseExpression, later: bool) -> bool:
+    """True if a name in a size, or the attribute it is a part of, has the same value at `use`."""
     scope = scope_of_name(file.tree, name)
     if scope is None and name.value in PURE_CALLS:
         return True
@@ -140,7 +141,7 @@ def _means_the_same(file: File, name: cst.Name, use: cst.BaseExpression, later: 
 
 
 def _of_one_object(file: File, size: cst.Attribute, use: cst.BaseExpression) -> bool:
-    """True for the `self.n` of a shape and a use of `self.W` in the same class, where `self.n` is read as it is."""
+    """True for `self.n` in a shape and a use of `self.W` in the same class, where `self.n` is read unmodified."""
     whole = not isinstance(file.tree.parent(size), cst.Attribute)
     same = isinstance(use, cst.Attribute) and self_class(file.tree, use) is self_class(file.tree, size)
     return (
@@ -152,7 +153,7 @@ def _of_one_object(file: File, size: cst.Attribute, use: cst.BaseExpression) -> 
 
 
 def _name(file: File, node: cst.BaseExpression, creation: Creation) -> tuple[cst.BaseExpression | None, str | None]:
-    """Return `W.name` or `W.op.name` around `node` where it is only printed, and the text that it is."""
+    """Return `W.name` or `W.op.name` around `node` if it is only printed, and the constant string that it equals."""
     around = file.tree.parent(node)
     end = ":0"
     if isinstance(around, cst.Attribute) and around.value is node and around.attr.value == "op":

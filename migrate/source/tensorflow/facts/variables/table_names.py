@@ -1,6 +1,6 @@
-"""What the names of variables and of their tables may be when the program runs, and whether two may be one.
+"""The names that variables and tables may have at run time, and whether two of them may be equal.
 
-A table has `_` for `/`, and for the numbers that TensorFlow puts behind names.
+The name of a table has `_` in place of `/`, also before a number that TensorFlow appends to the name of a variable.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from migrate.source.tensorflow.facts.calls.variable_scopes import prefix
 from migrate.source.tensorflow.facts.variables.runtime_names import plain, table_name, walked
 from migrate.source.tensorflow.facts.variables.variable_reuse import given_argument, has_other_rank, pattern
 
-#: The texts that a name is certainly made of, in order, with anything between two of them.
+#: The known parts of a name, in order; any text may be between two of them.
 Parts = list[str]
 
 
 def same_names(file: File) -> dict[str, list[cst.Call]]:
-    """Return full name -> the `get_variable` calls that have it."""
+    """Return the `get_variable` calls by full name."""
     groups: dict[str, list[cst.Call]] = {}
     scopes: dict[str, set[tuple[str, ...] | None]] = {}
     named: list[tuple[cst.Call, str]] = []
@@ -37,7 +37,7 @@ def same_names(file: File) -> dict[str, list[cst.Call]]:
             named.append((call, name))
             scopes.setdefault(_last(name), set()).add(prefix(file, call))
     for call, name in named:
-        # With one scope unknown, every variable of that name may be the same one.
+        # If one of the scopes is unknown, all variables with that last name may be the same one.
         outer = prefix(file, call) or ()
         full = _last(name) if None in scopes[_last(name)] else "/".join([*filter(None, outer), name])
         groups.setdefault(full, []).append(call)
@@ -49,11 +49,12 @@ def _last(name: str) -> str:
 
 
 def written_name(call: cst.Call) -> str | None:
+    """Return the literal `name` argument of a call, or None."""
     return string(given_argument(call, "name", 0))
 
 
 def may_reuse_name(file: File, call: cst.Call, table: Table) -> bool:
-    """True when the name and the shape of `call` may be those of the table."""
+    """True if the name and the shape of `call` may be those of the table."""
     if not file.tree.related(call, table.creation.call) or has_other_rank(file, call, table.creation.rank):
         return False
     own, around = prefix(file, table.creation.call), prefix(file, call)
@@ -65,36 +66,38 @@ def may_reuse_name(file: File, call: cst.Call, table: Table) -> bool:
 
 
 def fixed_name(file: File, table: Table) -> str:
+    """Return the name of a table according to its static scopes and its own name."""
     return plain("_".join([*(prefix(file, table.creation.call) or ()), table_name(table)]))
 
 
 def _is_computed(table: Table) -> bool:
-    """True where the name is computed: of a `tf.Variable` that is made once the table has that of its label."""
+    """True if the name is computed. A `tf.Variable` that is created once is named after its label instead."""
     creation = table.creation
     return creation.named_by is not None and (creation.scoped or creation.numbered or bool(table.blockers))
 
 
 def is_late(file: File, table: Table) -> bool:
-    """True for a name that is computed, and for one that a name scope and a number may be added to."""
+    """True for a computed name, and for one to which name scopes and a number may be added."""
     return _is_computed(table) or (table.creation.numbered and _opens_name_scopes(file))
 
 
 def may_meet(file: File, table: Table, other: Table) -> bool:
-    """True when two variables that TensorFlow keeps apart may be one name as tables."""
+    """True if two different variables may have the same name as tables."""
     if table.creation.unique and other.creation.unique and (table.creation.numbered and other.creation.numbered):
-        return False  # each looks for a name that nothing has
-    known = _is_computed(table) or _is_computed(other)  # else names that are one without scopes are numbered
+        return False  # each picks a name that is still free
+    # otherwise, names that are equal even without scopes are numbered
+    known = _is_computed(table) or _is_computed(other)
     names = [(one, theirs) for one in _names(file, table, own=known) for theirs in _names(file, other)]
     if not (table.creation.unique or other.creation.unique):
-        # One variable for TensorFlow, too, where the names are the same as they are written.
+        # Names that are equal as written are one variable for TensorFlow, too.
         names = [pair for pair in names if not _overlap(*pair)]
     return any(_overlap([plain(part) for part in one], [plain(part) for part in theirs]) for one, theirs in names)
 
 
 def _names(file: File, table: Table, *, own: bool = True) -> list[Parts]:
-    """Return what the full name of a table may be made of; that of `tf.Variable` has name scopes and a number, too.
+    """Return the possible full names of a table. That of a `tf.Variable` may include name scopes and a number.
 
-    Without `own` only what name scopes make of it.
+    Without `own`, only names with additional name scopes are returned.
     """
     creation = table.creation
     computed = creation.named_by if _is_computed(table) else None
@@ -109,7 +112,7 @@ def _names(file: File, table: Table, *, own: bool = True) -> list[Parts]:
 
 
 def _spelled(file: File, node: cst.BaseExpression, depth: int) -> list[Parts]:
-    """Return the texts that an expression may give, as far as loops over texts and callers show them."""
+    """Return the strings that an expression may be, according to loops over literals and to callers."""
     if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Add):
         left, right = _spelled(file, node.left, depth), _spelled(file, node.right, depth)
         return [[*one[:-1], one[-1] + two[0], *two[1:]] for one in left for two in right]
@@ -119,7 +122,7 @@ def _spelled(file: File, node: cst.BaseExpression, depth: int) -> list[Parts]:
 
 
 def _values(file: File, name: cst.Name) -> Sequence[cst.BaseExpression]:
-    """Return all that a loop or the callers of its function give a name that nothing else binds; else nothing."""
+    """Return all values that a loop or the callers give a name, if nothing else binds it; else nothing."""
     scope, function = scope_of_name(file.tree, name), file.tree.enclosing(name, cst.FunctionDef)
     bound = [one for one in local_names(file.tree, name.value, scope) if is_target(file.tree, one)] if scope else []
     if texts := walked(file, name, name.value):
@@ -137,7 +140,7 @@ def _opens_name_scopes(file: File) -> bool:
 
 
 def _overlap(first: Parts, second: Parts) -> bool:
-    """True when one text may be made of both."""
+    """True if one string may consist of both."""
     if len(second) == 1:
         first, second = second, first
     if len(first) == 1:

@@ -1,4 +1,4 @@
-"""The name that a table's variable has in the original graph, as far as it is known."""
+"""The name of a table's former variable in the original graph, as far as it is known."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from migrate.source.tensorflow.base.model import Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.calls.variable_scopes import prefix
 
-#: What TensorFlow puts behind the name of a variable.
+#: Suffixes that TensorFlow appends to the name of a variable.
 PARTS = (
     r"(/(part_\d+|read|Read/ReadVariableOp|Assign|initial_value|Initializer/\w+|IsInitialized/\w+"
     r"|Adagrad|Adam(_1)?|Momentum|RMSProp(_1)?|Ftrl(_1)?|Adadelta(_1)?|ExponentialMovingAverage))*(:\d+)?"
@@ -18,15 +18,15 @@ PARTS = (
 
 @dataclass(frozen=True)
 class VariableName:
-    """The last part of a name, and the scopes before it where these are known."""
+    """The last part of a name, and the scopes before it if they are known."""
 
     last: str
-    scope: str | None  #: with its slash; None when not known
-    numbered: bool = False  #: TensorFlow may add a number
-    computed: bool = False  #: nothing of the name is known
+    scope: str | None  #: with a trailing slash; None if not known
+    numbered: bool = False  #: TensorFlow may append a number
+    computed: bool = False  #: the name is not known
 
     def is_meant_by(self, text: str) -> bool:
-        """True when `text` may name the variable, one of its slots, or an operation that belongs to it."""
+        """True if `text` may name the variable, one of its slots, or an operation that belongs to it."""
         if self.computed:
             return True
         before = "(.*/)?" if self.scope is None else re.escape(self.scope)
@@ -34,7 +34,7 @@ class VariableName:
         return re.fullmatch(before + re.escape(self.last) + number + PARTS, text) is not None
 
     def fits(self, pattern: str) -> bool:
-        """True when a regular expression for computed names may give that of the variable, or one of its outputs."""
+        """True if a regular expression for computed names may match the variable or one of its outputs."""
         if self.computed:
             return True
         full = (self.scope or "") + self.last
@@ -43,7 +43,7 @@ class VariableName:
         return any(re.fullmatch(pattern, text + end) for text in texts for end in ends)
 
     def begins_with(self, pattern: str) -> bool:
-        """True when a regular expression may match the beginning of the name, as collections are filtered."""
+        """True if a regular expression may match a prefix of the name, as filters of collections do."""
         try:
             found = re.match(pattern, f"{self.scope or ''}{self.last}:0")
         except re.error:

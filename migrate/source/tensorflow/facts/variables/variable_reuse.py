@@ -1,4 +1,4 @@
-"""Variables whose names the file does not show, where a name that exists means the variable that has it."""
+"""Computed names of variables in programs that reuse variables, where an existing name means the existing variable."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from migrate.source.tensorflow.facts.calls.variable_scopes import prefix
 
 
 def may_reuse(file: File) -> bool:
-    """True when anything in the program lets a variable be made twice."""
+    """True if anything in the program allows a variable to be reused."""
     tree = file.tree
     if any(name in tree.attributes or name in tree.names for name in ("AUTO_REUSE", "reuse_variables")):
         return True
@@ -23,7 +23,7 @@ def may_reuse(file: File) -> bool:
 
 
 def namesake(file: File, creation: Creation) -> cst.Call | None:
-    """Return another `get_variable` that may be given the name of one which computes it; None when none may."""
+    """Return another `get_variable` that may have the name of `creation`, whose name is computed; None if none may."""
     own = _ends(file, creation.call)
     for call, _ in file.calls("get_variable"):
         if call is creation.call or not file.tree.related(call, creation.call):
@@ -37,7 +37,7 @@ def namesake(file: File, creation: Creation) -> cst.Call | None:
 
 
 def _ends(file: File, call: cst.Call) -> tuple[str, str]:
-    """Return the texts that the full name of a variable certainly begins and ends with."""
+    """Return the known prefix and suffix of a variable's full name."""
     outer = prefix(file, call)
     wanted = pattern(file, given_argument(call, "name", 0)).split(".*")
     head, tail = (re.sub(r"\\(.)", r"\1", part) for part in (wanted[0], wanted[-1]))
@@ -46,7 +46,7 @@ def _ends(file: File, call: cst.Call) -> tuple[str, str]:
 
 
 def given_argument(call: cst.Call, name: str, position: int) -> cst.BaseExpression | None:
-    """Return what `call` gives for a parameter; None when it gives nothing or hides it behind a star."""
+    """Return the argument for a parameter; None if there is none, or if a starred argument may contain it."""
     for place, arg in enumerate(call.args):
         if arg.star:
             return None
@@ -56,7 +56,7 @@ def given_argument(call: cst.Call, name: str, position: int) -> cst.BaseExpressi
 
 
 def has_other_rank(file: File, call: cst.Call, rank: int) -> bool:
-    """True when the call gives a shape that a table of that rank cannot have."""
+    """True if the call has a shape that a table of that rank cannot have."""
     given = given_argument(call, "shape", 1)
     shape = resolve(file.tree, given) if given is not None else None
     if not isinstance(shape, cst.List | cst.Tuple) or any(isinstance(e, cst.StarredElement) for e in shape.elements):
@@ -65,7 +65,7 @@ def has_other_rank(file: File, call: cst.Call, rank: int) -> bool:
 
 
 def pattern(file: File, node: cst.BaseExpression | None) -> str:
-    """Return a regular expression for the texts that `node` may be."""
+    """Return a regular expression for the strings that `node` may be."""
     text = string(resolve(file.tree, node)) if node is not None else None
     if text is not None:
         return re.escape(text)

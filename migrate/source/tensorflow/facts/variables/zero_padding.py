@@ -1,6 +1,6 @@
-"""Tables with a row of zeros for padding: `tf.concat([tf.zeros([1, D]), W[1:]], 0)` and its relatives.
+"""Tables with a row of zeros for padding: `tf.concat([tf.zeros([1, D]), W[1:]], 0)` and similar code.
 
-A table cannot be concatenated, but what is looked up in it can be multiplied by zero where the id is the padding's.
+A table cannot be concatenated, but the looked-up rows can be multiplied by zero for the id of the padding.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ class Padding:
     """One concatenation of a table with a row of zeros."""
 
     call: cst.Call
-    table: cst.BaseExpression  #: the mention of the table inside
-    kind: str  #: `first`: the zeros take row 0's place; `before`: ids are shifted by one; `last`: the zeros are row V
-    target: cst.BaseExpression | None  #: what it is bound to; None when it is looked up on the spot
-    line: cst.CSTNode | None  #: the statement that binds it, with the `if` around it when that holds nothing else
+    table: cst.BaseExpression  #: the mention of the table in the concatenation
+    kind: str  #: `first`: the zeros replace row 0; `before`: ids are shifted by one; `last`: the zeros are row V
+    target: cst.BaseExpression | None  #: the name or attribute it is assigned to; None if it is looked up directly
+    line: cst.CSTNode | None  #: the statement that assigns it, or the `if` that contains only this statement
     flag: cst.BaseExpression | None  #: the condition under which rows are padded
 
 
 @dataclass
 class Padded:
-    """The paddings of one variable, and where their values are read."""
+    """The paddings of one variable, and the reads of their values."""
 
     found: list[Padding] = field(default_factory=list)
-    reads: dict[int, Padding] = field(default_factory=dict)  #: id of a read -> what pads it
+    reads: dict[int, Padding] = field(default_factory=dict)  #: id of a read -> its padding
     more: list[cst.BaseExpression] = field(default_factory=list)  #: reads that do not mention the variable itself
     blockers: list[Blocker] = field(default_factory=list)
 
@@ -57,7 +57,7 @@ class Padded:
 
 
 def find_padding(file: File, known: TableValues) -> Padded:
-    """Return what pads the variable."""
+    """Return the paddings of the variable."""
     padded = Padded()
     padded.found = [one for read in known.reads if (one := padding_of(file, read)) is not None]
     for one in padded.found:
@@ -66,7 +66,7 @@ def find_padding(file: File, known: TableValues) -> Padded:
 
 
 def _read_padded(file: File, known: TableValues, one: Padding, padded: Padded) -> None:
-    """Tell the reads of the padded table from those of the variable itself, which may have the same name."""
+    """Separate the reads of the padded table from those of the variable, which may have the same name."""
     flow = flow_of(file)
     plain = {id(read) for read in known.reads}
     for value in flow.values(one.call):
@@ -86,7 +86,7 @@ def _read_padded(file: File, known: TableValues, one: Padding, padded: Padded) -
 
 
 def _is_before(file: File, known: TableValues, one: Padding, read: cst.BaseExpression) -> bool:
-    """True for a read between the creation and the padding, in the one run of a function that makes both."""
+    """True for a read between creation and padding, if all three are in the same run of a function."""
     made, line = known.call, one.line
     if line is None or read is one.table or any(isinstance(a, cst.GeneratorExp) for a in file.tree.ancestors(read)):
         return False
@@ -96,9 +96,10 @@ def _is_before(file: File, known: TableValues, one: Padding, read: cst.BaseExpre
 
 
 def _is_fresh(file: File, known: TableValues, one: Padding) -> bool:
-    """True when a padding never pads what it made itself, as each run makes the variable anew, or when it may.
+    """True if a padding never pads its own result, since each run creates the variable anew, or if this is harmless.
 
-    Attributes are followed in no order: `self.W = tf.concat([zeros, self.W[1:]], 0)` seems to read what it makes.
+    The analysis of attributes is flow-insensitive: `self.W = tf.concat([zeros, self.W[1:]], 0)` seems to read its
+    result.
     """
     made, line = known.call, one.line
     if one.kind == "first" or line is None:
@@ -111,7 +112,7 @@ def _unclear(file: File, node: cst.BaseExpression) -> Blocker:
 
 
 def _same_name(file: File, one: Padding, read: cst.BaseExpression) -> bool:
-    """True when `read` is what the padding is bound to, not another name of the table without padding."""
+    """True if `read` denotes the padding's target rather than another name of the unpadded table."""
     target = one.target
     if isinstance(target, cst.Name) and isinstance(read, cst.Name):
         same = scope_of_name(file.tree, target) is scope_of_name(file.tree, read)
@@ -125,13 +126,13 @@ def _aliased(file: File, one: Padding, read: cst.BaseExpression) -> Blocker:
 
 
 def _around(file: File, node: cst.CSTNode) -> cst.CSTNode | None:
-    """Return the function or loop around `node`, in which statements run one after the other."""
+    """Return the innermost function or loop around `node`."""
     kinds = (cst.FunctionDef, cst.Lambda, cst.For, cst.While)
     return next((a for a in file.tree.ancestors(node) if isinstance(a, kinds)), None)
 
 
 def _covers(file: File, one: Padding, read: cst.BaseExpression) -> bool:
-    """True when the padding has certainly run before `read`, in the same function."""
+    """True if the padding certainly runs before `read`, in the same function."""
     line = one.line
     if line is None or file.tree.span(read)[0] < file.tree.span(line)[1]:
         return False
@@ -145,9 +146,9 @@ def _covers(file: File, one: Padding, read: cst.BaseExpression) -> bool:
 
 
 def padding_of(file: File, read: cst.BaseExpression) -> Padding | None:
-    """Return the concatenation with a row of zeros in which `read` is the table; None when it is none."""
+    """Return the concatenation with a row of zeros in which `read` is the table; None if there is none."""
     if isinstance(read, cst.Call):
-        return None  # it is made on the spot
+        return None  # a creation that is padded directly
     around = file.tree.parent(read)
     sliced = isinstance(around, cst.Subscript) and around.value is read and _all_but_first(around)
     part = around if sliced else read
@@ -168,7 +169,7 @@ def padding_of(file: File, read: cst.BaseExpression) -> Padding | None:
 
 
 def _placed(file: File, call: cst.Call, read: cst.BaseExpression, kind: str) -> Padding | None:
-    """Return the padding with what it is bound to; None where its line cannot be taken out."""
+    """Return the padding with its target; None if its statement cannot be removed."""
     assign = file.tree.parent(call)
     if isinstance(assign, cst.Arg):
         return Padding(call, read, kind, None, None, None)
@@ -190,20 +191,20 @@ def _placed(file: File, call: cst.Call, read: cst.BaseExpression, kind: str) -> 
 
 
 def _is_name(file: File, test: cst.BaseExpression) -> bool:
-    """True for a name that is bound once, but not to a list or a dict, which may become empty."""
+    """True for a name that is bound once, except to a list or a dict, which may become empty later."""
     if not isinstance(test, cst.Name) or not is_fixed(file.tree, test):
         return False
     return not any(isinstance(one, Holder) and one.kind in {"list", "dict"} for one in flow_of(file).values(test))
 
 
 def _keeps(file: File, flag: cst.Attribute, line: cst.If) -> bool:
-    """True for an attribute that nothing sets between the line and the lookups behind it, which ask it again."""
+    """True for an attribute that nothing sets between the padding and later lookups, which read it again."""
     targets = [one for one in file.tree.attributes.get(flag.attr.value, ()) if is_target(file.tree, one)]
     return not any(_runs_behind(file, one, line) for one in targets)
 
 
 def _runs_behind(file: File, node: cst.CSTNode, line: cst.CSTNode) -> bool:
-    """True for what may run behind a line, or in the loop around it, before the function around the line ends."""
+    """True for code that may run after a line, or in the loop around it, before the enclosing function ends."""
     tree, flow = file.tree, flow_of(file)
     function, loop = _function(file, line), _around(file, line)
     pending, seen = [node], {id(node)}
@@ -252,7 +253,7 @@ def _is_zero_row(file: File, node: cst.BaseExpression) -> bool:
 
 
 def pad(file: File, use: Lookup | Adaptation | Blocker, one: Padding, creation: Creation) -> Lookup | Blocker:
-    """Return the lookup with the rows of padding ids made zeros, or why that cannot be written."""
+    """Return the lookup with the rows of padding ids set to zero, or a blocker if that is not possible."""
     if isinstance(use, Lookup):
         return _masked(file, use, one, creation)
     if isinstance(use, Blocker) and not use.assumption:
@@ -261,6 +262,7 @@ def pad(file: File, use: Lookup | Adaptation | Blocker, one: Padding, creation: 
 
 
 def _masked(file: File, lookup: Lookup, one: Padding, creation: Creation) -> Lookup | Blocker:
+    """Return the lookup multiplied by a mask of the ids that are not padding, or a blocker."""
     ids = lookup.ids
     if ids is None or lookup.function != "sparse_lookup" or creation.rank != 2:
         return blocker(lookup.call, RULE, "combined-rows")
@@ -280,7 +282,7 @@ def _masked(file: File, lookup: Lookup, one: Padding, creation: Creation) -> Loo
     wraps = {
         "first": (),
         "before": ((ids, "{tf}.maximum({tf}.subtract(", ", 1), 0)"),),
-        "last": ((ids, "{tf}.minimum(", f", {last})"),),  # so that the padding gets no row
+        "last": ((ids, "{tf}.minimum(", f", {last})"),),  # the padding id must not create a row
     }[one.kind]
     return replace(
         lookup, rule=RULE, around=around, wraps=wraps, idle="a padded table has a gradient for every id", dense=True
@@ -288,7 +290,7 @@ def _masked(file: File, lookup: Lookup, one: Padding, creation: Creation) -> Loo
 
 
 def _same_rows(file: File, lookup: Lookup, creation: Creation) -> bool:
-    """True when the number of rows, as the creation writes it, is known at the lookup."""
+    """True if the number of rows, as written at the creation, is known at the lookup."""
     rows = creation.rows
     if isinstance(rows, cst.Integer):
         return True
@@ -299,7 +301,7 @@ def _same_rows(file: File, lookup: Lookup, creation: Creation) -> bool:
 
 
 def follow(file: File, padded: Padded) -> Iterator[Adaptation]:
-    """Yield what becomes of the concatenations themselves."""
+    """Yield the adaptations of the concatenations."""
     for one in padded.found:
         text = file.tree.source(one.table)
         rebound = one.line is not None and one.target is not None and file.tree.source(one.target) == text
@@ -315,7 +317,7 @@ def _text(text: str, fresh: Fresh, items: tuple[str, ...]) -> str:
 
 
 def _leaves_nothing(file: File, line: cst.CSTNode) -> bool:
-    """True when the block of a line holds no other line that certainly stays."""
+    """True if removing a line may leave its block empty."""
     block = file.tree.parent(line)
     others = block.body if isinstance(block, cst.IndentedBlock) else ()
     inner = isinstance(block, cst.IndentedBlock)
