@@ -25,7 +25,7 @@ def rules() -> None:
 def list_rules(files: tuple[str, ...], as_markdown: bool) -> None:
     """Print every rule with its id, what it does, and its title.
 
-    `exact` and `assumption` rules convert, `reports` rules only say what they see, or why a table stays.
+    `exact` and `assumption` rules convert, `reports` rules only report a construct, or why a table is left unchanged.
     """
     from migrate.source.rules import pages
 

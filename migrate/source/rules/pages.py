@@ -18,10 +18,10 @@ KINDS = {
     None: "reports",
 }
 MEANINGS = {
-    Applicability.EXACT: "converts; the same values by construction",
+    Applicability.EXACT: "converts; the values are the same by construction",
     Applicability.ASSUMPTION: "converts under a stated assumption (`--assume`)",
     Applicability.CHANGES_VALUES: "converts; the values change",
-    None: "changes nothing; it says what it sees, or why a table stays",
+    None: "changes no code; it reports a construct, or why a table is left unchanged",
 }
 REFUSED = "What it leaves unchanged, why, and what to do:"
 HEAD = """# Rules
@@ -85,7 +85,7 @@ def _heading(example: Example) -> str:
     if example.after:
         return f"Example{assumed}: {example.title}"
     said = f" (says: {example.says})" if example.says else ""
-    return f"Stays as it is{assumed}: {example.title}{said}"
+    return f"Left unchanged{assumed}: {example.title}{said}"
 
 
 def markdown(rules: Iterable[Rule]) -> str:

@@ -46,7 +46,7 @@ def test_a_page_shows_title_text_and_examples() -> None:
     assert done.stdout.startswith("tf-gather: `tf.gather` along the rows")
     assert "\n    - y = tf.gather(b, x)\n" in done.stdout
     assert "\n    + y = tf.squeeze(sparse_lookup(b, x), axis=-1)\n" in done.stdout
-    assert "\nStays as it is: another axis (says: axis):\n" in done.stdout
+    assert "\nLeft unchanged: another axis (says: axis):\n" in done.stdout
 
 
 def test_the_first_words_of_ids_give_all_pages() -> None:

@@ -1,4 +1,4 @@
-"""Variables that start from a checkpoint."""
+"""Variables that are initialized from a checkpoint."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ FIRST = "ckpt_to_initialize_from"
 
 @register
 class WarmStart(CheckRule):
-    """`init_from_checkpoint` and warm starts fill variables by name; what names only other variables stops no table."""
+    """`init_from_checkpoint` and warm starts initialize variables by name; they block only the tables they name."""
 
     id = "tf-warm-start"
-    title = "A variable that starts from a checkpoint stays as it is"
+    title = "A variable that is initialized from a checkpoint is left unchanged"
     applicability = None
     refusals = (
         Refusal(
@@ -80,7 +80,7 @@ def _names(name: VariableName, wanted: list[tuple[str, bool]]) -> bool:
 
 
 def _starts(file: File) -> Iterator[tuple[cst.Call, list[tuple[str, bool]] | None]]:
-    """Yield what starts variables, and which of them: None where that is not known."""
+    """Yield calls that initialize variables from a checkpoint, with the variables; None where these are not known."""
     for call, name in file.names.calls:
         if name in MAPPED:
             yield call, _mapped(file, call)
