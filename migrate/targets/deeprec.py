@@ -1,4 +1,4 @@
-"""DeepRec, a fork of TensorFlow 1.15: a table is an EmbeddingVariable, which stock functions look up and train."""
+"""DeepRec, a fork of TensorFlow 1.15: a table is an EmbeddingVariable; stock functions look it up and train it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SSD_PATH = "embedding_storage"
 
 
 def create(spelling: Spelling, table: TableText, lead: str) -> str:
-    """Return the call that makes an EmbeddingVariable."""
+    """Return the call that creates an EmbeddingVariable."""
     given = keywords(
         embedding_dim=table.dim, key_dtype=f"{spelling.tf}.int64", initializer=table.initializer
     ) + _ev_option(spelling, "" if CONSTANT.search(table.initializer) else table.rows)
@@ -33,9 +33,9 @@ def create(spelling: Spelling, table: TableText, lead: str) -> str:
 
 
 def category(spelling: Spelling, text: CategoryText, lead: str) -> str:
-    """Return the call that makes the category whose embedding columns have an EmbeddingVariable.
+    """Return the call that creates the category whose embedding columns have an EmbeddingVariable.
 
-    Integers are the keys as they are, and texts by a hash of 63 bits.
+    Integers are used as keys; strings are hashed to 63 bits.
     """
     given = keywords(dtype=f"{spelling.tf}.{text.dtype}") + _ev_option(spelling, "" if text.constant else text.rows)
     function = spelling.function("sequence_category" if text.sequence else "category")
@@ -51,7 +51,7 @@ def _ev_option(spelling: Spelling, rows: str) -> list[str]:
 def _options(spelling: Spelling, rows: str) -> Iterator[str]:
     """Yield the arguments of the option object.
 
-    New keys take the rows of one matrix in turn. With as many `rows` as the variable had, it is the variable's own.
+    New keys take the rows of a matrix in turn. With the variable's number of `rows`, it equals the variable's matrix.
     """
     v1, switches = spelling.v1, spelling.switches
     if rows:
@@ -67,11 +67,11 @@ def _options(spelling: Spelling, rows: str) -> Iterator[str]:
 
 
 def _optimizers(switches: Switches) -> dict[str, Follows]:
-    norm = "DeepRec's FTRL takes the L1 term on the norm of each row"
+    norm = "DeepRec's FTRL applies the L1 term to the norm of each row"
     known = {"adagrad": Follows(), "ftrl": Follows(norm)}
     if switches.cache_mode == "HBM":
         return known
-    decay = "Adam moves only the rows of the batch, the others are not decayed"
+    decay = "Adam updates only the rows of the batch"
     return known | {"gradient_descent": Follows(), "adam": Follows(decay)}
 
 
@@ -83,7 +83,7 @@ def _refuses(switches: Switches) -> Iterator[str]:
     if switches.modify_graph:
         yield "DeepRec looks ids up in the graph and has no --modify-graph; leave it out"
     if switches.cache_mode == "HBM" and (switches.admission or switches.eviction):
-        yield "in HBM, DeepRec has no admission and no eviction; leave them or --cache-mode out"
+        yield "DeepRec has no admission and no eviction in HBM; leave out these switches, or --cache-mode"
 
 
 def _effects(switches: Switches) -> Iterator[Effect]:
@@ -91,13 +91,13 @@ def _effects(switches: Switches) -> Iterator[Effect]:
         text = f"ids that were seen fewer than {switches.admission} times read zeros and are not trained (--admission)"
         yield Effect(text, changes_values=True)
     if switches.eviction:
-        text = f"saving a checkpoint drops rows not trained for {switches.eviction} steps (--eviction)"
-        yield Effect(text, changes_values=True, by_hand="give `minimize` or `apply_gradients` a global_step")
+        text = f"saving a checkpoint evicts rows that were not trained for {switches.eviction} steps (--eviction)"
+        yield Effect(text, changes_values=True, by_hand="pass a global_step to `minimize` or `apply_gradients`")
     if switches.cache_mode == "SSD":
-        hand = "`storage_size` is 1 GiB of memory for each table, and must hold the ids of a batch"
-        yield Effect(f"rows that memory does not hold lie in files below `{SSD_PATH}`", by_hand=hand)
+        hand = "`storage_size` is 1 GiB of memory for each table; it must hold the rows of a batch"
+        yield Effect(f"rows that do not fit into memory are kept in files below `{SSD_PATH}`", by_hand=hand)
     if switches.dynamic_expansion:
-        yield Effect("an EmbeddingVariable always grows: --dynamic-expansion adds nothing")
+        yield Effect("an EmbeddingVariable always grows: --dynamic-expansion has no effect")
 
 
 LACKS = {

@@ -1,4 +1,4 @@
-"""How the calls of a conversion are laid out: pure text, the same for every target."""
+"""The layout of converted calls: pure text, the same for every target."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ TAB = 4
 
 
 def margin(lead: str, function: str) -> str:
-    """Return the blanks that continue a call under its first argument; `lead` is the line before the call."""
+    """Return the indentation of a call's further lines, under its first argument; `lead` is the text before it."""
     indent = lead[: len(lead) - len(lead.lstrip())]
     return indent + " " * (len(lead) - len(indent) + len(function) + 1)
 
@@ -22,9 +22,9 @@ def keywords(**given: str) -> list[str]:
 
 
 def call(function: str, arguments: Sequence[str], lead: str, newline: str) -> str:
-    """Return `function(arguments)`; what does not fit after `lead` continues under the first argument.
+    """Return `function(arguments)`; arguments that do not fit after `lead` continue under the first one.
 
-    Where an argument is too long for that place, all stand on lines of their own, deeper than the statement.
+    Where one is too long for that, each gets a line of its own, indented more than the statement.
     """
     pad = margin(lead, function)
     width = len(pad.expandtabs(TAB))
@@ -49,7 +49,7 @@ def _filled(arguments: Sequence[str], width: int) -> list[str]:
 
 
 def in_brackets(text: str) -> str:
-    """Return an expression so that a line can begin with it: in brackets, where those around it held its lines."""
+    """Return an expression that a line can begin with: in brackets, where outer brackets held its lines together."""
     try:
         ast.parse(text, mode="eval")
     except SyntaxError:
@@ -58,7 +58,7 @@ def in_brackets(text: str) -> str:
 
 
 def two_optimizers(dense: str, sparse: str, stock: str, table: str) -> list[str]:
-    """Return the statements that make both optimizers: one line when it is short."""
+    """Return the statements that create both optimizers: one line when it is short."""
     stock, table = in_brackets(stock), in_brackets(table)
     together = f"{dense}, {sparse} = {stock}, {table}"
     return (

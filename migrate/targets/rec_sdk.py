@@ -1,6 +1,6 @@
 """Rec SDK (`mx_rec`): ids come from the dataset.
 
-It sends them itself where the source shows it whole, and by automatic graph modification elsewhere.
+The dataset sends them itself where the source shows all of it, and by automatic graph modification elsewhere.
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ LACKS = {
     "shared_embedding_columns": "embedding column",
     "Embedding": "Keras layer",
 }
-#: Rows of these modes are made on the host, which knows these initial values and takes others for a normal of 0 and 1.
+#: In these modes the host creates rows; it knows these initializers and replaces others by a normal of 0 and 1.
 BY_HOST = re.compile(
     r"(zeros|ones|constant|random_normal|truncated_normal)_initializer"
     r"|keras\.initializers\.(Zeros|Ones|Constant|RandomNormal|TruncatedNormal)"
 )
-DECAY = "Rec SDK has only the lazy Adam: rows that are not in the batch are not decayed"
+DECAY = "Rec SDK has only lazy Adam, which does not update rows outside of the batch"
 RATES = ("learning_rate", "initial_accumulator_value", "beta1", "beta2", "epsilon")
 
 
 def create_table(spelling: Spelling, table: TableText, lead: str) -> str:
-    """Return the call that makes a table."""
+    """Return the call that creates a table."""
     arguments = keywords(
         key_dtype=f"{spelling.tf}.int64",
         dim=table.dim,
@@ -69,7 +69,7 @@ def create_table(spelling: Spelling, table: TableText, lead: str) -> str:
 
 
 def _optimizer(module: str, arguments: Sequence[tuple[str, str]]) -> str:
-    """Return the call that makes a table optimizer; the SDK takes a rate of type int for an error."""
+    """Return the call that creates a table optimizer; the SDK refuses a learning rate of type int."""
     given = [(k, f"{v}.0" if k in RATES and v.isdecimal() else v) for k, v in arguments]
     if module.endswith("gradient_descent_by_addr"):
         rates = ", ".join(f"{name}={value}" for name, value in [*given, ("weight_decay", "0.0")])
@@ -82,7 +82,7 @@ def _optimizer(module: str, arguments: Sequence[tuple[str, str]]) -> str:
 def _optimizers(switches: Switches) -> dict[str, Follows]:
     if switches.dynamic_expansion:
         return {
-            "adagrad": Follows("Rec SDK's Adagrad by address adds 1e-7 below the root", "adagrad_by_addr"),
+            "adagrad": Follows("Rec SDK's Adagrad by address adds 1e-7 under the root", "adagrad_by_addr"),
             "adam": Follows(DECAY, "lazy_adam_by_addr"),
             "gradient_descent": Follows("", "gradient_descent_by_addr"),
             "lazy_adam": Follows("", "lazy_adam_by_addr"),
@@ -112,24 +112,24 @@ def _refuses(switches: Switches) -> Iterator[str]:
 
 def _effects(switches: Switches) -> Iterator[Effect]:
     hand = "use NPUEstimator and NPURunConfig, or the session configuration of npu_bridge; where the loop ends before"
-    hand += " the data does, give `init` its max_steps, train_steps and eval_steps, and `eos_map` the first and last"
-    yield Effect("Rec SDK runs on its own devices, for as many steps as `init` is told", by_hand=hand)
+    hand += " the data does, pass max_steps, train_steps and eval_steps to `init`, and the first and last to `eos_map`"
+    yield Effect("Rec SDK runs on Ascend NPUs, for the number of steps that is passed to `init`", by_hand=hand)
     if switches.admission:
         text = f"ids that were seen fewer than {switches.admission} times read zeros and are not trained (--admission)"
         yield Effect(text, changes_values=True)
     if switches.eviction:
-        text = f"rows that were not looked up for {switches.eviction} seconds go (--eviction)"
+        text = f"rows that were not looked up for {switches.eviction} seconds are evicted (--eviction)"
         hand = 'the batch needs a scalar timestamp: tf.add_to_collection("ASCEND_TIMESTAMP", batch["timestamp"])'
         yield Effect(text, changes_values=True, by_hand=hand)
     if switches.cache_mode == "HBM":
-        yield Effect("rows lie in HBM unless a table is told otherwise: --cache-mode HBM adds nothing")
+        yield Effect("rows are kept in HBM by default: --cache-mode HBM has no effect")
     if switches.cache_mode in {"DDR", "SSD"}:
         hand = "device_vocabulary_size may be as small as twice the distinct ids of a batch"
-        yield Effect(f"rows lie in {switches.cache_mode}, those of the batch on the device", by_hand=hand)
+        yield Effect(f"rows are kept in {switches.cache_mode}, those of the batch on the device", by_hand=hand)
     if switches.modify_graph:
-        yield Effect("ids are found by graph modification, also where the source shows the dataset (--modify-graph)")
+        yield Effect("graph modification finds the ids, even if the source shows the dataset (--modify-graph)")
     if switches.multi_lookup:
-        yield Effect("`do_merge_lookup` makes one lookup of all those of a table, before gradients are taken")
+        yield Effect("`do_merge_lookup` merges all lookups in a table, before gradients are computed")
 
 
 def _hooks(switches: Switches) -> Iterator[Hook]:
@@ -139,7 +139,7 @@ def _hooks(switches: Switches) -> Iterator[Hook]:
 
 
 def _by_dataset(switches: Switches) -> bool:
-    """True where lookups may be given a FeatureSpec: without a second tier, and without time stamps of the batches."""
+    """True where lookups may take a FeatureSpec: without a second tier, and without timestamps of the batches."""
     tiers = switches.dynamic_expansion or switches.cache_mode in {"DDR", "SSD"}
     return not (switches.modify_graph or tiers or switches.eviction)
 
@@ -164,7 +164,7 @@ TARGET = Target(
     lists=None,
     initial_values=lambda s: BY_HOST if s.dynamic_expansion or s.cache_mode in {"DDR", "SSD"} else None,
     most_lookups=128,
-    unseen="evaluation reads zeros for ids that training has not seen, not their initial rows",
+    unseen="in evaluation, ids that training has not seen read zeros instead of initial rows",
     program=Program(_begin, "terminate_config_initializer", by_dataset=_by_dataset, pipeline=True),
     refuses=_refuses,
     effects=_effects,

@@ -1,4 +1,4 @@
-"""This project's own runtime, which has everything that the frontend plans."""
+"""This project's own runtime, which has all functions of the plan."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FUNCTIONS = {name: Function(name, module) for module, names in HOMES.items() for
 
 
 def create_table(spelling: Spelling, table: TableText, lead: str) -> str:
-    """Return the call that makes a table."""
+    """Return the call that creates a table."""
     arguments = keywords(
         key_dtype=f"{spelling.tf}.int64",
         dim=table.dim,
@@ -55,7 +55,7 @@ def _optimizers(switches: Switches) -> dict[str, Follows]:
 
 
 def _arguments(spelling: Spelling, function: str) -> str:
-    """Return what a lookup is told of admission, eviction and the pipeline."""
+    """Return a lookup's arguments for admission, eviction and the pipeline."""
     switches, tf = spelling.switches, spelling.tf
     text = ", modify_graph=True" if switches.modify_graph else ""
     if function == "sparse_lookup" and (switches.admission or switches.eviction):
@@ -87,7 +87,7 @@ def _refuses(switches: Switches) -> Iterator[str]:
     if switches.cache_mode == "SSD":
         yield "tables of the runtime have no SSD tier (`ssd_vocabulary_size`) yet; leave --cache-mode out"
     if switches.cache_mode == "HBM":
-        yield "tables of the runtime lie in host memory; write --cache-mode DDR, or leave it out"
+        yield "tables of the runtime are in host memory; write --cache-mode DDR, or leave it out"
     if switches.eviction and switches.unit == "steps":
         yield "tables of the runtime are evicted by time; write --eviction in seconds, as 86400"
 
@@ -97,12 +97,12 @@ def _effects(switches: Switches) -> Iterator[Effect]:
         text = f"ids that were seen fewer than {switches.admission} times read zeros and are not trained (--admission)"
         yield Effect(text, changes_values=True)
     if switches.eviction:
-        text = f"rows that were not looked up for {switches.eviction} seconds go (--eviction)"
+        text = f"rows that were not looked up for {switches.eviction} seconds are evicted (--eviction)"
         yield Effect(text, changes_values=True)
     if switches.dynamic_expansion:
-        yield Effect("a table of the runtime always grows: --dynamic-expansion adds nothing")
+        yield Effect("a table of the runtime always grows: --dynamic-expansion has no effect")
     if switches.cache_mode:
-        yield Effect("a table of the runtime always lies in host memory: --cache-mode DDR adds nothing")
+        yield Effect("a table of the runtime is always in host memory: --cache-mode DDR has no effect")
 
 
 def _hooks(switches: Switches) -> Iterator[Hook]:

@@ -1,4 +1,4 @@
-"""SparseOperationKit 2.x: a table is a DynamicVariable, of which each process of Horovod holds a part."""
+"""SparseOperationKit 2.x: a table is a DynamicVariable, distributed over the processes of Horovod."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ KINDS = {"HBM": "hbm", "DDR": "hybrid"}
 
 
 def create(spelling: Spelling, table: TableText, lead: str) -> str:
-    """Return the call that makes a DynamicVariable; a text of a number is its constant initial value."""
+    """Return the call that creates a DynamicVariable; a string of a number is its constant initial value."""
     found = CONSTANT.search(table.initializer)
     kind = "uniform" if "uniform" in table.initializer else "normal"
     value = kind if found is None else found[2] or {"zeros": "0.0", "ones": "1.0"}[found[1]]
@@ -51,12 +51,12 @@ def create(spelling: Spelling, table: TableText, lead: str) -> str:
 
 
 def _lookup(spelling: Spelling, lookup: LookupText) -> str:
-    """Return a lookup: that of dense ids takes a vector, and its rows get the shape of the ids."""
+    """Return a lookup; dense ids are reshaped to a vector, and the rows to the shape of the ids."""
     tf, function = spelling.tf, spelling.function(lookup.function)
     if lookup.function == "sparse_lookup":
         rows = f"{function}({lookup.table}, {tf}.reshape({lookup.keys}, [-1]))"
         return f"{tf}.reshape({rows}, {tf}.concat([{tf}.shape({lookup.ids}), [{lookup.dim}]], 0))"
-    if lookup.matrix:  # its columns are not packed to the left, as `lookup_sparse` wants those of a SparseTensor
+    if lookup.matrix:  # its columns are not packed to the left, as `lookup_sparse` requires
         rows = f"{lookup.matrix}.indices[:, 0], {lookup.matrix}.dense_shape[0]"
         keys, weights = (
             f"{tf}.RaggedTensor.from_value_rowids({lookup.matrix}.{values}, {rows})"
@@ -69,7 +69,7 @@ def _lookup(spelling: Spelling, lookup: LookupText) -> str:
 
 
 def _optimizers(switches: Switches) -> dict[str, Follows]:
-    decay = "OptimizerWrapper runs Adam on the rows of the batch alone, the others are not decayed"
+    decay = "OptimizerWrapper applies Adam only to the rows of the batch"
     return {"adagrad": Follows(), "adam": Follows(decay), "gradient_descent": Follows()}
 
 
@@ -88,20 +88,20 @@ def _refuses(switches: Switches) -> Iterator[str]:
     if switches.cache_mode == "SSD":
         yield "SparseOperationKit has no SSD tier; write --cache-mode HBM or DDR"
     if switches.admission:
-        yield "its filter of rare ids takes no number of occurrences; leave --admission out"
+        yield "SparseOperationKit's filter of rare ids has no threshold; leave --admission out"
     if switches.eviction:
-        yield "its tables are evicted when they are full, not by age; leave --eviction out"
+        yield "SparseOperationKit evicts rows when a table is full, not by age; leave --eviction out"
     if switches.modify_graph:
         yield "SparseOperationKit looks ids up in the graph and has no --modify-graph; leave it out"
 
 
 def _effects(switches: Switches) -> Iterator[Effect]:
-    hand = "give each process its GPU; with several, average dense gradients by hvd.DistributedOptimizer"
+    hand = "assign a GPU to each process; with several processes, average dense gradients by hvd.DistributedOptimizer"
     yield Effect("SparseOperationKit runs on GPUs, one for each process of Horovod", by_hand=hand)
     if switches.cache_mode != "HBM":
-        yield Effect("a table of more than 64 Mi rows drops some: `max_capacity` of DynamicVariable")
+        yield Effect("a table of more than 64 Mi rows evicts some: `max_capacity` of DynamicVariable")
     if switches.dynamic_expansion:
-        yield Effect("a DynamicVariable always grows: --dynamic-expansion adds nothing")
+        yield Effect("a DynamicVariable always grows: --dynamic-expansion has no effect")
 
 
 def _begin(spelling: Spelling) -> list[str]:

@@ -1,4 +1,4 @@
-"""Features that a user asks of a target by name, on the command line or in a configuration file."""
+"""Features of a target that a user turns on, on the command line or in a configuration file."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ MOST = 2**31 - 1
 
 @dataclass(frozen=True)
 class Switches:
-    """What was asked for; the defaults are off."""
+    """The chosen features; the defaults are off."""
 
-    dynamic_expansion: bool = False  #: tables grow
-    cache_mode: str = ""  #: where rows lie: `HBM`, `DDR` or `SSD`
-    admission: int = 0  #: how often an id is seen before it gets a row; 0: at once
-    eviction: int = 0  #: after how long a row that is not used goes; 0: never
+    dynamic_expansion: bool = False  #: tables grow beyond their initial size
+    cache_mode: str = ""  #: where rows are stored: `HBM`, `DDR` or `SSD`
+    admission: int = 0  #: occurrences of an id before it gets a row; 0: at once
+    eviction: int = 0  #: time after which an unused row is evicted; 0: never
     unit: str = "seconds"  #: of `eviction`: or `steps`
     modify_graph: bool = False  #: the input pipeline computes ids ahead
-    multi_lookup: bool = False  #: the lookups of one table are made one, where the program says so
+    multi_lookup: bool = False  #: the lookups in one table are merged at a call in the program
 
 
 def read_switches(given: Mapping[str, object], where: str = "--{}") -> Switches:
-    """Return the switches; `where` says how an error names a key.
+    """Return the switches; `where` is the format of a key in errors.
 
     Raises MigrateError for a value of a wrong type or out of range.
     """
