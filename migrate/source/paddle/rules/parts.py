@@ -17,7 +17,7 @@ class LayerClass(Rule):
 class Linear(Rule):
     """`x·W + b` of a `Linear` that reads the model's input is split.
 
-    Dense columns stay a product, one-hot groups become lookups of one row each. Every other `Linear` becomes a dense
+    Dense columns remain a product, one-hot groups become lookups of one row each. Every other `Linear` becomes a dense
     layer.
     """
 
@@ -27,28 +27,28 @@ class Linear(Rule):
 
 @register
 class Table(Rule):
-    """The one-hot rows of all kernels that read the input stand side by side in one table."""
+    """The rows for one-hot columns, of all kernels that read the input, become one table, side by side."""
 
     id = "paddle-table"
-    title = "The kernels' one-hot rows become one table"
+    title = "The kernels' rows for one-hot columns become one table"
 
 
 @register
 class Loss(Rule):
-    """The trainer's own `create_loss` is carried over; without one the loss follows from the tasks of the schema."""
+    """The trainer's `create_loss` is converted; without one, the tasks of the schema determine the loss."""
 
     id = "paddle-loss"
-    title = "The loss is carried over"
+    title = "The trainer's loss is converted"
 
 
 @register
 class Optimizer(Rule):
-    """The trainer's optimizer is named with its numbers: the converted module ends with the loss.
+    """The trainer's optimizer is reported with its arguments, because the converted module ends with the loss.
 
-    One with a schedule, a clip, a decay, or only some of the parameters is work that remains. `migrate project` writes
-    the training step as well, with Adam or SGD as the trainer makes them.
+    One with a schedule, gradient clipping, weight decay, or only some of the parameters remains to be written by
+    hand. `migrate project` writes the training step as well, with the Adam or SGD of the trainer.
     """
 
     id = "paddle-optimizer"
-    title = "The trainer's optimizer is named"
+    title = "The trainer's optimizer is reported"
     applicability = None

@@ -1,4 +1,4 @@
-"""Why a Paddle file stays as it is."""
+"""Why a Paddle file is left unchanged."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from migrate.source.rules import Rule, register
 
 @register
 class NoModel(Rule):
-    """A file without an `nn.Layer`, such as the trainer, is noted and left alone."""
+    """A file without an `nn.Layer`, such as the trainer, is left unchanged, with a note."""
 
     id = "paddle-no-model"
-    title = "A Paddle file without a model stays as it is"
+    title = "A Paddle file without a model is left unchanged"
     applicability = None
 
 
 @register
 class NoSchema(Rule):
-    """The source does not say which columns of its input are one-hot groups: `--schema FILE` does."""
+    """The source does not show which columns of its input are one-hot groups: `--schema FILE` states it."""
 
     id = "paddle-no-schema"
     title = "A Paddle model needs a feature schema"
@@ -25,10 +25,10 @@ class NoSchema(Rule):
 
 @register
 class ForeignBase(Rule):
-    """A class whose base is neither in the file nor imported by name may be a model, so it is named."""
+    """A class whose base is neither in the file nor imported by name may be a model, so it is reported."""
 
     id = "paddle-foreign-base"
-    title = "A class with an unknown base is named"
+    title = "A class with an unknown base class is reported"
     applicability = None
 
 
@@ -37,14 +37,14 @@ class Unsupported(Rule):
     """A model is converted only when all of it is understood; each construct that is not is a finding."""
 
     id = "paddle-unsupported"
-    title = "A construct that is not understood keeps the model as it is"
+    title = "A model with a construct that is not understood is left unchanged"
     applicability = None
 
 
 @register
 class Syntax(Rule):
-    """A file that does not parse is left as it is."""
+    """A file with a syntax error is left unchanged."""
 
     id = "paddle-syntax"
-    title = "A Paddle file that does not parse is named"
+    title = "A Paddle file with a syntax error is reported"
     applicability = None

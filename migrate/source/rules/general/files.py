@@ -1,4 +1,4 @@
-"""What concerns files as a whole, and the comments in them."""
+"""Rules for files as a whole, and for comments in them."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from migrate.source.rules import Refusal, Rule, register
 
 @register
 class SourceFile(Rule):
-    """A file that cannot be read, decoded or parsed, or on which the converter failed, is left as it is and named.
+    """A file that cannot be read, decoded or parsed, or on which the converter failed, is left unchanged.
 
-    Such a finding is reported whatever is selected.
+    Such a finding is reported for any selection of rules.
     """
 
     id = "source-file"
-    title = "A file that cannot be read or converted is left as it is and named"
+    title = "A file that cannot be read or converted is left unchanged and reported"
     applicability = None
 
 
 @register
 class IgnoreComment(Rule):
-    """`# migrate: ignore[RULE, ...] reason` keeps what stands on its line.
+    """`# migrate: ignore[RULE, ...] reason` leaves the code of its line unchanged.
 
-    On a line where a table is made or looked up, the whole table stays as it is, with all of its lookups; on any other
-    line, what is reported there becomes a note. Without rules the comment speaks of every rule; alone on a line it
-    holds for the next line of code. `# migrate: ignore-file reason`, alone on a line, keeps the whole file. A comment
-    that has no effect is reported.
+    On a line that creates or looks up a table, it leaves the table and all of its lookups unchanged; on any other line,
+    findings become notes. Without ids of rules the comment applies to every rule; alone on a line it applies to the
+    next line of code. `# migrate: ignore-file reason`, alone on a line, leaves the whole file unchanged. A comment that
+    has no effect is reported.
     """
 
     id = "ignore-comment"
-    title = "Ignore comments keep tables and findings, and one without effect is named"
+    title = "Ignore comments leave code unchanged, and one without effect is reported"
     applicability = None
     refusals = (Refusal("kept-by-comment", "`{label}` and its lookups stay as they are, as a comment asks", "{why}"),)

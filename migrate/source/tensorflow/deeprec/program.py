@@ -185,7 +185,7 @@ def _without(draft: Draft, statement: cst.ImportFrom, lost: Sequence[bool]) -> N
     alone = isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1
     gone = [alias for alias, is_lost in zip(statement.names, lost, strict=True) if is_lost]
     used = [use for alias in gone for use in _reads(draft, alias)]
-    commented = not all(lost) and "#" in tree.source(statement)  # of which of its names it speaks is not known
+    commented = not all(lost) and "#" in tree.source(statement)  # which name the comment describes is not known
     if line is None or used or commented or (all(lost) and not alone):
         _block_import(draft, used[0] if used else statement)
         return

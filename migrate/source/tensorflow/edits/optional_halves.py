@@ -42,10 +42,10 @@ def may_lack_tables(file: File, judgement: Judgement, step: Step) -> bool:
 
 
 def may_lack_dense(file: File, judgement: Judgement, step: Step) -> bool:
-    """True when `step` may have nothing but tables to train: it then must leave the dense half out.
+    """True when `step` may train only tables in some graph: the dense half must then be optional.
 
-    Its caller, in another file, or what an `import *` brings may make more than is seen. Where other variables are
-    made, its loss may depend on none of them: they are trained by another step, or not at all.
+    A caller in another file, or names from an `import *`, may create further variables. Where dense variables exist,
+    the loss may depend on none of them: another step trains them, or none.
     """
     tables = {id(table.creation.call) for table in judgement.moving}
     if step.listed is not None:

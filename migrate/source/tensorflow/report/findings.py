@@ -52,7 +52,7 @@ class _Reporter:
         return reaches(self.file, first, second) or reaches(self.file, second, first)
 
     def _assumed(self, table: Table) -> list[Blocker]:
-        """Return the doubts that were lifted for a table."""
+        """Return the blockers of a table that `--assume` lifted."""
         return [*self.judgement.assumed, *table.assumed]
 
     def _applicability(self, table: Table) -> Applicability:

@@ -25,7 +25,7 @@ OURS = (
     "adadelta", "adagrad", "adam", "ftrl", "gradient_descent", "momentum", "rmsprop",
     "embedding_lookup_sparse", "safe_embedding_lookup_sparse", "scoped_name", "scoped_initializer", "unique_name",
 )  # fmt: skip
-#: What a converted file has that makes tables, and one that trains them.
+#: Code of converted files that creates tables, and code that trains them.
 MAKES = re.compile(
     r"\b(create_table|DynamicVariable)\s*\(|\bruntime\.feature_column\b|\bfrom runtime import .*feature_column"
 )

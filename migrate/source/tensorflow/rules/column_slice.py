@@ -90,7 +90,7 @@ def _columns(file: File, sliced: cst.Subscript) -> str | None:
     if len(parts) != 2 or not isinstance(parts[0], cst.Slice) or any((parts[0].lower, parts[0].upper, parts[0].step)):
         return None
     if not is_repeatable(parts[1]):
-        return None  # it is read behind the ids, which would change the order of what is computed
+        return None  # it would be evaluated after the ids, in another order than before
     if isinstance(parts[1], cst.Index) and (parts[1].star or number(parts[1].value) is None):
         return None
     return file.tree.source(parts[1]).strip()

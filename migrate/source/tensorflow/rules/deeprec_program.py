@@ -16,7 +16,7 @@ OTHER = "else:\n    other = tf.get_multihash_variable('other', [[9, 4], [9, 4]])
 class DeepRecProgram(Rule):
     """DeepRec is TensorFlow 1.15: `tensorflow` becomes `tensorflow.compat.v1`, and eager mode is switched off.
 
-    Imports of modules that only DeepRec has are removed where nothing reads them any more.
+    Imports of modules that only DeepRec has are removed where no code uses them any more.
     `enable_distributed_strategy` connects the ranks, which share the tables. Whatever else stock TensorFlow lacks is
     listed, to be changed by hand. A file with tables of other kinds is left unchanged; where they are created under a
     condition, `--assume` states that their branch is never taken.

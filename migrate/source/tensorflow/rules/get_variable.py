@@ -251,7 +251,7 @@ class GetVariable(CreationRule, CheckRule):
 
 
 def _check_scoped(judgement: Judgement) -> None:
-    """Block a table whose name is computed at run time where a table with a fixed name may have the same name."""
+    """Block a table whose name is computed at run time and may equal the fixed name of another table."""
     file = judgement.file
     fixed = [(table, fixed_name(file, table)) for table in judgement.moving if not table.creation.scoped]
     for table in [one for one in judgement.moving if one.creation.scoped and one.creation.name is not None]:
@@ -270,7 +270,7 @@ def _check_computed(judgement: Judgement) -> None:
     Neither is converted: an unconverted variable has an operation of its name, which excludes a table of that name.
     """
     file, met = judgement.file, True
-    while met:  # a table that stays has the computed name, no matter what the table would have had
+    while met:  # an unconverted variable keeps its computed name, whatever the name of the table
         met = False
         moving = judgement.moving
         for table in [one for one in judgement.tables if is_late(file, one)]:

@@ -16,7 +16,7 @@ from migrate.source.tensorflow.facts.variables.initializer_passthrough import re
 from migrate.source.tensorflow.facts.variables.keras_layers import NAMED, PARAMETERS, SYMBOL
 from migrate.source.tensorflow.keras.graph_mode import RULE, check_calls, in_graph, layer_call, read_call
 
-#: What a layer may be asked for that a table of a graph does not have, each with the key of its refusal.
+#: Arguments of a layer that a table of a graph does not support, each with the key of its refusal.
 FOREIGN = {
     "mask_zero": "mask",
     "weights": "initial-matrix",

@@ -16,7 +16,7 @@ from migrate.source.tensorflow.base.rule_kinds import File, FileRule
 from migrate.source.tensorflow.facts.calls.callers import last_name
 
 MADE = 'import tensorflow.compat.v1 as tf\nW = tf.get_variable("w", [9, 4])\ne = tf.nn.embedding_lookup(W, ids)\n'
-#: Objects of TensorFlow whose attributes are there to be set.
+#: Objects of TensorFlow whose attributes are meant to be set.
 SETTINGS = re.compile(r"(app\.|compat\.v1\.)*(flags|logging)\b")
 #: Calls that set an attribute by its name: those of Python and of `unittest.mock`.
 SETTERS = {"setattr", "delattr", "patch", "object", "multiple"}

@@ -17,7 +17,7 @@ from migrate.source.tensorflow.base.value_flow import flow_of
 from migrate.source.tensorflow.facts.references.evaluated_text import Text, evaluated
 
 DYNAMIC = {"importlib.import_module", "builtins.__import__", "builtins.eval", "builtins.exec"}
-#: Attributes of functions and frames that hold what code binds to names.
+#: Attributes of functions and frames that hold the values of names.
 BEHIND = ("__defaults__", "__globals__", "__kwdefaults__", "cell_contents", "f_globals", "f_locals")
 NAMESPACES = {"builtins.locals", "builtins.globals", "builtins.vars", "builtins.eval", "builtins.exec"}
 MADE = (

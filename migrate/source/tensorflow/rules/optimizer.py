@@ -19,7 +19,7 @@ from migrate.source.tensorflow.facts.optimizers.optimizers import RULE
 from migrate.source.tensorflow.facts.optimizers.training_model import Step, Training
 
 MADE = 'import tensorflow.compat.v1 as tf\nW = tf.get_variable("w", [9, 4])\ne = tf.nn.embedding_lookup(W, ids)\n'
-#: A row without a gradient stays as it is, or is moved by the table's optimizer as well.
+#: Optimizers that leave a row without a gradient unchanged, or whose table optimizer also updates it.
 STILL = {"train.GradientDescentOptimizer", "train.AdagradOptimizer", "train.AdamOptimizer"}
 STILL |= {"train.ProximalGradientDescentOptimizer", "train.ProximalAdagradOptimizer"}
 CLIPS = ("clip_by_norm", "clip_by_value", "clip_by_global_norm", "clip_by_average_norm")

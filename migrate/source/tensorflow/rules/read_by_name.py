@@ -28,7 +28,7 @@ AFTER = (
 OTHER = 'b = sess.run("bias:0")\n'
 COMPUTED = "x = graph.get_tensor_by_name(name)\n"
 
-#: Methods of graphs, estimators and readers of checkpoints that are given a name.
+#: Methods of graphs, estimators and checkpoint readers that take a name.
 METHODS = {
     "as_graph_element",
     "get_operation_by_name",
@@ -38,7 +38,7 @@ METHODS = {
     "has_tensor",
 }
 FUNCTIONS = {"train.load_variable", "contrib.framework.load_variable"}
-#: The names that TensorFlow gives to lookups, by the end of the function.
+#: The names of operations inside TensorFlow's lookups, by the end of the function's name.
 DEFAULTS = {"gather": "Gather(V2)?"}
 OUTPUT = re.compile(r"(?!/).*:\d+")  # `/CPU:0` is a device
 Read = tuple[cst.BaseExpression, cst.BaseExpression]

@@ -202,7 +202,7 @@ def _values(file: File, table: Table) -> Iterator[Blocker]:
     """Yield blockers where the target creates, initializes or reads a table differently from the program."""
     creation, target, label, title = table.creation, file.target, table.label, file.target.title
     call, given, wanted = creation.call, creation.initializer, target.initial_values(file.switches)
-    # A name that is made twice is one variable, which most SDKs refuse to make again.
+    # Two creations with one name are one variable, which most SDKs refuse to create twice.
     if not (target.reuses or creation.unique or creation.emitted) and may_reuse(file):
         yield blocker(call, RULE, "reused", title=title, label=label)
     if wanted is not None and given is not None and not wanted.fullmatch(given.law):
@@ -244,7 +244,7 @@ def _unwritten(file: File, table: Table, lookup: Lookup) -> Iterator[Blocker]:
 
 
 def _unshaped(file: File, table: Table, lookup: Lookup, ids: cst.BaseExpression) -> Iterator[Blocker]:
-    """Yield why rows that are looked up by a vector cannot be given the shape of the ids."""
+    """Yield why rows that are looked up by a vector cannot be reshaped to the shape of the ids."""
     dim, call, rule = table.creation.dim, table.creation.call, lookup.rule
     if not is_repeatable(ids):
         yield blocker(lookup.call, RULE, "ids-twice", under=rule, label=table.label)

@@ -22,7 +22,7 @@ from migrate.source.tensorflow.facts.training.dense_half import is_doubtful, rea
 from migrate.source.tensorflow.rules.optimizer import untrainable
 from migrate.source.tensorflow.rules.variable_list_use import refined
 
-#: What runs a model: a program with one of these, and no step, only uses what is trained elsewhere.
+#: Functions that run a model: a program with one of these and no step uses a model that is trained elsewhere.
 RUNS = {
     "Session",
     "InteractiveSession",

@@ -23,7 +23,7 @@ from migrate.source.tensorflow.facts.references.unanalysed_code import not_given
 
 SHARED = "parameter servers and strategies share variables between processes, which a table of a session does not"
 EAGER = "tables of this runtime live in a v1 graph"
-#: Symbols whose mere use keeps the tables of a file, each with the key of its refusal.
+#: Symbols whose mere use blocks the tables of a file, each with the key of its refusal.
 CALLS = {
     "train.replica_device_setter": "shared-variables",
     "train.ClusterSpec": "shared-variables",
@@ -42,7 +42,7 @@ CALLS = {
 STRATEGIES = re.compile(r"(contrib\.)?distribute\.(\w+\.)*\w*Strategy\w*|(contrib\.|estimator\.)?tpu\..*")
 #: Libraries that run a program as several processes.
 PARALLEL = {"horovod", "byteps", "bluefog"}
-#: Methods of a scope that change how every later variable is made.
+#: Methods of a scope that change the creation of all later variables.
 SETTERS = ("set_initializer", "set_regularizer", "set_custom_getter")
 V1_EVIDENCE = {
     "Session", "InteractiveSession", "placeholder", "get_variable", "global_variables_initializer",

@@ -65,7 +65,7 @@ class WarmStart(CheckRule):
 
 
 def _names(name: VariableName, wanted: list[tuple[str, bool]]) -> bool:
-    """True when the variable is among those wanted: patterns, or names and scopes (which end in a slash)."""
+    """True when the variable matches a pattern, or a name or scope (which ends in a slash)."""
     full = (name.scope or "") + name.last
     for text, is_pattern in wanted:
         if is_pattern:
