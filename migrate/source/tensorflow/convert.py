@@ -1,4 +1,4 @@
-"""Converts one TensorFlow file, or takes what became of it where it was judged together with others."""
+"""Converts one TensorFlow file, or takes its result where it was converted together with others."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from migrate.source.tensorflow.project_conversion import Conversions
 from migrate.source.tensorflow.report.findings import report
 from migrate.source.tensorflow.sdk_dispatch import written_for_another
 
-#: Without one of these words no rule finds anything, and resolving names (the slow part) is not needed.
+#: Without one of these words no rule can find anything, so names, whose resolution is slow, are not resolved.
 RELEVANT = re.compile(
     r"embed|Embedding|gather|one_hot|sparse_dense_matmul|sparse_tensor_dense_matmul|sparse\s*\.\s*matmul|Classifier|Regressor"
     r"|sparse_operation_kit|CounterFilter|CBFFilter|GlobalStepEvict|L2WeightEvict|StorageOption"
@@ -69,7 +69,7 @@ def _of_text(path: str, text: str, project: Project) -> list[Finding]:
 
 
 def _link(path: str, options: Options) -> FileLink | None:
-    """Return what the imports of a file mean in its project."""
+    """Return how the imports of a file resolve in its project."""
     known = options.project is not None and path in options.project.files
     return FileLink(options.project, path) if options.project is not None and known else None
 

@@ -1,4 +1,4 @@
-"""Converts files that belong together: all verdicts first, over every file, then the edits of each."""
+"""Converts files that belong together: first the verdicts over all files, then the edits of each."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ KEPT = 1_000_000
 
 
 class Conversions:
-    """What became of the files of a project, unit by unit."""
+    """The results for the files of a project, unit by unit."""
 
     def __init__(self, project: Project, trees: dict[tuple[str, str], Tree | None] | None = None) -> None:
-        """Take the project, and files that are parsed already, by path and text; nothing is read yet."""
+        """Take the project, and already parsed files by path and text; nothing is read yet."""
         self.project = project
         self._first = trees is None
         self._trees = {} if trees is None else trees
@@ -52,9 +52,9 @@ class Conversions:
         self._layers = LayerFiles(project, self._tree, self._options)
 
     def of(self, path: str, text: str, options: Options) -> SourceResult | None:
-        """Return the result of a file that is judged with others; None when it stands alone.
+        """Return the result for a file that is judged with others; None for a file on its own.
 
-        `text` is the file's own, or what a conversion made of it: then all files are taken as converted.
+        `text` is the file's own or its converted text: with the latter, all files are taken as converted.
         """
         if path not in self.project.files:
             return None
@@ -76,7 +76,7 @@ class Conversions:
         return self._done.get(path)
 
     def layers(self, path: str, text: str, options: Options) -> LayerPart | None:
-        """Return what becomes of the Keras layers of a file that is judged with others; None when it stands alone."""
+        """Return the verdicts on the Keras layers of a file that is judged with others; None for a file on its own."""
         if path not in self.project.files:
             return None
         if text != self.project.text(path):
@@ -86,12 +86,12 @@ class Conversions:
         return self._layers.of(path, options)
 
     def _forget(self) -> None:
-        """Drop trees, which are large, between units; files of several units keep theirs while they are few."""
+        """Drop trees, which are large, between units; files of several units keep theirs while these are few."""
         if self._first and sum(len(text) for _, text in self._trees) > KEPT:
             self._trees.clear()
 
     def parsed(self, path: str, text: str) -> Tree | None:
-        """Return the tree of a file that was parsed for its unit and stands alone after all."""
+        """Return the tree of a file that was parsed for its unit, although it turned out to be on its own."""
         tree = self._trees.get((path, text))
         return tree.linked(FileLink(self.project, path)) if tree is not None else None
 
@@ -144,7 +144,7 @@ class Conversions:
                 raise ValueError(f"a second conversion would change {path} again")
 
     def _options(self, path: str, options: Options) -> Options:
-        """Return what was asked for one file of the project."""
+        """Return the options for one file of the project."""
         settings = self.project.settings
         return for_file(self.project.files[path], settings) if isinstance(settings, Options) else options
 
@@ -159,7 +159,7 @@ class Conversions:
         return singles, join(parts, singles)
 
     def _tree(self, path: str) -> Tree | None:
-        """Return the parsed file, or None when it cannot be read; its own conversion then says so."""
+        """Return the parsed file, or None when it cannot be read; its own conversion reports that."""
         key = path, self.project.text(path)
         if key not in self._trees:
             self._trees[key] = _parsed(*key)
@@ -170,7 +170,7 @@ class Conversions:
 def _parsed(path: str, text: str) -> Tree | None:
     try:
         tree = Tree(path, text)
-    except Exception:  # libcst fails in many ways on what it cannot parse
+    except Exception:  # libcst raises many kinds of errors on text that it cannot parse
         return None
     return tree if tree.code == text else None
 

@@ -1,4 +1,4 @@
-"""Files that are written for another SDK, DeepRec or SparseOperationKit, and read as a whole."""
+"""Files for another SDK, DeepRec or SparseOperationKit, which are converted completely or not at all."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from migrate.source.tensorflow.sok.convert import sok_variables
 
 
 def written_for_another(file: File, assume: bool) -> WholeFile:
-    """Return what becomes of a file for another SDK; nothing for any other."""
+    """Return the conversion of a file for another SDK; empty for any other file."""
     return embedding_variables(file, assume).joined(sok_variables(file, assume))

@@ -1,1 +1,1 @@
-"""From facts to blockers: what keeps a table, a step or a file as it is, and the verdicts. Changes no text."""
+"""From facts to blockers and verdicts: which tables, training steps and files are converted. Changes no text."""

@@ -1,4 +1,4 @@
-"""The kind of rules that judge whole programs, once their tables and training steps are known."""
+"""Rules that judge a whole program, once its tables and training steps are known."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from migrate.source.tensorflow.checks.judgement import Judgement
 
 
 class CheckRule(Rule):
-    """Judges the tables of a program; `verdicts.ORDER` says which rule is asked first."""
+    """Judges the tables of a program; `verdicts.ORDER` is the order of these rules."""
 
     def of_text(self, path: str, text: str, project: Project) -> Iterator[Finding]:
-        """Yield findings about a file of a project which may have no table, and need not even parse."""
+        """Yield findings for a file of a project; it may have no table, and may have syntax errors."""
         yield from ()
 
     def of_file(self, judgement: Judgement, file: File) -> Iterator[Blocker]:
-        """Yield reasons that keep every table of one of the files."""
+        """Yield blockers of every table of one of the files."""
         yield from ()
 
     def judge(self, judgement: Judgement) -> None:
-        """Add what keeps tables, and what follows them."""
+        """Add blockers and adaptations to the tables."""
 
     def judge_moving(self, judgement: Judgement) -> None:
-        """Keep what cannot move beside the others that move, or stay; asked again when doubts are lifted."""
+        """Block tables that depend on an unconverted one; called again once assumptions lift blockers."""

@@ -1,4 +1,4 @@
-"""The names of the tables that move."""
+"""The names of the converted tables."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from migrate.source.tensorflow.facts.calls.variable_scopes import prefix
 
 
 def name_tables(judgement: Judgement) -> None:
-    """Give each moving table its final name: the old one with its scopes, unique in the file."""
+    """Give each converted table its final name: the old one with its scopes, unique in the file."""
     file = judgement.file
     moving = {id(table.creation.call) for table in judgement.moving}
     # TensorFlow numbers names that differ only in case, so `W_1` may be its own name for a second `w`.
@@ -48,7 +48,7 @@ def name_tables(judgement: Judgement) -> None:
         names.add(name.lower())
         table.final_name = name
         if table.creation.unique and table.creation.named_by is not None:
-            table.creation.notes.append("its `name` is computed, and the table has that of the code")
+            table.creation.notes.append("its `name` is computed, and the table is named after its Python name")
         if not table.creation.unique:
             given[shared] = name
     bearers = Counter(table.wanted_name for table in judgement.moving)
@@ -58,5 +58,5 @@ def name_tables(judgement: Judgement) -> None:
 
 
 def _late_name(table: Table) -> str:
-    """Return what a table is called of which the whole name is known when the program runs."""
+    """Return the label of a table whose full name is known only at run time."""
     return table.creation.name or re.findall(r"\w+", table.label)[-1]

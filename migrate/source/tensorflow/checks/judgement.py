@@ -1,4 +1,4 @@
-"""What becomes of the tables of a file, as data: which move, and what keeps the others."""
+"""The verdicts on the tables of a file, as data: which are converted, and the blockers of the others."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.optimizers.training_model import Step, Training
 from migrate.source.tensorflow.facts.training.dense_half import trains_dense
 
-#: Rules whose reasons end with their own file.
+#: Rules whose blockers apply only to their own file.
 OWN = {"tf-opaque"}
 
 
 @dataclass
 class Judgement:
-    """What becomes of each table of a file."""
+    """The verdict on each table of a file."""
 
     file: File
     tables: list[Table]
     training: Training
     file_blockers: list[Blocker] = field(default_factory=list)
-    assumed: list[Blocker] = field(default_factory=list)  #: doubts about the whole file lifted by `--assume`
+    assumed: list[Blocker] = field(default_factory=list)  #: blockers of the whole file that `--assume` lifted
 
     @property
     def moving(self) -> list[Table]:
@@ -34,12 +34,12 @@ class Judgement:
 
     @property
     def steps(self) -> list[Step]:
-        """The training steps that may train a table that moves."""
+        """The training steps that may train a converted table."""
         related, moving = self.file.tree.related, self.moving
         return [s for s in self.training.steps if any(s.trains(t) and related(s.call, t.creation.call) for t in moving)]
 
     def trains_dense(self, step: Step) -> bool:
-        """True when a step may train something besides tables."""
+        """True when a step may also train variables other than tables."""
         calls = {id(table.creation.call) for table in self.moving}
         if step.listed is not None:
             return bool(step.listed.dense) or not step.listed.tables <= calls
@@ -47,7 +47,7 @@ class Judgement:
 
 
 def concerns(file: File, blocker: Blocker, table: Table) -> bool:
-    """True when a reason that holds for a whole file keeps that table as it is."""
+    """True when a blocker of a whole file applies to this table."""
     if file.tree.module_of(blocker.node) is file.tree.module_of(table.creation.call):
         return True
     if isinstance(blocker.node, cst.Module) and blocker.rule == "tf-training-step":

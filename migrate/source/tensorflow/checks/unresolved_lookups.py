@@ -1,4 +1,4 @@
-"""Lookups that are not known to read a table of this analysis: each is said, with what may be behind it."""
+"""Lookups whose table is not found: each is reported, with the variables that it may read."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ GATHERS = {"gather", "gather_nd"}
 
 
 def of_line(made: Location, here: Location) -> str:
-    """Return ` of line …`, or of the other file; nothing in a notebook, whose cells number their lines themselves."""
+    """Return ` (line …)`, with the path of another file; empty in a notebook, where each cell numbers its own lines."""
     if made.path.endswith(NOTEBOOK):
         return ""
-    return f" of line {made.line}" if made.path == here.path else f" of {made.path}:{made.line}"
+    return f" (line {made.line})" if made.path == here.path else f" ({made.path}:{made.line})"
 
 
 def left_alone(file: File, tables: Sequence[Table]) -> Iterator[Finding]:
-    """Say which lookups read something that is no variable of this file, as far as it shows."""
+    """Report the lookups that do not read a known variable of the program."""
     known = {id(node) for table in tables for node in table.references}
     read = {id(lookup.call) for table in tables for lookup in table.lookups}
     lost = unfollowed(file, tables)
@@ -61,15 +61,15 @@ def _of_whole(
         "lookup",
         State.UNSUPPORTED,
         file.tree.location(call),
-        f"`{text}` {verb} computed from the whole variable `{file.tree.source(whole)}`; the lookup is left alone",
-        "every row is needed at every step, which a growing table does not give",
-        "look rows up first and compute with those, or keep the variable dense",
+        f"`{text}` {verb} computed from the whole variable `{file.tree.source(whole)}`; the lookup is left unchanged",
+        "this needs every row at every step, which a growing table does not provide",
+        "look rows up first and compute with the result, or keep the variable dense",
         before=file.tree.source(call),
     )
 
 
 def _computed_from(file: File, first: cst.BaseExpression) -> cst.Name | cst.Attribute | None:
-    """Return the mention of a variable of which all rows go into what is looked up."""
+    """Return the reference to a variable whose rows are all used to compute the argument of the lookup."""
     flow = flow_of(file)
     pending, seen = list(flow.values(first)), set[Value]()
     while pending:
@@ -77,7 +77,7 @@ def _computed_from(file: File, first: cst.BaseExpression) -> cst.Name | cst.Attr
         symbol, node = symbol_of(value), value.node
         computed = isinstance(value, Computed) or (symbol is not None and isinstance(value, Result))
         if value in seen or node is None or not computed or is_lookup(symbol) or _makes(file, node):
-            continue  # of a lookup only some rows
+            continue  # a lookup reads only some rows
         seen.add(value)
         for part in _parts(file, node):
             if _may_be_made(file, part):
@@ -87,7 +87,7 @@ def _computed_from(file: File, first: cst.BaseExpression) -> cst.Name | cst.Attr
 
 
 def _parts(file: File, node: cst.CSTNode) -> Iterator[cst.Name | cst.Attribute]:
-    """Yield the names and attributes in an expression, but those of which rows are looked up there."""
+    """Yield the names and attributes in an expression, except those in which the expression looks rows up."""
     if isinstance(node, cst.Name | cst.Attribute):
         yield node
     elif not isinstance(node, cst.Call) or not is_lookup(file.names.of(node.func)):
@@ -109,24 +109,24 @@ def _rule(name: str) -> str:
 
 
 def _near(file: File, call: cst.Call, lost: Sequence[cst.Call], *, alone: bool) -> list[cst.Call]:
-    """Return the variables that a lookup may read: those of its own file, else of those that run with it.
+    """Return the variables that a lookup may read: those of its file, else those of files that run with it.
 
-    With `alone` the others are left out: a gather rather reads a tensor.
+    With `alone`, other files are left out, because a gather more often reads an ordinary tensor.
     """
     own = [one for one in lost if file.tree.module_of(one) is file.tree.module_of(call)]
     return own if own or alone else [one for one in lost if file.tree.related(one, call)]
 
 
 def _left_alone(file: File, call: cst.Call, name: str, first: cst.BaseExpression, lost: Sequence[cst.Call]) -> Finding:
-    message = f"`{file.tree.source(first)}` is not proven to be a variable made in this file; the lookup is left alone"
+    message = f"`{file.tree.source(first)}` is not proven to be a variable of this file; the lookup is left unchanged"
     reason = action = ""
     if lost:
         line = of_line(file.tree.location(lost[0]), file.tree.location(call))
-        reason = f"it may be the one{line}, which is handed on in a way that is not followed"
+        reason = f"it may be the variable{line} that is passed on in a way that is not followed"
         if len(lost) > 1:
-            reason = f"it may be one of {len(lost)} that are handed on in ways that are not followed"
+            reason = f"it may be one of {len(lost)} variables that are passed on in ways that are not followed"
             reason += f", the first{line}" if line else ""
-        action = "bind the variable to a name or an attribute, and look it up there"
+        action = "assign the variable to a name or an attribute, and look rows up by that name"
         told = _bound_by(file, first)
         reason, action = (f"{told[0]}; {reason}", told[1]) if told is not None else (reason, action)
     return Finding(
@@ -142,21 +142,21 @@ def _left_alone(file: File, call: cst.Call, name: str, first: cst.BaseExpression
 
 
 def _bound_by(file: File, node: cst.BaseExpression) -> tuple[str, str] | None:
-    """Return which code that is not followed gives a name its value, and what to do."""
+    """Return which code that is not followed assigns a name, and the action that makes it analysable."""
     if not isinstance(node, cst.Name):
         return None
     if captures(file.tree, node.value):
-        return f"a `case` binds `{node.value}` to what it matches", "bind the variable by `=`, and look it up there"
+        return f"a `case` pattern binds `{node.value}`", "assign the variable by `=`, and look rows up by that name"
     for one in binders(file.tree, node):
         param = file.tree.parent(one)
         if isinstance(param, cst.Param) and isinstance(file.tree.parent(file.tree.parent(param) or param), cst.Lambda):
-            reason = f"`{node.value}` is a parameter of a `lambda`, whose calls are not followed"
-            return reason, "read the variable inside, without a parameter for it, or write a function"
+            reason = f"`{node.value}` is a parameter of a `lambda`, whose call sites are not known"
+            return reason, "refer to the variable in the `lambda` instead of passing it, or write a function"
     return None
 
 
 def namesakes(file: File, told: set[int]) -> Iterator[Finding]:
-    """Say of calls that are called like a lookup that they are none of TensorFlow's, but of those `told` of already."""
+    """Report calls that have the name of a lookup but are not TensorFlow's, except those that were `told` already."""
     for call in once(file, ("namesakes",), lambda: [c for c in file.tree.calls if WORD in last_name(c.func)]):
         if id(call) in told or file.names.of(call.func) is not None:
             continue
@@ -165,14 +165,14 @@ def namesakes(file: File, told: set[int]) -> Iterator[Finding]:
             "lookup",
             State.NOTED,
             file.tree.location(call),
-            f"`{file.tree.source(call.func)}` is not TensorFlow's; this call is left alone",
-            "what it reads is judged where it does so",
+            f"`{file.tree.source(call.func)}` is not TensorFlow's; this call is left unchanged",
+            "a table that it reads is judged at its own lookups",
             before=file.tree.source(call),
         )
 
 
 def _may_be_variable(file: File, node: cst.BaseExpression, depth: int = 3) -> bool:
-    """False for what is computed, wherever it comes from, as far as that is seen."""
+    """False for a value that is known to be computed, so that it is no variable."""
     return any(_is_open(file, value, depth) for value in sources(file, node))
 
 

@@ -1,4 +1,4 @@
-"""What is done with the list of all variables, trainable or not: a table is in it without its rows."""
+"""Uses of the list of all variables, trainable or not: a table is in this list, but its rows are not."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from migrate.source.tensorflow.facts.optimizers.collection_keys import RULE
 from migrate.source.tensorflow.facts.references.metadata_loops import METADATA
 from migrate.source.tensorflow.facts.references.variable_lists import collected, saves_all
 
-#: Functions that list variables whatever these are for, or restore them by such a list.
+#: Functions that list all variables, or restore variables by such a list.
 LISTS = re.compile(
     r"global_variables|all_variables|model_variables"
     r"|contrib\.(framework|slim)\.(get_\w*variables\w*|filter_variables|assign_from_checkpoint\w*)"
 )
-#: Calls that store, restore or initialise what they are given.
+#: Calls that save, restore or initialize their arguments.
 STORES = {
     "train.Saver", "variables_initializer", "initialize_variables", "report_uninitialized_variables",
     "is_variable_initialized", "train.init_from_checkpoint", "contrib.framework.init_from_checkpoint",
@@ -34,7 +34,7 @@ STORES = {
 
 
 def all_variables(file: File) -> Iterator[Blocker]:
-    """Yield a doubt for each use of the list but to initialise, save or print; a stop where it is computed with."""
+    """Yield a blocker for each use of the list except to initialize, save or print it."""
     named = [call for call, name in file.names.calls if LISTS.fullmatch(name)]
     for call in {id(call): call for call in [*named, *collected(file)]}.values():
         arg = file.tree.parent(call)
@@ -49,14 +49,14 @@ def all_variables(file: File) -> Iterator[Blocker]:
 
 
 def _unused(file: File, call: cst.Call) -> bool:
-    """True when the list is given a name that nothing reads."""
+    """True when the list is assigned to a name that no code reads."""
     assign = file.tree.parent(call)
     named = isinstance(assign, cst.Assign) and all(isinstance(one.target, cst.Name) for one in assign.targets)
     return named and all(one is call or is_target(file.tree, one) for one in flow_of(file).carried(call))
 
 
 def _is_stored(file: File, call: cst.Call) -> bool:
-    """True when all variables are only stored, restored, assigned, printed, counted, or asked for name or shape."""
+    """True when the variables are only saved, restored, assigned, printed, counted, or read for names and shapes."""
     flow = flow_of(file)
     listed = flow.values(call)
     if any(isinstance(one, Unknown) and one.node is not call for one in listed):
@@ -73,7 +73,7 @@ def _parts(file: File, value: Value) -> list[Value]:
 
 
 def _entries(flow: ValueFlow) -> dict[Value, list[Value]]:
-    """Return the entries of what outside code gives, by what they are taken from."""
+    """Return the entries of a value from outside code, by the value they are taken from."""
     found: dict[Value, list[Value]] = {}
     members = (value for _, value in flow.where(lambda value: isinstance(value, Member) and value.name == "[]"))
     for value in dict.fromkeys(members):
@@ -89,7 +89,7 @@ def _is_harmless(file: File, value: Value) -> bool:
 
 
 def _stores(file: File, use: cst.BaseExpression) -> bool:
-    """True for a use that needs no values, or no others than those of the variables that are there."""
+    """True for a use that needs no values, or only those of the listed variables."""
     around = file.tree.parent(use)
     if prints(file, use) or isinstance(around, cst.Expr) or (isinstance(around, cst.Subscript) and around.value is use):
         return True

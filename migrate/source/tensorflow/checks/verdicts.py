@@ -1,4 +1,4 @@
-"""Verdicts: which tables may move, which may not and why. Everything is decided here, before any text changes."""
+"""Verdicts: which tables are converted, and why others are not. All is decided here, before any text changes."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from migrate.source.tensorflow.facts.training.var_lists import Owners
 from migrate.source.tensorflow.facts.variables.embedding_columns import find_columns
 from migrate.source.tensorflow.facts.variables.find_tables import find_tables
 
-#: In this order rules judge: reasons are reported so, and what one rule adds is seen by those behind it. A rule that is
-#: not named here comes last.
+#: The order in which rules judge, and in which their reasons are reported: a rule sees what the earlier ones added. A
+#: rule that is not listed here comes last.
 ORDER = (
     "tf-already-converted", "tf-surroundings", "tf-variable-collection", "tf-saver", "tf-get-variable", "tf-table-use",
     "tf-embedding-column", "tf-regularizer", "tf-training-step", "tf-optimizer", "tf-export", "tf-read-by-name",
@@ -26,7 +26,7 @@ ORDER = (
 
 
 def judge(file: File, assume: bool) -> Judgement:
-    """Return the verdicts; a table moves only if nothing at all stops it."""
+    """Return the verdicts; a table is converted only if it has no blocker."""
     judgement = _found(file)
     if not judgement.tables:
         return judgement
@@ -53,7 +53,7 @@ def check_rules() -> list[CheckRule]:
 
 
 def _found(file: File) -> Judgement:
-    """Return the facts about a program, of which nothing is decided."""
+    """Return the facts about a program, before any verdict."""
     tables = [*find_tables(file), *find_columns(file)]
     return Judgement(file, tables, find_training(file, Owners(tables)))
 
@@ -73,7 +73,7 @@ def _check_moving(judgement: Judgement) -> None:
 
 
 def _hidden(judgement: Judgement) -> list[list[Blocker]]:
-    """Return, for each table, what would keep it once all doubts were lifted, and is not asked before."""
+    """Return, for each table, the blockers that appear only once `--assume` has lifted the others."""
     tables = judgement.tables
     before = [judgement.file_blockers[:], *(table.blockers[:] for table in tables)]
     if not any(blocker.assumption for blockers in before for blocker in blockers):
@@ -95,7 +95,7 @@ def _hidden(judgement: Judgement) -> list[list[Blocker]]:
 
 
 def _show(judgement: Judgement, hidden: Sequence[Sequence[Blocker]]) -> None:
-    """Say of tables that doubts alone keep what else keeps them: nobody is asked for a decision in vain."""
+    """Add further blockers to tables that `--assume` would seem to convert: the user need not decide in vain."""
     for table, blockers in zip(judgement.tables, hidden, strict=True):
         around = [blocker for blocker in judgement.file_blockers if concerns(judgement.file, blocker, table)]
         if (table.blockers or around) and all(blocker.assumption for blocker in (*table.blockers, *around)):
@@ -103,7 +103,7 @@ def _show(judgement: Judgement, hidden: Sequence[Sequence[Blocker]]) -> None:
 
 
 def _lift(judgement: Judgement) -> None:
-    """Drop the doubts that the user answers for."""
+    """Remove the blockers that `--assume` lifts."""
     subjects: list[Judgement | Table] = [judgement, *judgement.tables]
     for subject in subjects:
         blockers = subject.file_blockers if isinstance(subject, Judgement) else subject.blockers

@@ -1,5 +1,5 @@
-"""Programs written for DeepRec: their EmbeddingVariables become counted tables of the runtime.
+"""Programs for DeepRec: their EmbeddingVariables become counted tables of the runtime.
 
-A file is converted whole or not at all, because half of it would run nowhere; DeepRec's own semantics stay.
-facts and edits are put together in a `Draft`, piece by piece, and `judge` says what becomes of it.
+A file is converted completely or not at all, because a half-converted one would not run. DeepRec's semantics are kept.
+The modules add edits and blockers to a `Draft`, and `convert` returns the result.
 """

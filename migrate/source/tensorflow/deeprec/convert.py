@@ -1,4 +1,4 @@
-"""What becomes of a file that is written for DeepRec: its edits if nothing stops it, and what is said of each part."""
+"""The conversion of a file for DeepRec: its edits where nothing blocks it, and its findings."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WORDING = Wording("DeepRec", "the EmbeddingVariables", "`python -m runtime.compa
 
 
 def embedding_variables(file: File, assume: bool) -> WholeFile:
-    """Return what becomes of a file with EmbeddingVariables; nothing for any other."""
+    """Return the conversion of a file with EmbeddingVariables; empty for any other file."""
     if not any(makes_tables(name) or option_of(name) for _, name in file.names.calls):
         return WholeFile()
     if file.target.name != "runtime":
@@ -47,7 +47,7 @@ def embedding_variables(file: File, assume: bool) -> WholeFile:
 
 
 def _elsewhere(file: File) -> Iterator[Finding]:
-    """Say of each maker, for another target, why it stays."""
+    """Report, for another target than the runtime, why each EmbeddingVariable is left unchanged."""
     own = file.target.name == "deeprec"
     for call, name in file.names.calls:
         if not makes_tables(name):
@@ -56,7 +56,10 @@ def _elsewhere(file: File) -> Iterator[Finding]:
         if own:
             message, reason, action = f"`{short}` is DeepRec's own", "the target has it", ""
         else:
-            message, reason = f"`{short}` is DeepRec's", f"it is read for the runtime, and not for {file.target.title}"
+            message, reason = (
+                f"`{short}` is DeepRec's",
+                f"it can be converted for the runtime, but not for {file.target.title}",
+            )
             action = "leave --target out"
         state = State.NOTED if own else State.UNSUPPORTED
         yield Finding(VARIABLE, "table", state, file.tree.location(call), message, reason, action)

@@ -1,4 +1,4 @@
-"""DeepRec's switch for several processes: with it the ranks share the tables, as EmbeddingVariables are shared."""
+"""DeepRec's switch for several processes: the ranks share the tables, as its processes share EmbeddingVariables."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from migrate.source.tensorflow.base.deeprec_symbols import PROGRAM, STRATEGIES
 from migrate.source.tensorflow.base.insertion_points import without_line
 from migrate.source.tensorflow.edits.whole_file_draft import Draft, Part
 
-_COPIES = "gradients of other variables are not summed over ranks, as before: ranks.reduced_gradients does that"
+_COPIES = "as before, gradients of other variables are not summed over ranks: ranks.reduced_gradients does that"
 
 
 def read_strategies(draft: Draft) -> None:
-    """Connect the ranks where DeepRec shares variables between processes, and take out what leaves each its own."""
+    """Connect the ranks where DeepRec shares variables between processes, and remove calls that keep them local."""
     for call, name in draft.file.calls(*STRATEGIES):
         parameter, default = STRATEGIES[name]
         given = draft.arguments(call, (parameter,), PROGRAM)
@@ -37,5 +37,5 @@ def read_strategies(draft: Draft) -> None:
                 draft.done.append(call)
             else:
                 draft.replace(call, "None")
-            message = f"`{short}` goes: each process has tables of its own anyway"
+            message = f"`{short}` is removed: each process has its own tables anyway"
             draft.parts.append(Part(call, PROGRAM, "use", short, message))

@@ -1,4 +1,4 @@
-"""Feature columns: the category of ids becomes one of keys, and the columns over it make counted tables."""
+"""Feature columns: the category becomes one of the runtime, and the columns over it create counted tables."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ EMBEDDED = {
 
 
 def read_columns(draft: Draft) -> None:
-    """Write the categories of ids anew, the embedding columns that may be over them, and what groups them."""
+    """Replace the categories, the embedding columns that may read them, and the scopes that group columns."""
     categories = [(call, name) for call, name in draft.file.names.calls if name in CATEGORIES]
     for call, name in categories:
         _category(draft, call, CATEGORIES[name], contrib="sparse_column" in name)
@@ -37,7 +37,7 @@ def read_columns(draft: Draft) -> None:
             _embedded(draft, call, COLUMNS[name], contrib=name.startswith("contrib."))
         elif name == GROUP_SCOPE:
             draft.write(call, "nullcontext", [])
-            message = "what a group of columns fuses is one op for each of them here"
+            message = "each column is a single operation, so columns are not grouped"
             draft.parts.append(Part(call, COLUMN, "use", "group_embedding_column_scope", message, "nullcontext()"))
 
 
@@ -51,8 +51,8 @@ def _category(draft: Draft, call: cst.Call, function: str, contrib: bool) -> Non
         if not is_none(given.get(name)):
             draft.block(given[name], COLUMN, cause, name=name, label=label)
     draft.exchange(call, function, given, RENAMED, ("key", "dtype", "rules"))
-    message = f"the category `{label}` of an EmbeddingVariable becomes one of keys"
-    reason = "" if is_none(given.get("partition_num")) else "in one process, parts change nothing"
+    message = f"the category `{label}` becomes `categorical_column_with_keys`"
+    reason = "" if is_none(given.get("partition_num")) else "within one process, partitions have no effect"
     draft.parts.append(Part(call, COLUMN, "use", label, message, f"{draft.function(function)}(...)", reason))
 
 
@@ -70,7 +70,7 @@ def _embedded(draft: Draft, call: cst.Call, function: str, contrib: bool) -> Non
             draft.block(given[name], COLUMN, "loaded-rows", name=name)
     renamed = {name: name for name in EMBEDDED[function] if name != "do_fusion"}
     draft.exchange(call, function, given, renamed, EMBEDDED[function])
-    part = Part(call, COLUMN, "table", label, f"the column over `{label}` makes a counted table")
+    part = Part(call, COLUMN, "table", label, f"the column over `{label}` creates a counted table")
     part.after = f"{draft.function(function)}(...)"
     part.dim = draft.tree.source(given["dimension"].value) if "dimension" in given else ""
     part.initializer = draft.tree.source(given["initializer"].value) if "initializer" in given else ""
@@ -88,7 +88,7 @@ def _is_empty(node: cst.BaseExpression) -> bool:
 
 
 def _parts(draft: Draft, node: cst.BaseExpression) -> list[cst.BaseExpression]:
-    """Return the members of a list, the column that a weighted one is over, and what a name stands for."""
+    """Return the members of a list, the column below a weighted one, and the values of a name."""
     made = [one for one in makers(draft.file, node) if one is not node]
     if made:
         return made
@@ -99,6 +99,6 @@ def _parts(draft: Draft, node: cst.BaseExpression) -> list[cst.BaseExpression]:
 
 
 def _symbol(draft: Draft, node: cst.BaseExpression) -> str:
-    """Return the last name of the function of TensorFlow that a call is of; empty for anything else."""
+    """Return the last name of the TensorFlow function that is called; empty for other expressions."""
     name = draft.file.names.of(node.func) if isinstance(node, cst.Call) else None
     return (name or "").rpartition(".")[2]

@@ -1,4 +1,4 @@
-"""Group lookups of EmbeddingVariables: one grouped lookup of the runtime, each combined as its own combiner says."""
+"""Group lookups in EmbeddingVariables: one grouped lookup of the runtime, with a combiner for each table."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from migrate.source.tensorflow.base.value_flow import flow_of
 from migrate.source.tensorflow.deeprec.variable_uses import Uses
 from migrate.source.tensorflow.edits.whole_file_draft import Draft, Part
 
-#: The parameters of each; of the sparse one there are two orders, and a strategy is a text.
+#: The parameters of each; the sparse one has two orders, of which one has a strategy, which is a string.
 _DENSE = ("params", "ids", "partition_strategy", "name")
 _SPARSE = (
     "params", "sp_ids", "combiners", "sp_weights", "partition_strategy", "is_sequence", "params_num_per_group", "name",
@@ -22,7 +22,7 @@ _OLDER = ("params", "sp_ids", "combiners", "partition_strategy", "sp_weights", "
 
 
 def group_of(draft: Draft, listed: cst.CSTNode | None) -> cst.Call | None:
-    """Return the group lookup whose tables a list, or an expression in its place, gives."""
+    """Return the group lookup whose tables come from this list or expression."""
     arg = draft.tree.parent(listed) if listed is not None else None
     call = draft.tree.parent(arg) if isinstance(arg, cst.Arg) else None
     if not isinstance(arg, cst.Arg) or not isinstance(call, cst.Call) or draft.file.names.of(call.func) not in GROUPS:
@@ -32,7 +32,7 @@ def group_of(draft: Draft, listed: cst.CSTNode | None) -> cst.Call | None:
 
 
 def read_groups(draft: Draft, uses: Uses) -> None:
-    """Write each group lookup whose tables are seen; `uses` knows which expressions are EmbeddingVariables."""
+    """Replace each group lookup whose tables are known; `uses` knows which expressions are EmbeddingVariables."""
     for call, name in draft.file.names.calls:
         if name not in GROUPS:
             continue
@@ -53,7 +53,7 @@ def read_groups(draft: Draft, uses: Uses) -> None:
 
 
 def _check_lists(draft: Draft, given: dict[str, cst.Arg]) -> None:
-    """Stop at weights that may be None, and at a text in the place of combiners, which the runtime takes for all."""
+    """Block weights that may be None, and a single string of combiners, which the runtime would apply to all."""
     weights, combiners, flow = given.get("sp_weights"), given.get("combiners"), flow_of(draft.file)
     shown = [] if weights is None or is_none(weights) else flow.values(weights.value)
     if weights is not None and not all(isinstance(one, Holder) for one in shown):
@@ -63,13 +63,13 @@ def _check_lists(draft: Draft, given: dict[str, cst.Arg]) -> None:
 
 
 def _parameters(call: cst.Call) -> Sequence[str]:
-    """Return the names of the parameters in the order of DeepRec's release that this call is written for."""
+    """Return the names of the parameters, in the order of the DeepRec release that this call was written for."""
     plain = [arg for arg in call.args if arg.keyword is None]
     return _OLDER if len(plain) > 3 and string(plain[3].value) is not None else _SPARSE
 
 
 def _members(draft: Draft, call: cst.Call, params: cst.Arg | None, uses: Uses) -> list[cst.BaseExpression] | None:
-    """Return the tables of a group; None, and a stop, where one is not known to be an EmbeddingVariable."""
+    """Return the tables of a group; None, and a blocker, where one is not known to be an EmbeddingVariable."""
     text = " ".join(draft.tree.source(params.value if params is not None else call).split())
     elements = params.value.elements if params is not None and isinstance(params.value, cst.List | cst.Tuple) else None
     if params is None or (elements is None and not uses.is_table(params.value)):
@@ -109,7 +109,7 @@ def _write(
 
 
 def _elements(draft: Draft, node: cst.BaseExpression) -> list[str] | None:
-    """Return the texts of what a list shows, None where it is none."""
+    """Return the texts of the members of a literal list; None for other expressions."""
     if not isinstance(node, cst.List | cst.Tuple) or any(isinstance(one, cst.StarredElement) for one in node.elements):
         return None
     return [draft.tree.source(one.value) for one in node.elements]

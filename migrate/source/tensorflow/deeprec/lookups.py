@@ -1,4 +1,4 @@
-"""Lookups of EmbeddingVariables: the runtime's, by the same arguments."""
+"""Lookups in EmbeddingVariables: they become the runtime's, with the same arguments."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from migrate.source.tensorflow.edits.whole_file_draft import Draft, Part
 
 @dataclass(frozen=True)
 class Function:
-    """A lookup of DeepRec's TensorFlow and the runtime's of the same meaning."""
+    """A lookup of DeepRec's TensorFlow, and its equivalent in the runtime."""
 
     parameters: tuple[str, ...]
     name: str
     order: tuple[str, ...]  #: the runtime's parameters
-    renamed: tuple[tuple[str, str], ...]  #: the arguments that stay; others mean nothing to a table
+    renamed: tuple[tuple[str, str], ...]  #: the kept arguments; others do not apply to tables
 
 
 def _same(*names: str) -> tuple[tuple[str, str], ...]:
@@ -59,7 +59,7 @@ LOOKUPS = {
 
 
 def read_lookup(draft: Draft, table: Part, call: cst.Call, name: str, listed: cst.List | None) -> None:
-    """Write a lookup of a variable, which may stand in a list of one, as the runtime's."""
+    """Replace a lookup in a variable, or in a list of one variable, by the runtime's."""
     tree, function = draft.tree, LOOKUPS[name]
     given = draft.arguments(call, function.parameters, LOOKUP)
     if given is None:
@@ -73,7 +73,7 @@ def read_lookup(draft: Draft, table: Part, call: cst.Call, name: str, listed: cs
                 argument=argument,
             )
     draft.exchange(call, function.name, given, dict(function.renamed), function.order)
-    draft.drops(call, given, {*dict(function.renamed), "max_norm"})  # it clips what is looked up
+    draft.drops(call, given, {*dict(function.renamed), "max_norm"})  # applied to the result
     if listed is not None:
         inner = listed.elements[0].value
         draft.edits.append(Edit(tree.outer_span(listed)[0], tree.outer_span(inner)[0], ""))
@@ -84,5 +84,5 @@ def read_lookup(draft: Draft, table: Part, call: cst.Call, name: str, listed: cs
         tf = draft.file.names.v1_prefix or "tf"
         draft.edits.append(Edit(start, start, f"{tf}.clip_by_norm("))
         draft.edits.append(Edit(end, end, f", {tree.source(norm.value)}, axes=[-1])"))
-    message = f"a lookup of `{table.label}` becomes `{function.name}`"
+    message = f"a lookup in `{table.label}` becomes `{function.name}`"
     draft.parts.append(Part(call, LOOKUP, "lookup", table.label, message, f"{draft.function(function.name)}(...)"))

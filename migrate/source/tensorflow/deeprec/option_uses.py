@@ -1,4 +1,4 @@
-"""What else is done with option objects: they come from other files, go to them, and have attributes."""
+"""Other uses of option objects: they come from other files, go to them, and have attributes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FIELDS = {
 
 
 def check_options(draft: Draft) -> None:
-    """Doubt options that come from other files or go to them, and stop where the object itself is used."""
+    """Block options that come from other files or go to them (`--assume` lifts it), and uses of the object itself."""
     options = {one for call, name in draft.file.names.calls if option_of(name) for one in results(draft.file, call)}
     for arg in _taken(draft):
         unseen = _unseen(draft, arg.value, options)
@@ -40,7 +40,7 @@ def check_options(draft: Draft) -> None:
 
 
 def doubt_options(draft: Draft) -> None:
-    """Doubt the options of a file that makes no table."""
+    """Block the options of a file that creates no table; `--assume` lifts it."""
     call, name = next((call, name) for call, name in draft.file.names.calls if option_of(name))
     draft.block(call, VARIABLE, "unused-option", text=option_of(name))
 
@@ -62,7 +62,7 @@ def _taken(draft: Draft) -> Iterator[cst.Arg]:
 
 
 def _unseen(draft: Draft, node: cst.BaseExpression, options: set[Value]) -> cst.CSTNode | None:
-    """Return what makes an option that no call of this file makes, or gives one to a function that others call, too."""
+    """Return an origin of an option other than a call in this file, also by calls of a function from other files."""
     flow, link = flow_of(draft.file), draft.tree.link
     called = link is not None and link.imported()
     for value in flow.values(node):
@@ -79,7 +79,7 @@ def _unseen(draft: Draft, node: cst.BaseExpression, options: set[Value]) -> cst.
 
 
 def _handed(draft: Draft, options: set[Value]) -> Iterator[tuple[cst.CSTNode, cst.CSTNode]]:
-    """Yield where an option goes to what is not in this file, and what takes it; other code may have what holds it."""
+    """Yield where an option goes to code of another file, and that code; also where an object that holds it goes."""
     flow, tree = flow_of(draft.file), draft.tree
     lists = [one for option in options for one in flow.holders(option) if one.kind not in {"object", "module"}]
     for node in dict.fromkeys(node for one in (*options, *lists) for node in flow.escapes(one)):
@@ -98,7 +98,7 @@ def _doubt(draft: Draft, arg: cst.Arg, shown: str) -> None:
 
 
 def _attributes(draft: Draft, options: set[Value]) -> None:
-    """Stop at attributes of option objects: the runtime's have other ones, and are not changed."""
+    """Block attributes of option objects: those of the runtime differ, and are immutable."""
     tree, values = draft.tree, flow_of(draft.file).values
     for name, nodes in tree.attributes.items():
         for node in nodes:

@@ -1,4 +1,4 @@
-"""Option objects: each becomes the runtime's own, in its place, so that what chooses between them stays."""
+"""Option objects: each is replaced where it is created, so that code which chooses between them is unchanged."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PARAMETERS = {
     "CounterFilter": ("filter_freq",),
     "CBFFilter": ("filter_freq", "max_element_size", "false_positive_probability", "counter_type"),
 }  # fmt: skip
-#: Objects whose arguments stay as they are under other names: the runtime's class, its parameters, the names.
+#: Objects whose arguments are only renamed: the runtime's class, its parameters, the names.
 RENAMED = {
     "EmbeddingVariableOption": (
         "KeyRules",
@@ -63,11 +63,11 @@ TYPES = {
     11: "DRAM_PMEM", 12: "DRAM_SSDHASH", 13: "HBM_DRAM", 14: "DRAM_LEVELDB", 101: "DRAM_PMEM_SSDHASH",
     102: "HBM_DRAM_SSDHASH",
 }  # fmt: skip
-#: Types that DeepRec's documentation lists besides.
+#: Further types in DeepRec's documentation.
 PLANNED = {
     "HBM_DRAM_PMEM", "HBM_DRAM_LEVELDB", "HBM_DRAM_PMEM_LEVELDB", "HBM_DRAM_PMEM_SSDHASH", "DRAM_PMEM_LEVELDB",
 }  # fmt: skip
-#: How many sizes bound the tiers of each kind; that of a disk is not bounded.
+#: How many sizes limit the tiers of each kind; the disk has no limit.
 BOUNDED = {
     "dram_ssdhash": 1, "dram_leveldb": 1, "dram_pmem": 2, "dram_pmem_ssdhash": 2, "dram_pmem_leveldb": 2,
 }  # fmt: skip
@@ -78,7 +78,7 @@ BITS = {"uint8": 8, "uint16": 16, "uint32": 32, "uint64": 32, "int64": 32, "int3
 
 
 def read_options(draft: Draft) -> None:
-    """Write every option object of the file anew."""
+    """Replace every option object of the file."""
     for call, name in draft.file.names.calls:
         kind = option_of(name)
         if kind:
@@ -87,7 +87,7 @@ def read_options(draft: Draft) -> None:
 
 def _read(draft: Draft, call: cst.Call, kind: str) -> None:
     given = draft.arguments(call, PARAMETERS[kind], OPTION)
-    draft.done.append(call)  # also where it is stopped: nothing more is said of what is inside
+    draft.done.append(call)  # also where it is blocked: its arguments get no further findings
     if given is None:
         return
     if kind in RENAMED:
@@ -103,9 +103,9 @@ def _rename(draft: Draft, call: cst.Call, kind: str, given: dict[str, cst.Arg]) 
     if not is_none(given.get("init_data_source")):
         draft.block(given["init_data_source"], OPTION, "initial-source")
     least = _number(draft, given.get("l2_weight_threshold"))
-    if least is not None and least <= 0:  # drops nothing
+    if least is not None and least <= 0:  # evicts no row
         draft.write(call, function, [])
-    elif kind == "CheckpointOption" and "ckpt_to_load_from" not in given:  # loads nothing
+    elif kind == "CheckpointOption" and "ckpt_to_load_from" not in given:  # loads no row
         draft.write(call, function, ["checkpoint=None"])
     else:
         draft.exchange(call, function, given, renamed, order)
@@ -114,12 +114,12 @@ def _rename(draft: Draft, call: cst.Call, kind: str, given: dict[str, cst.Arg]) 
 
 
 def _number(draft: Draft, given: cst.Arg | None) -> float | int | None:
-    """Return the number that an argument is, written there or given once to a name."""
+    """Return the value of a numeric argument, as a literal or by a name that is assigned once."""
     return number(resolve(draft.tree, given.value)) if given is not None else None
 
 
 def _bounds(draft: Draft, given: Mapping[str, cst.Arg]) -> None:
-    """Write numbers that may be 0 or less as DeepRec takes them: no threshold, and its default number of rows."""
+    """Convert numbers that may be 0 or less as DeepRec does: no threshold, and its default number of rows."""
     threshold, rows = given.get("l2_weight_threshold"), given.get("default_value_dim")
     if threshold is not None and _number(draft, threshold) is None:
         start, end = draft.tree.outer_span(threshold.value)
@@ -141,7 +141,7 @@ def _part(call: cst.Call, kind: str, function: str, reason: str = "") -> Part:
 
 
 def _bloom(draft: Draft, call: cst.Call, given: Mapping[str, cst.Arg]) -> None:
-    """A filter of Bloom counters; without a probability DeepRec counts exactly."""
+    """Convert a counting Bloom filter; without a probability DeepRec counts exactly."""
     texts = {name: draft.tree.source(arg.value) for name, arg in given.items() if not is_none(arg)}
     arguments = [f"threshold={texts['filter_freq']}"] if "filter_freq" in texts else []
     rate = given.get("false_positive_probability")
@@ -180,12 +180,14 @@ def _storage(draft: Draft, call: cst.Call, given: Mapping[str, cst.Arg]) -> None
         arguments.append("counts_values=True")
     draft.write(call, "Storage", arguments)
     name = _name(draft, given.get("storage_type"))
-    reason = "rows lie in memory: there is no allocator for persistent memory alone" if "PMEM_" in f"{name}_" else ""
+    reason = (
+        "rows are kept in main memory: the runtime has no tier of persistent memory" if "PMEM_" in f"{name}_" else ""
+    )
     draft.parts.append(_part(call, "StorageOption", "Storage", reason if not tiered else ""))
 
 
 def _kind(draft: Draft, call: cst.Call, given: cst.Arg | None) -> str | None:
-    """Return the runtime's kind of a storage type; None, and a stop, where there is none."""
+    """Return the runtime's kind of a storage type; None, and a blocker, where there is none."""
     name = _name(draft, given)
     if name is None:
         draft.block(given or call, OPTION, "unknown-storage")
@@ -199,7 +201,7 @@ def _kind(draft: Draft, call: cst.Call, given: cst.Arg | None) -> str | None:
 
 
 def _name(draft: Draft, given: cst.Arg | None) -> str | None:
-    """Return DeepRec's name of a storage type, None where it is not seen."""
+    """Return DeepRec's name of a storage type, None where it is not known."""
     if given is None or is_none(given):
         return "DEFAULT"
     found = draft.file.names.of(given.value) or ""
@@ -222,7 +224,7 @@ def _policy(draft: Draft, given: cst.Arg | None) -> str | None:
 
 
 def _sizes(draft: Draft, given: cst.Arg | None, count: int) -> str:
-    """Return the sizes of the tiers that are bounded: 1 GiB where none is given, as in DeepRec."""
+    """Return the sizes of the limited tiers: 1 GiB where none is given, as in DeepRec."""
     if given is None or is_none(given):
         return "" if count == 1 else f"[{', '.join([GIB] * count)}]"
     text = draft.tree.source(given.value)

@@ -1,4 +1,4 @@
-"""What of a program for DeepRec is around its tables: imports, optimizers, and what stock TensorFlow lacks."""
+"""The rest of a program for DeepRec: imports, optimizers, and names that stock TensorFlow lacks."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from migrate.source.tensorflow.base.symbols import ROOTS
 from migrate.source.tensorflow.edits.tf1_imports import import_version_1, plain_imports
 from migrate.source.tensorflow.edits.whole_file_draft import Draft, Part
 
-#: What only DeepRec's TensorFlow has, however it is spelled.
+#: Names that only DeepRec's TensorFlow has, under any alias.
 OWN = {*OPTIONS, MAKER, GROUP_SCOPE, *GROUPS, *CATEGORIES, *LACKING, *OPTIMIZERS} - {"train.FtrlOptimizer"}
 NAMES = {name.rpartition(".")[2] for name in OWN}
-#: Attributes and arguments of DeepRec's TensorFlow that stock has not: where each is, and what to do.
+#: Attributes and arguments that stock TensorFlow lacks, and the action for each.
 DEEPREC_ONLY = {
     "keep_weights": "leave it out",
     "do_op_fusion": "leave it out: TensorFlow 2 chooses kernels itself",
@@ -52,7 +52,7 @@ RECORDS = {"TF_RECORD_FREQ": "counts", "TF_RECORD_VERSION": "notes_step"}
 
 
 def read_program(draft: Draft) -> None:
-    """Write the optimizers and the imports anew, and note what stands in the way; to be asked after all else."""
+    """Replace the optimizers and the imports, and record blockers; must be called last."""
     _optimizers(draft)
     _lacking(draft)
     _mentions(draft)
@@ -61,8 +61,8 @@ def read_program(draft: Draft) -> None:
 
 
 def remarks(file: File) -> Iterator[tuple[cst.CSTNode, str, str, str]]:
-    """Yield what runs on DeepRec's TensorFlow only, tables apart: place, message, reason and what to do."""
-    lacks = "stock TensorFlow 2 has it not"
+    """Yield uses of names that only DeepRec's TensorFlow has, except tables: place, message, reason and action."""
+    lacks = "stock TensorFlow 2 does not have it"
     for name, action in DEEPREC_ONLY.items():
         for node in file.tree.attributes.get(name, ()):
             yield node, f"`{name}` is DeepRec's", lacks, action
@@ -72,29 +72,29 @@ def remarks(file: File) -> Iterator[tuple[cst.CSTNode, str, str, str]]:
                 yield arg, f"`{arg.keyword.value}` is DeepRec's", lacks, ARGUMENTS[arg.keyword.value]
     for call, name in file.names.calls:
         if name.startswith(("contrib.", *(f"{module}." for module in MODULES))) and not makes_tables(name):
-            yield call, f"`{name}` is used in this file", lacks, "replace it by what TensorFlow 2 has"
+            yield call, f"`{name}` is used in this file", lacks, "replace it by its counterpart in TensorFlow 2"
     for text in file.tree.strings:
         name = string(text) or ""
         if name in RECORDS:
-            reason = f"a counted table takes it from its rules: `KeyRules({RECORDS[name]}=True)`"
-            yield text, f"`{name}` is set or read", reason, "write it into the rules"
+            reason = f"a counted table reads this setting from its rules: `KeyRules({RECORDS[name]}=True)`"
+            yield text, f"`{name}` is set or read", reason, "set it in the rules"
 
 
 def _optimizers(draft: Draft) -> None:
-    """Take DeepRec's optimizers from the runtime, however they are mentioned."""
+    """Replace DeepRec's optimizers by the runtime's, wherever they are named."""
     for name, ours in OPTIMIZERS.items():
         for node in draft.tree.attributes.get(name.rpartition(".")[2], ()):
             if draft.file.names.of(node) != name:
                 continue
             draft.replace(node, draft.function(ours))
             group = ours == "GroupFtrlOptimizer"
-            reason = "DeepRec takes FTRL's L1 term on the norm of an EmbeddingVariable's row" if group else ""
+            reason = "DeepRec applies FTRL's L1 term to the norm of an EmbeddingVariable's row" if group else ""
             message = f"`{name}` becomes `{ours}` of the runtime, which trains tables and variables"
             draft.parts.append(Part(node, "tf-deeprec-optimizer", "optimizer", ours, message, ours, reason))
 
 
 def _lacking(draft: Draft) -> None:
-    """Stop at tables and lookups of DeepRec that have no counterpart; of a branch, `--assume` says it is not run."""
+    """Block tables and lookups of DeepRec without a counterpart; `--assume` states that a branch never runs."""
     for call, name in draft.file.names.calls:
         if name not in LACKING:
             continue
@@ -106,7 +106,7 @@ def _lacking(draft: Draft) -> None:
 
 
 def _mentions(draft: Draft) -> None:
-    """Stop where DeepRec's names are used otherwise than by a call that is written anew."""
+    """Block uses of DeepRec's names other than calls that were replaced."""
     for node in draft.file.names.mentions(NAMES.__contains__):
         if _is_left(draft, node):
             call = draft.tree.parent(node)
@@ -123,7 +123,7 @@ def _mentions(draft: Draft) -> None:
 
 
 def _is_left(draft: Draft, node: cst.Name | cst.Attribute) -> bool:
-    """True for a name of DeepRec's that nothing has written anew, or that is imported by another way."""
+    """True for a DeepRec name that was not replaced, or that is also imported in another way."""
     tree, name = draft.tree, draft.file.names.of(node) or ""
     imported, _ = tree.imported_names(node)
     outside = bool(imported) and not any(one.split(".")[0] in ROOTS for one in imported)
@@ -131,14 +131,14 @@ def _is_left(draft: Draft, node: cst.Name | cst.Attribute) -> bool:
     if outside or spelled not in NAMES or any(done is node for done in draft.done):
         return False
     if not name and any(isinstance(tree.parent(use), cst.FunctionDef | cst.ClassDef) for use in tree.names[spelled]):
-        return False  # a method or class of the file's own
+        return False  # a method or class of the file itself
     call = tree.parent(node)
     known = name in OPTIMIZERS or makes_tables(name) or bool(option_of(name)) or name == GROUP_SCOPE
     return not (known and isinstance(call, cst.Call) and call.func is node and name not in OPTIMIZERS)
 
 
 def _surroundings(draft: Draft) -> None:
-    """Stop where tables do not live: eager code, several processes, a module of the user that hides the runtime."""
+    """Block modes that tables do not support: eager code, several processes, a user's module that hides the runtime."""
     for rule in rules(FileRule):
         for found in rule.blockers(draft.file) if rule.id == "tf-opaque" else ():
             by_name = isinstance(draft.tree.parent(found.node), cst.Subscript) and "`locals`" in found.message
@@ -161,7 +161,7 @@ def _surroundings(draft: Draft) -> None:
 
 
 def _imports(draft: Draft) -> None:
-    """Take out the imports of modules that stock TensorFlow has not, and import version 1 of it."""
+    """Remove the imports of modules that stock TensorFlow lacks, and import its version 1."""
     tree = draft.tree
     for statement in tree.imports:
         if isinstance(statement, cst.ImportFrom) and not isinstance(statement.names, cst.ImportStar):
@@ -179,18 +179,18 @@ def _imports(draft: Draft) -> None:
 
 
 def _without(draft: Draft, statement: cst.ImportFrom, lost: Sequence[bool]) -> None:
-    """Take an import out, or those of its names that are lost, of which none may be left in use."""
+    """Remove an import, or its names that stock TensorFlow lacks; none of them may still be used."""
     tree, line = draft.tree, draft.tree.statement(statement)
     assert not isinstance(statement.names, cst.ImportStar)
     alone = isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1
     gone = [alias for alias, is_lost in zip(statement.names, lost, strict=True) if is_lost]
     used = [use for alias in gone for use in _reads(draft, alias)]
-    commented = not all(lost) and "#" in tree.source(statement)  # of which of its names it speaks is not known
+    commented = not all(lost) and "#" in tree.source(statement)  # which name the comment describes is not known
     if line is None or used or commented or (all(lost) and not alone):
         _block_import(draft, used[0] if used else statement)
         return
     draft.edits += [without_line(tree, line, {id(line)})] if all(lost) else without_names(tree, statement, lost)
-    message = "an import of DeepRec's is no longer needed"
+    message = "an import of a DeepRec module is no longer needed"
     draft.parts.append(Part(statement, PROGRAM, "import", "import", message))
 
 
@@ -201,7 +201,7 @@ def _block_import(draft: Draft, node: cst.CSTNode) -> None:
 
 
 def _reads(draft: Draft, alias: cst.ImportAlias) -> list[cst.Name]:
-    """Return the uses of an imported name that are still there."""
+    """Return the remaining uses of an imported name."""
     tree = draft.tree
     local = alias.asname.name if alias.asname is not None else alias.name
     if not isinstance(local, cst.Name):
@@ -213,10 +213,10 @@ def _reads(draft: Draft, alias: cst.ImportAlias) -> list[cst.Name]:
 
 
 def _version_1(draft: Draft) -> None:
-    """Import version 1 of TensorFlow, which DeepRec's is, and leave eager mode."""
+    """Import version 1 of TensorFlow, which DeepRec's is, and switch off eager mode."""
     plain = plain_imports(draft.tree)
     if plain and not any(_is_version_1(draft, statement) for statement in draft.tree.imports):
-        message = "DeepRec's TensorFlow is version 1, of which stock TensorFlow has the names in `compat.v1`"
+        message = "DeepRec's TensorFlow is version 1, whose names are in `tensorflow.compat.v1`"
         import_version_1(draft, plain, PROGRAM, message)
 
 

@@ -1,4 +1,4 @@
-"""What may be an EmbeddingVariable or hold one, and where code does something with it, as the value flow says."""
+"""Expressions that may be an EmbeddingVariable or hold one, and their uses: a client of the value flow."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ TRAINING = {"minimize", "compute_gradients"}
 
 
 class Uses:
-    """The uses of variables; `parts` are the calls that make them."""
+    """The uses of variables; `parts` are the calls that create them."""
 
     def __init__(self, draft: Draft, parts: Mapping[Value, Part]) -> None:
-        """Ask what holds them: lists, and objects, of which other code is not taken to use all that is in them."""
+        """Find their containers: lists, and objects, whose members are not all assumed to be used by other code."""
         self.draft, self.parts, self.flow = draft, parts, flow_of(draft.file)
         held = {holder: part for value, part in parts.items() for holder in self.flow.holders(value)}
         self.lists = {one: part for one, part in held.items() if one.kind not in {"object", "module"}}
@@ -31,7 +31,7 @@ class Uses:
         self._given: set[cst.CSTNode] = set()  #: expressions to which `.variable` is added
 
     def found(self) -> Iterator[tuple[cst.CSTNode, Part]]:
-        """Yield what does something with a variable, or gives other code a list of them; last what cannot be seen."""
+        """Yield uses of a variable, and uses that pass a list of them to other code; unknown uses come last."""
         found: dict[cst.CSTNode, Part] = {}
         for value, part in (*self.parts.items(), *self.lists.items()):
             places = self.flow.escapes(value) if value in self.lists else self.flow.uses(value)
@@ -45,7 +45,7 @@ class Uses:
                     yield site, part
 
     def doubt_bases(self) -> None:
-        """Doubt that the bases of an object that has a variable, which are not in this file, leave it alone."""
+        """Block objects with a variable and a base class of another file, which may use it; `--assume` lifts it."""
         names = {name for value in self.parts for name in self.flow.attributes(value)}
         classes = {one.cls.node: None for one in self.objects if isinstance(one, Holder) and one.cls is not None}
         for cls in classes:
@@ -71,7 +71,7 @@ class Uses:
         return self.part(node) is not None and not self._others(node)
 
     def is_one(self, node: cst.BaseExpression) -> bool:
-        """Return the same of an expression that may be one; where it may be something else, that is a stop."""
+        """Return the variable that an expression may be; add a blocker where it may also be another value."""
         tree, others = self.draft.tree, self._others(node)
         for made in (one.node for one in others[:1]):
             text = tree.source(node)
@@ -83,22 +83,22 @@ class Uses:
         return not others
 
     def _others(self, node: cst.BaseExpression) -> list[Value]:
-        """Return what else an expression may be: numbers, and what code with an object may put there, left out."""
+        """Return other values of an expression, except numbers and values that code with the object may store."""
         found = [one for one in self.flow.values(node) if one not in self.parts and not is_inherited(one)]
         kept = [one for one in found if not (isinstance(one, Unknown) and self._gets_object(one.node))]
         return [one for one in kept if not isinstance(one, Constant)]
 
     def _gets_object(self, site: cst.CSTNode | None) -> bool:
-        """True for a call of other code that gets an object which has a variable, and no variable by itself."""
+        """True for a call of other code that receives an object which has a variable, but no variable itself."""
         if not isinstance(site, cst.Call) or any(is_of_python(one) for one in self.flow.values(site.func)):
-            return False  # what it may do with one is known
+            return False  # its uses of a variable are known
         given = [arg.value for arg in site.args]
         given += [site.func.value] if isinstance(site.func, cst.Attribute) else []
         values = {getattr(one, "receiver", one) for node in given for one in self.flow.values(node)}
         return bool(values & self.objects) and not values & {*self.lists, *self.parts}
 
     def train(self, node: cst.BaseExpression, part: Part) -> None:
-        """Give a step the variables of tables, alone or in a list that nothing else reads."""
+        """Pass the variables of tables to a step, alone or in a list that no other code reads."""
         lists = [one for one in self.flow.values(node) if one in self.lists]
         entries = [node] if self.part(node) is not None else []
         for one in lists:
@@ -117,7 +117,7 @@ class Uses:
                 self.draft.edits.append(Edit(end, end, ".variable"))
 
     def _entries(self, listed: Value) -> list[cst.BaseExpression]:
-        """Return what is put into a list where it is written, by `append`, or by `+` from other lists."""
+        """Return the members of a literal list, and those added by `append`, or by `+` from other lists."""
         made, calls = listed.node, self.draft.tree.calls
         shown = [one.value for one in made.elements] if isinstance(made, cst.List | cst.Tuple) else []
         shown += [made.left, made.right] if isinstance(made, cst.BinaryOperation) else []
@@ -128,7 +128,7 @@ class Uses:
         ]
 
     def _only_trains(self, place: cst.CSTNode) -> bool:
-        """True where a list is filled, put together with another, or given to what takes variables."""
+        """True where a list is filled, joined with another, or passed to a function that takes variables."""
         around = self.draft.tree.parent(place)
         if isinstance(around, cst.BinaryOperation):
             return isinstance(around.operator, cst.Add)
@@ -142,12 +142,12 @@ def _is_append(node: cst.CSTNode | None) -> bool:
 
 
 def is_silent(draft: Draft, use: cst.CSTNode) -> bool:
-    """True where it is only asked whether a value is there, or where its text is shown."""
+    """True where a value is only tested for existence, or printed."""
     return isinstance(use, cst.BaseExpression) and bool(only_asks(draft.file, use) or is_shown(draft.file, use))
 
 
 def takes_variables(draft: Draft, call: cst.Call) -> bool:
-    """True for a training step and what else takes lists of variables."""
+    """True for a training step, and for other calls that take lists of variables."""
     method = call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
     name = draft.file.names.of(call.func) or ""
     return name in TAKES_VARIABLES or (method in TRAINING and (not name or name.startswith("train.")))

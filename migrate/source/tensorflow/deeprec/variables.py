@@ -1,4 +1,4 @@
-"""EmbeddingVariables: each becomes a counted table, with all that reads it."""
+"""EmbeddingVariables: each becomes a counted table, together with its uses."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ RENAMED = {
     "name": "name", "embedding_dim": "dim", "key_dtype": "key_dtype", "initializer": "initializer",
     "trainable": "trainable", "collections": "collections", "ev_option": "rules",
 }  # fmt: skip
-#: What would need all rows as a matrix, or DeepRec's feature store.
+#: Arguments that need all rows as a matrix, or DeepRec's feature store, with the action for each.
 FOREIGN = {
     "regularizer": "regularize the rows that are looked up",
     "constraint": "leave it out: sparse updates know none",
     "custom_getter": "leave it out",
     "init_data_source": "leave it out and restore a checkpoint",
 }
-#: Methods of the object, as the table has them; `{}` is what they are called with.
+#: Methods of the object, and the table's; `{}` are the arguments.
 METHODS = {
     "lookup_tier": "tier_of({})",
     "get_frequency": "sightings({})[0]",
     "get_version": "sightings({})[1]",
 }
-#: What DeepRec notes when a variable of the environment says so, by what asks for it.
+#: Environment variables that make DeepRec record a value, by the method that reads it.
 RECORDED = {"get_frequency": "TF_RECORD_FREQ", "get_version": "TF_RECORD_VERSION"}
-#: Attributes that its variable has as well.
+#: Attributes that the table's `variable` also has.
 ATTRIBUTES = {"initializer", "name", "op", "graph", "dtype", "device"}
 INSTEAD = {
     "total_count": "`table.known_keys()` counts the keys",
@@ -53,7 +53,7 @@ INSTEAD = {
 
 
 def read_variables(draft: Draft) -> None:
-    """Write every EmbeddingVariable of the file anew, and what uses it."""
+    """Replace every EmbeddingVariable of the file, and its uses."""
     parts: dict[Value, Part] = {}
     for call, _ in draft.file.calls(MAKER):
         part = _creation(draft, call)
@@ -95,20 +95,20 @@ def _creation(draft: Draft, call: cst.Call) -> Part:
         renamed = {**renamed, "steps_to_live": "rules"}
         renamed.pop("ev_option")
     if not is_none(given.get("partitioner")):
-        part.reason = "in one process a partitioner changes nothing; checkpoints of any number of parts restore"
+        part.reason = "within one process a partitioner has no effect; any number of parts of a checkpoint is restored"
     draft.exchange(call, "create_counted_table", given, renamed, ORDER)
     return part
 
 
 def _use(draft: Draft, uses: Uses, part: Part, use: cst.CSTNode) -> None:
-    """Change a use of a variable, or of a list of such: a lookup, what takes variables, or what is asked of it."""
+    """Change a use of a variable, or of a list of them: a lookup, a call that takes variables, or an attribute."""
     around = draft.tree.parent(use)
     call = draft.tree.parent(around) if isinstance(around, cst.Arg) else None
     name = (draft.file.names.of(call.func) if isinstance(call, cst.Call) else None) or ""
     listed = use if isinstance(use, cst.List) and len(use.elements) == 1 else None
     table = listed.elements[0].value if listed is not None else use
     alone = isinstance(table, cst.BaseExpression) and uses.part(table) is not None
-    if name in LACKING or is_silent(draft, use) or uses.is_kept(use):  # those that lack have a reason
+    if name in LACKING or is_silent(draft, use) or uses.is_kept(use):  # uses without a counterpart have a blocker
         return
     if (group := group_of(draft, use)) is not None:
         part.reads.append(group)
@@ -134,7 +134,7 @@ def _is_first(call: cst.Call, arg: cst.CSTNode | None, name: str) -> bool:
 
 
 def _asked(draft: Draft, part: Part, attribute: cst.Attribute) -> None:
-    """Change what is asked of the object."""
+    """Change the use of a method or attribute of the object."""
     tree, name = draft.tree, attribute.attr.value
     call = tree.parent(attribute)
     if name in RECORDED and any(string(text) == RECORDED[name] for text in tree.strings):

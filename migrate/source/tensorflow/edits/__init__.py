@@ -1,1 +1,1 @@
-"""From verdicts to edits of the text: the planner, steps, halves, what stands around a session."""
+"""From verdicts to edits of the text: tables, lookups, training steps, sessions and imports."""

@@ -1,4 +1,4 @@
-"""Edits of one file as they are planned: nodes get new texts, and edits inside a node that moves go with it."""
+"""The planned edits of one file: nodes get new texts, and a node that moves takes the edits inside it along."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from migrate.targets.base import Spelling
 
 @dataclass
 class Plan:
-    """The edits of one file, and what each converted node became."""
+    """The edits of one file, and the new text of each converted node."""
 
     edits: list[Edit] = field(default_factory=list)
     after: dict[int, str] = field(default_factory=dict)  #: id of the old node -> its new text
-    notes: list[Adaptation] = field(default_factory=list)  #: what the program needs besides
+    notes: list[Adaptation] = field(default_factory=list)  #: further notes on the program
 
 
 class Editing:
-    """What all parts of a plan share: the file, its target's spelling and the edits so far."""
+    """The base of all parts of a plan: the file, its target's spelling and the edits so far."""
 
     def __init__(self, file: File, judgement: Judgement) -> None:
         self.file = file
@@ -39,17 +39,17 @@ class Editing:
         self.tf = prefix.split(".compat")[0]
         self.spelling = Spelling(self.tf, prefix, self._function, self.tree.newline, file.switches)
         self.plan = Plan()
-        self.head: list[str] = []  #: lines behind the imports
+        self.head: list[str] = []  #: lines after the imports
 
     def _function(self, name: str) -> str:
-        """Return how the file calls a function of the target, which is imported where it is not TensorFlow's."""
+        """Return the local name of a function of the target, and import it where it is not TensorFlow's."""
         function = self.target.functions[name]
         if function.of:
             return f"{self._function(function.of)}.{function.name}"
         return self.fresh.imports(name) if function.module else f"{self.spelling.v1}.{function.name}"
 
     def _is_mine(self, node: cst.CSTNode) -> bool:
-        """True for a node of the file that is planned, when several are judged together."""
+        """True for a node of the planned file, where several files are judged together."""
         return self.tree.module_of(node) is self.tree.module
 
     def _planned(self, node: cst.CSTNode) -> str:
@@ -63,7 +63,7 @@ class Editing:
         return apply_edits(self.tree.text[start:end], inside)
 
     def _replace(self, node: cst.CSTNode, text: str, beside: Sequence[str] = ()) -> None:
-        """Give a node a new text; comments that neither it nor the lines beside it have are put above its statement."""
+        """Replace the text of a node; comments that would be lost are moved above its statement."""
         start, end = self.tree.span(node)
         lost = [
             comment for comment in kept_comments(self.tree, node) if all(comment not in one for one in (text, *beside))
@@ -74,7 +74,7 @@ class Editing:
         self.plan.after[id(node)] = text
 
     def _moved(self, node: cst.BaseExpression) -> str:
-        """Return the text of an expression that is written elsewhere, with what was planned inside it."""
+        """Return the text of an expression for use in another place, with the edits planned inside it."""
         start, end = self.tree.outer_span(node)
         inside = [edit for edit in self.plan.edits if start <= edit.start and edit.end <= end]
         self.plan.edits = [edit for edit in self.plan.edits if all(edit is not moved for moved in inside)]

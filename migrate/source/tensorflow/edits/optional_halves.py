@@ -1,4 +1,4 @@
-"""Whether a training step always has tables and other variables to train: at run time, a half that has none goes."""
+"""Whether a training step always trains both tables and dense variables; an empty half is left out at run time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from migrate.source.tensorflow.facts.training.loss_dependencies import may_train
 
 
 def may_lack_tables(file: File, judgement: Judgement, step: Step) -> bool:
-    """True when `step` may run in a graph without a table, or train none: it then must leave the sparse half out."""
+    """True when `step` may train no table in some graph: the sparse half must then be optional."""
     lookups = {id(lookup.call) for table in judgement.moving if step.trains(table) for lookup in table.lookups}
     if _cuts_gradients(file) or not may_train(file, step, lookups):
         return True
@@ -42,10 +42,10 @@ def may_lack_tables(file: File, judgement: Judgement, step: Step) -> bool:
 
 
 def may_lack_dense(file: File, judgement: Judgement, step: Step) -> bool:
-    """True when `step` may have nothing but tables to train: it then must leave the dense half out.
+    """True when `step` may train only tables in some graph: the dense half must then be optional.
 
-    Its caller, in another file, or what an `import *` brings may make more than is seen. Where other variables are
-    made, its loss may depend on none of them: they are trained by another step, or not at all.
+    A caller in another file, or names from an `import *`, may create further variables. Where dense variables exist,
+    the loss may depend on none of them: another step trains them, or none.
     """
     tables = {id(table.creation.call) for table in judgement.moving}
     if step.listed is not None:
@@ -73,13 +73,13 @@ def _imports_all(file: File) -> bool:
 
 
 def is_made_before(file: File, node: cst.CSTNode, step: cst.Call) -> bool:
-    """True unless `node` stands under a condition that does not hold for `step` as well, or all of its callers do."""
+    """True unless `node`, or all of its callers, are under a condition that `step` is not under."""
     ways = reached(node, lambda one: _callers(file, one, step))
     return any(not _is_conditional(file, one, step) and not _callers(file, one, step) for one in ways)
 
 
 def _callers(file: File, node: cst.CSTNode, step: cst.Call) -> list[cst.Call]:
-    """Return the calls of the function in which `node` stands under no condition; nothing where `step` does, too."""
+    """Return the call sites of the function that contains `node`; nothing where it also contains `step`."""
     function = file.tree.enclosing(node, cst.FunctionDef)
     if function is None or file.tree.contains(function, step) or _is_conditional(file, node, step):
         return []
@@ -87,13 +87,13 @@ def _callers(file: File, node: cst.CSTNode, step: cst.Call) -> list[cst.Call]:
 
 
 def _is_conditional(file: File, node: cst.CSTNode, step: cst.Call) -> bool:
-    """True for a node under a condition of its function that does not hold for `step` as well."""
+    """True for a node under a condition of its function that `step` is not under."""
     inside = takewhile(lambda around: not isinstance(around, cst.FunctionDef), file.tree.ancestors(node))
     return any(isinstance(around, CONDITIONS) and not file.tree.contains(around, step) for around in inside)
 
 
 def _cuts_gradients(file: File) -> bool:
-    """True when something keeps gradients from passing, so that a table may be left without one."""
+    """True when code may stop gradients, so that a table has none."""
     frozen = [call for call, name in file.names.calls if name.startswith("feature_column.") and _is_frozen(call)]
     return bool(frozen or file.calls("stop_gradient"))
 

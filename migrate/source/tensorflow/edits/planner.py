@@ -27,7 +27,7 @@ from migrate.source.tensorflow.edits.session_wiring import AroundEditing
 from migrate.targets.base import CategoryText, LookupText, Spelling, TableText
 
 __all__ = ["Plan", "Planner"]
-#: What pooled lookups are told besides their ids: field of `LookupText` -> its names in TensorFlow.
+#: Further arguments of pooled lookups: field of `LookupText` -> its names in TensorFlow.
 MORE = {"weights": ("sp_weights", "sparse_weights"), "combiner": ("combiner",)}
 
 
@@ -36,10 +36,10 @@ class Planner(AroundEditing):
 
     def __init__(self, file: File, judgement: Judgement) -> None:
         super().__init__(file, judgement)
-        self._gone: set[int] = set()  #: statements that are taken out
+        self._gone: set[int] = set()  #: removed statements
 
     def run(self) -> Plan:
-        """Return the edits for every table that moves and every step that trains them."""
+        """Return the edits for every converted table and every step that trains one."""
         moving = self.judgement.moving
         if not moving:
             return self.plan
@@ -52,7 +52,7 @@ class Planner(AroundEditing):
         self._categories(moving)
         own = [(lookup, t.creation.rank) for t in moving for lookup in t.lookups if self._is_mine(lookup.call)]
         for lookup, rank in sorted(own, key=lambda pair: self._place(pair[0])):
-            if id(lookup.call) not in self.plan.after:  # one lookup may read one table or another
+            if id(lookup.call) not in self.plan.after:  # one lookup may read several tables
                 self._lookup(lookup, rank)
         self._follow(moving)
         for step in filter(lambda step: self._is_mine(step.call), self.judgement.steps):
@@ -71,7 +71,7 @@ class Planner(AroundEditing):
         return self.plan
 
     def _follow(self, moving: list[Table]) -> None:
-        """Change what follows the tables; one piece of code may follow several of them, in the same way."""
+        """Change the uses of converted tables; code that uses several tables is changed once."""
         uses: list[Blocker | Adaptation] = [use for table in moving for use in table.adaptations]
         uses += [*(blocker for table in moving for blocker in table.assumed), *self.judgement.assumed]
         changes = [change for use in uses for change in use.changes if self._is_mine(change.node)]
@@ -90,7 +90,7 @@ class Planner(AroundEditing):
             self.plan.after.setdefault(id(use.node), self._planned(use.node) if use.changes else "")
 
     def _change(self, node: cst.CSTNode, text: str) -> None:
-        """Write the new text of a node; a statement without one goes, its comments stay."""
+        """Replace the text of a node; a statement with an empty text is removed, but not its comments."""
         if not _goes(node, text):
             self._replace(node, text)
             return
@@ -114,7 +114,7 @@ class Planner(AroundEditing):
         self._replace(call, self.target.create(self.spelling, texts, self.tree.lead(call)))
 
     def _emitted(self, call: cst.Call, name: str) -> str:
-        """Call the target's function of the same arguments, and return how it is written."""
+        """Call the target's function with the same arguments, and return its text."""
         function = self.target.functions[name]
         if not function.module and self.file.names.of(call.func) == function.name:
             return self.tree.source(call.func)
@@ -122,7 +122,7 @@ class Planner(AroundEditing):
         return self.plan.after[id(call.func)]
 
     def _categories(self, moving: list[Table]) -> None:
-        """Make the categories of embedding columns anew, where the target's tables are made by them."""
+        """Replace the categories of embedding columns, where they create the target's tables."""
         made: dict[int, Category] = {id(one.call): one for table in moving for one in table.categories}
         for call, one in made.items():
             above = [table.creation for table in moving if any(id(c.call) == call for c in table.categories)]
@@ -132,7 +132,7 @@ class Planner(AroundEditing):
                 self._replace(one.call, self.target.category(self.spelling, text, self.tree.lead(one.call)))
 
     def _lookup(self, lookup: Lookup, rank: int) -> None:
-        """Edit a lookup in place, argument by argument, so that its layout and comments stay; or write it anew."""
+        """Edit a lookup argument by argument, which keeps layout and comments; or replace the whole call."""
         call, tree = lookup.call, self.tree
         if lookup.rewrite is not None:
             self._rewrite(lookup, lookup.rewrite, rank)
@@ -167,7 +167,7 @@ class Planner(AroundEditing):
         self.plan.after[id(call)] = f"{before}{function}(...){after}"
 
     def _write(self, lookup: Lookup, rank: int, write: Callable[[Spelling, LookupText], str]) -> None:
-        """Write a lookup anew in the target's form."""
+        """Replace a lookup by the target's form of it."""
         bound, tree = lookup.bound, self.tree
         params = lookup.listed.elements[0].value if lookup.listed is not None else bound["table"].value
         params = lookup.sliced.value if lookup.sliced is not None else params
@@ -186,12 +186,12 @@ class Planner(AroundEditing):
         return next(t for t in self.judgement.moving if any(one is lookup for one in t.lookups))
 
     def _argument(self, lookup: Lookup, *names: str) -> str:
-        """Return the text of an argument; nothing for one that is not given, or None."""
+        """Return the text of an argument; empty for one that is missing, or None."""
         given = next((lookup.bound[name] for name in names if name in lookup.bound), None)
         return "" if given is None or is_none(given) else self.tree.source(given.value)
 
     def _is_kept(self, lookup: Lookup) -> bool:
-        """True for a lookup by a function of TensorFlow that the target has too, in the order of both versions."""
+        """True for a lookup whose function and order of arguments the target shares with TensorFlow."""
         call, function = lookup.call, self.target.functions[lookup.function]
         same = not function.module and self.file.names.of(call.func) == function.name and lookup.around == ("", "")
         leading = 2 if lookup.function == "sparse_lookup" else 3
@@ -203,7 +203,7 @@ class Planner(AroundEditing):
         return (f", is_train={training}" if training else "") + self.target.arguments(self.spelling, function)
 
     def _ids(self, lookup: Lookup) -> Iterator[Edit]:
-        """Yield what stands around the ids and other arguments."""
+        """Yield the text around the ids, and further arguments."""
         tree = self.tree
         wraps = {id(arg): (arg, before, after) for arg, before, after in lookup.wraps}
         if lookup.ids is not None:
@@ -216,7 +216,7 @@ class Planner(AroundEditing):
             yield Edit(right, right, after.replace("{tf}", self.tf))
 
     def _around_ids(self, ids: cst.BaseExpression) -> tuple[str, str]:
-        """Return what the target wants around ids."""
+        """Return the text that the target needs before and after the ids."""
         if isinstance(ids, cst.List | cst.Tuple) and any(self.target.listed_ids):
             return self.target.listed_ids
         return ("", "") if is_int64(self.file, ids) else self.target.ids
@@ -238,12 +238,12 @@ class Planner(AroundEditing):
             yield from (Edit(left, first, ""), Edit(last, right, ""))
 
     def _place(self, lookup: Lookup) -> tuple[bool, int]:
-        """Order lookups so that those inside another one that is written anew come before it."""
+        """Order lookups so that one inside another, replaced one comes first."""
         start, end = self.tree.span(lookup.call)
         return lookup.rewrite is not None, end - start if lookup.rewrite is not None else 0
 
     def _rewrite(self, lookup: Lookup, rewrite: Rewrite, rank: int) -> None:
-        """Put the lookup's template in the place of the whole call."""
+        """Replace the whole call by the template of the lookup."""
         texts = {name: text if isinstance(text, str) else self._moved(text) for name, text in rewrite.texts}
         ids = dict(rewrite.texts).get("ids")
         asked = texts.get("ids", "")
@@ -270,9 +270,9 @@ class Planner(AroundEditing):
         where = import_offset(self.tree, first)
         if where > 0 and self.tree.text[where - 1] not in "\r\n":
             text = self.tree.newline + text
-        self.plan.edits.insert(0, Edit(where, where, text))  # before what is put in front of the next line
+        self.plan.edits.insert(0, Edit(where, where, text))  # before other text that is inserted at the next line
 
 
 def _goes(node: cst.CSTNode, text: str) -> bool:
-    """True for a statement that is taken out."""
+    """True for a statement that is removed."""
     return not text and isinstance(node, cst.SimpleStatementLine | cst.If)

@@ -1,4 +1,4 @@
-"""The plan of what stands around the model: hooks of sessions, the beginning and the end of the program."""
+"""The plan for code around the model: hooks of sessions, the beginning and the end of the program."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ RULE = "tf-target"
 
 
 class AroundEditing(StepEditing):
-    """Writes what the target needs around the model, and notes what the source has no place for."""
+    """Writes the code that the target needs around the model, and notes what could not be inserted."""
 
     pipeline: Pipeline | None = None  #: the dataset that sends the ids; None where the graph is modified for that
 
@@ -52,22 +52,24 @@ class AroundEditing(StepEditing):
         known = places or plain or any(hooked(part) for part in self._program())
         if hooks and not known:
             names = " and ".join(f"`{hook.function}({hook.arguments})`" for hook in hooks)
-            action = f"give it {names}"
+            action = f"pass {names} to its session"
             if program is not None and program.pipeline:
-                action += "; or call modify_graph_and_start_emb_cache() before a plain one, and initialize its iterator"
+                action += (
+                    "; or call modify_graph_and_start_emb_cache() before a plain session, and initialize the iterator"
+                )
                 action += " by ConfigInitializer.get_instance().train_params_config.get_initializer(True)"
-            self._note("no session of this program takes hooks where the source shows it", action)
+            self._note("this program has no session whose hooks can be changed", action)
         if program is not None:
             self._begin_and_end(program)
             if program.pipeline and self.pipeline is None and self._lacks_prefetch():
-                action = "let the dataset end with `.prefetch(1)`, by which the SDK finds it"
-                self._note("a one-shot iterator is made of a dataset without `.prefetch`", action)
+                action = "end the dataset with `.prefetch(1)`, by which the SDK finds it"
+                self._note("the dataset of a one-shot iterator does not end with `.prefetch`", action)
 
     def _note(self, message: str, action: str) -> None:
         self.plan.notes.append(Adaptation(self.tree.module, RULE, message, action=action))
 
     def _hook(self, place: Place, made: list[str]) -> None:
-        """Put hooks in front of those that a call is given."""
+        """Insert hooks before those that a call receives."""
         node, text = with_hooks(self.file, place, made)
         if node is not None:
             self.plan.edits.append(Edit(*self.tree.span(node), text))
@@ -77,19 +79,19 @@ class AroundEditing(StepEditing):
         self.plan.edits.append(Edit(where, where, f"{', ' if args else ''}hooks={text}"))
 
     def _made_hook(self, hook: Hook) -> str:
-        """Return the call that makes a hook; that of graph modification only starts a pipeline which needs none."""
+        """Return the call that creates a hook; without graph modification, its hook only starts the pipeline."""
         arguments = "modify_graph=False" if hook.modifies and self.pipeline is not None else hook.arguments
         return f"{self._function(hook.function)}({arguments})"
 
     def _find_pipeline(self) -> Pipeline | None:
-        """Return the dataset that can send the ids of this program without its graph being modified."""
+        """Return the dataset that can send the ids of this program without graph modification."""
         program = self.target.program
         if program is None or program.by_dataset is None or not program.by_dataset(self.file.switches):
             return None
         return find_pipeline(self.file, self.judgement.moving, plain=self._plain_session() is not None)
 
     def _send_ids(self, pipeline: Pipeline) -> None:
-        """Make the specifications of the features before the iterator, and let its dataset send them and its end."""
+        """Create the feature specifications before the iterator, and make its dataset send the ids and its end."""
         tree, names = self.tree, self._specifications(pipeline)
         threshold = self.file.switches.admission
         more = f", access_threshold={threshold}" if threshold else ""
@@ -107,18 +109,18 @@ class AroundEditing(StepEditing):
         start, end = tree.outer_span(pipeline.dataset)
         bare = not atom and start == tree.span(pipeline.dataset)[0]
         self.plan.edits += [Edit(start, start, "(")] if bare else []
-        # The devices are told of the end of the data: of training (0), after as many steps as there are (-1).
+        # The devices are notified of the end of the data: of training (0), after as many steps as there are (-1).
         sent = f".eos_map({library}, 0, -1, -1).map({send}).prefetch(1)"
         self.plan.edits.append(Edit(end, end, f"){sent}" if bare else sent))
 
     def _specifications(self, pipeline: Pipeline) -> list[str]:
-        """Return the names of the specifications; several lookups may read one feature, each by one of its own."""
+        """Return the names of the specifications; lookups of one feature have a specification each."""
         wanted = [f"{one.table}_{re.sub(r'[^0-9A-Za-z_]', '_', one.key)}_spec" for one in pipeline.features]
         before = [wanted[:number].count(one) for number, one in enumerate(wanted)]
         return [self.fresh.local(f"{one}_{n + 1}" if n else one) for one, n in zip(wanted, before, strict=True)]
 
     def _plain_session(self) -> cst.Call | None:
-        """Return the plain session before which the graph is complete, where the source shows it."""
+        """Return the plain session before which the graph is complete, where it is known from the source."""
         found = sessions(self.file)
         moving = [t for t in self.judgement.moving if self._is_mine(t.creation.call)]
         building = [t.creation.call for t in moving] + [use.call for t in moving for use in t.lookups]
@@ -144,14 +146,14 @@ class AroundEditing(StepEditing):
         return self.file.program(self.tree.module)
 
     def _begin_and_end(self, program: Program) -> None:
-        """Write the first lines of the program and its last one, where the file has such places."""
+        """Write the first lines and the last line of the program, where they are in this file."""
         block = main_block(self.file)
         if block is None and not runs_at_top(self.file):
             if not any(main_block(part) or runs_at_top(part) for part in self._program()):
                 silent = replace(self.spelling, function=lambda name: self.target.functions[name].name)
-                last_call = f", and `{program.end}()` last" if program.end else ""
+                last_call = f", and `{program.end}()` at the end of the program" if program.end else ""
                 action = f"call `{'; '.join(program.begin(silent))}` before the model is built{last_call}"
-                self._note("the program that runs this model is not in its file", action)
+                self._note("the code that runs this model is not in this file", action)
             return
         begin = program.begin(self.spelling)
         if block is None:
@@ -161,7 +163,7 @@ class AroundEditing(StepEditing):
             self.plan.edits.insert(0, line_before(self.tree, block.body[0], begin))
             last = block.body[-1]
         if not program.end or self._leaves(last):
-            return  # the SDK ends itself when the process does
+            return  # the SDK shuts down with the process
         end = f"{self._function(program.end)}()"
         if isinstance(block, cst.SimpleStatementSuite):
             self.plan.edits.append(line_after(self.tree, last, [end]))
@@ -178,6 +180,6 @@ class AroundEditing(StepEditing):
         return one_shot and not any("prefetch" in tree.attributes for tree in trees)
 
     def _leaves(self, statement: cst.CSTNode) -> bool:
-        """True for `tf.app.run()` and `sys.exit()`, behind which nothing runs."""
+        """True for `tf.app.run()` and `sys.exit()`, after which no code runs."""
         text = self.tree.source(statement)
         return any(word in text for word in ("app.run(", "sys.exit(")) and not isinstance(statement, cst.FunctionDef)

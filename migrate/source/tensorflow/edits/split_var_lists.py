@@ -1,4 +1,4 @@
-"""A `var_list` that is written out, as two lists: what a reader can check at once is not left to the program."""
+"""A literal `var_list` as two literal lists, which readers can check, instead of a call at run time."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class _Parts:
 
 
 def written_apart(judgement: Judgement, listed: Listed) -> tuple[str, str] | None:
-    """Return the lists of the dense variables and of the variables of tables; None for a list that is made elsewhere.
+    """Return the lists of the dense variables and of the tables' variables; None for a list that is not a literal.
 
-    Each member must be seen to be one variable: TensorFlow would also take lists in the list.
+    Each member must be known to be one variable: TensorFlow would also accept nested lists.
     """
     file = judgement.file
     if not file.target.variable:
@@ -57,6 +57,6 @@ def _add(judgement: Judgement, node: cst.BaseExpression, moving: set[int], known
 
 
 def _is_variable(judgement: Judgement, node: cst.BaseExpression) -> bool:
-    """True for a name of what is seen to be made as one variable."""
+    """True for a name that is known to hold one variable."""
     value, file = resolve(judgement.file.tree, node), judgement.file
     return isinstance(value, cst.Call) and file.names.of(value.func) in {"get_variable", "Variable"}

@@ -1,4 +1,4 @@
-"""Programs of TensorFlow 1, of files converted whole: they import version 1 of the present one and leave eager mode."""
+"""Imports of TensorFlow 1 in files for other SDKs: they become `tensorflow.compat.v1`, without eager mode."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ MODULE = "tensorflow.compat.v1"
 
 
 def plain_imports(tree: Tree) -> list[cst.ImportAlias]:
-    """Return what imports `tensorflow` itself, under whatever name."""
+    """Return the statements that import `tensorflow` itself, under any name."""
     statements = [statement for statement in tree.imports if isinstance(statement, cst.Import)]
     return [alias for one in statements for alias in one.names if tree.source(alias.name) == "tensorflow"]
 
 
 def import_version_1(draft: Draft, aliases: Sequence[cst.ImportAlias], rule: str, message: str) -> None:
-    """Let these import version 1 under the same names; `rule` and `message` say so at the first of them."""
+    """Change these imports to version 1 under the same names; report it by `rule` and `message` at the first."""
     tree, first = draft.tree, aliases[0]
     for alias in aliases:
         text = MODULE if alias.asname is not None else f"{MODULE} as tensorflow"

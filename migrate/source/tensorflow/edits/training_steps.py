@@ -1,4 +1,4 @@
-"""The plan of a training step: two halves by position, or another optimizer where nothing but tables is trained."""
+"""The plan of a training step: two halves by position, or another optimizer where it trains only tables."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ class StepEditing(Editing):
     def __init__(self, file: File, judgement: Judgement) -> None:
         super().__init__(file, judgement)
         self._made: set[int] = set()
-        self._beside_of: dict[int, list[str]] = {}  #: what makes an optimizer, with the names of that of the tables
+        self._beside_of: dict[int, list[str]] = {}  #: call that creates an optimizer -> names of the tables' optimizer
         self._imported: set[tuple[int, str]] = set()  #: statements that import a builder, with its twin
         self._steps_in: dict[int, list[int]] = {}  #: the steps of one statement
 
     @cached_property
     def _interleave(self) -> bool:
-        """True where one step begins before the one before it has ended."""
+        """True where one step begins before an earlier one has ended."""
         steps = [step for step in self.judgement.steps if self._is_mine(step.call)]
         spans = sorted(
             (min(self.tree.span(one)[0] for one in (step.call, *step.sources)), self.tree.span(step.call)[0])
@@ -53,7 +53,7 @@ class StepEditing(Editing):
         return any(later[0] < first[1] for first, later in pairwise(spans))
 
     def _step(self, step: Step, dense_optional: bool) -> None:
-        """Split one training step: the gradients are taken once, for dense variables and tables together."""
+        """Split one training step: gradients are computed once, for dense variables and tables together."""
         tree = self.tree
         dense_vars, sparse_vars = self._local("dense_vars", step), self._local("sparse_vars", step)
         both = self._variables(dense_vars, sparse_vars, step)
@@ -83,10 +83,10 @@ class StepEditing(Editing):
         self._replace(step.call, text, lines)
 
     def _local(self, name: str, step: Step) -> str:
-        """Return a new name; steps of one statement, such as those of a `tf.group`, each have their own.
+        """Return a new name; steps of one statement, such as those of a `tf.group`, have a name each.
 
-        So do all steps where one trains a list, as theirs are other variables, and where the gradients of one are
-        taken before another one is done.
+        So have all steps where one trains a list, because the lists differ, and where the gradients of one step are
+        computed before another step is applied.
         """
         listed = any(one.listed is not None for one in self.judgement.steps) or self._interleave
         place = 0 if listed else id(self.tree.statement(step.call))
@@ -100,7 +100,7 @@ class StepEditing(Editing):
     def _optional(
         self, step: Step, grads: str, dense_vars: str, dense_optional: bool, lines: list[str]
     ) -> tuple[str, str]:
-        """Name the pairs of each half that may have none, of tables first, in further `lines`; else no name."""
+        """Return names for the pairs of each half that may be empty, tables first, and append their `lines`."""
         sparse_grads = dense_grads = ""
         having = "if pair[0] is not None"
         if dense_optional:
@@ -114,7 +114,7 @@ class StepEditing(Editing):
         return sparse_grads, dense_grads
 
     def _step_of_tables(self, step: Step) -> None:
-        """Exchange the optimizer where there is nothing but tables to train; the step itself stays."""
+        """Replace the optimizer of a step that trains only tables; the step itself is left unchanged."""
         if step.listed is not None and not self._is_alone(step):
             self._beside_dense(step)
             return
@@ -132,13 +132,13 @@ class StepEditing(Editing):
                 dense_vars, sparse_vars = self._local("dense_vars", step), self._local("sparse_vars", step)
                 getter = self._function("get_dense_and_sparse_variable")
                 self._source(source, sparse_vars, [f"{dense_vars}, {sparse_vars} = {getter}()"])
-        for given in self._wholes(step):  # all variables, which tables are none of
+        for given in self._wholes(step):  # lists of all variables do not contain tables
             self.plan.edits.append(Edit(*self.tree.outer_span(given.value), "None"))
         inline = step.optimizer.inline
         self.plan.after[id(step.call)] = self.plan.after[id(step.optimizer.receiver)] if inline else ""
 
     def _wholes(self, step: Step) -> list[cst.Arg]:
-        """Return the arguments that give lists of all variables, which are written elsewhere."""
+        """Return the arguments that list all variables, and that are written outside of the call."""
         if step.listed is not None or any(_is_list(one) for one in step.sources):
             return []
         calls = [bind(one, COMPUTE) or {} for one in step.sources if isinstance(one, cst.Call)]
@@ -146,7 +146,7 @@ class StepEditing(Editing):
         return [one["var_list"] for one in given if "var_list" in one]
 
     def _is_alone(self, step: Step) -> bool:
-        """True when the optimizer of a step of tables trains nothing else, so that it may be exchanged."""
+        """True when the optimizer of a step trains only tables, so that it may be replaced."""
         made = {id(one) for one in step.optimizer.calls}
         others = [optimizer for _, optimizer in self.judgement.training.dense]
         for other in self.judgement.training.steps:
@@ -156,7 +156,7 @@ class StepEditing(Editing):
         return not step.optimizer.handed and not any(made & {id(one) for one in other.calls} for other in others)
 
     def _beside_dense(self, step: Step) -> None:
-        """Give the tables of a list an optimizer beside the one that also trains other variables."""
+        """Add an optimizer for the tables of a list beside the one that also trains other variables."""
         _, sparse, made = self._optimizers(step)
         if made:
             self.plan.edits.append(line_before(self.tree, step.call, made))
@@ -172,7 +172,7 @@ class StepEditing(Editing):
         self.plan.after[id(step.call)] = self._planned(step.call)
 
     def _tables_of(self, step: Step) -> None:
-        """Write the variables of tables into the list of a step that names nothing else, wherever it stands."""
+        """Replace the tables by their variables in a list of only tables, wherever it is written."""
         if step.listed is None:
             return
         apart = written_apart(self.judgement, step.listed)
@@ -192,7 +192,7 @@ class StepEditing(Editing):
         return [f"global_step={text}" if given.keyword else text]
 
     def _pairs(self, step: Step) -> tuple[str, list[str]]:
-        """Return the name of the list of pairs, and the line that binds it when it has none."""
+        """Return the name of the list of pairs, and the line that assigns it where it has none."""
         pairs = step.arguments["grads_and_vars"].value
         if isinstance(pairs, cst.Name) and not step.lazy:
             return pairs.value, []
@@ -202,7 +202,7 @@ class StepEditing(Editing):
         return grads, [f"{grads} = {in_brackets(text)}" if plain else f"{grads} = list({text})"]
 
     def _variables(self, dense_vars: str, sparse_vars: str, step: Step) -> list[str]:
-        """Return the lines that list what is trained."""
+        """Return the lines that list the trained variables."""
         taken = any(_is_list(source) for source in step.sources)
         asked = taken or self._expands() or self.file.switches.multi_lookup
         merge = "do_merge_lookup" in self.target.functions and asked
@@ -214,7 +214,7 @@ class StepEditing(Editing):
         return [*lines, self._both(dense_vars, sparse_vars, step)]
 
     def _both(self, dense_vars: str, sparse_vars: str, step: Step) -> str:
-        """Return the line that lists what is trained, dense variables and tables apart."""
+        """Return the line that lists the trained variables: dense ones and tables separately."""
         if step.listed is None:
             return self.target.variables(self.spelling, dense_vars, sparse_vars)
         apart = written_apart(self.judgement, step.listed)
@@ -238,7 +238,7 @@ class StepEditing(Editing):
         return f"[(pair[0], address) for pair, address in {pairs} if pair[0] is not None]"
 
     def _source(self, source: cst.BaseExpression, variables: str, before: list[str]) -> None:
-        """Make the place where gradients are taken cover the tables as well."""
+        """Change the call that computes the gradients so that it covers the tables as well."""
         if id(source) in self._made:
             return
         self._made.add(id(source))
@@ -260,7 +260,7 @@ class StepEditing(Editing):
         self.plan.after[id(source)] = f"compute_gradients over {variables}"
 
     def _keep_positions(self, comprehension: cst.ListComp) -> None:
-        """Let pairs without a gradient pass as they are instead of dropping them, because halves go by position."""
+        """Keep pairs without a gradient instead of removing them, because halves are selected by position."""
         if id(comprehension) in self._made or not isinstance(comprehension.elt, cst.Tuple):
             return
         self._made.add(id(comprehension))
@@ -274,7 +274,7 @@ class StepEditing(Editing):
             self.plan.edits.append(Edit(where, where, f" if {tree.source(condition.test).strip('()')} else None"))
 
     def _optimizers(self, step: Step) -> tuple[str, str, list[str]]:
-        """Return the dense and the sparse optimizer's names, and the line that makes them when they are new."""
+        """Return the names of the dense and the sparse optimizer, and the line that creates them where they are new."""
         optimizer = step.optimizer
         if optimizer.inline:
             dense, sparse = self._local("dense_optimizer", step), self._local("sparse_optimizer", step)
@@ -304,7 +304,7 @@ class StepEditing(Editing):
         return dense, sparse, []
 
     def _twin(self, builder: Builder) -> str:
-        """Return the call that makes the optimizer of the tables as `builder` makes that of the rest."""
+        """Return the call that creates the optimizer of the tables, as `builder` creates the dense one."""
         tree, call = self.tree, builder.call
         start, end = tree.span(call.func)
         name = tree.span(call.func.attr if isinstance(call.func, cst.Attribute) else call.func)
@@ -317,7 +317,7 @@ class StepEditing(Editing):
         return f"{tree.text[start : name[0]]}{builder.twin}{tree.text[end : whole[1]]}"
 
     def _twins(self) -> None:
-        """Write the functions that make the optimizers of tables beside those of this file that make the others."""
+        """Write functions that create the optimizers of tables after those of this file that create the dense ones."""
         tree = self.tree
         for step in self.judgement.steps:
             for builder, function in [(b, f) for b in step.optimizer.builders for f in b.functions]:
@@ -339,20 +339,19 @@ class StepEditing(Editing):
                 before = "" if tree.text[start:end].endswith(("\n", "\r")) else line
                 gap = line if tree.indent(function) else line * 2
                 self.plan.edits.append(Edit(end, end, f"{before}{gap}{text}"))
-                message = (
-                    f"`{builder.twin}` makes the optimizer of the tables, as `{function.name.value}` makes the other"
-                )
+                dense = function.name.value
+                message = f"`{builder.twin}` creates the optimizer of the tables, as `{dense}` creates the dense one"
                 self.plan.notes.append(Adaptation(function.name, "tf-optimizer", message))
 
     def _unsaid(self, line: cst.CSTNode) -> Edit:
-        """Leave out a line that prints or logs, or pass where it is all of its block."""
+        """Remove a line that prints or logs; a block without another line gets `pass`."""
         block = self.tree.parent(line)
         if isinstance(block, cst.IndentedBlock) and len(block.body) > 1:
             return Edit(self.tree.line_start(line), end_of_line(self.tree, line), "")
         return Edit(*self.tree.span(line), "pass")
 
     def _is_new(self, made: cst.BaseExpression, sparse: str) -> bool:
-        """False when the table's optimizer is made already beside `made`; another name that it has gets it as well."""
+        """False when the table's optimizer is already created beside `made`; a second name is bound to it as well."""
         names = self._beside_of.setdefault(id(made), [])
         if names and sparse not in names:
             self.plan.edits.append(line_after(self.tree, made, [f"{sparse} = {names[0]}"]))
@@ -360,7 +359,7 @@ class StepEditing(Editing):
         return len(names) == 1
 
     def _beside(self, maker: Maker, sparse: str, together: Sequence[Maker]) -> None:
-        """Make the sparse optimizer right after the dense one; `together` are the branches of one choice."""
+        """Create the sparse optimizer right after the dense one; `together` are the branches of one choice."""
         if not self._is_new(maker.choice or maker.call, sparse):
             return
         if maker.choice is not None:
@@ -379,7 +378,7 @@ class StepEditing(Editing):
     def _maker(self, maker: Maker, alone: bool = False) -> tuple[list[str], str, str]:
         """Return lines to put before, the stock optimizer's text, and the table optimizer's text.
 
-        A learning rate that is computed in place is given a name, so that it is computed once by both (not `alone`).
+        A learning rate that is computed in the call is assigned to a name, so that both share it (unless `alone`).
         """
         tree = self.tree
         source = tree.source(maker.call)
@@ -388,7 +387,7 @@ class StepEditing(Editing):
         return self._one_maker(maker, source, alone)
 
     def _by_class(self, maker: Maker) -> str:
-        """Return the table optimizer of a class that is chosen: the class itself tells which one it is."""
+        """Return the table optimizer of a class that is chosen at run time, by comparing the class."""
         texts = [self._one_maker(one, "", alone=True)[2] for one in maker.others]
         func = self.tree.source(maker.call.func)
         func = f"({func})" if isinstance(maker.call.func, cst.IfExp) and not func.startswith("(") else func

@@ -1,4 +1,4 @@
-"""The conversion of a file for another SDK as it is put together: edits, what stops it, what is said of each part."""
+"""The conversion of a file for another SDK while it is collected: edits, blockers, and a message for each part."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from migrate.targets.layout import call as laid_out
 
 @dataclass
 class Part:
-    """A call of another SDK and what becomes of it."""
+    """A call of another SDK and its replacement."""
 
     call: cst.CSTNode
     rule: str
     subject: str  #: `table`, `lookup`, `optimizer`, `use` or `import`, as a finding's
-    label: str  #: what messages call it
+    label: str  #: its name in messages
     message: str
     after: str = ""
     reason: str = ""
@@ -35,39 +35,39 @@ class Part:
 
 
 class Draft:
-    """Collects what a file becomes; a file is converted whole or not at all."""
+    """Collects the conversion of a file, which is converted completely or not at all."""
 
     def __init__(self, file: File, homes: Mapping[str, str]) -> None:
-        """Begin with nothing; `homes` are the modules of the names that may be written."""
+        """Begin empty; `homes` are the modules of the names that may be written."""
         self._homes = homes
         self.file, self.tree = file, file.tree
         self.edits: list[Edit] = []
         self.blockers: list[Blocker] = []
         self.parts: list[Part] = []
-        self.done: list[cst.CSTNode] = []  #: nodes whose text is replaced whole
-        self.behind: list[str] = []  #: lines behind the imports
-        self.dropped: dict[int, tuple[str, ...]] = {}  #: call -> its arguments that go, for the runtime has none such
+        self.done: list[cst.CSTNode] = []  #: nodes whose whole text is replaced
+        self.behind: list[str] = []  #: lines after the imports
+        self.dropped: dict[int, tuple[str, ...]] = {}  #: call -> arguments removed, as the runtime lacks them
         self._fresh = Fresh(file.tree.identifiers(), file.tree.bound())
 
     def function(self, name: str) -> str:
-        """Return how the file calls a function of the runtime, which it then imports."""
+        """Return the local name of a function of the runtime, and import it."""
         return self._fresh.imports(name)
 
     def local(self, name: str) -> str:
-        """Return a name that the file does not have."""
+        """Return a name that is unused in the file."""
         return self._fresh.local(name)
 
     def block(self, node: cst.CSTNode, rule: str, key: str, **words: Any) -> None:
-        """Record why the file stays as it is, in the words of the row `key` of a rule."""
+        """Record a blocker of the file, in the words of the row `key` of a rule."""
         self.blockers.append(blocker(node, rule, key, **words))
 
     def replace(self, node: cst.CSTNode, text: str) -> None:
-        """Write `text` in the place of a node."""
+        """Replace a node by `text`."""
         self.edits.append(Edit(*self.tree.span(node), text))
         self.done.append(node)
 
     def write(self, call: cst.Call, function: str, arguments: Sequence[str]) -> str:
-        """Write a call anew, its comments above it; return its text."""
+        """Replace a call, with its comments above it; return its text."""
         text = laid_out(self.function(function), arguments, self.tree.lead(call), self.tree.newline)
         if comments := kept_comments(self.tree, call):
             self.edits.append(line_before(self.tree, call, comments))
@@ -75,7 +75,7 @@ class Draft:
         return text
 
     def arguments(self, call: cst.Call, parameters: Sequence[str], rule: str) -> dict[str, cst.Arg] | None:
-        """Return the arguments of a call by name; None, and a stop, where they cannot be told."""
+        """Return the arguments of a call by name; None, and a blocker, where they are not known."""
         given = bind(call, parameters)
         if given is None:
             known = {arg.keyword.value for arg in call.args if arg.keyword is not None} - set(parameters)
@@ -86,7 +86,7 @@ class Draft:
         return given
 
     def drops(self, call: cst.Call, given: Mapping[str, cst.Arg], carried: Collection[str]) -> None:
-        """Note that of the arguments of a call no others than those `carried` have to do with what is written."""
+        """Record as removed all arguments of a call except those `carried` over."""
         self.dropped[id(call)] = dropped(given, carried)
 
     def exchange(
@@ -97,9 +97,9 @@ class Draft:
         renamed: Mapping[str, str],
         order: Sequence[str],
     ) -> None:
-        """Call `function` instead, argument by argument, so that layout and comments stay.
+        """Replace the function of a call, argument by argument, which keeps layout and comments.
 
-        `renamed` gives the new names of the arguments that stay, and `order` the parameters of `function`.
+        `renamed` gives the new names of the kept arguments, and `order` the parameters of `function`.
         """
         self.replace(call.func, self.function(function))
         self.drops(call, given, renamed.keys())
@@ -119,7 +119,7 @@ class Draft:
         self._drop(call, [not names[id(arg)] for arg in call.args])
 
     def _drop(self, call: cst.Call, gone: Sequence[bool]) -> None:
-        """Take arguments out of a call, each with the comma before it, or where it is the first behind it."""
+        """Remove arguments from a call, each with the comma before it; of the first, the comma after it."""
         tree, args = self.tree, call.args
         first = next((at for at, drops in enumerate(gone) if not drops), len(args))
         ends = [tree.outer_span(arg.value)[1] for arg in args]
@@ -136,7 +136,7 @@ class Draft:
             self.edits.append(Edit(start, end, ""))
 
     def imports(self) -> None:
-        """Add the imports of what is called, and the lines behind them; to be asked last."""
+        """Add the imports of the called functions, and the lines after them; must be called last."""
         tree, lines = self.tree, []
         for home in sorted({self._homes[name] for name in self._fresh.imported}):
             names = sorted(name for name in self._fresh.imported if self._homes[name] == home)
@@ -149,4 +149,4 @@ class Draft:
         text = "".join(line + tree.newline for line in lines)
         if where > 0 and tree.text[where - 1] not in "\r\n":
             text = tree.newline + text
-        self.edits.insert(0, Edit(where, where, text))  # before what else is inserted there
+        self.edits.insert(0, Edit(where, where, text))  # before other text that is inserted there

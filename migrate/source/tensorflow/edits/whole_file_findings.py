@@ -1,4 +1,4 @@
-"""What is said of a file for another SDK, which is converted whole or not at all: findings and tables of its draft."""
+"""Findings and table records of a file for another SDK, which is converted completely or not at all."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from migrate.source.tensorflow.facts.references.ways import Ways
 
 @dataclass
 class WholeFile:
-    """What becomes of a file for another SDK; nothing of any other."""
+    """The conversion of a file for another SDK; empty for any other file."""
 
     edits: list[Edit] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     records: list[TableRecord] = field(default_factory=list)
 
     def among(self, others: Sequence[Finding]) -> list[Finding]:
-        """Return its findings with those of other rules, which do not know what these lookups read."""
+        """Return its findings with those of other rules, but without their findings that these lookups are unknown."""
         known = {found.location for found in self.findings if found.subject == "lookup"}
         unknown = {State.NOTED, State.OPAQUE}
         lost = [f for f in others if f.subject == "lookup" and f.state in unknown and f.location in known]
         return [*(f for f in others if all(f is not one for one in lost)), *self.findings]
 
     def joined(self, other: WholeFile) -> WholeFile:
-        """Return this with what another SDK's reader says, of which at most one has edits."""
+        """Return this joined with the result for another SDK; at most one of them has edits."""
         return WholeFile(self.edits + other.edits, self.findings + other.findings, self.records + other.records)
 
 
 @dataclass(frozen=True)
 class Wording:
-    """How messages call a file, its tables and the way to run it unchanged."""
+    """Words of messages: the SDK of a file, its tables, and how to run the file unchanged."""
 
     sdk: str
     tables: str
@@ -47,7 +47,7 @@ class Wording:
 
 
 def judged(draft: Draft, assume: bool, wording: Wording) -> WholeFile:
-    """Return what becomes of a file whose draft is complete."""
+    """Return the conversion of a file whose draft is complete."""
     file = draft.file
     uses = [(part.call, part.rule) for part in draft.parts]
     keep(file, wording.tables, uses, draft.blockers)
@@ -118,8 +118,9 @@ def _applied(file: File, part: Part, assumed: list[Blocker]) -> Finding:
 def _kept(file: File, part: Part, state: State, blockers: list[Blocker], wording: Wording) -> Finding:
     place, before = file.tree.location(part.call), file.tree.source(part.call)
     first = file.tree.location(blockers[0].node)
-    reason = f"line {first.line} keeps it" if first.line else blockers[0].message
-    message = f"`{' '.join(before.split())[:60]}` stays: a file for {wording.sdk} is converted whole or not at all"
+    reason = f"line {first.line} blocks the file" if first.line else blockers[0].message
+    shown = " ".join(before.split())[:60]
+    message = f"`{shown}` is left unchanged: a file for {wording.sdk} is converted completely or not at all"
     action = "" if state is State.NOTED else wording.as_is
     return Finding(part.rule, part.subject, state, place, message, reason, action, before=before, table=_table(part))
 

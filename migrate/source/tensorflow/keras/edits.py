@@ -1,4 +1,4 @@
-"""Edits and findings for the `Embedding` layers that move, and for those that stay."""
+"""Edits and findings for `Embedding` layers, converted or not."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CLASS, MODULE = "Embedding", "runtime.keras"
 
 
 def layer_edits(file: File, judgement: LayerJudgement) -> list[Edit]:
-    """Return the edits: where every use of an imported `Embedding` moves, only the import changes; else the calls."""
+    """Return the edits: of the import, where all uses of the imported `Embedding` are converted; else of the calls."""
     moving = judgement.moving
     if not moving:
         return []
@@ -62,7 +62,7 @@ def _import(file: File, name: str, before: int) -> Edit:
 
 
 def _only_import(file: File, moving: list[Layer]) -> cst.ImportAlias | None:
-    """Return the `Embedding` of `from … import …` when the file uses it for nothing but layers that move."""
+    """Return the `Embedding` of `from … import …` when the file uses it only for converted layers."""
     names = {layer.call.func.value for layer in moving if isinstance(layer.call.func, cst.Name)}
     if len(names) != 1 or any(not isinstance(layer.call.func, cst.Name) for layer in moving):
         return None
@@ -93,7 +93,7 @@ def _local(alias: cst.ImportAlias) -> str:
 
 
 def _at_top(file: File, alias: cst.ImportAlias) -> bool:
-    """True for an import that stands on a line of its own in the module, not in a `try` or a function."""
+    """True for an import on a line of its own in the module, outside of a `try` or a function."""
     statement = file.tree.parent(alias)
     line = file.tree.parent(statement) if statement is not None else None
     return (
@@ -102,7 +102,7 @@ def _at_top(file: File, alias: cst.ImportAlias) -> bool:
 
 
 def _without(file: File, alias: cst.ImportAlias) -> list[Edit] | None:
-    """Return the edits that take one name out of its import; None when a comment would go with it."""
+    """Return the edits that remove one name from its import; None when this would remove a comment."""
     tree, statement = file.tree, file.tree.parent(alias)
     assert isinstance(statement, cst.ImportFrom) and not isinstance(statement.names, cst.ImportStar)
     line, gone = tree.statement(statement), [other is alias for other in statement.names]
@@ -112,7 +112,7 @@ def _without(file: File, alias: cst.ImportAlias) -> list[Edit] | None:
 
 
 def layer_findings(file: File, judgement: LayerJudgement) -> Iterator[Finding]:
-    """Yield a finding for each layer, and for what stops all of them."""
+    """Yield a finding for each layer, and for each blocker of all layers."""
     moving, ways = {id(layer) for layer in judgement.moving}, Ways(file, "the layer")
     for layer in judgement.layers:
         if id(layer) in moving:
@@ -126,7 +126,7 @@ def layer_findings(file: File, judgement: LayerJudgement) -> Iterator[Finding]:
 
 
 def _converted(file: File, judgement: LayerJudgement, layer: Layer) -> Finding:
-    reason = "in Keras 3, Adagrad and Adam square the gradients of equal ids one by one, where a table sums them first"
+    reason = "Keras 3's Adagrad and Adam square the gradient of each occurrence of an id; a table sums equal ids first"
     squares = {name.lower() for name in judgement.optimizers} & SQUARES or not judgement.optimizers
     return Finding(
         RULE,
@@ -190,7 +190,7 @@ def layer_records(file: File, judgement: LayerJudgement) -> Iterator[TableRecord
 
 
 def _reason(file: File, blocker: Blocker, layer: Layer) -> str:
-    """Return a stop as one line, with its place when that is in another file than the layer."""
+    """Return a blocker as one line, with its place when that is in another file than the layer."""
     place = file.tree.location(blocker.node)
     elsewhere = place.path != file.tree.location(layer.call).path
     return f"{blocker.message}: {blocker.reason}" + (f" ({place.path}:{place.line})" if elsewhere else "")

@@ -1,7 +1,7 @@
-"""Keras layers in programs that build a v1 graph: there a layer is a variable, which is made when it is called first.
+"""Keras layers in programs that build a v1 graph: a layer is a variable, which its first call creates.
 
 Such a program calls its layers on tensors of the graph and trains by `tf.train` optimizers, so the layer becomes a
-table of the graph like any variable. Where Keras builds, trains or stores a model, the layers are Keras' own.
+table of the graph like any variable. Where Keras builds, trains or saves a model, its layers are left to Keras' rule.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from migrate.source.tensorflow.base.visited import reached
 from migrate.source.tensorflow.facts.variables.keras_layers import are_positions
 
 RULE = "tf-keras-graph-embedding"
-#: What only code that builds a v1 graph calls.
+#: Functions that only code for v1 graphs calls.
 GRAPH = {
     "Session", "InteractiveSession", "placeholder", "sparse_placeholder", "disable_eager_execution",
     "disable_v2_behavior", "train.MonitoredTrainingSession", "estimator.EstimatorSpec",
 }  # fmt: skip
-#: What makes a model of layers, trains it, or runs code that is not built into the one graph.
+#: Functions that create or train a model of layers, or run code outside of the one graph.
 MODELS = (
     "keras.Model", "keras.Sequential", "keras.Input", "keras.layers.Input", "keras.layers.Layer", "keras.models.",
     "keras.optimizers.", "keras.backend.", "keras.estimator.", "keras.experimental.", "keras.mixed_precision.",
@@ -31,14 +31,14 @@ MODELS = (
     "enable_eager_execution", "enable_v2_behavior", "function", "keras.layers.Embedding.",
 )  # fmt: skip
 _WORDS = {name.rstrip(".").rpartition(".")[2] for name in MODELS} | {"models", "optimizers", "backend", "estimator"}
-#: What makes or begins another graph; an Estimator makes one for each run of its model function.
+#: Functions that create or enter another graph; an Estimator creates one for each run of its model function.
 GRAPHS = {"Graph", "reset_default_graph"}
 ESTIMATORS = ("estimator.", "contrib.learn.", "contrib.tpu.")
 FLOATS = {"float16", "float32", "float64", "bfloat16"}
 
 
 def in_graph(file: File, call: cst.Call) -> bool:
-    """True when the file of `call` builds a v1 graph, and nothing that runs with it makes a model of Keras."""
+    """True when the file of `call` builds a v1 graph, and no code that runs with it creates a Keras model."""
     own = file.part(call)
     return _builds_graph(own) and not any(_makes_model(one) for one in file.program(call))
 
@@ -58,7 +58,7 @@ def _has_model(file: File) -> bool:
 
 
 def layer_call(file: File, node: cst.BaseExpression) -> cst.Call | None:
-    """Return the call of the layer mentioned at `node`; None where it is not called."""
+    """Return the call of the layer at `node`; None where it is not called."""
     call = file.tree.parent(node)
     return call if isinstance(call, cst.Call) and call.func is node else None
 
@@ -91,9 +91,9 @@ def _is_float(file: File, value: cst.BaseExpression) -> bool:
 
 
 def check_calls(file: File, call: cst.Call, lookups: list[Lookup]) -> Blocker | None:
-    """Stop a layer of positions, and one that is made outside of the graph in which it is called.
+    """Block a layer of positions, and one that is created outside of the graph in which it is called.
 
-    The layer makes its variable in the graph where it is first called; a table is made where the layer is.
+    A layer creates its variable in the graph of its first call; a table is created where the layer is.
     """
     given = [one.ids.value for one in lookups if one.ids is not None]
     if given and all(are_positions(file, ids) for ids in given):
@@ -106,7 +106,7 @@ def check_calls(file: File, call: cst.Call, lookups: list[Lookup]) -> Blocker | 
 
 
 def _in_graph_of(file: File, made: cst.Call, called: cst.Call) -> bool:
-    """True when no function and no `with graph.as_default()` is around one of the calls alone."""
+    """True when no function and no `with graph.as_default()` contains one call without the other."""
     home, other = (file.tree.enclosing(node, cst.FunctionDef) for node in (made, called))
     within = file.tree.contains(home, called) if home is not None else other is None
     opened = [one for node in (made, called) for one in file.tree.ancestors(node) if _opens_graph(one)]

@@ -1,4 +1,4 @@
-"""Uses of a model, its variables and its class of layer that a table would change without a word."""
+"""Uses of a model, its variables and its layer class whose results would silently change with a table."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WRAPPERS = {"keras.layers.TimeDistributed", "keras.layers.Bidirectional", "keras
 
 
 def use_blockers(file: File, layers: list[Layer]) -> Iterator[Blocker]:
-    """Stop all layers of the file at what would no longer see their rows, or see something else."""
+    """Block all layers of a file with code that would no longer see their rows, or see other values."""
     followed = {use for layer in layers for use in layer.uses}
     yield from _class_uses(file)
     for read in _reads(file, "embeddings", followed):
@@ -54,13 +54,13 @@ def blocker_at(file: File, node: cst.CSTNode, key: str, **words: Any) -> Blocker
 
 
 def called(call: cst.Call) -> str:
-    """Return the last part of the name of what is called."""
+    """Return the last part of the name of the callee."""
     func = call.func
     return func.attr.value if isinstance(func, cst.Attribute) else func.value if isinstance(func, cst.Name) else ""
 
 
 def are_layers(file: File, node: cst.BaseExpression, besides: Container[str] = ()) -> bool:
-    """True for what is certainly a layer of Keras itself, none of the classes `besides`."""
+    """True for an object that is certainly a layer of Keras itself, and not of the classes `besides`."""
     names = symbols_of(flow_of(file).values(node))
     return bool(names) and all((name or "").startswith("keras.layers.") and name not in besides for name in names)
 
@@ -70,7 +70,7 @@ def _values(file: File, call: cst.Call) -> list[Value]:
 
 
 def _class_uses(file: File) -> Iterator[Blocker]:
-    """Stop where the class of the layers is compared or handed on: a table's is another."""
+    """Block code that compares or passes on the class of the layers, which a table changes."""
     for use, _ in flow_of(file).where(lambda one: isinstance(one, Symbol) and symbol_of(one) == SYMBOL):
         around = file.tree.parent(use)
         inherits = isinstance(around, cst.Arg) and isinstance(file.tree.parent(around), cst.ClassDef)
@@ -80,7 +80,7 @@ def _class_uses(file: File) -> Iterator[Blocker]:
 
 
 def _reads(file: File, word: str, followed: set[cst.BaseExpression]) -> Iterator[cst.Attribute]:
-    """Yield the reads of an attribute of what may be a model, or a layer that is not followed."""
+    """Yield the reads of an attribute of a value that may be a model, or a layer that is not followed."""
     for read in file.tree.attributes.get(word, ()):
         values = flow_of(file).values(read)
         own = [one for one in values if not is_inherited(one)]
@@ -91,7 +91,7 @@ def _reads(file: File, word: str, followed: set[cst.BaseExpression]) -> Iterator
 
 
 def _is_of_model(value: Value, word: str) -> bool:
-    """True for an attribute that the program does not set itself, of what is no other layer."""
+    """True for an attribute that the program itself does not set, of a value that is no other layer."""
     if isinstance(value, Member):
         name = symbol_of(value.base) or ""
         other = name.startswith("keras.layers.") and name not in {SYMBOL, *WRAPPERS}
@@ -100,7 +100,7 @@ def _is_of_model(value: Value, word: str) -> bool:
 
 
 def _lists(file: File, followed: set[cst.BaseExpression]) -> Iterator[Blocker]:
-    """Stop where a list of a model's variables is used for anything but to train them; doubt numbers that are used."""
+    """Block uses of a list of a model's variables other than training; `--assume` lifts those of their number."""
     counts = [one for one in file.tree.calls if called(one) == "count_params" and file.names.of(one.func) is None]
     found = [one for one in counts if not are_layers(file, one.func.value, {SYMBOL, *WRAPPERS})]  # type: ignore[attr-defined]
     for read in (read for word in LISTS for read in _reads(file, word, followed)):
@@ -114,7 +114,7 @@ def _lists(file: File, followed: set[cst.BaseExpression]) -> Iterator[Blocker]:
 
 
 def _trains(file: File, read: cst.BaseExpression, pairs: bool = False) -> bool:
-    """True for a list of variables that goes into a gradient, an optimizer or `len`, by names and functions at most.
+    """True for a list of variables that goes only into gradients, an optimizer or `len`, also by names and functions.
 
     Of `pairs` of gradients and variables: that only go into `apply_gradients`.
     """
@@ -137,14 +137,14 @@ def _trains(file: File, read: cst.BaseExpression, pairs: bool = False) -> bool:
 
 
 def _is_named(around: cst.CSTNode | None) -> bool:
-    """True for a statement that gives a value to plain names."""
+    """True for a statement that assigns to plain names."""
     targets = [one.target for one in around.targets] if isinstance(around, cst.Assign) else []
     targets += [around.target] if isinstance(around, cst.AnnAssign) else []
     return bool(targets) and all(isinstance(one, cst.Name) for one in targets)
 
 
 def _is_taken(file: File, call: cst.Call, arg: cst.CSTNode | None) -> bool:
-    """True for an argument of what trains variables or counts them."""
+    """True for an argument of a function that trains or counts variables."""
     second = len(call.args) > 1 and (call.args[1] is arg or (isinstance(arg, cst.Arg) and arg.keyword is not None))
     if isinstance(call.func, cst.Name):
         zipped = call.func.value == "zip" and len(call.args) == 2 and second
@@ -153,7 +153,7 @@ def _is_taken(file: File, call: cst.Call, arg: cst.CSTNode | None) -> bool:
 
 
 def _is_gradient(file: File, value: Value) -> bool:
-    """True for each of some gradients, and for each of what is not known: those of a table are only its rows."""
+    """True for the members of gradients, and of unknown values: the gradient of a table holds only rows."""
     if isinstance(value, Unknown):
         return bool(flow_of(file).opened(value)) and any(called(call) == "gradient" for call in file.tree.calls)
     entry = False
@@ -163,7 +163,7 @@ def _is_gradient(file: File, value: Value) -> bool:
 
 
 def check_places(file: File, layer: Layer) -> None:
-    """Stop a layer that is wrapped, or looked up in a loop of the graph."""
+    """Block a layer that is wrapped, or called in a loop of the graph."""
     for node in (layer.call, *layer.uses):
         around = next((a for a in file.tree.ancestors(node) if isinstance(a, cst.Call) and _wraps(file, a)), None)
         if around is not None:
@@ -179,7 +179,7 @@ def _wraps(file: File, call: cst.Call) -> bool:
 
 
 def _is_graph_loop(file: File, node: cst.CSTNode) -> bool:
-    """True for a loop over a tensor: one that TensorFlow makes, or that the function is given."""
+    """True for a loop over a tensor: one that TensorFlow returns, or that is a parameter of the function."""
     function = file.tree.enclosing(node, cst.FunctionDef)
     if isinstance(node, cst.While):
         return function is not None and literal(node.test) is not True

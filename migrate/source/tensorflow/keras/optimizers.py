@@ -1,4 +1,4 @@
-"""Whether one optimizer trains each layer: a table keeps one set of slots, a variable one for each optimizer."""
+"""Whether one optimizer trains each layer: a table has one set of slots, a variable one for each optimizer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.variables.keras_layers import Layer
 from migrate.source.tensorflow.keras.layer_uses import blocker_at
 
-#: Optimizers that Keras 3 steps with the gradient of each mention of an id, where Keras 2 and tables sum these first.
+#: Optimizers that Keras 3 applies to the gradient of each occurrence of an id; Keras 2 and tables sum these first.
 SQUARES = {"adagrad", "adam", "adamw"}
 _LOOPS = (cst.For, cst.While, cst.CompFor, cst.ListComp, cst.GeneratorExp, cst.DictComp)
 
@@ -31,13 +31,13 @@ def has_state(name: str, call: cst.Call | None) -> bool:
 
 
 def squares_apart(file: File, node: cst.CSTNode, name: str) -> Iterator[Blocker]:
-    """Yield a doubt about an optimizer of Keras 3 that squares the gradients of equal ids one by one."""
+    """Yield a blocker for a Keras 3 optimizer that squares the gradient of each occurrence of an id."""
     if name.lower() in SQUARES and has_keras_3():
         yield blocker_at(file, node, "squared-gradients", name=name)
 
 
 def several(file: File, made: list[cst.CSTNode], layers: list[Layer]) -> Iterator[Blocker]:
-    """Stop where a second optimizer with state is made, or one may be made again for the same layer."""
+    """Block a second optimizer with slots, or one that may be created again for the same layer."""
     again = [node for node in made if _repeats(file, node, layers)]
     related = file.tree.related
     second = [node for i, node in enumerate(made) if any(related(node, other) for other in made[:i])]

@@ -1,4 +1,4 @@
-"""Keras layers of a project: judged with the files that train, store, read or compare what they are part of."""
+"""Keras layers of a project: judged with the files that train, save, read or compare their models."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from migrate.source.tensorflow.keras.verdicts import judge_layers
 
 @dataclass
 class LayerPart:
-    """What becomes of the layers of one file, and what is said of its code because of layers elsewhere."""
+    """The verdicts on the layers of one file, and findings in its code because of layers in other files."""
 
     edits: list[Edit] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     records: list[TableRecord] = field(default_factory=list)
-    comments: Comments = field(default_factory=Comments)  #: of the file, marked where they keep a layer
+    comments: Comments = field(default_factory=Comments)  #: of the file, marked where they block a layer
 
 
 def layers_alone(file: File, assume: bool) -> LayerPart:
-    """Return what becomes of the layers of a file that stands alone."""
+    """Return the verdicts on the layers of a file on its own."""
     return _part(file, assume, file)
 
 
@@ -48,7 +48,7 @@ class LayerFiles:
     def __init__(
         self, project: Project, tree: Callable[[str], Tree | None], options: Callable[[str, Options], Options]
     ) -> None:
-        """Take the project, how its files are parsed (None for one that cannot be), and what is asked for each."""
+        """Take the project, the function that parses its files (None where it fails), and the options of each."""
         self.project = project
         self._tree = tree
         self._options = options
@@ -56,7 +56,7 @@ class LayerFiles:
         self._done: dict[str, LayerPart] = {}
 
     def of(self, path: str, options: Options) -> LayerPart | None:
-        """Return what becomes of the layers of a file that is judged with others; None when it stands alone."""
+        """Return the verdicts on the layers of a file that is judged with others; None for a file on its own."""
         unit = self._programs.unit(path)
         if len(unit) < 2 or path not in self._programs.concerned:
             return None

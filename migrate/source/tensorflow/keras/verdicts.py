@@ -1,4 +1,4 @@
-"""Whether the `Embedding` layers of a file may become tables: how the model is trained, stored and run decides."""
+"""Verdicts on the `Embedding` layers of a file, by how the model is trained, saved and run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from migrate.source.tensorflow.keras.graph_mode import GRAPH, in_graph
 from migrate.source.tensorflow.keras.layer_uses import are_layers, blocker_at, check_places, use_blockers
 from migrate.source.tensorflow.keras.optimizers import has_state, several, squares_apart
 
-#: Optimizers with a native form for tables, in lower case: the arguments that they must not be given.
+#: Optimizers with a counterpart for tables, in lower case: the arguments that they must not have.
 OPTIMIZERS = {
     "sgd": {"weight_decay", "use_ema", "gradient_accumulation_steps"},
     "adagrad": {"weight_decay", "use_ema", "gradient_accumulation_steps"},
@@ -35,19 +35,19 @@ OF_SESSIONS = GRAPH | {
     "estimator.Estimator", "keras.estimator.model_to_estimator", "keras.backend.get_session",
     "keras.backend.set_session",
 }  # fmt: skip
-#: Methods that store or load a model by path.
+#: Methods that save or load a model by path.
 STORES = {"save", "save_weights", "load_weights", "ModelCheckpoint"}
 
 
 @dataclass
 class LayerJudgement:
-    """What becomes of the layers of a file."""
+    """The verdicts on the layers of a file."""
 
     layers: list[Layer]
     file_blockers: list[Blocker] = field(default_factory=list)
-    assumed: list[Blocker] = field(default_factory=list)  #: doubts lifted by `--assume`
+    assumed: list[Blocker] = field(default_factory=list)  #: blockers that `--assume` lifted
     optimizers: list[str] = field(default_factory=list)
-    stateful: list[cst.CSTNode] = field(default_factory=list)  #: where optimizers that keep slots are made
+    stateful: list[cst.CSTNode] = field(default_factory=list)  #: calls that create optimizers with slots
 
     @property
     def moving(self) -> list[Layer]:
@@ -56,7 +56,7 @@ class LayerJudgement:
 
 
 def judge_layers(home: File, assume: bool, file: File | None = None) -> LayerJudgement:
-    """Return the verdicts on the layers of `home`; a layer moves only if nothing at all stops it.
+    """Return the verdicts on the layers of `home`; a layer is converted only if it has no blocker.
 
     `file` is `home` with all files that may run in one program with it.
     """
@@ -86,7 +86,7 @@ def judge_layers(home: File, assume: bool, file: File | None = None) -> LayerJud
 
 
 def _own_layers(file: File, home: File) -> list[Layer]:
-    """Return the layers of Keras' own models; those that are variables of a v1 graph are judged as such."""
+    """Return the layers of Keras models; layers of a v1 graph are judged as variables."""
     layers = find_layers(file, home)
     if not any(in_graph(file, layer.call) for layer in layers):
         return layers
@@ -107,7 +107,7 @@ def _surroundings(file: File) -> Iterator[Blocker]:
 
 
 def _training(file: File, home: File, judgement: LayerJudgement) -> Iterator[Blocker]:
-    """Stop at each optimizer that cannot train a table, and where none is seen."""
+    """Block on each optimizer that cannot train a table, and where no optimizer is known."""
     seen = False
     for call in file.tree.calls:
         given = None if _is_foreign(file, call) else _compiled_with(call)
@@ -160,7 +160,7 @@ def _named_or_bound(file: File, node: cst.BaseExpression, judgement: LayerJudgem
         yield from squares_apart(file, node, text)
     made = {one: one.node for one in values if isinstance(one, Result) and _is_optimizer(symbol_of(one) or "")}
     for value, call in made.items():
-        if isinstance(call, cst.Call) and file.names.of(call.func) is None:  # others are judged where they are made
+        if isinstance(call, cst.Call) and file.names.of(call.func) is None:  # others are judged where they are created
             yield from _made(file, call, symbol_of(value) or "", judgement)
     if any(string(value.node) is None and value not in made for value in values):
         yield blocker_at(file, node, "computed-optimizer")
@@ -182,7 +182,7 @@ def _made(file: File, call: cst.Call, name: str, judgement: LayerJudgement) -> I
 
 
 def _storing(file: File) -> Iterator[Blocker]:
-    """Stop where the model is stored, or its weights are handed on, in a form that knows no rows."""
+    """Block where the model is saved, or its weights are passed on, in a form without rows of tables."""
     for call in file.tree.calls:
         method = call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
         short = method or (call.func.value if isinstance(call.func, cst.Name) else "")
@@ -204,7 +204,7 @@ def _is_h5(text: str) -> bool:
 
 
 def _texts(file: File, node: cst.BaseExpression) -> Iterator[str]:
-    """Yield the strings that a path is put together from."""
+    """Yield the strings of which a path is composed."""
     pieces = m.SimpleString() | m.Name() | m.Attribute()
     for one in reached(node, lambda one: [*m.findall(one, pieces), *makers(file, one)]):  # type: ignore[list-item]
         yield from (part.value for part in m.findall(one, m.FormattedStringText()))  # type: ignore[attr-defined]

@@ -22,7 +22,7 @@ from migrate.source.tensorflow.facts.references.ways import Ways
 from migrate.source.tensorflow.facts.training.dense_half import reaches
 from migrate.source.tensorflow.facts.variables.partitions import OTHER_ORDER
 
-#: More statements than this that stop tables of other files alike are one finding.
+#: More statements than this that block tables of other files for the same reason are one finding.
 MANY = 3
 
 
@@ -44,7 +44,7 @@ class _Reporter:
         self.ways = Ways(file)
 
     def _makers(self, table: Table) -> list[Maker]:
-        """Return the optimizers that train a table: those of its own model, or all where that is not known."""
+        """Return the optimizers that train a table: those of its model, or all where the model is not known."""
         home = owner(self.file, table.creation.call)
         steps = [step for step in self.judgement.training.steps if step.trains(table)]
         own = [step for step in steps if self._related(home, owner(self.file, step.call))] or steps
@@ -54,11 +54,11 @@ class _Reporter:
         return reaches(self.file, first, second) or reaches(self.file, second, first)
 
     def _assumed(self, table: Table) -> list[Blocker]:
-        """Return the doubts that were lifted for a table."""
+        """Return the blockers of a table that `--assume` lifted."""
         return [*self.judgement.assumed, *table.assumed]
 
     def _applicability(self, table: Table) -> Applicability:
-        """How far a converted table computes the same: the least of what was assumed."""
+        """Return how closely a converted table follows the variable: the weakest of its assumptions."""
         found = {blocker.applicability for blocker in self._assumed(table)}
         order = (Applicability.CHANGES_VALUES, Applicability.ASSUMPTION)
         return next((one for one in order if one in found), Applicability.EXACT)
@@ -84,7 +84,7 @@ class _Reporter:
         yield from namesakes(self.file, self.pointed)
 
     def _blockers_of_files(self, blockers: list[Blocker], homes: set[str]) -> Iterator[Finding]:
-        """Yield what stops tables wherever it stands; of many alike in files without a table, the first."""
+        """Yield the blockers of whole files; of many alike in files without a table, the first."""
         alike: dict[tuple[str, str], list[Blocker]] = {}
         for blocker in blockers:
             if self.tree.location(blocker.node).path in homes:
@@ -98,7 +98,7 @@ class _Reporter:
             else:
                 first = self._blocker(found[0])
                 path, line = self._place(found[1])
-                more = f"so do {len(found) - 1} more statements, the next at {path}:{line}"
+                more = f"the same holds for {len(found) - 1} more statements, the next at {path}:{line}"
                 yield replace(first, reason="; ".join(filter(None, [first.reason, more])))
 
     def _place(self, blocker: Blocker) -> tuple[str, int]:
@@ -140,9 +140,9 @@ class _Reporter:
                 yield self._blocker(blocker, name, self._steps_to(table, blocker.node))
 
     def _kept_lookups(self, table: Table) -> Iterator[Finding]:
-        """Name every lookup of a table that is left as it is, so that no lookup of a file goes unsaid.
+        """Yield a finding for every lookup in a table that was not converted, so that each lookup is reported.
 
-        Each goes by the rule that keeps the table: who does not want to hear of that one, hears nothing of them.
+        Each has the id of the rule that blocks the table, so that `--ignore` of the rule also hides its lookups.
         """
         blockers = table.blockers or self._around(table)
         if not blockers or refused_state(blockers) is State.NOTED:
@@ -157,7 +157,7 @@ class _Reporter:
                     "lookup",
                     State.NOTED,
                     place,
-                    f"this lookup stays, with `{table.label}`{of_line(made, place)}",
+                    f"left unchanged because table `{table.label}`{of_line(made, place)} was not converted",
                     before=self._text(lookup.call),
                     table=table.creation.name or table.label,
                     steps=self._steps_to(table, lookup.call),
@@ -196,7 +196,7 @@ class _Reporter:
             )
 
     def _followed(self) -> Iterator[Finding]:
-        """Yield what follows the tables that move: uses that stay right, and those rewritten under an assumption."""
+        """Yield the uses of converted tables: those that are valid unchanged, and those changed under an assumption."""
         seen: set[tuple[int, str, str]] = set()
         for table in self.judgement.moving:
             uses: list[Blocker | Adaptation] = [
@@ -214,7 +214,7 @@ class _Reporter:
             yield self._use(note, "")
 
     def _use(self, use: Blocker | Adaptation, table: str, steps: tuple[FlowStep, ...] = ()) -> Finding:
-        """Return the finding of a use that follows its table."""
+        """Return the finding for a use of a converted table."""
         return Finding(
             use.rule,
             "use",
@@ -234,9 +234,9 @@ class _Reporter:
     def _steps(self) -> Iterator[Finding]:
         for step in self.judgement.steps:
             kinds = ", ".join(sorted({maker.stock.module for maker in step.optimizer.makers}))
-            message = f"the training step is split: gradients are taken once, tables are updated by `{kinds}`"
+            message = f"the training step is split: gradients are computed once, and `{kinds}` updates the tables"
             if not self.file.target.splits:
-                message = "the training step stays: a table is a trainable variable of the graph"
+                message = "the training step is left unchanged: a table is a trainable variable of the graph"
             yield Finding(
                 "tf-training-step",
                 "optimizer",
@@ -250,7 +250,7 @@ class _Reporter:
             )
 
     def _pointers(self) -> Iterator[Finding]:
-        """Say at the calls of a function of another file which table it looks up, and what becomes of it."""
+        """Report, at calls of a function of another file, in which table it looks rows up, and the table's verdict."""
         seen: set[tuple[int, int]] = set()
         for table in self.judgement.tables:
             for function in [self.tree.enclosing(lookup.call, cst.FunctionDef) for lookup in table.lookups]:
@@ -265,9 +265,9 @@ class _Reporter:
 
     def _pointer(self, call: cst.Call, table: Table) -> Finding:
         place = self.tree.location(table.creation.call)
-        state = "becomes a dynamic table" if id(table) in self.moving else "stays as it is"
+        state = "becomes a dynamic table" if id(table) in self.moving else "is left unchanged"
         message = f"`{self._text(call.func)}` looks rows up in `{table.label}`, which {state}"
-        reason = f"it is made in {place.path}:{place.line}"
+        reason = f"the table is created in {place.path}:{place.line}"
         where = self.tree.location(call)
         return Finding("tf-embedding-lookup", "lookup", State.NOTED, where, message, reason, before=self._text(call))
 
@@ -297,19 +297,19 @@ class _Reporter:
             )
 
     def _blockers(self, table: Table) -> list[Blocker]:
-        """Return what keeps a table: its own reasons and, where `--assume` would lift all of these, all others."""
+        """Return the blockers of a table: its own and, where `--assume` would lift all of these, those of its file."""
         return [*table.blockers, *(self._around(table) if only_doubts(table.blockers) else ())]
 
     def _around(self, table: Table) -> list[Blocker]:
         return [blocker for blocker in self.judgement.file_blockers if concerns(self.file, blocker, table)]
 
     def _reason(self, blocker: Blocker, creation: cst.Call) -> str:
-        """Return a stop as one line, with its place when that is in another file than the table."""
+        """Return a blocker as one line, with its place when that is in another file than the table."""
         place = self.tree.location(blocker.node)
         elsewhere = place.path != self.tree.location(creation).path
         return f"{blocker.message}: {blocker.reason}" + (f" ({place.path}:{place.line})" if elsewhere else "")
 
 
 def _dropped(maker: Maker) -> str:
-    """Return what an optimizer was given that the one of the tables is not."""
+    """Return the arguments of an optimizer that the table optimizer does not receive."""
     return without(maker.dropped, f"the table's `{maker.stock.module}`")

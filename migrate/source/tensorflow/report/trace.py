@@ -1,4 +1,4 @@
-"""Which functions a line calls, as the analysis resolves them, and which rules read them."""
+"""The functions that a line calls, as the analysis resolves them, and the rules that read them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from migrate.source.tensorflow.base.symbols import TfNames
 
 
 def asked(path: str, text: str, line: int) -> Iterator[str]:
-    """Yield a sentence for each call that stands on a line."""
+    """Yield a sentence for each call on a line."""
     tree = Tree(path, text)
     names = TfNames(tree, foreign_symbols())
     file = File(tree, names, Initializers(names))

@@ -1,4 +1,4 @@
-"""Files that make tables already, and programs converted in part: a write was cut short, or a file reverted."""
+"""Files that already create tables, and partly converted programs: an interrupted write, or a reverted file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OURS = (
     "adadelta", "adagrad", "adam", "ftrl", "gradient_descent", "momentum", "rmsprop",
     "embedding_lookup_sparse", "safe_embedding_lookup_sparse", "scoped_name", "scoped_initializer", "unique_name",
 )  # fmt: skip
-#: What a converted file has that makes tables, and one that trains them.
+#: Code of converted files that creates tables, and code that trains them.
 MAKES = re.compile(
     r"\b(create_table|DynamicVariable)\s*\(|\bruntime\.feature_column\b|\bfrom runtime import .*feature_column"
 )
@@ -36,10 +36,10 @@ REMEDY = "run `migrate revert` on its files and convert them again"
 
 @register
 class AlreadyConverted(CheckRule):
-    """A file that calls `create_table` or `sparse_lookup` was converted before: its variables stay."""
+    """A file that calls `create_table` or `sparse_lookup` was converted before: its variables are left unchanged."""
 
     id = "tf-already-converted"
-    title = "A file that already makes tables keeps its variables"
+    title = "Variables of a file that already creates tables are left unchanged"
     applicability = None
     refusals = (
         Refusal(
@@ -57,7 +57,7 @@ class AlreadyConverted(CheckRule):
     )
     examples = (
         Example(
-            "a table made by hand",
+            "a table that was created by hand",
             "import tensorflow.compat.v1 as tf\nfrom runtime import create_table\n"
             'T = create_table(key_dtype=tf.int64, dim=4, name="t")\nW = tf.get_variable("w", [9, 4])\n'
             "e = tf.nn.embedding_lookup(W, ids)\n",
@@ -66,7 +66,7 @@ class AlreadyConverted(CheckRule):
     )
 
     def of_text(self, path: str, text: str, project: Project) -> Iterator[Finding]:
-        """Yield a finding for a step of a program that makes tables, where no file of it trains them."""
+        """Yield a finding for a training step of a program that creates tables which none of its files trains."""
         if not STEP.search(text) or MAKES.search(text) or TRAINS.search(text):
             return
         programs = programs_of(project)
@@ -76,8 +76,8 @@ class AlreadyConverted(CheckRule):
         trained = (project.holds(one, TRAINS) and programs.related(path, one) for one in project.files)
         if made is None or not line or any(trained):
             return
-        message = "this step trains no table, and its program makes some"
-        reason = f"`{made}` was converted, and the files that train what it makes were not: the conversion is not whole"
+        message = "this training step trains no table, although its program creates tables"
+        reason = f"`{made}` was converted, but the files that train its tables were not: the conversion is incomplete"
         yield Finding(self.id, "optimizer", State.UNSUPPORTED, Location(path, line, line), message, reason, REMEDY)
 
     def of_file(self, judgement: Judgement, file: File) -> Iterator[Blocker]:
@@ -92,7 +92,7 @@ class AlreadyConverted(CheckRule):
             yield blocker(file.tree.module, self.id, "makes-tables", made=shown)
 
     def _other_runtime(self, file: File) -> Iterator[Blocker]:
-        """A module of the user with the name of this runtime: one of the two would hide the other."""
+        """Yield blockers for a user's module named `runtime`: one of the two modules would hide the other."""
         for statement in file.tree.imports:
             text = " ".join(file.tree.source(statement).split())
             if "create_table" in text:
@@ -107,7 +107,7 @@ class AlreadyConverted(CheckRule):
 
 
 def _step(text: str) -> int:
-    """Return the line of the first call that trains; 0 when there is none."""
+    """Return the line of the first call that trains variables; 0 when there is none."""
     try:
         calls = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
     except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -1,4 +1,4 @@
-"""Tables in lists and dicts of the file's own (`params.append(W)`, `{n: make(n) for n in names}`) are followed."""
+"""Tables in lists and dicts that the file itself creates: `params.append(W)`, `{n: make(n) for n in names}`."""
 
 from __future__ import annotations
 
@@ -40,14 +40,15 @@ EACH = (
 
 @register
 class TableContainer(UseRule):
-    """Follows a list that a table is put into, and takes tables out of what a loop counts."""
+    """Follows a list or dict that holds a table to its readers, and excludes tables from counts of parameters."""
 
     id = RULE
-    title = "A table in a list or a dict of its own is followed to what reads it"
+    title = "A table in a list or dict of the file is followed to the code that reads it"
     applicability = Applicability.CHANGES_VALUES
     fix_safety = (
-        "A term over the members of a list is taken over the rows of the batch for a table, or no longer covers it "
-        "where the list is read in another file. Counts of parameters leave tables out. Training is the same otherwise."
+        "For a table, a term over the members of a list is computed over the rows of the batch; where another file "
+        "reads the list, the term no longer covers the table. Counts of parameters exclude tables. Training is "
+        "otherwise the same."
     )
     refusals = (
         *OF_TERMS,
@@ -95,13 +96,13 @@ class TableContainer(UseRule):
     )
     examples = (
         Example(
-            "a list that nobody reads",
+            "a list that no code reads",
             HEAD + MADE + LOOKUP + "params = []\nparams.append(W)\nprint(len(params))\n",
             AFTER + CREATED + LOOKUP.replace("tf.nn.embedding_lookup", "sparse_lookup")
             + "params = []\nparams.append(W)\nprint(len(params))\n",
         ),
         Example(
-            "a list over which L2 is taken",
+            "an L2 term over the members of a list",
             HEAD + MADE + LOOKUP + "params = [W, b]\n" + LOOP,
             SUMS + CREATED + LOOKUP.replace("tf.nn.embedding_lookup", "sparse_lookup")
             + "params = [looked_up_rows(W), b]\n" + LOOP,
@@ -116,13 +117,13 @@ class TableContainer(UseRule):
             assume=True,
         ),
         Example(
-            "a dict of tables that is given to other code",
+            "a dict of tables that is passed to other code",
             HEAD + EACH + "saver = tf.train.Saver(W)\n",
             says="used as a whole: `saver = tf.train.Saver(W)`",
             assume=True,
         ),
         Example("a list that is fetched", HEAD + MADE + LOOKUP + "params = [W]\nsess.run(params)\n", says="sess.run"),
-        Example("a dict of which all is used", HEAD + DICT + "sess.run(w)\n", says="as a whole", assume=True),
+        Example("a dict that is used as a whole", HEAD + DICT + "sess.run(w)\n", says="as a whole", assume=True),
     )  # fmt: skip
 
     def read(self, file: File, reference: cst.BaseExpression) -> Blocker | Adaptation | None:
@@ -156,7 +157,7 @@ class TableContainer(UseRule):
             text = " ".join(file.tree.source(file.tree.statement(found) or found).split())[:80]
             return blocker(node, self.id, "unfollowed-list", name=name, text=text)
         if found is Reader.NOBODY:
-            return Adaptation(node, self.id, f"the table is put into the list `{name}`", "nothing reads its members")
+            return Adaptation(node, self.id, f"the table is put into the list `{name}`", "no code reads its members")
         if found is Reader.OTHERS:
             return self._dropped(file, node, name) if isinstance(node, cst.Call) else None
         source = file.tree.source(reference)

@@ -28,10 +28,10 @@ AFTER = (
 
 @register
 class ColumnSlice(LookupRule):
-    """Rows and columns are taken apart from each other, so their order does not matter."""
+    """A slice of columns and a lookup of rows commute: the slice is applied to the result of the lookup."""
 
     id = "tf-column-slice"
-    title = "A lookup of some columns becomes the columns of a lookup"
+    title = "A lookup in a slice of columns becomes a slice of a lookup's result"
     symbols = frozenset(READERS)
     refusals = (
         Refusal(
@@ -54,7 +54,7 @@ class ColumnSlice(LookupRule):
         ),
         Example("rows by position", HEAD + MADE + "e = tf.nn.embedding_lookup(W[1:, :2], x)\n" + "f = W[2]\n"),
         Example(
-            "a norm is that of the columns, not of the row",
+            "`max_norm` applies to the columns, not to the whole row",
             HEAD + MADE + "e = tf.nn.embedding_lookup(W[:, :2], x, max_norm=1.0)\n",
             says="max_norm",
         ),
@@ -90,7 +90,7 @@ def _columns(file: File, sliced: cst.Subscript) -> str | None:
     if len(parts) != 2 or not isinstance(parts[0], cst.Slice) or any((parts[0].lower, parts[0].upper, parts[0].step)):
         return None
     if not is_repeatable(parts[1]):
-        return None  # it is read behind the ids, which would change the order of what is computed
+        return None  # it would be evaluated after the ids, in another order than before
     if isinstance(parts[1], cst.Index) and (parts[1].star or number(parts[1].value) is None):
         return None
     return file.tree.source(parts[1]).strip()

@@ -13,10 +13,10 @@ AFTER = "from runtime.feature_column import categorical_column_with_keys, keyed_
 
 @register
 class EmbeddingVariableColumn(Rule):
-    """Input layers and the columns that weigh others stay TensorFlow's.
+    """Input layers and weighting columns remain TensorFlow's.
 
-    `keyed_embedding_column` over another category is TensorFlow's own column, so that programs may choose between
-    categories at run time. The scope that groups columns goes: each of them is one op.
+    Over any other category `keyed_embedding_column` returns TensorFlow's own column, so that programs may choose
+    between categories at run time. The scope that groups columns is removed: each column is a single op.
     """
 
     id = "tf-embedding-variable-column"
@@ -44,13 +44,13 @@ class EmbeddingVariableColumn(Rule):
     )
     examples = (
         Example(
-            "the category says how the table is made, the column makes it",
+            "the category configures the table, the column creates it",
             HEAD + CATEGORY + "column = tf.feature_column.embedding_column(item, 8, do_fusion=True)\n" + LAYER,
             HEAD + AFTER + 'item = categorical_column_with_keys("item", dtype=tf.int64)\n'
             "column = keyed_embedding_column(item, 8)\n" + LAYER,
         ),
         Example(
-            "a choice, in a group",
+            "a choice between categories, in a group of columns",
             HEAD + "with tf.feature_column.group_embedding_column_scope(name='all'):\n    if grows:\n"
             "        item = tf.feature_column.categorical_column_with_embedding('item')\n    else:\n"
             "        item = tf.feature_column.categorical_column_with_hash_bucket('item', 1000)\n"
@@ -61,7 +61,7 @@ class EmbeddingVariableColumn(Rule):
             "    column = keyed_embedding_column(item, 8)\n" + LAYER,
         ),
         Example(
-            "a column that loads its rows",
+            "a column that loads its rows from a checkpoint",
             HEAD + CATEGORY + "column = tf.feature_column.embedding_column(item, 8, ckpt_to_load_from=old)\n" + LAYER,
             says="`ckpt_to_load_from`",
         ),

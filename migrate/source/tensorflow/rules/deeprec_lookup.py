@@ -1,4 +1,4 @@
-"""Lookups of an EmbeddingVariable, and what else is asked of it."""
+"""Lookups in an EmbeddingVariable, and its other methods and attributes."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ def _after(functions: str) -> str:
 class EmbeddingVariableLookup(Rule):
     """Dense, sparse and safe lookups; the tiers, frequencies and versions of keys; lists of variables.
 
-    A name that may be an EmbeddingVariable or something else, by the branch that was taken, keeps the file as it is.
+    The file is left unchanged where a name holds an EmbeddingVariable in one branch and another value in another.
     """
 
     id = "tf-embedding-variable-lookup"
-    title = "Lookups of an EmbeddingVariable become those of a counted table"
+    title = "Lookups in an EmbeddingVariable become lookups in a counted table"
     refusals = (
         *OF_CALLS,
         Refusal(
@@ -121,7 +121,7 @@ class EmbeddingVariableLookup(Rule):
             "safe = safe_embedding_lookup_sparse(item, ids, combiner='mean')\n",
         ),
         Example(
-            "a greatest norm, what is known of keys, and a list of variables",
+            "a maximum norm, the frequencies of keys, and a list of variables",
             HEAD + "rows = tf.nn.embedding_lookup(item, ids, max_norm=1.0)\nseen = item.get_frequency(ids)\n"
             "train = tf.train.AdagradOptimizer(0.1).minimize(loss, var_list=[item])\n",
             _after("sparse_lookup") + "rows = tf.clip_by_norm(sparse_lookup(item, ids), 1.0, axes=[-1])\n"
@@ -130,7 +130,7 @@ class EmbeddingVariableLookup(Rule):
         ),
         Example("the variable as a whole", HEAD + "keys, values = item.export()[:2]\n", says="`export` is asked of"),
         Example(
-            "one of two",
+            "one of two values, chosen at run time",
             "import tensorflow.compat.v1 as tf\nif flag:\n    item = tf.get_embedding_variable('item', 8)\nelse:\n"
             "    item = tf.get_variable('item', [9, 8])\nrows = tf.nn.embedding_lookup(item, ids)\n",
             says="may be an EmbeddingVariable or something else",

@@ -11,17 +11,18 @@ AFTER = 'item = create_counted_table("item", 8)\nrows = sparse_lookup(item, ids)
 
 @register
 class DeepRecOptimizer(Rule):
-    """AdagradDecay, AdamAsync and AdamW train tables and variables alike, with the arguments that they have.
+    """AdagradDecay, AdamAsync and AdamW train both tables and variables, with unchanged arguments.
 
-    FTRL becomes `GroupFtrlOptimizer`, which takes the L1 term on the norm of a table's row, as DeepRec's does, and is
-    TensorFlow's on variables. Stock optimizers stay: all of them move only the rows of a batch.
+    FTRL becomes `GroupFtrlOptimizer`, which applies the L1 term to the norm of a table's row, as DeepRec's does, and
+    is TensorFlow's FTRL on variables. Stock optimizers are left unchanged: all of them update only the rows of a
+    batch.
     """
 
     id = "tf-deeprec-optimizer"
-    title = "DeepRec's optimizers are those of the runtime"
+    title = "DeepRec's optimizers become those of the runtime"
     examples = (
         Example(
-            "one for tables and variables",
+            "one optimizer for tables and variables",
             HEAD + MADE + "train = tf.train.AdamAsyncOptimizer(0.01, beta1=0.8).minimize(loss)\n",
             HEAD + "from runtime import create_counted_table, sparse_lookup\n"
             "from runtime.optimizers.deeprec import AdamAsyncOptimizer\n"

@@ -1,4 +1,4 @@
-"""DeepRec's option objects -> the runtime's, each in its place."""
+"""DeepRec's option objects -> the options of the runtime, each where it is created."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ def _storage(kind: str) -> str:
 
 @register
 class EmbeddingVariableOption(Rule):
-    """Admission, eviction, tiers and initial rows; what chooses between options at run time stays as it is.
+    """Admission, eviction, tiers and initial rows. Code that chooses between options at run time is left unchanged.
 
-    Sizes bound the tiers of memory, as in DeepRec; that of a disk is not bounded. Types with an HBM tier are refused,
-    because the runtime keeps no rows in a GPU's memory, and so are types that are computed. Types with persistent
-    memory alone are memory.
+    As in DeepRec, sizes limit the memory tiers; the disk tier has no limit. Storage types with an HBM tier are
+    refused, because the runtime keeps no rows in GPU memory, and so are types that are computed at run time. Types of
+    persistent memory alone become main memory.
     """
 
     id = "tf-embedding-variable-option"
-    title = "Options of an EmbeddingVariable become rules of a counted table"
+    title = "Options of an EmbeddingVariable become `KeyRules` of a counted table"
     refusals = (
         *OF_CALLS,
         Refusal(
@@ -89,7 +89,7 @@ class EmbeddingVariableOption(Rule):
     )
     examples = (
         Example(
-            "who gets a row, who loses it, and how it begins",
+            "admission, eviction and initial rows",
             HEAD + "if exact:\n    kept = tf.CounterFilter(filter_freq=3)\nelse:\n"
             "    kept = tf.CBFFilter(filter_freq=3, max_element_size=2 ** 20, false_positive_probability=0.01,\n"
             "                        counter_type=tf.uint16)\n"
@@ -114,12 +114,12 @@ class EmbeddingVariableOption(Rule):
         ),
         Example("a GPU's memory", HEAD + ENUMS + _storage("HBM_DRAM") + MADE, says="HBM_DRAM needs a GPU"),
         Example(
-            "a type that is computed",
+            "a storage type that is computed",
             HEAD + "option = tf.EmbeddingVariableOption(storage_option=tf.StorageOption(kind, path))\n" + MADE,
             says="the storage type is not seen",
         ),
         Example(
-            "rows of a checkpoint",
+            "initial rows from a checkpoint",
             HEAD + "option = tf.EmbeddingVariableOption(ckpt=tf.CheckpointOption('/old'))\n" + MADE,
             HEAD
             + "from runtime import KeyRules, WarmStart, create_counted_table, sparse_lookup\n"

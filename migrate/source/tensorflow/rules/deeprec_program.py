@@ -1,4 +1,4 @@
-"""What is around the tables of a program for DeepRec: its imports, and what stock TensorFlow lacks."""
+"""The rest of a program for DeepRec: its imports, and calls that stock TensorFlow does not have."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ OTHER = "else:\n    other = tf.get_multihash_variable('other', [[9, 4], [9, 4]])
 
 @register
 class DeepRecProgram(Rule):
-    """DeepRec is TensorFlow 1.15: `tensorflow` becomes `tensorflow.compat.v1`, and eager mode is left.
+    """DeepRec is TensorFlow 1.15: `tensorflow` becomes `tensorflow.compat.v1`, and eager mode is switched off.
 
-    Imports of modules that only DeepRec has go, where nothing reads them any more. `enable_distributed_strategy`
-    connects the ranks, which share the tables. What else stock TensorFlow lacks is listed, and left to be done by hand.
-    Tables of other kinds keep the file as it is; under a condition, `--assume` says that their branch is never taken.
+    Imports of modules that only DeepRec has are removed where no code uses them any more.
+    `enable_distributed_strategy` connects the ranks, which share the tables. Whatever else stock TensorFlow lacks is
+    listed, to be changed by hand. A file with tables of other kinds is left unchanged; where they are created under a
+    condition, `--assume` states that their branch is never taken.
     """
 
     id = "tf-deeprec-program"
-    title = "A program for DeepRec imports version 1 of TensorFlow, and what it lacks is listed"
+    title = "A program for DeepRec imports TensorFlow's v1 API, and calls without a counterpart are listed"
     refusals = (
         *OF_CALLS,
         Refusal(
@@ -103,7 +104,7 @@ class DeepRecProgram(Rule):
             V1 + IMPORT.replace("table, ", "table, ranks, ") + "ranks.start()\n" + AFTER,
         ),
         Example(
-            "what is left of a module of DeepRec's",
+            "a name of a DeepRec module that is still read",
             V1
             + "from tensorflow.core.framework.embedding import config_pb2\n"
             + MADE

@@ -1,4 +1,4 @@
-"""`tf.get_embedding_variable(name, D)` of DeepRec -> `create_counted_table(name, D)`: the semantics stay DeepRec's."""
+"""`tf.get_embedding_variable(name, D)` of DeepRec -> `create_counted_table(name, D)`, with DeepRec's semantics."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ AFTER = HEAD + "from runtime import create_counted_table, sparse_lookup\n"
 
 @register
 class EmbeddingVariable(Rule):
-    """Programs written for DeepRec's TensorFlow are read as a whole: a file is converted with all of it, or stays.
+    """A file of a program for DeepRec's TensorFlow is converted completely, or left unchanged.
 
-    A counted table does what an EmbeddingVariable does: lookups only read it, updates create, count and admit its keys,
-    saving drops rows, its checkpoints have DeepRec's tensors, and DeepRec's restore. The optimizers of
-    `tf.compat.v1.train` train it together with the other variables, so that training steps stay as they are.
-    Partitioners are left out: in one process they change nothing. `python -m runtime.compat.deeprec` runs a program
-    that stays.
+    A counted table does what an EmbeddingVariable does: lookups only read it; updates create, count and admit keys;
+    saving evicts rows. Its checkpoints hold the same tensors as DeepRec's, and it restores DeepRec's checkpoints. The
+    optimizers of `tf.compat.v1.train` train it together with the other variables, so training steps are left
+    unchanged. Partitioners are removed: within one process they have no effect. `python -m runtime.compat.deeprec`
+    runs a program that was not converted.
     """
 
     id = "tf-embedding-variable"
@@ -79,7 +79,7 @@ class EmbeddingVariable(Rule):
     )
     examples = (
         Example(
-            "the arguments stay, under their names here",
+            "the arguments are kept, under the names of the runtime",
             HEAD + 'item = tf.get_embedding_variable("item", embedding_dim=8, key_dtype=tf.int64,\n'
             "                                 initializer=tf.ones_initializer(tf.float32))\n" + LOOKUP,
             AFTER + 'item = create_counted_table("item", dim=8, key_dtype=tf.int64,\n'
@@ -87,7 +87,7 @@ class EmbeddingVariable(Rule):
             "rows = sparse_lookup(item, ids)\n",
         ),
         Example(
-            "rows that live for some steps, as old programs say it, and parts",
+            "`steps_to_live`, as in old programs, and a partitioner",
             HEAD + 'item = tf.get_embedding_variable("item", 8, steps_to_live=400,\n'
             "    partitioner=tf.fixed_size_partitioner(4))\n" + LOOKUP,
             HEAD + "from runtime import Eviction, KeyRules, create_counted_table, sparse_lookup\n"
@@ -100,7 +100,7 @@ class EmbeddingVariable(Rule):
             says="has a regularizer",
         ),
         Example(
-            "options of another file",
+            "options that come from another file",
             HEAD + 'def build(option):\n    item = tf.get_embedding_variable("item", 8, ev_option=option)\n'
             "    return tf.nn.embedding_lookup(item, ids)\n",
             says="another file",

@@ -1,4 +1,4 @@
-"""`tf.feature_column.embedding_column(c, D)` -> `runtime.feature_column.embedding_column(c, D)`: the arguments stay."""
+"""`tf.feature_column.embedding_column(c, D)` -> `runtime.feature_column.embedding_column(c, D)`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ AFTER = "import tensorflow.compat.v1 as tf\nfrom runtime.feature_column import e
 
 @register
 class EmbeddingColumn(CheckRule):
-    """Categorical columns, input layers and parsing specs stay TensorFlow's; in evaluation unseen ids get rows, too."""
+    """Categories, input layers and parsing specs are left unchanged. Unseen ids get rows in evaluation, too."""
 
     id = RULE
     title = "An embedding column becomes one over a dynamic table"
@@ -197,7 +197,7 @@ class EmbeddingColumn(CheckRule):
     )
     examples = (
         Example(
-            "in DeepRec the category below it makes the table",
+            "in DeepRec the categorical column creates the table",
             HEAD + RANGE + "column = tf.feature_column.embedding_column(item, 8)\n" + LAYER,
             HEAD + "item = tf.feature_column.categorical_column_with_embedding(\n    'item', dtype=tf.int64,\n    "
             "ev_option=tf.EmbeddingVariableOption(init_option=tf.InitializerOption(default_value_dim=1000))\n)\n"
@@ -206,7 +206,7 @@ class EmbeddingColumn(CheckRule):
             target="deeprec",
         ),
         Example(
-            "a category that is read otherwise keeps its range",
+            "a categorical column that another column reads, too",
             HEAD
             + RANGE
             + "column = tf.feature_column.embedding_column(item, 8)\n"
@@ -217,12 +217,12 @@ class EmbeddingColumn(CheckRule):
             target="deeprec",
         ),
         Example(
-            "the column is exchanged, what it reads and what reads it stay",
+            "the column is replaced, its category and the input layer are left unchanged",
             HEAD + COLUMN + "column = tf.feature_column.embedding_column(item, 8, combiner='sum')\n" + LAYER,
             AFTER + COLUMN + "column = embedding_column(item, 8, combiner='sum')\n" + LAYER,
         ),
         Example(
-            "canned estimators train by themselves",
+            "canned estimators make their own training step",
             HEAD + COLUMN + "column = tf.feature_column.embedding_column(item, 8)\n"
             "model = tf.estimator.DNNClassifier([8], [column])\n",
             says="canned",
@@ -233,14 +233,14 @@ class EmbeddingColumn(CheckRule):
             says="trained",
         ),
         Example(
-            "columns for another file",
+            "columns that another file uses",
             HEAD + "def columns(item):\n    return [tf.feature_column.embedding_column(item, 8)]\n",
             says="--assume",
         ),
     )
 
     def judge_moving(self, judgement: Judgement) -> None:
-        """Columns over one category move together: it is made once."""
+        """Columns over one category are converted together or not at all, because the category is created once."""
         changed = any(table.categories for table in judgement.tables)
         while changed:
             changed = False

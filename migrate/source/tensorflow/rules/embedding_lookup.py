@@ -29,7 +29,7 @@ AFTER = (
 
 @register
 class EmbeddingLookup(LookupRule):
-    """The ordinary lookup."""
+    """A dense lookup: each id gives one row of the table."""
 
     id = "tf-embedding-lookup"
     title = "`tf.nn.embedding_lookup` on a table becomes `sparse_lookup`"
@@ -57,7 +57,7 @@ class EmbeddingLookup(LookupRule):
     )
     examples = (
         Example(
-            "arguments that only concern partitions are dropped",
+            "arguments that only concern partitions are removed",
             HEAD + MADE + 'e = tf.nn.embedding_lookup(params=W, ids=x, partition_strategy="div", name="e")\n',
             AFTER + 'e = sparse_lookup(hashtable=W, ids=x, name="e")\n',
         ),
@@ -67,12 +67,12 @@ class EmbeddingLookup(LookupRule):
             AFTER + "e = sparse_lookup(W, [x, y])\n",
         ),
         Example(
-            "rows that are clipped when they are read are clipped after the lookup",
+            "rows are clipped by `max_norm` after the lookup",
             HEAD + MADE + 'e = tf.nn.embedding_lookup(W, x, max_norm=1.0, name="e")\n',
             AFTER + 'e = tf.clip_by_norm(sparse_lookup(W, x, name="e"), 1.0, axes=-1)\n',
         ),
         Example(
-            "the v2 API takes the norm third",
+            "`max_norm` as third argument, in the v2 API",
             HEAD + "import tensorflow as t2\n" + MADE + 'e = t2.nn.embedding_lookup(W, x, 2, "e")\n',
             HEAD
             + "import tensorflow as t2\n"
@@ -80,7 +80,7 @@ class EmbeddingLookup(LookupRule):
             + 'e = tf.clip_by_norm(sparse_lookup(W, x, name="e"), 2, axes=-1)\n',
         ),
         Example(
-            "in the v1 API the third is the strategy, which a number is not",
+            "the third argument in the v1 API is the partition strategy, not a number",
             HEAD + MADE + "e = tf.nn.embedding_lookup(W, x, 2)\n",
             says="strategy",
         ),
@@ -90,7 +90,7 @@ class EmbeddingLookup(LookupRule):
             AFTER + "e = sparse_lookup(W, x)\n",
         ),
         Example(
-            "a norm that is decided at run time",
+            "a norm that is computed at run time",
             HEAD + MADE + "e = tf.nn.embedding_lookup(W, x, max_norm=flags.norm)\n",
             says="max_norm",
         ),

@@ -1,4 +1,4 @@
-"""Lookup functions that are named and not called: what they read is not followed."""
+"""Lookup functions that are referenced without being called: their call sites are not followed."""
 
 from __future__ import annotations
 
@@ -18,10 +18,13 @@ MADE = 'import tensorflow.compat.v1 as tf\nW = tf.get_variable("w", [9, 4])\n'
 
 @register
 class LooseLookup(FileRule, UseRule):
-    """A lookup function that is stored, handed on or chosen is a finding, and keeps the variables that it is given."""
+    """A lookup function that is stored, passed on or selected at run time.
+
+    It is reported, and the variables that are passed to it are left unchanged.
+    """
 
     id = "tf-loose-lookup"
-    title = "A lookup function that is handed on, not called, is named"
+    title = "A lookup function that is passed on instead of called is reported"
     applicability = None
     refusals = (
         Refusal(
@@ -39,7 +42,7 @@ class LooseLookup(FileRule, UseRule):
         ),
         Example("mapped", MADE + "e = list(map(tf.nn.embedding_lookup, [W], [ids]))\n", says="handed to `map`"),
         Example(
-            "one of several",
+            "one of several functions",
             MADE + 'HOW = {"a": tf.nn.embedding_lookup, "b": tf.gather}\ne = HOW[kind](W, ids)\n',
             says="decided at run time",
         ),

@@ -26,19 +26,19 @@ class Export(CheckRule):
     """
 
     id = "tf-export"
-    title = "An exported model stays as it is and needs the operations of its tables where it is loaded"
+    title = "A loader of an exported model must register the operations of its tables"
     applicability = None
     examples = (
         Example("a SavedModel", HEAD + MADE + SAVED, HEAD + AFTER + SAVED, says="load the operations"),
-        Example("no table moves", HEAD + MADE + "first = W[0]\n" + SAVED),
+        Example("no table is converted", HEAD + MADE + "first = W[0]\n" + SAVED),
     )
 
     def judge(self, judgement: Judgement) -> None:
-        """Note, with each table, where it is exported."""
+        """Add a note to each table for every export of the model."""
         for node, text, kind in exports(judgement.file):
             if kind == OPERATIONS:
-                message = f"`{text}` writes the tables as operations of their own"
-                reason = "whatever loads it must load the operations of the tables first"
+                message = f"`{text}` writes the tables as custom operations"
+                reason = "a program that loads the export must first load the operations of the tables"
                 for table in judgement.tables:
                     if judgement.file.tree.related(node, table.creation.call):
                         table.adaptations.append(Adaptation(node, self.id, message, reason))

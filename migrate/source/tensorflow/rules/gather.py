@@ -1,4 +1,4 @@
-"""`tf.gather(W, ids)` on a proven variable -> `sparse_lookup(W, ids)`."""
+"""`tf.gather(W, ids)` on a variable -> `sparse_lookup(W, ids)`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MADE = 'W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())\n'
 
 @register
 class Gather(LookupRule):
-    """A gather along the rows of a variable."""
+    """`tf.gather` along axis 0 of a variable; a gather of any other tensor is left unchanged."""
 
     id = "tf-gather"
     title = "`tf.gather` along the rows of a table becomes `sparse_lookup`"
@@ -50,7 +50,7 @@ class Gather(LookupRule):
             "emb_initializer=tf.zeros_initializer())\ny = tf.squeeze(sparse_lookup(b, x), axis=-1)\n",
         ),
         Example(
-            "arguments by their places",
+            "positional arguments",
             HEAD + MADE + 'y = tf.gather(W, x, None, "g", 0)\n',
             HEAD + "from runtime import create_table, sparse_lookup\n"
             'W = create_table(key_dtype=tf.int64, dim=4, name="w", device_vocabulary_size=9, '

@@ -67,7 +67,10 @@ SCOPES = (
 
 @register
 class GetVariable(CreationRule, CheckRule):
-    """A variable made by name."""
+    """A variable that `tf.get_variable` creates.
+
+    Its initializer and its full name are kept; the number of rows becomes a hint, because a table grows.
+    """
 
     id = "tf-get-variable"
     title = "A `tf.get_variable` that is looked up becomes a dynamic table"
@@ -139,7 +142,7 @@ class GetVariable(CreationRule, CheckRule):
             says="old shape",
         ),
         Example(
-            "a vector had another fan than a table of width 1, so its bound is written out",
+            "the fan of a vector differs from that of a table of width 1, so the bound is written out",
             HEAD + 'b = tf.get_variable("bias", [n])\ne = tf.nn.embedding_lookup(b, ids)\n',
             HEAD_AFTER + 'b = create_table(key_dtype=tf.int64, dim=1, name="bias", device_vocabulary_size=n,\n'
             "                 emb_initializer=tf.random_uniform_initializer(-(3.0 / n) ** 0.5, (3.0 / n) ** 0.5))\n"
@@ -156,7 +159,7 @@ class GetVariable(CreationRule, CheckRule):
             says="the partitioner is dropped",
         ),
         Example(
-            "variables that are made in a dict, which is read by a loop",
+            "variables of a dict that a loop reads",
             HEAD + EACH.format(EACH_BEFORE, "tf.nn.embedding_lookup"),
             HEAD_AFTER.replace("create_table, ", "create_table, scoped_name, ")
             + EACH.format(EACH_AFTER, "sparse_lookup"),
@@ -169,7 +172,7 @@ class GetVariable(CreationRule, CheckRule):
             says="float32",
         ),
         Example(
-            "a function that runs in several scopes makes a table in each, with the initial values of the scope",
+            "a function that runs in several scopes creates a table in each, with the initializer of the scope",
             HEAD + BUILD + SCOPES,
             HEAD
             + "from runtime import create_table, scoped_initializer, scoped_name, sparse_lookup\n"
@@ -179,7 +182,7 @@ class GetVariable(CreationRule, CheckRule):
             assume=True,
         ),
         Example(
-            "initial values of a scope in another function, for a vector",
+            "the initializer of a scope in another function, for a vector",
             HEAD + BUILD.replace("[9, 4]", "[9]") + 'with tf.variable_scope("s", initializer=i):\n    e = build(x)\n',
             says="around a call",
         ),
@@ -248,7 +251,7 @@ class GetVariable(CreationRule, CheckRule):
 
 
 def _check_scoped(judgement: Judgement) -> None:
-    """Block a table that takes its name at run time where another one, with a fixed name, may get the same."""
+    """Block a table whose name is computed at run time and may equal the fixed name of another table."""
     file = judgement.file
     fixed = [(table, fixed_name(file, table)) for table in judgement.moving if not table.creation.scoped]
     for table in [one for one in judgement.moving if one.creation.scoped and one.creation.name is not None]:
@@ -262,12 +265,12 @@ def _check_scoped(judgement: Judgement) -> None:
 
 
 def _check_computed(judgement: Judgement) -> None:
-    """Stop two tables of which one computes its name where the texts in both names do not keep them apart.
+    """Block two tables, one of them with a computed name, where the fixed texts of the names do not tell them apart.
 
-    Both stay: a variable that stays has an operation of its name, beside which a table of that name cannot be made.
+    Neither is converted: an unconverted variable has an operation of its name, which excludes a table of that name.
     """
     file, met = judgement.file, True
-    while met:  # a table that stays has the computed name, no matter what the table would have had
+    while met:  # an unconverted variable keeps its computed name, whatever the name of the table
         met = False
         moving = judgement.moving
         for table in [one for one in judgement.tables if is_late(file, one)]:
@@ -299,7 +302,7 @@ def _check_unknown(judgement: Judgement) -> None:
 
 
 def _check_shared(judgement: Judgement) -> None:
-    """`get_variable` calls with one full name are one variable: they move together or not at all."""
+    """`get_variable` calls with one full name are one variable: they are converted together or not at all."""
     file = judgement.file
     known = {id(table.creation.call): table for table in judgement.tables}
     for name, calls in same_names(file).items():

@@ -1,4 +1,4 @@
-"""`tf.keras.layers.Embedding(V, D)` -> `runtime.keras.Embedding(V, D)`: the arguments stay."""
+"""`tf.keras.layers.Embedding(V, D)` -> `runtime.keras.Embedding(V, D)`, with the same arguments."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ FIT = 'model.compile("sgd", "mse")\n'
 
 @register
 class KerasEmbedding(Rule):
-    """A layer of a functional, subclassed or sequential model; ids outside of the old range get rows of their own.
+    """A layer of a functional, subclassed or sequential model. Ids outside of the old range get rows of their own.
 
-    With Adagrad, Adam and AdamW, where TensorFlow 2.16 or later is installed, the conversion is under the assumption
-    that no batch has an id twice, or that they may be summed: Keras 3 squares the gradient of each mention of an id,
-    where Keras 2 and tables sum the gradients of equal ids first.
+    With Adagrad, Adam and AdamW on TensorFlow 2.16 or later, the conversion assumes that no batch contains an id
+    twice, or that the gradients of equal ids may be summed first, as Keras 2 and tables do. Keras 3 squares the
+    gradient of each occurrence of an id.
     """
 
     id = "tf-keras-embedding"
@@ -277,19 +277,19 @@ class KerasEmbedding(Rule):
     )
     examples = (
         Example(
-            "where all uses of the name move, the import says it",
+            "the import changes where all uses of the name are converted",
             HEAD + 'model = tf.keras.Sequential([Embedding(n, 8, mask_zero=True, name="user"), Dense(1)])\n' + FIT,
             "import tensorflow as tf\nfrom tensorflow.keras.layers import Dense\nfrom runtime.keras import Embedding\n"
             'model = tf.keras.Sequential([Embedding(n, 8, mask_zero=True, name="user"), Dense(1)])\n' + FIT,
         ),
         Example("a layer of a subclassed model", TOWER, TOWER_AFTER),
         Example(
-            "an optimizer without a form for tables",
+            "an optimizer without a counterpart for tables",
             HEAD + "e = Embedding(n, 8)\n" + FIT.replace("sgd", "rmsprop"),
             says="no form for tables",
         ),
         Example(
-            "the matrix is used whole",
+            "the matrix is used as a whole",
             HEAD + "e = Embedding(n, 8)\nscores = tf.matmul(u, e.embeddings, transpose_b=True)\n" + FIT,
             says="whole [rows, dim] matrix",
         ),

@@ -16,7 +16,7 @@ from migrate.source.tensorflow.facts.variables.initializer_passthrough import re
 from migrate.source.tensorflow.facts.variables.keras_layers import NAMED, PARAMETERS, SYMBOL
 from migrate.source.tensorflow.keras.graph_mode import RULE, check_calls, in_graph, layer_call, read_call
 
-#: What a layer may be asked for that a table of a graph does not have, each with the key of its refusal.
+#: Arguments of a layer that a table of a graph does not support, each with the key of its refusal.
 FOREIGN = {
     "mask_zero": "mask",
     "weights": "initial-matrix",
@@ -32,10 +32,10 @@ MADE = 'emb = tf.keras.layers.Embedding(n, 8, name="user")\n'
 
 @register
 class KerasGraphEmbedding(CreationRule):
-    """A layer that code of version 1 calls on tensors of its graph; the optimizer of the graph trains its table."""
+    """A layer that TF 1 code calls on tensors of its graph. The optimizer of the graph trains its table."""
 
     id = RULE
-    title = "A Keras `Embedding` that is called in a v1 graph becomes a dynamic table of the graph"
+    title = "A Keras `Embedding` layer that is called in a v1 graph becomes a dynamic table of the graph"
     symbols = frozenset({SYMBOL})
     refusals = (
         *OF_LOOKUPS,
@@ -131,7 +131,7 @@ class KerasGraphEmbedding(CreationRule):
             "a mask", HEAD + FED + MADE.replace("8,", "8, mask_zero=True,") + "e = emb(ids)\n", says="its mask goes to"
         ),
         Example(
-            "Keras makes a model of it, which is another rule's",
+            "a layer of a Keras model belongs to `tf-keras-embedding`",
             HEAD + FED + MADE + "m = tf.keras.Sequential([emb])\ne = m(ids)\n",
         ),
     )

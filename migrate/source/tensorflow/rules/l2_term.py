@@ -24,17 +24,17 @@ AFTER = (
 
 @register
 class TableNorm(UseRule):
-    """A sum over all entries of a table becomes the same sum over the rows that were looked up."""
+    """A regularization term over a whole table becomes the same term over the rows that were looked up."""
 
     id = "tf-table-norm"
-    title = "L1 and L2 over a whole table are taken over the rows of the batch"
+    title = "L1 and L2 terms over a whole table are computed over the rows of the batch"
     applicability = Applicability.CHANGES_VALUES
     fix_safety = (
-        "A row is decayed only by the steps that look it up, once each however many lookups read it; before, every "
-        "step decayed every row. For the rows of a batch the gradient of a squared L2 or an L1 term is what it was; "
-        "that of `tf.norm` with its default order also depends on the other rows. The term is smaller, so losses "
-        "cannot be compared with old ones. Stock FTRL takes all rows to about zero at the first step that has a "
-        "gradient for all rows; a table's rows keep their initial values until they are looked up."
+        "Only the steps that look a row up decay it, once per step however many lookups read it; before, every step "
+        "decayed every row. For the rows of a batch the gradient of a squared L2 or an L1 term is unchanged; that of "
+        "`tf.norm` with its default order also depends on the other rows. The term is smaller, so losses cannot be "
+        "compared with those of the original program. At its first step with a gradient for all rows, stock FTRL sets "
+        "all of them to about zero; the rows of a table keep their initial values until they are looked up."
     )
     refusals = (
         *OF_TERMS,
@@ -66,7 +66,7 @@ class TableNorm(UseRule):
             assume=True,
         ),
         Example(
-            "a regularizer held in a name, and a norm",
+            "a regularizer object, and a norm",
             MADE + LOOKUP + "r = tf.keras.regularizers.l2(0.1)\nloss += r(W) + tf.norm(W, ord=1)\n",
             AFTER
             + "r = tf.keras.regularizers.l2(0.1)\nloss += r(looked_up_rows(W)) + tf.norm(looked_up_rows(W), ord=1)\n",
@@ -74,7 +74,7 @@ class TableNorm(UseRule):
         ),
         Example("not without --assume", MADE + LOOKUP + "loss += tf.nn.l2_loss(W)\n", says="suggested"),
         Example(
-            "before the lookup nothing is known of its ids",
+            "a term before the lookup: the ids are not known yet",
             MADE + "loss += tf.nn.l2_loss(W)\n" + LOOKUP,
             says="before",
             assume=True,

@@ -1,4 +1,4 @@
-"""Uses of a table that compute nothing with its rows: it is printed, logged, or compared with None."""
+"""Uses of a table that do not read its rows: it is printed, logged, or compared with None."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ IS_NONE = m.Comparison(comparisons=[m.ComparisonTarget(m.Is() | m.IsNot(), m.Nam
 
 @register
 class HarmlessUse(UseRule):
-    """What only shows a table, or asks whether there is one, is no reason to keep it."""
+    """Code that only prints a table, or tests whether it exists, does not block its conversion."""
 
     id = "tf-harmless-use"
-    title = "A table that is printed, logged or compared with None moves"
+    title = "A table that is printed, logged or compared with None is converted"
     refusals = (
         Refusal(
             "asks-type",
@@ -42,7 +42,7 @@ class HarmlessUse(UseRule):
         Example("printed", HEAD + MADE + PRINTED + LOOKUP, AFTER.format(PRINTED), says="shows the table"),
         Example("compared with None", HEAD + MADE + ASKED + LOOKUP, AFTER.format(ASKED), says="is not None"),
         Example(
-            "asked for its class", HEAD + MADE + "assert isinstance(W, tf.Variable)\n" + LOOKUP, says="no instance"
+            "a check of its class", HEAD + MADE + "assert isinstance(W, tf.Variable)\n" + LOOKUP, says="no instance"
         ),
     )
 
@@ -50,10 +50,10 @@ class HarmlessUse(UseRule):
         call = is_shown(file, reference)
         if call is not None:
             message = f"`{_short(file, call)}` shows the table in place of the variable"
-            return Adaptation(call, self.id, message, "the text is another one; nothing else changes")
+            return Adaptation(call, self.id, message, "only the printed text changes")
         around = file.tree.parent(reference)
         if isinstance(around, cst.Comparison) and around.left is reference and m.matches(around, IS_NONE):
-            return Adaptation(around, self.id, f"`{_short(file, around)}` is for a table what it is for a variable")
+            return Adaptation(around, self.id, f"`{_short(file, around)}` gives the same result for a table")
         asked = file.tree.parent(around) if isinstance(around, cst.Arg) else None
         if isinstance(asked, cst.Call) and m.matches(asked.func, m.Name("isinstance")) and asked.args[0] is around:
             return blocker(asked, self.id, "asks-type", text=_short(file, asked))

@@ -1,4 +1,4 @@
-"""Programs that put something else in the place of a symbol of TensorFlow."""
+"""Programs that replace a symbol of TensorFlow."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from migrate.source.tensorflow.base.rule_kinds import File, FileRule
 from migrate.source.tensorflow.facts.calls.callers import last_name
 
 MADE = 'import tensorflow.compat.v1 as tf\nW = tf.get_variable("w", [9, 4])\ne = tf.nn.embedding_lookup(W, ids)\n'
-#: Objects of TensorFlow whose attributes are there to be set.
+#: Objects of TensorFlow whose attributes are meant to be set.
 SETTINGS = re.compile(r"(app\.|compat\.v1\.)*(flags|logging)\b")
 #: Calls that set an attribute by its name: those of Python and of `unittest.mock`.
 SETTERS = {"setattr", "delattr", "patch", "object", "multiple"}
@@ -24,10 +24,10 @@ SETTERS = {"setattr", "delattr", "patch", "object", "multiple"}
 
 @register
 class Patched(FileRule):
-    """Refuses every table of a program that changes TensorFlow itself."""
+    """Blocks every table of a program that assigns to TensorFlow's own symbols."""
 
     id = "tf-patched"
-    title = "A program that changes TensorFlow keeps its tables"
+    title = "Tables of a program that patches TensorFlow are left unchanged"
     refusals = (
         Refusal(
             "patched",
@@ -40,7 +40,7 @@ class Patched(FileRule):
         Example("another function", MADE + "tf.get_variable = tracked\n", says="in its place"),
         Example("by name", MADE + 'setattr(tf.nn, "embedding_lookup", mine)\n', says="in its place"),
         Example("in a test", MADE + 'with mock.patch("tensorflow.gradients"):\n    pass\n', says="in its place"),
-        Example("not a spelling of its own", "import tensorflow as tf\ntf.Session = tf.compat.v1.Session\n"),
+        Example("an alias of the same symbol", "import tensorflow as tf\ntf.Session = tf.compat.v1.Session\n"),
     )
 
     def blockers(self, file: File) -> Iterator[Blocker]:
@@ -73,7 +73,7 @@ class Patched(FileRule):
 
 
 def _is_dotted(node: cst.BaseExpression) -> bool:
-    """True for names joined by dots: `tf.get_logger().propagate` is of an object that a call gives."""
+    """True for a dotted name; `tf.get_logger().propagate` belongs to the object that a call returns."""
     while isinstance(node, cst.Attribute):
         node = node.value
     return isinstance(node, cst.Name)

@@ -1,4 +1,4 @@
-"""A dense layer on one-hot ids: an embedding in disguise. Suggested, not converted."""
+"""Dense layers on one-hot ids, which are embeddings. Suggested, not converted."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ HEAD = "import tensorflow.compat.v1 as tf\n"
 
 @register
 class OneHotDense(FileRule):
-    """The kernel of such a layer is a table, and its product with a one-hot vector a lookup."""
+    """The kernel of such a layer is an embedding table, and its product with a one-hot vector is a lookup."""
 
     id = "tf-one-hot-dense"
-    title = "A dense layer on one-hot ids is named: its kernel is a table"
+    title = "A dense layer on one-hot ids is reported: its kernel is an embedding table"
     examples = (
         Example("a layer function", HEAD + "x = tf.one_hot(ids, n)\ny = tf.layers.dense(x, 8)\n", says="lookup"),
         Example("a Keras layer", HEAD + "y = tf.keras.layers.Dense(8)(tf.one_hot(ids, n))\n", says="lookup"),
@@ -41,5 +41,5 @@ class OneHotDense(FileRule):
                     "the layer makes it, adds a bias and applies its activation and regularizers"
                 )
                 action = "write it as a variable, a lookup of the ids and a bias, then convert again"
-                message = f"`{text}` of one-hot ids could be a lookup"
+                message = f"`{text}` on one-hot ids could be a lookup"
                 yield Remark(call, self.id, State.SUGGESTED, message, reason, action)

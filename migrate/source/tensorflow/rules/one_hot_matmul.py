@@ -26,12 +26,12 @@ MADE = 'W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())\n'
 
 @register
 class OneHotMatmul(LookupRule):
-    """A one-hot matrix times the table picks rows."""
+    """A one-hot matrix times a table selects rows, as a lookup does."""
 
     id = "tf-one-hot-matmul"
     title = "A product of one-hot ids with a table becomes a lookup (`--assume`)"
     applicability = Applicability.ASSUMPTION
-    fix_safety = "an id outside [0, rows) gave a row of zeros; a table gives it a row of its own"
+    fix_safety = "An id outside of [0, rows) gave a row of zeros; a table gives it a row of its own."
     symbols = frozenset({*PARAMETERS, *ALIASES})
     refusals = (
         Refusal(
@@ -103,7 +103,7 @@ def _product(file: File, call: cst.Call) -> dict[str, cst.Arg] | None:
 
 
 def _dropped(file: File, node: cst.BaseExpression) -> tuple[str, ...]:
-    """Return what is given to the one-hot matrix besides the ids and its sizes; it goes where nothing else reads it."""
+    """Return the arguments of `one_hot` beside ids and depth; they are removed where nothing else reads them."""
     call = resolve(file.tree, node)
     bound = bind(call, ONE_HOT) if call is node and isinstance(call, cst.Call) else None
     return dropped(bound or {}, {"indices", "depth", "on_value", "off_value", "axis", "dtype"})

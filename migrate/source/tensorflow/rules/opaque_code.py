@@ -17,7 +17,7 @@ from migrate.source.tensorflow.base.value_flow import flow_of
 from migrate.source.tensorflow.facts.references.evaluated_text import Text, evaluated
 
 DYNAMIC = {"importlib.import_module", "builtins.__import__", "builtins.eval", "builtins.exec"}
-#: Attributes of functions and frames that hold what code binds to names.
+#: Attributes of functions and frames that hold the values of names.
 BEHIND = ("__defaults__", "__globals__", "__kwdefaults__", "cell_contents", "f_globals", "f_locals")
 NAMESPACES = {"builtins.locals", "builtins.globals", "builtins.vars", "builtins.eval", "builtins.exec"}
 MADE = (
@@ -34,10 +34,10 @@ SIZES = "sizes = eval(args.sizes)\n"
 
 @register
 class Opaque(FileRule):
-    """What the analysis cannot see through is a finding of its own."""
+    """Code whose effect is not known before the program runs is reported as a finding of its own."""
 
     id = "tf-opaque"
-    title = "Code that cannot be followed is named"
+    title = "Code that cannot be analysed statically is reported"
     refusals = (
         Refusal(
             "computed-imports",
@@ -70,14 +70,16 @@ class Opaque(FileRule):
         Example("star import", "from tensorflow import *\nW = get_variable('w', [9, 4])\n", says="`*`"),
         Example("getattr", 'import tensorflow as tf\nmake = getattr(tf, "get_variable")\n', says="getattr"),
         Example(
-            "eval of an option is no doubt under --assume",
+            "`eval` of an option, with --assume",
             MADE + SIZES,
             AFTER + SIZES,
             says="names no table",
             assume=True,
         ),
         Example("not without --assume", MADE + SIZES, says="evaluates a text"),
-        Example("eval of a name that the code composes", MADE + 'V = eval("W" + kind)\n', says="by name", assume=True),
+        Example(
+            "`eval` of a name that the program composes", MADE + 'V = eval("W" + kind)\n', says="by name", assume=True
+        ),
         Example("dynamic import", 'import importlib\nimport tensorflow\ntf = importlib.import_module("tensorflow")\n'),
     )
 
@@ -87,8 +89,8 @@ class Opaque(FileRule):
                 if file.tree.link is not None and not file.tree.link.hides(file.tree.source(statement)):
                     continue  # its names are those of other files of the project
                 text = file.tree.source(statement)
-                reason = "which names it brings is not known, so a table behind one of them is not seen"
-                yield self._remark(statement, f"`{text}` hides names behind `*`", reason, "import the names one by one")
+                reason = "the names that it imports are not known, so a table among them is not found"
+                yield self._remark(statement, f"`{text}` imports names by `*`", reason, "import the names one by one")
         for call in file.tree.calls:
             yield from self._call(file, call)
 
@@ -97,13 +99,13 @@ class Opaque(FileRule):
         text = " ".join(file.tree.source(call).split())
         if name == "builtins.getattr" and call.args and file.names.is_module(call.args[0].value):
             message = f"`{text}` reaches TensorFlow through getattr"
-            yield self._remark(call, message, "which symbol it is, is decided at run time", "write the symbol out")
+            yield self._remark(call, message, "the symbol is selected at run time", "write the name of the symbol")
         if name in DYNAMIC and not (name == "builtins.eval" and evaluated(file, call) is Text.PLAIN):
             module = string(call.args[0].value) if call.args else None
             if name == "importlib.import_module" and module is not None and not module.startswith("tensorflow"):
                 return
-            message = f"`{text}` runs code that is not in the file"
-            yield self._remark(call, message, "what it defines is not known", "import it by an import statement")
+            message = f"`{text}` runs code that is not in this file"
+            yield self._remark(call, message, "the names that it defines are not known", "use an import statement")
 
     def blockers(self, file: File) -> Iterator[Blocker]:
         for call in file.tree.calls:
@@ -149,7 +151,7 @@ def _is_of_module(file: File, node: cst.Attribute) -> bool:
 
 
 def _has_plain_defaults(file: File, node: cst.Attribute) -> bool:
-    """True for the defaults of functions of which none can be a table."""
+    """True for functions of which no parameter's default can be a table."""
     if "defaults" not in node.attr.value:
         return False
     found = [value.node for value in flow_of(file).values(node.value)]

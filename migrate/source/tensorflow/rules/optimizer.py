@@ -1,7 +1,7 @@
-"""Optimizers without a table optimizer that computes the same, or that also move rows which a batch does not name.
+"""Optimizers without an equivalent table optimizer, and optimizers that update rows outside of the batch.
 
-A matmul gives a variable a gradient with a row for every id: an optimizer with momentum moves all rows by it, and equal
-ids are summed before it is clipped. A table is updated by the rows of the batch.
+A matrix product gives a variable a gradient with a row for every id: an optimizer with momentum updates all rows by it,
+and equal ids are summed before it is clipped. A table is updated only by the rows of the batch.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from migrate.source.tensorflow.facts.optimizers.optimizers import RULE
 from migrate.source.tensorflow.facts.optimizers.training_model import Step, Training
 
 MADE = 'import tensorflow.compat.v1 as tf\nW = tf.get_variable("w", [9, 4])\ne = tf.nn.embedding_lookup(W, ids)\n'
-#: A row without a gradient stays as it is, or is moved by the table's optimizer as well.
+#: Optimizers that leave a row without a gradient unchanged, or whose table optimizer also updates it.
 STILL = {"train.GradientDescentOptimizer", "train.AdagradOptimizer", "train.AdamOptimizer"}
 STILL |= {"train.ProximalGradientDescentOptimizer", "train.ProximalAdagradOptimizer"}
 CLIPS = ("clip_by_norm", "clip_by_value", "clip_by_global_norm", "clip_by_average_norm")
@@ -28,10 +28,10 @@ USE = "`--target runtime` converts it"
 
 @register
 class Optimizer(CheckRule):
-    """A table is trained by an optimizer that computes what the stock one does; without one, the tables stay."""
+    """A table is trained by an equivalent of the stock optimizer; without one, the tables are left unchanged."""
 
     id = RULE
-    title = "A model of an optimizer without a counterpart keeps its tables"
+    title = "Tables of a model whose optimizer has no counterpart are left unchanged"
     applicability = None
     refusals = (
         Refusal(
@@ -212,14 +212,14 @@ class Optimizer(CheckRule):
 
 
 def _check_rows(table: Table, training: Training, *, clips: bool) -> None:
-    """Add a doubt to a table that an optimizer or a clip would treat in another way than its variable."""
+    """Add a blocker to a table that an optimizer or gradient clipping would treat differently from its variable."""
     steps = [step for step in training.steps if step.trains(table)]
     makers = [maker for step in steps for maker in step.optimizer.makers if maker.name not in STILL]
     clips = clips and any(not step.is_minimize for step in steps)
     idle = next((lookup for lookup in table.lookups if lookup.idle), None)
     dense = next((lookup for lookup in table.lookups if lookup.dense), None)
     if idle is not None and not training.steps:
-        table.creation.notes.append(f"{idle.idle}: SGD, Adagrad and Adam train the table as the variable was trained")
+        table.creation.notes.append(f"{idle.idle}: SGD, Adagrad and Adam train the table exactly as the variable")
     if idle is not None and makers:
         optimizer = makers[0].name.rpartition(".")[2]
         table.blockers.append(
@@ -234,7 +234,7 @@ def _check_rows(table: Table, training: Training, *, clips: bool) -> None:
 
 
 def _makers(file: File, training: Training) -> Iterator[Blocker]:
-    """Yield the optimizers that the target has none for, or another one."""
+    """Yield blockers for optimizers that the target lacks, or implements differently."""
     known, title = file.target.optimizers(file.switches), file.target.title
     for maker in {(id(m.call), m.name): m for step in training.steps for m in step.optimizer.makers}.values():
         follows = known.get(maker.stock.module)
@@ -248,7 +248,7 @@ def _makers(file: File, training: Training) -> Iterator[Blocker]:
 
 
 def untrainable(file: File, step: Step, dense: Callable[[], bool]) -> Iterator[Blocker]:
-    """Yield why the target cannot train by a step; `dense` says whether it also trains variables."""
+    """Yield why the target cannot run a training step; `dense()` is true where it also trains dense variables."""
     target, program = file.target, file.target.program
     if not target.trains_alone and not dense():
         yield blocker(step.call, RULE, "tables-alone", title=target.title)

@@ -29,7 +29,7 @@ class PartitionedLookup(LookupRule):
     """Each variable of the list becomes a table of its own."""
 
     id = "tf-partitioned-lookup"
-    title = "A lookup over a list of variables reads as many tables"
+    title = "A lookup in a list of variables becomes a lookup in a list of tables"
     symbols = frozenset({"nn.embedding_lookup"})
     refusals = (
         Refusal(
@@ -53,21 +53,25 @@ class PartitionedLookup(LookupRule):
     )
     examples = (
         Example(
-            "by turns, the default of v1",
+            "round robin (`mod`), the default of v1",
             HEAD + MADE + "e = tf.nn.embedding_lookup([a, b], x)\n",
             AFTER + "e = partitioned_lookup([a, b], x)\n",
         ),
         Example(
-            "by ranges",
+            "contiguous ranges (`div`)",
             HEAD + MADE + 'e = tf.nn.embedding_lookup(params=[a, b], ids=x, partition_strategy="div", name="e")\n',
             AFTER + 'e = partitioned_lookup(tables=[a, b], ids=x, partition_strategy="div", name="e")\n',
         ),
         Example(
-            "the default of `tf.nn` is another one in TensorFlow 1 and 2",
+            "the default of `tf.nn` differs between TensorFlow 1 and 2",
             HEAD + MADE + "import tensorflow as t2\ne = t2.nn.embedding_lookup([a, b], x)\n",
             says="partition_strategy",
         ),
-        Example("a variable twice", HEAD + MADE + "e = tf.nn.embedding_lookup([a, b, a], x)\n", says="repeats one"),
+        Example(
+            "a variable that is listed twice",
+            HEAD + MADE + "e = tf.nn.embedding_lookup([a, b, a], x)\n",
+            says="repeats one",
+        ),
     )
 
     def table(self, call: cst.Call) -> cst.Arg | None:

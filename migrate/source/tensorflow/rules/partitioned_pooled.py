@@ -1,4 +1,4 @@
-"""A table given as a list of several partitions to a pooled lookup. Named, not converted."""
+"""Pooled lookups in a table of several partitions. Reported, not converted."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ CALLS = {
 
 @register
 class Partitioned(UseRule):
-    """A pooled lookup over a list of variables, or one over a tuple or the result of a call."""
+    """A pooled lookup in a list of variables, or a lookup in a tuple or in the result of a call."""
 
     id = "tf-partitioned-params"
-    title = "A table made of several variables keeps them as they are"
+    title = "A table of several variables is left unchanged"
     refusals = (
         Refusal(
             "pooled-partitions",

@@ -24,7 +24,7 @@ TABLE = (
 
 @dataclass(frozen=True)
 class _Form:
-    """The arguments of one function: in the order of v1 and of v2, and those that the runtime takes."""
+    """The arguments of one function: in the order of v1, in that of v2, and those of the runtime."""
 
     orders: tuple[tuple[str, ...], tuple[str, ...]]
     tells: int  #: the first position at which the orders differ
@@ -38,7 +38,7 @@ class _Form:
         return bind_either(call, self.orders, self.tells, self._version)
 
     def _version(self, arg: cst.Arg) -> int | None:
-        """Tell the versions apart: v1 has a name or a partition strategy where v2 has a combiner or a norm."""
+        """Return the version of a call: v1 has a name or a partition strategy where v2 has a combiner or a norm."""
         value: Any = literal(arg.value)
         if isinstance(value, str):
             return int(value in {"mean", "sqrtn", "sum"})
@@ -71,10 +71,10 @@ KEPT = ("sp_weights", "sparse_weights", "combiner", "default_id", "max_norm", "n
 
 @register
 class PooledLookups(LookupRule):
-    """A lookup that combines the rows of each example."""
+    """A lookup with a combiner, which reduces the rows of each example to one."""
 
     id = "tf-embedding-lookup-sparse"
-    title = "A lookup with a combiner keeps its arguments; partitions are dropped"
+    title = "A lookup with a combiner becomes the runtime's; arguments for partitions are removed"
     symbols = frozenset(FORMS)
     takes_lists = True
     refusals = (
@@ -87,32 +87,32 @@ class PooledLookups(LookupRule):
     )
     examples = (
         Example(
-            "the default combiner is the mean in both",
+            "the default combiner is the mean before and after",
             HEAD + MADE + "e = tf.nn.embedding_lookup_sparse(W, sp, None)\n",
             HEAD + "from runtime import create_table, embedding_lookup_sparse\n" + TABLE + ""
             "e = embedding_lookup_sparse(W, sp, None)\n",
         ),
         Example(
-            "weights, combiner and norm, by position as v1 has them",
+            "weights, combiner and norm as positional arguments of v1",
             HEAD + MADE + 'e = tf.nn.embedding_lookup_sparse(W, sp, w, "div", "e", "sqrtn", 1.0)\n',
             HEAD + "from runtime import create_table, embedding_lookup_sparse\n" + TABLE + ""
             'e = embedding_lookup_sparse(W, sp, w, name="e", combiner="sqrtn", max_norm=1.0)\n',
         ),
         Example(
-            "by position as v2 has them",
+            "positional arguments of v2",
             HEAD + MADE + 'e = tf.nn.embedding_lookup_sparse(W, sp, w, "sum", 1.0, "e")\n',
             HEAD + "from runtime import create_table, embedding_lookup_sparse\n" + TABLE + ""
             'e = embedding_lookup_sparse(W, sp, w, combiner="sum", max_norm=1.0, name="e")\n',
         ),
         Example(
-            "the safe form",
+            "the safe lookup",
             HEAD + MADE + "e = tf.contrib.layers.safe_embedding_lookup_sparse(\n"
             '    embedding_weights=W, sparse_ids=sp, combiner="sum", partition_strategy="div", default_id=0)\n',
             HEAD + "from runtime import create_table, safe_embedding_lookup_sparse\n" + TABLE + ""
             'e = safe_embedding_lookup_sparse(\n    table=W, sparse_ids=sp, combiner="sum", default_id=0)\n',
         ),
         Example(
-            "an order that is not known",
+            "a positional argument that may belong to v1 or v2",
             HEAD + MADE + "e = tf.nn.embedding_lookup_sparse(W, sp, w, how)\n",
             says="by its name",
         ),

@@ -1,4 +1,4 @@
-"""Variables that are read by their names."""
+"""Variables that code reads by their names."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ AFTER = (
 OTHER = 'b = sess.run("bias:0")\n'
 COMPUTED = "x = graph.get_tensor_by_name(name)\n"
 
-#: Methods of graphs, estimators and readers of checkpoints that are given a name.
+#: Methods of graphs, estimators and checkpoint readers that take a name.
 METHODS = {
     "as_graph_element",
     "get_operation_by_name",
@@ -38,7 +38,7 @@ METHODS = {
     "has_tensor",
 }
 FUNCTIONS = {"train.load_variable", "contrib.framework.load_variable"}
-#: The names that TensorFlow gives to lookups, by the end of the function.
+#: The names of operations inside TensorFlow's lookups, by the end of the function's name.
 DEFAULTS = {"gather": "Gather(V2)?"}
 OUTPUT = re.compile(r"(?!/).*:\d+")  # `/CPU:0` is a device
 Read = tuple[cst.BaseExpression, cst.BaseExpression]
@@ -46,13 +46,13 @@ Read = tuple[cst.BaseExpression, cst.BaseExpression]
 
 @register
 class ReadByName(CheckRule):
-    """A fetch, a hook or a checkpoint reader that names the variable would find no rows there.
+    """A fetch, a hook or a checkpoint reader that names a variable would not find the rows of a table.
 
-    With `--assume`, a name that is computed is taken to be that of something else.
+    With `--assume`, a computed name is taken not to be that of the variable.
     """
 
     id = "tf-read-by-name"
-    title = "A variable that is read by its name stays as it is"
+    title = "A variable that is read by its name is left unchanged"
     applicability = None
     refusals = (
         Refusal(
@@ -89,7 +89,7 @@ class ReadByName(CheckRule):
     )
 
     def judge(self, judgement: Judgement) -> None:
-        """Stop tables whose variables are read by name; a name that is computed is a doubt."""
+        """Block tables whose variables are read by name; `--assume` lifts the blocker of a computed name."""
         file = judgement.file
         reads = list({id(node): (node, shown) for node, shown in (*_asked(file), *_outputs(file))}.values())
         for table in judgement.tables if reads else ():
@@ -101,7 +101,7 @@ class ReadByName(CheckRule):
 
 
 def _outputs(file: File) -> Iterator[Read]:
-    """Yield the texts that name the output of an operation, wherever they stand: hooks and `run` may fetch them."""
+    """Yield the strings of the file that name the output of an operation: hooks and `run` may fetch them."""
     for text in file.tree.strings:
         if OUTPUT.fullmatch(string(text) or ""):
             whole: cst.BaseExpression = text
@@ -115,7 +115,7 @@ def _outputs(file: File) -> Iterator[Read]:
 
 
 def _asked(file: File) -> Iterator[Read]:
-    """Yield the names that are given to what reads by name, and the calls."""
+    """Yield the names that are passed to functions that read by name, and the calls."""
     for call in file.tree.calls:
         name = file.names.of(call.func)
         method = call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
@@ -136,7 +136,7 @@ def _of_variable(file: File, name: VariableName, node: cst.BaseExpression, shown
 
 
 def _of_lookup(file: File, table: Table, node: cst.BaseExpression, shown: cst.BaseExpression) -> Blocker | None:
-    """Stop a table when what one of its lookups gives is read by the name of an operation inside it."""
+    """Block a table when the result of a lookup is read by the name of an operation inside the lookup."""
     given = string(node)
     for lookup in table.lookups if given is not None else ():
         own = next((a.value for a in lookup.call.args if a.keyword is not None and a.keyword.value == "name"), None)

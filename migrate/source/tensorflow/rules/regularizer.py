@@ -1,4 +1,4 @@
-"""`regularizer=` of a variable or a scope: dropped where nothing reads its term, else taken over the looked-up rows."""
+"""`regularizer=` of a variable or scope: removed where its term is not read, else computed over the looked-up rows."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from migrate.source.tensorflow.facts.references.regularization_losses import (
 RULE = "tf-regularizer"
 MESSAGE = "`regularizer={text}` acts on the whole table"
 REASON = "it decays every row at every step; a table only touches the rows of the batch"
-UNREAD = "`regularizer` is dropped: nothing reads the regularization losses of the graph"
+UNREAD = "`regularizer` is removed: no code reads the regularization losses of the graph"
 HEAD = "import tensorflow.compat.v1 as tf\nr = tf.keras.regularizers.l2(0.1)\n"
 MADE = 'W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer(), regularizer=r)\n'
 LOOKUP = "e = tf.nn.embedding_lookup(W, ids)\n"
@@ -56,16 +56,16 @@ ADDED = "tf.add_to_collection(tf.GraphKeys.REGULARIZATION_LOSSES, r(looked_up_ro
 class Regularizer(CheckRule):
     """The term that a variable's regularizer adds to the regularization losses of the graph.
 
-    Where nothing reads them, the term has no effect. Where they are read, the term over the rows of the batch is put
-    there behind the lookups.
+    Where no code reads them, the term has no effect. Where code reads them, the term over the rows of the batch is
+    added to them after the lookups.
     """
 
     id = RULE
-    title = "The regularizer of a variable is dropped where its term is not read, or taken over the rows of the batch"
+    title = "A variable's regularizer is removed where its term is not read, else computed over the rows of the batch"
     applicability = Applicability.CHANGES_VALUES
     fix_safety = (
-        "Where nothing reads the regularization losses, dropping the term is exact. Where they are read, a row is "
-        "decayed only by the steps that look it up, as by `tf-table-norm`."
+        "Where no code reads the regularization losses, removing the term is exact. Where code reads them, only the "
+        "steps that look a row up decay it, as with `tf-table-norm`."
     )
     refusals = (
         Refusal(
@@ -97,7 +97,7 @@ class Regularizer(CheckRule):
             assume=True,
         ),
         Example("not without --assume", HEAD + MADE + LOOKUP + READ, says="acts on the whole table"),
-        Example("nothing reads them here", HEAD + MADE + LOOKUP, HEAD_AFTER + CREATED + ROWS, assume=True),
+        Example("no code of this file reads them", HEAD + MADE + LOOKUP, HEAD_AFTER + CREATED + ROWS, assume=True),
         Example("but another file may", HEAD + MADE + LOOKUP, says="acts on the whole table"),
         Example(
             "of the scope",
@@ -108,7 +108,7 @@ class Regularizer(CheckRule):
         ),
         Example("read before the lookup", HEAD + MADE + READ + LOOKUP, says="before its lookups", assume=True),
         Example(
-            "a regularizer that is not known",
+            "a regularizer that is neither L1 nor L2",
             HEAD + MADE.replace("=r)", "=lambda w: tf.reduce_max(w))") + LOOKUP + READ,
             says="is not known",
             assume=True,
@@ -116,7 +116,7 @@ class Regularizer(CheckRule):
     )  # fmt: skip
 
     def judge(self, judgement: Judgement) -> None:
-        """Note for each table what becomes of its regularizer: nothing, an assumption, or a reason to stay."""
+        """Add to each table what happens to its regularizer: a note, a change under an assumption, or a blocker."""
         file = judgement.file
         given = [(table, found) for table in judgement.tables if (found := _given(file, table)) is not None]
         if not given:
@@ -148,7 +148,7 @@ def _given(file: File, table: Table) -> cst.BaseExpression | None:
 def _added(
     file: File, table: Table, regularizer: cst.BaseExpression, readers: list[cst.CSTNode], shown: str
 ) -> Blocker:
-    """Return the term over the looked-up rows behind the last lookup, or why it cannot stand there."""
+    """Return the change that adds the term over the looked-up rows after the last lookup, or why it is impossible."""
     place = _place(file, table, regularizer, readers)
     if isinstance(place, str):
         return blocker(regularizer, RULE, "no-place", text=shown, why=place)
@@ -166,28 +166,28 @@ def _added(
 def _place(
     file: File, table: Table, regularizer: cst.BaseExpression, readers: list[cst.CSTNode]
 ) -> tuple[cst.CSTNode, cst.BaseExpression] | str:
-    """Return the statement of the last lookup and the table's name there, or why the term cannot stand behind it."""
+    """Return the statement of the last lookup and the table's name there, or why the term cannot follow it."""
     tree = file.tree
     if not is_regularizer(file, regularizer):
-        return "the regularization losses are read, and whether its term can be taken over some rows is not known"
+        return "the regularization losses are read, and it is not known whether its term can cover some rows alone"
     calls = sorted((lookup.call for lookup in table.lookups), key=lambda call: tree.span(call)[0])
     function = tree.enclosing(table.creation.call, cst.FunctionDef)
     if not calls or any(tree.enclosing(one, cst.FunctionDef) is not function for one in (*calls, regularizer)):
-        return "the regularization losses are read, and its lookups are not all where the variable is made"
+        return "the regularization losses are read, and not all lookups are in the function that creates the variable"
     line = tree.statement(calls[-1])
     block = tree.parent(line) if line is not None else None
     plain = isinstance(line, cst.SimpleStatementLine) and not isinstance(line.body[-1], cst.Return)
     if line is None or block is None or not plain or not all(tree.contains(block, call) for call in calls):
-        return "the regularization losses are read, and no line behind all lookups can take its term"
+        return "the regularization losses are read, and the term cannot be inserted after all lookups"
     if any(in_loop(file, call) or is_branched(file, call) for call in calls) or repeated(file, calls[-1]):
         return "the regularization losses are read, and a lookup may run several times or in a branch of the graph"
     if any(map(partial(by_scope, file), readers)):
-        return "the regularization losses are read by their scope, and its term would be in another"
+        return "the regularization losses are read by name scope, and its term would be in another scope"
     if any(by_place(file, reader) for reader in readers):
-        return "a regularization loss is read by its place among them, and its term would be in another"
+        return "a regularization loss is read by its index, and the index of its term would change"
     end = tree.span(line)[1]
     early = [*readers, *calls_of_readers(file, readers)]
     if any(tree.enclosing(one, cst.FunctionDef) is function and tree.span(one)[0] < end for one in early):
-        return "the regularization losses are read before its lookups, or put together by hand"
+        return "the regularization losses are read before its lookups, or collected by hand"
     reference = next((one for one in table.references if tree.contains(calls[-1], one)), None)
-    return (line, reference) if reference is not None else "its lookup does not name it"
+    return (line, reference) if reference is not None else "its last lookup does not name the table"

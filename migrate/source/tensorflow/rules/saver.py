@@ -34,18 +34,18 @@ STEP = "s = tf.train.Saver()\nt = tf.train.AdagradOptimizer(0.1).minimize(e)\n"
 
 @register
 class Saver(UseRule, CheckRule):
-    """`Saver()` saves tables as it saves variables; of a list, `[W, b]`, each table gives its variable.
+    """`Saver()` saves tables as it saves variables; in a list `[W, b]` a table is replaced by its `variable`.
 
-    A saver of listed variables then also keeps, and restores, the state that the optimizer has of the table, which the
-    original did not list: an assumption. Another list, which is not written where the saver is made, has no place for a
-    table: with `--assume` the tables move under the assumption that no checkpoint of this saver needs them.
+    A saver of listed variables then also saves and restores the optimizer's slots of the table, which the original list
+    did not contain: this is an assumption. A list that is not written at the call of the saver cannot be changed: with
+    `--assume` the tables are converted under the assumption that no checkpoint of this saver needs them.
 
-    A saver of all variables that is made before the training step lists no slots of the optimizer either: the same
-    assumption. A literal list or dict of other variables stays as it is: the original saved no row by it.
+    A saver of all variables that is created before the training step does not contain the optimizer's slots either:
+    the same assumption. A literal list or dict of other variables is left unchanged: the original saved no row by it.
     """
 
     id = "tf-saver"
-    title = "A `Saver` with a list of variables keeps the tables"
+    title = "Tables are left unchanged where a `Saver` lists its variables"
     applicability = None
     refusals = (
         Refusal(
@@ -96,7 +96,7 @@ class Saver(UseRule, CheckRule):
 
 
 def _listing(file: File, tables: Container[int]) -> Iterator[Blocker]:
-    """Yield a doubt for each saver whose list may hold a table; `tables` are the ids of the nodes that mention one."""
+    """Yield a blocker for each saver whose list may hold a table; `tables` are the ids of the nodes that name one."""
     for call, _ in file.calls("train.Saver"):
         bound = bind(call, ("var_list", "reshape", "sharded", "max_to_keep")) or {
             a.keyword.value: a for a in call.args if a.keyword
@@ -111,7 +111,7 @@ def _listing(file: File, tables: Container[int]) -> Iterator[Blocker]:
 
 
 def _early(judgement: Judgement) -> Iterator[Blocker]:
-    """Yield a doubt for each saver of all variables that is made before a step whose optimizer makes slots."""
+    """Yield a blocker for each saver of all variables created before a step whose optimizer creates slots."""
     file = judgement.file
     for call, _ in file.calls("train.Saver"):
         given = _given(call)
@@ -133,7 +133,7 @@ def _makes_slots_later(file: File, saver: cst.Call, step: Step) -> bool:
 
 
 def listed_by_name(file: File, saver: cst.Call) -> cst.List | cst.Tuple | cst.Dict | None:
-    """Return the list or dict of names that a saver is given where it is made; None for another saver or list."""
+    """Return the list or dict of names at the call of a saver; None for other savers and lists."""
     given = _given(saver)
     if file.names.of(saver.func) != "train.Saver" or len(given) != 1:
         return None
@@ -147,7 +147,7 @@ def listed_by_name(file: File, saver: cst.Call) -> cst.List | cst.Tuple | cst.Di
 
 
 def _holds_no_table(file: File, listed: cst.BaseExpression, tables: Container[int]) -> bool:
-    """True for a literal list or dict of variables that are no tables: the original saved none of these either."""
+    """True for a literal list or dict of variables that are not tables: the original saved no table either."""
     given = resolve(file.tree, listed)
     if not isinstance(given, cst.List | cst.Tuple | cst.Dict) or (given is not listed and _grows(file, listed)):
         return False
@@ -157,7 +157,7 @@ def _holds_no_table(file: File, listed: cst.BaseExpression, tables: Container[in
 
 
 def _grows(file: File, listed: cst.BaseExpression) -> bool:
-    """True when anything but this saver reads a list that has a name, and so may put a table in."""
+    """True when the list has a name and other code also reads it, and so may add a table."""
     name = listed.value if isinstance(listed, cst.Name) else ""
     uses = [use for use in file.tree.names.get(name, ()) if use is not listed]
     return not name or any(
@@ -166,7 +166,7 @@ def _grows(file: File, listed: cst.BaseExpression) -> bool:
 
 
 def _is_dense(file: File, node: cst.BaseExpression, tables: Container[int]) -> bool:
-    """True for a mention of one variable that is no table, and for the global step."""
+    """True for a reference to a variable that is not a table, and for the global step."""
     if isinstance(node, cst.Call):
         return (file.names.of(node.func) or "").endswith("_global_step")
     return isinstance(node, cst.Name | cst.Attribute | cst.Subscript) and id(node) not in tables

@@ -13,13 +13,13 @@ TABLE = 'item = create_table(key_dtype=tf.int64, dim=8, name="item", emb_initial
 
 @register
 class SokLookup(Rule):
-    """Lookups exchange ids and rows among the ranks, as SOK's do, and every rank makes them in the same order.
+    """Lookups exchange ids and rows among the ranks, as SOK's do, and every rank runs them in the same order.
 
-    Gradients of rows are summed over the ranks by both. What is trained is given the `variable` of a table.
+    Both sum the gradients of rows over the ranks. Optimizers and `var_list` receive the table's `variable`.
     """
 
     id = "tf-sok-lookup"
-    title = "A lookup of SparseOperationKit becomes one of a table"
+    title = "A lookup of SparseOperationKit becomes a lookup in a table"
     refusals = (
         *OF_CALLS,
         Refusal(
@@ -136,7 +136,7 @@ class SokLookup(Rule):
     )
     examples = (
         Example(
-            "pooled lookups of several tables are one",
+            "pooled lookups in several tables become one call",
             HEAD + MADE + 'first, second = sok.lookup_sparse([item, item], [a, b], combiners=["sum", "mean"])\n',
             AFTER
             + "grouped_embedding_lookup_sparse\n"
@@ -150,7 +150,7 @@ class SokLookup(Rule):
             AFTER + "sparse_lookup\n" + TABLE + "rows = sparse_lookup(item, ids)\n",
         ),
         Example(
-            "a variable that may be another",
+            "a name that may be another variable",
             HEAD + MADE + "if other:\n    item = tf.Variable(matrix)\nrows = sok.all2all_dense_embedding(item, ids)\n",
             says="may be looked up where a variable of SOK is",
         ),

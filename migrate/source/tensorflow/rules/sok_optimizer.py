@@ -15,12 +15,12 @@ TABLE = 'item = create_table(key_dtype=tf.int64, dim=8, name="item", emb_initial
 class SokOptimizer(Rule):
     """SGD, Adagrad, Momentum and Adam of `tf.train`, SGD, Adagrad and Adam of Keras, and SOK's own.
 
-    SOK runs an optimizer on the rows of the batch of a DynamicVariable: Adam becomes `lazy_adam` there, and `adam` or
-    `keras_adam`, which move all rows, for its variables of a fixed size and for its layers.
+    SOK applies an optimizer only to those rows of a DynamicVariable that are in the batch, so Adam becomes `lazy_adam`
+    there. For variables of a fixed size and for layers it becomes `adam` or `keras_adam`, which update all rows.
     """
 
     id = "tf-sok-optimizer"
-    title = "An optimizer of SparseOperationKit's variables becomes the runtime's of the same formula"
+    title = "An optimizer of SparseOperationKit's variables becomes the runtime's with the same update formula"
     refusals = (
         *OF_CALLS,
         Refusal(
@@ -119,7 +119,7 @@ class SokOptimizer(Rule):
             AFTER + "lazy_adam\n" + TABLE + "opt = lazy_adam.create_hash_optimizer(learning_rate=0.1, beta1=0.8)\n",
         ),
         Example(
-            "one that the runtime has not",
+            "an optimizer that the runtime does not have",
             HEAD + MADE + "opt = sok.OptimizerWrapper(tf.keras.optimizers.Nadam(0.1))\n",
             says="is not known",
         ),

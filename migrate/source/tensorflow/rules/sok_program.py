@@ -1,4 +1,4 @@
-"""`hvd.init()` and `sok.init()` -> `ranks.start()`, and what is left of Horovod."""
+"""`hvd.init()` and `sok.init()` -> `ranks.start()`, and the other calls of Horovod."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ HEAD = "import tensorflow as tf\nimport horovod.tensorflow as hvd\nimport sparse
 
 @register
 class SokProgram(Rule):
-    """Where SOK is initialised, the ranks of the runtime are connected.
+    """The initialization of SOK becomes that of the runtime's ranks.
 
-    Horovod goes where all that the file does with it is known to be the same with ranks: their number, sums and means
-    over them, and copies of variables in eager code. Else it stays as it is, the ranks are connected by it, and a
-    finding says what keeps it.
+    Horovod is removed where the ranks have an equivalent of every call of it in the file: rank and size, sums and means
+    over the ranks, and copies of variables in eager code. Otherwise its calls are left unchanged, the ranks connect
+    through Horovod, and a finding states the reason.
     """
 
     id = "tf-sok-program"
@@ -87,7 +87,7 @@ class SokProgram(Rule):
             "total = ranks.current().all_reduce(loss)\n",
         ),
         Example(
-            "Horovod stays",
+            "Horovod is still needed",
             HEAD + "hvd.init()\nsok.init()\nall = hvd.allgather(losses)\n",
             "import tensorflow as tf\nimport horovod.tensorflow as hvd\nfrom runtime import ranks\n"
             'hvd.init()\nranks.start("horovod")\nall = hvd.allgather(losses)\n',

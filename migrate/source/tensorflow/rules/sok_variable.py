@@ -11,11 +11,11 @@ AFTER = "import tensorflow as tf\nfrom runtime import create_table"
 
 @register
 class SokVariable(Rule):
-    """Programs written for SparseOperationKit are read as a whole: a file is converted with all of it, or stays.
+    """A file of a program for SparseOperationKit is converted completely, or left unchanged.
 
-    A table has one row for each key that is looked up, on the rank that SOK puts it on. Constant initial values and
-    matrices stay as they are; others are drawn otherwise, from the same distribution. `python -m runtime.compat.sok`
-    runs a program that stays.
+    A table has one row for each key that is looked up, on the same rank as in SOK. Constant initial values and matrices
+    are kept; random ones come from the same distribution, but other numbers are drawn. `python -m runtime.compat.sok`
+    runs a program that was not converted.
     """
 
     id = "tf-sok-variable"
@@ -137,7 +137,7 @@ class SokVariable(Rule):
             + " emb_initializer=tf.constant_initializer(0.5))\n",
         ),
         Example(
-            "rows that are given, in eager code",
+            "a matrix of initial rows, in eager code",
             HEAD + "item = sok.Variable(values)\n",
             AFTER
             + "\nitem_rows = tf.cast(values, tf.float32)\n"
@@ -147,7 +147,7 @@ class SokVariable(Rule):
             + "item.import_rows(tf.range(item_rows.shape[0]), item_rows)\n",
         ),
         Example(
-            "an initializer that is not seen",
+            "an initializer that is not known",
             HEAD + "item = sok.DynamicVariable(dimension=8, initializer=how)\n",
             says="the initializer `how` is not seen",
         ),

@@ -30,7 +30,7 @@ TABLE = (
 
 @register
 class SparseMatmul(LookupRule):
-    """A sparse matrix times the table: row i is the sum of x[i, id] times the row of id."""
+    """A sparse matrix times a table: row i of the product is the sum of x[i, id] times the row of id."""
 
     id = "tf-sparse-matmul"
     title = "A product of a sparse matrix with a table becomes a weighted lookup"
@@ -58,7 +58,7 @@ class SparseMatmul(LookupRule):
             '"sum"), 2)\n',
         ),
         Example(
-            "squared before: the looked-up rows are squared",
+            "the table is squared first: the looked-up rows are squared",
             HEAD + MADE + "y = tf.sparse.sparse_dense_matmul(xx, tf.pow(W, 2))\n",
             HEAD + "from runtime import create_table, sparse_lookup\n" + TABLE + ""
             "y = tf.math.unsorted_segment_sum(tf.expand_dims(xx.values, 1) * "

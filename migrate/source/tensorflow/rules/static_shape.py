@@ -1,4 +1,4 @@
-"""`W.shape`, `W.get_shape()`, `tf.shape(W)` -> the sizes of the variable; a name that is printed is what it was."""
+"""`W.shape`, `W.get_shape()`, `tf.shape(W)` -> the sizes of the variable; a printed name is unchanged."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ CREATED = (
 
 @register
 class TableShape(Rule):
-    """The sizes of a variable were constants; the values of a table are not asked, because it grows."""
+    """The shape of a variable is constant and is written out, because the number of rows of a table grows."""
 
     id = RULE
-    title = "The shape of a table stays that of its variable"
+    title = "The shape of a table is written out as that of its variable"
     refusals = (
         Refusal(
             "differing-shapes",
@@ -38,7 +38,7 @@ class TableShape(Rule):
         Example("its name, printed", HEAD + MADE + "print(W.name)\n", AFTER + CREATED + 'print("w:0")\n'),
         Example("its name, fetched", HEAD + MADE + "rows = sess.run(W.name)\n"),
         Example(
-            "sizes that may be others by then",
+            "names of sizes that are assigned again before the use",
             HEAD + MADE.replace("[9, 4]", "[n, 4]") + "n = 3\nn = 5\nd = W.shape[0]\n",
         ),
     )

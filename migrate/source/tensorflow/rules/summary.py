@@ -1,4 +1,4 @@
-"""`tf.summary.histogram("w", W)` -> the histogram of the rows that were looked up, under an assumption."""
+"""`tf.summary.histogram("w", W)` -> the histogram of the looked-up rows, under an assumption."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ LOG = 'tf.summary.histogram("w", {})\n'
 
 @register
 class TableSummary(UseRule):
-    """A histogram of the whole table becomes one of the rows of the batch, or goes where it stands before lookups."""
+    """A histogram of a whole table becomes that of the looked-up rows; one that precedes the lookups is removed."""
 
     id = "tf-table-summary"
     title = "A histogram of a table shows the rows of the batch"
     applicability = Applicability.ASSUMPTION
-    fix_safety = "Only what is logged changes: the rows of each batch instead of all rows."
+    fix_safety = "Only the log changes: it shows the rows of each batch instead of all rows."
     refusals = (
         *OF_TERMS,
         Refusal(
@@ -57,7 +57,7 @@ class TableSummary(UseRule):
             assume=True,
         ),
         Example(
-            "before the lookups nothing is known of their ids",
+            "before the lookups: the ids are not known yet",
             HEAD + MADE + LOG.format("W") + LOOKUP,
             HEAD + "from runtime import create_table, sparse_lookup\n" + CREATED + "e = sparse_lookup(W, ids)\n",
             assume=True,

@@ -1,4 +1,4 @@
-"""What another SDK than the runtime lacks or does otherwise."""
+"""Features that a target SDK other than the runtime lacks or implements differently."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ LOOKUP = "e = tf.nn.embedding_lookup(W, ids)\n"
 
 @register
 class Target(CheckRule):
-    """`--target` names the SDK that converted code calls, and switches ask for its features.
+    """`--target` selects the SDK that converted code calls, and switches turn on features of it.
 
-    What a switch does to every table is noted here, with what the program needs besides. A table that the SDK cannot
-    make as the program does stays as it is.
+    Notes state the effect of a switch on every table, and what else the program needs. A table is left unchanged where
+    the SDK cannot create it as the program does.
     """
 
     id = RULE
-    title = "What the target SDK and its switches do is listed, and what is left to be done by hand"
+    title = "Effects of the target SDK and its switches are reported, with the remaining work"
     applicability = None
     refusals = (
         Refusal("lacking-rows", "{message}", LACKING, USE),
@@ -136,7 +136,7 @@ class Target(CheckRule):
     )
     examples = (
         Example(
-            "one variable for one name, in an SDK that makes a table once",
+            "a reused variable, in an SDK without reuse",
             HEAD + 'with tf.variable_scope("s", reuse=tf.AUTO_REUSE):\n    ' + MADE + "    " + LOOKUP,
             says="may be reused",
             target="deeprec",
@@ -156,14 +156,14 @@ class Target(CheckRule):
                 table.blockers += [one for lookup in table.lookups for one in _ids(file, lookup)]
             _note_effects(file, table)
         if file.target.among_trainables:
-            reason = f"a table of {file.target.title} is among the variables, and its value cannot be read as a whole"
+            reason = f"a table of {file.target.title} is among the listed variables, but cannot be read as a whole"
             for place, one in enumerate(blockers):
                 if one.rule == COLLECTION:
                     blockers[place] = replace(one, reason=reason, action=USE, assumption="", changes=())
 
 
 def _check_functions(file: File, table: Table) -> None:
-    """Stop a table with an idiom that has no spelling."""
+    """Block a table with an idiom that the target cannot express."""
     creation, label, title, lacks = table.creation, table.label, file.target.title, file.target.lacks(file.switches)
     for place, one in enumerate(table.blockers):
         if one.takes_rows and (lacking := lacks.get("looked_up_rows")) is not None:
@@ -193,16 +193,16 @@ def _check_functions(file: File, table: Table) -> None:
 
 
 def _missing(file: File, name: str) -> str | None:
-    """Return what the target would need for a function of the plan, in words; None for one that it has."""
+    """Return a description of a function of the plan that the target lacks; None for one that it has."""
     known = file.target.lacks(file.switches).get(name)
     return known or (None if name in file.target.functions else f"counterpart of `{name}`")
 
 
 def _values(file: File, table: Table) -> Iterator[Blocker]:
-    """Yield what the target makes, fills and looks up in another way than the program."""
+    """Yield blockers where the target creates, initializes or reads a table differently from the program."""
     creation, target, label, title = table.creation, file.target, table.label, file.target.title
     call, given, wanted = creation.call, creation.initializer, target.initial_values(file.switches)
-    # A name that is made twice is one variable, which most SDKs refuse to make again.
+    # Two creations with one name are one variable, which most SDKs refuse to create twice.
     if not (target.reuses or creation.unique or creation.emitted) and may_reuse(file):
         yield blocker(call, RULE, "reused", title=title, label=label)
     if wanted is not None and given is not None and not wanted.fullmatch(given.law):
@@ -215,7 +215,7 @@ def _values(file: File, table: Table) -> Iterator[Blocker]:
 
 
 def _unwritten(file: File, table: Table, lookup: Lookup) -> Iterator[Blocker]:
-    """Yield why a lookup cannot be written in the target's form: it has two, of dense ids and of a sum or mean."""
+    """Yield why a lookup has no form in the target, which has dense lookups, and sums and means."""
     rewrite, call, rule = lookup.rewrite, lookup.call, lookup.rule
     label, title = table.label, file.target.title
     if table.passed:
@@ -244,7 +244,7 @@ def _unwritten(file: File, table: Table, lookup: Lookup) -> Iterator[Blocker]:
 
 
 def _unshaped(file: File, table: Table, lookup: Lookup, ids: cst.BaseExpression) -> Iterator[Blocker]:
-    """Yield why rows that are looked up by a vector cannot be given the shape of the ids."""
+    """Yield why rows that are looked up by a vector cannot be reshaped to the shape of the ids."""
     dim, call, rule = table.creation.dim, table.creation.call, lookup.rule
     if not is_repeatable(ids):
         yield blocker(lookup.call, RULE, "ids-twice", under=rule, label=table.label)

@@ -34,7 +34,7 @@ HEAD_AFTER = HEAD + "from runtime import create_table, sparse_lookup\n"
 
 @register
 class Variable(CreationRule):
-    """A variable made from an initial-value op."""
+    """A variable that `tf.Variable` creates from an operation for its initial value, such as `tf.random_normal`."""
 
     id = "tf-variable"
     title = "A `tf.Variable` that is looked up becomes a dynamic table"
@@ -49,7 +49,7 @@ class Variable(CreationRule):
             "e = sparse_lookup(W, ids)\n",
         ),
         Example(
-            "each run of a loop makes a table of its own",
+            "each iteration of a loop creates a table",
             HEAD + "W = [tf.Variable(tf.zeros([n, 8])) for n in sizes]\ne = tf.nn.embedding_lookup(W[0], ids)\n",
             HEAD + "from runtime import create_table, sparse_lookup, unique_name\n"
             'W = [create_table(key_dtype=tf.int64, dim=8, name=unique_name("W"), device_vocabulary_size=n,\n'

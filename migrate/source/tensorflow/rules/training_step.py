@@ -22,7 +22,7 @@ from migrate.source.tensorflow.facts.training.dense_half import is_doubtful, rea
 from migrate.source.tensorflow.rules.optimizer import untrainable
 from migrate.source.tensorflow.rules.variable_list_use import refined
 
-#: What runs a model: a program with one of these, and no step, only uses what is trained elsewhere.
+#: Functions that run a model: a program with one of these and no step uses a model that is trained elsewhere.
 RUNS = {
     "Session",
     "InteractiveSession",
@@ -48,11 +48,11 @@ AFTER = (
 
 @register
 class TrainingStep(CheckRule):
-    """A step that trains every variable is split where a table moves, and stays as it is where none does.
+    """A step that trains every variable is split where a table was converted, and otherwise left unchanged.
 
-    The gradients of dense variables and tables are taken by one backward pass; the stock optimizer updates the dense
-    variables, and the table optimizer that computes the same updates the tables. A step with a `var_list` trains the
-    tables that are named there, and no others. A step that cannot be split so keeps every table of its model as it is.
+    One backward pass computes the gradients of dense variables and tables. The stock optimizer updates the dense
+    variables, and the equivalent table optimizer updates the tables. A step with a `var_list` trains the tables that
+    the list names, and no others. Where a step cannot be split, all tables of its model are left unchanged.
     """
 
     id = RULE
@@ -230,7 +230,7 @@ class TrainingStep(CheckRule):
             "              sparse_optimizer.apply_gradients(grads[len(dense_vars) :]))\n",
         ),
         Example(
-            "a list of what is trained",
+            "a `var_list`",
             BEFORE + "op = tf.train.GradientDescentOptimizer(0.1).minimize(loss, var_list=[W, b])\n",
             AFTER.replace("create_table, get_dense_and_sparse_variable, ", "create_table, ").replace(
                 "import adagrad", "import gradient_descent"
@@ -243,18 +243,19 @@ class TrainingStep(CheckRule):
             "              sparse_optimizer.apply_gradients(grads[len(dense_vars) :]))\n",
         ),
         Example(
-            "a list that is not seen whole",
+            "a `var_list` that is not completely known",
             BEFORE + "op = tf.train.AdagradOptimizer(0.1).minimize(loss, var_list=[W] + more())\n",
             says="which tables it trains is not known",
         ),
         Example(
-            "pairs in another order",
+            "gradients that are sorted",
             BEFORE + "o = tf.train.AdagradOptimizer(0.1)\n"
             "op = o.apply_gradients(sorted(o.compute_gradients(loss), key=name))\n",
             says="order is not known",
         ),
         Example(
-            "no table moves", BEFORE + "l = tf.nn.l2_loss(W)\nop = tf.train.AdagradOptimizer(0.1).minimize(loss)\n"
+            "no table is converted",
+            BEFORE + "l = tf.nn.l2_loss(W)\nop = tf.train.AdagradOptimizer(0.1).minimize(loss)\n",
         ),
     )
 
@@ -277,7 +278,7 @@ class TrainingStep(CheckRule):
             judgement.file_blockers += [*_states(judgement), *_dense(judgement), *_halves(judgement)]
 
     def _untrained(self, file: File) -> Iterator[Blocker]:
-        """Yield a doubt for a file without a training step, unless its program is whole and trains nothing."""
+        """Yield a blocker for a file without a training step, unless the whole program is given and trains nothing."""
         program, module = file.program(file.tree.module), file.tree.module
         handed = next((call for one in program for call in one.tree.calls if _is_handed(one, call)), None)
         runs = any(name in RUNS for one in program for _, name in one.names.calls)
@@ -294,7 +295,7 @@ class TrainingStep(CheckRule):
 
 
 def _is_handed(file: File, call: cst.Call) -> bool:
-    """True for a call that gives something to code which is not read: it may be the loss."""
+    """True for a call that passes a value to code outside of the program: it may be the loss."""
     if not call.args or file.names.of(call.func) is not None or file.tree.is_inside(call.func):
         return False
     if isinstance(call.func, cst.Name) and any(
@@ -306,7 +307,7 @@ def _is_handed(file: File, call: cst.Call) -> bool:
 
 
 def _states(judgement: Judgement) -> Iterator[Blocker]:
-    """Two functions or classes that can train one table must not do it by optimizers with states of their own."""
+    """Block a table that two functions or classes can train, each by an optimizer with its own slots."""
     file, steps = judgement.file, judgement.training.steps
     homes = list({id(h): h for h in (owner(file, table.creation.call) for table in judgement.moving)}.values())
     for i, first in enumerate(steps):
@@ -320,7 +321,7 @@ def _states(judgement: Judgement) -> Iterator[Blocker]:
 
 
 def _dense(judgement: Judgement) -> Iterator[Blocker]:
-    """A step either has a dense half or has none; which it is must be known, and the target must have it."""
+    """Block a step where it is not known whether it has a dense half, or where the target lacks the half."""
     calls = {id(table.creation.call) for table in judgement.moving}
     for step in judgement.steps:
         if step.listed is None and is_doubtful(judgement.file, step.call, calls):
@@ -329,9 +330,9 @@ def _dense(judgement: Judgement) -> Iterator[Blocker]:
 
 
 def _halves(judgement: Judgement) -> Iterator[Blocker]:
-    """Stop where the two optimizers that one becomes would not count the same steps.
+    """Block where the two halves of an optimizer would count different numbers of steps.
 
-    Adam counts every step that it takes, for all variables: a half that a step does not have would miss it.
+    Adam counts each of its steps for all variables: a step without a dense or sparse half would not count in it.
     """
     steps = [step for step in judgement.training.steps if any(m.stock.counts for m in step.optimizer.makers)]
     moving = [step for step in steps if any(step is one for one in judgement.steps)]
@@ -349,7 +350,7 @@ def _halves(judgement: Judgement) -> Iterator[Blocker]:
 
 
 def _separate_states(file: File, first: Step, second: Step) -> bool:
-    """True for steps of two functions or classes whose optimizers differ and have state."""
+    """True for steps of two functions or classes whose optimizers differ and have slots."""
     makers = [m for step in (first, second) for m in step.optimizer.makers]
     same = {id(m.call) for m in first.optimizer.makers} == {id(m.call) for m in second.optimizer.makers}
     if same or not any(m.stock.stateful for m in makers) or exclusive(file, first.call, second.call):

@@ -1,4 +1,4 @@
-"""Uses of a table that cannot be followed."""
+"""Uses of a table that cannot be analysed."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ LOOK = (
 
 @register
 class TableUse(CheckRule):
-    """A table moves only when every mention of it is understood; a mention that is not keeps it."""
+    """A table is converted only when every use of it is understood."""
 
     id = RULE
-    title = "A table with a use that is not understood stays as it is"
+    title = "A table with a use that is not understood is left unchanged"
     applicability = None
     refusals = (
         Refusal(
@@ -162,7 +162,7 @@ class TableUse(CheckRule):
             says="bound more than once",
         ),
         Example(
-            "a caller gives a matrix",
+            "a caller passes a matrix",
             HEAD + LOOK + "e = look(x) + look(x, matrix)\n",
             says="it may come from `matrix`",
             assume=True,
@@ -170,7 +170,7 @@ class TableUse(CheckRule):
     )
 
     def judge_moving(self, judgement: Judgement) -> None:
-        """Code that reads one table or another, by the object it is given, converts only when all of them move."""
+        """Code that reads several tables, by the object it receives, is converted only when all of them are."""
         readers: dict[int, list[Table]] = {}
         for table in judgement.tables:
             for lookup in table.lookups:
@@ -195,14 +195,14 @@ class TableUse(CheckRule):
 
 
 def _form(file: File, table: Table, call: int) -> tuple[object, ...]:
-    """Return what a lookup becomes by what its table is: its rank, and sizes that are written around it."""
+    """Return how a converted lookup depends on its table: on its rank, and on sizes that are written around it."""
     lookup = next(one for one in table.lookups if id(one.call) == call)
     wrapped = tuple((file.tree.span(arg), before, after) for arg, before, after in lookup.wraps)
     return table.creation.rank, lookup.around, wrapped, lookup.function
 
 
 def _check_passed(judgement: Judgement) -> bool:
-    """Stop a table whose function is also given something that is no moving table; return whether one was stopped."""
+    """Block a table whose function also receives a value that is not converted; return whether one was blocked."""
     file, moving = judgement.file, judgement.moving
     known = {id(node) for table in moving for node in table.references}
     stopped = False
@@ -231,14 +231,14 @@ def _is_bound(file: File, node: cst.BaseExpression) -> bool:
 
 
 def _is_returned(file: File, node: cst.BaseExpression) -> bool:
-    """True for what a function returns, alone or in its place of several."""
+    """True for a value that a function returns, alone or as one of several."""
     around = file.tree.parent(node)
     whole = file.tree.parent(around) if isinstance(around, cst.Element) else node
     return whole is not None and isinstance(file.tree.parent(whole), cst.Return)
 
 
 def _is_kept(file: File, node: cst.BaseExpression) -> bool:
-    """True for a member of a dict or list, and for what stands there under a condition."""
+    """True for a member of a dict or list, also as a branch of a conditional expression there."""
     held = holder_of(file, node)
     given = held is not None and isinstance(file.tree.parent(held[0]), cst.Arg) and holder_of(file, held[0]) is None
     return (held is not None and not given) or isinstance(file.tree.parent(node), cst.IfExp)

@@ -1,4 +1,4 @@
-"""Forms of embedding that are named but not converted: of tf.contrib, of private modules, in canned estimators."""
+"""Embeddings of tf.contrib, private modules and canned estimators: reported, not converted."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ FORMS = {
 
 @register
 class Later(FileRule):
-    """Never silence: each of them is a finding."""
+    """Embeddings that the converter knows but does not convert yet: each is a finding."""
 
     id = "tf-other-embedding"
-    title = "Embeddings inside tf.contrib, canned estimators and private modules are named"
+    title = "Embeddings of tf.contrib, canned estimators and private modules are reported"
     examples = (
         Example(
             "sequence",
@@ -50,12 +50,12 @@ class Later(FileRule):
             says="column",
         ),
         Example(
-            "the module behind it",
+            "the module that defines the column",
             "from tensorflow.contrib.layers.python.layers import feature_column as fc\nc = fc.embedding_column(a, 4)\n",
             says="column",
         ),
         Example(
-            "private Keras, whose layers do not go with the public one's",
+            "private Keras, whose layers are incompatible with the public ones",
             "from tensorflow.python.keras.layers import Embedding\ne = Embedding(9, 4)\n",
             says="private Keras",
         ),
@@ -63,7 +63,7 @@ class Later(FileRule):
 
     def remarks(self, file: File) -> Iterator[Remark]:
         for call, name in file.calls(*FORMS):
-            reason = "its table is made and read inside TensorFlow, not by a variable and a lookup in this file"
+            reason = "TensorFlow itself creates and reads its table, instead of a variable and a lookup in this file"
             action = "write it as a variable and a lookup, or keep it dense"
             message = f"{FORMS[name]} is not converted yet"
             yield Remark(call, self.id, State.UNSUPPORTED, message, reason, action)

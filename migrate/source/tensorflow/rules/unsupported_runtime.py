@@ -1,4 +1,4 @@
-"""Surroundings in which a table would not behave as the variable did: eager code, parameter servers, warm starts."""
+"""Execution modes in which a table differs from a variable: eager code, parameter servers, double precision."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from migrate.source.tensorflow.facts.references.unanalysed_code import not_given
 
 SHARED = "parameter servers and strategies share variables between processes, which a table of a session does not"
 EAGER = "tables of this runtime live in a v1 graph"
-#: Symbols whose mere use keeps the tables of a file, each with the key of its refusal.
+#: Symbols whose mere use blocks the tables of a file, each with the key of its refusal.
 CALLS = {
     "train.replica_device_setter": "shared-variables",
     "train.ClusterSpec": "shared-variables",
@@ -42,7 +42,7 @@ CALLS = {
 STRATEGIES = re.compile(r"(contrib\.)?distribute\.(\w+\.)*\w*Strategy\w*|(contrib\.|estimator\.)?tpu\..*")
 #: Libraries that run a program as several processes.
 PARALLEL = {"horovod", "byteps", "bluefog"}
-#: Methods of a scope that change how every later variable is made.
+#: Methods of a scope that change the creation of all later variables.
 SETTERS = ("set_initializer", "set_regularizer", "set_custom_getter")
 V1_EVIDENCE = {
     "Session", "InteractiveSession", "placeholder", "get_variable", "global_variables_initializer",
@@ -54,7 +54,7 @@ MADE = 'import tensorflow.compat.v1 as tf\nW = tf.get_variable("w", [9, 4])\ne =
 
 
 def averages_listed(file: File, call: cst.Call) -> bool:
-    """True for an ExponentialMovingAverage of which all that is asked are averages of variables that are listed."""
+    """True for an ExponentialMovingAverage that is only used for averages of listed variables."""
     assign = file.tree.parent(call)
     target = assign.targets[0].target if isinstance(assign, cst.Assign) and len(assign.targets) == 1 else None
     scope = scope_of_name(file.tree, target) if isinstance(target, cst.Name) else None
@@ -75,10 +75,10 @@ def _listed(file: File, use: cst.Name) -> bool:
 
 @register
 class Surroundings(FileRule, CheckRule):
-    """Refuses every table of a file that runs where tables do not."""
+    """Blocks every table of a file that runs in a mode which tables do not support."""
 
     id = "tf-surroundings"
-    title = "A file that runs eagerly or distributed keeps its tables"
+    title = "Tables of a file that runs eagerly or distributed are left unchanged"
     refusals = (
         Refusal(
             "other-module",
@@ -225,7 +225,11 @@ class Surroundings(FileRule, CheckRule):
             "import horovod.tensorflow as hvd\n" + MADE + "hvd.init()\n",
             says="between processes",
         ),
-        Example("a creator", MADE + "with tf.variable_creator_scope(mine):\n    build()\n", says="how every variable"),
+        Example(
+            "a variable creator",
+            MADE + "with tf.variable_creator_scope(mine):\n    build()\n",
+            says="how every variable",
+        ),
         Example("a strategy", MADE + 's = tf.distribute.OneDeviceStrategy("/cpu:0")\n', says="share variables"),
         Example(
             "double precision of an outer scope",
@@ -262,7 +266,7 @@ class Surroundings(FileRule, CheckRule):
                 yield blocker(call, self.id, "several-processes", text=file.tree.source(call.func))
 
     def of_file(self, judgement: Judgement, file: File) -> Iterator[Blocker]:
-        """Yield a doubt for each piece of code that runs with a file and is not judged with it."""
+        """Yield a blocker for code that runs in the same program but was not given to the converter."""
         module, link = file.tree.module, file.tree.link
         if link is not None and link.crowded():
             yield blocker(module, self.id, "judged-alone", limit=f"{LIMIT:,}")
@@ -272,7 +276,7 @@ class Surroundings(FileRule, CheckRule):
             yield blocker(module, self.id, "not-given", place=place, word=word)
 
     def _processes(self, file: File) -> Iterator[Blocker]:
-        """What may make the file one of several processes that share their variables."""
+        """Yield calls that may make the file one of several processes which share their variables."""
         found: list[tuple[cst.CSTNode, str]] = [
             (text, "`TF_CONFIG`") for text in file.tree.strings if string(text) == "TF_CONFIG"
         ]

@@ -1,4 +1,4 @@
-"""What is done with all variables of a graph."""
+"""Operations on all variables of a graph."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ MEANT = "list the variables that are meant"
 
 @register
 class VariableCollection(CheckRule):
-    """A table leaves the lists of all variables, so that what is done with them would no longer reach it."""
+    """A converted table is not in the lists of all variables, so code over such a list no longer reaches it."""
 
     id = RULE
-    title = "What is done with every variable keeps the tables, or no longer reaches them"
+    title = "Code over all variables blocks the tables, or no longer reaches them"
     applicability = Applicability.CHANGES_VALUES
     fix_safety = (
         "A term such as L2 over all trainable variables no longer covers the tables: their rows are not decayed by it, "
-        "and the loss is smaller. Counts and prints of all variables leave the tables out."
+        "and the loss is smaller. Counts and prints of all variables exclude the tables."
     )
     refusals = (
         Refusal("used", "`{text}` uses all trainable variables", MISSED, MEANT),
@@ -134,14 +134,14 @@ class VariableCollection(CheckRule):
         judgement.file_blockers += [*used, *unknown_keys(file), *all_variables(file), *handed_on(file)]
         for call in (one for one in (*trainable, *listing(file, "global_variables", "")) if printed(file, one)):
             message = f"`{_statement(file, call)}` prints all variables"
-            reason = "a table is none of the trainable variables, and shows no rows among all"
+            reason = "a table is not a trainable variable, and its rows are not printed among all variables"
             for table in judgement.tables:
                 if file.tree.related(call, table.creation.call):
                     table.adaptations.append(Adaptation(call, RULE, message, reason))
 
 
 def refined(file: File, known: Blocker) -> Blocker:
-    """Return the doubt of a training step about a list of variables, more exactly where that is possible."""
+    """Return the more specific blocker of a training step for a list of variables."""
     if not isinstance(known.node, cst.Name):
         return known
     value = single_value(file.tree, known.node)
@@ -161,7 +161,7 @@ def _statement(file: File, node: cst.CSTNode) -> str:
 
 
 def _doubt(file: File, use: cst.BaseExpression) -> Blocker | None:
-    """Return what an assumption makes of a loop over the list; None where the loop is not understood."""
+    """Return the change of a loop over the list under an assumption; None where the loop is not understood."""
     loop = file.tree.parent(use)
     if not isinstance(loop, cst.For | cst.CompFor) or loop.iter is not use:
         return None

@@ -1,4 +1,4 @@
-"""Variables that start from a checkpoint."""
+"""Variables that are initialized from a checkpoint."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ FIRST = "ckpt_to_initialize_from"
 
 @register
 class WarmStart(CheckRule):
-    """`init_from_checkpoint` and warm starts fill variables by name; what names only other variables stops no table."""
+    """`init_from_checkpoint` and warm starts initialize variables by name; they block only the tables they name."""
 
     id = "tf-warm-start"
-    title = "A variable that starts from a checkpoint stays as it is"
+    title = "A variable that is initialized from a checkpoint is left unchanged"
     applicability = None
     refusals = (
         Refusal(
@@ -65,7 +65,7 @@ class WarmStart(CheckRule):
 
 
 def _names(name: VariableName, wanted: list[tuple[str, bool]]) -> bool:
-    """True when the variable is among those wanted: patterns, or names and scopes (which end in a slash)."""
+    """True when the variable matches a pattern, or a name or scope (which ends in a slash)."""
     full = (name.scope or "") + name.last
     for text, is_pattern in wanted:
         if is_pattern:
@@ -80,7 +80,7 @@ def _names(name: VariableName, wanted: list[tuple[str, bool]]) -> bool:
 
 
 def _starts(file: File) -> Iterator[tuple[cst.Call, list[tuple[str, bool]] | None]]:
-    """Yield what starts variables, and which of them: None where that is not known."""
+    """Yield calls that initialize variables from a checkpoint, with the variables; None where these are not known."""
     for call, name in file.names.calls:
         if name in MAPPED:
             yield call, _mapped(file, call)

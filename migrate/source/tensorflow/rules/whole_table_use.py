@@ -18,10 +18,10 @@ MADE = 'import tensorflow.compat.v1 as tf\nW = tf.get_variable("w", [9, 4])\ne =
 
 @register
 class WholeTable(UseRule):
-    """A use of the matrix as a matrix."""
+    """A use that reads or writes all rows of a table, or rows by position."""
 
     id = "tf-whole-table"
-    title = "A table that is used as a whole matrix stays as it is"
+    title = "A table that is used as a whole matrix is left unchanged"
     refusals = (
         Refusal(
             "l2",

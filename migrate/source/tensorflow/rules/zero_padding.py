@@ -1,4 +1,4 @@
-"""`tf.concat([tf.zeros([1, D]), W[1:]], 0)` and then a lookup -> a lookup whose padding rows are multiplied by zero."""
+"""`tf.concat([tf.zeros([1, D]), W[1:]], 0)` and then a lookup -> a lookup whose padding is masked."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ LOOKUP = "e = tf.nn.embedding_lookup(W, x)\n"
 
 @register
 class ZeroPadding(UseRule):
-    """Names the concatenations that cannot be followed; `padding` does the others."""
+    """`tf.concat` of zeros and a table, which gives padding ids a row of zeros."""
 
     id = RULE
-    title = "A row of zeros that is put in front of a table, or behind it, becomes a mask on what is looked up"
+    title = "A row of zeros before or after the rows of a table becomes a mask on the looked-up rows"
     applicability = Applicability.EXACT
     refusals = (
         *OF_LOOKUPS,
@@ -76,7 +76,7 @@ class ZeroPadding(UseRule):
     )
     examples = (
         Example(
-            "row 0 is zeros, under the same name",
+            "row 0 is zero, under the same name",
             HEAD + MADE + "W = tf.concat((tf.zeros([1, 4]), W[1:, :]), 0)  # padding\n" + LOOKUP,
             AFTER + "# padding\n"
             "e = tf.multiply(sparse_lookup(W, x), tf.expand_dims(tf.cast(tf.not_equal(x, 0), tf.float32), -1))\n",
@@ -88,13 +88,13 @@ class ZeroPadding(UseRule):
             "tf.expand_dims(tf.cast(tf.not_equal(x, 0), tf.float32), -1))\n",
         ),
         Example(
-            "the last row is zeros, if a flag says so",
+            "the last row is zero where a flag is set",
             HEAD + MADE + "if FLAGS.pad:\n    W = tf.concat([W, tf.zeros([1, 4])], 0)\n" + LOOKUP,
             AFTER + "e = tf.multiply(sparse_lookup(W, tf.minimum(x, 8)), "
             "tf.expand_dims(tf.cast(tf.not_equal(x, 9), tf.float32), -1) if FLAGS.pad else 1.0)\n",
         ),
         Example(
-            "the padded table is also used whole",
+            "the padded table is also used as a whole",
             HEAD + MADE + "P = tf.concat([tf.zeros([1, 4]), W], 0)\ne = tf.gather(P, x)\ny = tf.matmul(u, P)\n",
         ),
         Example(

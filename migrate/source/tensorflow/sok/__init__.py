@@ -1,5 +1,5 @@
-"""Programs written for SparseOperationKit: their variables become tables of the runtime, their ranks its ranks.
+"""Programs for SparseOperationKit: their variables become tables of the runtime, their ranks its ranks.
 
-A file is converted whole or not at all, because half of it would run nowhere. `tables` asks the value flow where the
-variables go, the other modules put edits into a `Draft` piece by piece, and `judge` says what becomes of it.
+A file is converted completely or not at all, because a half-converted one would not run. `tables` follows the variables
+by the value flow, the other modules add edits and blockers to a `Draft`, and `convert` returns the result.
 """

@@ -1,4 +1,4 @@
-"""What becomes of a file that is written for SparseOperationKit: its edits if nothing stops it, and its findings."""
+"""The conversion of a file for SparseOperationKit: its edits where nothing blocks it, and its findings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WORDING = Wording("SOK", "SOK's variables", "`python -m runtime.compat.sok` runs
 
 
 def sok_variables(file: File, assume: bool) -> WholeFile:
-    """Return what becomes of a file that imports SOK; nothing for any other."""
+    """Return the conversion of a file that imports SOK; empty for any other file."""
     if not reads_sok(file):
         return WholeFile()
     if file.target.name != "runtime":
@@ -43,7 +43,7 @@ def sok_variables(file: File, assume: bool) -> WholeFile:
 
 
 def _doubt_steps(draft: Draft, tables: Tables, made: list[Made]) -> None:
-    """Doubt tables that another file may train: a step that still asks SOK for its variables would pass them over."""
+    """Block tables that another file may train: an unconverted step, which reads SOK's variables, would miss them."""
     imported = draft.tree.link is not None and draft.tree.link.imported()
     if not made or not (tables.held or imported) or any(part.rule == OPTIMIZER for part in draft.parts):
         return
@@ -51,7 +51,7 @@ def _doubt_steps(draft: Draft, tables: Tables, made: list[Made]) -> None:
 
 
 def _doubt_variables(draft: Draft, made: list[Made]) -> None:
-    """Doubt what trains variables that another file makes: if that one stays, they are no tables."""
+    """Block code that trains variables of another file: if that file is not converted, they are no tables."""
     trains = {"OptimizerWrapper", "SGD", "optimizers.Adam", "optimizers.LazyAdamOptimizer", *FILTERS}
     call = next((call for call, name in sok_calls(draft.file) if name in trains), None)
     if made or call is None:
@@ -61,14 +61,17 @@ def _doubt_variables(draft: Draft, made: list[Made]) -> None:
 
 
 def _elsewhere(file: File) -> list[Finding]:
-    """Say of each variable, for another target, why it stays."""
+    """Report, for another target than the runtime, why each variable is left unchanged."""
     own, found = file.target.name == "sok", []
     for call, name in sok_calls(file):
         if name not in MAKERS:
             continue
         message, reason, action = f"`{name}` is SOK's own", "the target has it", ""
         if not own:
-            message, reason = f"`{name}` is SOK's", f"it is read for the runtime, and not for {file.target.title}"
+            message, reason = (
+                f"`{name}` is SOK's",
+                f"it can be converted for the runtime, but not for {file.target.title}",
+            )
             action = "leave --target out"
         state = State.NOTED if own else State.UNSUPPORTED
         found.append(Finding(VARIABLE, "table", state, file.tree.location(call), message, reason, action))

@@ -1,4 +1,4 @@
-"""Gradients in a program for SOK: what may hold them, and where those of static variables go."""
+"""Gradients in a program for SOK: which values may hold them, and where those of static variables are used."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from migrate.source.tensorflow.sok.tables import Tables
 from migrate.source.tensorflow.sok.variable_uses import is_update, taken_variables
 from migrate.source.tensorflow.sok.variables import Made
 
-#: What gives gradients.
+#: Functions and methods that return gradients.
 GIVES = {"gradient", "gradients", "compute_gradients"}
 
 
 def holds_gradients(file: File, node: cst.BaseExpression) -> bool:
-    """True for an expression that is made of gradients, as far as values tell; those may be IndexedSlices."""
+    """True for an expression that may hold gradients, which may be IndexedSlices."""
     return any(
         isinstance(one, cst.Call) and last_name(one.func) in GIVES for one in reached(node, lambda one: _of(file, one))
     )
 
 
 def _of(file: File, node: cst.BaseExpression) -> list[cst.BaseExpression]:
-    """Return what an expression is made of: its parts, and what makes its values."""
+    """Return the parts of an expression, and the expressions that create its values."""
     flow, found = flow_of(file), [one for one in node.children if isinstance(one, cst.BaseExpression)]
     found += [arg.value for arg in node.args] if isinstance(node, cst.Call) else []
     for value in flow.values(node):
@@ -45,7 +45,7 @@ def _of(file: File, node: cst.BaseExpression) -> list[cst.BaseExpression]:
 
 
 def _by_name(tree: Tree, node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
-    """Yield what is bound to what reads like an expression of which the values are not known, or returned for it."""
+    """Yield the values that are assigned to the text of an expression with unknown values, or returned for it."""
     text, called = tree.source(node), last_name(node.func) if isinstance(node, cst.Call) else ""
     for one in tree.nodes():
         if isinstance(one, cst.Assign) and any(tree.source(target.target) == text for target in one.targets):
@@ -57,14 +57,14 @@ def _by_name(tree: Tree, node: cst.BaseExpression) -> Iterator[cst.BaseExpressio
 
 
 def last_name(node: cst.BaseExpression) -> str:
-    """Return the last name of what is called; empty for an expression."""
+    """Return the last name of a callee; empty for other expressions."""
     return node.attr.value if isinstance(node, cst.Attribute) else node.value if isinstance(node, cst.Name) else ""
 
 
 def read_gradients(draft: Draft, tables: Tables, made: list[Made]) -> None:
-    """Stop where gradients of static variables go anywhere but into an update.
+    """Block the file where gradients of static variables are used for anything but an update.
 
-    SOK gives one matrix of them, summed over all lookups, and a table the rows of each lookup for itself.
+    SOK returns one matrix, summed over all lookups; a table returns the rows of each lookup separately.
     """
     if not any(one.name == "Variable" for one in made):
         return
@@ -78,7 +78,7 @@ def read_gradients(draft: Draft, tables: Tables, made: list[Made]) -> None:
         if isinstance(sources, cst.List | cst.Tuple):
             places = {at for at, one in enumerate(sources.elements) if tables.kind(one.value) is not None}
             star = [at for at, one in enumerate(sources.elements) if isinstance(one, cst.StarredElement)]
-            places = {-1} if star and max(places, default=-1) >= star[0] else places  # what a star gives is not counted
+            places = {-1} if star and max(places, default=-1) >= star[0] else places  # starred values: unknown number
         if places and (use := _other_use(draft, tables, call, places)) is not None:
             around = draft.tree.parent(use)
             shown = " ".join(draft.tree.source(around if around is not None else use).split())[:60]
@@ -98,7 +98,7 @@ def _other_use(draft: Draft, tables: Tables, call: cst.Call, places: set[int]) -
 
 
 def _is_entry(value: Value, whole: Sequence[Value], places: set[int]) -> bool:
-    """True for gradients of these places, and for what is in them."""
+    """True for gradients at these places, and for their members."""
     while isinstance(value, Member) and value.name == "[]":
         if value.base in whole:
             return _is_at(value.key, places)
@@ -107,7 +107,7 @@ def _is_entry(value: Value, whole: Sequence[Value], places: set[int]) -> bool:
 
 
 def _is_other(tables: Tables, use: cst.BaseExpression, value: Value, places: set[int]) -> bool:
-    """True for an entry of other variables, where nothing is known of what gives gradients and of all its entries."""
+    """True for an entry of other variables, where the call that returns the gradients is not known."""
     if not isinstance(value, Unknown):
         return False
     way = tables.flow.path(value, use)
@@ -140,7 +140,7 @@ def _is_at(key: object, places: set[int]) -> bool:
 
 
 def _is_taken(draft: Draft, use: cst.BaseExpression) -> bool:
-    """True for what an update is given, and where entries are taken, which are followed by themselves."""
+    """True for an argument of an update, and where entries are read, which are followed separately."""
     tree, around = draft.tree, draft.tree.parent(use)
     if isinstance(around, cst.Arg):
         call = tree.parent(around)

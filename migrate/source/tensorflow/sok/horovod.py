@@ -1,4 +1,4 @@
-"""Horovod in a program for SOK: what the runtime's ranks do as well becomes theirs, else all of it stays."""
+"""Horovod in a program for SOK: replaced by the runtime's ranks, or left unchanged as a whole."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _NO_COMPRESSION = {"compression.NoneCompressor", "Compression.none"}
 
 @dataclass
 class Horovod:
-    """What a file does with Horovod."""
+    """The uses of Horovod in a file."""
 
     draft: Draft
     tables: Tables
     edits: list[Edit] = field(default_factory=list)
-    left: list[cst.CSTNode] = field(default_factory=list)  #: what only Horovod does
-    lines: list[cst.CSTNode] = field(default_factory=list)  #: statements that go
+    left: list[cst.CSTNode] = field(default_factory=list)  #: uses without a counterpart
+    lines: list[cst.CSTNode] = field(default_factory=list)  #: removed statements
     _read: list[cst.CSTNode] = field(default_factory=list)
 
     @property
@@ -40,7 +40,7 @@ class Horovod:
         return bool(self.left)
 
     def read(self) -> None:
-        """Read all mentions of Horovod, and write them anew if nothing of it must stay."""
+        """Read all uses of Horovod, and replace them if each has a counterpart."""
         tree = self.draft.tree
         for node in _mentions(self.draft):
             call = tree.parent(node)
@@ -58,7 +58,7 @@ class Horovod:
         self.draft.edits += [without_line(tree, line, gone) for line in self.lines]
 
     def _call(self, call: cst.Call, name: str) -> bool:
-        """Write a call for the ranks of the runtime; False where it is not known to do the same there."""
+        """Replace a call by that of the runtime's ranks; False where no equivalent is known."""
         tree, ranks = self.draft.tree, self.draft.function
         if name == "init":
             line = tree.statement(call)
@@ -85,7 +85,7 @@ class Horovod:
         return name == "DistributedGradientTape" and self._tape(call)
 
     def _is_started(self, node: cst.CSTNode) -> bool:
-        """True for what runs after the ranks are connected: behind that line, or in what is not called before it."""
+        """True for code that runs after the ranks are connected: after that line, or in functions not called before."""
         tree = self.draft.tree
         start = next((call for call, name in sok_calls(self.draft.file) if name in {"init", "Init"}), None)
         around = tree.enclosing(node, cst.FunctionDef)
@@ -97,7 +97,7 @@ class Horovod:
         return around.name.value not in self._called_before(start, within)
 
     def _called_before(self, start: cst.Call, within: cst.FunctionDef | None) -> set[str]:
-        """Return the last names of all that may be called before the ranks are connected."""
+        """Return the last names of all functions that may be called before the ranks are connected."""
         tree = self.draft.tree
         found: set[str] = set()
         first = [c for c in tree.calls if tree.span(c)[0] < tree.span(start)[0]]
@@ -114,7 +114,7 @@ class Horovod:
         self.edits.append(Edit(*self.draft.tree.span(call), text))
 
     def _operation(self, given: dict[str, cst.Arg]) -> str:
-        """Return "sum" or "mean"; empty where an argument asks for something else."""
+        """Return "sum" or "mean"; empty for any other reduction."""
         for name in (
             "average",
             "device_dense",
@@ -132,7 +132,7 @@ class Horovod:
         return "mean" if operation is None else _OPERATIONS.get(horovod_name(tree, operation.value), "")
 
     def _reduced(self, call: cst.Call) -> bool:
-        """Write the reduction of a tensor, or of a list of gradients in one message."""
+        """Replace the reduction of a tensor, or of a list of gradients in one message."""
         tree, given = self.draft.tree, bind(call, _REDUCE)
         operation = self._operation(given) if given is not None else ""
         if given is None or not operation or "tensor" not in given:
@@ -155,7 +155,7 @@ class Horovod:
         return True
 
     def _tape(self, call: cst.Call) -> bool:
-        """Write `tape = DistributedGradientTape(tape)` and the gradients that it gives."""
+        """Replace `tape = DistributedGradientTape(tape)` and the gradients that it returns."""
         tree, given = self.draft.tree, bind(call, _TAPE)
         operation = self._operation(given) if given is not None else ""
         line, around = tree.statement(call), tree.parent(call)
@@ -190,34 +190,34 @@ class Horovod:
         return True
 
     def _is_nested(self, node: cst.BaseExpression) -> bool:
-        """True for a name whose value shows that it is no flat list."""
+        """True for a name whose value is known to be no flat list."""
         value = single_value(self.draft.tree, node)
         if isinstance(value, cst.List | cst.Tuple):
             return any(isinstance(one.value, cst.List | cst.Tuple) for one in value.elements)
         return False
 
     def reduces(self) -> bool:
-        """True where the file exchanges anything of its own over ranks."""
+        """True where the file itself exchanges values over ranks."""
         names = {horovod_name(self.draft.tree, node) for node in _mentions(self.draft)}
         return bool(names & {"allreduce", "DistributedGradientTape", "DistributedOptimizer", "grouped_allreduce"})
 
     def tell(self) -> None:
-        """Say what becomes of Horovod."""
+        """Report whether the program still needs Horovod."""
         node = next(iter(self.left), None)
         for statement in imports_of(self.draft.tree, HOROVOD):
             if node is None:
-                message = "Horovod is no longer needed: the ranks of the runtime do its work"
+                message = "Horovod is no longer needed: the ranks of the runtime replace it"
                 self.draft.parts.append(Part(statement, PROGRAM, "use", HOROVOD, message))
                 return
             shown = " ".join(self.draft.tree.source(node).split())[:60]
-            message = f"Horovod stays, because of `{shown}`: the program is started by horovodrun"
-            reason = "the ranks of the runtime have no counterpart that is known to do the same"
+            message = f"Horovod is still needed for `{shown}`: start the program by horovodrun"
+            reason = "the ranks of the runtime have no equivalent call"
             self.draft.parts.append(Part(statement, PROGRAM, "use", HOROVOD, message, reason=reason))
             return
 
 
 def _mentions(draft: Draft) -> list[cst.Name | cst.Attribute]:
-    """Return the outermost expressions that are Horovod's, in the order of the source."""
+    """Return the outermost expressions that refer to Horovod, in source order."""
     tree = draft.tree
     found: list[cst.Name | cst.Attribute] = []
     for node in spelled(tree):
@@ -234,6 +234,6 @@ def _last(node: cst.BaseExpression) -> str:
 
 
 def is_horovod(draft: Draft, node: cst.CSTNode) -> bool:
-    """True for an expression that is Horovod's module or something of it."""
+    """True for an expression that is Horovod's module, or a member of it."""
     imported, _ = draft.tree.imported_names(node)
     return any(name == HOROVOD or name.startswith(HOROVOD + ".") for name in imported)

@@ -13,13 +13,13 @@ from migrate.source.tensorflow.base.visited import reached
 from migrate.source.tensorflow.edits.whole_file_draft import Draft
 from migrate.source.tensorflow.sok.symbols import VARIABLE
 
-#: The last names of initializers that give rows of their own places, not of a distribution.
+#: The last names of initializers whose rows depend on their index instead of a distribution.
 _PLACED = ("identity", "Identity", "IdentityInitializer", "orthogonal", "Orthogonal", "OrthogonalInitializer")
 _CONSTANT = {"constant", "Constant"}
 
 
 def check_initializer(draft: Draft, node: cst.BaseExpression) -> None:
-    """Stop at an initializer that depends on more than a row's key: a function, a matrix, an identity."""
+    """Block an initializer that depends on more than a row's key: a function, a matrix, an identity."""
     keys = (_cause(draft, value) for value in flow_of(draft.file).values(node))
     key = next((one for one in keys if one), "")
     if key:
@@ -27,7 +27,7 @@ def check_initializer(draft: Draft, node: cst.BaseExpression) -> None:
 
 
 def _cause(draft: Draft, value: Value) -> str:
-    """Return the key of why an initializer is refused; nothing for one that a table can have."""
+    """Return the key of the refusal of an initializer; empty for one that a table supports."""
     if isinstance(value, Function | Bound):
         return "values-of-function"
     kind = (symbol_of(value) or "").rpartition(".")[2].removesuffix("_initializer")
@@ -41,12 +41,12 @@ def _cause(draft: Draft, value: Value) -> str:
 
 
 def _is_array(draft: Draft, node: cst.BaseExpression) -> bool:
-    """True for what is not a number, nor made of numbers and of names that are not seen."""
+    """True for an expression that is not known to be computed from numbers and unknown names."""
     return any(not _is_number(draft, one) for one in reached(node, lambda one: _operands(draft, one)))
 
 
 def _operands(draft: Draft, node: cst.BaseExpression) -> list[cst.BaseExpression]:
-    """Return what a number is computed from; for a name, what it stands for."""
+    """Return the operands of a number; for a name, its value."""
     if isinstance(node, cst.BinaryOperation):
         return [node.left, node.right]
     if isinstance(node, cst.UnaryOperation):
@@ -55,7 +55,7 @@ def _operands(draft: Draft, node: cst.BaseExpression) -> list[cst.BaseExpression
 
 
 def _is_number(draft: Draft, value: cst.BaseExpression) -> bool:
-    """True for a number, for what is computed, and for a name."""
+    """True for a number, a computed value, and a name."""
     if isinstance(value, cst.BinaryOperation | cst.UnaryOperation | cst.Name | cst.Attribute):
         return True
     cast = isinstance(value, cst.Call) and builtin(draft.tree, value.func) in {"float", "int"}
@@ -63,12 +63,12 @@ def _is_number(draft: Draft, value: cst.BaseExpression) -> bool:
 
 
 def is_function(draft: Draft, node: cst.BaseExpression) -> bool:
-    """True for what may be a function of the program."""
+    """True for an expression that may be a function of the program."""
     return any(isinstance(value, Function | Bound) for value in flow_of(draft.file).values(node))
 
 
 def may_be_none(draft: Draft, node: cst.BaseExpression) -> bool:
-    """True for what some line, or the default of its parameter, makes None, other than None itself."""
+    """True for an expression other than None that an assignment or a parameter's default may set to None."""
     flow = flow_of(draft.file)
     if isinstance(node, cst.Attribute) and any(isinstance(one, Unknown) for one in flow.values(node.value)):
         flow = analysed_by_name(draft.tree, [node.attr.value])

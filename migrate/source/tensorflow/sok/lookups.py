@@ -23,7 +23,7 @@ _DENSE = ("param", "indices")
 
 
 def read_lookups(draft: Draft, tables: Tables) -> None:
-    """Write the lookups of variables that are seen."""
+    """Replace the lookups in known variables."""
     for call, name in sok_calls(draft.file):
         if name not in {"lookup_sparse", "all2all_dense_embedding"}:
             continue
@@ -45,7 +45,7 @@ def read_lookups(draft: Draft, tables: Tables) -> None:
 
 
 def _block_at_others(draft: Draft, tables: Tables, node: cst.BaseExpression) -> None:
-    """Stop where what is looked up may be something else than a variable of SOK, or holds something else."""
+    """Block a lookup whose argument may be, or hold, anything but variables of SOK."""
     holds = any(isinstance(value, Holder) for value in tables.results(node))
     other = next((one.node for one in tables.others(node) if isinstance(one.node, cst.BaseExpression)), node)
     key = "beside-tables" if holds else "maybe-no-table"
@@ -58,7 +58,7 @@ def _sparse(draft: Draft, call: cst.Call, given: dict[str, cst.Arg], single: boo
     if filtered is not None and literal(filtered.value) is not False:
         draft.block(filtered, LOOKUP, "frequency-filter")
     ways, weights = given.get("combiners"), given.get("sp_weights")
-    if ways is None and weights is not None and _are_texts(weights.value):  # of releases whose third they were
+    if ways is None and weights is not None and _are_texts(weights.value):  # in releases that take them third
         ways, weights = weights, None
     _check_columns(draft, given["sp_ids"].value, weights, single)
     _check_ways(draft, ways)
@@ -81,12 +81,12 @@ def _sparse(draft: Draft, call: cst.Call, given: dict[str, cst.Arg], single: boo
         draft.edits[-1] = Edit(*tree.span(call), draft.edits[-1].text + "[0]")
     label = " ".join(tree.source(params).split())
     message = f"the lookup of {label} becomes `{function}`"
-    reason = "weights that are trained get gradients, in SOK none" if len(columns) > 1 else ""
+    reason = "trainable weights get gradients here, but not in SOK" if len(columns) > 1 else ""
     draft.parts.append(Part(call, LOOKUP, "lookup", label, message, f"{function}(...)", reason))
 
 
 def _check_columns(draft: Draft, ids: cst.BaseExpression, weights: cst.Arg | None, single: bool) -> None:
-    """Stop at weights that may be None, and at lists of ids or weights that stand beside one variable."""
+    """Block weights that may be None, and lists of ids or weights beside a single variable."""
     if weights is not None and may_be_none(draft, weights.value):
         draft.block(weights, LOOKUP, "weights-may-be-none", shown=tree_source(draft, weights.value))
     for node in (ids, *([weights.value] if weights is not None else ())):
@@ -96,7 +96,7 @@ def _check_columns(draft: Draft, ids: cst.BaseExpression, weights: cst.Arg | Non
 
 
 def _check_ways(draft: Draft, ways: cst.Arg | None) -> None:
-    """Stop at combiners of other letters than the runtime's."""
+    """Block combiners that are spelled differently from the runtime's."""
     found = literal(resolve(draft.tree, ways.value)) if ways is not None else None
     for one in found if isinstance(found, list | tuple) else [found]:
         if isinstance(one, str | bytes) and one not in {"sum", "mean", "sqrtn"} and ways is not None:
@@ -111,14 +111,14 @@ def _are_texts(node: cst.BaseExpression) -> bool:
 
 
 def _elements(draft: Draft, node: cst.BaseExpression) -> list[str] | None:
-    """Return the texts of what a list shows, None where it is none."""
+    """Return the texts of the members of a literal list; None for other expressions."""
     if not isinstance(node, cst.List | cst.Tuple) or any(isinstance(one, cst.StarredElement) for one in node.elements):
         return None
     return [draft.tree.source(one.value) for one in node.elements]
 
 
 def _dense(draft: Draft, call: cst.Call, table: str, ids: cst.BaseExpression) -> None:
-    """Write a lookup of a vector of ids, together with the reshaping around it, which a lookup here needs not."""
+    """Replace a lookup of a vector of ids, and remove the reshaping around it, which tables do not need."""
     tree = draft.tree
     whole, inner = _reshaped(draft, call, ids)
     function = draft.function("sparse_lookup")
@@ -132,7 +132,7 @@ def _dense(draft: Draft, call: cst.Call, table: str, ids: cst.BaseExpression) ->
 
 
 def _reshaped(draft: Draft, call: cst.Call, ids: cst.BaseExpression) -> tuple[cst.Call, cst.BaseExpression]:
-    """Return what to write anew, and the ids: those of `reshape(lookup(t, reshape(ids, [-1])), shape(ids) + [dim])`."""
+    """Return the call to replace, and the ids: of `reshape(lookup(t, reshape(ids, [-1])), shape(ids) + [dim])`."""
     tree, names = draft.tree, draft.file.names
     arg = tree.parent(call)
     outer = tree.parent(arg) if isinstance(arg, cst.Arg) else None
@@ -154,7 +154,7 @@ def _reshaped(draft: Draft, call: cst.Call, ids: cst.BaseExpression) -> tuple[cs
 
 
 def read_layer_call(draft: Draft, call: cst.Call, made: list[Made]) -> None:
-    """Write the call of a layer of SOK 1.x as a lookup of its table."""
+    """Replace the call of a layer of SOK 1.x by a lookup in its table."""
     tree, tf, layer = draft.tree, tensorflow(draft), tree_source(draft, call.func)
     given = draft.arguments(call, ("inputs", "training"), LOOKUP)
     known = {one.name for one in made}
@@ -188,7 +188,7 @@ def read_layer_call(draft: Draft, call: cst.Call, made: list[Made]) -> None:
 
 
 def _check_shape(draft: Draft, call: cst.Call, ids: cst.BaseExpression, made: list[Made]) -> None:
-    """Doubt ids of a layer that SOK reshapes to slots and numbers of ids of a slot, unless it takes any number."""
+    """Block ids of a layer that SOK reshapes to [slots, ids of a slot], unless a slot takes any number of ids."""
     if all("dynamic_input" in one.given and literal(one.given["dynamic_input"].value) is True for one in made):
         return
     if any(not is_none(one.given.get("dynamic_input")) and _is_computed(one.given["dynamic_input"]) for one in made):
@@ -213,7 +213,7 @@ def tree_source(draft: Draft, node: cst.CSTNode) -> str:
 
 
 def _said(draft: Draft, made: Made, name: str) -> str | None:
-    """Return the text of an argument of a layer that means the same where it is called; None for any other."""
+    """Return the text of a layer's argument that has the same value at the call; None for any other."""
     arg = made.given.get(name)
     if arg is None:
         return None

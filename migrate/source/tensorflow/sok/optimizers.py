@@ -1,7 +1,7 @@
-"""Optimizers of SOK's variables: each becomes the runtime's of the same formula.
+"""Optimizers of SOK's variables: each becomes the runtime's with the same update formula.
 
-SOK runs an optimizer on the rows of the batch of a DynamicVariable, so that Adam is lazy there; a static variable gets
-what the optimizer does with any variable.
+SOK applies an optimizer only to the rows of a batch of a DynamicVariable, so Adam is lazy there. On a static variable
+the optimizer works as on any variable.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from migrate.targets.layout import keywords
 
 @dataclass(frozen=True)
 class Form:
-    """An optimizer, and the runtime's of the same formula."""
+    """An optimizer, and the runtime's with the same update formula."""
 
-    module: str  #: of rows of the batch alone
+    module: str  #: updates only the rows of the batch
     parameters: tuple[str, ...]
     renamed: dict[str, str] = field(default_factory=dict)
     defaults: dict[str, str] = field(default_factory=dict)  #: those that differ
-    static: str = ""  #: the module for a variable of all rows, where that is another
-    none: tuple[str, ...] = ()  #: what must not be given but as None, False or 0
+    static: str = ""  #: the module for a static variable, where it differs
+    none: tuple[str, ...] = ()  #: arguments that must be absent, None, False or 0
     static_renamed: dict[str, str] = field(default_factory=dict)
 
 
@@ -100,7 +100,7 @@ _METHODS = {"apply_gradients", "compute_gradients", "minimize"}
 
 
 def read_optimizers(draft: Draft, tables: Tables, made: list[Made]) -> None:
-    """Write SOK's optimizers, and those that are given nothing but variables of SOK."""
+    """Replace SOK's optimizers, and those that train only variables of SOK."""
     kinds = {one.name == "DynamicVariable" for one in made}
     done: list[cst.Call] = []
     for call, name in sok_calls(draft.file):
@@ -128,7 +128,7 @@ def read_optimizers(draft: Draft, tables: Tables, made: list[Made]) -> None:
 
 
 def _alone(draft: Draft, tables: Tables, node: cst.BaseExpression) -> None:
-    """Stop where more is done with the optimizer that is wrapped: with its rate, with other variables."""
+    """Block other uses of the wrapped optimizer: of its learning rate, or with other variables."""
     for other in tables.uses_of(tables.results(node)):
         if other is not node:
             around = draft.tree.parent(other)
@@ -137,14 +137,14 @@ def _alone(draft: Draft, tables: Tables, node: cst.BaseExpression) -> None:
 
 
 def _foreign(draft: Draft, tables: Tables, trained: list[cst.BaseExpression]) -> None:
-    """Stop where an optimizer of tables is given what is not known to be one: it would need its `variable`."""
+    """Block an update of a value that is not known to be a table: an update needs the table's `variable`."""
     for one in [one for one in trained if tables.kind(one) is None][:1]:
         shown = " ".join(draft.tree.source(one).split())[:60]
         draft.block(one, OPTIMIZER, "unknown-table", shown=shown)
 
 
 def _trained(draft: Draft, call: cst.Call) -> list[cst.BaseExpression]:
-    """Return what an update or a step trains, as far as it is written out: lists, or the members of one."""
+    """Return the variables that an update or a step trains, where they are written out: lists, or members."""
     if is_update(call):
         pairs = call.args[0].value if call.args else None
         if isinstance(pairs, cst.List):  # `[(gradient, table)]`
@@ -169,7 +169,7 @@ def _updated(
     kinds: set[bool],
     done: list[cst.Call],
 ) -> None:
-    """Take an argument of Keras' optimizers out of an update, and write a stock optimizer of tables."""
+    """Remove arguments of Keras' optimizers from an update, and replace a stock optimizer of tables."""
     tree = draft.tree
     for arg in call.args[1:]:
         if arg.keyword is not None and arg.keyword.value == "experimental_aggregate_gradients":
@@ -230,13 +230,13 @@ def _write(draft: Draft, call: cst.Call, inner: cst.BaseExpression | None, kinds
     arguments = keywords(**{one: texts[one] for one in order if one in texts})
     function = f"{draft.function(module)}.create_hash_optimizer"
     draft.replace(call, f"{function}({', '.join(arguments)})")
-    reason = "SOK runs Adam on the rows of the batch alone, and so does this" if module == "lazy_adam" else ""
+    reason = "like SOK's Adam, it updates only the rows of the batch" if module == "lazy_adam" else ""
     message = f"`{shown}` becomes `{function}`"
     draft.parts.append(Part(call, OPTIMIZER, "optimizer", module, message, f"{function}(...)", reason))
 
 
 def _is_new(draft: Draft) -> bool:
-    """True where SOK may leave Keras' optimizers the present ones, which it makes the legacy ones else."""
+    """True where SOK may leave Keras' current optimizers in place, instead of replacing them by legacy ones."""
     given = [arg for call, name in sok_calls(draft.file) if name == "init" for arg in call.args]
     named = [arg for arg in given if arg.keyword is not None and arg.keyword.value == "use_legacy_optimizer"]
     return any(literal(arg.value) is not True for arg in named)
@@ -247,7 +247,7 @@ def _is_off(arg: cst.Arg | None) -> bool:
 
 
 def _is_same(draft: Draft, node: cst.BaseExpression, where: cst.CSTNode) -> bool:
-    """True for an expression that means the same where an optimizer is wrapped."""
+    """True for an expression with the same value where an optimizer is wrapped."""
     if means_the_same(draft.file, node, where):
         return True
     here = draft.tree.enclosing(node, cst.FunctionDef) is draft.tree.enclosing(where, cst.FunctionDef)
@@ -255,7 +255,7 @@ def _is_same(draft: Draft, node: cst.BaseExpression, where: cst.CSTNode) -> bool
 
 
 def _followed(draft: Draft, tables: Tables, call: cst.Call) -> None:
-    """Stop where an optimizer of tables is used otherwise than by its steps."""
+    """Block uses of a table optimizer other than its steps."""
     tree = draft.tree
     for use, value in tables.uses_of([value for value in tables.results(call) if value.node is call]).items():
         around = tree.parent(use)

@@ -1,4 +1,4 @@
-"""What of a program for SOK is around its tables: how it starts, its imports, and what has no counterpart."""
+"""The rest of a program for SOK: its start, its imports, and names without a counterpart."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _READ = {
 
 
 def read_program(draft: Draft, horovod: Horovod) -> None:
-    """Write the start and the imports anew, and stop at what has no counterpart; to be asked last."""
+    """Replace the start and the imports, and block names without a counterpart; must be called last."""
     for call, name in sok_calls(draft.file):
         if name in {"init", "Init"}:
             _start(draft, call, name, horovod)
@@ -44,7 +44,7 @@ def read_program(draft: Draft, horovod: Horovod) -> None:
 
 
 def _start(draft: Draft, call: cst.Call, name: str, horovod: Horovod) -> None:
-    """Connect the ranks where SOK is initialised; over Horovod where the program still uses it."""
+    """Connect the ranks where SOK is initialized; by Horovod where the program still uses it."""
     tree, around = draft.tree, draft.tree.parent(call)
     known = {"global_batch_size", "seed"} if name == "Init" else {"comm_tool", "use_legacy_optimizer"}
     for arg in call.args:
@@ -55,23 +55,21 @@ def _start(draft: Draft, call: cst.Call, name: str, horovod: Horovod) -> None:
     if isinstance(around, cst.Expr):
         draft.replace(call, text)
     elif isinstance(around, cst.Assign) and name == "Init" and builds_graph(draft.file):
-        draft.edits.append(line_before(tree, call, [text]))  # what a session runs first has nothing left to do
+        draft.edits.append(line_before(tree, call, [text]))  # the operation that a session runs first is empty
         draft.replace(call, f"{tensorflow(draft)}.no_op()")
     else:
         shown = " ".join(tree.source(around or call).split())[:60]
         draft.block(call, PROGRAM, "result-used", shown=shown, name=name)
     message = f"`sok.{name}` becomes `ranks.start`, which connects the ranks"
-    alone = (
-        "with several ranks nothing here sums the gradients of other variables, as before: ranks.reduced_gradients does"
-    )
+    alone = "as before, gradients of other variables are not summed over ranks: ranks.reduced_gradients does that"
     keras = any("keras.optimizers." in f"keras.{n}" and "legacy" not in n for _, n in draft.file.names.calls)
-    legacy = "SOK makes Keras' optimizers its legacy ones, here they are the present ones"
+    legacy = "SOK replaces Keras' optimizers by the legacy ones; here they are the current ones"
     reason = "; ".join([*([] if horovod.reduces() else [alone]), *([legacy] if name == "init" and keras else [])])
     draft.parts.append(Part(call, PROGRAM, "use", name, message, text, reason))
 
 
 def _mentions(draft: Draft) -> None:
-    """Stop where SOK is mentioned otherwise than by a call."""
+    """Block references to SOK that are not calls."""
     tree, called = draft.tree, {id(call.func) for call, _ in sok_calls(draft.file)}
     for node in spelled(tree):
         around = tree.parent(node)
@@ -84,10 +82,10 @@ def _mentions(draft: Draft) -> None:
 
 
 def _surroundings(draft: Draft) -> None:
-    """Stop where tables do not live: strategies of TensorFlow, frozen graphs, a module that hides the runtime."""
+    """Block modes that tables do not support: strategies, frozen graphs, a module that hides the runtime."""
     for rule in rules(FileRule):
         for blocker in rule.blockers(draft.file) if rule.id == "tf-surroundings" else ():
-            eager = "v1 graph" in blocker.reason  # of which is said that it is none
+            eager = "v1 graph" in blocker.reason  # the refusal of eager code, which SOK supports
             if not eager and not is_horovod(
                 draft, blocker.node.func if isinstance(blocker.node, cst.Call) else blocker.node
             ):
@@ -97,7 +95,7 @@ def _surroundings(draft: Draft) -> None:
 
 
 def _imports(draft: Draft, root: str) -> None:
-    """Take the imports of a package out."""
+    """Remove the imports of a package."""
     tree = draft.tree
     for statement in [*imports_of(tree, root)]:
         line = tree.statement(statement)
@@ -115,7 +113,7 @@ def _imports(draft: Draft, root: str) -> None:
 
 
 def _overlaps(draft: Draft) -> None:
-    """Stop where one call that is written anew stands in another."""
+    """Block a file where one replaced call is inside another."""
     spans: list[Edit] = sorted(draft.edits, key=lambda edit: (edit.start, -edit.end))
     end, last = 0, None
     for one in spans:

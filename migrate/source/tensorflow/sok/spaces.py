@@ -1,4 +1,4 @@
-"""Names that a program reads by their texts: `locals()["table"]`, `vars().get("table")`, all of `globals()`."""
+"""Names that a program reads as strings: `locals()["table"]`, `vars().get("table")`, all of `globals()`."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from migrate.source.tensorflow.base.bindings import builtin, is_target
 
 _SPACES = ("globals", "locals", "vars")
 _READS = {"get", "pop", "setdefault", "__getitem__"}
-#: What gets only the names of a space, or shows what they are.
+#: Functions that only list, test or print the names of a namespace.
 _HARMLESS_METHODS = {"keys", "update", "__contains__", "__setitem__"}
 _HARMLESS = {"len", "list", "print", "set", "sorted", "tuple"}
 
 
 @dataclass(frozen=True)
 class Space:
-    """A place that reads names of a scope by their texts."""
+    """A place that reads names of a scope as strings."""
 
     node: cst.BaseExpression
     scope: Scope
@@ -29,7 +29,7 @@ class Space:
 
 
 def spaces(tree: Tree) -> Iterator[Space]:
-    """Yield the places of a file that read names by their texts."""
+    """Yield the places of a file that read names as strings."""
     for word in _SPACES:
         for node in tree.names.get(word, ()):
             call, scope = tree.parent(node), tree.scope(node)

@@ -1,4 +1,4 @@
-"""SOK's names and Horovod's: what an expression means, and what the runtime has in its place."""
+"""Names of SOK and Horovod: how an expression resolves, and its counterpart in the runtime."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import libcst as cst
 from migrate.source.syntax.tree import Tree
 from migrate.source.tensorflow.base.rule_kinds import File
 
-#: Rules that read SOK.
+#: The rules for SOK.
 VARIABLE, LOOKUP, OPTIMIZER, PROGRAM = "tf-sok-variable", "tf-sok-lookup", "tf-sok-optimizer", "tf-sok-program"
 
 ROOT, HOROVOD = "sparse_operation_kit", "horovod"
@@ -18,7 +18,7 @@ LAYERS = ("DistributedEmbedding", "All2AllDenseEmbedding")
 MAKERS = ("Variable", "DynamicVariable", *LAYERS)
 FILTERS = ("filter_variables", "split_embedding_variable_from_others")
 _OPTIMIZERS = {name: f"optimizers.{name}" for name in ("Adam", "LazyAdamOptimizer")}
-#: Where the runtime has the names that are written.
+#: The modules of the runtime's names that are written.
 HOMES = {
     **dict.fromkeys(
         (
@@ -35,7 +35,7 @@ HOMES = {
     ),
     "nullcontext": "contextlib",
 }  # fmt: skip
-#: What has no counterpart that an edit could write: the remedy.
+#: Functions without a counterpart that an edit could write, and the action for each.
 LACKING = {
     "dump": "save by runtime.ranks.checkpoint",
     "load": "restore by runtime.ranks.checkpoint",
@@ -49,7 +49,7 @@ LACKING = {
 }
 
 
-#: Names that SOK has in modules of its own as well.
+#: Names that SOK also has in submodules.
 _ANYWHERE = {
     *MAKERS, *FILTERS, *LACKING, "lookup_sparse", "all2all_dense_embedding", "OptimizerWrapper", "SGD", "init", "Init",
     "OptimizerScope",
@@ -57,14 +57,14 @@ _ANYWHERE = {
 
 
 def sok_name(tree: Tree, node: cst.CSTNode) -> str:
-    """Return the name in SOK of what is spelled at `node`, such as `lookup_sparse`; empty for anything else."""
+    """Return the name in SOK of the expression `node`, such as `lookup_sparse`; empty for any other expression."""
     name = _qualified(tree, node, ROOT).partition(".")[2]
     last = name.rpartition(".")[2]
     return last if last in _ANYWHERE else _OPTIMIZERS.get(last, name)
 
 
 def horovod_name(tree: Tree, node: cst.CSTNode) -> str:
-    """Return the name in `horovod.tensorflow` of what is spelled at `node`, such as `init`; empty for anything else."""
+    """Return the name in `horovod.tensorflow` of the expression `node`, such as `init`; empty for any other."""
     whole = _qualified(tree, node, HOROVOD).removeprefix(HOROVOD).removeprefix(".")
     return whole.removeprefix("tensorflow").removeprefix(".").removeprefix("keras.")
 
@@ -88,7 +88,7 @@ def spelled(tree: Tree) -> Iterator[cst.Name | cst.Attribute]:
 
 
 def imports_of(tree: Tree, root: str) -> Iterator[cst.Import | cst.ImportFrom]:
-    """Yield the imports of a package and of what is below it."""
+    """Yield the imports of a package and of its submodules."""
     for statement in tree.imports:
         if isinstance(statement, cst.Import):
             names = [tree.source(alias.name) for alias in statement.names]
@@ -100,7 +100,7 @@ def imports_of(tree: Tree, root: str) -> Iterator[cst.Import | cst.ImportFrom]:
 
 
 def sok_calls(file: File) -> list[tuple[cst.Call, str]]:
-    """Return the calls of SOK's functions in the order of the source, with their names."""
+    """Return the calls of SOK's functions in source order, with their names."""
     if file.tree not in _CALLS:
         found = [(call, sok_name(file.tree, call.func)) for call in file.tree.calls]
         _CALLS[file.tree] = [(call, name) for call, name in found if name]

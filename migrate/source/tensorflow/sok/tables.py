@@ -1,4 +1,4 @@
-"""Where the variables of SOK may be in a file, and what is done with them: a client of the value flow."""
+"""Where the variables of SOK may be in a file, and how they are used: a client of the value flow."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from migrate.source.tensorflow.sok.symbols import FILTERS, sok_name
 
 
 class Kind(Enum):
-    """What an expression is."""
+    """The kind of an expression."""
 
     TABLE = "a variable of SOK"
     TABLES = "a list of variables of SOK"
@@ -33,19 +33,19 @@ _FOLLOWED = {
     "append", "appendleft", "clear", "copy", "count", "extend", "get", "index", "insert", "items", "keys", "pop",
     "popitem", "popleft", "remove", "reverse", "setdefault", "sort", "update", "values",
 }  # fmt: skip
-#: What a list from SOK's filter may be part of without being read.
+#: Expressions that contain a list from SOK's filter without reading it.
 _BINDS = cst.Assign | cst.AnnAssign | cst.NamedExpr | cst.Return | cst.IfExp | cst.Arg | cst.Param
 
 
 class Tables:
-    """Every expression of a file that may be a variable of SOK, or hold some."""
+    """All expressions of a file that may be a variable of SOK, or hold some."""
 
     def __init__(self, draft: Draft, made: Iterable[cst.Call]) -> None:
-        """Take the calls that make them."""
+        """Take the calls that create the variables."""
         self.file, self.tree, self.flow = draft.file, draft.tree, flow_of(draft.file)
         calls, names = list(made), set[str]()
         self.made = self._made(calls)
-        while new := self._unseen_names() - names:  # an object that is not seen is told by the names of its attributes
+        while new := self._unseen_names() - names:  # an unknown object is recognized by its attributes
             names |= new
             self.flow = analysed_by_name(self.tree, names)
             self.made = self._made(calls)
@@ -57,14 +57,14 @@ class Tables:
         return any(self.flow.attributes(value) for value in self.made)
 
     def results(self, node: cst.BaseExpression) -> list[Value]:
-        """Return all that an expression may be, None and what code from outside might put there left out."""
+        """Return all values of an expression, except None and values that outside code might store there."""
         return [value for value in self.flow.values(node) if not is_none(value) and not self._is_outside(value)]
 
     def _made(self, calls: Sequence[cst.Call]) -> list[Value]:
         return [value for call in calls for value in self.results(call) if value.node is call]
 
     def _unseen_names(self) -> set[str]:
-        """Return the attributes that hold variables of SOK and are read of an object of which nothing is known."""
+        """Return the attributes that hold variables of SOK and are read from an unknown object."""
         names = {name for value in self.made for name in self.flow.attributes(value)}
         return {name for name in names if any(map(self._is_unseen, self.tree.attributes.get(name, ())))}
 
@@ -72,16 +72,16 @@ class Tables:
         return any(isinstance(one, Unknown) for one in self.flow.values(node.value))
 
     def makers(self, node: cst.BaseExpression) -> list[cst.Call] | None:
-        """Return the calls of outside code that make all that an expression may be; None where they are not known."""
+        """Return the calls of outside code that create all values of an expression; None where they are not known."""
         found = [value.node for value in self.results(node) if isinstance(value, Result)]
         calls = [call for call in found if isinstance(call, cst.Call)]
         return calls if calls and len(calls) == len(self.results(node)) else None
 
     def _is_outside(self, value: Value) -> bool:
-        """True for what code from outside might put where the program puts something: that code is a use by itself.
+        """True for a value that outside code might store where the program stores one: that code is a use by itself.
 
-        Calls may change lists that they are given, classes from outside may have attributes of the same names, and
-        decorators such as `tf.function` get functions, which they call with what these are called with.
+        Calls may change lists that they receive, outside classes may have attributes of the same names, and decorators
+        such as `tf.function` receive functions, which they call with the same arguments.
         """
         if isinstance(value, Unknown) and value.reason == DECORATED:
             return True
@@ -103,7 +103,7 @@ class Tables:
         return isinstance(self.tree.parent(node), cst.Decorator)
 
     def kind(self, node: cst.BaseExpression) -> Kind | None:
-        """Return what an expression is; None for anything else."""
+        """Return the kind of an expression; None for any other expression."""
         kinds = {self._kind(value) for value in self.results(node) if not self._is_empty(value)}
         if len(kinds) == 1:
             return kinds.pop()
@@ -113,7 +113,7 @@ class Tables:
         return isinstance(value, Holder) and value.kind in _CONTAINERS and not self.flow.entries(value)
 
     def is_sum(self, node: cst.BaseExpression) -> bool:
-        """True for lists that are put together by `+`, where others may stand beside what SOK's filter gives."""
+        """True for lists joined by `+`, which may hold other variables beside those from SOK's filter."""
         return any(isinstance(one.node, cst.BinaryOperation) for one in self.results(node))
 
     def _kind(self, value: Value) -> Kind | None:
@@ -130,7 +130,7 @@ class Tables:
 
     @cached_property
     def _filtered(self) -> set[Value]:
-        """The lists of variables that SOK's filter gives, and sums of lists with them."""
+        """The lists of variables that SOK's filter returns, and sums of lists with them."""
         found = {value for _, value in self.flow.where(self._is_filtered)}
         pending = [*found]
         while pending:
@@ -148,13 +148,13 @@ class Tables:
         return isinstance(call, cst.Call) and sok_name(self.tree, call.func) in FILTERS
 
     def others(self, node: cst.BaseExpression) -> list[Value]:
-        """Return what an expression may be, or hold, beside variables of SOK."""
+        """Return the values that an expression may be, or hold, beside variables of SOK."""
         found = self.results(node)
         held = [entry for one in found if isinstance(one, Holder) for entry in self.flow.entries(one)]
         return [one for one in held or found if one not in self._known and not is_none(one)]
 
     def uses(self) -> list[cst.BaseExpression]:
-        """Return what is done with variables of SOK, and with what holds them, other than to hand them on."""
+        """Return the uses of variables of SOK, and of their containers, except assignments and arguments."""
         found = self.uses_of(self.made)
         for value in self._filtered:
             for read in self.flow.mentions(value):
@@ -190,14 +190,14 @@ class Tables:
         return found
 
     def _is_in(self, value: Value, space: Space) -> bool:
-        """True where a name that is read by its text may be a value, or an object that holds it."""
+        """True where a name that is read as a string may be a value, or an object that holds it."""
         if space.name is None:
             return any(value in self.flow.bound(space.scope, one.name) for one in space.scope.assignments)
         bound = self.flow.bound(space.scope, space.name)
         return any(one in bound for one in (value, *self.flow.holders(value)))
 
     def _is_followed(self, node: cst.BaseExpression, value: Value) -> bool:
-        """True where a container takes or gives something, and where a function of the program gets the value."""
+        """True where a container stores or returns a value, and where a function of the program receives it."""
         around = self.tree.parent(node)
         call = self.tree.parent(around) if isinstance(around, cst.Arg) else None
         if isinstance(call, cst.Call) and self._is_own(call.func):
@@ -217,8 +217,8 @@ class Tables:
         return bool(found) and all(isinstance(one, Function | Bound) for one in found)
 
     def _is_seen(self, site: cst.BaseExpression, value: Value, uses: Iterable[cst.BaseExpression]) -> bool:
-        """True where code from outside gets a value by a use, or in an object of the program, whose attributes it may
-        set, but does not read: but for what reads attributes by their names."""
+        """True where outside code receives a value by a use, or in an object of the program, whose attributes it may
+        set, but does not read, except by functions that read attributes by their names."""
         if self._is_followed(site, value) or any(node is site or self.tree.contains(site, node) for node in uses):
             return True
         return isinstance(site, cst.Call) and not any(is_of_python(one) for one in self.results(site.func))

@@ -1,4 +1,4 @@
-"""A program for SOK on TensorFlow 1: it imports version 1 of the present TensorFlow, and leaves eager mode."""
+"""Programs for SOK on TensorFlow 1: they import `tensorflow.compat.v1`, without eager mode."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from migrate.source.tensorflow.edits.tf1_imports import import_version_1, plain_
 from migrate.source.tensorflow.edits.whole_file_draft import Draft
 from migrate.source.tensorflow.sok.symbols import PROGRAM, spelled
 
-#: What TensorFlow 2 has in `compat.v1` only.
+#: Names that TensorFlow 2 has in `compat.v1` only.
 _NAMES = {
     "ConfigProto", "GPUOptions", "GraphKeys", "InteractiveSession", "Session", "add_to_collection", "app.run",
     "disable_eager_execution", "disable_v2_behavior", "get_collection", "get_default_graph", "get_default_session",
@@ -21,7 +21,7 @@ _ROOT = "tensorflow."
 
 
 def read_version(draft: Draft) -> None:
-    """Import version 1 where the file uses names that TensorFlow 2 lacks; stop at those that version 1 lacks too."""
+    """Import version 1 where the file uses names that TensorFlow 2 lacks; block those that version 1 lacks, too."""
     tree, first = draft.tree, None
     for node in spelled(tree):
         for name in tree.imported_names(node)[0]:
@@ -41,5 +41,5 @@ def _import(draft: Draft, used: cst.CSTNode) -> None:
     if len(plain) != 1 or any(tree.source(one.module) == "tensorflow" for one in named if one.module is not None):
         draft.block(used, PROGRAM, "version-1-import", shown=" ".join(tree.source(used).split()))
         return
-    message = "the file is written for TensorFlow 1, of which the present one has the names in `compat.v1`"
+    message = "the file is written for TensorFlow 1, whose names are in `tensorflow.compat.v1`"
     import_version_1(draft, plain, PROGRAM, message)

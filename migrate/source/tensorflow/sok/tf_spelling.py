@@ -1,4 +1,4 @@
-"""How a file for SOK spells TensorFlow, whether it builds a v1 graph, and where a place in it is run more than once."""
+"""How a file for SOK names TensorFlow, whether it builds a v1 graph, and which of its code may run more than once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def builds_graph(file: File) -> bool:
 
 
 def tensorflow(draft: Draft) -> str:
-    """Return what the file calls TensorFlow; empty where it has no name for it."""
+    """Return the file's name for TensorFlow; empty where it has none."""
     tree = draft.tree
     for statement in tree.imports:
         for alias in statement.names if isinstance(statement, cst.Import) else ():
@@ -38,13 +38,13 @@ def tensorflow(draft: Draft) -> str:
 
 
 def is_repeated(draft: Draft, node: cst.CSTNode) -> bool:
-    """True for what may run more than once: in a loop, a comprehension, a function or a class."""
+    """True for code that may run more than once: in a loop, a comprehension, a function or a class."""
     kinds = cst.For | cst.While | cst.CompFor | cst.ListComp | cst.DictComp | cst.GeneratorExp | cst.FunctionDef
     return any(isinstance(one, kinds | cst.Lambda | cst.ClassDef) for one in draft.tree.ancestors(node))
 
 
 def in_loop(draft: Draft, node: cst.CSTNode) -> bool:
-    """True for what runs more than once in one run of the function around it."""
+    """True for code that runs more than once in one call of its function."""
     kinds = cst.For | cst.While | cst.CompFor | cst.ListComp | cst.DictComp | cst.GeneratorExp
     for one in draft.tree.ancestors(node):
         if isinstance(one, cst.FunctionDef | cst.Lambda):

@@ -1,4 +1,4 @@
-"""What a program for SOK does with its variables but look them up: gradients, updates, lists of variables."""
+"""Uses of SOK's variables other than lookups: gradients, updates, lists of variables."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from migrate.source.tensorflow.sok.variables import Made
 #: Methods that take variables, and the places of these among their arguments.
 _TAKES = {"gradient": ("target", "sources"), "compute_gradients": ("loss", "var_list"), "gradients": ("ys", "xs")}
 _MINIMIZES = ("loss", "global_step", "var_list")
-#: What lists all variables of an object, of which a table is none.
+#: Attributes that list all variables of an object; tables are not among them.
 _LISTS = ("trainable_variables", "trainable_weights", "variables", "weights")
-#: What is asked of a variable of SOK, and how to ask a table.
+#: Members of a variable of SOK, and their counterparts in a table.
 _INSTEAD = {
     "size": "leave it out: `table.size()` counts the rows of a rank",
     "numpy": "leave it out: `table.snapshot()` gives the keys and rows of a rank",
@@ -32,7 +32,7 @@ _SUFFIX = ".variable"
 
 
 def read_filters(draft: Draft) -> None:
-    """Write what takes SOK's variables apart."""
+    """Replace calls that separate SOK's variables from others."""
     for call, name in sok_calls(draft.file):
         if name not in FILTERS:
             continue
@@ -56,7 +56,7 @@ def _two_names(draft: Draft, call: cst.Call) -> tuple[cst.Name, cst.Name] | None
 
 
 def _write_filter(draft: Draft, call: cst.Call, listed: cst.BaseExpression, names: tuple[cst.Name, cst.Name]) -> None:
-    """Write it with the halves the other way round; what lists all of a model gets the tables beside it."""
+    """Replace a call with its two results swapped; tables are added to lists of all variables of a model."""
     tree, function = draft.tree, "get_dense_and_sparse_variable"
     for one, other in (names, names[::-1]):
         draft.edits.append(Edit(*tree.span(one), other.value))
@@ -70,12 +70,12 @@ def _write_filter(draft: Draft, call: cst.Call, listed: cst.BaseExpression, name
     else:
         arguments = [tree.source(listed)]
     draft.write(call, function, arguments)
-    message = "what takes variables apart gives the others first"
+    message = "the function that separates the variables returns the dense ones first"
     draft.parts.append(Part(call, LOOKUP, "use", "variables", message, f"{function}(...)"))
 
 
 def read_uses(draft: Draft, tables: Tables, made: list[Made]) -> None:
-    """Change what is done with variables of SOK, and stop where that is not understood."""
+    """Change the uses of variables of SOK, and block those that are not understood."""
     for node in tables.uses():
         if not _use(draft, tables, node, made):
             kind, around = tables.kind(node), draft.tree.parent(node)
@@ -102,7 +102,7 @@ def _use(draft: Draft, tables: Tables, node: cst.BaseExpression, made: list[Made
     if not isinstance(call, cst.Call) or not isinstance(arg, cst.Arg) or arg.star:
         return False
     if sok_name(tree, call.func) in {*LACKING, *FILTERS, "lookup_sparse", "all2all_dense_embedding", "OptimizerScope"}:
-        return True  # those are read by themselves
+        return True  # converted by another module
     if builtin(tree, call.func) == "len":
         return True
     if horovod_name(tree, call.func):
@@ -115,7 +115,7 @@ def _use(draft: Draft, tables: Tables, node: cst.BaseExpression, made: list[Made
 
 
 def _as_pairs(draft: Draft, tables: Tables, node: cst.BaseExpression) -> bool:
-    """Give an update the variables of tables beside their gradients."""
+    """Pass the variables of tables to an update, beside their gradients."""
     if isinstance(node, cst.Call) and builtin(draft.tree, node.func) == "zip" and is_pairs(node):
         return _as_variables(draft, tables, node.args[1].value)
     listed = [one.value for one in node.elements] if isinstance(node, cst.List | cst.Tuple) else []
@@ -127,7 +127,7 @@ def _as_pairs(draft: Draft, tables: Tables, node: cst.BaseExpression) -> bool:
 
 
 def _trains(draft: Draft, call: cst.Call, arg: cst.Arg) -> bool:
-    """True for an argument that takes what is trained: of gradients, steps, and the `zip` of an update."""
+    """True for an argument that takes the trained variables: of gradients, steps, and the `zip` of an update."""
     tree = draft.tree
     method = call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
     parameters = _MINIMIZES if method == "minimize" else _TAKES.get(method, ())
@@ -143,7 +143,7 @@ def _trains(draft: Draft, call: cst.Call, arg: cst.Arg) -> bool:
 
 
 def taken_variables(method: str) -> tuple[str, ...]:
-    """Return the parameters of a method that gives gradients, the last of which takes variables; else none."""
+    """Return the parameters of a method that returns gradients, the last of which takes variables; else none."""
     return _TAKES.get(method, ())
 
 
@@ -159,7 +159,7 @@ def is_update(call: cst.Call) -> bool:
 
 
 def _as_variables(draft: Draft, tables: Tables, node: cst.BaseExpression) -> bool:
-    """Give a step the variables of tables; False where it is not known which these are."""
+    """Pass the variables of tables to a step; False where the tables are not known."""
     tree, kind = draft.tree, tables.kind(node)
     if kind is Kind.TABLE:
         _as_variable(draft, node)
@@ -182,7 +182,7 @@ def _has_stars(node: cst.List | cst.Tuple) -> bool:
 
 
 def _as_variable(draft: Draft, node: cst.BaseExpression) -> None:
-    """Ask a table for its variable."""
+    """Replace a table by its `variable`."""
     start, end = draft.tree.outer_span(node)
     if isinstance(node, cst.Name | cst.Attribute | cst.Subscript | cst.Call):
         draft.edits.append(Edit(end, end, _SUFFIX))
@@ -191,7 +191,7 @@ def _as_variable(draft: Draft, node: cst.BaseExpression) -> None:
 
 
 def _without_list(draft: Draft) -> None:
-    """Stop at steps that take all trainable variables, and doubt what lists these: tables are not among them."""
+    """Block steps over all trainable variables, and lists of these: tables are not among them."""
     tree = draft.tree
     for call in tree.calls:
         method = call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
@@ -213,7 +213,7 @@ def _doubt_list(draft: Draft, node: cst.CSTNode) -> None:
 
 
 def _listed_by_objects(draft: Draft) -> None:
-    """Doubt the lists of variables that objects give: those of tables are not among them."""
+    """Block the lists of variables of objects: tables are not among them."""
     tree = draft.tree
     for name in _LISTS:
         for node in tree.attributes.get(name, ()):

@@ -1,4 +1,4 @@
-"""SOK's variables and layers where they are made: each becomes a table."""
+"""Creations of SOK's variables and layers: each becomes a table."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ PARAMETERS = {
     "DistributedEmbedding": _SPARSE,
     "All2AllDenseEmbedding": _DENSE,
 }
-#: What is written anew, or refused; the others are about how SOK keeps rows on its devices.
+#: Arguments that are converted, or refused; the others configure how SOK stores rows on its devices.
 _READ = {
     "combiner", "constraint", "dimension", "dtype", "dynamic_input", "embedding_initializer", "embedding_vec_size",
     "init_capacity", "initial_value", "initializer", "key_dtype", "key_type", "max_capacity",
     "max_vocabulary_size_per_gpu", "mode", "name", "nnz_per_slot", "shape", "slot_num", "trainable", "use_hashtable",
 }  # fmt: skip
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
-_DRAWN = "initial values are drawn otherwise, from the same distribution"
-#: What makes a matrix of a known shape: its parameters, and the initializer that gives the same.
+_DRAWN = "other initial values are drawn, from the same distribution"
+#: Functions that create a matrix of a known shape: parameters, and the equivalent initializer.
 _FILLS = {
     "constant": (("value", "dtype", "shape", "name"), "constant_initializer", ("value",)),
     "ones": (("shape", "dtype", "name"), "ones_initializer", ()),
@@ -75,7 +75,7 @@ class Made:
     """A variable or a layer of SOK, and its table."""
 
     call: cst.Call
-    name: str  #: what makes it in SOK
+    name: str  #: the function of SOK that creates it
     part: Part
     given: Mapping[str, cst.Arg] = field(default_factory=dict)
 
@@ -86,7 +86,7 @@ class Made:
 
 
 def read_makers(draft: Draft) -> list[Made]:
-    """Write every variable and layer of the file as a table."""
+    """Replace every variable and layer of the file by a table."""
     return [_creation(draft, call, name) for call, name in sok_calls(draft.file) if name in MAKERS]
 
 
@@ -119,7 +119,7 @@ def _label(draft: Draft, call: cst.Call, given: Mapping[str, cst.Arg]) -> str:
 
 
 def _check(draft: Draft, made: Made) -> None:
-    """Stop at arguments that have no counterpart."""
+    """Block arguments without a counterpart."""
     given, label = made.given, made.part.label
     if not is_none(given.get("constraint")):
         draft.block(given["constraint"], VARIABLE, "constraint", label=label)
@@ -133,7 +133,7 @@ def _check(draft: Draft, made: Made) -> None:
 
 
 def _grown(draft: Draft, made: Made) -> None:
-    """Write a DynamicVariable, or the table of a layer."""
+    """Replace a DynamicVariable, or the table of a layer."""
     given, tree, tf = made.given, draft.tree, tensorflow(draft)
     dim = given.get("embedding_vec_size" if made.is_layer else "dimension")
     if dim is None:
@@ -167,7 +167,7 @@ def _write(draft: Draft, made: Made, texts: dict[str, str]) -> None:
 
 
 def _name(draft: Draft, made: Made) -> str:
-    """Return the text of the table's name; SOK puts numbers behind names that come more than once."""
+    """Return the text of the table's name; SOK appends numbers to names that occur more than once."""
     arg = made.given.get("name")
     if arg is not None and not is_none(arg):
         text, fixed = draft.tree.source(arg.value), string(arg.value) is not None
@@ -179,7 +179,7 @@ def _name(draft: Draft, made: Made) -> str:
 
 
 def _dynamic_initial(draft: Draft, made: Made, tf: str) -> str:
-    """Return the initializer that gives what SOK's text says."""
+    """Return the initializer that corresponds to SOK's string."""
     arg = made.given.get("initializer")
     if arg is None or is_none(arg):
         made.part.reason = _DRAWN
@@ -190,7 +190,7 @@ def _dynamic_initial(draft: Draft, made: Made, tf: str) -> str:
     if text in {"normal", "uniform", "random", ""}:
         made.part.reason = _DRAWN
         return f"{tf}.random_{'normal' if text == 'normal' else 'uniform'}_initializer(0.0, 1.0)"
-    if _is_text_of(draft, arg.value):  # of a number, else it fails
+    if _is_text_of(draft, arg.value):  # a number as a string; other strings fail in SOK
         assert isinstance(arg.value, cst.Call)
         return f"{tf}.constant_initializer(float({draft.tree.source(arg.value.args[0].value)}))"
     shown = " ".join(draft.tree.source(arg.value).split())[:60]
@@ -215,7 +215,7 @@ def _layer_initial(draft: Draft, made: Made, tf: str) -> str:
 
 
 def _static(draft: Draft, made: Made) -> None:
-    """Write a variable of a fixed number of rows."""
+    """Replace a variable with a fixed number of rows."""
     given, tf = made.given, tensorflow(draft)
     value = given.get("initial_value")
     if value is not None and not is_none(value):
@@ -258,7 +258,7 @@ def _sizes(draft: Draft, node: cst.BaseExpression) -> tuple[str, str] | None:
 
 
 def _filled(draft: Draft, made: Made, value: cst.BaseExpression, tf: str) -> tuple[tuple[str, str], str] | None:
-    """Return sizes and initializer of a matrix that a function of TensorFlow fills; None for any other."""
+    """Return sizes and initializer of a matrix that a TensorFlow function creates; None for any other."""
     name = draft.file.names.of(value.func) if isinstance(value, cst.Call) else None
     if name not in _FILLS or not isinstance(value, cst.Call):
         return None
@@ -273,13 +273,13 @@ def _filled(draft: Draft, made: Made, value: cst.BaseExpression, tf: str) -> tup
         texts = {**_RANDOM_DEFAULTS[name], **texts}
     if name == "constant":
         if not isinstance(literal(resolve(draft.tree, given["value"].value)), int | float):
-            return None  # an array, for all that is seen: its rows are imported
+            return None  # it may be an array, whose rows are imported
         return sizes, f"{tf}.constant_initializer({texts['value']})"
     return sizes, f"{tf}.{initializer}({', '.join(keywords(**texts))})"
 
 
 def _imported(draft: Draft, made: Made, value: cst.Arg, tf: str) -> None:
-    """Write a variable of given values: its rows are imported behind it, in eager code."""
+    """Replace a variable with given values: its rows are imported after its creation, in eager code."""
     around = draft.tree.parent(made.call)
     if is_function(draft, value.value):
         draft.block(value, VARIABLE, "rows-of-function", label=made.part.label)

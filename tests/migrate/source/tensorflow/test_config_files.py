@@ -143,10 +143,11 @@ def test_a_call_of_a_helper_points_to_the_table_of_the_helper(tmp_path: Path) ->
     )
     results = convert(root)
     assert not any(one.changed for one in results.values())
-    assert "main.py:5: noted: `lookup` looks rows up in `table`, which stays as it is: it is made in" in reasons(
-        results
+    assert (
+        "main.py:5: noted: `lookup` looks rows up in `table`, which is left unchanged: the table is created in"
+        in reasons(results)
     )
-    assert "library.py:3" in next(f.reason for f in results["main.py"].findings if "stays as it is" in f.message)
+    assert "library.py:3" in next(f.reason for f in results["main.py"].findings if "is left unchanged" in f.message)
 
 
 def test_a_function_of_the_program_that_is_called_like_a_lookup_is_named(tmp_path: Path) -> None:
@@ -163,4 +164,4 @@ def test_a_function_of_the_program_that_is_called_like_a_lookup_is_named(tmp_pat
     root = write(tmp_path / "p", {"library.py": library, "inputs.py": inputs, "main.py": other})
     said = reasons(convert(root))
     assert "`embedding_lookup` looks rows up in `table`" in said or "`embedding_lookup` is not TensorFlow's" in said
-    assert "`pick.embedding_lookup_sparse` is not TensorFlow's; this call is left alone" in said
+    assert "`pick.embedding_lookup_sparse` is not TensorFlow's; this call is left unchanged" in said

@@ -327,7 +327,7 @@ def test_what_keeps_a_file_is_said_with_the_remedy(code: str, message: str, acti
     reasons = [f for f in result.findings if message in f"{f.message} {f.reason}"]
     assert reasons, _said(result)
     assert all(f.remains and f.action and action in f.action for f in reasons if f.subject == "use"), _said(result)
-    stays = [f for f in result.findings if "whole or not at all" in f.message]
+    stays = [f for f in result.findings if "completely or not at all" in f.message]
     assert {f.location.line for f in stays} >= {2, 3}, "the variable and its lookup have a finding each"
     assert {table.verdict for table in result.tables} == {State.UNSUPPORTED}
 
@@ -390,7 +390,7 @@ def test_other_targets_do_not_read_it() -> None:
     own, other = _converted(text, target="deeprec"), _converted(text, target="rec_sdk")
     assert (own.changed, other.changed) == (False, False)
     assert "noted: `get_embedding_variable` is DeepRec's own" in _said(own)
-    assert "unsupported: `get_embedding_variable` is DeepRec's (it is read for the runtime" in _said(other)
+    assert "unsupported: `get_embedding_variable` is DeepRec's (it can be converted for the runtime" in _said(other)
 
 
 def test_a_strategy_that_shares_nothing_goes() -> None:

@@ -67,7 +67,7 @@ def test_what_nothing_reads_is_dropped_exactly(scope: bool) -> None:
     text = with_regularizer(TRAIN, scope=scope)
     result = converted(text)
     assert {table.applicability for table in result.tables} == {Applicability.EXACT}, reasons(result)
-    assert "nothing reads the regularization losses" in str([f.reason for f in result.findings]) + str(
+    assert "no code reads the regularization losses" in str([f.reason for f in result.findings]) + str(
         [t.reasons for t in result.tables]
     ) + reasons(result)
     want, start, _ = losses(text, TABLES, None)
@@ -180,5 +180,5 @@ PLACED = {
 @pytest.mark.parametrize("read", PLACED.values(), ids=PLACED)
 def test_a_term_that_is_read_by_its_place_keeps_the_table(read: str) -> None:
     result = converted(with_regularizer(read + TRAIN), assume=True)
-    assert "read by its place" in str([table.reasons for table in result.tables]) + reasons(result)
+    assert "read by its index" in str([table.reasons for table in result.tables]) + reasons(result)
     assert State.UNSUPPORTED in {table.verdict for table in result.tables}

@@ -71,7 +71,7 @@ STAYS = {
 def test_horovod_stays_as_a_whole_elsewhere(text: str) -> None:
     result = _converted(START + "print(hvd.rank())\n" + text)
     assert 'hvd.init()\nranks.start("horovod")\nprint(hvd.rank())\n' in result.converted, _said(result)
-    assert [f for f in result.findings if f.message.startswith("Horovod stays, because of `hvd.")]
+    assert [f for f in result.findings if f.message.startswith("Horovod is still needed for `hvd.")]
 
 
 @pytest.mark.parametrize(

@@ -371,7 +371,7 @@ def test_what_keeps_a_file_is_said_with_the_remedy(code: str, message: str, acti
     reasons = [f for f in result.findings if message in f"{f.message} {f.reason}"]
     assert reasons, _said(result)
     assert all(f.remains and f.action and action in f.action for f in reasons if f.subject == "use"), _said(result)
-    stays = [f for f in result.findings if "whole or not at all" in f.message]
+    stays = [f for f in result.findings if "completely or not at all" in f.message]
     assert {f.location.line for f in stays} >= {3, 5, 6}
     assert {table.verdict for table in result.tables} == {State.UNSUPPORTED}
 
@@ -467,10 +467,10 @@ def test_variables_of_another_file_are_trained_under_an_assumption() -> None:
 def test_what_differs_beside_the_tables_is_told() -> None:
     result = _converted(START + MADE + "dense = tf.keras.optimizers.Adagrad(0.1)\n")
     (told,) = (f.reason for f in result.findings if f.message.startswith("`sok.init` becomes"))
-    assert "nothing here sums the gradients of other variables" in told
-    assert "the present ones" in told
+    assert "gradients of other variables are not summed over ranks" in told
+    assert "the current ones" in told
     exchanged = _converted(START + MADE + "loss = hvd.allreduce(loss)\n")
-    assert not [f for f in exchanged.findings if "nothing here sums" in f.reason]
+    assert not [f for f in exchanged.findings if "not summed over ranks" in f.reason]
 
 
 def test_a_process_takes_its_gpu_before_the_ranks_are_connected() -> None:
@@ -483,7 +483,7 @@ def test_other_targets_do_not_read_it() -> None:
     own, other = _converted(START + MADE, target="sok"), _converted(START + MADE, target="rec_sdk")
     assert (own.changed, other.changed) == (False, False)
     assert "noted: `DynamicVariable` is SOK's own" in _said(own)
-    assert "unsupported: `DynamicVariable` is SOK's (it is read for the runtime" in _said(other)
+    assert "unsupported: `DynamicVariable` is SOK's (it can be converted for the runtime" in _said(other)
 
 
 def test_a_comment_keeps_the_file() -> None:

@@ -60,7 +60,7 @@ def test_an_optimizer_that_a_function_makes_is_split(head: str, step: str, tmp_p
     made = results["main.py" if "def build_opt" in head else "lib.py"].converted
     assert "def sparse_build_optimizer(name, rate=0.1):" in made
     assert "return adam.create_hash_optimizer(learning_rate=rate)  # the usual one" in made
-    assert "`sparse_build_optimizer` makes the optimizer of the tables" in reasons(results)
+    assert "`sparse_build_optimizer` creates the optimizer of the tables" in reasons(results)
     same_training(root, results)
 
 

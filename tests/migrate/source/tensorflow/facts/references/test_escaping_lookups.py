@@ -78,7 +78,7 @@ def test_a_lookup_in_what_may_hold_a_variable_is_opaque(text: str) -> None:
         n for n, one in enumerate((HEAD + text).splitlines(), 1) if "embedding_lookup" in one or "gather" in one
     )
     assert opaque.location.line == line
-    assert "handed on in a way that is not followed" in opaque.reason
+    assert "passed on in a way that is not followed" in opaque.reason
 
 
 DEFAULTS = {

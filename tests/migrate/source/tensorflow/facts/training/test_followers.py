@@ -304,7 +304,7 @@ def test_what_names_or_holds_the_variable_keeps_it(code: str, says: str) -> None
 def test_a_print_of_all_variables_is_noted(shown: str) -> None:
     result = converted(HEAD + NET + LINE + f"print(len({shown}))\n")
     assert [table.verdict.value for table in result.tables] == ["applied"]
-    assert "prints all variables: a table is none of the trainable variables" in reasons(result)
+    assert "prints all variables: a table is not a trainable variable" in reasons(result)
     chosen = converted(HEAD + NET + LINE + "print(s.run(tf.trainable_variables()[0]))\n")
     assert "uses all trainable variables" in reasons(chosen)
 
