@@ -171,7 +171,7 @@ def test_what_a_model_without_a_program_needs_is_said() -> None:
     )
     result = convert(text, "rec_sdk", assume=True)
     assert "call `init(use_dynamic=True)` before the model is built" in words(result)
-    assert "give it `GraphModifierHook()`" in words(result)
+    assert "pass `GraphModifierHook()` to its session" in words(result)
 
 
 def test_a_lookup_is_told_whether_it_trains() -> None:
@@ -204,7 +204,7 @@ def test_a_session_whose_graph_is_not_certain_is_left_to_the_user(old: str, new:
     result = convert(text.replace(old, new), "rec_sdk")
     assert "sparse_lookup(" in result.converted
     assert "modify_graph_and_start_emb_cache" not in result.converted
-    assert "or call modify_graph_and_start_emb_cache() before a plain one" in words(result)
+    assert "or call modify_graph_and_start_emb_cache() before a plain session" in words(result)
 
 
 @each_kind
@@ -216,8 +216,8 @@ def test_ids_of_an_iterator_need_no_assumption(kind: str) -> None:
 
 def test_a_one_shot_iterator_wants_a_prefetch() -> None:
     text = program(MONITORED)
-    assert "without `.prefetch`" not in words(convert(text, "rec_sdk"))
-    assert "without `.prefetch`" in words(convert(text.replace(".prefetch(1)", ""), "rec_sdk"))
+    assert "does not end with `.prefetch`" not in words(convert(text, "rec_sdk"))
+    assert "does not end with `.prefetch`" in words(convert(text.replace(".prefetch(1)", ""), "rec_sdk"))
 
 
 def test_switches_become_arguments() -> None:

@@ -51,7 +51,7 @@ def test_hooks_are_given_where_the_source_takes_them() -> None:
     assert "hooks=[GraphModifierHook(), EvictHook(evict_enable=True, evict_time_interval=60)]" in found
     assert "from rewriter import GraphModifierHook\n" in found
     result = convert(program(SESSION), "runtime", eviction=60)
-    assert "give it `EvictHook(evict_enable=True, evict_time_interval=60)`" in words(result)
+    assert "pass `EvictHook(evict_enable=True, evict_time_interval=60)` to its session" in words(result)
 
 
 @pytest.mark.parametrize(
