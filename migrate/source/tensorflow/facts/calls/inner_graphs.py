@@ -101,7 +101,7 @@ def _apart(file: File) -> Reached:
 
 def _runner(file: File, func: cst.BaseExpression) -> str | None:
     """Return the name of the runner that is called, where it is not written there: it came through other values."""
-    found = {canonical(value.name) for value in _called(file, func) if isinstance(value, Symbol)}
+    found = {canonical(value.name) or "" for value in _called(file, func) if isinstance(value, Symbol)}
     return min(found & set(RUNNERS), default=None)
 
 
