@@ -14,6 +14,7 @@ from pathlib import Path
 from migrate.errors import MigrateError
 from migrate.project import placeholders
 from migrate.schema import Schema
+from migrate.source.driver.sanity_check import split_lines
 from migrate.source.settings.options import Options
 
 METHODS = ("__call__", "call", "forward", "build", "build_model", "model", "inference")
@@ -132,7 +133,7 @@ def _call(source: Path, model: Model, function: Function, arguments: Mapping[str
 
 def _sliced(text: str, tree: ast.Module, name: str) -> str:
     """Return the statements of a file that a model depends on, with comments above them; other lines are empty."""
-    lines, needed = text.splitlines(), _needed(tree, name)
+    lines, needed = split_lines(text), _needed(tree, name)
     kept, end = [""] * len(lines), 0
     for node in tree.body:
         decorators = getattr(node, "decorator_list", [])
@@ -142,7 +143,7 @@ def _sliced(text: str, tree: ast.Module, name: str) -> str:
         end = node.end_lineno or node.lineno
         if node in needed:
             kept[start:end] = lines[start:end]
-    return "\n".join(kept) + "\n"
+    return "\n".join(kept).rstrip("\n") + "\n"
 
 
 def _needed(tree: ast.Module, name: str) -> set[ast.stmt]:

@@ -15,6 +15,7 @@ from migrate.report.summary import plural
 from migrate.source.configuration.config_files import for_file, nearest_config
 from migrate.source.configuration.user_rules import using
 from migrate.source.driver.run import How, convert_paths, shown
+from migrate.source.driver.sanity_check import split_lines
 from migrate.source.files.conversion_result import SourceResult
 from migrate.source.files.notebook import SUFFIX, cell_at, notebook_of
 from migrate.source.files.path_lookup import is_file
@@ -130,7 +131,8 @@ def _line(name: str, path: Path, result: SourceResult, line: int) -> _Line:
         if found is None:
             raise MigrateError(f"{name}: no such code cell; write the cell and the line as findings do")
         where, what, (text, before) = f"{where}:cell {wanted}", "cell", found
-    lines = text.splitlines() or [""]
+    lines = split_lines(text)
+    lines = lines[:-1] if len(lines) > 1 and not lines[-1] else lines
     if not 1 <= line <= len(lines):
         raise MigrateError(f"{name}:{line}: the {what} has {plural(len(lines), 'line')}; give one of these")
     return _Line(where, line, lines[line - 1].strip(), before + line)

@@ -286,3 +286,12 @@ def test_the_way_through_the_cells_of_a_notebook(tmp_path: Path, monkeypatch: py
     text = " ".join(explain(1, name="m.ipynb:cell kept").split())
     assert "`user`: assigned to `T`" in text
     assert "`W` is made (cell made line 2) -> assigned to `T` (cell kept line 1) -> used as `T`" in text
+
+
+def test_a_form_feed_ends_no_line(model: Path) -> None:
+    head, rest = SOURCE.split("\n", 1)
+    (model / "model.py").write_text(f"{head}\n\f\ntext = 'a\x1cb'\n{rest}")
+    assert explain(6).startswith('model.py:6: W = tf.get_variable("user", [100, 16]')
+    count = len(SOURCE.split("\n")) + 1  # two lines more, and nothing behind the last
+    done = CliRunner().invoke(cli, ["explain", f"model.py:{count + 1}"])
+    assert isinstance(done.exception, MigrateError) and f"has {count} lines" in str(done.exception)

@@ -18,6 +18,7 @@ import tensorflow as tf
 from migrate.errors import MigrateError
 from migrate.project.build import ProjectOptions, write_project
 from migrate.project.literal import literal
+from migrate.project.tensorflow import _sliced
 from tests.support.project_programs import RATE, SCHEMA, clean, losses, opened, printed, trained
 
 v1 = tf.compat.v1
@@ -189,3 +190,8 @@ def test_literals() -> None:
     long = {"a": list(range(40)), "b": True}
     assert ast.literal_eval(literal("A", long)) == long
     assert '    "a": [\n        0,\n' in literal("A", long)
+
+
+def test_a_form_feed_in_the_model_moves_no_line() -> None:
+    text = "import os\n\f\nA = 1\n\n\ndef build(x):\n    return x + A\n"
+    assert _sliced(text, ast.parse(text), "build") == text.replace("import os\n\f", "\n")

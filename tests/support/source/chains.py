@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from tests.support.source.ways import GENERAL, IDS, IMPORTS, LOOKUP, STEP, SUM, ZEROS, Way
 from tests.support.source.whole_uses import SINKS
 
-#: Ways that need the module's own names or start threads, and those that are known to be followed wrongly.
-LEFT_OUT = {"exec", "thread", "async", "locals()", "globals()", "weakref"}
+#: Ways that need the module's own names, start threads or may wait forever, and those that are followed wrongly.
+LEFT_OUT = {"exec", "thread", "async", "queue", "locals()", "globals()", "weakref"}
 TRAINED = f"W = {ZEROS}\n" + LOOKUP + SUM + STEP
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from migrate.source.flow import Holder, Member, Unknown, Value, ValueFlow
+from migrate.source.flow.kinds import is_slice
 from migrate.source.tensorflow.base.bindings import builtin, is_target
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.cached_query import once
@@ -66,10 +67,12 @@ def _is_stored(file: File, call: cst.Call) -> bool:
 
 
 def _parts(file: File, value: Value) -> list[Value]:
-    """Return the variables of a list, and the lists that hold one."""
+    """Return the variables of a list, what is cut out of it, and the lists that hold one."""
     flow = flow_of(file)
     held = [one for one, _ in flow.held(value) if isinstance(one, Holder) and one.kind in {"list", "dict", "record"}]
-    return [*once(file, ("entries",), lambda: _entries(flow)).get(value, ()), *held]
+    around = (file.tree.parent(use) for use in flow.uses(value))
+    cut = [one for node in around if isinstance(node, cst.Subscript) and is_slice(node) for one in flow.values(node)]
+    return [*once(file, ("entries",), lambda: _entries(flow)).get(value, ()), *held, *cut]
 
 
 def _entries(flow: ValueFlow) -> dict[Value, list[Value]]:

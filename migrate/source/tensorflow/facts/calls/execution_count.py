@@ -5,13 +5,17 @@ from __future__ import annotations
 import libcst as cst
 import libcst.matchers as m
 
+from migrate.source.flow import Symbol
 from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.base.value_flow import flow_of
 from migrate.source.tensorflow.base.visited import reached
 from migrate.source.tensorflow.facts.calls.callers import call_sites
 from migrate.source.tensorflow.facts.calls.variable_scopes import FUNCTIONS
 
 #: Calls that start another graph.
 GRAPHS = ("Graph", "reset_default_graph", "keras.backend.clear_session")
+#: Functions of Python whose one call lets what they are given run any number of times later.
+REPEATING = {"builtins.iter", "collections.defaultdict", "dataclasses.field"}
 
 
 def repeated(file: File, node: cst.CSTNode, *, skips: bool = True) -> bool:
@@ -20,6 +24,14 @@ def repeated(file: File, node: cst.CSTNode, *, skips: bool = True) -> bool:
     With `skips`, conditional code in such a function is assumed to run in only one of its calls.
     """
     return any(repeats_here(file, one, skips) for one in reached(node, lambda one: sites_in_graph(file, one)))
+
+
+def is_run_later(file: File, site: cst.CSTNode) -> bool:
+    """True for a call, or an argument of one, that lets a function run whenever an entry or object needs a value."""
+    arg = file.tree.parent(site)
+    call = file.tree.parent(arg) if isinstance(arg, cst.Arg) and not isinstance(site, cst.Call) else site
+    values = flow_of(file).values(call.func) if isinstance(call, cst.Call) else []
+    return any(isinstance(value, Symbol) and value.name in REPEATING for value in values)
 
 
 def sites_in_graph(file: File, node: cst.CSTNode) -> list[cst.Call]:

@@ -10,10 +10,11 @@ import re
 
 import libcst as cst
 
-from migrate.source.flow import Bound, Class, Function, Holder, Partial, Result, Unknown, Value
+from migrate.source.flow import Bound, Class, Function, Holder, Member, Partial, Result, Symbol, Unknown, Value
 from migrate.source.syntax.node_index import children
 from migrate.source.tensorflow.base.cached_query import once
 from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.base.symbols import canonical
 from migrate.source.tensorflow.base.value_flow import flow_of
 from migrate.source.tensorflow.facts.calls.object_attributes import ancestors
 
@@ -80,14 +81,14 @@ def _apart(file: File) -> Reached:
         if base is not None:
             search.methods(cls, base)
     for call in file.tree.calls:
-        name = file.names.of(call.func)
+        name = file.names.of(call.func) or _runner(file, call.func)
         method = call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
         if name is None and method not in ELEMENTS:
             continue
         first = RUNNERS.get(name, 0) if name is not None else 0
         if name is not None and not first and (name in BRANCHES or name.startswith(OUTSIDE) or _runs_nothing(name)):
             continue
-        for position, arg in enumerate(call.args):
+        for position, arg in enumerate(_arguments(file, call)):
             named = arg.keyword is not None and arg.keyword.value in FUNCTION_ARGUMENTS
             is_function = bool(first) and (named or (arg.keyword is None and position < first))
             search.follow(arg.value, call.func, called=is_function)
@@ -98,6 +99,29 @@ def _apart(file: File) -> Reached:
             if DECORATORS.fullmatch(file.names.of(decorator) or ""):
                 search.code(function, decorator)
     return search.reached()
+
+
+def _runner(file: File, func: cst.BaseExpression) -> str | None:
+    """Return the name of the runner that is called, where it is not written there: it came through other values."""
+    found = {canonical(value.name) or "" for value in _called(file, func) if isinstance(value, Symbol)}
+    return min(found & set(RUNNERS), default=None)
+
+
+def _called(file: File, func: cst.BaseExpression) -> list[Value]:
+    """Return what a call runs, within `functools.partial`, too."""
+    flow = flow_of(file)
+    inner = (made.args[0].value for made in _partials(file, func))
+    return [*flow.values(func), *(value for node in inner for value in flow.values(node))]
+
+
+def _partials(file: File, func: cst.BaseExpression) -> list[cst.Call]:
+    values = (value for value in flow_of(file).values(func) if isinstance(value, Partial))
+    return [value.node for value in values if isinstance(value.node, cst.Call) and value.node.args]
+
+
+def _arguments(file: File, call: cst.Call) -> list[cst.Arg]:
+    """Return the arguments of a call, behind those that a `functools.partial` was given for it."""
+    return [*(arg for made in _partials(file, call.func) for arg in made.args[1:]), *call.args]
 
 
 def _runs_nothing(name: str) -> bool:
@@ -163,6 +187,8 @@ class _Search:
             held = [value.cls] if value.cls is not None and called else self.flow.entries(value)
             for one in held if value.kind != "object" or called else ():
                 self._value(one, runner, called)
+        elif isinstance(value, Member) and value.name == "__call__":
+            self._value(value.base, runner, called=True)
         elif isinstance(value, Partial | Result) and isinstance(node, cst.Call):
             for position, arg in enumerate(node.args):
                 if called or isinstance(value, Partial):

@@ -15,7 +15,7 @@ from migrate.source.tensorflow.base.rule_kinds import CreationRule, File, Lookup
 from migrate.source.tensorflow.base.rule_registry import rules
 from migrate.source.tensorflow.base.symbols import is_lookup
 from migrate.source.tensorflow.facts.calls.callers import runs
-from migrate.source.tensorflow.facts.calls.execution_count import repeated
+from migrate.source.tensorflow.facts.calls.execution_count import is_run_later, repeated
 from migrate.source.tensorflow.facts.calls.inner_graphs import in_branch, run_apart
 from migrate.source.tensorflow.facts.calls.object_attributes import MAKERS
 from migrate.source.tensorflow.facts.calls.variable_scopes import in_loop
@@ -274,6 +274,7 @@ def _runs_often(file: File, function: cst.FunctionDef) -> bool:
     sites, unknown = runs(file, function)
     return (
         unknown
-        or any(in_loop(file, site) or repeated(file, site, skips=False) for site in sites)
+        or any(in_loop(file, site) or is_run_later(file, site) for site in sites)
+        or any(repeated(file, site, skips=False) for site in sites)
         or any(file.tree.related(first, second) for i, first in enumerate(sites) for second in sites[i + 1 :])
     )

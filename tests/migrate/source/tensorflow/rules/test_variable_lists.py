@@ -197,3 +197,19 @@ def test_a_key_that_is_computed_is_a_doubt(code: str, doubt: bool, tmp_path: Pat
     assert verdicts(results) == {"w": "suggested" if doubt else "applied"}, reasons(results)
     assert ("may list variables" in reasons(results)) is doubt
     assert verdicts(convert(root, assume=True)) == {"w": "applied"}
+
+
+@pytest.mark.parametrize("listed", ["tf.global_variables()[:9]", "V[:9]", "V[1:][:9]"])
+@pytest.mark.parametrize("used", ["x = tf.nn.l2_loss(v)", "x = tf.assign(v, v * 0.9)"])
+def test_what_is_cut_out_of_the_list_is_a_use_of_it(tmp_path: Path, listed: str, used: str) -> None:
+    helper = (
+        f"{HEAD}def decay(x):\n    V = tf.global_variables()\n    for v in {listed}:\n        {used}\n    return 0.0\n"
+    )
+    done = convert(write(tmp_path, {"main.py": MAIN, "helper.py": helper}), assume=True)
+    assert verdicts(done) == {"w": "unsupported"}
+
+
+def test_names_of_what_is_cut_out_of_the_list_need_no_rows(tmp_path: Path) -> None:
+    helper = f"{HEAD}def decay(x):\n    V = tf.global_variables()\n    n = [v.name for v in V[:9]]\n    return 0.0\n"
+    done = convert(write(tmp_path, {"main.py": MAIN, "helper.py": helper}), assume=True)
+    assert verdicts(done) == {"w": "applied"}

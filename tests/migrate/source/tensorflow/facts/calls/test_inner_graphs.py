@@ -49,6 +49,21 @@ APART = {
         "e = M().run()\n",
         "tf.map_fn",
     ),
+    "a runner that is an argument": (
+        LOOK + "def run(runner, f):\n    return runner(f, ids, dtype=tf.float32)\ne = run(tf.map_fn, look)\n",
+        "runner",
+    ),
+    "a runner in a dict": (LOOK + 'runs = {"m": tf.map_fn}\ne = runs["m"](look, ids, dtype=tf.float32)\n', 'runs["m"]'),
+    "a runner by its name": (LOOK + 'e = getattr(tf, "map_fn")(look, ids, dtype=tf.float32)\n', '"map_fn")'),
+    "a partial of the runner": (
+        "import functools\n" + LOOK + "run = functools.partial(tf.map_fn, dtype=tf.float32)\ne = run(look, ids)\n",
+        "run",
+    ),
+    "a partial of the runner with the function": (
+        "import functools\n" + LOOK + "run = functools.partial(tf.map_fn, look, dtype=tf.float32)\ne = run(ids)\n",
+        "run",
+    ),
+    "its `__call__`": (LOOK + EACH.format("look.__call__"), "tf.map_fn"),
     "a keyword": (LOOK + "e = tf.map_fn(elems=ids, fn=look, dtype=tf.float32)\n", "tf.map_fn"),
     "a cell": (
         "class Cell(tf.nn.rnn_cell.RNNCell):\n    def call(self, i, s):\n"

@@ -61,6 +61,16 @@ SEVERAL["a decorator that calls it twice"] = (
     + UNNAMED
     + "p, q = net(ids), 0.0\n"
 )
+MAKE = "def make():\n    return tf.Variable(tf.zeros([9, 4]))\n"
+PAIR = "p, q = tf.nn.embedding_lookup({}, ids), tf.nn.embedding_lookup({}, ids)\n"
+SEVERAL["a dict that makes its entries"] = (
+    "import collections\n" + MAKE + "found = collections.defaultdict(make)\n" + PAIR.format("found[0]", "found[1]")
+)
+SEVERAL["a field that makes its values"] = (
+    "import dataclasses\n" + MAKE + "@dataclasses.dataclass\nclass M:\n"
+    "    W: object = dataclasses.field(default_factory=make)\n" + PAIR.format("M().W", "M().W")
+)
+SEVERAL["an iterator that calls it"] = MAKE + "found = iter(make, None)\n" + PAIR.format("next(found)", "next(found)")
 CALLS_ITSELF = (
     "def rec(n, x):\n    W = tf.Variable(tf.zeros([9, 4]))\n    e = tf.nn.embedding_lookup(W, x)\n"
     "    return e if n == 0 else e - 2 * rec(n - 1, x)\np, q = rec(2, ids), 0.0\n"
@@ -75,7 +85,9 @@ def test_each_run_makes_a_table_of_its_own(code: str) -> None:
     assert [table.identity for table in result.tables] == ["run time"]
 
 
-@pytest.mark.parametrize("name", ["a function that makes objects", "a decorator that calls it twice"])
+@pytest.mark.parametrize(
+    "name", ["a function that makes objects", "a decorator that calls it twice", "a dict that makes its entries"]
+)
 def test_tables_of_several_runs_train_as_the_variables(name: str) -> None:
     compare(HEAD + IDS + DENSE + SEVERAL[name] + LOSS.replace("1.0", "b") + TRAIN)
 
