@@ -39,9 +39,10 @@ def blocker(
         row.applicability,
         takes_rows,
         otherwise,
+        key,
     )
 
 
 def not_selected(node: cst.CSTNode, rule: str, label: str) -> Blocker:
     """Return what keeps a table that a rule would convert which the user did not select: it is a note of that rule."""
-    return Blocker(node, rule, f"`{label}` stays as it is", f"the rule `{rule}` is not selected", state=State.NOTED)
+    return Blocker(node, rule, f"`{label}` is left unchanged", f"the rule `{rule}` is not selected", state=State.NOTED)

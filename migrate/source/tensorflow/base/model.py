@@ -36,6 +36,7 @@ class Blocker:
     applicability: Applicability = Applicability.ASSUMPTION  #: what the conversion then is
     takes_rows: bool = False  #: the changed code reads what was looked up so far
     otherwise: Blocker | None = None  #: holds in its place where lookups may come after it
+    key: str = ""  #: the key of the rule's row that it states, if it is made from one
 
 
 @dataclass(frozen=True)

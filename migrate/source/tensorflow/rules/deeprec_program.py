@@ -57,14 +57,14 @@ class DeepRecProgram(Rule):
         ),
         Refusal(
             "other-runtime",
-            "`{text}` is another module",
-            "the converted file imports the installed package `runtime`, and Python knows one module of a name",
+            "`{text}` refers to another module named `runtime`",
+            "the converted file imports the installed package `runtime`, and Python loads only one module of that name",
             "rename that module",
         ),
         Refusal(
             "runtime-module",
             "`runtime.py` is there",
-            "beside the converted file it would hide the installed package `runtime`",
+            "next to the converted file, it would hide the installed package `runtime`",
             "rename that module",
         ),
         Refusal(

@@ -154,7 +154,7 @@ class EmbeddingColumn(CheckRule):
         Refusal(
             "unknown-values",
             "the initial values of this column",
-            "what they are is decided at run time, and the runtime refuses some",
+            "they are decided at run time, and the runtime does not support all initializers",
             "convert with --assume if they are simple",
             "the initializer is constant, uniform, normal or variance scaling",
         ),
@@ -175,7 +175,7 @@ class EmbeddingColumn(CheckRule):
             "listed-variables",
             "`{word}` lists variables of columns",
             "tables are not in that list",
-            "list the variables that are meant",
+            "list the intended variables",
         ),
         Refusal(
             "untrained-layer",

@@ -82,7 +82,7 @@ class KerasEmbedding(Rule):
         Refusal(
             "unknown-values",
             "the initial values of this layer",
-            "what they are is decided at run time, and the runtime refuses some",
+            "they are decided at run time, and the runtime does not support all initializers",
             "convert with --assume if they are simple",
             "the initializer is constant, uniform, normal or variance scaling",
         ),

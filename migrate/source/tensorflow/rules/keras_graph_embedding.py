@@ -54,7 +54,7 @@ class KerasGraphEmbedding(CreationRule):
         Refusal(
             "no-initializer",
             "this variable cannot become a table",
-            "its initial values are not understood",
+            "its initial values cannot be analysed",
             "give an initializer object",
         ),
         Refusal(

@@ -45,7 +45,7 @@ class SokProgram(Rule):
         Refusal(
             "runtime-module",
             "`runtime.py` is there",
-            "beside the converted file it would hide the installed package `runtime`",
+            "next to the converted file, it would hide the installed package `runtime`",
             "rename that module",
         ),
         Refusal(

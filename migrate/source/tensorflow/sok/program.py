@@ -87,7 +87,7 @@ def _surroundings(draft: Draft) -> None:
     """Stop where tables do not live: strategies of TensorFlow, frozen graphs, a module that hides the runtime."""
     for rule in rules(FileRule):
         for blocker in rule.blockers(draft.file) if rule.id == "tf-surroundings" else ():
-            eager = "v1 graph" in blocker.reason  # of which is said that it is none
+            eager = blocker.key in ("eager", "no-graph")
             if not eager and not is_horovod(
                 draft, blocker.node.func if isinstance(blocker.node, cst.Call) else blocker.node
             ):

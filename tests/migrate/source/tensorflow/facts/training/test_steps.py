@@ -95,7 +95,7 @@ def test_two_optimizers_do_not_share_a_table(code: str) -> None:
     text = HEAD + code + RUN
     result = converted(text, assume=True)
     assert result.converted == text
-    assert "a table has one state" in reasons(result)
+    assert "a table has the state of one optimizer" in reasons(result)
 
 
 BESIDE = MADE + "seen = tf.nn.embedding_lookup(W, ids)\n"

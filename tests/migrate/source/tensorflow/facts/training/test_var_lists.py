@@ -113,9 +113,9 @@ def test_every_step_has_lists_of_its_own() -> None:
 
 
 TAKEN = "g = tf.gradients(loss, {})\n" + f"train = {ADAGRAD}.apply_gradients(zip(g, {{}}))\n"
-ALONE = "the other half would miss these"
+ALONE = "the other half would not count these"
 STAY = {
-    "a part that is not seen": (BOTH.format("[W] + more()"), "what `more()` in its `var_list` holds cannot be"),
+    "a part that is not seen": (BOTH.format("[W] + more()"), "the value of `more()` in its `var_list` cannot be"),
     "a list in the list": ("D = [b]\n" + BOTH.format("[W, D]"), "what `D` in its `var_list` holds cannot be"),
     "a table alone": (BOTH.format("W"), "what `W` in its `var_list` holds cannot be"),
     "a list that grows": ("P = [W]\nP += more\n" + BOTH.format("P"), "what `P` in its `var_list`"),
@@ -135,9 +135,9 @@ STAY = {
     "a loop beside": (
         "P = [W, b]\n" + TAKEN.format("P", "P") + "for x, v in zip(g, P):\n    x.assign(v)\n", "is used in `for x, v"),
     "one table in two lists": (
-        BOTH.format("[W, b]") + f"a = {ADAM}.minimize(loss, var_list=[W, c])\n", "a table has one state"),
+        BOTH.format("[W, b]") + f"a = {ADAM}.minimize(loss, var_list=[W, c])\n", "the state of one optimizer"),
     "a table of all variables": (
-        f"a = {ADAM}.minimize(loss)\n" + BOTH.format("[W, b]"), "a table has one state"),
+        f"a = {ADAM}.minimize(loss)\n" + BOTH.format("[W, b]"), "a table has the state of one optimizer"),
     "Adam without a dense half": (
         f"o = {ADAM}\na = o.minimize(loss, var_list=[W, b])\nt = o.minimize(loss, var_list=[V])\n", ALONE),
     "Adam whose table stays": (
