@@ -27,8 +27,8 @@ class DeepRecProgram(Rule):
         *OF_CALLS,
         Refusal(
             "unknown-strategy",
-            "what `{short}` is given is not seen",
-            "it decides whether the processes share tables",
+            "the argument of `{short}` cannot be read",
+            "the argument decides whether the processes share tables",
             'call it by itself, with `"collective"` or `"localized"`',
         ),
         Refusal(
@@ -46,13 +46,13 @@ class DeepRecProgram(Rule):
         ),
         Refusal(
             "name-of-deeprec",
-            "`{shown}` asks for a name of DeepRec's",
+            "`{shown}` reads a name of DeepRec's TensorFlow",
             "stock TensorFlow does not have it",
         ),
         Refusal(
             "listed-variables",
             "`{text}` lists EmbeddingVariables",
-            "it is empty",
+            "after the conversion, this list is empty",
             "list the tables by `runtime.tables()`",
         ),
         Refusal(
@@ -63,7 +63,7 @@ class DeepRecProgram(Rule):
         ),
         Refusal(
             "runtime-module",
-            "`runtime.py` is there",
+            "`runtime.py` exists",
             "next to the converted file, it would hide the installed package `runtime`",
             "rename that module",
         ),
@@ -75,13 +75,13 @@ class DeepRecProgram(Rule):
         ),
         Refusal(
             "other-name",
-            "`{text}` is DeepRec's, by a name that is not followed",
-            "only calls by the public names are written anew",
+            "`{text}` uses DeepRec under a name that cannot be traced",
+            "only calls by the public names are converted",
         ),
         Refusal(
             "not-called",
-            "`{text}` is mentioned without a call",
-            "only calls by the public names are written anew",
+            "`{text}` is used without a call",
+            "only calls by the public names are converted",
         ),
     )
     examples = (

@@ -52,7 +52,7 @@ STAYS = {
     "a regularizer": (OPTION.format("embeddings_regularizer=tf.keras.regularizers.l2(0.1)"), "whole matrix"),
     "a matrix": (OPTION.format("weights=[matrix]"), "are a matrix"),
     "not trained": (OPTION.format("trainable=False"), "never updated"),
-    "ids that it casts": ("x = tf.placeholder(tf.float32, [None])\n" + EMB + "e = emb(x)\n", "no integers"),
+    "ids that it casts": ("x = tf.placeholder(tf.float32, [None])\n" + EMB + "e = emb(x)\n", "not integers"),
     "positions": (EMB + "e = emb(tf.range(9))\n", "of positions stays dense"),
     "another graph": (EMB + OPENED.format(""), "called in another graph"),
     "another graph of an Estimator": (ESTIMATOR, "called in another graph"),

@@ -84,7 +84,7 @@ def test_without_a_partitioner_every_strategy_reads_the_same_rows() -> None:
     [
         ("t2.nn.embedding_lookup([a, b], x)", "gives no `partition_strategy`"),
         ("tf.nn.embedding_lookup([a, b, x], y)", "`x` is passed there as well"),
-        ("tf.nn.embedding_lookup([a, b], x, partition_strategy=way)", "is no text"),
+        ("tf.nn.embedding_lookup([a, b], x, partition_strategy=way)", "is not a literal"),
         ("tf.nn.embedding_lookup([a, b], x) + tf.matmul(y, b)", "which stays as it is"),
     ],
 )
