@@ -143,7 +143,7 @@ def test_a_call_of_a_helper_points_to_the_table_of_the_helper(tmp_path: Path) ->
     )
     results = convert(root)
     assert not any(one.changed for one in results.values())
-    assert "main.py:5: noted: `lookup` looks rows up in `table`, which stays as it is: it is made in" in reasons(
+    assert "main.py:5: noted: `lookup` looks rows up in `table`, which is not converted: it is made in" in reasons(
         results
     )
     assert "library.py:3" in next(f.reason for f in results["main.py"].findings if "stays as it is" in f.message)

@@ -44,7 +44,7 @@ CASES = {
     "fetched alone": (TABLE + "v = sess.run(W)\n", "reads all rows at once"),
     "evaluated": (TABLE + "v = W.eval()\n", "reads all rows at once"),
     "computed with by TensorFlow": (TABLE + "y = tf.einsum('bd,vd->bv', u, W)\n", "whole [rows, dim] matrix"),
-    "single numbers": (HEAD + MADE + "e = tf.gather_nd(W, ids)\n", "by tuples of indices"),
+    "single elements": (HEAD + MADE + "e = tf.gather_nd(W, ids)\n", "by tuples of indices"),
     "returned with its rows": (HEAD + "def f():\n    " + MADE + "    return W, tf.gather(W, i)\n", "is returned"),
     "returned": (HEAD + "def f():\n    " + MADE + "    " + LOOKUP + "    return W, e\n", "the table is returned"),
     "yielded by closure": (TABLE + "f = lambda: W\n", "not analysed"),

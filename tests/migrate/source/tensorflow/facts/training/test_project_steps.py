@@ -64,7 +64,7 @@ OTHERS = {
     "a bound method": (
         "def step(minimize, loss):\n    return minimize(loss)\n",
         "import look, other\ne = look.look(ids)\nop = other.step(tf.train.AdagradOptimizer(0.1).minimize, e)\n",
-        "used in another way",
+        "used in an unsupported way",
     ),
     "several processes": (
         "import horovod.tensorflow as hvd\ndef start():\n    hvd.init()\n",
