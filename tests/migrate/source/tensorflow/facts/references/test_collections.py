@@ -163,7 +163,7 @@ STAYS = {
     "a table or what unseen callers give": (DEFAULT.format("", "big") + "e = call(rows)\n", "`table` is a parameter"),
     "a decorator that is not known": (
         f"@deco\ndef make():\n    return {A}\ne = tf.nn.embedding_lookup(make(), [1])\n", "what the caller does"),
-    "another axis, by its place": (f'W = {A}\ne = tf.gather(W, [1], None, "g", 1)\n', "an axis of its own"),
+    "another axis, by its place": (f'W = {A}\ne = tf.gather(W, [1], None, "g", 1)\n', "only a gather along axis 0"),
     "a name or an axis": (f"W = {A}\ne = tf.gather(W, [1], None, g)\n", "cannot be read"),
 }  # fmt: skip
 

@@ -130,7 +130,7 @@ STAYS = {
     "a property that is fetched": (LAZY + RUN.format("m._t"), "`tf.Session().run(m._t)`"),
     "a property that is used whole": (LAZY + "y = tf.matmul(e, m.table, transpose_b=True)\n", "needs the whole"),
     "a property that may give another value": (
-        LAZY.replace("        return self._t\n", f"        return self._t if big else {ONES}\n"), "as well"),
+        LAZY.replace("        return self._t\n", f"        return self._t if big else {ONES}\n"), "also"),
     "a property that is overridden": (
         LAZY.replace("m = Model()", f"class Sub(Model):\n    @property\n    def table(self):\n        return {ONES}\n"
                                     "m = Sub()"), "not proven"),
