@@ -73,7 +73,7 @@ STAYS = {
     "a place of a sum": (f"T = [{A}]\nU = T + [{ONES}]\n" + FIRST.format("U"), "is also kept there"),
     "values that are not followed": (V + "W = dict(V)\nW.update(load())\n" + SUM, "it may come from `load()`"),
     "members that are not followed": (T + "T.extend(load())\n" + FIRST.format("T"), "it may come from `load()`"),
-    "another dict": (f"def dict(x):\n    return {{n: {ONES} for n in x}}\n" + V + "W = dict(V)\n" + SUM, "converted table"),
+    "another dict": (f"def dict(x):\n    return {{n: {ONES} for n in x}}\n" + V + "W = dict(V)\n" + SUM, "not a conv"),
     "another list": (
         f"def list(x):\n    return [{ONES}]\n" + V + "L = list(V.values())\n" + FIRST.format("L"), "also returned"),
     "another zip": (
