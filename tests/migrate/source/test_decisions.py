@@ -22,13 +22,13 @@ LAYER = (
 #: Name -> a program of which a table needs a decision, and is kept all the same; and why.
 KEPT = {
     "two optimizers": (DOUBT + MADE + LOOKUP + f"def a():\n    {STEP}def b():\n    {SECOND.format('')}a()\nb()\n",
-                       "a table has one state"),
+                       "a table has the state of one optimizer"),
     "one name twice": (DOUBT + "with tf.variable_scope('s', reuse=tf.AUTO_REUSE):\n    " + MADE + "    " + LOOKUP
                        + "    V = tf.get_variable('w', [9, 4])\n    f = tf.matmul(V, V, transpose_b=True)\n" + TRAIN,
                        "made twice"),
     "a function of tables and others": (
         "matrix = tf.zeros([9, 4])\ndef g(x):\n    return tf.nn.embedding_lookup(x, ids)\ne = g(matrix)\n" + MADE
-        + "f = g(W)\n", "no table that moves"),
+        + "f = g(W)\n", "not a converted table"),
     "a layer": (LAYER.format("rmsprop"), "no form for tables"),
 }  # fmt: skip
 

@@ -12,7 +12,7 @@ STEP = "op = o.minimize(e)\n"
 FOUND = "e = tf.nn.embedding_lookup(X, ids)\n"
 CASES = {
     "a default of a lambda": (
-        MADE + "f = lambda i, W=W: tf.nn.embedding_lookup(W, i)\n", "what callers give for it is not known"),
+        MADE + "f = lambda i, W=W: tf.nn.embedding_lookup(W, i)\n", "what callers pass for it is not known"),
     "the rest of a pattern": (
         MADE + f"match [1, W]:\n    case [_, *X]:\n        {FOUND}", "what it reaches is decided at run time"),
     "a pattern of the same name": (
@@ -20,22 +20,22 @@ CASES = {
     "a template": (
         'def f(i):\n    W = tf.get_variable("w", [9, 4])\n    return tf.nn.embedding_lookup(W, i)\n'
         'e = tf.make_template("t", f)(ids)\n',
-        "each call of what `tf.make_template` returns reads the variables of the first"),
+        "each call of the function that `tf.make_template` returns reuses the variables of the first"),
     "a list and its member": (
         MADE + "P = [W]\ndef f(t):\n    return tf.nn.embedding_lookup(t, ids)\ne = f(P) + f(P[0])\n",
-        "what this does with the table is not followed"),
+        "what this does with the table is not analysed"),
     "an optimizer that is wrapped": (
-        MADE + LOOKUP + f"o = {ADAGRAD}\no = wrap(o)\n{STEP}", "it takes the place of `o`, which it is given"),
+        MADE + LOOKUP + f"o = {ADAGRAD}\no = wrap(o)\n{STEP}", "it wraps `o`, and what it does"),
     "a condition that is computed": (
-        MADE + LOOKUP + f"o = {ADAGRAD} if big() else {ADAM}\n{STEP}", "the condition `big()` would be computed twice"),
+        MADE + LOOKUP + f"o = {ADAGRAD} if big() else {ADAM}\n{STEP}", "condition `big()` would be evaluated twice"),
     "a choice of an unknown one": (
-        MADE + LOOKUP + f"o = {ADAGRAD} if big else other(0.1)\n{STEP}", "`other(0.1)` is no call of an optimizer"),
+        MADE + LOOKUP + f"o = {ADAGRAD} if big else other(0.1)\n{STEP}", "`other(0.1)` is not a call of an optimizer"),
     "a choice of names": (
-        MADE + LOOKUP + f"p = {ADAGRAD}\nq = {ADAM}\no = p if big else q\n{STEP}", "`p` is no call of an optimizer"),
+        MADE + LOOKUP + f"p = {ADAGRAD}\nq = {ADAM}\no = p if big else q\n{STEP}", "`p` is not a call of an optimizer"),
     "a choice without a name": (
-        MADE + LOOKUP + f"op = ({ADAGRAD} if big else {ADAM}).minimize(e)\n", "the choice has no name of its own"),
+        MADE + LOOKUP + f"op = ({ADAGRAD} if big else {ADAM}).minimize(e)\n", "the result is not bound to a name"),
     "a choice of rates that are computed": (
-        MADE + LOOKUP + f"o = tf.train.AdamOptimizer(rate()) if big else {ADAM}\n{STEP}", "would be computed twice"),
+        MADE + LOOKUP + f"o = tf.train.AdamOptimizer(rate()) if big else {ADAM}\n{STEP}", "would be evaluated twice"),
 }  # fmt: skip
 
 

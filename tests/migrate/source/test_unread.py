@@ -58,7 +58,7 @@ def test_a_file_beside_one_that_was_given_alone_is_a_doubt(
     root = write(tmp_path / "p", {"main.py": HEAD + head + MAIN.format(term=term), **files})
     result = _alone(root / "main.py")
     assert not result.changed
-    assert any("is imported and was not given" in one.message for one in result.findings)
+    assert any("is imported but is not among the given files" in one.message for one in result.findings)
     result = _alone(root / "main.py", assume=True)
     (table,) = result.tables
     assert table.verdict.value in {"applied", "unsupported"}

@@ -210,43 +210,46 @@ KEPT = {
         "c = fc.bucketized_column(fc.numeric_column('age'), [1, 2])" + OVER,
         "over a `bucketized_column`",
     ),
-    "also an indicator": (IDENTITY.format("") + "\ni = fc.indicator_column(c)", "more than embedding columns"),
+    "also an indicator": (IDENTITY.format("") + "\ni = fc.indicator_column(c)", "code other than embedding columns"),
     "also an indicator, of two in a line": (
         "c, d = fc.categorical_column_with_identity('item', 30), 1" + OVER + "\ni = fc.indicator_column(c)",
-        "more than embedding columns",
+        "code other than embedding columns",
     ),
-    "also crossed": (IDENTITY.format("") + "\ni = fc.crossed_column([c, 'seen'], 50)", "more than embedding columns"),
+    "also crossed": (
+        IDENTITY.format("") + "\ni = fc.crossed_column([c, 'seen'], 50)",
+        "code other than embedding columns",
+    ),
     "also weighted for another": (
         IDENTITY.format("") + "\ni = fc.indicator_column(fc.weighted_categorical_column(c, 'weight'))",
-        "more than embedding columns",
+        "code other than embedding columns",
     ),
     "a column that is not trained": (
         IDENTITY.format("") + "\nf = fc.embedding_column(c, 4, trainable=False)",
-        "is over the same category and stays",
+        "uses the same category and is left",
     ),
     "a list": (
         "cats = [fc.categorical_column_with_identity(k, 30) for k in ('item', 'seen')]\n"
         "e = fc.shared_embedding_columns(cats, 4, initializer=start)",
         "the list is not written here",
     ),
-    "of a function": ("c = make('item')" + OVER, "where this one is made is not seen"),
-    "of a loop": ("for c in cats:\n    e = fc.embedding_column(c, 4, initializer=start)", "is not seen"),
+    "of a function": ("c = make('item')" + OVER, "the code that makes this one is not known"),
+    "of a loop": ("for c in cats:\n    e = fc.embedding_column(c, 4, initializer=start)", "is not known"),
     "another type": (
         "c = fc.categorical_column_with_hash_bucket('item', 90, tf.int32)" + OVER,
-        "of int64 or texts is not seen",
+        "int64 or strings",
     ),
-    "an unknown type": ("c = fc.categorical_column_with_vocabulary_list('item', known)" + OVER, "is not seen"),
+    "an unknown type": ("c = fc.categorical_column_with_vocabulary_list('item', known)" + OVER, "int64 or strings"),
     "stars": ("c = fc.categorical_column_with_identity(*given)" + OVER, "cannot be read"),
     "weighted sequence": (
         "a = fc.sequence_categorical_column_with_identity('seen', 30)\nc = fc.weighted_categorical_column(a, 'weight')"
         + OVER,
-        "has none of sequences",
+        "has no weighted category of sequences",
     ),
     "weighted, shared": (
         "a, b = fc.categorical_column_with_identity('item', 30), fc.categorical_column_with_identity('seen', 30)\n"
         "w, v = fc.weighted_categorical_column(a, 'weight'), fc.weighted_categorical_column(b, 'weight')\n"
         "shared = fc.shared_embedding_columns([w, v], 4, initializer=start)",
-        "has none that columns share",
+        "has no weighted category that columns share",
     ),
     "sequences, shared": (
         "a = fc.sequence_categorical_column_with_identity('item', 30)\n"
@@ -257,7 +260,7 @@ KEPT = {
         "a = fc.categorical_column_with_vocabulary_list('user', ['a', 'b'])\n"
         "b = fc.categorical_column_with_vocabulary_list('other', ['c', 'd'])\n"
         "shared = fc.shared_embedding_columns([a, b], 4, initializer=start)",
-        "shared a row by their places",
+        "at the same position in two vocabularies shared a row",
     ),
     "an argument": (
         IDENTITY.format("").replace("start)", "start, use_safe_embedding_lookup=False)"),

@@ -176,7 +176,7 @@ def test_what_a_model_without_a_program_needs_is_said() -> None:
 
 def test_a_lookup_is_told_whether_it_trains() -> None:
     text = program(ESTIMATOR)
-    assert "`mode` is not at hand here" in words(convert(text, "rec_sdk"))
+    assert "`mode` is not available here" in words(convert(text, "rec_sdk"))
     inside = text.split("\nclass Keep")[0].replace("network(features, labels)", "model_fn(features, labels, mode)")
     inside = inside.replace("    return tf.reduce_mean((out - labels) ** 2)\n", "") + (
         "    loss = tf.reduce_mean((out - labels) ** 2)\n    op = tf.train.AdagradOptimizer(0.1).minimize(loss)\n"

@@ -129,7 +129,7 @@ def test_entries_in_another_order_fail_when_it_runs(tmp_path: Path) -> None:
     ("product", "says"),
     [
         ("    rows = tf.reduce_sum(tf.matmul(tf.one_hot(f(features), 20), W), 1)", "needed twice"),
-        ("    rows = tf.sparse.sparse_dense_matmul(f(features), W)", "give the sparse tensor a name"),
+        ("    rows = tf.sparse.sparse_dense_matmul(f(features), W)", "bind the sparse tensor to a name"),
         (WIDE + "rows = tf.sparse.sparse_dense_matmul(wide, W, adjoint_a=True)", "adjoint"),
     ],
 )
@@ -144,8 +144,8 @@ def test_a_product_that_it_cannot_write_keeps_the_table(product: str, says: str)
 @pytest.mark.parametrize(
     ("pooled", "says"),
     [
-        (POOLED["weights"], "give them names"),
-        ('tf.nn.embedding_lookup_sparse(W, sparse, None, combiner="sqrtn")', "by mean or sum alone"),
+        (POOLED["weights"], "have no names"),
+        ('tf.nn.embedding_lookup_sparse(W, sparse, None, combiner="sqrtn")', "only by mean or sum"),
         ("tf.nn.safe_embedding_lookup_sparse(W, sparse, None, default_id=3)", "no `default_id`"),
         ("tf.nn.embedding_lookup_sparse(W, sparse, None, max_norm=1.0)", "no `max_norm`"),
     ],

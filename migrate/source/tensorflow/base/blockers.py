@@ -40,9 +40,10 @@ def blocker(
         row.applicability,
         takes_rows,
         otherwise,
+        key,
     )
 
 
 def not_selected(node: cst.CSTNode, rule: str, label: str) -> Blocker:
     """Return the blocker of a table that the user's selection of rules excludes; it is reported as a note."""
-    return Blocker(node, rule, f"`{label}` stays as it is", f"the rule `{rule}` is not selected", state=State.NOTED)
+    return Blocker(node, rule, f"`{label}` is left unchanged", f"the rule `{rule}` is not selected", state=State.NOTED)

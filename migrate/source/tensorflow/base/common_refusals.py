@@ -9,7 +9,7 @@ OF_CREATIONS = (
     Refusal(
         "never-trained",
         "this variable cannot become a table",
-        "trainable=False: it is never updated",
+        "it has `trainable=False`, so it is never updated",
         "leave it dense, or make it trainable",
     ),
     Refusal(
@@ -22,13 +22,13 @@ OF_CREATIONS = (
         "other-rank",
         "this variable cannot become a table",
         "its rank is {shape}",
-        "a table needs a shape written as [rows, dim]",
+        "give it a shape written as [rows, dim]",
     ),
     Refusal(
         "unread-shape",
         "this variable cannot become a table",
         "its shape cannot be read",
-        "a table needs a shape written as [rows, dim]",
+        "give it a shape written as [rows, dim]",
     ),
     Refusal(
         "computed-shape",
@@ -39,43 +39,43 @@ OF_CREATIONS = (
     Refusal(
         "unknown-values",
         "this variable cannot become a table",
-        "its initial values are not understood",
+        "its initial values cannot be analysed",
         (
-            "keep it dense; or make it with a constant, uniform or normal initializer and bring the rows of the "
-            "matrix by `migrate checkpoint` or by `import_rows` of the table"
+            "keep it dense; or use a constant, uniform or normal initializer, and import the rows by `migrate "
+            "checkpoint` or by `import_rows` of the table"
         ),
     ),
     Refusal(
         "matrix",
         "this variable cannot become a table",
-        "its initial values may be a matrix, with a row of its own for each id",
+        "its initial values may be a matrix with a separate row for each id",
         (
-            "keep it dense; or make it with a constant, uniform or normal initializer and bring the rows of the "
-            "matrix by `migrate checkpoint` or by `import_rows` of the table"
+            "keep it dense; or use a constant, uniform or normal initializer, and import the rows by `migrate "
+            "checkpoint` or by `import_rows` of the table"
         ),
     ),
     Refusal(
         "no-gradient",
         "this variable cannot become a table",
-        "every lookup stands inside `stop_gradient`, so its rows are never trained",
+        "every lookup is inside `stop_gradient`, so its rows are never trained",
         "leave it dense",
     ),
     Refusal(
         "in-lambda",
         "this variable is made inside a lambda",
-        "it may run several times",
+        "the lambda may run several times",
         "make it outside, and look its rows up inside",
     ),
     Refusal(
         "moved-values",
         "this variable cannot become a table",
         "`{shown}` may mean something else here than where the scope is opened",
-        "give the initializer where the variable is made",
+        "pass the initializer where the variable is made",
     ),
     Refusal(
         "names-alike",
         "this makes the variables `{first}` and `{second}`",
-        "they would both be the table `{name}`, in which `_` stands for `/`",
+        "both would become the table `{name}`, because a table's name has `_` in place of `/`",
         "give one of them another name",
     ),
     Refusal(
@@ -88,18 +88,18 @@ OF_CREATIONS = (
         "other-type",
         "this variable cannot become a table",
         "its rows are not float32",
-        "tables hold float32; cast, or keep it dense",
+        "make it float32 and cast the looked-up rows, or keep it dense",
     ),
     Refusal(
         "own-collections",
         "this variable cannot become a table",
-        "it is put into collections of its own",
+        "it is added to custom collections",
         "remove `{name}`, or keep the variable dense",
     ),
     Refusal(
         "custom-getter",
         "this variable cannot become a table",
-        "a custom getter rewrites how the variable is made",
+        "a custom getter changes how the variable is made",
         "remove `{name}`, or keep the variable dense",
     ),
     Refusal(
@@ -135,32 +135,35 @@ OF_CREATIONS = (
     Refusal(
         "declared-shape",
         "this variable cannot become a table",
-        "its shape is declared apart from its value",
+        "its shape is declared separately from its value",
         "remove `{name}`, or keep the variable dense",
     ),
     Refusal(
         "unknown-value-of",
         "this variable cannot become a table",
-        "its initial values are not understood: those of `{shown}`",
-        "use a constant, uniform, normal or variance scaling one",
+        "its initial values cannot be analysed: they are those of `{shown}`",
+        "use a constant, uniform, normal or variance scaling initializer",
     ),
     Refusal(
         "unknown-value-in-branch",
         "this variable cannot become a table",
-        "its initial values are not understood: one of them may be `{shown}`",
-        "use a constant, uniform, normal or variance scaling one",
+        "its initial values cannot be analysed: one of them may be `{shown}`",
+        "use a constant, uniform, normal or variance scaling initializer",
     ),
     Refusal(
         "parameter-may-be-none",
         "this variable cannot become a table",
-        "its initial values are not understood: the parameter `{shown}` may be None",
-        "use a constant, uniform, normal or variance scaling one",
+        "its initial values cannot be analysed: the parameter `{shown}` may be None",
+        "use a constant, uniform, normal or variance scaling initializer",
     ),
     Refusal(
         "unseen-values",
         "the initial values may be `{shown}`",
-        "what they are is decided at run time, and the runtime refuses some",
-        "convert with --assume if they are simple; or use a constant, uniform, normal or variance scaling one",
+        "they are decided at run time, and the runtime does not support all initializers",
+        (
+            "use a constant, uniform, normal or variance scaling initializer; or convert with --assume if it is one "
+            "of these"
+        ),
         (
             "`{shown}` is a constant, uniform, normal or variance scaling initializer of TensorFlow or Keras; with "
             "any other, making the table fails"
@@ -169,35 +172,41 @@ OF_CREATIONS = (
     Refusal(
         "contrib-values",
         "the initial values may be `{shown}`",
-        "what they are is decided at run time, and the runtime refuses some",
-        "convert with --assume if they are simple; or use a constant, uniform, normal or variance scaling one",
-        "`{shown}` is not taken: TensorFlow 2, on which the runtime runs, has no `tf.contrib`",
+        "they are decided at run time, and the runtime does not support all initializers",
+        (
+            "use a constant, uniform, normal or variance scaling initializer; or convert with --assume if it is one "
+            "of these"
+        ),
+        "`{shown}` is never used: TensorFlow 2, which the runtime needs, has no `tf.contrib`",
     ),
     Refusal(
         "made-again-under-reuse",
         "this creation may run several times",
         (
-            "each run makes another variable, and the program reuses variables by their names, which these do not "
-            "do and tables would"
+            "each run makes a new variable, but a table would be reused by its name, because the program reuses "
+            "variables by name"
         ),
         "make the variable once, and pass it on",
     ),
     Refusal(
         "made-by-unseen",
         "this creation may run several times",
-        "each run makes another variable, and not all that runs it is seen",
+        "each run makes a new variable, and not all code that runs it is known",
         "make the variable once, and pass it on",
     ),
     Refusal(
         "made-in-inner-graph",
         "this variable is made by `{text}`",
-        "`{text}` runs it in a graph of its own, in which a table is not made",
+        "`{text}` runs it in an inner graph, where a table cannot be made",
         "make it outside, and look its rows up inside",
     ),
     Refusal(
         "made-in-template",
         "this variable is made by `{text}`",
-        "each call of what `{text}` returns reads the variables of the first, in a scope that is numbered then",
+        (
+            "each call of the function that `{text}` returns reuses the variables of the first call, in a scope that "
+            "is numbered then"
+        ),
         "make it outside, and pass its rows in",
     ),
     Refusal(
@@ -209,7 +218,7 @@ OF_CREATIONS = (
     Refusal(
         "unfixed-name-reused",
         "the full name of this variable is not fixed",
-        "{what}, and the program reuses variables by their names: `{other}` may be the same one",
+        "{what}, and the program reuses variables by name: `{other}` may be the same variable",
         "open the scope with a fixed name where the variable is made",
     ),
     Refusal(
@@ -243,19 +252,22 @@ OF_LOOKUPS = (
         "parts-differ",
         "this variable is partitioned",
         "ids are spread over its parts by {named}, so one id reads different rows",
-        "give all lookups the same partition_strategy, or make the variable without a partitioner",
+        "pass all lookups the same partition_strategy, or make the variable without a partitioner",
     ),
     Refusal(
         "read-in-inner-graph",
         "this lookup is run by `{text}`",
-        "`{text}` runs it in a graph of its own, where a table cannot be trained",
-        "look all rows up before, outside of it",
+        "`{text}` runs it in an inner graph, where a table cannot be trained",
+        "look all rows up before the call, outside of it",
     ),
     Refusal(
         "read-in-template",
         "this lookup is run by `{text}`",
-        "each call of what `{text}` returns reads the variables of the first, in a scope that is numbered then",
-        "look all rows up before, outside of it",
+        (
+            "each call of the function that `{text}` returns reuses the variables of the first call, in a scope that "
+            "is numbered then"
+        ),
+        "look all rows up before the call, outside of it",
     ),
 )
 #: Why a term over a whole table (reported as `{message}`) cannot be computed over the looked-up rows.
@@ -263,14 +275,14 @@ OF_TERMS = (
     Refusal(
         "before-lookup",
         "{message}",
-        "it would be taken before a lookup of the table, whose ids it would miss",
-        "take it after the lookups, or keep the table dense",
+        "it would be computed before a lookup of the table, and miss the ids of that lookup",
+        "compute it after the lookups, or keep the table dense",
     ),
     Refusal(
         "lookup-in-branch",
         "{message}",
-        "a lookup stands in a branch or loop of the graph, and its ids are not known outside",
-        "take it after the lookups, or keep the table dense",
+        "a lookup is in a branch or loop of the graph, and its ids are not known outside",
+        "compute it after the lookups, or keep the table dense",
     ),
 )
 #: Why the arguments of a call of another SDK cannot be read; for the rules of that SDK.
@@ -279,12 +291,12 @@ OF_CALLS = (
         "unknown-argument",
         "the arguments of `{text}` cannot be read",
         "it has no argument `{name}`",
-        "pass each by its name",
+        "pass each argument by name",
     ),
     Refusal(
         "unread-arguments",
         "the arguments of `{text}` cannot be read",
         "they are starred, or given twice",
-        "pass each by its name",
+        "pass each argument by name",
     ),
 )

@@ -37,6 +37,7 @@ class Blocker:
     applicability: Applicability = Applicability.ASSUMPTION  #: the applicability of the conversion under the assumption
     takes_rows: bool = False  #: the changed code reads the rows looked up so far
     otherwise: Blocker | None = None  #: replaces this blocker if lookups may come later
+    key: str = ""  #: the key of the rule's row that it is made from, if there is one
 
 
 @dataclass(frozen=True)

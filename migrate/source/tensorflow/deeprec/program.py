@@ -24,6 +24,7 @@ from migrate.source.tensorflow.base.deeprec_symbols import (
     option_of,
 )
 from migrate.source.tensorflow.base.insertion_points import without_line, without_names
+from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File, FileRule
 from migrate.source.tensorflow.base.rule_registry import rules
 from migrate.source.tensorflow.base.symbols import ROOTS
@@ -137,14 +138,19 @@ def _is_left(draft: Draft, node: cst.Name | cst.Attribute) -> bool:
     return not (known and isinstance(call, cst.Call) and call.func is node and name not in OPTIMIZERS)
 
 
+def _is_read_by_name(draft: Draft, found: Blocker) -> bool:
+    """True for `locals()["name"]`."""
+    call, read = found.node, isinstance(draft.tree.parent(found.node), cst.Subscript)
+    return found.key == "by-name" and read and isinstance(call, cst.Call) and draft.tree.source(call.func) == "locals"
+
+
 def _surroundings(draft: Draft) -> None:
     """Block modes that tables do not support: eager code, several processes, a user's module that hides the runtime."""
     for rule in rules(FileRule):
         for found in rule.blockers(draft.file) if rule.id == "tf-opaque" else ():
-            by_name = isinstance(draft.tree.parent(found.node), cst.Subscript) and "`locals`" in found.message
-            draft.blockers += [found] if by_name else []
+            draft.blockers += [found] if _is_read_by_name(draft, found) else []
         for found in rule.blockers(draft.file) if rule.id == "tf-surroundings" else ():
-            shared = "between processes" in found.reason
+            shared = found.key in ("shared-variables", "several-processes", "may-be-distributed")
             if shared and not found.assumption:
                 draft.block(found.node, found.rule, "one-process", message=found.message, reason=found.reason)
             elif not isinstance(found.node, cst.Module):  # DeepRec has no eager mode

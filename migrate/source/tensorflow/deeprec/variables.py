@@ -27,8 +27,8 @@ RENAMED = {
 }  # fmt: skip
 #: Arguments that need all rows as a matrix, or DeepRec's feature store, with the action for each.
 FOREIGN = {
-    "regularizer": "regularize the rows that are looked up",
-    "constraint": "leave it out: sparse updates know none",
+    "regularizer": "regularize the looked-up rows",
+    "constraint": "leave it out: sparse updates apply no constraint",
     "custom_getter": "leave it out",
     "init_data_source": "leave it out and restore a checkpoint",
 }
@@ -43,11 +43,11 @@ RECORDED = {"get_frequency": "TF_RECORD_FREQ", "get_version": "TF_RECORD_VERSION
 #: Attributes that the table's `variable` also has.
 ATTRIBUTES = {"initializer", "name", "op", "graph", "dtype", "device"}
 INSTEAD = {
-    "total_count": "`table.known_keys()` counts the keys",
-    "get_dynamic_shape": "`table.known_keys()` counts the keys",
-    "export": "`table.snapshot()` gives keys and rows",
-    "shape": "write the dim where it is asked for",
-    "get_shape": "write the dim where it is asked for",
+    "total_count": "count the keys by `table.known_keys()`",
+    "get_dynamic_shape": "count the keys by `table.known_keys()`",
+    "export": "read keys and rows by `table.snapshot()`",
+    "shape": "write the dimension where it is read",
+    "get_shape": "write the dimension where it is read",
     "sparse_read": "look up with tf.nn.embedding_lookup",
 }
 

@@ -45,14 +45,14 @@ class AlreadyConverted(CheckRule):
         Refusal(
             "in-part",
             "`{text}` is of an earlier conversion",
-            "this file was converted, and others of its program were not: the conversion is not whole",
+            "this file was converted, but other files of its program were not, so the conversion is not complete",
             REMEDY,
         ),
         Refusal(
             "makes-tables",
             "this file already calls `{made}`",
             "its tables were made by hand or by an earlier conversion",
-            "convert the original file anew, or move the rest by hand",
+            "convert the original file again, or convert the rest by hand",
         ),
     )
     examples = (

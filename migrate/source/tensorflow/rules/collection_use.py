@@ -55,13 +55,13 @@ class TableContainer(UseRule):
         Refusal(
             "whole-container",
             "the {kind} that holds {held} is used as a whole: `{line}`",
-            "what this does with the table is not followed",
+            "what this does with the table is not analysed",
             "keep the table outside this {kind}",
         ),
         Refusal(
             "unfollowed-list",
             "the table is put into the list `{name}`",
-            "what `{text}` does with it is not followed",
+            "what `{text}` does with the list is not analysed",
             "keep the table dense",
         ),
         Refusal(
@@ -70,23 +70,23 @@ class TableContainer(UseRule):
             "a term is taken over all its members, which needs every row of the table",
             "convert with --assume, or keep this table dense",
             (
-                "a term over the members of `{name}` is taken over the rows that the batch looks up; rows outside of "
-                "the batch are no longer decayed"
+                "a term over the members of `{name}` covers only the rows that the batch looks up; other rows are no "
+                "longer decayed"
             ),
             applicability=Applicability.CHANGES_VALUES,
         ),
         Refusal(
             "unseen-list",
             "the table is put into the list `{name}`",
-            "what reads the list is not followed; often it is a term such as L2",
-            "read what becomes of the list; if the table need not be in it, convert with --assume",
+            "what reads the list is not analysed; often it is a term such as L2",
+            "check what reads the list; if the table need not be in it, convert with --assume",
             "what reads `{name}` does not need the table: a term such as L2 over its members no longer covers it",
             applicability=Applicability.CHANGES_VALUES,
         ),
         Refusal(
             "walked",
             "`{text}` is iterated over as a whole",
-            "a table has no number of rows that is fixed, so what is counted would no longer be right",
+            "a table has no fixed number of rows, so a count over it would be wrong",
             "convert with --assume, which leaves the tables out of the loop",
             (
                 "what counts or prints the variables of the dict `{text}` does not need its tables, which have no "

@@ -37,7 +37,7 @@ class ColumnSlice(LookupRule):
         Refusal(
             "max-norm",
             "this lookup of some columns has a `max_norm`",
-            "the norm is that of the columns that are read, not of the row",
+            "the norm is that of the columns that are read, not of the whole row",
             "clip its result instead",
         ),
     )

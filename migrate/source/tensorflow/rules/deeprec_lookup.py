@@ -35,79 +35,82 @@ class EmbeddingVariableLookup(Rule):
         Refusal(
             "nested-group",
             "a group lookup has another lookup or a table in it",
-            "what stands in a group lookup is converted as well",
+            "the calls inside a group lookup are converted as well",
             "bind it to a name before the group",
         ),
         Refusal(
             "unknown-weights",
-            "the weights of a group lookup are not seen",
+            "the weights of a group lookup cannot be read",
             "they may be None",
             "write the list of weights into the call, or leave them out",
         ),
         Refusal(
             "combiner-text",
-            "the combiners of a group lookup are a text",
+            "the combiners of a group lookup are a string",
             "DeepRec wants a list",
             "write a list with the combiner of each table",
         ),
         Refusal(
             "unknown-tables",
-            "the tables of a group lookup, `{text}`, are not seen",
-            "only those that stand in its call are",
+            "the tables of a group lookup, `{text}`, cannot be read",
+            "only tables that are listed in its call can be read",
             "write the list of EmbeddingVariables into the call",
         ),
         Refusal(
             "other-member",
-            "`{text}` is looked up by a group",
+            "`{text}` is an operand of a group lookup",
             "it is not an EmbeddingVariable of this file",
-            "look it up by itself",
+            "look it up in a separate call",
         ),
         Refusal(
             "block-number",
             "`{argument}` is given to a lookup",
-            "the runtime's has none",
+            "the lookup of the runtime has no such argument",
             "leave it out",
         ),
         Refusal(
             "lookup-argument",
             "`{argument}` is given to a lookup",
-            "the runtime's has none",
+            "the lookup of the runtime has no such argument",
             "look up with tf.nn.embedding_lookup_sparse",
         ),
         Refusal(
             "trained-list",
             "`{label}` is in a list that a step trains",
-            "a step is given the variable of a table, and what else reads the list the table itself",
-            "list what is trained in another",
+            (
+                "a training step takes the variable of a table, but other code that reads the list takes the table "
+                "itself"
+            ),
+            "use a separate list for what is trained",
         ),
         Refusal(
             "not-a-lookup",
             "`{shown}` is not a lookup",
-            "what this does with the EmbeddingVariable `{label}` is not understood",
+            "what it does with the EmbeddingVariable `{label}` is not analysed",
             "look rows up by tf.nn.embedding_lookup",
         ),
         Refusal(
             "recorded-by-rules",
-            "`{name}` is asked of `{label}`",
-            "the table notes it by its rules, not by `{switch}`, which this file sets or reads",
+            "`{name}` of `{label}` is read",
+            "the table records it by its key rules, not by `{switch}`, which this file sets or reads",
             "write `KeyRules(counts=True, notes_step=True)` into the rules of its table, and convert by hand",
         ),
         Refusal(
             "other-value",
             "`{text}` may be an EmbeddingVariable or something else",
-            "it may be `{other}` of line {line} as well",
-            "give the other value a name and lookups of its own",
+            "it may also be `{other}` of line {line}",
+            "bind the other value to another name, with lookups of its own",
         ),
         Refusal(
             "unknown-value",
             "`{text}` may be an EmbeddingVariable or something else",
             "which value it has here depends on the order of execution",
-            "give the other value a name and lookups of its own",
+            "bind the other value to another name, with lookups of its own",
         ),
         Refusal(
             "asked-otherwise",
-            "`{name}` is asked of `{label}`",
-            "a table has it in another form, or not at all",
+            "`{name}` of `{label}` is read",
+            "a table has it in another form or not at all",
             "{instead}",
         ),
     )
@@ -128,7 +131,7 @@ class EmbeddingVariableLookup(Rule):
             "seen = item.sightings(ids)[0]\n"
             "train = tf.train.AdagradOptimizer(0.1).minimize(loss, var_list=[item.variable])\n",
         ),
-        Example("the variable as a whole", HEAD + "keys, values = item.export()[:2]\n", says="`export` is asked of"),
+        Example("the variable as a whole", HEAD + "keys, values = item.export()[:2]\n", says="`export` of"),
         Example(
             "one of two values, chosen at run time",
             "import tensorflow.compat.v1 as tf\nif flag:\n    item = tf.get_embedding_variable('item', 8)\nelse:\n"

@@ -28,8 +28,8 @@ class DeepRecProgram(Rule):
         *OF_CALLS,
         Refusal(
             "unknown-strategy",
-            "what `{short}` is given is not seen",
-            "it decides whether the processes share tables",
+            "the argument of `{short}` cannot be read",
+            "the argument decides whether the processes share tables",
             'call it by itself, with `"collective"` or `"localized"`',
         ),
         Refusal(
@@ -47,25 +47,25 @@ class DeepRecProgram(Rule):
         ),
         Refusal(
             "name-of-deeprec",
-            "`{shown}` asks for a name of DeepRec's",
+            "`{shown}` reads a name of DeepRec's TensorFlow",
             "stock TensorFlow does not have it",
         ),
         Refusal(
             "listed-variables",
             "`{text}` lists EmbeddingVariables",
-            "it is empty",
+            "after the conversion, this list is empty",
             "list the tables by `runtime.tables()`",
         ),
         Refusal(
             "other-runtime",
-            "`{text}` is another module",
-            "the converted file imports the installed package `runtime`, and Python knows one module of a name",
+            "`{text}` refers to another module named `runtime`",
+            "the converted file imports the installed package `runtime`, and Python loads only one module of that name",
             "rename that module",
         ),
         Refusal(
             "runtime-module",
-            "`runtime.py` is there",
-            "beside the converted file it would hide the installed package `runtime`",
+            "`runtime.py` exists",
+            "next to the converted file, it would hide the installed package `runtime`",
             "rename that module",
         ),
         Refusal(
@@ -76,13 +76,13 @@ class DeepRecProgram(Rule):
         ),
         Refusal(
             "other-name",
-            "`{text}` is DeepRec's, by a name that is not followed",
-            "only calls by the public names are written anew",
+            "`{text}` uses DeepRec under a name that cannot be traced",
+            "only calls by the public names are converted",
         ),
         Refusal(
             "not-called",
-            "`{text}` is mentioned without a call",
-            "only calls by the public names are written anew",
+            "`{text}` is used without a call",
+            "only calls by the public names are converted",
         ),
     )
     examples = (

@@ -27,24 +27,27 @@ class EmbeddingVariable(Rule):
         *OF_CALLS,
         Refusal(
             "option-handed-on",
-            "the option `{shown}` is handed to `{taker}`",
-            "after the conversion it is the runtime's, and what takes it is not in this file",
-            "convert with --assume if that is converted as well",
-            "whatever options are handed to is converted as well",
+            "the option `{shown}` is passed to `{taker}`",
+            "after the conversion it is an option of the runtime, and the code that takes it is not in this file",
+            "convert with --assume if that code is converted as well",
+            "all code to which options are passed is converted as well",
         ),
         Refusal(
             "unused-option",
             "`{text}` is an option of DeepRec",
-            "no table of this file takes it, and after the conversion it must be the runtime's",
+            "no table of this file takes it, but after the conversion it is an option of the runtime",
             "convert the file that makes the tables together with this one, both with --assume",
             "the files that take the options of this one are converted as well",
         ),
         Refusal(
             "option-of-other-file",
             "the option `{text}` may come from another file",
-            "what makes it is not seen in this file, and after the conversion it must be the runtime's",
-            "convert with --assume if that holds",
-            "every option that is not made in a file is made by one that is converted as well",
+            (
+                "the code that makes it is not in this file, and after the conversion it must be an option of the "
+                "runtime"
+            ),
+            "convert with --assume if that file is converted as well",
+            "every option that is made outside a converted file is made in another converted file",
         ),
         Refusal(
             "unseen-base",
@@ -55,14 +58,14 @@ class EmbeddingVariable(Rule):
         ),
         Refusal(
             "unseen-uses",
-            "the uses of `{label}` are not seen",
-            "what makes it is not followed",
+            "the uses of `{label}` are not known",
+            "its value cannot be traced",
             "make it where it is read",
         ),
         Refusal(
             "other-type",
             "the values of `{label}` are not float32",
-            "the values of a table are",
+            "a table holds float32",
         ),
         Refusal(
             "steps-to-live",

@@ -10,7 +10,7 @@ from migrate.source.tensorflow.checks.judgement import Judgement
 from migrate.source.tensorflow.facts.variables.embedding_columns import RULE
 
 CATEGORY = "`{text}` is the category of this column"
-LEAVE = "leave the column as it is"
+LEAVE = "leave the column unchanged"
 HOLDS = "convert with --assume if that holds"
 WILL_DO = "convert with --assume if that is acceptable"
 HEAD = "import tensorflow.compat.v1 as tf\n"
@@ -27,18 +27,18 @@ class EmbeddingColumn(CheckRule):
     id = RULE
     title = "An embedding column becomes one over a dynamic table"
     refusals = (
-        Refusal("weighted", "a weighted category", "{title} has none {what}", LEAVE),
+        Refusal("weighted", "the category is weighted", "{title} has no weighted category {what}", LEAVE),
         Refusal(
             "unseen-category",
             CATEGORY,
-            "{title} makes its table by the category, and where this one is made is not seen",
+            "{title} makes its table by the category, and the code that makes this one is not known",
             "make it in this file, bound to a name",
         ),
         Refusal(
             "shared-sequences",
             "`{text}` is the category of these columns",
             "{title} shares no table over sequences",
-            "leave the columns as they are",
+            "leave the columns unchanged",
         ),
         Refusal(
             "other-category",
@@ -46,11 +46,11 @@ class EmbeddingColumn(CheckRule):
             "{title} has no embedding column over a `{kind}`: the rows of that one cannot grow",
             LEAVE,
         ),
-        Refusal("unread-category", "the arguments of this category cannot be read", action="pass them by their names"),
+        Refusal("unread-category", "the arguments of this category cannot be read", action="pass them by name"),
         Refusal(
             "unseen-type",
-            "the type of this category",
-            "whether its values are of int64 or texts is not seen",
+            "the type of this category is not known",
+            "its values may be int64 or strings",
             "give it dtype=tf.int64 or tf.string",
         ),
         Refusal(
@@ -63,14 +63,14 @@ class EmbeddingColumn(CheckRule):
         Refusal(
             "default-id",
             "ids of {feature} have a default",
-            "an id outside of the range read the row of `default_value`, and gets a row of its own",
+            "an id outside of the range read the row of `default_value`, but a table gives it a row of its own",
             HOLDS,
             "every id of {feature} lies in [0, {rows})",
         ),
         Refusal(
             "negative-values",
             "the values of {feature} become ids",
-            "a negative value had a row, and reads zeros",
+            "a negative value had a row, but a table reads zeros for it",
             HOLDS,
             "no value of {feature} is negative",
         ),
@@ -85,7 +85,7 @@ class EmbeddingColumn(CheckRule):
         Refusal(
             "no-vocabulary",
             "{feature} is no longer looked up in a vocabulary",
-            "a value that is not in the vocabulary had no row or a shared one, and gets one of its own",
+            "a value outside the vocabulary had no row or a shared one, but a table gives it a row of its own",
             HOLDS,
             "every value of {feature} is in its vocabulary",
         ),
@@ -99,9 +99,9 @@ class EmbeddingColumn(CheckRule):
         ),
         Refusal(
             "read-otherwise",
-            "`{text}` is read by more than embedding columns",
+            "`{text}` is read by code other than embedding columns",
             "`{line}` needs the range of its ids",
-            "make a category of its own for that",
+            "use a separate category for that code",
         ),
         Refusal(
             "lacking-argument",
@@ -111,21 +111,21 @@ class EmbeddingColumn(CheckRule):
         ),
         Refusal(
             "unseen-list",
-            "the categories of these columns",
+            "the list of categories of these columns cannot be read",
             "{title} makes its table by each category, and the list is not written here",
             "write it here",
         ),
         Refusal(
             "two-vocabularies",
             "the vocabularies of these columns differ",
-            "values of two vocabularies shared a row by their places, and each gets a row of its own",
-            "make the columns that share a table of one vocabulary",
+            "values at the same position in two vocabularies shared a row, but a table gives each a row of its own",
+            "use one vocabulary for the columns that share a table",
         ),
         Refusal(
             "shared-category",
             "this column shares its category",
-            "`{label}` is over the same category and stays as it is",
-            "give each its own",
+            "`{label}` uses the same category and is left unchanged",
+            "use a separate category for each column",
         ),
         Refusal(
             "unread-arguments",
@@ -136,51 +136,51 @@ class EmbeddingColumn(CheckRule):
         Refusal(
             "loaded-rows",
             "this column loads its rows",
-            "the rows of a table are loaded in another way",
+            "the rows of a table are loaded by another function",
             "leave it out and fill the table with `runtime.checkpoint.warm_start`",
         ),
         Refusal(
             "not-trained",
             "this column may not be trained",
-            "a table is trained",
-            "leave the column as it is",
+            "a table is always trained",
+            "leave the column unchanged",
         ),
         Refusal(
             "joint-values",
             "the initial values of this column cannot be made row by row",
-            "a row is made alone, so its initial values cannot depend on other rows",
+            "each row is made separately, so its initial values cannot depend on other rows",
             "give it a constant, uniform or normal initializer",
         ),
         Refusal(
             "unknown-values",
-            "the initial values of this column",
-            "what they are is decided at run time, and the runtime refuses some",
-            "convert with --assume if they are simple",
+            "the initial values of this column are not known",
+            "they are decided at run time, and the runtime does not support all initializers",
+            "convert with --assume if the initializer is constant, uniform, normal or variance scaling",
             "the initializer is constant, uniform, normal or variance scaling",
         ),
         Refusal(
             "canned-estimator",
             "`{text}` may read the columns",
-            "a canned estimator trains by optimizers of its own, which know no tables",
+            "a canned estimator trains by its own optimizers, which do not support tables",
             "write a model_fn for tf.estimator.Estimator",
         ),
         Refusal(
             "no-reader",
             "no input layer in this file{others} reads the columns",
-            "who reads them must also train their tables",
+            "the code that reads the columns must also train their tables",
             "convert with --assume, and split the optimizer where the model is trained",
             "the columns are read by input_layer or DenseFeatures in a v1 graph, and its optimizer is split",
         ),
         Refusal(
             "listed-variables",
-            "`{word}` lists variables of columns",
+            "`{word}` lists the variables of columns",
             "tables are not in that list",
-            "list the variables that are meant",
+            "list the intended variables",
         ),
         Refusal(
             "untrained-layer",
             "an input layer may not train its columns",
-            "a table is trained",
+            "a table is always trained",
             "let it train its columns, or keep them dense",
         ),
         Refusal(
@@ -192,7 +192,7 @@ class EmbeddingColumn(CheckRule):
             "category-of-fork",
             "`{name}` makes the category",
             "it is not TensorFlow's own, and in its fork the rows grow already",
-            "leave the column as it is",
+            "leave the column unchanged",
         ),
     )
     examples = (
@@ -213,7 +213,7 @@ class EmbeddingColumn(CheckRule):
             + LAYER
             + "other = tf.feature_column.indicator_column(item)\n",
             assume=True,
-            says="more than embedding columns",
+            says="code other than embedding columns",
             target="deeprec",
         ),
         Example(

@@ -40,12 +40,12 @@ class EmbeddingLookup(LookupRule):
             "ambiguous-argument",
             "the third argument of this lookup is not a literal",
             "it may be `partition_strategy` (v1) or `max_norm` (v2)",
-            "pass it by its name",
+            "pass it by name",
         ),
         Refusal(
             "strategy-number",
             "the third argument of this lookup is a number",
-            "in the v1 API it is the partition strategy, and is not read here",
+            "in the v1 API it is the partition strategy, which cannot be a number",
             "leave it out, or write `max_norm=`",
         ),
         Refusal(

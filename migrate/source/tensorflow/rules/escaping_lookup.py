@@ -30,7 +30,7 @@ class LooseLookup(FileRule, UseRule):
         Refusal(
             "unknown-function",
             "`{text}`",
-            "whether this looks its rows up, and by which ids, is decided at run time",
+            "whether this looks up rows, and by which ids, is decided at run time",
             "call the lookup function itself where rows are read, with the variable as its argument",
         ),
     )

@@ -32,11 +32,11 @@ class Gather(LookupRule):
             "ambiguous-argument",
             "the arguments of this gather cannot be read",
             "the fourth is a name (v1) or an axis (v2)",
-            "pass what follows the ids by its name",
+            "pass the arguments after the ids by name",
         ),
         Refusal(
             "other-axis",
-            "this gather has an axis of its own",
+            "this gather does not read along axis 0",
             "only a gather along axis 0 reads rows",
             "keep the variable dense",
         ),

@@ -86,19 +86,19 @@ class GetVariable(CreationRule, CheckRule):
             "same-table-name",
             "`{label}` may be a table of the same name",
             "the name of one is computed, and a table has `_` for `/` and for numbers behind names",
-            "give one of them a name that begins with another text",
+            "give one of them a name that begins differently",
         ),
         Refusal(
             "may-be-reused",
             "`{text}` may be this variable",
-            "its name is computed, so it may reuse `{name}`, which would be a second variable",
-            "give it a fixed name, or a scope of its own",
+            "its name is computed, so it may reuse `{name}`, which would be a second variable after the conversion",
+            "give it a fixed name or a separate scope",
         ),
         Refusal(
             "made-twice",
             "variable `{name}` is made twice",
-            "another call makes or reuses the same variable and stays as it is",
-            "give each its own name, or make it once and pass it on",
+            "another call makes or reuses the same variable and is left unchanged",
+            "give each a different name, or make it once and pass it on",
         ),
         Refusal(
             "no-name",
@@ -110,19 +110,19 @@ class GetVariable(CreationRule, CheckRule):
             "values-of-caller",
             "this variable cannot become a table",
             "a variable scope around a call of this function gives its initial values",
-            "give the initializer where the variable is made",
+            "pass the initializer where the variable is made",
         ),
         Refusal(
             "bound-of-partition",
             "this variable cannot become a table",
             "the bound of its initial values is that of one partition, whose size is not known",
-            "write the bound as a number, or leave the partitioner out",
+            "write the bound as a number, or remove the partitioner",
         ),
         Refusal(
             "drawn-values",
             "this variable cannot become a table",
-            "its initial values are not understood",
-            "use a constant, uniform or normal one",
+            "its initial values cannot be analysed",
+            "use a constant, uniform or normal initializer",
         ),
     )
     examples = (

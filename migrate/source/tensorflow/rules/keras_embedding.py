@@ -42,12 +42,15 @@ class KerasEmbedding(Rule):
             "unread-arguments",
             "the arguments of this layer cannot be read",
             "they are starred, unknown, or not named",
-            "write them out, by their names",
+            "write them out, by name",
         ),
         Refusal(
             "constraint",
             "`embeddings_constraint` of an `Embedding` layer",
-            "it projects the whole matrix after every update; a table only touches the rows of the batch",
+            (
+                "it projects the whole matrix after every update, but a training step of a table only touches the "
+                "rows of the batch"
+            ),
             "leave the constraint out, or keep the layer dense",
         ),
         Refusal(
@@ -76,20 +79,20 @@ class KerasEmbedding(Rule):
         Refusal(
             "joint-values",
             "the initial values of this layer cannot be made row by row",
-            "a row is made alone, so its initial values cannot depend on other rows",
+            "each row is made separately, so its initial values cannot depend on other rows",
             "use a constant, uniform, normal or variance-scaling initializer, or `weights=[matrix]`",
         ),
         Refusal(
             "unknown-values",
             "the initial values of this layer",
-            "what they are is decided at run time, and the runtime refuses some",
-            "convert with --assume if they are simple",
+            "they are decided at run time, and the runtime does not support all initializers",
+            "convert with --assume if the initializer is constant, uniform, normal or variance scaling",
             "the initializer is constant, uniform, normal or variance scaling",
         ),
         Refusal(
             "positions",
             "an `Embedding` of positions stays dense",
-            "it holds one row a position, all of which are read at every step",
+            "it holds one row for each position, and every step reads all of them",
         ),
         Refusal(
             "matrix",
@@ -124,8 +127,8 @@ class KerasEmbedding(Rule):
         Refusal(
             "loaded-model",
             "`{shown}` loads a model",
-            "who trains a model that was loaded trains it without the steps of its tables",
-            "build it anew and load its weights",
+            "a loaded model is trained without the training steps of its tables",
+            "build the model in code and load its weights",
             "loaded models only predict",
         ),
         Refusal(
@@ -138,7 +141,7 @@ class KerasEmbedding(Rule):
         Refusal(
             "dense-gradients",
             "`{shown}` may make gradients dense",
-            "the gradient of a table is that of the rows of a batch",
+            "the gradient of a table has only the rows of the batch",
             "leave it out",
             "it takes no gradients",
         ),
@@ -151,7 +154,7 @@ class KerasEmbedding(Rule):
         Refusal(
             "class-used",
             "`{shown}` uses the class of the layers",
-            "a layer that became a table is of another class",
+            "a layer that is converted to a table has another class",
             "keep the layers dense",
         ),
         Refusal(
@@ -162,16 +165,16 @@ class KerasEmbedding(Rule):
         ),
         Refusal(
             "counted",
-            "`{shown}` counts",
+            "`{shown}` counts variables",
             "the rows of tables are not counted among the variables of a model",
-            "convert with --assume if nobody needs them there",
-            "nobody needs the tables in `{text}`",
+            "convert with --assume if the tables need not be counted",
+            "the count in `{text}` need not include the tables",
         ),
         Refusal(
             "wrapped-lookup",
             "an `Embedding` in a wrapper stays dense",
             "a table looked up there gets no gradients",
-            "look the rows up outside of the wrapper",
+            "look up the rows outside of the wrapper",
         ),
         Refusal(
             "lookup-in-loop",
@@ -203,25 +206,25 @@ class KerasEmbedding(Rule):
         Refusal(
             "session",
             "`{shown}` runs the model in a v1 graph",
-            "a layer's table is trained by Keras or a gradient tape, not by the optimizers of version 1",
+            "the table of a layer is trained by Keras or a gradient tape, not by the optimizers of version 1",
             "look rows up in a variable of the graph",
         ),
         Refusal(
             "distributed",
             "`{shown}` distributes the model",
-            "strategies share variables between replicas, which a table is not",
+            "strategies share variables between replicas, but a table belongs to one process",
             "train in one process",
         ),
         Refusal(
             "compiled",
             "`{shown}` compiles with XLA",
-            "XLA has no tables",
-            "leave `jit_compile` out",
+            "XLA does not support tables",
+            "remove `jit_compile`",
         ),
         Refusal(
             "optimizer-of-version-1",
             "`{shown}` trains the layers",
-            "a layer's table is trained by Keras or a gradient tape, not by the optimizers of version 1",
+            "the table of a layer is trained by Keras or a gradient tape, not by the optimizers of version 1",
             "use SGD, Adagrad, Adam or AdamW",
         ),
         Refusal(
@@ -233,15 +236,15 @@ class KerasEmbedding(Rule):
         Refusal(
             "computed-optimizer",
             "`{shown}` trains the layers",
-            "which optimizer that is, is decided at run time, and some have no form for tables",
-            "convert with --assume if that holds",
+            "the optimizer is chosen at run time, and some optimizers have no form for tables",
+            "convert with --assume if it is SGD, Adagrad, Adam or AdamW",
             "the model is trained by SGD, Adagrad, Adam or AdamW of Keras",
         ),
         Refusal(
             "moves-all-rows",
             "`{shown}` trains the layers",
             "{short} with `{word}` moves every row of a table at every step",
-            "leave `{word}` out",
+            "remove `{word}`",
         ),
         Refusal(
             "stored-as-h5",
@@ -258,20 +261,20 @@ class KerasEmbedding(Rule):
         Refusal(
             "copied-weights",
             "`{shown}` copies weights as arrays",
-            "a growing table is no array",
+            "a growing table cannot be copied as an array",
             "store the model instead",
         ),
         Refusal(
             "cloned",
             "`{shown}` makes another model of this one",
-            "its tables would not follow",
-            "build it anew",
+            "the tables would not be copied with it",
+            "build the copy in code",
         ),
         Refusal(
             "no-optimizer",
             "no optimizer in this file{others} trains its layers",
-            "whoever trains this model chooses the optimizer, and some have no form for tables",
-            "convert with --assume if that holds",
+            "the code that trains this model chooses the optimizer, and some optimizers have no form for tables",
+            "convert with --assume if it is SGD, Adagrad, Adam or AdamW",
             "the model runs eagerly and is trained by SGD, Adagrad, Adam or AdamW of Keras",
         ),
     )

@@ -42,7 +42,7 @@ class KerasGraphEmbedding(CreationRule):
         Refusal(
             "not-a-lookup",
             "`{shown}` is not a lookup",
-            "a table has no methods and weights of a layer",
+            "a table does not have the methods and weights of a layer",
             "only call the layer with ids, or keep it dense",
         ),
         Refusal(
@@ -54,30 +54,30 @@ class KerasGraphEmbedding(CreationRule):
         Refusal(
             "no-initializer",
             "this variable cannot become a table",
-            "its initial values are not understood",
-            "give an initializer object",
+            "its initial values cannot be analysed",
+            "pass an initializer object",
         ),
         Refusal(
             "more-than-ids",
             "the ids of this lookup cannot be read",
-            "it is called with more than ids",
+            "the layer is called with more than ids",
             "call the layer with its ids alone",
         ),
         Refusal(
             "other-ids",
-            "the ids of this lookup are no integers",
+            "the ids of this lookup are not integers",
             "the layer casts them to int32 first",
             "cast them where they are made",
         ),
         Refusal(
             "positions",
             "an `Embedding` of positions stays dense",
-            "it holds one row a position, all of which are read at every step",
+            "it holds one row for each position, and every step reads all of them",
         ),
         Refusal(
             "other-graph",
             "this layer may be called in another graph",
-            "the layer makes its variable in the graph where it is called, a table is made in the one that is there",
+            "the layer makes its variable in the graph where it is called, but a table is made in the current graph",
             "make it in the code that calls it",
         ),
         Refusal(
@@ -101,7 +101,7 @@ class KerasGraphEmbedding(CreationRule):
         Refusal(
             "activity-regularizer",
             "this variable cannot become a table",
-            "its term is a loss of the layer, which a lookup does not have",
+            "its term is a loss of the layer, and a lookup has no such loss",
             "leave `{option}` out, or keep the layer dense",
         ),
         Refusal(
@@ -113,7 +113,7 @@ class KerasGraphEmbedding(CreationRule):
         Refusal(
             "eager-layer",
             "this variable cannot become a table",
-            "it runs eagerly",
+            "the layer runs eagerly",
             "leave `{option}` out, or keep the layer dense",
         ),
     )

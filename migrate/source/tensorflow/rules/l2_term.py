@@ -40,12 +40,12 @@ class TableNorm(UseRule):
         *OF_TERMS,
         Refusal(
             "whole-table",
-            "`{text}` is taken over the whole table",
-            "L2 over the whole table decays every row at every step; a table only touches the rows of the batch",
+            "`{text}` is an L2 term over the whole table",
+            "it decays every row at every step, but a training step of a table only touches the rows of the batch",
             "convert with --assume, which takes the term over the rows of the batch, or keep this table dense",
             (
-                "a term over a whole table is taken over the rows that the batch looks up, each once; rows outside "
-                "of the batch are no longer decayed, and the value of the loss is smaller"
+                "the term covers the rows that the batch looks up, each once; other rows are no longer decayed, and "
+                "the loss is smaller"
             ),
             applicability=Applicability.CHANGES_VALUES,
         ),

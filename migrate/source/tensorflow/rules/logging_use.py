@@ -34,7 +34,7 @@ class HarmlessUse(UseRule):
         Refusal(
             "asks-type",
             "`{text}` tests the type of the table",
-            "a table is no instance of a class of TensorFlow, so the test would give another result",
+            "a table is not an instance of a TensorFlow class, so the test would give another result",
             "remove the test",
         ),
     )
@@ -42,7 +42,7 @@ class HarmlessUse(UseRule):
         Example("printed", HEAD + MADE + PRINTED + LOOKUP, AFTER.format(PRINTED), says="shows the table"),
         Example("compared with None", HEAD + MADE + ASKED + LOOKUP, AFTER.format(ASKED), says="is not None"),
         Example(
-            "a check of its class", HEAD + MADE + "assert isinstance(W, tf.Variable)\n" + LOOKUP, says="no instance"
+            "a check of its class", HEAD + MADE + "assert isinstance(W, tf.Variable)\n" + LOOKUP, says="not an instance"
         ),
     )
 

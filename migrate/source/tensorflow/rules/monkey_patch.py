@@ -32,8 +32,8 @@ class Patched(FileRule):
         Refusal(
             "patched",
             "`{text}` changes TensorFlow",
-            "what the program calls in its place is not known, and may keep, share or change variables",
-            "call a function of another name",
+            "what the program calls in its place is not known; it may keep, share or change variables",
+            "call a function with another name",
         ),
     )
     examples = (

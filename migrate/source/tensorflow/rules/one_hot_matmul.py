@@ -36,14 +36,14 @@ class OneHotMatmul(LookupRule):
     refusals = (
         Refusal(
             "unnamed-ids",
-            "this one-hot product has no ids at hand",
+            "the ids of this one-hot product have no name",
             "its ids are computed where the one-hot is made",
-            "give the ids a name",
+            "bind the ids to a name",
         ),
         Refusal(
             "ids-in-range",
-            "a one-hot product becomes a lookup only if every id has a row",
-            "an id outside the table gave a row of zeros, a table gives it a row of its own: `{text}`",
+            "a one-hot product can become a lookup only if every id has a row",
+            "an id outside the table gave a row of zeros, but a table gives it a row of its own: `{text}`",
             "convert with --assume if all ids are in range",
             "every id of `{text}` lies in [0, rows)",
         ),

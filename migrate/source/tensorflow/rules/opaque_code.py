@@ -41,29 +41,29 @@ class Opaque(FileRule):
     refusals = (
         Refusal(
             "computed-imports",
-            "{shown} imports modules by a name that is computed",
-            "what they do with variables is not seen",
+            "{shown} imports modules by a computed name",
+            "what these modules do with variables is not analysed",
             "import them by statements, or convert with --assume",
             "what {shown} imports by a computed name does nothing with the tables",
         ),
         Refusal(
             "other-code",
             "`{text}` reads variables of other code",
-            "a table may be reached without the name that it is bound to",
-            "name them directly",
+            "it may reach a table without the name to which the table is bound",
+            "name the variables directly",
         ),
         Refusal(
             "by-name",
             "`{text}` reads variables by name",
-            "a table may be reached by its name as a string",
+            "it may reach a table by its name as a string",
             "name the variables directly",
         ),
         Refusal(
             "evaluated-text",
-            "`{text}` evaluates a text",
-            "a table may be reached by its name as a string",
+            "`{text}` evaluates a string as code",
+            "it may reach a table by its name in the string",
             "read the value without eval, as by `ast.literal_eval`; or convert with --assume",
-            "the text that `{text}` is given names no table and makes none",
+            "the string that `{text}` evaluates names no table and makes none",
         ),
     )
     examples = (
@@ -76,7 +76,7 @@ class Opaque(FileRule):
             says="names no table",
             assume=True,
         ),
-        Example("not without --assume", MADE + SIZES, says="evaluates a text"),
+        Example("not without --assume", MADE + SIZES, says="evaluates a string as code"),
         Example(
             "`eval` of a name that the program composes", MADE + 'V = eval("W" + kind)\n', says="by name", assume=True
         ),

@@ -35,7 +35,7 @@ class PartitionedLookup(LookupRule):
         Refusal(
             "repeated-partition",
             "this list of partitions repeats one",
-            "one variable is several partitions, so one row has several ids",
+            "one variable is used as several partitions, so one row has several ids",
             "list each variable once",
         ),
         Refusal(
@@ -46,9 +46,9 @@ class PartitionedLookup(LookupRule):
         ),
         Refusal(
             "computed-strategy",
-            "`partition_strategy=` is no text",
+            "`partition_strategy=` is not a literal",
             "how ids are spread over the variables is decided at run time",
-            "write it out",
+            "write it as a literal",
         ),
     )
     examples = (

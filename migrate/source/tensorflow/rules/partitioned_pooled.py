@@ -27,8 +27,8 @@ class Partitioned(UseRule):
         Refusal(
             "pooled-partitions",
             "a pooled lookup over a list of partitions is not converted yet",
-            "its ids are spread over several variables, and each row of the table would come from another of them",
-            "make one variable of all partitions; a table needs none",
+            "its ids are spread over several variables, so the rows of one lookup would come from several tables",
+            "use one variable instead of the partitions; a table needs none",
         ),
     )
     examples = (

@@ -81,8 +81,8 @@ class PooledLookups(LookupRule):
         Refusal(
             "ambiguous-argument",
             "an argument of this lookup is not a literal",
-            "the v1 and the v2 API have other arguments in that place",
-            "pass it by its name",
+            "the v1 and the v2 API have different arguments at this position",
+            "pass it by name",
         ),
     )
     examples = (
@@ -114,7 +114,7 @@ class PooledLookups(LookupRule):
         Example(
             "a positional argument that may belong to v1 or v2",
             HEAD + MADE + "e = tf.nn.embedding_lookup_sparse(W, sp, w, how)\n",
-            says="by its name",
+            says="by name",
         ),
         Example("not a variable", HEAD + "e = tf.nn.embedding_lookup_sparse(table, sp, None)\n"),
     )

@@ -58,20 +58,20 @@ class ReadByName(CheckRule):
         Refusal(
             "its-name",
             "`{text}` reads this variable by its name",
-            "a table's rows are not in a variable of that name",
-            "look the rows up instead",
+            "the rows of a table are not in a variable of that name",
+            "look up the rows instead",
         ),
         Refusal(
             "computed-name",
             "`{text}` may read this variable by its name",
-            "a table's rows are not in a variable of that name",
-            "write the name out, or convert with --assume",
-            "what is read by a computed name is none of the tables",
+            "the rows of a table are not in a variable of that name",
+            "write the name as a literal, or convert with --assume",
+            "a computed name never refers to one of the tables",
         ),
         Refusal(
             "lookup",
             "`{text}` reads this lookup by its name",
-            "the operations of a table's lookup have other names",
+            "the operations of a table lookup have other names",
             "give the result a name of its own: `tf.identity(rows, name=...)`",
         ),
     )

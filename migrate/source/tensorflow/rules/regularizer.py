@@ -29,7 +29,7 @@ from migrate.source.tensorflow.facts.references.regularization_losses import (
 
 RULE = "tf-regularizer"
 MESSAGE = "`regularizer={text}` acts on the whole table"
-REASON = "it decays every row at every step; a table only touches the rows of the batch"
+REASON = "it decays every row at every step, but a training step of a table only touches the rows of the batch"
 UNREAD = "`regularizer` is removed: no code reads the regularization losses of the graph"
 HEAD = "import tensorflow.compat.v1 as tf\nr = tf.keras.regularizers.l2(0.1)\n"
 MADE = 'W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer(), regularizer=r)\n'
@@ -80,12 +80,13 @@ class Regularizer(CheckRule):
             MESSAGE,
             REASON,
             "convert with --assume, which takes the term over the rows of the batch, or keep this table dense",
-            "the term of the regularizer is taken over the rows that the batch looks up, each once, and the "
-            "regularization losses are read after the lookups; rows outside of the batch are no longer decayed, and "
-            "the loss is smaller",
+            (
+                "the term covers each looked-up row once, and the losses are read after the lookups; other rows are "
+                "not decayed, and the loss is smaller"
+            ),
             Applicability.CHANGES_VALUES,
         ),
-        Refusal("no-place", MESSAGE, "{why}", "take L2 of the looked-up rows in its place, or keep the table dense"),
+        Refusal("no-place", MESSAGE, "{why}", "take L2 of the looked-up rows instead, or keep the table dense"),
         *OF_TERMS,
     )
     examples = (
@@ -93,7 +94,7 @@ class Regularizer(CheckRule):
             "the regularization losses are read",
             HEAD + MADE + LOOKUP + READ,
             HEAD_AFTER.replace("create_table,", "create_table, looked_up_rows,") + CREATED + ROWS + ADDED + READ,
-            says="no longer decayed",
+            says="covers each looked-up row once",
             assume=True,
         ),
         Example("not without --assume", HEAD + MADE + LOOKUP + READ, says="acts on the whole table"),

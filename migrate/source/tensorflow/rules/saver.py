@@ -28,7 +28,7 @@ TABLE = (
 LISTED = 'b = tf.get_variable("b", [4])\ns = tf.train.Saver({"bias": b})\n'
 BOTH = 'b = tf.get_variable("b", [4])\ns = tf.train.Saver([W, b], max_to_keep=3)\n'
 MADE = 'import tensorflow.compat.v1 as tf\nW = tf.get_variable("w", [9, 4])\ne = tf.nn.embedding_lookup(W, ids)\n'
-STATE = "what a saver keeps of a table, its rows and the state of its optimizer, is what is wanted"
+STATE = "a checkpoint with the rows of a table and the state of its optimizer is acceptable"
 STEP = "s = tf.train.Saver()\nt = tf.train.AdagradOptimizer(0.1).minimize(e)\n"
 
 
@@ -58,14 +58,14 @@ class Saver(UseRule, CheckRule):
         Refusal(
             "early",
             "`{text}` is made before the training step",
-            "it saves no state of the optimizer's, but of a table it saves and restores that as well",
+            "it saves no state of the optimizer, but for a table it would also save and restore that state",
             "make the saver after the step, or convert with --assume",
             STATE,
         ),
         Refusal(
             "lists-table",
             "`{text}` lists the table for a saver",
-            "a checkpoint of it holds the rows and the state of its optimizer, which the list did not have",
+            "its checkpoint would hold the rows and the state of their optimizer, which is not in the list",
             "use Saver() without a list, or convert with --assume",
             STATE,
         ),

@@ -25,13 +25,13 @@ class SokLookup(Rule):
         Refusal(
             "static-gradients",
             "`{shown}` reads gradients of a static variable",
-            "SOK sums them over all lookups, a table has the rows of each lookup",
-            "give the gradients to apply_gradients as they are, or make it a DynamicVariable",
+            "SOK sums them over all lookups, but a table has separate rows for each lookup",
+            "pass the gradients to apply_gradients unchanged, or make it a DynamicVariable",
         ),
         Refusal(
             "unknown-table",
             "`{shown}` is looked up",
-            "it is not known to be a variable of SOK that this file makes",
+            "it is not known to be an SOK variable that this file makes",
             "make it in this file",
         ),
         Refusal(
@@ -43,8 +43,8 @@ class SokLookup(Rule):
         Refusal(
             "weights-may-be-none",
             "the weights `{shown}` may be None",
-            "each is written beside its ids",
-            "leave it out, or write lookups of their own",
+            "the conversion writes each weight next to its ids",
+            "leave it out, or write separate lookups",
         ),
         Refusal(
             "list-for-one",
@@ -54,20 +54,20 @@ class SokLookup(Rule):
         ),
         Refusal(
             "combiner-spelling",
-            "the combiner {given} is given",
-            "the runtime has it in small letters",
+            "the combiner is {given}",
+            "the runtime spells it in lower case",
             'write "sum" or "mean"',
         ),
         Refusal(
             "unknown-layer",
             "`{layer}` is called",
-            "what it is, is not known",
+            "the called value is not known",
             "look ids up by functions of SOK",
         ),
         Refusal(
             "layer-not-literal",
-            "combiner, slots and dimension of `{layer}` are not seen",
-            "what says so is not a literal, or not the same for all that may be called here",
+            "combiner, slots and dimension of `{layer}` cannot be read",
+            "they are not literals, or differ between the layers that may be called here",
             "write them as literals where the layer is made",
         ),
         Refusal(
@@ -78,8 +78,11 @@ class SokLookup(Rule):
         ),
         Refusal(
             "unknown-ids-shape",
-            "the shape of `{shown}` is not seen",
-            "SOK gives rows of that shape for ids of any, the runtime of the shape of the ids",
+            "the shape of `{shown}` is not known",
+            (
+                "SOK returns rows for the shape of the layer, whatever shape the ids have; the runtime returns them "
+                "for the shape of the ids"
+            ),
             "reshape `{shown}` in the call, or convert with --assume if it has that shape",
             "`{shown}` has the shape [batch, slot_num, nnz_per_slot] of `{layer}`",
         ),
@@ -92,45 +95,45 @@ class SokLookup(Rule):
         Refusal(
             "unbound-lists",
             "what `{name}` returns is not bound to two names",
-            "its two lists are followed by their names",
+            "its two lists are traced by their names",
             "write `tables, others = ...`",
         ),
         Refusal(
             "layer-variables",
             "`{shown}` is taken apart",
-            "a table is no variable of Keras, so that all tables are written beside those",
-            "convert with --assume if it has",
-            "`{shown}` has all tables that the program makes",
+            "a table is not a Keras variable, so the conversion adds all tables to the others",
+            "convert with --assume if `{shown}` contains all tables",
+            "`{shown}` contains all tables that the program makes",
         ),
         Refusal(
             "trains-all-variables",
             "`{shown}` trains the list of all variables",
-            "that has no tables, and an optimizer of tables nothing else",
-            "take the variables apart by sok.filter_variables, and train each list",
+            "this list has no tables, and an optimizer of tables trains nothing else",
+            "separate the variables by sok.filter_variables, and train each list",
         ),
         Refusal(
             "all-variables-read",
-            "`{shown}` no longer has the tables",
-            "a table is no variable of Keras or of a graph: what trains it is given its `variable`",
-            "take tables and others apart by sok.filter_variables, or convert with --assume",
+            "`{shown}` no longer includes the tables",
+            "a table is not a variable of Keras or of a graph; code that trains it gets its `variable`",
+            "separate the tables by sok.filter_variables, or convert with --assume",
             "`{shown}` is read for its dense variables only",
         ),
         Refusal(
             "beside-tables",
-            "`{shown}` stands beside variables of SOK and is none",
-            "what reads it reads a variable of SOK as well",
-            "give each a name and lookups of its own",
+            "`{shown}` is in the same place as SOK variables but is not one",
+            "the code that reads it also reads an SOK variable",
+            "use separate names and separate lookups",
         ),
         Refusal(
             "maybe-no-table",
-            "`{shown}` may be looked up where a variable of SOK is",
-            "what reads it reads a variable of SOK as well",
-            "give each a name and lookups of its own",
+            "`{shown}` may be looked up in place of an SOK variable",
+            "the code that reads it also reads an SOK variable",
+            "use separate names and separate lookups",
         ),
         Refusal(
             "not-a-lookup",
             "`{shown}` is not a lookup",
-            "what this does with {kind} is not understood",
+            "what it does with {kind} is not analysed",
             "{instead}",
         ),
     )
@@ -152,6 +155,6 @@ class SokLookup(Rule):
         Example(
             "a name that may be another variable",
             HEAD + MADE + "if other:\n    item = tf.Variable(matrix)\nrows = sok.all2all_dense_embedding(item, ids)\n",
-            says="may be looked up where a variable of SOK is",
+            says="may be looked up in place of an SOK variable",
         ),
     )

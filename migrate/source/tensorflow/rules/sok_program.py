@@ -22,7 +22,7 @@ class SokProgram(Rule):
         Refusal(
             "lacking",
             "`sok.{name}` is called",
-            "the runtime has no counterpart, or none that can be written in its place",
+            "the runtime has no counterpart, or none that can replace the call",
             "{text}",
         ),
         Refusal(
@@ -34,31 +34,31 @@ class SokProgram(Rule):
         Refusal(
             "result-used",
             "`{shown}` uses what `sok.{name}` returns",
-            "connecting the ranks gives nothing that could be used",
-            "call it by itself",
+            "connecting the ranks returns nothing that can be used",
+            "call it as a statement of its own",
         ),
         Refusal(
             "not-called",
-            "`{text}` is mentioned without a call",
-            "only calls by the public names are written anew",
+            "`{text}` is used without a call",
+            "only calls by the public names are converted",
         ),
         Refusal(
             "runtime-module",
-            "`runtime.py` is there",
-            "beside the converted file it would hide the installed package `runtime`",
+            "`runtime.py` exists",
+            "next to the converted file, it would hide the installed package `runtime`",
             "rename that module",
         ),
         Refusal(
             "shared-import",
-            "`{shown}` cannot be taken out",
+            "`{shown}` cannot be removed",
             "",
             "import it on a line of its own",
         ),
         Refusal(
             "nested-calls",
-            "a call that is converted stands in another",
-            "each is written anew",
-            "bind the inner one to a name before",
+            "a converted call contains another converted call",
+            "each call is converted separately",
+            "bind the inner call to a name first",
         ),
         Refusal(
             "contrib",
@@ -74,8 +74,8 @@ class SokProgram(Rule):
         ),
         Refusal(
             "given-to-horovod",
-            "`{text}` is given variables of SOK",
-            "Horovod does not know tables",
+            "`{text}` takes SOK variables",
+            "Horovod does not support tables",
             "leave them out",
         ),
     )

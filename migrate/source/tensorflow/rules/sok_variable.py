@@ -25,20 +25,20 @@ class SokVariable(Rule):
         Refusal(
             "trained-elsewhere",
             "`{label}` is trained by another file",
-            "no optimizer of this file trains it, and one of SOK's would skip it",
+            "no optimizer of this file trains it, and an SOK optimizer would skip it",
             "convert the file that trains it together with this one, both with --assume",
             "the files that train the tables of this one are converted as well",
         ),
         Refusal(
             "no-tensorflow",
-            "TensorFlow is not imported by a name",
+            "TensorFlow is not imported under a name",
             "",
             "write `import tensorflow as tf`",
         ),
         Refusal(
             "constraint",
             "`{label}` has a constraint",
-            "a table has none",
+            "a table has no constraint",
             "leave it out",
         ),
         Refusal(
@@ -50,7 +50,7 @@ class SokVariable(Rule):
         Refusal(
             "other-type",
             "the values of `{label}` are not float32",
-            "the values of a table are",
+            "a table holds float32",
         ),
         Refusal(
             "computed-hashtable",
@@ -60,26 +60,26 @@ class SokVariable(Rule):
         ),
         Refusal(
             "unknown-dimension",
-            "the dimension of `{label}` is not seen",
+            "the dimension of `{label}` cannot be read",
             "",
-            "pass it by its name",
+            "pass it by name",
         ),
         Refusal(
             "mode-may-be-none",
             "the mode of `{label}` may be None",
-            "a placement is a text",
-            "leave it out, or write the mode",
+            "a placement is a string",
+            "remove it, or write the mode",
         ),
         Refusal(
             "unknown-initializer",
-            "the initializer `{shown}` is not seen",
-            "it may be a word or a number",
+            "the initializer `{shown}` cannot be read",
+            "it may be a string or a number",
             'write the text into the call: a number, "normal" or "uniform"',
         ),
         Refusal(
             "text-initializer",
-            "the initializer of `{label}` is a text",
-            "a table takes an object",
+            "the initializer of `{label}` is a string",
+            "a table takes an initializer object",
             "write an initializer of TensorFlow",
         ),
         Refusal(
@@ -90,20 +90,20 @@ class SokVariable(Rule):
         ),
         Refusal(
             "rows-of-function",
-            "`{label}` begins with what a function gives",
-            "a table is given rows",
-            "call it there, and give what it returns",
+            "the initial rows of `{label}` come from a function",
+            "a table takes rows, not a function",
+            "call the function there, and pass its result",
         ),
         Refusal(
             "rows-of-matrix",
-            "`{label}` begins with a matrix",
-            "rows are imported on the line after it, which works in eager code only",
+            "the initial rows of `{label}` are a matrix",
+            "the rows are imported on the next line, which works only in eager code",
             "bind it to a name of its own, in eager code, or give it `shape` and `initializer`",
         ),
         Refusal(
             "values-of-function",
             "`{shown}` initialises a table",
-            "it is a function of the whole shape",
+            "its values are a function of the whole shape",
             (
                 "give it a constant, uniform, normal or variance-scaling initializer, or the matrix as its first "
                 "argument"
@@ -112,7 +112,7 @@ class SokVariable(Rule):
         Refusal(
             "values-by-place",
             "`{shown}` initialises a table",
-            "a row of it depends on its place",
+            "the values of a row depend on its position",
             (
                 "give it a constant, uniform, normal or variance-scaling initializer, or the matrix as its first "
                 "argument"
@@ -121,7 +121,7 @@ class SokVariable(Rule):
         Refusal(
             "values-of-array",
             "`{shown}` initialises a table",
-            "its value is not seen to be one number",
+            "its value is not known to be one number",
             (
                 "give it a constant, uniform, normal or variance-scaling initializer, or the matrix as its first "
                 "argument"
@@ -149,6 +149,6 @@ class SokVariable(Rule):
         Example(
             "an initializer that is not known",
             HEAD + "item = sok.DynamicVariable(dimension=8, initializer=how)\n",
-            says="the initializer `how` is not seen",
+            says="the initializer `how` cannot be read",
         ),
     )

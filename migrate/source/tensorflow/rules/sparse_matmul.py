@@ -45,8 +45,8 @@ class SparseMatmul(LookupRule):
         Refusal(
             "unnamed-matrix",
             "this product with a sparse matrix is not a lookup",
-            "its ids are the columns of what is computed here",
-            "give the sparse tensor a name",
+            "its ids are the columns of a matrix that is computed here",
+            "bind the sparse tensor to a name",
         ),
     )
     examples = (
@@ -72,7 +72,7 @@ class SparseMatmul(LookupRule):
         Example(
             "a sparse tensor without a name",
             HEAD + MADE + "y = tf.sparse.sparse_dense_matmul(f(x), W)\n",
-            says="give the sparse tensor a name",
+            says="bind the sparse tensor to a name",
         ),
         Example(
             "a product with something computed",

@@ -23,8 +23,8 @@ class TableShape(Rule):
     refusals = (
         Refusal(
             "differing-shapes",
-            "a shape that depends on the object",
-            "it asks one table or another, and their shapes differ",
+            "this reads a shape that depends on the object",
+            "it is the shape of one of several tables, and their shapes differ",
             "write the sizes out",
         ),
     )

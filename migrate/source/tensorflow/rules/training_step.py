@@ -30,7 +30,7 @@ RUNS = {
     "train.MonitoredSession",
     "estimator.Estimator",
 }
-ELSEWHERE = "after the conversion, whoever trains this model must also train its tables"
+ELSEWHERE = "after the conversion, the code that trains this model must also train its tables"
 SPLIT = "convert with --assume and split the optimizer where the model is trained"
 TRAINED = "the tables are trained where the model is trained"
 
@@ -60,15 +60,15 @@ class TrainingStep(CheckRule):
     refusals = (
         Refusal(
             "kept-by-comment",
-            "this training step stays as it is",
-            "a comment keeps the file in which these tables are trained",
-            "take the comment away, or keep the tables too",
+            "this training step is left unchanged",
+            "a comment excludes the file in which these tables are trained from the conversion",
+            "remove the comment, or exclude the tables too",
         ),
         Refusal(
             "untrained",
             "no optimizer in this file trains its tables",
             ELSEWHERE,
-            f"give the directory, if the model is trained in another file; or {SPLIT}",
+            f"convert the whole directory if the model is trained in another file; or {SPLIT}",
             TRAINED,
         ),
         Refusal(
@@ -80,7 +80,7 @@ class TrainingStep(CheckRule):
         ),
         Refusal(
             "handed-to-others",
-            "no optimizer in this file trains its tables, but `{text}` may, whose code is not read",
+            "no optimizer in this file trains its tables, but `{text}` may, and its code is not analysed",
             ELSEWHERE,
             SPLIT,
             TRAINED,
@@ -88,56 +88,59 @@ class TrainingStep(CheckRule):
         Refusal(
             "two-optimizers",
             "two optimizers train the same variables",
-            "each optimizer keeps its own state, and a table has one state",
-            "train the tables by one of them: give the other its variables by `var_list`",
+            "each optimizer keeps its own state, but a table has the state of one optimizer",
+            "train the tables by one of them: pass the other one its variables as `var_list`",
         ),
         Refusal(
             "other-model",
-            "whether this step trains anything besides tables is not clear",
-            "its class makes no variable but tables, and the file makes others elsewhere",
+            "it is not clear whether this step trains anything besides tables",
+            "its class makes only tables, but the file makes other variables elsewhere",
             "convert one model per file",
         ),
         Refusal(
             "other-half",
             "`{text}` trains {what}",
-            "the optimizer counts all its steps for all its variables, and the other half would miss these",
-            "give this step an optimizer of its own",
+            "the optimizer counts its steps for all its variables, and the other half would not count these steps",
+            "use a separate optimizer for this step",
         ),
         Refusal(
             "unapplied-gradients",
             "`{text}` takes gradients",
             "how these gradients are applied is not known",
-            "apply them by `apply_gradients`, or list the variables they are taken of",
+            "apply them by `apply_gradients`, or list the variables with respect to which they are taken",
         ),
         Refusal(
             "list-used",
             "`{shown}` is used in `{text}`",
-            "it would also see the tables, or stop seeing them",
-            "list the variables that are meant by their names",
+            "this use would then also get the tables, or no longer get them",
+            "list the intended variables by name",
         ),
         Refusal(
             "other-use",
-            "`{text}` is an optimizer that is used in another way",
-            "no call of its methods is seen, so how it trains the tables is not known",
+            "the optimizer `{text}` is used in an unsupported way",
+            "no call of its methods was found, so how it trains the tables is not known",
             "call its `minimize` where it is made, or keep the tables dense",
         ),
         Refusal(
             "given-to-repeated",
             "`{text}` is passed to code that trains several times",
-            "the optimizer of the tables is made where this one trains, and would be made several times",
+            "the optimizer of the tables is made where this optimizer trains, so it would be made several times",
             "make the optimizer in the function that trains",
         ),
         Refusal(
             "made-again",
             "`{text}` may run several times",
-            "each run makes an optimizer with its own state, and a table has one state",
+            "each run makes an optimizer with its own state, but a table has the state of one optimizer",
             "make the optimizer once, outside the loop or function that runs again",
         ),
         Refusal(
             "dense-step",
-            "`{text}` trains dense variables alone",
-            "the optimizer counts these steps for all variables, and that of the tables would miss them",
-            "give this step an optimizer of its own",
+            "`{text}` trains only dense variables",
+            (
+                "the optimizer counts these steps for all variables, but the optimizer of the tables would not count "
+                "them"
+            ),
+            "use a separate optimizer for this step",
         ),
         Refusal(
             "trains-by-itself",
@@ -160,43 +163,43 @@ class TrainingStep(CheckRule):
         Refusal(
             "list-with-effects",
             "`{shown}` trains a list of variables",
-            "`{text}` does more than to give the list, and the split step has no place for it",
-            "give the list a name, or leave `var_list` out",
+            "`{text}` does more than return the list, and the split step has no place for its other effects",
+            "bind the list to a name, or remove `var_list`",
         ),
         Refusal(
             "inside-expression",
-            "`{shown}` stands inside a larger expression",
-            "it cannot be split where it stands",
-            "give it a line of its own",
+            "`{shown}` is part of a larger expression",
+            "only a statement of its own can be split into a dense and a sparse half",
+            "write it on a line of its own",
         ),
         Refusal(
             "shared-line",
             "`{shown}` has no line of its own",
-            "other code stands on its line, so nothing can be put before it",
-            "give it a line of its own",
+            "other code is on the same line, so no statement can be inserted before it",
+            "write it on a line of its own",
         ),
         Refusal(
             "other-function",
             "`{text}` applies gradients of another function",
-            "it cannot be split",
+            "a step can only be split where one function takes and applies the gradients",
             "take and apply the gradients in one function",
         ),
         Refusal(
             "unknown-list",
             "`{shown}` trains a list of variables",
-            "what `{text}` in its `var_list` holds cannot be followed, so which tables it trains is not known",
-            "list the variables by their names, or leave `var_list` out",
+            "the value of `{text}` in its `var_list` cannot be traced, so which tables it trains is not known",
+            "list the variables by name, or remove `var_list`",
         ),
         Refusal(
             "chosen-variables",
             "`{shown}` trains a list of variables",
-            "its variables are chosen by `{test}` when the program runs, and a table is no variable of that list",
-            "list the variables by their names: tables and dense ones may be in one list",
+            "its variables are chosen by `{test}` at run time, and a table is not a variable of that list",
+            "list the variables by name: one list may hold both tables and dense variables",
         ),
         Refusal(
             "made-between-gradients",
             "`{text}` applies gradients that are taken elsewhere",
-            "`{made}` may make variables in between, so that the place of the tables is not known",
+            "`{made}` may make variables in between, so the position of the tables is not known",
             "take and apply the gradients in one function",
         ),
         Refusal(
@@ -207,13 +210,13 @@ class TrainingStep(CheckRule):
         ),
         Refusal(
             "made-after-list",
-            "`{shown}` lists what is trained before all is made",
+            "`{shown}` lists the trained variables before all of them are made",
             "`{text}` may make variables after that, which are not in the list",
             "list the variables where the step is made",
         ),
         Refusal(
             "unknown-after-list",
-            "`{shown}` lists what is trained before all is made",
+            "`{shown}` lists the trained variables before all of them are made",
             "what runs after that, and before the step, is not known, and may make variables",
             "list the variables where the step is made",
         ),

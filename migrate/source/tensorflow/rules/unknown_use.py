@@ -32,63 +32,63 @@ class TableUse(CheckRule):
     refusals = (
         Refusal(
             "other-shape",
-            "this lookup reads one table or another",
+            "this lookup may read one of several tables",
             "their shapes differ",
-            "look each up in its own place",
+            "use a separate lookup for each of them",
         ),
         Refusal(
             "other-stays",
-            "this lookup reads one table or another",
-            "it also reads `{label}`, which stays as it is",
-            "look each up in its own place",
+            "this lookup may read one of several tables",
+            "it also reads `{label}`, which is not converted",
+            "use a separate lookup for each of them",
         ),
         Refusal(
             "passed",
             "the function that takes `{label}` also takes another value",
-            "`{text}` is passed there as well, and it is no table that moves",
-            "give the tables a function of their own",
+            "`{text}` is also passed there, and it is not a converted table",
+            "use a separate function for the tables",
         ),
         Refusal(
             "returned",
             "what reads `{label}` may read another value",
-            "`{text}` is returned there as well, and it is no table that moves",
-            "return the tables from a function of their own",
+            "`{text}` is also returned there, and it is not a converted table",
+            "use a separate function to return the tables",
         ),
         Refusal(
             "kept",
             "what reads `{label}` may read another value",
-            "`{text}` is kept there as well, and it is no table that moves",
-            "keep the tables in a dict or list of their own",
+            "`{text}` is also kept there, and it is not a converted table",
+            "keep the tables in a separate dict or list",
         ),
         Refusal(
             "bound",
             "`{label}` is bound more than once",
-            "it is also `{text}`, which is no table that moves",
-            "give the other value a name of its own",
+            "it is also `{text}`, which is not a converted table",
+            "bind the other value to another name",
         ),
         Refusal(
             "computed-name",
-            "`{text}` may reach the table in a way that is not followed",
+            "`{text}` may reach the table in a way that is not analysed",
             "what it reaches is decided at run time",
-            "write the name or attribute out",
+            "write the name or the attribute as a literal",
         ),
         Refusal(
             "not-a-lookup",
             "`{shown}` is not a lookup",
-            "what this does with the whole table is not understood",
+            "what it does with the whole table is not analysed",
             "keep the table dense, or replace this use by a lookup of the ids it needs",
         ),
         Refusal(
             "other-value",
-            "`{shown}` may be something else than the table",
+            "`{shown}` may be something other than the table",
             "it may come from `{text}`{why}",
-            "give the table a name of its own",
+            "bind the table to another name",
         ),
         Refusal(
             "parameter",
             "`{text}` is a parameter",
-            "what callers give for it is not known, and may be no table",
-            "give the table a name of its own",
+            "what callers pass for it is not known, and may not be a table",
+            "bind the table to another name",
         ),
         Refusal(
             "bound-to-computed",
@@ -99,23 +99,20 @@ class TableUse(CheckRule):
         Refusal(
             "bound-to-rows",
             "`{text}` is bound more than once",
-            (
-                "it is also `{shown}`, which is the rows of a lookup: whether a lookup reads rows of a table is "
-                "decided later"
-            ),
-            "give the other value a name and a lookup of its own",
+            "it is also `{shown}`, which holds looked-up rows: which of them a lookup reads is decided at run time",
+            "bind the other value to another name, with a lookup of its own",
         ),
         Refusal(
             "bound-to-other",
             "`{text}` is bound more than once",
-            "it is also `{shown}`, which is no variable: whether a lookup reads rows of a table is decided later",
-            "give the other value a name and a lookup of its own",
+            "it is also `{shown}`, which is not a variable: which of them a lookup reads is decided at run time",
+            "bind the other value to another name, with a lookup of its own",
         ),
         Refusal(
             "bound-again",
             "`{text}` is bound more than once",
             "which of the values a lookup reads depends on the order of execution",
-            "give the other value a name of its own",
+            "bind the other value to another name",
         ),
         Refusal(
             "unseen-base",
@@ -127,7 +124,7 @@ class TableUse(CheckRule):
         Refusal(
             "listed-by-base",
             "`{listed}` lists the variables of an object",
-            "`{text}` finds the variables in the attributes of its objects, and a table is none",
+            "`{text}` finds the variables in the attributes of its objects, and a table is not a variable",
             "list them by name",
         ),
         Refusal(
@@ -145,14 +142,14 @@ class TableUse(CheckRule):
         Refusal(
             "field-of-class",
             "`{text}` may make `{name}` of class `{cls}` a field of its objects",
-            "a constructor that is made for them, or `replace`, may then give them another value",
-            "set `{name}` by the constructor, or make the table outside of the class",
+            "a generated constructor, or `replace`, may then give them another value",
+            "set `{name}` in the constructor, or make the table outside of the class",
         ),
         Refusal(
             "reached-by-name",
             "`{text}` reaches `{name}` by its name",
-            "what it does with it is not followed",
-            "write the attribute out",
+            "what it does with the attribute is not analysed",
+            "access the attribute directly",
         ),
     )
     examples = (

@@ -21,8 +21,8 @@ from migrate.source.tensorflow.facts.calls.variable_scopes import PARAMETERS
 from migrate.source.tensorflow.facts.references.exports import CONSTANTS, exports
 from migrate.source.tensorflow.facts.references.unanalysed_code import not_given, opened
 
-SHARED = "parameter servers and strategies share variables between processes, which a table of a session does not"
-EAGER = "tables of this runtime live in a v1 graph"
+SHARED = "parameter servers and strategies share variables between processes, but a table belongs to one session"
+EAGER = "these tables exist only in a v1 graph"
 #: Symbols whose mere use blocks the tables of a file, each with the key of its refusal.
 CALLS = {
     "train.replica_device_setter": "shared-variables",
@@ -82,42 +82,48 @@ class Surroundings(FileRule, CheckRule):
     refusals = (
         Refusal(
             "other-module",
-            "`{text}` is another module",
-            "the converted file imports the installed package `runtime`, and Python knows one module of a name",
+            "`{text}` refers to another module named `runtime`",
+            (
+                "the converted file imports the installed package `runtime`, and Python loads only one module of "
+                "that name"
+            ),
             "rename that module",
         ),
         Refusal(
             "module-beside",
-            "`{path}` is there",
-            "beside the converted file it would hide the installed package `runtime`",
+            "`{path}` exists",
+            "next to the converted file, it would hide the installed package `runtime`",
             "rename that module",
         ),
         Refusal(
             "judged-alone",
-            "this file is judged alone",
-            "the files of its programs have more than {limit} characters: what others do with tables is not seen",
-            "give the files of one model alone, or convert with --assume",
+            "this file is analysed alone",
+            (
+                "the files of its programs have more than {limit} characters, so what the other files do with tables "
+                "is not analysed"
+            ),
+            "convert only the files of one model, or convert with --assume",
             "no other file uses all variables, or these tables in a way that does not name them",
         ),
         Refusal(
             "not-given",
-            "`{place}` is imported and was not given",
+            "`{place}` is imported but is not among the given files",
             "its `{word}` may concern the tables",
-            "give the directory, whose files are judged together; or convert with --assume",
+            "convert the directory, so that its files are analysed together; or convert with --assume",
             "`{place}` does nothing with the tables",
         ),
         Refusal(
             "unread-library",
-            "`{text}` is called beside the tables, and its code is not read",
+            "`{text}` is called in a program with tables, and its code is not analysed",
             "if it lists or trains variables by itself, it no longer reaches the tables",
-            "read it; if it does neither, convert with --assume",
+            "read its code; if it does neither, convert with --assume",
             "`{text}` neither lists variables nor trains them",
         ),
         Refusal(
             "shared-variables",
             "`{text}` is used in this file",
             SHARED,
-            "run one process without it, or keep the file as it is",
+            "run one process without it, or leave the file unchanged",
         ),
         Refusal(
             "eager",
@@ -128,7 +134,7 @@ class Surroundings(FileRule, CheckRule):
         Refusal(
             "averages",
             "`{text}` is used in this file",
-            "an average over all variables would leave the tables out",
+            "an average over all variables would no longer include the tables",
             "list the variables that are averaged",
         ),
         Refusal(
@@ -146,8 +152,8 @@ class Surroundings(FileRule, CheckRule):
         Refusal(
             "imported-graph",
             "`{text}` is used in this file",
-            "a graph that is imported brings variables that are not in the file",
-            "build the model by its code, or move the graph by `migrate graph`",
+            "an imported graph contains variables that are not in the file",
+            "build the model in code, or convert the graph by `migrate graph`",
         ),
         Refusal(
             "frozen",
@@ -159,7 +165,7 @@ class Surroundings(FileRule, CheckRule):
             "several-processes",
             "`{text}` is used in this file",
             SHARED,
-            "keep the file as it is, or run one process without it",
+            "leave the file unchanged, or run one process without it",
         ),
         Refusal(
             "may-be-distributed",
@@ -170,7 +176,7 @@ class Surroundings(FileRule, CheckRule):
         ),
         Refusal(
             "no-graph",
-            "nothing in this file says that it builds a v1 graph",
+            "nothing in this file shows that it builds a v1 graph",
             EAGER,
             "disable eager execution and use sessions",
         ),
@@ -178,11 +184,11 @@ class Surroundings(FileRule, CheckRule):
             "scope-setter",
             "`{setter}` is called on a variable scope",
             "it changes how every later variable is made",
-            "give it to the variables themselves",
+            "pass it to the variables themselves",
         ),
         Refusal(
             "unseen-scope",
-            "the options of a variable scope are not seen",
+            "the options of a variable scope cannot be read",
             "it may give the variables made inside initial values, a regularizer or another type",
             "write its options out, or convert with --assume if it gives none",
             "the scope gives its variables nothing but a name",
@@ -191,13 +197,13 @@ class Surroundings(FileRule, CheckRule):
             "scope-option",
             "a variable scope has a {option}",
             "`{option}` of a variable scope acts on every variable made inside",
-            "give it to the variables that need it",
+            "pass it to the variables that need it",
         ),
         Refusal(
             "scope-type",
             "a variable scope has a dtype",
             "tables hold float32, and the scope makes its variables of another type",
-            "give float32 to the variable",
+            "pass `dtype=tf.float32` to the variable",
         ),
         Refusal(
             "one-process",

@@ -35,8 +35,8 @@ AFTER = (
 )
 L2 = 'l2 = tf.add_n([tf.nn.l2_loss(v) for v in tf.trainable_variables() if "b" not in v.name])\n'
 COUNT = "for v in tf.trainable_variables():\n    n += v.shape.num_elements()\n"
-MISSED = "tables are not in this list, so what is done with every variable would no longer reach them"
-MEANT = "list the variables that are meant"
+MISSED = "tables are not in this list, so code that handles every variable would no longer reach them"
+MEANT = "list the intended variables"
 
 
 @register
@@ -55,7 +55,7 @@ class VariableCollection(CheckRule):
         Refusal(
             "values-read",
             "`{text}` uses all trainable variables",
-            "`{reader}` needs the values of the tables, too",
+            "`{reader}` also needs the values of the tables",
             MEANT,
         ),
         Refusal(
@@ -70,41 +70,41 @@ class VariableCollection(CheckRule):
             "counted",
             "`{text}` counts or names all trainable variables",
             MISSED,
-            "convert with --assume if nobody needs the tables here",
+            "convert with --assume if the tables are not needed here",
             "what counts, names or prints all trainable variables does not need the tables",
         ),
         Refusal(
             "computed-key",
             "`{text}` may list variables",
-            "its key is computed: a table is not in a collection of variables, or without its rows",
-            "write the key out, or convert with --assume",
+            "its key is computed, and in a collection of variables a table is missing or has no rows",
+            "write the key as a literal, or convert with --assume",
             "`{text}` reads no collection of variables",
         ),
         Refusal(
             "list-handed-on",
-            "`{text}` hands on `{listed}`, which lists variables",
-            "tables are not in this list, and what is done with each of its variables is not seen",
+            "`{text}` passes on `{listed}`, which lists variables",
+            "tables are not in this list, and what is done with its variables is not analysed",
             "call it where the variables are used",
         ),
         Refusal(
             "trainable-list-handed-on",
-            "`{text}` hands on `{listed}`, which lists variables",
-            "tables are not in this list, and what is done with each of its variables is not seen",
+            "`{text}` passes on `{listed}`, which lists variables",
+            "tables are not in this list, and what is done with its variables is not analysed",
             "call it where the variables are used, or convert with --assume",
-            "what is done with all trainable variables is right without the tables, which a term no longer covers",
+            "code that handles all trainable variables is right without the tables, which a term no longer covers",
             applicability=Applicability.CHANGES_VALUES,
         ),
         Refusal(
             "all-used",
             "`{text}` uses all variables",
-            "tables are not in this list, so what is done with every variable would no longer reach them",
-            "list the variables that are meant",
+            "tables are not in this list, so code that handles every variable would no longer reach them",
+            "list the intended variables",
         ),
         Refusal(
             "all-stored",
             "`{text}` uses all variables",
-            "tables are not in this list, so what is done with every variable would no longer reach them",
-            "list the variables that are meant, or convert with --assume",
+            "tables are not in this list, so code that handles every variable would no longer reach them",
+            "list the intended variables, or convert with --assume",
             "what is done with all variables does not need the tables",
         ),
     )
@@ -121,7 +121,7 @@ class VariableCollection(CheckRule):
         Example(
             "values that are fetched by name and then used",
             MADE + "names = [v.name for v in tf.trainable_variables()]\nrows = sess.run(names)\nfirst = rows[0]\n",
-            says="`first = rows[0]` needs the values of the tables",
+            says="`first = rows[0]` also needs the values of the tables",
             assume=True,
         ),
     )

@@ -40,8 +40,8 @@ class WarmStart(CheckRule):
         Refusal(
             "started",
             "`{text}` starts this variable from a checkpoint",
-            "rows restored by variable name would not reach the table",
-            "convert the checkpoint by `migrate checkpoint`, or name the other variables",
+            "a checkpoint fills variables by variable name, so its rows would not reach the table",
+            "convert the checkpoint by `migrate checkpoint`, or list the other variables by name",
         ),
     )
     examples = (

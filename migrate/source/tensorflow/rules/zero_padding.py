@@ -34,20 +34,20 @@ class ZeroPadding(UseRule):
         Refusal(
             "unseen-use",
             "a row of zeros is put next to this table",
-            "its use is not followed",
-            "look rows up in what the concatenation gives, or keep the table dense",
+            "its use is not analysed",
+            "look up rows in the result of the concatenation, or keep the table dense",
         ),
         Refusal(
             "bound-again",
             "`{name}` is bound more than once",
             "whether it reads the padded rows or the others depends on the order of execution",
-            "give the padded table a name of its own",
+            "bind the padded table to another name",
         ),
         Refusal(
             "other-name",
-            "`{name}` is another name of the table than the padded `{padded}`",
-            "whether it means the padded rows or the others is not followed",
-            "give the padded table a name of its own",
+            "`{name}` is a name of the table other than the padded `{padded}`",
+            "whether it means the padded rows or the others cannot be traced",
+            "bind the padded table to another name",
         ),
         Refusal(
             "other-use",
@@ -58,19 +58,19 @@ class ZeroPadding(UseRule):
         Refusal(
             "combined-rows",
             "this lookup reads a padded table",
-            "rows of zeros cannot be told apart once they are combined",
+            "rows of zeros cannot be recognised once they are combined",
             "keep the variable dense",
         ),
         Refusal(
             "unnamed-ids",
             "the ids of this lookup in a padded table have no name",
             "the ids are needed twice: to look up, and to find the padding",
-            "name the ids",
+            "bind the ids to a name",
         ),
         Refusal(
             "other-size",
             "this lookup reads a padded table",
-            "the padding's id is the number of rows, `{rows}`, which may be another one here",
+            "the id of the padding is the number of rows, `{rows}`, which may have another value here",
             "look up where the table is made",
         ),
     )

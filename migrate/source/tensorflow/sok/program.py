@@ -85,7 +85,7 @@ def _surroundings(draft: Draft) -> None:
     """Block modes that tables do not support: strategies, frozen graphs, a module that hides the runtime."""
     for rule in rules(FileRule):
         for blocker in rule.blockers(draft.file) if rule.id == "tf-surroundings" else ():
-            eager = "v1 graph" in blocker.reason  # the refusal of eager code, which SOK supports
+            eager = blocker.key in ("eager", "no-graph")  # which SOK supports
             if not eager and not is_horovod(
                 draft, blocker.node.func if isinstance(blocker.node, cst.Call) else blocker.node
             ):

@@ -21,12 +21,12 @@ _MINIMIZES = ("loss", "global_step", "var_list")
 _LISTS = ("trainable_variables", "trainable_weights", "variables", "weights")
 #: Members of a variable of SOK, and their counterparts in a table.
 _INSTEAD = {
-    "size": "leave it out: `table.size()` counts the rows of a rank",
-    "numpy": "leave it out: `table.snapshot()` gives the keys and rows of a rank",
+    "size": "count the rows of a rank by `table.size()`",
+    "numpy": "read the keys and rows of a rank by `table.snapshot()`",
     "sparse_read": "look rows up by sok.all2all_dense_embedding",
-    "to_static": "leave it out: a table needs it not",
-    "to_dynamic": "leave it out: a table needs it not",
-    "assign": "leave it out: `table.import_rows(keys, values)` writes rows",
+    "to_static": "leave it out: a table does not need it",
+    "to_dynamic": "leave it out: a table does not need it",
+    "assign": "write rows by `table.import_rows(keys, values)`",
 }
 _SUFFIX = ".variable"
 

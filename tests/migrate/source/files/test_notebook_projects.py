@@ -60,7 +60,7 @@ def test_what_a_notebook_brings_in_is_seen(brought: str, tmp_path: Path) -> None
 
 
 USES = {
-    "the whole table": ("session.run(model.item)", "and a table grows"),
+    "the whole table": ("session.run(model.item)", "no fixed number of rows"),
     "a second optimizer": ("more = " + STEP.format("model.loss"), "two optimizers"),
     "a matrix": ("score = tf.matmul(model.rows, model.item, transpose_b=True)", "matmul"),
 }

@@ -87,7 +87,7 @@ def test_files_that_are_too_large_to_be_judged_together_are_a_doubt(
     monkeypatch.setattr(analysis_units, "LIMIT", 100)
     results = convert(alone)
     assert verdicts(results) == {"item": "suggested"}
-    assert "this file is judged alone: the files of its programs have more than" in reasons(results)
+    assert "this file is analysed alone: the files of its programs have more than" in reasons(results)
     assumed = convert(alone, assume=True)
     assert verdicts(assumed) == {"item": "applied"}
     assert "no other file uses all variables" in str([f.assumptions for r in assumed.values() for f in r.findings])

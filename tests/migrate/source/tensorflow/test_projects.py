@@ -168,7 +168,7 @@ def test_without_the_importer_the_training_is_not_known(tmp_path: Path) -> None:
     root = write(tmp_path / "p", {"model.py": PLAIN, "main.py": SPLIT["minimize"]})
     alone = convert(root / "model.py")
     assert verdicts(alone) == {"item": "suggested"}
-    assert "give the directory" in reasons(alone)
+    assert "convert the" in reasons(alone)
 
 
 TRAINED = SPLIT["minimize"]

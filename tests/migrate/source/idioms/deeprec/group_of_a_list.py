@@ -1,7 +1,7 @@
 """A group lookup of a list that is made elsewhere.
 
 verdict: stays
-says: ; the tables of a group lookup, `tables`, are not seen
+says: ; the tables of a group lookup, `tables`, cannot be read
 """
 
 import tensorflow.compat.v1 as tf

@@ -1,7 +1,7 @@
 """`trainable=False`.
 
 verdict: stays
-says: table; trainable=False: it is never updated
+says: table; it has `trainable=False`, so it is never updated
 """
 
 import tensorflow.compat.v1 as tf

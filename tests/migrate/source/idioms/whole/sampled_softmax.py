@@ -1,7 +1,7 @@
 """`tf.nn.sampled_softmax_loss(weights=table)`, `tf.nn.nce_loss`.
 
 verdict: stays
-says: item; the loss gathers rows of the table by itself
+says: item; the loss gathers rows of the whole matrix by itself
 """
 
 import tensorflow.compat.v1 as tf

@@ -210,13 +210,17 @@ def test_a_name_that_is_imported_from_tensorflow_is_no_longer() -> None:
 KEPT = {
     "HBM": ("tf.StorageOption(6)", "the storage type HBM needs a GPU", "write `StorageType.DRAM`"),
     "HBM with a disk": ("tf.StorageOption(102, path)", "HBM_DRAM_SSDHASH needs a GPU", "`StorageType.DRAM_SSDHASH`"),
-    "no folder": ("tf.StorageOption(12)", "have no folder", "give storage_path"),
-    "a strategy that is computed": ("tf.StorageOption(12, p, cache_strategy=c)", "the cache strategy is not seen", ""),
+    "no folder": ("tf.StorageOption(12)", "have no folder", "set storage_path"),
+    "a strategy that is computed": (
+        "tf.StorageOption(12, p, cache_strategy=c)",
+        "the cache strategy cannot be read",
+        "",
+    ),
     "a counter that is computed": ("tf.CBFFilter(3, 9, .1, c)", "the type of a filter's counters", "tf.uint8"),
     "an argument of no option": ("tf.L2WeightEvict(l2_weigt_threshold=1.0)", "it has no argument `l2_weigt", ""),
-    "a mention": ("isinstance(x, tf.CounterFilter)", "is mentioned without a call", ""),
+    "a mention": ("isinstance(x, tf.CounterFilter)", "is used without a call", ""),
     "a collection": ("tf.get_collection(tf.GraphKeys.EMBEDDING_VARIABLES)", "lists EmbeddingVariables", "tables()"),
-    "keys": ("item.total_count()", "`total_count` is asked of `item`", "known_keys"),
+    "keys": ("item.total_count()", "`total_count` of `item` is read", "known_keys"),
     "a call that is not known": ("print_all(item)", "is not a lookup", ""),
     "a list of two": ("tf.nn.embedding_lookup([item, other], ids)", "is not a lookup", ""),
     "a feature store": ("tf.CheckpointOption(init_data_source=s)", "`init_data_source` is given", "ckpt_to_load_from"),
@@ -227,13 +231,13 @@ KEPT = {
     ),
     "a group with another variable": (
         "tf.nn.group_embedding_lookup([item, tf.get_variable('v', [9, 8])], [ids, ids])",
-        "`tf.get_variable('v', [9, 8])` is looked up by a group",
-        "by itself",
+        "`tf.get_variable('v', [9, 8])` is an operand of a group lookup",
+        "in a separate call",
     ),
     "one of two in a group": (
         "tf.nn.group_embedding_lookup([item if flag else tf.get_variable('v', [9, 8])], [ids])",
-        "is looked up by a group",
-        "by itself",
+        "is an operand of a group lookup",
+        "in a separate call",
     ),
     "a group in a group": (
         "tf.nn.group_embedding_lookup([item], tf.nn.group_embedding_lookup([item], [ids]))",
@@ -247,17 +251,17 @@ KEPT = {
     ),
     "weights of a group": (
         "tf.nn.group_embedding_lookup_sparse([item], [ids], ['sum'], weights)",
-        "the weights of a group lookup are not seen",
+        "the weights of a group lookup cannot be read",
         "write the list",
     ),
     "a text for the combiners of a group": (
         "tf.nn.group_embedding_lookup_sparse([item], [ids], 'sum')",
-        "the combiners of a group lookup are a text",
+        "the combiners of a group lookup are a string",
         "write a list",
     ),
     "a list of a group": (
         "tf.nn.group_embedding_lookup(tables, [ids])",
-        "the tables of a group lookup, `tables`, are not seen",
+        "the tables of a group lookup, `tables`, cannot be read",
         "write the list",
     ),
     "blocks": ("tf.nn.embedding_lookup(item, ids, blocknums=2)", "`blocknums` is given", "leave it out"),
@@ -269,7 +273,7 @@ KEPT = {
     "double precision": ("tf.get_embedding_variable('b', 8, value_dtype=tf.float64)", "are not float32", ""),
     "a mention of what is imported": (
         "1\nfrom tensorflow import get_embedding_variable as g\nb = partial(g, embedding_dim=4)",
-        "`g` is mentioned without a call",
+        "`g` is used without a call",
         "",
     ),
     "a comment in an import of several": (
@@ -279,16 +283,16 @@ KEPT = {
     ),
     "one of two imports that is read": (
         "1\nfrom tensorflow import CounterFilter, Graph\nf = [CounterFilter]",
-        "is mentioned without a call",
+        "is used without a call",
         "",
     ),
     "a private module": (
         "1\nfrom tensorflow.python.feature_column import feature_column_v2 as fc\n"
         "c = fc.categorical_column_with_embedding('y')",
-        "by a name that is not followed",
+        "under a name that cannot be traced",
         "",
     ),
-    "a name in a string": ("hasattr(tf, 'get_embedding_variable')", "asks for a name of DeepRec's", ""),
+    "a name in a string": ("hasattr(tf, 'get_embedding_variable')", "reads a name of DeepRec's", ""),
     "an attribute of an option": (
         "tf.StorageOption()\nother.storage_size = [1024]",
         "`other.storage_size` is an attribute of an option",
@@ -296,23 +300,23 @@ KEPT = {
     ),
     "an attribute by its name": (
         "tf.StorageOption()\nsetattr(other, 'storage_path', p)",
-        "asks for an attribute of an option",
+        "reads an attribute of an option",
         "the call that makes it",
     ),
-    "a number of rows that is computed": ("tf.InitializerOption(None, rows())", "is greater than 0 is not seen", ""),
+    "a number of rows that is computed": ("tf.InitializerOption(None, rows())", "is greater than 0", ""),
     "what the environment has counted": (
         "item.get_frequency(ids)\nos.environ['TF_RECORD_FREQ'] = '1'",
-        "`get_frequency` is asked of `item`",
+        "`get_frequency` of `item` is read",
         "KeyRules(counts=True",
     ),
     "how ranks share": (
         "1\ntf.config.experimental.enable_distributed_strategy(strategy=how)",
-        "what `enable_distributed_strategy` is given is not seen",
+        "the argument of `enable_distributed_strategy` cannot be read",
         "collective",
     ),
     "what connects the ranks, kept": (
         "tf.config.experimental.enable_distributed_strategy('collective')",
-        "what `enable_distributed_strategy` is given is not seen",
+        "the argument of `enable_distributed_strategy` cannot be read",
         "call it by itself",
     ),
     "a frozen graph": ("tf.graph_util.convert_variables_to_constants(s, g, ['y'])", "is used in this file", ""),
@@ -449,7 +453,7 @@ def test_a_module_called_runtime_would_hide_the_package(tmp_path: Path) -> None:
     (tmp_path / "runtime.py").write_text("x = 1\n")
     found = {one.source.path.name: one for one in convert_paths([str(tmp_path)], Options())}
     assert found["model.py"].original == found["model.py"].data
-    assert "`runtime.py` is there" in _said(found["model.py"].result)
+    assert "`runtime.py` exists" in _said(found["model.py"].result)
 
 
 def test_a_file_of_a_project_is_converted_with_its_other_tables_kept(tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ STAYS = {
     "a regularizer": (OPTION.format("embeddings_regularizer=tf.keras.regularizers.l2(0.1)"), "whole matrix"),
     "a matrix": (OPTION.format("weights=[matrix]"), "are a matrix"),
     "not trained": (OPTION.format("trainable=False"), "never updated"),
-    "ids that it casts": ("x = tf.placeholder(tf.float32, [None])\n" + EMB + "e = emb(x)\n", "no integers"),
+    "ids that it casts": ("x = tf.placeholder(tf.float32, [None])\n" + EMB + "e = emb(x)\n", "not integers"),
     "positions": (EMB + "e = emb(tf.range(9))\n", "of positions stays dense"),
     "another graph": (EMB + OPENED.format(""), "called in another graph"),
     "another graph of an Estimator": (ESTIMATOR, "called in another graph"),
@@ -61,9 +61,9 @@ STAYS = {
     "a sequence": (EMB + "e = tf.keras.Sequential([emb])(i)\n", "runs the model in a v1 graph"),
     "another layer of that name": (EMB + "if big:\n    emb = tf.keras.layers.Dense(4)\n" + CALL, "more than once"),
     "another layer in the dict": (
-        f'W = {{"a": {LAYER}, "b": tf.keras.layers.Dense(4)}}\ne = ' + EACH, "is kept there as well"),
+        f'W = {{"a": {LAYER}, "b": tf.keras.layers.Dense(4)}}\ne = ' + EACH, "is also kept there"),
     "another layer for the parameter": (
-        FORWARD + "e += rows(tf.keras.layers.Dense(4), i)\n", "is passed there as well"),
+        FORWARD + "e += rows(tf.keras.layers.Dense(4), i)\n", "is also passed there"),
     "read by its name": (EMB + CALL + "g.get_tensor_by_name('u/embeddings:0')\n", "reads this variable by its name"),
     "read by Keras' name": (
         (EMB + CALL).replace(', name="u"', "") + "g.get_tensor_by_name('embedding/embeddings:0')\n", "by its name"),

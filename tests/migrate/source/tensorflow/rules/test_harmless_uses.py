@@ -35,7 +35,7 @@ def test_the_line_stays_and_the_table_moves(lines: str) -> None:
 
 
 KEPT = {
-    "its class": ("assert isinstance(W, tf.Variable)\n", "no instance of a class of TensorFlow"),
+    "its class": ("assert isinstance(W, tf.Variable)\n", "not an instance of a TensorFlow class"),
     "printed after more": ("print(mean(W))\n", "passed to `mean`"),
     "printed and kept": ("last = print(W)\n", "passed to `print`"),
     "a product that is printed": ("print(W * 2)\n", "whole [rows, dim] matrix"),

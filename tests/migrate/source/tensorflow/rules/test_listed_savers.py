@@ -39,7 +39,7 @@ LISTS = {
 def test_a_saver_that_lists_a_table_saves_its_rows(first: str, second: str, tmp_path: Path) -> None:
     text = HEAD + MADE + STEP.format(first, second)
     assert not converted(text).changed
-    assert "the state of its optimizer" in reasons(converted(text))
+    assert "the state of their optimizer" in reasons(converted(text))
     shown = compare(text, tmp_path, assume=True)
     assert abs(shown[0] - shown[1]).max() > 1e-3
 

@@ -36,18 +36,18 @@ CASES = {
     "assign": (TABLE + "op = W.assign(m)\n", "import"),
     "tf.assign": (TABLE + "op = tf.assign(W, m)\n", "import"),
     "helper": (TABLE + "def f(t):\n    return t\nv = sess.run(f(W))\n", "reads all rows at once"),
-    "list": (TABLE + "params = [W]\nf(params)\n", "not followed"),
-    "append": (TABLE + "params = []\nparams.append(W)\nf(params)\n", "not followed"),
+    "list": (TABLE + "params = [W]\nf(params)\n", "not analysed"),
+    "append": (TABLE + "params = []\nparams.append(W)\nf(params)\n", "not analysed"),
     "append to a list of another module": (TABLE + "params.append(W)\n", "params.append"),
     "saver with names": (TABLE + 's = tf.train.Saver({"w": W})\n', "checkpoint"),
     "fetched": (TABLE + "v = sess.run([W, loss])\n", "sess.run"),
     "fetched alone": (TABLE + "v = sess.run(W)\n", "reads all rows at once"),
     "evaluated": (TABLE + "v = W.eval()\n", "reads all rows at once"),
     "computed with by TensorFlow": (TABLE + "y = tf.einsum('bd,vd->bv', u, W)\n", "whole [rows, dim] matrix"),
-    "single numbers": (HEAD + MADE + "e = tf.gather_nd(W, ids)\n", "by tuples of indices"),
+    "single elements": (HEAD + MADE + "e = tf.gather_nd(W, ids)\n", "by tuples of indices"),
     "returned with its rows": (HEAD + "def f():\n    " + MADE + "    return W, tf.gather(W, i)\n", "is returned"),
     "returned": (HEAD + "def f():\n    " + MADE + "    " + LOOKUP + "    return W, e\n", "the table is returned"),
-    "yielded by closure": (TABLE + "f = lambda: W\n", "not understood"),
+    "yielded by closure": (TABLE + "f = lambda: W\n", "not analysed"),
     "collection by its key": (
         TABLE + STEP + 'for v in tf.get_collection("trainable_variables"):\n    use(v)\n',
         "all train",
@@ -112,7 +112,7 @@ CASES = {
     "starred arguments": (HEAD + "W = tf.get_variable(*args)\n" + LOOKUP, "cannot be read"),
     "Adam also of dense variables alone": (
         TABLE + "o = tf.train.AdamOptimizer(0.1)\na = o.minimize(loss)\nb = o.minimize(other, var_list=[dense])\n",
-        "that of the tables would miss them",
+        "the optimizer of the tables would not count them",
     ),
     "another optimizer": (
         TABLE + "op = tf.train.AdagradDAOptimizer(0.1).minimize(loss)\n",
@@ -185,7 +185,7 @@ CASES = {
     "moving average handed on": (TABLE + "a = tf.train.ExponentialMovingAverage(0.9)\nf(a)\n", "average over all"),
     "moving average of the table": (
         TABLE + "a = tf.train.ExponentialMovingAverage(0.9)\nb = a.apply([W])\n",
-        "within a collection",
+        "inside a collection",
     ),
     "values by name, used": (
         TABLE + "n = [v.name for v in tf.trainable_variables()]\nr = s.run(n)\nfor a, b in zip(n, r):\n    f(b)\n",
@@ -198,11 +198,11 @@ CASES = {
     "all variables": (TABLE + "vs = [v for v in tf.global_variables()]\n", "uses all variables"),
     "lookup in a loop body": (
         HEAD + MADE + "y = tf.while_loop(c, lambda i: tf.nn.embedding_lookup(W, i), [0])\n",
-        "graph of its own",
+        "inner graph",
     ),
     "lookup in a dataset": (
         HEAD + MADE + "def f(i):\n    return tf.nn.embedding_lookup(W, i)\nd = d.map(f)\ns = tf.Session()\n",
-        "graph of its own",
+        "inner graph",
     ),
     "two optimizers with state": (
         TABLE + "a = tf.train.AdagradOptimizer(0.1).minimize(x)\nb = tf.train.AdagradOptimizer(0.1).minimize(y)\n",
@@ -377,7 +377,7 @@ def test_two_optimizers_with_state_do_not_share_a_table(more: str) -> None:
     text = TWO_LOSSES + more
     result = converted(text)
     assert result.converted == text
-    assert "a table has one state" in reasons(result)
+    assert "a table has the state of one optimizer" in reasons(result)
     assert "create_table(" in converted(text.replace("Adam", "GradientDescent")).converted
 
 

@@ -126,7 +126,7 @@ def test_a_term_over_all_rows_whose_gradient_is_clipped_is_a_further_assumption(
     clip = pairs + "g, n = tf.clip_by_global_norm(g, 1.0)\nop = o.apply_gradients(zip(g, v))\n"
     for text in (R + WITH + LOOKUP + READ + clip, MADE + LOOKUP + "loss = tf.nn.l2_loss(W)\n" + clip):
         [table] = converted(HEAD + text, assume=True).findings[:1]
-        assert "clipping may count each use of an id apart" in table.assumptions
+        assert "clipping may treat each use of an id separately" in table.assumptions
 
 
 @pytest.mark.parametrize("text", REFUSED.values(), ids=REFUSED)

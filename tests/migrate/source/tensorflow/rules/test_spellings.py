@@ -37,7 +37,7 @@ def test_a_variable_that_gets_out_of_sight_is_named() -> None:
     text = HEAD + "@wrap\ndef make(n):\n    return tf.get_variable(n, [9, 4])\nW = make(n)\n" + LOOKUP
     finding = converted(text).findings[0]
     assert (finding.state, finding.location.line) == (State.UNSUPPORTED, 4)
-    assert "what the caller does with it is not followed" in finding.reason
+    assert "what the caller does with it is not analysed" in finding.reason
     text = text + "c = tf.constant([1.0])\ne = tf.nn.embedding_lookup(c, ids)\n"
     assert {f.state for f in converted(text).findings} == {State.UNSUPPORTED, State.NOTED}
 

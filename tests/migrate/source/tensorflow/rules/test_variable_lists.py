@@ -153,14 +153,14 @@ def test_what_stores_or_names_all_variables_trains_the_same(code: str, tmp_path:
 def test_a_name_of_a_function_that_is_only_called_is_followed(tmp_path: Path) -> None:
     helper = HEAD + "def decay(l2):\n    get = tf.trainable_variables\n    return l2 * " + SUM.format("get()")
     found = reasons(convert(write(tmp_path, {"main.py": MAIN, "helper.py": helper})))
-    assert "sums over all trainable variables" in found and "hands on" not in found
+    assert "sums over all trainable variables" in found and "passes on" not in found
 
 
 def test_the_list_of_an_object_that_is_not_known_is_a_doubt(tmp_path: Path) -> None:
     helper = HEAD + "def decay(l2, model=None):\n    return l2 if model is None else use(model.trainable_variables)\n"
     results = convert(write(tmp_path, {"main.py": MAIN, "helper.py": helper}))
     assert verdicts(results) == {"w": "suggested"}
-    assert "hands on `model.trainable_variables`, which lists variables" in reasons(results)
+    assert "passes on `model.trainable_variables`, which lists variables" in reasons(results)
 
 
 def test_variables_of_a_layer_are_no_list_of_all(tmp_path: Path) -> None:

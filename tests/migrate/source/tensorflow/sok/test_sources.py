@@ -204,13 +204,13 @@ def test_it_is_written_for_the_runtime(before: str, after: str) -> None:
 
 
 KEPT = {
-    "an initializer": ("sok.DynamicVariable(8, how)", "the initializer `how` is not seen", "write the text"),
+    "an initializer": ("sok.DynamicVariable(8, how)", "the initializer `how` cannot be read", "write the text"),
     "a constraint": ("sok.DynamicVariable(8, constraint=c)", "has a constraint", "leave it out"),
     "frozen": ("sok.DynamicVariable(8, trainable=False)", "may not be trainable", "leave `trainable` out"),
     "double precision": ("sok.DynamicVariable(8, dtype=tf.float64)", "are not float32", ""),
-    "a matrix in an expression": ("[sok.Variable(m) for m in all]", "begins with a matrix", "a name of its own"),
+    "a matrix in an expression": ("[sok.Variable(m) for m in all]", "are a matrix", "a name of its own"),
     "a shape": ("sok.Variable(shape=s, initializer=tf.ones_initializer())", "the shape of `x` cannot be read", ""),
-    "an argument that is none": ("sok.DynamicVariable(8, dims=8)", "it has no argument `dims`", "by its name"),
+    "an argument that is none": ("sok.DynamicVariable(8, dims=8)", "it has no argument `dims`", "by name"),
     "files": ("sok.load(path, [item])", "`sok.load` is called", "runtime.ranks.checkpoint"),
     "values": ("item.numpy()", "`item.numpy` is not a lookup", "table.snapshot()"),
     "values of a list of an object that is not seen": (
@@ -246,30 +246,30 @@ KEPT = {
         "uses an optimizer of SOK's variables",
         "call apply_gradients",
     ),
-    "a mention": ("isinstance(item, sok.DynamicVariable)", "is mentioned without a call", ""),
+    "a mention": ("isinstance(item, sok.DynamicVariable)", "is used without a call", ""),
     "a strategy": ("tf.distribute.MirroredStrategy()", "is used in this file", ""),
     "all variables": ("tf.compat.v1.train.AdamOptimizer().minimize(loss)", "the list of all variables", "each list"),
     "both kinds": (
         "sok.Variable(shape=[9, 4], initializer=tf.ones_initializer())\no = sok.OptimizerWrapper(tf.optimizers.Adam())",
-        "may train both kinds",
+        "may train static and dynamic variables",
         "one optimizer for each",
     ),
     "a name for two things": (
         "1\nif x:\n    item = tf.Variable(m)\nr = sok.all2all_dense_embedding(item, i)",
-        "may be looked up where a variable of SOK is",
-        "a name and lookups",
+        "may be looked up in place of an SOK variable",
+        "separate names",
     ),
     "a name for two things, used as a whole": (
         "1\nif x:\n    item = tf.Variable(m)\nr = tf.nn.l2_loss(item)",
-        "with a variable of SOK and others is not understood",
+        "with a variable of SOK and others is not analysed",
         "sok.lookup_sparse",
     ),
-    "a list of two kinds": ("sok.lookup_sparse([item, v], ids)", "stands beside variables of SOK", ""),
+    "a list of two kinds": ("sok.lookup_sparse([item, v], ids)", "is in the same place as SOK variables", ""),
     "variables together": (
         "1\ntables, dense = sok.filter_variables([item, v])\no = sok.OptimizerWrapper(tf.optimizers.SGD())\n"
         "o.apply_gradients(zip(g, tables + dense))",
         "are updated together",
-        "each list by an optimizer",
+        "each list by a separate optimizer",
     ),
     "an optimizer that is not seen": (
         "make()\nx.minimize(loss, var_list=[item])",
@@ -279,27 +279,27 @@ KEPT = {
     "variables in pairs": (
         "sok.SGD(lr=0.1)\nx.apply_gradients([(g, item), (h, kernel)])",
         "are updated together",
-        "each list by an optimizer",
+        "each list by a separate optimizer",
     ),
     "variables beside each other": (
         "1\no = sok.OptimizerWrapper(tf.optimizers.SGD())\no.apply_gradients(zip(g, [item, kernel]))",
         "are updated together",
-        "each list by an optimizer",
+        "each list by a separate optimizer",
     ),
     "something else in a dict": (
         "1\nd = {}\nd['a'] = item\nd['b'] = tf.Variable(m)\nr = sok.all2all_dense_embedding(d[k], i)",
-        "may be looked up where a variable of SOK is",
-        "a name and lookups",
+        "may be looked up in place of an SOK variable",
+        "separate names",
     ),
     "the rate of the optimizer that is wrapped": (
         "1\ninner = tf.optimizers.SGD(1.0)\no = sok.OptimizerWrapper(inner)\ninner.learning_rate = 0.5",
-        "`inner.learning_rate` uses the optimizer that is wrapped",
+        "`inner.learning_rate` uses the wrapped optimizer",
         "that nothing else uses",
     ),
     "other variables of the optimizer that is wrapped": (
         "1\ninner = tf.optimizers.Adam(1.0)\nsame = inner\no = sok.OptimizerWrapper(same)\n"
         "inner.apply_gradients(zip(g, [kernel]))",
-        "`inner.apply_gradients` uses the optimizer that is wrapped",
+        "`inner.apply_gradients` uses the wrapped optimizer",
         "that nothing else uses",
     ),
     "a variable of another file": (
@@ -315,16 +315,16 @@ KEPT = {
     ),
     "an identity": (
         "sok.Variable(shape=[4, 4], initializer=tf.keras.initializers.Identity())",
-        "a row of it depends on its place",
+        "the values of a row depend on its position",
         "",
     ),
     "a function as initializer": (
         "sok.Variable(shape=[9, 4], initializer=lambda shape, dtype=None: tf.ones(shape))",
-        "it is a function of the whole shape",
+        "its values are a function of the whole shape",
         "",
     ),
-    "a function of initial values": ("sok.Variable(lambda: m)", "begins with what a function gives", "call it there"),
-    "a mode that is None": ("None\nv = sok.Variable(m, mode=x)", "the mode of `v` may be None", "leave it out"),
+    "a function of initial values": ("sok.Variable(lambda: m)", "come from a function", "call the function there"),
+    "a mode that is None": ("None\nv = sok.Variable(m, mode=x)", "the mode of `v` may be None", "remove it"),
     "weights that are None": (
         "None\nout = sok.lookup_sparse([item], [ids], sp_weights=x)",
         "the weights `x` may be None",
@@ -344,18 +344,18 @@ KEPT = {
     "a method as an initializer": (
         "1\nclass A:\n    def fill(self, shape, dtype=None):\n        return rows\n\na = A()\n"
         "other = sok.Variable(shape=[9, 4], initializer=a.fill)",
-        "it is a function of the whole shape",
+        "its values are a function of the whole shape",
         "",
     ),
     "an array that a caller gives": (
         "1\ndef make(rows=0.5):\n    return sok.Variable(shape=[9, 4], initializer=tf.constant_initializer(rows))\n\n"
         "other = make([[1.0, 2.0]])",
-        "its value is not seen to be one number",
+        "its value is not known to be one number",
         "",
     ),
     "an attribute of a list": ("1\nall = [item]\nout = all.shape", "`all.shape` is not a lookup", ""),
     "a list for one variable": ("sok.lookup_sparse(item, [ids])", "the list `[ids]` is looked up", "its only member"),
-    "a combiner in capitals": ("sok.lookup_sparse(item, ids, combiners='Sum')", "'Sum' is given", '"sum" or "mean"'),
+    "a combiner in capitals": ("sok.lookup_sparse(item, ids, combiners='Sum')", "is 'Sum'", '"sum" or "mean"'),
     "rows in a penalty": (
         "1\ntables, dense = sok.filter_variables([item, v])\np = [tf.nn.l2_loss(one) for one in tables]",
         "is not a lookup",
@@ -380,7 +380,7 @@ OTHERS = "the files that train the tables of this one are converted as well"
 ASSUMED = {
     "all of a model": (
         "tables, others = sok.filter_variables(model.trainable_variables)\n",
-        ["`model.trainable_variables` has all tables that the program makes"],
+        ["`model.trainable_variables` contains all tables that the program makes"],
     ),
     "a list of a model": (
         "class M:\n    def __init__(self):\n        self.t = item\n\ngrads = tape.gradient(loss, m.weights)\n",
@@ -407,7 +407,7 @@ def test_an_assumption_is_asked_for(more: str, assumptions: list[str]) -> None:
 
 def test_an_optimizer_of_variables_of_another_file_asks_which_they_are() -> None:
     text = START + "import model\noptimizer = sok.OptimizerWrapper(tf.keras.optimizers.Adam(0.1))\n"
-    assert "is made in another file" in _said(_converted(text))
+    assert "are made in another file" in _said(_converted(text))
     assert "lazy_adam.create_hash_optimizer(learning_rate=0.1, epsilon=1e-07)" in _converted(text, True).converted
 
 
@@ -441,7 +441,7 @@ def test_adagrad_of_keras_is_the_legacy_one_unless_it_is_said(given: str, keeps:
     text = START.replace("sok.init()", f"sok.init({given})") + MADE
     result = _converted(text + "opt = sok.OptimizerWrapper(tf.keras.optimizers.Adagrad(0.1))\n")
     assert result.changed is not keeps
-    assert ("is Keras' new one" in _said(result)) is keeps
+    assert ("is the new Keras optimizer" in _said(result)) is keeps
 
 
 def test_a_file_of_tensorflow_1_imports_version_1() -> None:

@@ -84,7 +84,7 @@ def test_a_lookup_in_a_graph_of_its_own_stays(code: str, says: str) -> None:
     text = HEAD + MADE + code + LOSS + TRAIN
     result = converted(text, assume=True)
     assert result.converted == text
-    assert f"{says}` runs it in a graph of its own" in reasons(result)
+    assert f"{says}` runs it in an inner graph" in reasons(result)
 
 
 @pytest.mark.parametrize("runs", ["tf.map_fn({}, ids, dtype=tf.float32)", "tf.cond(p, lambda: {0}(ids), lambda: x)"])

@@ -223,7 +223,7 @@ REFUSED = {
     "a computed name under reuse, which another may have": (
         NAMED + "with tf.variable_scope('a', reuse=tf.AUTO_REUSE):\n    out = look('u', ids) + look('i', ids)\n"
         "    out += tf.get_variable('i_w', [9, 4])[:2]\n",
-        "may be the same one",
+        "may be the same variable",
     ),
     "a computed name of a table that is read by its name": (
         NAMED + "out = look('u', ids)\nrows = tf.get_default_graph().get_tensor_by_name('u_w:0')\n", "u_w:0",

@@ -82,7 +82,7 @@ def test_a_model_of_nothing_but_tables(tmp_path: Path, choice: str) -> None:
 CANNOT = {
     "a property that counts": (
         CHOICE.format("").replace('kind == "adam"', "self.adam") + STEP + PROPERTY.format("self.kind += 'x'; "),
-        "would be computed twice",
+        "would be evaluated twice",
     ),
     "a property that counts, in a method": (
         METHOD.format("").replace('kind == "adam"', "self.adam") + PROPERTY.format("self.kind += 'x'; "),
@@ -90,7 +90,7 @@ CANNOT = {
     ),
     "a condition that is called": (
         CHOICE.format("").replace('kind == "adam"', "pick()") + STEP,
-        "would be computed twice",
+        "would be evaluated twice",
     ),
     "another optimizer": (CHOICE.format("").replace("Adagrad", "AdagradDA") + STEP, "inside an expression"),
     "a method that sets what it reads": (METHOD.format("        self.rate = rate = self.rate * 0.5\n"), "does more"),

@@ -48,7 +48,7 @@ USES = {
     + START
     + f"    train_op = train(loss, {ADAM})\n"
     + RETURN,
-    "nothing but tables": TRAIN
+    "only tables": TRAIN
     + START.replace('tf.get_variable("scale", [], initializer=tf.ones_initializer())', "2.0")
     + f"    train_op = train(loss, {ADAGRAD})\n"
     + RETURN,

@@ -56,7 +56,7 @@ def test_literals_are_no_doubt(text: str) -> None:
 @pytest.mark.parametrize("before, text", GIVEN.values(), ids=GIVEN)
 def test_what_the_user_writes_is_an_assumption(before: str, text: str) -> None:
     source = around(before, text)
-    assert "evaluates a text" in reasons(converted(source))
+    assert "evaluates a string as code" in reasons(converted(source))
     assert not converted(source).changed
     result = converted(source, assume=True)
     assert result.changed

@@ -130,7 +130,7 @@ STAYS = {
     "a property that is fetched": (LAZY + RUN.format("m._t"), "`tf.Session().run(m._t)`"),
     "a property that is used whole": (LAZY + "y = tf.matmul(e, m.table, transpose_b=True)\n", "needs the whole"),
     "a property that may give another value": (
-        LAZY.replace("        return self._t\n", f"        return self._t if big else {ONES}\n"), "as well"),
+        LAZY.replace("        return self._t\n", f"        return self._t if big else {ONES}\n"), "also"),
     "a property that is overridden": (
         LAZY.replace("m = Model()", f"class Sub(Model):\n    @property\n    def table(self):\n        return {ONES}\n"
                                     "m = Sub()"), "not proven"),
@@ -139,22 +139,22 @@ STAYS = {
         "it may come from `v`"),
     "a declared name with another value": (
         f"W: tf.Variable = {A}\nW = {ONES}\ne = tf.nn.embedding_lookup(W, [1])\n", "is not proven to be a variable"),
-    "a dict of pairs, one another": (f'W = dict([("a", {A}), ("b", {ONES})])\n' + SUM, "is kept there as well"),
-    "updated by another": (DICT + SUM + f'W.update({{"a": {ONES}}})\n', "is kept there as well"),
-    "a pair of another": (PAIRS + f'P.append(("z", {ONES}))\n' + EACH_PAIR, "is kept there as well"),
+    "a dict of pairs, one another": (f'W = dict([("a", {A}), ("b", {ONES})])\n' + SUM, "is also kept there"),
+    "updated by another": (DICT + SUM + f'W.update({{"a": {ONES}}})\n', "is also kept there"),
+    "a pair of another": (PAIRS + f'P.append(("z", {ONES}))\n' + EACH_PAIR, "is also kept there"),
     "a pair that is fetched": (PAIRS + EACH_PAIR + RUN.format("P[0]"), "as a whole: `tf.Session().run(P[0])`"),
     "a member of a pair that is fetched": (PAIRS + EACH_PAIR + "n, w = P[0]\n" + RUN.format("w"), "run(w)`"),
     "a dict beside something else, fetched": (BESIDE + RUN.format("W"), "as a whole: `tf.Session().run(W)`"),
-    "a cache that may give another": (TRY.replace("    return t\n", ELSE + "    return t\n"), "is returned there"),
+    "a cache that may give another": (TRY.replace("    return t\n", ELSE + "    return t\n"), "is also returned there"),
     "the other name of a chain": (
         f"W = {{}}\nfor n in names:\n    V = W[n] = {MADE}\n" + SUM + RUN.format("V"), "`tf.Session().run(V)`"),
     "a dict of dicts with another": (
-        NESTED + f'W[key] = {{"emb": {ONES}}}\n' + FETCH.format('W[key]["emb"]'), "is kept there as well"),
+        NESTED + f'W[key] = {{"emb": {ONES}}}\n' + FETCH.format('W[key]["emb"]'), "is also kept there"),
     "a dict of dicts that is fetched": (NESTED + READ + RUN.format("W"), "as a whole: `tf.Session().run(W)`"),
     "dicts of a dict that are handed on": (
         NESTED + READ + "for d in W.values():\n    use(d)\n", "as a whole: `use(d)`"),
     "a dict of dicts under another name": (
-        NESTED + READ + f'for d in W.values():\n    d["emb"] = {ONES}\n', "is kept there as well"),
+        NESTED + READ + f'for d in W.values():\n    d["emb"] = {ONES}\n', "is also kept there"),
     "a value of the class": (
         f"class M:\n    t = {ONES}\n    def __init__(self):\n        if big:\n            self.t = {A}\n"
         "        self.e = tf.gather(self.t, [1])\ne = M().e\n", "it is also `tf.ones([9, 4])`"),
@@ -166,7 +166,7 @@ STAYS = {
     "shown and fetched": (DICT + SUM + 'print("%s" % tf.Session().run(W))\n', "as a whole: `print("),
     "a tuple, of which TensorFlow makes one tensor": (
         f"P = ({A}, {B})\ne = tf.nn.embedding_lookup(P, [1])\n", "as a whole: `e = tf.nn.embedding_lookup(P"),
-    "partitions of which one is none": (PARTS.replace(B, ONES), "is kept there as well"),
+    "partitions of which one is none": (PARTS.replace(B, ONES), "is also kept there"),
     "one partition twice": (
         f"a = {A}\nP = [a, a]\ne = tf.nn.embedding_lookup(P, [1])\n", "as a whole: `e = tf.nn.embedding_lookup(P"),
     "a copy that waits": (
@@ -176,23 +176,23 @@ STAYS = {
         f'W = {A}\nV = tf.identity(W, name="v")\ne = tf.gather(V, [1])\n', "computed from the whole"),
     "names of a loop that are one as a table": (
         'W = {n: tf.get_variable("t/" + n, [9, 4]) for n in ("a/b", "a_b")}\ne = tf.gather(W["a_b"], [1])\n',
-        "`t/a/b` and `t/a_b`: they would both be the table `t_a_b`"),
+        "`t/a/b` and `t/a_b`: both would become the table `t_a_b`"),
     "chosen for training": (
         DICT + SUM + 'L = [v for v in tf.trainable_variables() if "emb" in v.name]\n'
         "y = tf.train.AdamOptimizer().minimize(e, var_list=L)\n", 'are chosen by `"emb" in v.name`'),
     "another of the same name": (
         ALIKE + 'with tf.variable_scope("emb", reuse=True):\n    y = tf.get_variable("t_a_t", [9, 4])\n',
-        '`tf.get_variable("t_a_t", [9, 4])` may be the same one'),
+        '`tf.get_variable("t_a_t", [9, 4])` may be the same variable'),
     "a field of a dataclass": ("@dataclasses.dataclass\n" + FIELD.format("", A), "make `t` of class `M` a field"),
     "a field of a base that is not seen": (FIELD.format("(typing.NamedTuple)", A), "make `t` of class `M` a field"),
     "a field of a class that is made anew": (FIELD.format("", A) + "N = dataclass(M)\n", "`dataclass` may make `t`"),
     "an attribute that is declared in a dataclass": (
         "@dataclass\n" + LAZY.replace("    def __init__", "    _t: object = None\n    def __init__"),
         "make `_t` of class"),
-    "a method that is defined again": (MAKER.format("", MAKES.format(A) + MAKES.format(ONES)), "is returned there"),
+    "a method that is defined again": (MAKER.format("", MAKES.format(A) + MAKES.format(ONES)), "also returned there"),
     "a method that is another one elsewhere": (
         MAKER.format("", "    if big:\n    " + MAKES.format(A).replace("\n ", "\n     ", 1) + MAKES.format(ONES)),
-        "is returned there as well"),
+        "is also returned there"),
     "a computed name and a fixed one": (
         COMPUTED.format("for n in names") + 'e = tf.gather(tf.get_variable("w/a", [9, 4]), [1])\n', "same name"),
     "a computed name and another one": (
@@ -203,7 +203,7 @@ STAYS = {
         + 'e = tf.gather(tf.get_variable("s_w_a", [9, 4]), [1])\n', "may be a table of the same name"),
     "a dict by another function of that name": (
         f"def dict(p):\n    return {{k: {ONES} for k, _ in p}}\nW = dict((n, {MADE}) for n in names)\n" + SUM,
-        "is no table that moves"),
+        "is not a converted table"),
 }  # fmt: skip
 
 

@@ -58,8 +58,8 @@ def test_copies_are_followed(code: str, tables: int) -> None:
 
 #: Name -> code of which no table moves, and what is said about it.
 STAYS = {
-    "another in the copy": (V + f'W = dict(V)\nW[key] = {ONES}\n' + SUM, "is kept there as well"),
-    "another in the source, later": (V + f'W = dict(V)\nV[key] = {ONES}\n' + SUM, "is kept there as well"),
+    "another in the copy": (V + f'W = dict(V)\nW[key] = {ONES}\n' + SUM, "is also kept there"),
+    "another in the source, later": (V + f'W = dict(V)\nV[key] = {ONES}\n' + SUM, "is also kept there"),
     "the copy is fetched": (V + "W = dict(V)\n" + RUN.format("W") + SUM, "as a whole: `tf.Session().run(W)`"),
     "the source is fetched": (V + "W = dict(V)\n" + RUN.format("V") + SUM, "as a whole: `tf.Session().run(V)`"),
     "a copy of the copy is fetched": (
@@ -69,17 +69,17 @@ STAYS = {
     "the list of an attribute is fetched": (CLASS + RUN.format("m.all"), "as a whole: `tf.Session().run(m.all)`"),
     "a list that is summed": (T + "L = list(T)\ny = tf.add_n(L)\n" + FIRST.format("T"), "as a whole: `y = tf.add_n"),
     "a place that a slice moves": (f"T = [{A}, {ONES}]\nU = T[1:]\n" + FIRST.format("U"), "is not proven"),
-    "a place behind stars": (f"T = [{A}]\nU = [*T, {ONES}]\n" + FIRST.format("U"), "is kept there as well"),
-    "a place of a sum": (f"T = [{A}]\nU = T + [{ONES}]\n" + FIRST.format("U"), "is kept there as well"),
+    "a place behind stars": (f"T = [{A}]\nU = [*T, {ONES}]\n" + FIRST.format("U"), "is also kept there"),
+    "a place of a sum": (f"T = [{A}]\nU = T + [{ONES}]\n" + FIRST.format("U"), "is also kept there"),
     "values that are not followed": (V + "W = dict(V)\nW.update(load())\n" + SUM, "it may come from `load()`"),
     "members that are not followed": (T + "T.extend(load())\n" + FIRST.format("T"), "it may come from `load()`"),
-    "another dict": (f"def dict(x):\n    return {{n: {ONES} for n in x}}\n" + V + "W = dict(V)\n" + SUM, "is no table"),
+    "another dict": (f"def dict(x):\n    return {{n: {ONES} for n in x}}\n" + V + "W = dict(V)\n" + SUM, "not a conv"),
     "another list": (
-        f"def list(x):\n    return [{ONES}]\n" + V + "L = list(V.values())\n" + FIRST.format("L"), "is returned there"),
+        f"def list(x):\n    return [{ONES}]\n" + V + "L = list(V.values())\n" + FIRST.format("L"), "also returned"),
     "another zip": (
         "def zip(a, b):\n    return load(a)\n" + T + "W = dict(zip(names, T))\n" + SUM, "it may come from `load(a)`"),
     "partitions of which one is none": (
-        f'W = {{"a": {A}, "b": {ONES}}}\ne = tf.nn.embedding_lookup(list(W.values()), [1])\n', "is kept there as well"),
+        f'W = {{"a": {A}, "b": {ONES}}}\ne = tf.nn.embedding_lookup(list(W.values()), [1])\n', "is also kept there"),
     "partitions twice": (f"T = [{A}]\nU = T + T\ne = tf.nn.embedding_lookup(U, [1])\n", "(U, [1])`"),
     "a tuple, of which TensorFlow makes one tensor": (
         f'W = {{"a": {A}}}\ne = tf.nn.embedding_lookup(tuple(W.values()), [1])\n', "as a whole: `e = tf.nn.emb"),

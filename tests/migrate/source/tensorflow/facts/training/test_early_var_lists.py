@@ -44,7 +44,7 @@ LATE = {
 def test_a_list_that_lacks_what_is_made_behind_it_keeps_the_tables(text: str) -> None:
     result = converted(HEAD + FED + text)
     assert not result.changed
-    assert "lists what is trained before all is made" in reasons(result)
+    assert "lists the trained variables before all of them are made" in reasons(result)
 
 
 @pytest.mark.parametrize("text", LATE.values(), ids=LATE)
@@ -77,11 +77,11 @@ def test_all_variables_of_a_model_of_tables_are_its_tables(given: str) -> None:
 SCOPED = 'with tf.variable_scope("a"):\n    ' + TABLE.format("W") + DENSE + LOSS
 NOT_SEEN = {
     "the length of a list with that of a scope": (
-        SCOPED + 'P = tf.trainable_variables("a") + [b]\nloss /= len(P)\n' + STEP, "what `P` in its `var_list` holds"),
+        SCOPED + 'P = tf.trainable_variables("a") + [b]\nloss /= len(P)\n' + STEP, "value of `P` in its `var_list`"),
     "a list or nothing": (
-        TABLE.format("W") + DENSE + LOSS + "P = None\nif one:\n    P = [W]\n" + STEP, "what `P` in its `var_list`"),
+        TABLE.format("W") + DENSE + LOSS + "P = None\nif one:\n    P = [W]\n" + STEP, "value of `P` in its `var_list`"),
     "a default of nothing": (
-        TABLE.format("W") + DENSE + LOSS + "def f(P=None):\n    " + STEP + "f([W])\nf()\n", "what `P` in its"),
+        TABLE.format("W") + DENSE + LOSS + "def f(P=None):\n    " + STEP + "f([W])\nf()\n", "the value of `P` in its"),
 }  # fmt: skip
 
 

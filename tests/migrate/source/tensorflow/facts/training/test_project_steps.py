@@ -54,7 +54,7 @@ OTHERS = {
     "a loop": (
         "import tensorflow as tf\ndef each(f, x):\n    return tf.map_fn(f, x)\n",
         f"import look, other\ne = other.each(look.look, ids)\n{STEP}",
-        "`tf.map_fn` runs it in a graph of its own",
+        "`tf.map_fn` runs it in an inner graph",
     ),
     "a name": (
         "def show(session):\n    print(session.run('w:0'))\n",
@@ -64,7 +64,7 @@ OTHERS = {
     "a bound method": (
         "def step(minimize, loss):\n    return minimize(loss)\n",
         "import look, other\ne = look.look(ids)\nop = other.step(tf.train.AdagradOptimizer(0.1).minimize, e)\n",
-        "used in another way",
+        "used in an unsupported way",
     ),
     "several processes": (
         "import horovod.tensorflow as hvd\ndef start():\n    hvd.init()\n",

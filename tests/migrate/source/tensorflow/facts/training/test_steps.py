@@ -95,7 +95,7 @@ def test_two_optimizers_do_not_share_a_table(code: str) -> None:
     text = HEAD + code + RUN
     result = converted(text, assume=True)
     assert result.converted == text
-    assert "a table has one state" in reasons(result)
+    assert "a table has the state of one optimizer" in reasons(result)
 
 
 BESIDE = MADE + "seen = tf.nn.embedding_lookup(W, ids)\n"
@@ -134,7 +134,7 @@ def test_an_optimizer_whose_steps_are_not_seen_keeps_the_tables(code: str) -> No
     text = HEAD + BODY + code + RUN
     result = converted(text, assume=True)
     assert result.converted == text
-    assert "used in another way" in reasons(result) or "passes the optimizer on" in reasons(result)
+    assert "used in an unsupported way" in reasons(result) or "passes the optimizer on" in reasons(result)
 
 
 def test_an_optimizer_that_nothing_uses_stops_no_table() -> None:

@@ -113,31 +113,31 @@ def test_every_step_has_lists_of_its_own() -> None:
 
 
 TAKEN = "g = tf.gradients(loss, {})\n" + f"train = {ADAGRAD}.apply_gradients(zip(g, {{}}))\n"
-ALONE = "the other half would miss these"
+ALONE = "the other half would not count these"
 STAY = {
-    "a part that is not seen": (BOTH.format("[W] + more()"), "what `more()` in its `var_list` holds cannot be"),
-    "a list in the list": ("D = [b]\n" + BOTH.format("[W, D]"), "what `D` in its `var_list` holds cannot be"),
-    "a table alone": (BOTH.format("W"), "what `W` in its `var_list` holds cannot be"),
-    "a list that grows": ("P = [W]\nP += more\n" + BOTH.format("P"), "what `P` in its `var_list`"),
+    "a part that is not seen": (BOTH.format("[W] + more()"), "the value of `more()` in its `var_list` cannot be"),
+    "a list in the list": ("D = [b]\n" + BOTH.format("[W, D]"), "the value of `D` in its `var_list` cannot be"),
+    "a table alone": (BOTH.format("W"), "the value of `W` in its `var_list` cannot be"),
+    "a list that grows": ("P = [W]\nP += more\n" + BOTH.format("P"), "the value of `P` in its `var_list`"),
     "a dict that takes in another": (
-        'D = {"v": V}\nP = {**D, "w": W}\n' + BOTH.format("P.values()"), "what `P` in its `var_list`"),
+        'D = {"v": V}\nP = {**D, "w": W}\n' + BOTH.format("P.values()"), "the value of `P` in its `var_list`"),
     "a sum that grows": (
-        "M = [V]\nP = [W] + [b]\nP.extend(M)\n" + BOTH.format("P"), "what `P` in its `var_list`"),
-    "the keys of a dict": ('P = {"w": W}\n' + BOTH.format("P"), "what `P` in its `var_list`"),
+        "M = [V]\nP = [W] + [b]\nP.extend(M)\n" + BOTH.format("P"), "the value of `P` in its `var_list`"),
+    "the keys of a dict": ('P = {"w": W}\n' + BOTH.format("P"), "the value of `P` in its `var_list`"),
     "what a loop finds": (
-        "P = [W]\nfor v in more():\n    P.append(v)\n" + BOTH.format("P"), "what `v` in its `var_list` holds"),
+        "P = [W]\nfor v in more():\n    P.append(v)\n" + BOTH.format("P"), "the value of `v` in its `var_list`"),
     "two lists of one parameter": (
-        f"def f(P):\n    return {SGD}.minimize(loss, var_list=P)\nf([W])\nf([V, b])\n", "what `P` in its `var_list`"),
+        f"def f(P):\n    return {SGD}.minimize(loss, var_list=P)\nf([W])\nf([V, b])\n", "of `P` in its `var_list`"),
     "another list beside its gradients": (TAKEN.format("[W, b]", "[b, W]"), "order is not known"),
     "all variables beside its gradients": (TAKEN.format("[W, b]", "tf.trainable_variables()"), "order is not known"),
-    "gradients that nobody applies": (f"g = tf.gradients(loss, [W])\na = {SGD}.minimize(loss)\n", "what becomes of"),
+    "gradients that nobody applies": (f"g = tf.gradients(loss, [W])\na = {SGD}.minimize(loss)\n", "these gradients"),
     "a list that is also fetched": ("P = [W, b]\ns.run(P)\n" + BOTH.format("P"), "used as a whole: `s.run(P)`"),
     "a loop beside": (
         "P = [W, b]\n" + TAKEN.format("P", "P") + "for x, v in zip(g, P):\n    x.assign(v)\n", "is used in `for x, v"),
     "one table in two lists": (
-        BOTH.format("[W, b]") + f"a = {ADAM}.minimize(loss, var_list=[W, c])\n", "a table has one state"),
+        BOTH.format("[W, b]") + f"a = {ADAM}.minimize(loss, var_list=[W, c])\n", "the state of one optimizer"),
     "a table of all variables": (
-        f"a = {ADAM}.minimize(loss)\n" + BOTH.format("[W, b]"), "a table has one state"),
+        f"a = {ADAM}.minimize(loss)\n" + BOTH.format("[W, b]"), "a table has the state of one optimizer"),
     "Adam without a dense half": (
         f"o = {ADAM}\na = o.minimize(loss, var_list=[W, b])\nt = o.minimize(loss, var_list=[V])\n", ALONE),
     "Adam whose table stays": (
@@ -206,7 +206,7 @@ NOT_SCOPED = {
 def test_a_scope_whose_tables_are_not_known_keeps_them(text: str) -> None:
     result = converted(HEAD + SCOPED + text, assume=True)
     assert result.converted == HEAD + SCOPED + text
-    assert "in its `var_list` holds cannot be followed" in reasons(result)
+    assert "in its `var_list` cannot be traced" in reasons(result)
 
 
 PARTS = (
@@ -241,8 +241,8 @@ def test_what_other_targets_make_of_a_list() -> None:
     text = HEAD + MADE.replace("tf.constant([1, 2, 1], tf.int64)", FED) + LIST
     result = convert_text("model.py", text, Options(target="rec_sdk", assume=True), {})
     assert not result.changed
-    assert "Rec SDK lists the tables of a graph together" in reasons(result)
+    assert "Rec SDK lists all tables of a graph together" in reasons(result)
     text = HEAD + SCOPED + BOTH.format('tf.trainable_variables("deep")')
     result = convert_text("model.py", text, Options(target="deeprec", assume=True), {})
     assert not result.changed
-    assert "by which the scope may find it or not" in reasons(result)
+    assert "so the scope may or may not include it" in reasons(result)

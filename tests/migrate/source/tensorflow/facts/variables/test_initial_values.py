@@ -258,13 +258,13 @@ MATRICES = {
 def test_a_pretrained_matrix_stays_and_says_how_it_could_move(text: str) -> None:
     result = converted(f"{HEAD}import numpy as np\n{text}e = tf.nn.embedding_lookup(W, ids)\n", assume=True)
     assert not result.changed
-    assert "may be a matrix, with a row of its own for each id" in reasons(result)
+    assert "may be a matrix with a separate row for each id" in reasons(result)
     assert "`migrate checkpoint`" in reasons(result)
 
 
 def test_another_value_of_the_name_is_told_by_what_it_is() -> None:
     made = 'if flag:\n    W = tf.get_variable("w", [9, 4])\nelse:\n    W = {}\ne = tf.nn.embedding_lookup(W, ids)\n'
-    assert "no variable" in reasons(converted(HEAD + made.format("tf.tanh(tf.matmul(m, k) + b)"), assume=True))
+    assert "not a variable" in reasons(converted(HEAD + made.format("tf.tanh(tf.matmul(m, k) + b)"), assume=True))
     later = 'W = tf.get_variable("w", [9, 4])\nW = {}\ne = tf.nn.embedding_lookup(W, ids)\n'
     for use in ("tf.layers.dense(W, 4)", "tf.nn.tanh(tf.matmul(W, k))", "W * 2.0"):
         result = converted(HEAD + later.format(use), assume=True)

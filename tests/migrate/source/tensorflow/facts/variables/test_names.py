@@ -48,7 +48,7 @@ CASES = {
         HEAD + "def f(n):\n    " + SCOPE.format('"s"') + "    return " + GET.replace('"w"', '"a_" + n')
         + "\ndef g():\n    " + SCOPE.format('"s"') + '    return tf.get_variable("a_b", [9, 4])\n'
         "x = tf.gather(f(n), ids) + tf.reduce_sum(g())\n",
-        "may be the same one",
+        "may be the same variable",
     ),
     "computed name in a scope that is not known": (
         HEAD + "def make(n):\n    " + SCOPE.format("q") + '    return tf.get_variable("x_" + n, [9, 4])\n'

@@ -83,9 +83,9 @@ def test_without_a_partitioner_every_strategy_reads_the_same_rows() -> None:
     ("lookup", "says"),
     [
         ("t2.nn.embedding_lookup([a, b], x)", "gives no `partition_strategy`"),
-        ("tf.nn.embedding_lookup([a, b, x], y)", "`x` is passed there as well"),
-        ("tf.nn.embedding_lookup([a, b], x, partition_strategy=way)", "is no text"),
-        ("tf.nn.embedding_lookup([a, b], x) + tf.matmul(y, b)", "which stays as it is"),
+        ("tf.nn.embedding_lookup([a, b, x], y)", "`x` is also passed there"),
+        ("tf.nn.embedding_lookup([a, b], x, partition_strategy=way)", "is not a literal"),
+        ("tf.nn.embedding_lookup([a, b], x) + tf.matmul(y, b)", "which is not converted"),
     ],
 )
 def test_a_list_of_partitions_moves_as_a_whole_or_stays(lookup: str, says: str) -> None:

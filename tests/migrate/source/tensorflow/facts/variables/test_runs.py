@@ -101,7 +101,7 @@ def test_a_fixed_name_is_none_that_numbers_may_give() -> None:
 
 #: Name -> code of which the runs are not all seen, or where a table that exists may be given.
 STAYS = {
-    "a function that calls itself": (CALLS_ITSELF, "not all that runs it is seen"),
+    "a function that calls itself": (CALLS_ITSELF, "not all code that runs it is known"),
     "under reuse": (
         SEVERAL["a caller that is called twice"] + 'with tf.variable_scope("s", reuse=True):\n    p = net(ids)\n',
         "reuses variables",
