@@ -124,7 +124,9 @@ def test_notes_and_what_was_assumed_are_printed(work: Path) -> None:
     done = migrate("convert", "src/good.py", "--assume", cwd=work)
     assert done.returncode == 0, done.stderr
     lines = done.stderr.splitlines()
-    assert any(line.startswith("  assumed, line 2, line 4: a term over a whole table is taken over") for line in lines)
+    assert any(
+        line.startswith("  assumed, line 2, line 4: the term covers the rows that the batch looks up") for line in lines
+    )
     assert any(line.startswith("  note, line 5: `est.export_saved_model` writes the tables as") for line in lines)
 
 

@@ -73,5 +73,5 @@ def test_what_a_function_of_the_program_makes_is_not_in_an_early_list(tmp_path: 
     results = convert(write(tmp_path / "p", APART | {"main.py": main, "net.py": net}))
     makes = "get_variable" in maker
     assert verdicts(results) == {"w": "unsupported" if makes else "applied"}
-    told = "main.py:6: unsupported: `tf.trainable_variables()` lists what is trained before"
+    told = "main.py:6: unsupported: `tf.trainable_variables()` lists the trained variables before"
     assert (told in reasons(results)) is makes

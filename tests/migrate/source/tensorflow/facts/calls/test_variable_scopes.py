@@ -250,4 +250,4 @@ def test_a_vector_with_initial_values_of_its_own_moves() -> None:
 def test_other_targets_say_that_they_lack_it() -> None:
     result = convert_text("model.py", HEAD + LOOK + IN_TWO.format("") + TRAIN, Options(target="deeprec"), {})
     assert not result.changed
-    assert "known when the program runs" in reasons(result)
+    assert "known only at run time" in reasons(result)
