@@ -216,7 +216,7 @@ class Escapes:
 
     def spoil(self, value: Value, site: cst.CSTNode) -> None:
         """Let unanalysed code modify the contents of a value; what it contains escapes with it."""
-        if not self.program.is_new(("spoiled", value)):
+        if not self.program.is_new(("spoiled", value, id(site))):  # the place matters: some are harmless
             return
         if isinstance(value, Holder):
             if value.kind == "module":

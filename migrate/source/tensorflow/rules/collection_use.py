@@ -84,6 +84,19 @@ class TableContainer(UseRule):
             applicability=Applicability.CHANGES_VALUES,
         ),
         Refusal(
+            "measured-list",
+            "the table is put into the list `{name}`",
+            "a loop over the list reads shapes, which a table does not have",
+            "leave the table out of the list, or keep it dense",
+        ),
+        Refusal(
+            "measured-append",
+            "the table is put into the list `{name}`",
+            "a loop over the list reads shapes, which a table does not have",
+            "convert with --assume, which leaves the table out of the list",
+            "what counts or prints the members of `{name}` does not need the table, which has no fixed size",
+        ),
+        Refusal(
             "walked",
             "`{text}` is iterated over as a whole",
             "a table has no fixed number of rows, so a count over it would be wrong",
@@ -108,6 +121,23 @@ class TableContainer(UseRule):
             + "params = [looked_up_rows(W), b]\n" + LOOP,
             says="no longer decayed",
             assume=True,
+        ),
+        Example(
+            "a list whose variables are counted",
+            HEAD + MADE + LOOKUP + "params = [b]\nparams.append(W)\nfor p in params:\n    n += p.shape[0]\n",
+            AFTER + CREATED + LOOKUP.replace("tf.nn.embedding_lookup", "sparse_lookup")
+            + "params = [b]\nfor p in params:\n    n += p.shape[0]\n",
+            says="has no fixed size",
+            assume=True,
+        ),
+        Example(
+            "not without --assume",
+            HEAD + MADE + LOOKUP + "params = [b]\nparams.append(W)\nfor p in params:\n    n += p.shape[0]\n",
+            says="reads shapes",
+        ),
+        Example(
+            "nor where the list is written with it",
+            HEAD + MADE + LOOKUP + "for p in [W, b]:\n    n += p.shape[0]\n",
         ),
         Example(
             "a dict whose variables are counted",
@@ -159,13 +189,16 @@ class TableContainer(UseRule):
         if found is Reader.NOBODY:
             return Adaptation(node, self.id, f"the table is put into the list `{name}`", "no code reads its members")
         if found is Reader.OTHERS:
-            return self._dropped(file, node, name) if isinstance(node, cst.Call) else None
+            return self._dropped(file, node, name, "unseen-list") if isinstance(node, cst.Call) else None
+        if found is Reader.SHAPES:
+            dropped = self._dropped(file, node, name, "measured-append") if isinstance(node, cst.Call) else None
+            return dropped or blocker(node, self.id, "measured-list", name=name)
         source = file.tree.source(reference)
         change = CodeChange(reference, lambda fresh, _: f"{fresh.imports('looked_up_rows')}({source})")
         return blocker(node, self.id, "term-over-list", changes=(change,), takes_rows=True, name=name)
 
-    def _dropped(self, file: File, node: cst.CSTNode, name: str) -> Blocker | None:
+    def _dropped(self, file: File, node: cst.CSTNode, name: str, key: str) -> Blocker | None:
         statement = alone(file, node)
         if statement is None:
             return None
-        return blocker(node, self.id, "unseen-list", changes=(CodeChange(statement, lambda *_: ""),), name=name)
+        return blocker(node, self.id, key, changes=(CodeChange(statement, lambda *_: ""),), name=name)

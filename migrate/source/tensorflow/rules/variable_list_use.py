@@ -168,6 +168,6 @@ def _doubt(file: File, use: cst.BaseExpression) -> Blocker | None:
     kind = members(file, loop)
     if kind is Reader.SUMS:
         return blocker(use, RULE, "summed", text=_statement(file, use))
-    if kind is not Reader.NOBODY or not only_shown(file, loop):
+    if kind not in (Reader.NOBODY, Reader.SHAPES) or not only_shown(file, loop):
         return None
     return blocker(use, RULE, "counted", text=_statement(file, use))

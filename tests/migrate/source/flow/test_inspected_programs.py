@@ -35,6 +35,10 @@ WAYS = {
     "a computed name of the module": (MODULE, "getattr(m0, chr(87))"),
     "the names of the module": (MODULE, "vars(m0)[chr(87)]"),
     "the dict of the module": (MODULE, "m0.__dict__[chr(87)]"),
+    "getattr in a loop, of what a dict of an unseen base gives": (
+        "import collections\nclass U(collections.UserDict):\n    pass\nclass T:\n    pass\nd0 = U()\nt0 = T()\n"
+        "d0['k'] = VALUE\nt0.k = d0['k']\nfor n0 in ['k']:\n    v = getattr(t0, n0)\n", "v",
+    ),
     "sys.modules": (MODULE, "sys.modules['model'].W"),
     "sys.modules, of this file": (MODULE, "sys.modules[__name__].W"),
     "sys.modules.get": (MODULE, "sys.modules.get('model').W"),

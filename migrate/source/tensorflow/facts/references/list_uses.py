@@ -12,13 +12,14 @@ from migrate.source.tensorflow.base.bindings import binders, builtin, is_target,
 from migrate.source.tensorflow.base.logging_statements import prints
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of, root_of
-from migrate.source.tensorflow.facts.references.metadata_loops import only_metadata
+from migrate.source.tensorflow.facts.references.metadata_loops import only_metadata, reads_shapes
 
 
 class Reader(Enum):
     """Who reads the members of the list."""
 
     NOBODY = "nobody"
+    SHAPES = "a loop that reads shapes or other attributes that a table does not have"
     SUMS = "a loop that sums over each member"
     OTHERS = "code outside of the file"
 
@@ -54,7 +55,9 @@ def reader(file: File, listed: cst.BaseExpression) -> Reader | cst.CSTNode | Non
     kept = not known or any(isinstance(one, cst.Attribute) for one in named)
     if any(_is_shared(file, one) for one in named) or (kept and not sums):
         return Reader.OTHERS
-    return Reader.SUMS if sums else Reader.NOBODY
+    if sums:
+        return Reader.SUMS
+    return Reader.SHAPES if Reader.SHAPES in found else Reader.NOBODY
 
 
 def _is_from_outside(value: Value) -> bool:
@@ -125,9 +128,9 @@ def _is_shared(file: File, listed: cst.BaseExpression) -> bool:
 
 
 def members(file: File, loop: cst.For | cst.CompFor) -> Reader | None:
-    """Return SUMS for a loop that sums over each member, NOBODY for one that reads only shapes and names, else None."""
+    """Return how a loop uses its members: SUMS over each, SHAPES of them, NOBODY if names at most; else None."""
     if not isinstance(loop.target, cst.Name):
         return None
     if only_metadata(file, loop.target):
-        return Reader.NOBODY
+        return Reader.SHAPES if reads_shapes(file, loop.target) else Reader.NOBODY
     return Reader.SUMS if only_metadata(file, loop.target, sums=True) else None

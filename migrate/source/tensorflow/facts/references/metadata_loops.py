@@ -61,6 +61,12 @@ def only_metadata(file: File, variable: cst.Name, *, sums: bool = False) -> bool
     )
 
 
+def reads_shapes(file: File, variable: cst.Name) -> bool:
+    """True if a loop reads an attribute of its variable other than its name: a table has a name, but no shape."""
+    attributes = (file.tree.parent(use) for use in flow_of(file).carried(variable))
+    return any(isinstance(one, cst.Attribute) and one.attr.value != "name" for one in attributes)
+
+
 def _asks(file: File, use: cst.BaseExpression) -> bool:
     """True for `v.shape`, `v.name`, `v.op.name` and similar reads."""
     around = file.tree.parent(use)

@@ -70,7 +70,7 @@ def uses_of(file: File, call: cst.Call) -> list[cst.BaseExpression]:
 def further_reader(file: File, use: cst.BaseExpression) -> cst.CSTNode | None:
     """Return a use, other than printing, of the values fetched by the names of all variables; None if there is none."""
     loop = file.tree.parent(use)
-    if not isinstance(loop, cst.CompFor) or members(file, loop) is not Reader.NOBODY:
+    if not isinstance(loop, cst.CompFor) or members(file, loop) not in (Reader.NOBODY, Reader.SHAPES):
         return None
     whole = file.tree.parent(loop)
     return _read_on(file, whole) if whole is not None else None
