@@ -105,7 +105,7 @@ def test_two_tables_of_one_graph_are_apart(graph: tf.Graph) -> None:
         ({"initializer": "2:gamma:0.0:1.0"}, "block '2:gamma:0.0:1.0' of table 'user'"),
         ({"initializer": "3:normal:0.0:1.0"}, "more than its 2 columns"),
         ({"initializer": "1:normal:0.0:1.0"}, "covers 1 of its 2 columns"),
-        ({"reserve": -1}, "reserve -1 rows"),
+        ({"reserve": -1}, "reserves -1 rows"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
