@@ -216,19 +216,20 @@ class Escapes:
 
     def spoil(self, value: Value, site: cst.CSTNode) -> None:
         """Let unanalysed code modify the contents of a value; what it contains escapes with it."""
-        if not self.program.is_new(("spoiled", value, id(site))):  # the place matters: some are harmless
+        is_first = self.program.is_new(("spoiled", value))
+        if not self.program.is_new(("spoiled", value, id(site))):  # each place counts: clients allow some of them
             return
         if isinstance(value, Holder):
             if value.kind == "module":
                 self.attributes.reveal(value, site)
-            unknown = self._spoiled(site)
-            self.graph.put(self.program.written(value, ANY), unknown)
+            if is_first:
+                self.graph.put(self.program.written(value, ANY), self._spoiled(site))
             self.graph.watch(self.program.read(value, ANY), lambda one: self.spoil(one, site))
         elif isinstance(value, Bound):
             self.spoil(value.receiver, site)
         elif isinstance(value, Class):
-            unknown = self._spoiled(site)
-            self.graph.put(self.program.written(value, ANY), unknown)
+            if is_first:
+                self.graph.put(self.program.written(value, ANY), self._spoiled(site))
         else:
             self.program.escaped.setdefault(value, []).append(site)
             if isinstance(value, Function):  # its attributes escape as well

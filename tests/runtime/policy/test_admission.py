@@ -50,7 +50,7 @@ def test_thresholds_of_zero_or_more_are_on_and_minus_one_is_off(config: Any, wan
         ({"eviction_threshold": 5}, "needs an `access_threshold`"),
         ({"access_threshold": -1, "eviction_threshold": 0}, "needs an `access_threshold`"),
         ({"access_threshold": 1, "faae_coefficient": 0}, "is less than 1"),
-        ({"acces_threshold": 1}, "does not know 'acces_threshold'"),
+        ({"acces_threshold": 1}, "has no key 'acces_threshold'"),
         ({"access_threshold": 256, "bloom_filter": runtime.CountingBloom(10, counter_bits=8)}, "more bits"),
         ({"access_threshold": 2, "bloom_filter": 5}, "CountingBloom"),
         ([("access_threshold", 1)], "a dict or None"),

@@ -76,7 +76,7 @@ CASES = {
     ),
     "warm start of an Estimator": (
         TABLE + STEP + 'm = tf.estimator.Estimator(f, "d", warm_start_from="old")\n',
-        "restored",
+        "the checkpoint",
     ),
     "axis": (HEAD + MADE + "e = tf.gather(W, ids, axis=1)\n", "axis"),
     "max_norm by a flag": (HEAD + MADE + "e = tf.nn.embedding_lookup(W, ids, max_norm=flag)\n", "max_norm"),
@@ -227,7 +227,7 @@ CASES = {
     "gradient tape": (TABLE + "with tf.GradientTape() as t:\n    pass\n", "v1 graph"),
     "tf.function": (TABLE + "@tf.function\ndef f():\n    pass\n", "v1 graph"),
     "template": (TABLE + 'f = tf.make_template("t", g)\n', "template"),
-    "warm start": (TABLE + "tf.train.init_from_checkpoint(p, m)\n", "restored"),
+    "warm start": (TABLE + "tf.train.init_from_checkpoint(p, m)\n", "the checkpoint"),
     "locals": (TABLE + "print(locals())\n", "by its name as a string"),
     "base class elsewhere": (CLASS.format(bases="(Base)"), "`Base` may use `self.W`"),
     "getattr in the class": (CLASS.format(bases="") + "        x = getattr(self, name)\n", "computed name"),

@@ -23,7 +23,7 @@ CASES = {
     "pooled": (f"P = {ZEROS}\ne = tf.nn.embedding_lookup_sparse(P, sp, None)\n", "once they are combined"),
     "ids without a name": (f"P = {ZEROS}\ne = tf.gather(P, tf.random.uniform([3]))\n", "needed twice"),
     "also whole": (f"P = {ZEROS}\ne = tf.gather(P, ids)\ny = tf.matmul(u, P)\n", "whole [rows, dim] matrix"),
-    "L2": (f"W = {ZEROS}\n" + LOOKUP + "l = tf.nn.l2_loss(W)\n", "used in an unsupported way"),
+    "L2": (f"W = {ZEROS}\n" + LOOKUP + "l = tf.nn.l2_loss(W)\n", "also used in another way"),
     "a flag that changes": (f"flag = 1\nflag = 0\nif flag:\n    W = {ZEROS}\n" + LOOKUP, "row of zeros|by position"),
 }
 
