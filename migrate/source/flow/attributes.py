@@ -58,11 +58,6 @@ def decorators(function: cst.FunctionDef | cst.ClassDef) -> list[str]:
     return found
 
 
-def is_property(function: Function) -> bool:
-    """True for a method that runs when its attribute is read."""
-    return isinstance(function.node, cst.FunctionDef) and any(one in PROPERTY for one in decorators(function.node))
-
-
 def _is_of_class(node: cst.CSTNode | None) -> bool:
     """True for special methods that are class methods without a decorator."""
     return isinstance(node, cst.FunctionDef) and node.name.value in {"__init_subclass__", "__class_getitem__"}

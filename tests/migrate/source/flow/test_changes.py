@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 import pytest
 
-from migrate.source.flow import Result, Symbol, Unknown, ValueFlow, is_none, only_reads
+from migrate.source.flow import Result, Symbol, Unknown, ValueFlow, is_none, is_unchanged, only_reads
 from migrate.source.syntax.tree import Tree
 
 HEAD = (
@@ -163,3 +163,11 @@ def test_a_name_of_a_scope_may_be_what_any_assignment_gives() -> None:
     scope = flow.trees[0].scope(call)
     assert scope is not None and set(flow.values(call.args[0].value)) < set(flow.bound(scope, "x"))
     assert flow.bound(scope, "nothing") == []
+
+
+@pytest.mark.parametrize("use", ["", "other.take(l)\n", "other.take([l])\n"])
+def test_what_unanalysed_code_gets_may_change(use: str) -> None:
+    flow, call = told(f"import other\nl = [a, b]\n{use}see(l)\n")
+    [value] = [one for one in flow.values(call.args[0].value) if not isinstance(one, Unknown)]
+    assert flow.may_be_changed_unseen(value) is bool(use)
+    assert is_unchanged(flow, value) is not bool(use)
