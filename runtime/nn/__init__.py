@@ -6,8 +6,21 @@ tensors keep Paddle's layout, and weights have Paddle's shapes.
 
 from __future__ import annotations
 
-from runtime.nn.creation import parameter as create_parameter
+from runtime.nn import initializer
+from runtime.nn.creation import create_parameter
+from runtime.nn.embedding import Embedding
 from runtime.nn.layer import Layer
-from runtime.nn.parameter import ParamAttr, Parameter
+from runtime.nn.linear import Identity, Linear
+from runtime.nn.param_attr import ParamAttr
+from runtime.nn.parameter import Parameter
 
-__all__ = ["Layer", "ParamAttr", "Parameter", "create_parameter"]
+__all__ = [
+    "Embedding",
+    "Identity",
+    "Layer",
+    "Linear",
+    "ParamAttr",
+    "Parameter",
+    "create_parameter",
+    "initializer",
+]
