@@ -183,7 +183,8 @@ class Assign(Initializer):
             known = tf.get_static_value(value)
             if known is None:
                 raise ValueError(
-                    f"Assign got the tensor {value.name}, whose values are not known while the graph is built: give an array"
+                    f"Assign got the tensor {value.name}, whose values are not known while the graph is built: give an "
+                    "array"
                 )
             value = known
         self.value = np.asarray(value)

@@ -105,8 +105,8 @@ class TableWeight(Weight):
         with tf.name_scope(f"{self.table.graph_name}/first_rows/"), tf.device("/device:CPU:0"):
             held = placements.held_rows(tf.constant(keys), tf.constant(values), self.table.placement)
             with tf.control_dependencies([anchor.initializer]):
-                held = [tf.identity(one) for one in held]
-            anchor.start_by(anchor.set_rows(*held))
+                ids, rows = (tf.identity(one) for one in held)
+            anchor.start_by(anchor.set_rows(ids, rows))
 
     def tensor(self) -> tf.Tensor:
         """Raise: a table that grows has no matrix.
