@@ -36,6 +36,10 @@ def attribute(of: Any, **arguments: Any) -> Any:
     return (paddle if of is paddle.nn else nn).ParamAttr(**arguments)
 
 
+def of_tensor(of: Any, values: list[float]) -> Any:
+    return paddle.to_tensor(values) if of is paddle.nn else tf.constant(values)
+
+
 def tangled(of: Any) -> Any:
     """A model that registers in all ways, names twice among them."""
 
@@ -58,6 +62,8 @@ def tangled(of: Any) -> Any:
             self.named = of.Sequential(("first", of.Linear(2, 2)), ("second", of.Identity()))
             self.by_name = of.LayerDict({"a": of.Linear(1, 1)})
             self.parameters_listed = of.ParameterList([self.w, self.create_parameter([1, 3])])
+            self.register_buffer("counts", of_tensor(of, [1.0, 2.0]))
+            self.register_buffer("scratch", of_tensor(of, [1.0]), persistable=False)
             self.frozen = self.create_parameter([1], attr=attribute(of, trainable=False))
 
         def forward(self, x: Any) -> Any:
@@ -77,6 +83,7 @@ def facts(layer: Any) -> Any:
     shapes = [(path, list(weight.shape), weight.stop_gradient) for path, weight in layer.named_parameters()]
     kinds = [(path, type(one).__name__) for path, one in layer.named_sublayers(include_self=True)]
     held = [(path, list(weight.shape)) for path, weight in layer.state_dict().items()]
+    held += [(path, list(one.shape)) for path, one in layer.named_buffers()]
     return shapes, kinds, held, [name for name, _ in layer.named_children()], layer.named_sublayers(prefix="p")
 
 

@@ -82,11 +82,20 @@ def test_names_are_valid_and_unique() -> None:
     model = nn.Layer()
     for name in ("a b", "a_b", "A_b", "c.d", "_e"):
         model.add_sublayer(name, nn.Linear(1, 1, bias_attr=False))
-    for name in ("c_d", "c-d"):
+    for name in ("c_d", "c-d", "C_d"):
         model.add_sublayer(name, nn.Embedding(2, 1))
     model.build("m")
     assert [variable.op.name for variable in v1.global_variables()] == [
-        *("m/a_b/weight", "m/a_b/weight_1", "m/A_b/weight_2", "m/c/d/weight", "m/_e/weight", "m_c_d", "m_c_d_1"),
+        *(
+            "m/a_b/weight",
+            "m/a_b/weight_1",
+            "m/A_b/weight_2",
+            "m/c/d/weight",
+            "m/_e/weight",
+            "m_c_d",
+            "m_c_d_1",
+            "m_C_d_weight_1",
+        ),
     ]
 
 
