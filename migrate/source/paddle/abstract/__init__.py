@@ -1,0 +1,1 @@
+"""Executes a program with concrete Python values and abstract tensors, without importing or running it."""

@@ -1,0 +1,190 @@
+"""Attributes of values."""
+
+from __future__ import annotations
+
+import ast
+import math
+from typing import Any
+
+import numpy as np
+
+from migrate.source.paddle.abstract.run import Frame, Run
+from migrate.source.paddle.abstract.values import (
+    Api,
+    Class,
+    Config,
+    Container,
+    Described,
+    Dtype,
+    Function,
+    Instance,
+    Layer,
+    LayerValue,
+    Method,
+    Module,
+    Refuse,
+    Size,
+    Super,
+    Tensor,
+    Value,
+    mentions,
+)
+from migrate.source.paddle.ops import registry
+
+#: Attributes of a layer's object that are its own arguments, under the names that Paddle gives them.
+_STORED = {"_num_embeddings": "num_embeddings", "_embedding_dim": "embedding_dim", "_padding_idx": "padding_idx"}
+_OWN = frozenset(
+    [
+        "add_sublayer",
+        "add_parameter",
+        "create_parameter",
+        "register_buffer",
+        "sublayers",
+        "named_sublayers",
+        "children",
+        "named_children",
+        "parameters",
+        "named_parameters",
+        "state_dict",
+        "train",
+        "eval",
+        "full_name",
+        "apply",
+    ]
+)
+
+
+class Sizes(list[Any]):
+    """The shape of a tensor, which was read at a site of its own."""
+
+
+def read(run: Run, node: ast.AST, value: Value, name: str) -> Value:
+    """Return `value.name` at a node."""
+    if isinstance(value, Tensor):
+        return _of_tensor(run, node, value, name)
+    if isinstance(value, Api):
+        return _of_api(value, name)
+    if isinstance(value, Module):
+        if name in value.names:
+            return value.names[name]
+        raise Refuse(f"`{name}` is not defined in {value.path}")
+    if isinstance(value, Class):
+        return _of_class(value, name)
+    if isinstance(value, Instance):
+        return _of_instance(value, name)
+    if isinstance(value, Layer):
+        return _of_layer(run, node, value, name)
+    if isinstance(value, Container) and name.isdigit():
+        return value.sublayers[name]
+    if isinstance(value, Described) and name in value.arguments:
+        return value.arguments[name]
+    if isinstance(value, np.ndarray | np.generic) and name in {"shape", "ndim", "size", "T"}:
+        return getattr(value, name)
+    if isinstance(value, Size) or value is None:
+        raise Refuse(f"attribute `{name}` of {'a size' if value else 'None'} is not supported")
+    return Method(value, name)
+
+
+def _of_tensor(run: Run, node: ast.AST, value: Tensor, name: str) -> Value:
+    if name == "shape":
+        if value.shape is None:
+            raise Refuse("the shape of this tensor is not known when the model is converted")
+        found = Sizes(Size() if size is None else size for size in value.shape)
+        run.record(node, "shape", None, int(mentions(list(found), Size)))
+        return found
+    if name == "dtype":
+        return Dtype(value.dtype)
+    if name in {"ndim", "rank"} and value.shape is not None:
+        run.record(node, "ndim", None)
+        return len(value.shape)
+    if name == "T":
+        return run.apply(node, registry.method_of(value, "T"), [value], {}, "attribute")
+    if name in {"name", "stop_gradient", "trainable"}:
+        return False if name != "name" else ""
+    return Method(value, name)
+
+
+def _of_api(api: Api, name: str) -> Value:
+    dotted = registry.canonical(f"{api.name}.{name}")
+    if api.name in {"math", "numpy"} and isinstance(
+        found := getattr(math if api.name == "math" else np, name, None), float
+    ):
+        return found
+    if (dtype := registry.dtype(dotted)) is not None:
+        return dtype
+    return Api(dotted)
+
+
+def _of_class(cls: Class, name: str) -> Value:
+    for item in cls.order:
+        if name in item.constants:
+            return item.constants[name]
+    if name == "__name__":
+        return cls.name
+    found = cls.find(name)
+    if found is None:
+        raise Refuse(f"`{cls.name}` has no `{name}`")
+    return Function(found[0], found[1].module, found[1], closure=cls.closure)
+
+
+def _of_instance(value: Instance, name: str) -> Value:
+    for names in (value.attributes, value.sublayers, value.weights):
+        if name in names:
+            return names[name]
+    if name == "training" and is_layer(value):
+        return value.training
+    if name == "__class__":
+        return value.cls
+    found = value.cls.find(name)
+    if found is not None:
+        return _method(found, value)
+    if name in _OWN and is_layer(value):
+        return Method(value, name)
+    for cls in value.cls.order:
+        if name in cls.constants:
+            return cls.constants[name]
+    raise Refuse(f"`{name}` is not set in this {value.cls.name}")
+
+
+def _method(found: tuple[ast.FunctionDef, Class], value: Instance) -> Value:
+    kinds = [item.id for item in found[0].decorator_list if isinstance(item, ast.Name)]
+    function = Function(found[0], found[1].module, found[1], value, found[1].closure)
+    if "staticmethod" in kinds:
+        return Function(found[0], found[1].module, found[1], None, found[1].closure)
+    if "classmethod" in kinds:
+        return Function(found[0], found[1].module, found[1], found[1], found[1].closure)
+    return function
+
+
+def _of_layer(run: Run, node: ast.AST, value: Layer, name: str) -> Value:
+    if name in value.weights:
+        if name == "weight":
+            value.whole_reads.append(run.place(node))
+        return value.weights[name]
+    if name in value.arguments or name in _STORED:
+        return value.arguments[_STORED.get(name, name)]
+    if name == "training":
+        return value.training
+    return Method(value, name)
+
+
+def is_layer(value: Value) -> bool:
+    """Return whether Paddle registers a value as a sublayer."""
+    if isinstance(value, Instance):
+        return value.cls.derives(registry.LAYER, *registry.LAYER_BASES)
+    return isinstance(value, LayerValue)
+
+
+def super_of(frame: Frame) -> Super:
+    """Return the value of `super()` in the running method."""
+    function = frame.function
+    if function is None or function.owner is None or not isinstance(function.receiver, Instance):
+        raise Refuse("`super()` is used outside of a method")
+    return Super(function.owner, function.receiver)
+
+
+def config_methods(value: Config, name: str, positional: list[Value]) -> Value:
+    """Call a method of the configuration."""
+    if name == "get":
+        return value.values.get(positional[0], positional[1] if len(positional) > 1 else None)
+    raise Refuse(f"method `{name}` of the configuration is not supported")

@@ -1,0 +1,248 @@
+"""Calls: of ops, layers, functions and classes of the program, of Python's functions, and of methods."""
+
+from __future__ import annotations
+
+import ast
+import functools
+from collections.abc import Callable, Iterable
+
+from migrate.source.paddle.abstract import attributes, layers
+from migrate.source.paddle.abstract.python_calls import (
+    BUILTINS,
+    check_power,
+    library_function,
+    python_method,
+    run_python,
+)
+from migrate.source.paddle.abstract.run import Run
+from migrate.source.paddle.abstract.values import (
+    UNKNOWN,
+    Api,
+    Class,
+    Config,
+    Container,
+    Described,
+    Dtype,
+    Function,
+    Instance,
+    LayerValue,
+    Method,
+    Refuse,
+    Size,
+    Super,
+    Tensor,
+    Unknown,
+    Value,
+    mentions,
+)
+from migrate.source.paddle.ops import registry
+
+_FIRST_ONLY = frozenset({"isinstance", "hasattr", "callable", "print", "type", "len", "issubclass"})
+_STRUCTURE = frozenset(
+    {"list", "tuple", "enumerate", "zip", "reversed", "set", "dict", "len", "iter", "sorted", "repr", "str"}
+)
+_TYPES = {"list": list, "tuple": tuple, "int": int, "float": float, "str": str, "dict": dict, "bool": bool, "set": set}
+
+
+def call(run: Run, node: ast.AST, callee: Value, positional: list[Value], keywords: dict[str, Value]) -> Value:
+    """Call a value; raises `Refuse` for what is not supported."""
+    if isinstance(callee, Unknown):
+        return UNKNOWN
+    if isinstance(callee, Method) and isinstance(callee.receiver, Tensor):
+        return _tensor_method(run, node, callee, positional, keywords)
+    if isinstance(callee, Api) and (op := registry.find(callee.name)) is not None:
+        return run.apply(node, op, positional, keywords)
+    run.record_plain(node)
+    if isinstance(callee, Api):
+        return _api(run, node, callee.name, positional, keywords)
+    if isinstance(callee, Function):
+        return run.call_function(callee, positional, keywords)
+    if isinstance(callee, Class):
+        return layers.instantiate(run, node, callee, positional, keywords)
+    if isinstance(callee, LayerValue):
+        return layers.forward(run, node, callee, positional, keywords)
+    if isinstance(callee, Method):
+        return _method(run, node, callee, positional, keywords)
+    if isinstance(callee, functools.partial):
+        return call(run, node, callee.func, [*callee.args, *positional], {**callee.keywords, **keywords})
+    if callee in (dict, list) or callable(callee):
+        return _python(callee, positional, keywords)
+    raise Refuse(f"a call of {type(callee).__name__} is not supported")
+
+
+def _tensor_method(
+    run: Run, node: ast.AST, method: Method, positional: list[Value], keywords: dict[str, Value]
+) -> Value:
+    if method.name in {"set_value", "backward", "item"}:
+        raise Refuse(f"`.{method.name}()` of a tensor has no meaning in a graph; it is not supported")
+    op = registry.method_of(method.receiver, method.name)
+    return run.apply(node, op, [method.receiver, *positional], keywords, "method")
+
+
+def _api(run: Run, node: ast.AST, name: str, positional: list[Value], keywords: dict[str, Value]) -> Value:
+    module, _, function = name.partition(".")
+    if module == "builtins":
+        return _builtin(run, node, function, positional, keywords)
+    if module == "paddle":
+        return layers.make(run, node, name, positional, keywords)
+    if name == "functools.partial":
+        return functools.partial(positional[0], *positional[1:], **keywords)
+    if name == "functools.reduce":
+        return functools.reduce(lambda a, b: run.call(node, positional[0], [a, b], {}), positional[1], *positional[2:])
+    found = library_function(name)
+    if found is None:
+        raise Refuse(f"`{name}` is not supported")
+    if mentions([positional, keywords], Tensor):
+        if (op := registry.find("tensor." + name)) is not None:
+            return run.apply(node, op, positional, keywords)
+        raise Refuse(f"`{name}` of a tensor is not supported")
+    return _python(found, positional, keywords)
+
+
+def _builtin(run: Run, node: ast.AST, name: str, positional: list[Value], keywords: dict[str, Value]) -> Value:
+    special = _SPECIAL.get(name)
+    if special is not None:
+        return special(run, node, positional)
+    function = BUILTINS[name]
+    if function is None:
+        raise Refuse(f"`{name}` is not supported")
+    positional = [item.items if isinstance(item, Container) else item for item in positional]
+    if name == "len" and isinstance(positional[0], Tensor):
+        return _length(run, node, positional[0])
+    if name in _STRUCTURE and not any(isinstance(item, Tensor | LayerValue) for item in positional):
+        return run_python(function, positional, keywords)
+    if name in {"int", "float"} and positional and isinstance(positional[0], Size):
+        return Size()
+    if name == "sum" and mentions(positional, Tensor) and not isinstance(positional[0], Tensor):
+        return _sum(run, node, list(positional[0]), *positional[1:])
+    return _python(function, positional, keywords)
+
+
+def _length(run: Run, node: ast.AST, value: Tensor) -> Value:
+    if not value.shape:
+        raise Refuse("`len` of this tensor is not known")
+    run.record(node, "len", None, int(value.shape[0] is None))
+    return Size() if value.shape[0] is None else value.shape[0]
+
+
+def _sum(run: Run, node: ast.AST, items: list[Value], start: Value = 0) -> Value:
+    total = start
+    for item in items:
+        dtypes = {value.dtype for value in (total, item) if isinstance(value, Tensor)}
+        if len(dtypes) > 1:
+            raise Refuse("Python's `sum` of tensors with several dtypes is not supported; cast them first")
+        add = registry.operator_of("Add")
+        total = add.result(add.bind([total, item], {}))
+    return total
+
+
+def _isinstance(run: Run, node: ast.AST, given: list[Value]) -> Value:
+    value, kind = given
+    for item in kind if isinstance(kind, tuple) else (kind,):
+        if isinstance(item, Class):
+            matches = isinstance(value, Instance) and item in value.cls.order
+        elif isinstance(item, Api) and item.name.removeprefix("builtins.") in _TYPES:
+            matches = isinstance(value, _TYPES[item.name.removeprefix("builtins.")])
+        elif isinstance(item, Api) and item.name in {"paddle.Tensor", "paddle.static.Variable"}:
+            matches = isinstance(value, Tensor)
+        elif isinstance(item, Api) and item.name.startswith("paddle."):
+            matches = isinstance(value, LayerValue) and getattr(value, "name", registry.LAYER) == item.name
+            matches |= item.name == registry.LAYER and attributes.is_layer(value)
+        else:
+            raise Refuse("`isinstance` of this class is not supported")
+        if matches:
+            return True
+    return False
+
+
+def _getattr(run: Run, node: ast.AST, given: list[Value]) -> Value:
+    if len(given) < 2 or not isinstance(given[1], str):
+        raise Refuse("`getattr` needs a name that can be determined")
+    try:
+        return attributes.read(run, node, given[0], given[1])
+    except Refuse:
+        if len(given) == 3:
+            return given[2]
+        raise
+
+
+def _hasattr(run: Run, node: ast.AST, given: list[Value]) -> Value:
+    try:
+        attributes.read(run, node, given[0], given[1])
+    except Refuse:
+        return False
+    return True
+
+
+def _setattr(run: Run, node: ast.AST, given: list[Value]) -> Value:
+    run.set_attribute(node, given[0], given[1], given[2])
+
+
+def _map(run: Run, node: ast.AST, given: list[Value]) -> Value:
+    return [run.call(node, given[0], list(items), {}) for items in zip(*given[1:], strict=False)]
+
+
+def _filter(run: Run, node: ast.AST, given: list[Value]) -> Value:
+    return [item for item in given[1] if (run.call(node, given[0], [item], {}) if given[0] is not None else item)]
+
+
+def _pow(run: Run, node: ast.AST, given: list[Value]) -> Value:
+    if mentions(given, Tensor):
+        return run.apply(node, registry.operator_of("Pow"), given[:2], {}, "call")
+    check_power(*given[:2])
+    return pow(*given)
+
+
+def _next(run: Run, node: ast.AST, given: list[Value]) -> Value:
+    return next(*given)
+
+
+def _type(run: Run, node: ast.AST, given: list[Value]) -> Value:
+    value = given[0]
+    return value.cls if isinstance(value, Instance) else type(value)
+
+
+def _callable(run: Run, node: ast.AST, given: list[Value]) -> Value:
+    return isinstance(given[0], Function | Class | LayerValue | Method | Api) or callable(given[0])
+
+
+_SPECIAL: dict[str, Callable[[Run, ast.AST, list[Value]], Value]] = {
+    "isinstance": _isinstance,
+    "getattr": _getattr,
+    "hasattr": _hasattr,
+    "setattr": _setattr,
+    "map": _map,
+    "filter": _filter,
+    "pow": _pow,
+    "next": _next,
+    "type": _type,
+    "callable": _callable,
+}
+
+
+def _python(function: Callable[..., Value], positional: list[Value], keywords: dict[str, Value]) -> Value:
+    if mentions([positional, keywords], Unknown):
+        return UNKNOWN
+    if any(isinstance(item, Tensor | Size) for item in [*positional, *keywords.values()]):
+        raise Refuse(f"Python's `{getattr(function, '__name__', 'function')}` of a tensor or its size is not supported")
+    dtypes = {key: value.name if isinstance(value, Dtype) else value for key, value in keywords.items()}
+    return run_python(function, [item.name if isinstance(item, Dtype) else item for item in positional], dtypes)
+
+
+def _method(run: Run, node: ast.AST, method: Method, positional: list[Value], keywords: dict[str, Value]) -> Value:
+    receiver, name = method.receiver, method.name
+    if isinstance(receiver, Super):
+        return layers.super_method(run, node, receiver, name, positional, keywords)
+    if isinstance(receiver, LayerValue):
+        return layers.own_method(run, node, receiver, name, positional, keywords)
+    if isinstance(receiver, Described):
+        return registry.described_method(receiver, name, positional)
+    if isinstance(receiver, Config):
+        return attributes.config_methods(receiver, name, positional)
+    if isinstance(receiver, Iterable) and name == "format" and mentions([positional, keywords], Tensor | Size):
+        return str(receiver)
+    if isinstance(receiver, list) and name == "sort" and mentions(receiver, Tensor):
+        raise Refuse("tensors cannot be sorted when the graph is built")
+    if isinstance(receiver, list | dict | set):  # their items may be anything
+        return python_method(receiver, name)(*positional, **keywords)
+    return _python(python_method(receiver, name), positional, keywords)

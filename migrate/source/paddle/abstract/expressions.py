@@ -1,0 +1,307 @@
+"""Evaluates expressions, with one function per kind of node."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable
+
+import numpy as np
+
+from migrate.source.paddle.abstract import attributes, indexing
+from migrate.source.paddle.abstract.python_calls import BUILTINS, check_power
+from migrate.source.paddle.abstract.run import Run
+from migrate.source.paddle.abstract.values import (
+    UNKNOWN,
+    Api,
+    Config,
+    Container,
+    Dtype,
+    Function,
+    Refuse,
+    Size,
+    Tensor,
+    Unknown,
+    Value,
+    mentions,
+)
+from migrate.source.paddle.ops import registry
+
+_COMPARE: dict[type[ast.cmpop], Callable[[Value, Value], Value]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Is: operator.is_,
+    ast.IsNot: operator.is_not,
+    ast.In: lambda item, items: item in items,
+    ast.NotIn: lambda item, items: item not in items,
+}
+_BINARY: dict[type[ast.operator], Callable[[Value, Value], Value]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Pow: operator.pow,
+    ast.BitAnd: operator.and_,
+    ast.BitOr: operator.or_,
+    ast.BitXor: operator.xor,
+    ast.LShift: operator.lshift,
+    ast.RShift: operator.rshift,
+    ast.MatMult: operator.matmul,
+}
+_LARGE = 1_000_000
+
+
+def evaluate(run: Run, node: ast.expr) -> Value:
+    """Return the value of an expression; raises `Refuse` for unsupported constructs."""
+    handler = _HANDLERS.get(type(node))
+    if handler is None:
+        raise Refuse(f"`{type(node).__name__.lower()}` expressions are not supported")
+    return handler(run, node)
+
+
+def binary(run: Run, node: ast.AST, op: ast.operator, left: Value, right: Value) -> Value:
+    """Return `left op right` at a node."""
+    if isinstance(left, Unknown) or isinstance(right, Unknown):
+        return UNKNOWN
+    if isinstance(left, Tensor) or isinstance(right, Tensor):
+        return run.apply(node, registry.operator_of(type(op).__name__), [left, right], {}, "operator")
+    run.record_plain(node)
+    if isinstance(left, Size) or isinstance(right, Size):
+        return _sized(op, left, right)
+    if type(op) not in _BINARY:
+        raise Refuse(f"operator `{type(op).__name__}` is not supported")
+    if isinstance(op, ast.Pow):
+        check_power(left, right)
+    for items, count in ((left, right), (right, left)):
+        repeated = isinstance(op, ast.Mult) and isinstance(items, list | tuple | str) and isinstance(count, int)
+        if repeated and len(items) * count > _LARGE:
+            raise Refuse("a list this long is not supported")
+    return _BINARY[type(op)](left, right)
+
+
+def _sized(op: ast.operator, left: Value, right: Value) -> Value:
+    """Arithmetic on a size: a scalar tensor takes part in it as an integer does; a list cannot be so long."""
+    if isinstance(left, list | tuple | str) or isinstance(right, list | tuple | str):
+        raise Refuse("a list whose length is the size of a batch is not known when the graph is built")
+    if not isinstance(op, ast.Add | ast.Sub | ast.Mult | ast.FloorDiv | ast.Mod):
+        raise Refuse("this arithmetic on the size of a batch is not supported")
+    return Size()
+
+
+def _constant(run: Run, node: ast.Constant) -> Value:
+    return node.value
+
+
+def _name(run: Run, node: ast.Name) -> Value:
+    frame = run.frame
+    for names in (frame.names, *frame.outer, frame.module.names):
+        if node.id in names:
+            return names[node.id]
+    if node.id in BUILTINS:
+        return Api("builtins." + node.id)
+    if node.id == "__name__":
+        return frame.module.path.rpartition("/")[2].removesuffix(".py")
+    raise Refuse(f"the value of `{node.id}` is unknown")
+
+
+def _attribute(run: Run, node: ast.Attribute) -> Value:
+    value = run.evaluate(node.value)
+    return UNKNOWN if isinstance(value, Unknown) else attributes.read(run, node, value, node.attr)
+
+
+def _call(run: Run, node: ast.Call) -> Value:
+    if isinstance(node.func, ast.Name) and node.func.id == "super" and not node.keywords:
+        return attributes.super_of(run.frame)
+    callee = run.evaluate(node.func)
+    positional: list[Value] = []
+    for item in node.args:
+        if isinstance(item, ast.Starred):
+            positional.extend(run.iterate(item.value))
+        else:
+            positional.append(run.evaluate(item))
+    keywords: dict[str, Value] = {}
+    for keyword in node.keywords:
+        value = run.evaluate(keyword.value)
+        if keyword.arg is not None:
+            keywords[keyword.arg] = value
+        elif isinstance(value, dict):
+            keywords |= value
+        else:
+            raise Refuse("`**` needs a dict here")
+    return UNKNOWN if isinstance(callee, Unknown) else run.call(node, callee, positional, keywords)
+
+
+def _list(run: Run, node: ast.List | ast.Tuple | ast.Set) -> Value:
+    items: list[Value] = []
+    for item in node.elts:
+        if isinstance(item, ast.Starred):
+            items.extend(run.iterate(item.value))
+        else:
+            items.append(run.evaluate(item))
+    return tuple(items) if isinstance(node, ast.Tuple) else set(items) if isinstance(node, ast.Set) else items
+
+
+def _dict(run: Run, node: ast.Dict) -> Value:
+    result: dict[Value, Value] = {}
+    for key, item in zip(node.keys, node.values, strict=True):
+        if key is None:
+            result |= run.evaluate(item)
+        else:
+            result[run.evaluate(key)] = run.evaluate(item)
+    return result
+
+
+def _binary_node(run: Run, node: ast.BinOp) -> Value:
+    return binary(run, node, node.op, run.evaluate(node.left), run.evaluate(node.right))
+
+
+def _unary(run: Run, node: ast.UnaryOp) -> Value:
+    if isinstance(node.op, ast.Not):
+        return not run.truth(node.operand)
+    value = run.evaluate(node.operand)
+    if isinstance(value, Unknown):
+        return UNKNOWN
+    if isinstance(value, Tensor):
+        return run.apply(node, registry.operator_of(type(node.op).__name__), [value], {}, "operator")
+    run.record_plain(node)
+    if isinstance(value, Size):
+        raise Refuse("this arithmetic on the size of a batch is not supported")
+    return ~value if isinstance(node.op, ast.Invert) else -value if isinstance(node.op, ast.USub) else +value
+
+
+def _bool(run: Run, node: ast.BoolOp) -> Value:
+    stop = isinstance(node.op, ast.Or)
+    for item in node.values[:-1]:
+        value = run.evaluate(item)
+        if run.decide(item, value) is stop:
+            return value
+    return run.evaluate(node.values[-1])
+
+
+def _compare(run: Run, node: ast.Compare) -> Value:
+    values = [run.evaluate(item) for item in [node.left, *node.comparators]]
+    if any(isinstance(value, Unknown) for value in values):
+        return UNKNOWN
+    single = len(node.ops) == 1 and type(node.ops[0]).__name__
+    if any(isinstance(value, Tensor) for value in values) and not isinstance(node.ops[0], ast.Is | ast.IsNot):
+        if single and not isinstance(node.ops[0], ast.In | ast.NotIn) and None not in values:
+            return run.apply(node, registry.operator_of(single), values, {}, "operator")
+        raise Refuse("this comparison of tensors is not supported; compare them one by one")
+    run.record_plain(node)
+    if any(isinstance(value, Size) for value in values) and not isinstance(node.ops[0], ast.Is | ast.IsNot):
+        return Tensor((), "bool")
+    pairs = zip(node.ops, values[:-1], values[1:], strict=True)
+    return all(_pair(op, left, right) for op, left, right in pairs)
+
+
+def _pair(op: ast.cmpop, left: Value, right: Value) -> bool:
+    if isinstance(op, ast.Eq | ast.NotEq) and (isinstance(left, Dtype) or isinstance(right, Dtype)):
+        same = registry.same_dtype(left, right)
+        return same if isinstance(op, ast.Eq) else not same
+    return bool(np.all(_COMPARE[type(op)](left, right)))
+
+
+def _conditional(run: Run, node: ast.IfExp) -> Value:
+    return run.evaluate(node.body if run.truth(node.test) else node.orelse)
+
+
+def _subscript(run: Run, node: ast.Subscript) -> Value:
+    value, index = run.evaluate(node.value), run.evaluate(node.slice)
+    if isinstance(value, Unknown) or mentions(index, Unknown):
+        return UNKNOWN
+    if isinstance(value, Tensor):
+        return indexing.item(run, node, value, index)
+    if isinstance(value, Container):
+        return indexing.of_container(value, index)
+    if isinstance(value, Config):
+        return value.values[index]
+    if isinstance(value, attributes.Sizes):
+        return indexing.of_sizes(run, node, value, index)
+    if mentions(index, Tensor | Size):
+        raise Refuse("an item of a list whose number is known only when the model runs is not supported")
+    if isinstance(value, list | tuple | dict | str | bytes | range | np.ndarray):
+        return value[index]
+    if isinstance(value, Api):  # `List[int]` in an annotation
+        return value
+    raise Refuse(f"an item of {type(value).__name__} is not supported")
+
+
+def _slice(run: Run, node: ast.Slice) -> Value:
+    bounds = [None if part is None else run.evaluate(part) for part in (node.lower, node.upper, node.step)]
+    return UNKNOWN if any(isinstance(bound, Unknown) for bound in bounds) else slice(*bounds)
+
+
+def _comprehension(run: Run, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> Value:
+    outer, names = dict(run.frame.names), run.frame.names
+    items: list[Value] = []
+
+    def loop(depth: int) -> None:
+        if depth == len(node.generators):
+            if isinstance(node, ast.DictComp):
+                items.append((run.evaluate(node.key), run.evaluate(node.value)))
+            else:
+                items.append(run.evaluate(node.elt))
+            return
+        generator = node.generators[depth]
+        for item in run.iterate(generator.iter):
+            run.tick(node)
+            run.assign(generator.target, item)
+            if all(run.truth(test) for test in generator.ifs):
+                loop(depth + 1)
+
+    loop(0)
+    names.clear()
+    names.update(outer)
+    if isinstance(node, ast.GeneratorExp):
+        return iter(items)
+    return dict(items) if isinstance(node, ast.DictComp) else set(items) if isinstance(node, ast.SetComp) else items
+
+
+def _fstring(run: Run, node: ast.JoinedStr) -> Value:
+    parts = []
+    for item in node.values:
+        if isinstance(item, ast.FormattedValue):
+            value = run.evaluate(item.value)
+            if not isinstance(value, int | float | str) or item.conversion != -1:
+                raise Refuse("this f-string is not supported")
+            parts.append(format(value, run.evaluate(item.format_spec) if item.format_spec else ""))
+        else:
+            parts.append(str(run.evaluate(item)))
+    return "".join(parts)
+
+
+def _lambda(run: Run, node: ast.Lambda) -> Value:
+    frame = run.frame
+    outer = (frame.names, *frame.outer) if frame.function else ()
+    return Function(node, frame.module, closure=outer)
+
+
+_HANDLERS: dict[type[ast.expr], Callable[[Run, Value], Value]] = {
+    ast.Constant: _constant,
+    ast.Name: _name,
+    ast.Attribute: _attribute,
+    ast.Call: _call,
+    ast.List: _list,
+    ast.Tuple: _list,
+    ast.Set: _list,
+    ast.Dict: _dict,
+    ast.BinOp: _binary_node,
+    ast.UnaryOp: _unary,
+    ast.BoolOp: _bool,
+    ast.Compare: _compare,
+    ast.IfExp: _conditional,
+    ast.Subscript: _subscript,
+    ast.Slice: _slice,
+    ast.ListComp: _comprehension,
+    ast.SetComp: _comprehension,
+    ast.GeneratorExp: _comprehension,
+    ast.DictComp: _comprehension,
+    ast.JoinedStr: _fstring,
+    ast.Lambda: _lambda,
+}

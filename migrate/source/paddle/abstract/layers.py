@@ -1,0 +1,202 @@
+"""Makes and calls layers: Paddle's, and classes of the program that derive from them."""
+
+from __future__ import annotations
+
+import ast
+
+from migrate.source.paddle.abstract.attributes import is_layer
+from migrate.source.paddle.abstract.run import Run
+from migrate.source.paddle.abstract.values import (
+    UNKNOWN,
+    Class,
+    Container,
+    Described,
+    Function,
+    Instance,
+    Layer,
+    LayerValue,
+    Refuse,
+    Super,
+    Unknown,
+    Value,
+    Weight,
+    mentions,
+)
+from migrate.source.paddle.ops import layer_specs, registry
+from migrate.source.paddle.ops.shapes import dtype_name
+
+
+def make(run: Run, node: ast.AST, name: str, positional: list[Value], keywords: dict[str, Value]) -> Value:
+    """Make an object of Paddle: a layer, a container, a parameter, or something that is kept as it is."""
+    if mentions([positional, keywords], Unknown):
+        return UNKNOWN
+    if name in registry.CONTAINERS:
+        return _container(run, node, registry.CONTAINERS[name], positional, keywords)
+    spec = layer_specs.find(name)
+    if spec is not None:
+        arguments = spec.bind(positional, keywords)
+        layer = Layer(*run.place(node), name=spec.name, arguments=arguments, weights=spec.weights(arguments))
+        run.made.append(layer)
+        return layer
+    if name == "paddle.create_parameter":
+        return _parameter(dict(zip(("shape", "dtype", "name", "attr"), positional, strict=False)) | keywords)
+    if (signature := registry.described(name)) is not None:
+        return Described(name, signature.bind(positional, keywords))
+    raise Refuse(f"`{name}` is not supported")
+
+
+def _parameter(bound: dict[str, Value]) -> Value:
+    attr, shape = bound.get("attr"), bound.get("shape")
+    if attr is False:
+        return None
+    if not isinstance(shape, list | tuple) or not all(isinstance(size, int) for size in shape):
+        raise Refuse("the shape of a parameter must be a list of numbers")
+    return Weight(tuple(shape), dtype_name(bound.get("dtype"), "float32"), attr=attr)
+
+
+def _container(run: Run, node: ast.AST, kind: str, positional: list[Value], keywords: dict[str, Value]) -> Value:
+    result = Container(*run.place(node), kind=kind)
+    run.made.append(result)
+    if kind == "LayerDict":
+        for name, item in dict(positional[0] if positional else {}).items():
+            result.sublayers[name] = item
+        return result
+    items = positional
+    if kind != "Sequential":
+        items = (
+            list(positional[0]) if positional and positional[0] is not None else list(next(iter(keywords.values()), []))
+        )
+    for item in items:
+        if isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str):
+            result.sublayers[item[0]] = item[1]
+        else:
+            _append(result, item)
+    return result
+
+
+def _append(target: Container, item: Value) -> None:
+    if target.kind == "ParameterList":
+        if not isinstance(item, Weight):
+            raise Refuse("an `nn.ParameterList` holds parameters")
+        target.weights[str(len(target.weights))] = item
+    elif not is_layer(item):
+        raise Refuse(f"`nn.{target.kind}` holds layers, not {type(item).__name__}")
+    else:
+        target.sublayers[str(len(target.sublayers))] = item
+
+
+def instantiate(run: Run, node: ast.AST, cls: Class, positional: list[Value], keywords: dict[str, Value]) -> Value:
+    """Make an object of a class of the program by executing its constructor."""
+    made = Instance(*run.place(node), cls=cls)
+    run.made.append(made)
+    for base in (base for item in cls.order for base in item.bases):
+        stock = layer_specs.find(getattr(base, "name", ""))
+        if stock is not None:
+            raise Refuse(
+                f"`{cls.name}` derives from `{stock.name}`; only classes that derive from `nn.Layer` are supported"
+            )
+    found = cls.find("__init__")
+    if found is not None:
+        run.call_function(Function(found[0], found[1].module, found[1], made, found[1].closure), positional, keywords)
+    elif positional or keywords:
+        raise Refuse(f"`{cls.name}` takes no constructor arguments")
+    return made
+
+
+def forward(run: Run, node: ast.AST, layer: LayerValue, positional: list[Value], keywords: dict[str, Value]) -> Value:
+    """Call a layer on its inputs."""
+    if isinstance(layer, Instance):
+        name = "forward" if is_layer(layer) else "__call__"
+        found = layer.cls.find(name) or layer.cls.find("__call__")
+        if found is None:
+            raise Refuse(f"`{layer.cls.name}` has no method `{name}`")
+        return run.call_function(
+            Function(found[0], found[1].module, found[1], layer, found[1].closure), positional, keywords
+        )
+    if mentions([positional, keywords], Unknown):
+        return UNKNOWN
+    if isinstance(layer, Layer):
+        layer.calls += 1
+        spec = layer_specs.find(layer.name)
+        assert spec is not None
+        return spec.call(layer, positional, keywords)
+    if isinstance(layer, Container) and layer.kind == "Sequential" and len(positional) == 1:
+        value = positional[0]
+        for item in layer.items:
+            value = run.call(node, item, [value], {})
+        return value
+    raise Refuse("a list of layers cannot be called; call its items")
+
+
+def super_method(
+    run: Run, node: ast.AST, sup: Super, name: str, positional: list[Value], keywords: dict[str, Value]
+) -> Value:
+    """Call a method of a base class."""
+    found = sup.receiver.cls.find(name, after=sup.owner)
+    if found is not None:
+        function = Function(found[0], found[1].module, found[1], sup.receiver, found[1].closure)
+        return run.call_function(function, positional, keywords)
+    if name == "__init__":
+        return None
+    if name == "__setattr__":
+        return run.set_attribute(node, sup.receiver, *positional)
+    return own_method(run, node, sup.receiver, name, positional, keywords)
+
+
+def own_method(
+    run: Run, node: ast.AST, target: LayerValue, name: str, positional: list[Value], keywords: dict[str, Value]
+) -> Value:
+    """Call a method that layers and containers have in Paddle."""
+    if name == "forward":
+        return forward(run, node, target, positional, keywords)
+    if name in {"append", "extend", "insert"} and isinstance(target, Container):
+        for item in [positional[0]] if name == "append" else list(positional[0]):
+            _append(target, item)
+        return None
+    if name in {"items", "keys", "values"} and isinstance(target, Container):
+        return list(getattr(target.sublayers, name)())
+    if name in {"add_sublayer", "add_parameter", "register_buffer"}:
+        first, second = {"add_sublayer": ("name", "sublayer"), "add_parameter": ("name", "parameter")}.get(
+            name, ("name", "tensor")
+        )
+        bound = dict(zip((first, second), positional, strict=False)) | keywords
+        return _register(run, node, target, name, bound[first], bound[second])
+    if name == "create_parameter":
+        return _parameter(dict(zip(("shape", "attr", "dtype"), positional, strict=False)) | keywords)
+    if name in {"train", "eval"}:
+        return set_training(target, name == "train")
+    if name in {"parameters", "sublayers", "children", "named_parameters", "named_sublayers"}:
+        return Described(f"layer.{name}")
+    if name == "full_name":
+        return "layer"
+    raise Refuse(f"`{name}` is neither a method of this class nor a supported method of layers")
+
+
+def _register(run: Run, node: ast.AST, target: LayerValue, how: str, name: Value, value: Value) -> Value:
+    if not isinstance(name, str) or isinstance(value, Unknown):
+        return UNKNOWN
+    if how == "add_sublayer":
+        if not is_layer(value):
+            raise Refuse(f"`add_sublayer` gets {type(value).__name__}, not a layer")
+        target.sublayers[name] = value
+    elif isinstance(value, Weight):
+        target.weights[name] = value
+    if isinstance(target, Instance):
+        target.attributes[name] = value
+    return value
+
+
+def set_training(layer: LayerValue, training: bool) -> None:
+    """Set whether a layer and all below it train."""
+    layer.training = training
+    for item in layer.sublayers.values():
+        set_training(item, training)
+
+
+def registered(layer: LayerValue, seen: set[int] | None = None) -> list[LayerValue]:
+    """Return a layer and all that are registered below it, each once."""
+    seen = set() if seen is None else seen
+    if id(layer) in seen:
+        return []
+    seen.add(id(layer))
+    return [layer, *(item for child in layer.sublayers.values() for item in registered(child, seen))]

@@ -1,0 +1,329 @@
+"""Executes statements, and calls functions of the program."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+import numpy as np
+
+from migrate.source.paddle.abstract import calls, expressions
+from migrate.source.paddle.abstract.attributes import Sizes, is_layer
+from migrate.source.paddle.abstract.parameters import bind
+from migrate.source.paddle.abstract.run import Frame, Run
+from migrate.source.paddle.abstract.values import (
+    UNKNOWN,
+    Class,
+    Container,
+    Described,
+    Function,
+    Instance,
+    LayerValue,
+    Module,
+    Refuse,
+    Size,
+    Stop,
+    Tensor,
+    Unknown,
+    Value,
+    Weight,
+)
+
+MAX_TURNS = 500_000  #: limit of the turns of a `while` loop
+MAX_DEPTH = 60
+_FAILURES = (ArithmeticError, LookupError, TypeError, ValueError, AttributeError, StopIteration, RuntimeError)
+
+
+class _Return(Exception):
+    def __init__(self, value: Value) -> None:
+        self.value = value
+
+
+class _Break(Exception):
+    pass
+
+
+class _Continue(Exception):
+    pass
+
+
+class Machine(Run):
+    """Executes statements, and hands expressions to `expressions.py`."""
+
+    def call(self, node: ast.AST, callee: Value, positional: list[Value], keywords: dict[str, Value]) -> Value:
+        """Call any value."""
+        return calls.call(self, node, callee, positional, keywords)
+
+    def call_function(self, function: Function, positional: list[Value], keywords: dict[str, Value]) -> Value:
+        """Execute a function or method of the program and return its result."""
+        if function.receiver is not None:
+            positional = [function.receiver, *positional]
+        names = bind(self, function, positional, keywords)
+        if len(self.frames) >= MAX_DEPTH:
+            self.problem(function.node, "the recursion of these functions is too deep")
+            raise Stop
+        frame = Frame(function.module, function.name, names, function, function.closure)
+        self.frames.append(frame)
+        try:
+            if isinstance(function.node, ast.Lambda):
+                return self.evaluate(function.node.body)
+            self.executed.add(self.place(function.node))
+            self.run(function.node.body)
+        except _Return as returned:
+            return returned.value
+        finally:
+            self.frames.pop()
+        return None
+
+    def run(self, body: list[ast.stmt]) -> None:
+        """Execute statements in the current frame."""
+        for statement in body:
+            self.tick(statement)
+            self.executed.add(self.place(statement))
+            handler = getattr(self, f"_run_{type(statement).__name__}", None)
+            if handler is None:
+                self.problem(statement, f"`{type(statement).__name__.lower()}` statements are not supported")
+                raise Stop
+            try:
+                handler(statement)
+            except Refuse as reason:
+                self.problem(statement, str(reason))
+                raise Stop from None
+
+    def evaluate(self, node: ast.expr) -> Value:
+        """Evaluate an expression; for unsupported constructs, record a problem and return `UNKNOWN`."""
+        self.tick(node)
+        try:
+            return expressions.evaluate(self, node)
+        except Refuse as reason:
+            return self.problem(node, str(reason))
+        except _FAILURES as error:
+            return self.problem(node, f"running this fails ({type(error).__name__}: {error})")
+
+    def evaluate_in(self, module: Module, node: ast.expr) -> Value:
+        """Evaluate an expression with only a file's top-level names, as for defaults of parameters."""
+        self.frames.append(Frame(module, self.frame.scope, module.names))
+        try:
+            return self.evaluate(node)
+        finally:
+            self.frames.pop()
+
+    def iterate(self, node: ast.expr) -> list[Value]:
+        """Return the items of an iterable; record where a tensor is iterated."""
+        value = self.evaluate(node)
+        if isinstance(value, Container):
+            return list(value.sublayers if value.kind == "LayerDict" else value.items)
+        if isinstance(value, Tensor) and value.shape and value.shape[0] is not None:
+            self.record(node, "loop", None)
+            return [Tensor(value.shape[1:], value.dtype, value.array)] * value.shape[0]
+        if isinstance(value, Tensor | Size):
+            self.problem(node, "a loop over the rows of a batch has no fixed number of turns in a graph")
+        elif isinstance(value, Iterable):
+            return list(value)
+        elif not isinstance(value, Unknown):
+            self.problem(node, f"iterating over {type(value).__name__} is not supported")
+        raise Stop
+
+    def truth(self, node: ast.expr) -> bool:
+        """Return the truth of an expression; a condition on the value of a tensor ends the execution."""
+        return self.decide(node, self.evaluate(node))
+
+    def assign(self, target: ast.expr, value: Value) -> None:
+        """Assign a value to a name, attribute, item or pattern."""
+        if isinstance(target, ast.Name):
+            frame = self.frame
+            names = frame.module.names if target.id in frame.declared_global else frame.names
+            names[target.id] = value
+        elif isinstance(target, ast.Tuple | ast.List):
+            self._unpack(target, value)
+        elif isinstance(target, ast.Attribute):
+            self.set_attribute(target, self.evaluate(target.value), target.attr, value)
+        elif isinstance(target, ast.Subscript):
+            self._assign_item(target, value)
+        else:
+            self.problem(target, "this assignment is not supported")
+
+    def _unpack(self, target: ast.Tuple | ast.List, value: Value) -> None:
+        starred = [i for i, item in enumerate(target.elts) if isinstance(item, ast.Starred)]
+        if isinstance(value, Tensor) and value.shape and value.shape[0] == len(target.elts):
+            self.record(target, "loop", None)
+            value = [Tensor(value.shape[1:], value.dtype)] * len(target.elts)
+        if isinstance(value, dict | Sizes | np.ndarray) or hasattr(value, "__next__"):
+            value = list(value)
+        items = list(value) if isinstance(value, list | tuple) else None
+        if items is not None and starred:
+            before, after = starred[0], len(target.elts) - starred[0] - 1
+            items = [*items[:before], items[before : len(items) - after], *items[len(items) - after :]]
+        if items is None or len(items) != len(target.elts):
+            if not isinstance(value, Unknown):
+                self.problem(target, "the values unpacked here cannot be determined")
+            items = [UNKNOWN] * len(target.elts)
+        for item, part in zip(target.elts, items, strict=True):
+            self.assign(item.value if isinstance(item, ast.Starred) else item, part)
+
+    def set_attribute(self, node: ast.AST, receiver: Value, name: str, value: Value) -> None:
+        """Set an attribute; layers and parameters are registered as Paddle does."""
+        if isinstance(receiver, Unknown):
+            return
+        if isinstance(receiver, Tensor) and name in {"stop_gradient", "trainable", "name", "persistable"}:
+            self._train_no_more(node, receiver, name, value)
+        elif isinstance(receiver, Class):
+            receiver.constants[name] = value
+        elif isinstance(receiver, Container):
+            receiver.sublayers[name] = value
+        elif not isinstance(receiver, Instance):
+            raise Refuse("only attributes of objects of the program can be set")
+        else:
+            if is_layer(receiver):
+                _register(receiver, name, value)
+            receiver.attributes[name] = value
+
+    def _train_no_more(self, node: ast.AST, receiver: Tensor, name: str, value: Value) -> None:
+        if name == "stop_gradient" and value and not isinstance(receiver, Weight):
+            if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Name):
+                raise Refuse("`stop_gradient` is set on an expression; give the tensor a name first")
+            self.record(node, "stop_gradient", None)
+        elif name == "trainable" or (name == "stop_gradient" and isinstance(receiver, Weight)):
+            raise Refuse("whether a parameter trains is given by `ParamAttr(trainable=...)`; it is not set afterwards")
+
+    def _assign_item(self, target: ast.Subscript, value: Value) -> None:
+        receiver, index = self.evaluate(target.value), self.evaluate(target.slice)
+        if isinstance(receiver, Container):
+            receiver.sublayers[str(index)] = value
+        elif isinstance(receiver, list | dict | np.ndarray) and not isinstance(index, Unknown):
+            receiver[index] = value
+        elif not isinstance(receiver, Unknown):
+            raise Refuse("items can only be assigned in lists and dicts, because tensors of a graph do not change")
+
+    def _run_Expr(self, node: ast.Expr) -> None:
+        self.evaluate(node.value)
+
+    def _run_Assign(self, node: ast.Assign) -> None:
+        value = self.evaluate(node.value)
+        for target in node.targets:
+            self.assign(target, value)
+
+    def _run_AnnAssign(self, node: ast.AnnAssign) -> None:
+        if node.value is not None:
+            self.assign(node.target, self.evaluate(node.value))
+
+    def _run_AugAssign(self, node: ast.AugAssign) -> None:
+        current, value = self.evaluate(node.target), self.evaluate(node.value)
+        if isinstance(current, list) and isinstance(node.op, ast.Add) and isinstance(value, list | tuple):
+            current.extend(value)
+            return
+        try:
+            self.assign(node.target, expressions.binary(self, node, node.op, current, value))
+        except _FAILURES as error:
+            self.assign(node.target, self.problem(node, f"running this fails ({type(error).__name__}: {error})"))
+
+    def _run_For(self, node: ast.For) -> None:
+        for item in self.iterate(node.iter):
+            self.tick(node)
+            self.assign(node.target, item)
+            try:
+                self.run(node.body)
+            except _Break:
+                return
+            except _Continue:
+                continue
+        self.run(node.orelse)
+
+    def _run_While(self, node: ast.While) -> None:
+        turns = 0
+        while self.truth(node.test):
+            turns += 1
+            if turns > MAX_TURNS:
+                self.problem(node, "this loop has more than half a million turns")
+                raise Stop
+            try:
+                self.run(node.body)
+            except _Break:
+                return
+            except _Continue:
+                continue
+        self.run(node.orelse)
+
+    def _run_If(self, node: ast.If) -> None:
+        self.run(node.body if self.truth(node.test) else node.orelse)
+
+    def _run_With(self, node: ast.With) -> None:
+        for item in node.items:
+            value = self.evaluate(item.context_expr)
+            known = isinstance(value, Described) and value.name in {"paddle.no_grad", "paddle.static.name_scope"}
+            if not known:
+                raise Refuse("this `with` statement is not supported")
+        self.run(node.body)
+
+    def _run_Try(self, node: ast.Try) -> None:
+        self.run(node.body)  # a program that works does not come to its handlers
+        self.run(node.orelse)
+        self.run(node.finalbody)
+
+    def _run_Assert(self, node: ast.Assert) -> None:
+        if not self.truth(node.test):
+            self.problem(node, "this assertion fails with the given constructor arguments")
+            raise Stop
+
+    def _run_Raise(self, node: ast.Raise) -> None:
+        self.problem(node, "the program raises this error with the given arguments")
+        raise Stop
+
+    def _run_Return(self, node: ast.Return) -> None:
+        raise _Return(None if node.value is None else self.evaluate(node.value))
+
+    def _run_FunctionDef(self, node: ast.FunctionDef) -> None:
+        if node.decorator_list:
+            raise Refuse(f"the decorators of `{node.name}` are not supported")
+        frame = self.frame
+        outer = (frame.names, *frame.outer) if frame.function else ()
+        self.assign(ast.Name(node.name, ast.Store()), Function(node, frame.module, closure=outer))
+
+    def _run_ClassDef(self, node: ast.ClassDef) -> None:
+        frame = self.frame
+        bases = tuple(self.evaluate(base) for base in node.bases)
+        outer = (frame.names, *frame.outer) if frame.function else ()
+        made = Class(node.name, node, frame.module, bases, closure=outer)
+        self.assign(ast.Name(node.name, ast.Store()), made)
+        self.frames.append(Frame(frame.module, node.name, made.constants, None, outer))
+        try:
+            self.run([item for item in node.body if isinstance(item, ast.Assign | ast.AnnAssign)])
+        finally:
+            self.frames.pop()
+
+    def _run_Global(self, node: ast.Global) -> None:
+        self.frame.declared_global.update(node.names)
+
+    def _run_Delete(self, node: ast.Delete) -> None:
+        for target in node.targets:
+            if isinstance(target, ast.Name):
+                self.frame.names.pop(target.id, None)
+            elif isinstance(target, ast.Subscript):
+                del self.evaluate(target.value)[self.evaluate(target.slice)]
+            else:
+                raise Refuse("this `del` is not supported")
+
+    def _run_Import(self, node: ast.Import | ast.ImportFrom) -> None:
+        from migrate.source.paddle.abstract.modules import imported
+
+        self.frame.names.update(imported(self, node))
+
+    _run_ImportFrom = _run_Import
+
+    def _run_Pass(self, node: ast.Pass) -> None:
+        pass
+
+    def _run_Break(self, node: ast.Break) -> None:
+        raise _Break
+
+    def _run_Continue(self, node: ast.Continue) -> None:
+        raise _Continue
+
+
+def _register(receiver: LayerValue, name: str, value: Value) -> None:
+    """Register a layer or a parameter under the name of an attribute; another value takes the place of one."""
+    receiver.sublayers.pop(name, None) if not is_layer(value) else receiver.weights.pop(name, None)
+    if is_layer(value):
+        receiver.sublayers[name] = value
+    elif isinstance(value, Weight):
+        receiver.weights[name] = value

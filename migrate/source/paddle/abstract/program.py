@@ -1,0 +1,109 @@
+"""Executes a model's trainer: makes the model, takes one batch, and goes through training and evaluation."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import yaml
+
+from migrate.errors import MigrateError
+from migrate.source.paddle.abstract.layers import set_training
+from migrate.source.paddle.abstract.machine import Machine
+from migrate.source.paddle.abstract.modules import load
+from migrate.source.paddle.abstract.run import Frame
+from migrate.source.paddle.abstract.values import Class, Config, Function, Instance, Module, Stop, Tensor, Value
+
+TRAINER, CONFIG = "dygraph_model.py", "config.yaml"
+CLASS = "DygraphModel"  #: the class that PaddleRec instantiates
+_METHODS = ("create_model", "train_forward")
+
+
+@dataclass
+class Program:
+    """A trainer after its execution."""
+
+    run: Machine
+    module: Module
+    trainer: Instance | None = None
+    model: Value = None
+    optimizer: Value = None
+    metrics: Value = None
+    results: dict[str, Value] = field(default_factory=dict)  #: method -> what it returned
+    complete: bool = False  #: whether all was executed
+
+
+def execute(files: Mapping[str, str], batch: list[Tensor]) -> Program:
+    """Execute the trainer of a model's folder with one batch.
+
+    Args:
+        files: the folder's Python and YAML files, name -> text.
+        batch: the items of a batch, as the reader gives them.
+
+    Raises:
+        SyntaxError: a file is not Python.
+        MigrateError: config.yaml cannot be read.
+    """
+    run = Machine(files=files)
+    config = Config(settings(files))
+    module = load(run, TRAINER, files[TRAINER])
+    program = Program(run, module)
+    run.frames.append(Frame(module, ""))
+    with contextlib.suppress(Stop):
+        _execute(program, config, batch)
+    run.frames.clear()
+    program.complete = program.complete and not run.problems
+    return program
+
+
+def _execute(program: Program, config: Config, batch: list[Tensor]) -> None:
+    run, cls = program.run, trainer_class(program.module)
+    if cls is None:
+        raise MigrateError(f"{TRAINER}: has no class with `create_model` and `train_forward`; add one")
+    trainer = run.call(cls.node, cls, [], {})
+    program.trainer = trainer
+
+    def method(name: str, *given: Value) -> Value:
+        found = cls.find(name)
+        if found is None:
+            return None
+        function = Function(found[0], found[1].module, found[1], trainer)
+        program.results[name] = run.call_function(function, list(given), {})
+        return program.results[name]
+
+    program.model = method("create_model", config)
+    program.optimizer = method("create_optimizer", program.model, config)
+    made = method("create_metrics")
+    program.metrics = made[0] if isinstance(made, tuple) else made
+    for name, training in (("train_forward", True), ("infer_forward", False)):
+        for layer in run.made:
+            set_training(layer, training)
+        with contextlib.suppress(Stop):
+            method(name, program.model, program.metrics, list(batch), config)
+    program.complete = "train_forward" in program.results
+
+
+def trainer_class(module: Module) -> Class | None:
+    """Return the class `DygraphModel`, or else the first class with the methods of a trainer."""
+    classes = [value for value in module.names.values() if isinstance(value, Class)]
+    named = [cls for cls in classes if cls.name == CLASS]
+    found = [cls for cls in classes if all(cls.find(name) for name in _METHODS)]
+    return next(iter([*named, *found]), None)
+
+
+def settings(files: Mapping[str, str]) -> dict[str, Value]:
+    """Return the settings of config.yaml by their dotted names; raises MigrateError if it is not valid YAML."""
+    try:
+        return flatten(yaml.safe_load(files.get(CONFIG, "")))
+    except yaml.YAMLError as error:
+        raise MigrateError(f"{CONFIG}: is not valid YAML ({str(error).splitlines()[0]}); correct it") from error
+
+
+def flatten(value: Value, prefix: str = "") -> dict[str, Value]:
+    """Return nested settings by their dotted names."""
+    flat: dict[str, Value] = {}
+    for key, item in value.items() if isinstance(value, dict) else ():
+        flat[f"{prefix}{key}"] = item
+        flat |= flatten(item, f"{prefix}{key}.")
+    return flat

@@ -1,0 +1,186 @@
+"""One execution: the stack of functions, what was recorded of each site, and what the parts of the machine ask of it."""
+
+from __future__ import annotations
+
+import ast
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from migrate.source.paddle.abstract.values import (
+    UNKNOWN,
+    Container,
+    Function,
+    LayerValue,
+    Method,
+    Module,
+    Refuse,
+    Size,
+    Span,
+    Stop,
+    Tensor,
+    Unknown,
+    Value,
+    mentions,
+)
+from migrate.source.paddle.ops.spec import Op
+
+MAX_STEPS = 10_000_000  #: limit for the whole program
+Place = tuple[str, Span]  #: file and position
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A construct that is not converted."""
+
+    path: str
+    span: Span
+    scope: str
+    message: str
+    source: str
+
+
+@dataclass
+class Frame:
+    """A running function, or a file's top level."""
+
+    module: Module
+    scope: str
+    names: dict[str, Value] = field(default_factory=dict)
+    function: Function | None = None
+    outer: tuple[dict[str, Value], ...] = ()  #: names of the functions around it, innermost first
+    declared_global: set[str] = field(default_factory=set)
+
+
+@dataclass
+class Site:
+    """What was executed at one position: an op, in the most general of the forms that its executions need."""
+
+    kind: str  #: "call", "method", "operator", "item", "shape", "size", "loop"
+    op: Op | None = None
+    form: int = 0
+    mixed: bool = False  #: executed with another op, or with something that is not a tensor, as well
+
+
+@dataclass
+class Run(ABC):
+    """The state of one execution."""
+
+    problems: dict[Place, Problem] = field(default_factory=dict)
+    sites: dict[Place, Site] = field(default_factory=dict)
+    plain: set[Place] = field(default_factory=set)  #: calls and operators executed on other values than tensors
+    executed: set[Place] = field(default_factory=set)  #: statements
+    made: list[LayerValue] = field(default_factory=list)  #: layers, in order of creation
+    files: Mapping[str, str] = field(default_factory=dict)  #: the model's folder: name -> text
+    modules: dict[str, Module] = field(default_factory=dict)  #: files that were loaded: module name -> module
+    defaults: dict[int, Value] = field(default_factory=dict)  #: default values, each one object for all calls
+    training: bool = True
+    steps: int = 0
+    frames: list[Frame] = field(default_factory=list)
+
+    @property
+    def frame(self) -> Frame:
+        """The running function."""
+        return self.frames[-1]
+
+    def place(self, node: ast.AST) -> Place:
+        """Return the file and position of a node of the running function."""
+        return self.frame.module.path, self.frame.module.span(node)
+
+    def problem(self, node: ast.AST, message: str) -> Unknown:
+        """Record an unsupported construct, once per position, and return `UNKNOWN`."""
+        module, key = self.frame.module, self.place(node)
+        if key not in self.problems:  # the text is not computed in every turn of a loop
+            source = ast.get_source_segment(module.text, node) or ""
+            self.problems[key] = Problem(*key, self.frame.scope, message, source)
+        return UNKNOWN
+
+    def tick(self, node: ast.AST) -> None:
+        """Count a step; a program with too many steps is not converted."""
+        self.steps += 1
+        if self.steps > MAX_STEPS:
+            self.problem(node, "the program has more than ten million steps; make its loops shorter")
+            raise Stop
+
+    def apply(
+        self, node: ast.AST, op: Op, positional: list[Value], keywords: Mapping[str, Value], kind: str = "call"
+    ) -> Value:
+        """Execute an op at a node: record the form that fits, and return the abstract result.
+
+        Raises:
+            Refuse: the arguments are wrong, or no form computes them.
+        """
+        if mentions([positional, dict(keywords)], Unknown):
+            return UNKNOWN
+        bound = op.bind(positional, keywords)
+        result = op.result(bound)
+        self.record(node, kind, op, op.form(bound))
+        return result
+
+    def record(self, node: ast.AST, kind: str, op: Op | None, form: int = 0) -> None:
+        """Record what was executed at a node."""
+        key = self.place(node)
+        site = self.sites.setdefault(key, Site(kind, op, form))
+        site.form = max(site.form, form)
+        if site.op is not op or site.kind != kind or key in self.plain:
+            site.mixed = True
+
+    def record_plain(self, node: ast.AST) -> None:
+        """Record that a call or an operator was executed on other values than tensors."""
+        key = self.place(node)
+        self.plain.add(key)
+        if key in self.sites:
+            self.sites[key].mixed = True
+
+    def decide(self, node: ast.expr, value: Value) -> bool:
+        """Return the truth of a value; a condition on the value of a tensor ends the execution."""
+        if isinstance(value, Unknown):
+            raise Stop
+        if isinstance(value, Container):
+            return bool(value.items)
+        if isinstance(value, Tensor | Size):
+            what = "the size of a batch" if isinstance(value, Size) else "the value of a tensor"
+            self.problem(node, f"this condition depends on {what}, which is not known when the graph is built")
+            raise Stop
+        if isinstance(value, Method | Function | LayerValue):
+            return True
+        try:
+            return bool(value)
+        except ValueError as reason:
+            raise Refuse(str(reason)) from None
+
+    @abstractmethod
+    def run(self, body: list[ast.stmt]) -> None:
+        """Execute statements in the current frame."""
+
+    @abstractmethod
+    def evaluate(self, node: ast.expr) -> Value:
+        """Evaluate an expression; for unsupported constructs, record a problem and return `UNKNOWN`."""
+
+    @abstractmethod
+    def evaluate_in(self, module: Module, node: ast.expr) -> Value:
+        """Evaluate an expression with only a file's top-level names, as for defaults of parameters."""
+
+    @abstractmethod
+    def iterate(self, node: ast.expr) -> list[Value]:
+        """Return the items of an iterable; record where a tensor is iterated."""
+
+    @abstractmethod
+    def truth(self, node: ast.expr) -> bool:
+        """Return the truth of an expression; a condition on the value of a tensor ends the execution."""
+
+    @abstractmethod
+    def assign(self, target: ast.expr, value: Value) -> None:
+        """Assign a value to a name, attribute, item or pattern."""
+
+    @abstractmethod
+    def set_attribute(self, node: ast.AST, receiver: Value, name: str, value: Value) -> None:
+        """Set an attribute; layers and parameters are registered as Paddle does."""
+
+    @abstractmethod
+    def call_function(self, function: Function, positional: list[Value], keywords: dict[str, Value]) -> Value:
+        """Execute a function or method of the program and return its result."""
+
+    @abstractmethod
+    def call(self, node: ast.AST, callee: Value, positional: list[Value], keywords: dict[str, Value]) -> Value:
+        """Call any value."""

@@ -1,0 +1,246 @@
+"""The values of an abstract execution: Python's own values, tensors of known shape and dtype, and objects of Paddle."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, TypeAlias
+
+Value: TypeAlias = Any  #: a Python value or one of the classes of this module
+Shape: TypeAlias = tuple[int | None, ...]  #: None is a size that is known only when the model runs, such as the batch
+Span: TypeAlias = tuple[int, int, int, int]  #: line and column of the start and the end; columns in characters
+
+
+class Refuse(Exception):
+    """A construct cannot be converted; the message is the reason."""
+
+
+class Stop(Exception):
+    """Ends the execution; the problem has been recorded."""
+
+
+class Unknown:
+    """The result of an unsupported construct; operations on it are not reported again."""
+
+    def __repr__(self) -> str:
+        return "an unknown value"
+
+
+UNKNOWN = Unknown()
+
+
+@dataclass(eq=False)
+class Tensor:
+    """A tensor. `shape` or `dtype` is None if it is unknown; `array` marks NumPy's view of it (`x.numpy()`)."""
+
+    shape: Shape | None
+    dtype: str | None = "float32"
+    array: bool = False
+
+    @property
+    def rank(self) -> int | None:
+        """The number of dimensions."""
+        return None if self.shape is None else len(self.shape)
+
+    @property
+    def floating(self) -> bool:
+        """Whether the elements are known to be floating point numbers."""
+        return self.dtype is not None and self.dtype.startswith("float")
+
+
+@dataclass(frozen=True)
+class Size:
+    """A size of a tensor that is known only when the model runs: an integer in Paddle, a scalar tensor in a graph."""
+
+
+@dataclass(frozen=True)
+class Dtype:
+    """A dtype: `paddle.float32`, `x.dtype`."""
+
+    name: str | None
+
+
+@dataclass(frozen=True)
+class Api:
+    """A dotted name of the framework or of another module."""
+
+    name: str
+
+
+@dataclass(frozen=True, eq=False)
+class Described:
+    """An object of Paddle that is kept as it is: an initializer, a `ParamAttr`, an optimizer, a metric."""
+
+    name: str  #: Paddle's dotted name
+    arguments: Mapping[str, Value] = field(default_factory=dict)
+
+
+@dataclass(eq=False)
+class Weight(Tensor):
+    """A parameter, or a running value of a layer."""
+
+    attr: Value = None
+    trainable: bool = True
+
+
+@dataclass(eq=False)
+class LayerValue:
+    """An object that Paddle registers as a sublayer."""
+
+    path: str = ""  #: file in which it is made
+    span: Span = (1, 0, 1, 0)
+    sublayers: dict[str, LayerValue] = field(default_factory=dict)
+    weights: dict[str, Weight] = field(default_factory=dict)
+    training: bool = True
+
+
+@dataclass(eq=False)
+class Layer(LayerValue):
+    """A layer of Paddle, such as one `nn.Linear`."""
+
+    name: str = ""  #: Paddle's dotted name
+    arguments: Mapping[str, Value] = field(default_factory=dict)
+    calls: int = 0
+    whole_reads: list[tuple[str, Span]] = field(default_factory=list)  #: where the weight itself is read
+
+
+@dataclass(eq=False)
+class Container(LayerValue):
+    """`nn.Sequential`, `nn.LayerList`, `nn.LayerDict` or `nn.ParameterList`."""
+
+    kind: str = "LayerList"
+
+    @property
+    def items(self) -> list[Value]:
+        """The layers or parameters in order."""
+        return list((self.weights if self.kind == "ParameterList" else self.sublayers).values())
+
+
+@dataclass(eq=False)
+class Class:
+    """A class of the program."""
+
+    name: str
+    node: ast.ClassDef
+    module: Module
+    bases: tuple[Value, ...]
+    constants: dict[str, Value] = field(default_factory=dict)  #: assignments in its body
+    closure: tuple[dict[str, Value], ...] = ()
+
+    @property
+    def order(self) -> list[Class]:
+        """The classes of the program in which an attribute is looked for, nearest first."""
+        found = [self]
+        for base in self.bases:
+            if isinstance(base, Class):
+                found += [item for item in base.order if item not in found]
+        return found
+
+    def derives(self, *names: str) -> bool:
+        """Return whether one of the framework's classes of these dotted names is among the bases."""
+        return any(isinstance(base, Api) and base.name in names for item in self.order for base in item.bases)
+
+    def find(self, name: str, after: Class | None = None) -> tuple[ast.FunctionDef, Class] | None:
+        """Return a method and its class, with `after` only of the classes behind it."""
+        order = self.order
+        for owner in order[order.index(after) + 1 :] if after in order else order:
+            for item in reversed(owner.node.body):  # the last of several definitions counts
+                if isinstance(item, ast.FunctionDef) and item.name == name:
+                    return item, owner
+        return None
+
+
+@dataclass(eq=False)
+class Instance(LayerValue):
+    """An object of a class of the program; only those derived from `nn.Layer` are layers."""
+
+    cls: Class = None  # type: ignore[assignment]
+    attributes: dict[str, Value] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Function:
+    """A function of the program, perhaps bound to `receiver`; `closure` are the names around it, innermost first."""
+
+    node: ast.FunctionDef | ast.Lambda
+    module: Module
+    owner: Class | None = None
+    receiver: Value = None
+    closure: tuple[dict[str, Value], ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Its name as people write it."""
+        own = self.node.name if isinstance(self.node, ast.FunctionDef) else "<lambda>"
+        return f"{self.owner.name}.{own}" if self.owner else own
+
+
+@dataclass(frozen=True)
+class Super:
+    """`super(...)` inside a method of `owner`."""
+
+    owner: Class
+    receiver: Instance
+
+
+@dataclass(frozen=True, eq=False)
+class Method:
+    """A bound method of a tensor, a layer, a container, an object of Paddle, or a Python value."""
+
+    receiver: Value
+    name: str
+
+
+@dataclass(frozen=True, eq=False)
+class Config:
+    """The configuration that trainers get: `config.get("a.b", default)` and `config["a.b"]`, with flattened keys."""
+
+    values: dict[str, Value]
+
+
+@dataclass(eq=False)
+class Module:
+    """A parsed file and its top-level names."""
+
+    path: str
+    text: str
+    tree: ast.Module
+    names: dict[str, Value] = field(default_factory=dict)
+    _spans: dict[int, tuple[ast.AST, Span]] = field(
+        default_factory=dict
+    )  #: id of a node -> it, kept alive, and its span
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """The lines as the parser counts them; a form feed or a Unicode separator does not end a line."""
+        return re.split(r"\r\n|\r|\n", self.text)
+
+    def span(self, node: ast.AST) -> Span:
+        """Return a node's position with columns in characters, as libcst counts them (`ast` counts bytes)."""
+        known = self._spans.get(id(node))
+        if known is None:
+            known = self._spans[id(node)] = node, self._span(node)
+        return known[1]
+
+    def _span(self, node: ast.AST) -> Span:
+        def column(line: int, offset: int) -> int:
+            text = self.lines[line - 1]
+            return offset if text.isascii() else len(text.encode()[:offset].decode(errors="replace"))
+
+        first, last = getattr(node, "lineno", 1), getattr(node, "end_lineno", 1)
+        start, end = getattr(node, "col_offset", 0), getattr(node, "end_col_offset", 0)
+        return first, column(first, start), last, column(last, end)
+
+
+def mentions(value: Value, kind: Any) -> bool:
+    """Return whether `value` is or contains, in lists, tuples, dicts and slices, an instance of `kind`."""
+    if isinstance(value, kind):
+        return True
+    if isinstance(value, list | tuple | set | frozenset):
+        return any(mentions(item, kind) for item in value)
+    if isinstance(value, slice):
+        return any(mentions(item, kind) for item in (value.start, value.stop, value.step))
+    return isinstance(value, dict) and any(mentions(item, kind) for item in value.values())

@@ -1,0 +1,1 @@
+"""Rewrites the files of a Paddle model from what their execution recorded."""

@@ -1,0 +1,81 @@
+"""Products of matrices."""
+
+from __future__ import annotations
+
+from migrate.source.paddle.abstract.values import Refuse, Shape, Tensor
+from migrate.source.paddle.ops.conditions import both, both_tensors, floating
+from migrate.source.paddle.ops.shapes import broadcast, tensor
+from migrate.source.paddle.ops.spec import Arguments, Form, Op
+
+
+def product(bound: Arguments) -> Tensor:
+    """A matrix product; vectors lose their dimension."""
+    x, y = tensor(bound["x"]), tensor(bound["y"])
+    kind = x.dtype if x.dtype == y.dtype else None
+    if x.shape is None or y.shape is None:
+        return Tensor(None, kind)
+    if not x.shape or not y.shape:
+        raise Refuse("the operands of a matrix product need at least one dimension")
+    left, right = _turned(x.shape, bound.get("transpose_x")), _turned(y.shape, bound.get("transpose_y"))
+    wide_left = left if len(left) > 1 else (1, *left)
+    wide_right = right if len(right) > 1 else (*right, 1)
+    if None not in (wide_left[-1], wide_right[-2]) and wide_left[-1] != wide_right[-2]:
+        raise Refuse(f"the shapes {list(left)} and {list(right)} do not match in a matrix product")
+    batch = broadcast(wide_left[:-2], wide_right[:-2]) or ()
+    rows = wide_left[-2:-1] if len(left) > 1 else ()
+    columns = wide_right[-1:] if len(right) > 1 else ()
+    return Tensor((*batch, *rows, *columns), kind)
+
+
+def _turned(shape: Shape, turned: object) -> Shape:
+    return (*shape[:-2], shape[-1], shape[-2]) if turned and len(shape) > 1 else shape
+
+
+def _matrices(bound: Arguments) -> bool:
+    ranks = [value.rank for value in list(bound.values())[:2] if isinstance(value, Tensor)]
+    return len(ranks) == 2 and all(rank is not None and rank > 1 for rank in ranks)
+
+
+def _dot(bound: Arguments) -> Tensor:
+    x = tensor(bound["x"])
+    return Tensor(None if x.shape is None else x.shape[:-1], x.dtype)
+
+
+def _einsum(bound: Arguments) -> Tensor:
+    equation, operands = bound["equation"], bound["operands"]
+    inputs, arrow, output = str(equation).replace(" ", "").partition("->")
+    if not arrow or "." in inputs:
+        raise Refuse("an `einsum` needs an equation with `->` and without `...`")
+    sizes: dict[str, int | None] = {}
+    for letters, operand in zip(inputs.split(","), operands, strict=True):
+        for letter, size in zip(letters, tensor(operand).shape or (None,) * len(letters), strict=True):
+            sizes[letter] = sizes.get(letter) or size
+    return Tensor(tuple(sizes[letter] for letter in output), tensor(operands[0]).dtype)
+
+
+OPS: tuple[Op, ...] = (
+    Op(
+        "paddle.matmul(x, y, transpose_x=False, transpose_y=False, name=None)",
+        product,
+        (
+            Form(
+                "tf.matmul(a=x, b=y, transpose_a=transpose_x, transpose_b=transpose_y)",
+                both(_matrices, both_tensors, floating),
+            ),
+        ),
+        ("matmul",),
+        examples=(
+            "paddle.matmul(f_2_3, f_3_4)",
+            "paddle.matmul(f_3, f_3)",
+            "paddle.matmul(f_2_3, f_4_3, transpose_y=True)",
+        ),
+    ),
+    Op("paddle.bmm(x, y, name=None)", product, (Form("tf.matmul(a=x, b=y)", both(both_tensors, floating)),), ("bmm",)),
+    Op(
+        "paddle.mm(input, mat2, name=None)",
+        lambda bound: product({"x": bound["input"], "y": bound["mat2"]}),
+        methods=("mm",),
+    ),
+    Op("paddle.dot(x, y, name=None)", _dot, methods=("dot",)),
+    Op("paddle.einsum(equation, *operands)", _einsum),
+)

@@ -1,0 +1,109 @@
+"""Finds ops by Paddle's names, tensor methods and Python's operators, and knows the names that are kept as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from migrate.source.paddle.abstract.values import Described, Dtype, Refuse, Tensor, Value
+from migrate.source.paddle.ops import (
+    activation,
+    arrays,
+    comparison,
+    creation,
+    elementwise,
+    indexing,
+    loss,
+    matrix,
+    operators,
+    reduction,
+    sequence,
+    shaping,
+)
+from migrate.source.paddle.ops.described import DESCRIBED
+from migrate.source.paddle.ops.shapes import dtype_name
+from migrate.source.paddle.ops.spec import Op
+
+LAYER = "paddle.nn.Layer"
+#: Bases of classes that are no models: readers and metrics of the program.
+LAYER_BASES: tuple[str, ...] = ()
+CONTAINERS = {f"paddle.nn.{kind}": kind for kind in ("Sequential", "LayerList", "LayerDict", "ParameterList")}
+_GROUPS = (elementwise, comparison, reduction, shaping, indexing, creation, matrix, activation, loss, sequence)
+#: Paddle's dotted name -> op.
+OPS: dict[str, Op] = {name: op for group in _GROUPS for op in group.OPS for name in (op.name, *op.aliases)}
+_METHODS: dict[str, Op] = {method: op for group in _GROUPS for op in group.OPS for method in op.methods}
+_METHODS |= {"numpy": arrays.NUMPY}
+_ARRAY_METHODS: dict[str, Op] = {method: op for op in arrays.METHODS for method in op.methods}
+_ARRAY_FUNCTIONS: dict[str, Op] = {"tensor." + op.name: op for op in arrays.FUNCTIONS}
+_OPERATORS: Mapping[str, Op] = operators.OPERATORS
+#: Modules whose names are also those of another: `paddle.nn.layer.Sigmoid` is `paddle.nn.Sigmoid`.
+_PREFIXES = {
+    "paddle.nn.layer.": "paddle.nn.",
+    "paddle.nn.functional.common.": "paddle.nn.functional.",
+    "paddle.framework.ParamAttr": "paddle.ParamAttr",
+    "paddle.nn.ParamAttr": "paddle.ParamAttr",
+    "paddle.fluid.dygraph.": "paddle.nn.",
+    "paddle.tensor.": "paddle.",
+    "paddle.paddle.": "paddle.",
+}
+_DTYPES = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64")
+
+
+def canonical(name: str) -> str:
+    """Return the dotted name under which an API is known."""
+    for prefix, target in _PREFIXES.items():
+        if name.startswith(prefix) and name != "paddle.nn.layer.":
+            return target + name[len(prefix) :]
+    return "paddle.nn.Layer" if name == "paddle.nn.layer.layers.Layer" else name
+
+
+def find(name: str) -> Op | None:
+    """Return the op of a dotted name, or None."""
+    return OPS.get(name) or _ARRAY_FUNCTIONS.get(name)
+
+
+def method_of(receiver: Tensor, name: str) -> Op:
+    """Return the op of a method of a tensor, or of NumPy's view of one; raises `Refuse` if it is not supported."""
+    found = (_ARRAY_METHODS if receiver.array else _METHODS).get(name)
+    if found is None:
+        raise Refuse(f"the method `{name}` of a tensor is not supported")
+    return found
+
+
+def methods() -> frozenset[str]:
+    """Return the names of all methods that tensors may have."""
+    return frozenset(_METHODS) | frozenset(_ARRAY_METHODS)
+
+
+def operator_of(name: str) -> Op:
+    """Return the op of an operator by its node in a syntax tree, such as `Add`; raises `Refuse`."""
+    if name not in _OPERATORS:
+        raise Refuse(f"operator `{name}` on tensors is not supported")
+    return _OPERATORS[name]
+
+
+def dtype(name: str) -> Dtype | None:
+    """Return the dtype that a dotted name stands for, or None."""
+    module, _, kind = name.rpartition(".")
+    return Dtype(kind) if module == "paddle" and kind in _DTYPES else None
+
+
+def same_dtype(left: Value, right: Value) -> bool:
+    """Return whether two dtypes, of which one may be a name, are the same; raises `Refuse` if one is unknown."""
+    names = [item.name if isinstance(item, Dtype) else dtype_name(item) for item in (left, right)]
+    if None in names:
+        raise Refuse("the dtype of this tensor is not known")
+    return names[0] == names[1]
+
+
+def described(name: str) -> Op | None:
+    """Return the signature of something that is kept as it is, such as an initializer, or None."""
+    return DESCRIBED.get(name)
+
+
+def described_method(receiver: Described, name: str, positional: list[Value]) -> Value:
+    """Call a method of an object that is kept as it is; metrics are updated, optimizers and schedulers step."""
+    kinds = {"paddle.metric": {"update", "compute", "accumulate", "reset", "name"}, "paddle.optimizer": {"get_lr"}}
+    for prefix, names in kinds.items():
+        if receiver.name.startswith(prefix) and name in names:
+            return positional[0] if name == "compute" and positional else None
+    raise Refuse(f"method `{name}` of `{receiver.name}` is not supported")

@@ -1,0 +1,203 @@
+"""Shapes and dtypes of results, as Paddle computes them; each function takes the bound arguments of a call.
+
+A size is None where it is known only when the model runs, a shape or dtype is None where it is not known at all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+
+from migrate.source.paddle.abstract.values import Dtype, Refuse, Shape, Size, Tensor, Value
+from migrate.source.paddle.ops.spec import Arguments
+
+_ORDER = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64")
+_DTYPES = {**{name: name for name in _ORDER}, "float": "float32", "int": "int64", "double": "float64"}
+
+
+def dtype_name(value: Value, default: str | None = None) -> str | None:
+    """Return the name of a dtype given as a string, a dtype of Paddle or of NumPy, or None for the default."""
+    if value is None:
+        return default
+    if isinstance(value, Dtype):
+        return value.name
+    if isinstance(value, str):
+        if value not in _DTYPES:
+            raise Refuse(f"the dtype {value!r} is not supported")
+        return _DTYPES[value]
+    if value in (int, float, bool):
+        return {int: "int64", float: "float32", bool: "bool"}[value]
+    try:
+        return np.dtype(value).name
+    except TypeError:
+        raise Refuse(f"{value!r} is not a dtype") from None
+
+
+def tensor(value: Value, what: str = "an operand") -> Tensor:
+    """Return `value` as a tensor: Python numbers and arrays are constants."""
+    if isinstance(value, Tensor):
+        return value
+    if isinstance(value, bool):
+        return Tensor((), "bool")
+    if isinstance(value, int | Size):
+        return Tensor((), "int64")
+    if isinstance(value, float):
+        return Tensor((), "float32")
+    if isinstance(value, np.ndarray | np.generic):
+        return Tensor(np.shape(value), np.asarray(value).dtype.name)
+    raise Refuse(f"{what} is {described(value)}, not a tensor")
+
+
+def described(value: Value) -> str:
+    """Return what a value is, in words."""
+    name = type(value).__name__
+    return {"NoneType": "None", "Api": f"`{getattr(value, 'name', '')}`"}.get(name, f"a {name}")
+
+
+def tensors(value: Value) -> list[Tensor]:
+    """Return a list of tensors; a tensor counts as the list of its parts along the first axis."""
+    if isinstance(value, Tensor) and value.shape and value.shape[0] is not None:
+        return [Tensor(value.shape[1:], value.dtype)] * value.shape[0]
+    if not isinstance(value, list | tuple) or not value:
+        raise Refuse("a list of tensors is expected here")
+    return [tensor(item, "an item of the list") for item in value]
+
+
+def axis_of(axis: Value, rank: int) -> int:
+    """Return an axis counted from the front."""
+    if isinstance(axis, np.integer):
+        axis = int(axis)
+    if not isinstance(axis, int) or isinstance(axis, bool) or not -rank <= axis < max(rank, 1):
+        raise Refuse(f"axis {axis!r} is out of range for a tensor with {rank} dimensions")
+    return axis % max(rank, 1)
+
+
+def axes_of(axis: Value, rank: int) -> list[int]:
+    """Return several axes counted from the front; None means all."""
+    if axis is None:
+        return list(range(rank))
+    return [axis_of(item, rank) for item in (axis if isinstance(axis, list | tuple) else [axis])]
+
+
+def promoted(*operands: Value) -> str | None:
+    """Return the dtype of a binary operator's result: Python's numbers do not widen a tensor, but make it float."""
+    dtypes = [item.dtype for item in operands if isinstance(item, Tensor)]
+    if None in dtypes:
+        return None
+    kinds = [name for name in dtypes if name is not None]
+    scalars = [item for item in operands if not isinstance(item, Tensor)]
+    widest = max(kinds, key=_ORDER.index) if kinds else "int64"
+    if any(isinstance(item, float | np.floating) for item in scalars) and not widest.startswith("float"):
+        return "float32"
+    if widest == "bool" and scalars:
+        return "int64"
+    return widest
+
+
+def broadcast(*shapes: Shape | None) -> Shape | None:
+    """Return the shape of an elementwise result; raises `Refuse` for shapes that do not broadcast."""
+    known = [shape for shape in shapes if shape is not None]
+    if len(known) < len(shapes):
+        return None
+    rank = max(map(len, known), default=0)
+    result: list[int | None] = []
+    for sizes in zip(*[(1,) * (rank - len(shape)) + shape for shape in known], strict=True):
+        wide = {size for size in sizes if size not in (1, None)}
+        if len(wide) > 1:
+            raise Refuse(f"the shapes {' and '.join(str(list(shape)) for shape in known)} cannot be broadcast")
+        result.append(wide.pop() if wide else None if None in sizes else 1)
+    return tuple(result)
+
+
+def same(bound: Arguments) -> Tensor:
+    """A result like the first argument."""
+    x = tensor(next(iter(bound.values())))
+    return Tensor(x.shape, x.dtype)
+
+
+def same_float(bound: Arguments) -> Tensor:
+    """A result like the first argument, which must be of floating point numbers."""
+    x = tensor(next(iter(bound.values())))
+    if x.dtype is not None and not x.floating:
+        raise Refuse(f"the operand is {x.dtype}, and Paddle computes this for floating point numbers only")
+    return Tensor(x.shape, x.dtype)
+
+
+def binary(bound: Arguments) -> Tensor:
+    """An elementwise result of the first two arguments."""
+    left, right = list(bound.values())[:2]
+    return Tensor(broadcast(tensor(left).shape, tensor(right).shape), promoted(left, right))
+
+
+def compared(bound: Arguments) -> Tensor:
+    """The truth of a comparison of the first two arguments."""
+    return Tensor(binary(bound).shape, "bool")
+
+
+def reduced(dtype: Callable[[str | None], str | None] = lambda name: name) -> Callable[[Arguments], Tensor]:
+    """A result without the dimensions `axis` (None or an empty list: all), with `keepdim`."""
+
+    def result(bound: Arguments) -> Tensor:
+        x, axis, keep = tensor(bound["x"]), bound["axis"], bound.get("keepdim", False)
+        kind = dtype_name(bound.get("dtype"), dtype(x.dtype))
+        if x.shape is None:
+            return Tensor(() if axis is None and not keep else None, kind)
+        gone = set(axes_of(None if axis in ([], ()) else axis, len(x.shape)))
+        return Tensor(tuple(1 if i in gone else size for i, size in enumerate(x.shape) if keep or i not in gone), kind)
+
+    return result
+
+
+def sizes_of(value: Value) -> list[int | None]:
+    """Return the sizes in a shape argument: integers, and None for those known only when the model runs."""
+    if isinstance(value, Tensor):
+        if value.shape is None or len(value.shape) != 1 or value.shape[0] is None:
+            raise Refuse("the shape is a tensor of unknown length")
+        return [None] * value.shape[0]
+    result: list[int | None] = []
+    for item in value if isinstance(value, list | tuple) else [value]:
+        if isinstance(item, Size | Tensor):
+            result.append(None)
+        elif isinstance(item, int | np.integer) and not isinstance(item, bool):
+            result.append(int(item))
+        else:
+            raise Refuse(f"the shape has {described(item)}, where an integer is expected")
+    return result
+
+
+def reshaped(x: Tensor, sizes: Sequence[int | None]) -> Shape:
+    """Return the shape after a reshape: a 0 copies the dimension, a -1 is what remains."""
+    if x.shape is not None:
+        if any(size == 0 and i >= len(x.shape) for i, size in enumerate(sizes)):
+            raise Refuse(f"a 0 in the shape {list(sizes)} has no dimension to copy")
+        sizes = [x.shape[i] if size == 0 else size for i, size in enumerate(sizes)]
+    elif 0 in sizes:
+        sizes = [None if size == 0 else size for size in sizes]
+    if sizes.count(-1) > 1:
+        raise Refuse("a shape can have one -1")
+    if -1 not in sizes:
+        return _checked(x, tuple(sizes))
+    rest = [size for size in sizes if size != -1]
+    return tuple(_remaining(x.shape, rest) if size == -1 else size for size in sizes)
+
+
+def _checked(x: Tensor, sizes: Shape) -> Shape:
+    if x.shape is None or None in x.shape or None in sizes or _count(x.shape) == _count(sizes):
+        return sizes
+    raise Refuse(f"{list(x.shape)} cannot be reshaped to {list(sizes)}")
+
+
+def _remaining(shape: Shape | None, rest: Sequence[int | None]) -> int | None:
+    """Return the size of a -1; unknown sizes on both sides are taken for the same."""
+    if shape is None or list(shape).count(None) != list(rest).count(None) or list(rest).count(None) > 1:
+        return None
+    total, known = _count(shape), _count(rest)
+    if not known or total % known:
+        raise Refuse(f"{list(shape)} cannot be reshaped to sizes {list(rest)} and a rest")
+    return total // known
+
+
+def _count(sizes: Iterable[int | None]) -> int:
+    return math.prod(size for size in sizes if size is not None)
