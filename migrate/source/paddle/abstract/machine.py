@@ -114,7 +114,7 @@ class Machine(Run):
         if isinstance(value, Container):
             return list(value.sublayers if value.kind == "LayerDict" else value.items)
         if isinstance(value, Tensor) and value.shape and value.shape[0] is not None:
-            self.record(node, "loop", None)
+            self.loops.add(self.place(node))
             return [Tensor(value.shape[1:], value.dtype, value.array)] * value.shape[0]
         if isinstance(value, Tensor | Size):
             self.problem(node, "a loop over the rows of a batch has no fixed number of turns in a graph")
@@ -146,7 +146,7 @@ class Machine(Run):
     def _unpack(self, target: ast.Tuple | ast.List, value: Value) -> None:
         starred = [i for i, item in enumerate(target.elts) if isinstance(item, ast.Starred)]
         if isinstance(value, Tensor) and value.shape and value.shape[0] == len(target.elts):
-            self.record(target, "loop", None)
+            self.loops.add(self.place(target))
             value = [Tensor(value.shape[1:], value.dtype)] * len(target.elts)
         if isinstance(value, dict | Sizes | np.ndarray) or hasattr(value, "__next__"):
             value = list(value)
