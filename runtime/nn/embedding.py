@@ -33,7 +33,8 @@ class Embedding(Layer):
         Args:
             num_embeddings: number of ids; a table takes any other id, too, and keeps what it learns for it.
             embedding_dim: values per row.
-            padding_idx: an id that reads zeros and is never trained; a negative one counts from `num_embeddings`.
+            padding_idx: an id that reads zeros and is never trained; a negative one counts from `num_embeddings`. Its
+                row is zero. Paddle trains it if `sparse`, though no output shows it.
             sparse: Paddle's choice of the form of gradients; `weight.sparse` tells it to the optimizer.
             weight_attr: how rows begin and train.
             name: kept.

@@ -4,6 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from weakref import WeakKeyDictionary
+
+import tensorflow as tf
+
+#: For each graph: how many weights that no model holds were created.
+_loose: WeakKeyDictionary[tf.Graph, int] = WeakKeyDictionary()
+
+
+def loose_name(kind: str) -> str:
+    """Return a name for a weight that is used, but that no built model holds; unique in the graph."""
+    graph = tf.compat.v1.get_default_graph()
+    number = _loose[graph] = _loose.get(graph, -1) + 1
+    return f"unregistered_{kind}_{number}"
 
 
 def variable_names(paths: Iterable[str]) -> list[str]:

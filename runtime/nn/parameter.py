@@ -7,6 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from runtime.nn.names import loose_name
 from runtime.nn.param_attr import ParamAttr
 from runtime.nn.weight import Weight
 
@@ -47,7 +48,7 @@ class Parameter(Weight):
         """The variable. A parameter that no built model holds is created here, under a name of its own."""
         if self._variable is None:
             with tf.init_scope():
-                self.build(v1.get_default_graph().unique_name("parameter", mark_as_used=True))
+                self.build(loose_name("parameter"))
         assert self._variable is not None
         return self._variable
 

@@ -9,6 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from runtime.nn.initializer import Assign, Constant, Initializer
+from runtime.nn.names import loose_name
 from runtime.nn.param_attr import ParamAttr
 from runtime.nn.weight import Weight
 from runtime.ranks import placements
@@ -49,7 +50,7 @@ class TableWeight(Weight):
         """The table. One that no built model holds is created here, under a name of its own."""
         if self._table is None:
             with tf.init_scope():
-                self.build(tf.compat.v1.get_default_graph().unique_name("embedding", mark_as_used=False))
+                self.build(loose_name("embedding"))
         assert self._table is not None
         return self._table
 

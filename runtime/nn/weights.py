@@ -71,7 +71,7 @@ def read_weights(model: Layer, session: Any) -> dict[str, Array]:
     """
     weights = model.state_dict()
     dense = {path: weight.variable for path, weight in weights.items() if _built(path, weight) and not weight.is_table}
-    found: dict[str, Array] = session.run({path: tf.convert_to_tensor(one) for path, one in dense.items()})
+    found: dict[str, Array] = session.run(dense)
     for path, weight in weights.items():
         if isinstance(weight, TableWeight):
             rows = _ops(weight.table)
