@@ -6,7 +6,7 @@ tensors keep Paddle's layout, and weights have Paddle's shapes.
 
 from __future__ import annotations
 
-from runtime.nn import initializer
+from runtime.nn import functional, initializer
 from runtime.nn.activation import (
     CELU,
     ELU,
@@ -37,6 +37,7 @@ from runtime.nn.activation import (
     ThresholdedReLU,
 )
 from runtime.nn.containers import LayerDict, LayerList, ParameterList, Sequential
+from runtime.nn.convolution import Conv1D, Conv2D
 from runtime.nn.creation import create_parameter
 from runtime.nn.dropout import Dropout, Dropout2D
 from runtime.nn.embedding import Embedding
@@ -53,8 +54,19 @@ from runtime.nn.loss import (
     NLLLoss,
     SmoothL1Loss,
 )
+from runtime.nn.normalization import BatchNorm, BatchNorm1D, BatchNorm2D, InstanceNorm1D, InstanceNorm2D, LayerNorm
 from runtime.nn.param_attr import ParamAttr
 from runtime.nn.parameter import Parameter
+from runtime.nn.pooling import (
+    AdaptiveAvgPool1D,
+    AdaptiveAvgPool2D,
+    AdaptiveMaxPool1D,
+    AdaptiveMaxPool2D,
+    AvgPool1D,
+    AvgPool2D,
+    MaxPool1D,
+    MaxPool2D,
+)
 from runtime.nn.weights import load_weights, read_weights
 
 __all__ = [
@@ -63,8 +75,19 @@ __all__ = [
     "GELU",
     "GLU",
     "SELU",
+    "AdaptiveAvgPool1D",
+    "AdaptiveAvgPool2D",
+    "AdaptiveMaxPool1D",
+    "AdaptiveMaxPool2D",
+    "AvgPool1D",
+    "AvgPool2D",
     "BCELoss",
     "BCEWithLogitsLoss",
+    "BatchNorm",
+    "BatchNorm1D",
+    "BatchNorm2D",
+    "Conv1D",
+    "Conv2D",
     "CrossEntropyLoss",
     "Dropout",
     "Dropout2D",
@@ -75,17 +98,22 @@ __all__ = [
     "Hardswish",
     "Hardtanh",
     "Identity",
+    "InstanceNorm1D",
+    "InstanceNorm2D",
     "KLDivLoss",
     "L1Loss",
     "Layer",
     "LayerDict",
     "LayerList",
+    "LayerNorm",
     "LeakyReLU",
     "Linear",
     "LogSigmoid",
     "LogSoftmax",
     "MSELoss",
     "MarginRankingLoss",
+    "MaxPool1D",
+    "MaxPool2D",
     "Mish",
     "NLLLoss",
     "PReLU",
@@ -107,6 +135,7 @@ __all__ = [
     "Tanhshrink",
     "ThresholdedReLU",
     "create_parameter",
+    "functional",
     "initializer",
     "load_weights",
     "read_weights",

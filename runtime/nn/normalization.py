@@ -113,9 +113,7 @@ class BatchNorm1D(_BatchNorm):
             use_global_stats: True: running values are used while training, too; False: never.
             name: kept.
         """
-        super().__init__(
-            num_features, momentum, epsilon, weight_attr, bias_attr, data_format, use_global_stats, name
-        )
+        super().__init__(num_features, momentum, epsilon, weight_attr, bias_attr, data_format, use_global_stats, name)
 
 
 class BatchNorm2D(_BatchNorm):
@@ -136,9 +134,7 @@ class BatchNorm2D(_BatchNorm):
         name: str | None = None,
     ) -> None:
         """Describe the weights and the running values, as `BatchNorm1D`; the layout is NCHW or NHWC."""
-        super().__init__(
-            num_features, momentum, epsilon, weight_attr, bias_attr, data_format, use_global_stats, name
-        )
+        super().__init__(num_features, momentum, epsilon, weight_attr, bias_attr, data_format, use_global_stats, name)
 
 
 class BatchNorm(_Normalized):

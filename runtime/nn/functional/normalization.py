@@ -36,7 +36,7 @@ def batch_norm(
         running_mean: a `Parameter` [channel], or a variable.
         running_var: the same.
         weight: [channel], or None.
-        bias: [channel], or None.
+        bias: [channel], or None. Where one of the two is None, the other has no gradient, as in Paddle.
         training: whether the batch gives mean and variance.
         momentum: how much of the running values stays.
         epsilon: added to the variance.
@@ -55,6 +55,7 @@ def batch_norm(
     if rank is None or rank < 2:
         raise ValueError(f"batch_norm got a tensor of shape {x.shape}: give one of at least two dimensions")
     channel = 1 if data_format[1] == "C" else rank - 1
+    shape = [-1 if axis == channel else 1 for axis in range(rank)]
     from_batch = training if use_global_stats is None else not use_global_stats
     if from_batch:
         axes = [axis for axis in range(rank) if axis != channel]
@@ -63,9 +64,9 @@ def batch_norm(
         if not training:
             mean, variance = tf.stop_gradient(mean), tf.stop_gradient(variance)
     else:
-        shape = [-1 if axis == channel else 1 for axis in range(rank)]
         mean, variance = (tf.reshape(tf.convert_to_tensor(value), shape) for value in (running_mean, running_var))
-    shape = [-1 if axis == channel else 1 for axis in range(rank)]
+    if weight is None or bias is None:
+        weight, bias = (one if one is None else tf.stop_gradient(tf.convert_to_tensor(one)) for one in (weight, bias))
     return _scaled((x - mean) * tf.math.rsqrt(variance + epsilon), weight, bias, shape)
 
 

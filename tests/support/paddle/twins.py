@@ -32,6 +32,8 @@ def weights_of(layer: Any, seed: int = 0) -> dict[str, Array]:
     found = {}
     for path, weight in layer.state_dict().items():
         value = random.normal(size=weight.shape).astype(str(weight.dtype).rpartition(".")[2])
+        if path.endswith("_variance"):
+            value = np.abs(value)
         weight.set_value(value)
         found[path] = value
     return found
