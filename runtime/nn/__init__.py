@@ -36,6 +36,7 @@ from runtime.nn.activation import (
     Tanhshrink,
     ThresholdedReLU,
 )
+from runtime.nn.attention import MultiHeadAttention, TransformerEncoder, TransformerEncoderLayer
 from runtime.nn.containers import LayerDict, LayerList, ParameterList, Sequential
 from runtime.nn.convolution import Conv1D, Conv2D
 from runtime.nn.creation import create_parameter
@@ -67,6 +68,7 @@ from runtime.nn.pooling import (
     MaxPool1D,
     MaxPool2D,
 )
+from runtime.nn.recurrent import GRU, LSTM, RNN, BiRNN, GRUCell, LSTMCell, RNNCellBase, SimpleRNN, SimpleRNNCell
 from runtime.nn.weights import load_weights, read_weights
 
 __all__ = [
@@ -74,6 +76,9 @@ __all__ = [
     "ELU",
     "GELU",
     "GLU",
+    "GRU",
+    "LSTM",
+    "RNN",
     "SELU",
     "AdaptiveAvgPool1D",
     "AdaptiveAvgPool2D",
@@ -86,6 +91,7 @@ __all__ = [
     "BatchNorm",
     "BatchNorm1D",
     "BatchNorm2D",
+    "BiRNN",
     "Conv1D",
     "Conv2D",
     "CrossEntropyLoss",
@@ -93,6 +99,7 @@ __all__ = [
     "Dropout2D",
     "Embedding",
     "Flatten",
+    "GRUCell",
     "Hardshrink",
     "Hardsigmoid",
     "Hardswish",
@@ -102,6 +109,7 @@ __all__ = [
     "InstanceNorm2D",
     "KLDivLoss",
     "L1Loss",
+    "LSTMCell",
     "Layer",
     "LayerDict",
     "LayerList",
@@ -115,16 +123,20 @@ __all__ = [
     "MaxPool1D",
     "MaxPool2D",
     "Mish",
+    "MultiHeadAttention",
     "NLLLoss",
     "PReLU",
     "ParamAttr",
     "Parameter",
     "ParameterList",
+    "RNNCellBase",
     "ReLU",
     "ReLU6",
     "Sequential",
     "Sigmoid",
     "Silu",
+    "SimpleRNN",
+    "SimpleRNNCell",
     "SmoothL1Loss",
     "Softmax",
     "Softplus",
@@ -134,6 +146,8 @@ __all__ = [
     "Tanh",
     "Tanhshrink",
     "ThresholdedReLU",
+    "TransformerEncoder",
+    "TransformerEncoderLayer",
     "create_parameter",
     "functional",
     "initializer",

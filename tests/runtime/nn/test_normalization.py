@@ -99,7 +99,7 @@ def test_running_values_over_steps() -> None:
         for batch in batches:
             found, again = session.run([outputs, twice, updates], dict(zip(tensors, batch, strict=True)))[:2]
             running = session.run([[one._mean.variable, one._variance.variable] for one in ours])
-            for number, (other, (_, of, training)) in enumerate(zip(theirs, RUNNING, strict=True)):
+            for number, (other, (_, of, _)) in enumerate(zip(theirs, RUNNING, strict=True)):
                 first = other(paddle.to_tensor(batch[of])).numpy()
                 second = other(paddle.to_tensor(batch[of] * 2.0 + 1.0)).numpy()
                 np.testing.assert_allclose(found[number], first, rtol=1e-4, atol=1e-5)
