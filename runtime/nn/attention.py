@@ -8,6 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from runtime.nn import functional
 from runtime.nn.containers import LayerList
 from runtime.nn.dropout import Dropout
 from runtime.nn.functional.windows import size
@@ -206,17 +207,11 @@ def _each(attr: Any, name: str) -> list[Any]:
 
 
 def _function(name: str) -> Callable[[tf.Tensor], tf.Tensor]:
-    """Return the function of `nn.functional` with this name, which is looked up when it is called."""
-
-    def called(x: tf.Tensor) -> tf.Tensor:
-        from runtime.nn import functional
-
-        if not hasattr(functional, name):
-            raise ValueError(f"the activation {name!r} is none of nn.functional: give another one, such as relu")
-        found: tf.Tensor = getattr(functional, name)(x)
-        return found
-
-    return called
+    """Return the function of `nn.functional` with this name."""
+    found: Callable[[tf.Tensor], tf.Tensor] | None = getattr(functional, name, None)
+    if found is None:
+        raise ValueError(f"the activation {name!r} is none of nn.functional: give another one, such as relu")
+    return found
 
 
 def _refuse_cache(cache: Any, kind: str) -> None:

@@ -145,3 +145,6 @@ def wrapped(x: tf.Tensor, width: list[int], mode: str, channel_last: bool) -> tf
             places = length - 1 - tf.abs(length - 1 - tf.abs(places))
         x = tf.gather(x, places, axis=axis) if more else x
     return x
+
+
+__all__ = ["conv1d", "conv2d"]

@@ -128,6 +128,3 @@ def _sizes(output_size: Any) -> list[int | None]:
             raise ValueError(f"output_size={output_size} has {len(output_size)} numbers: give one or two")
         return [None if one is None else int(one) for one in output_size]
     return [int(output_size)] * 2
-
-
-__all__ = ["adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_max_pool1d", "adaptive_max_pool2d", "first_largest"]

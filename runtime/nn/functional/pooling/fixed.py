@@ -1,4 +1,4 @@
-"""Poolings with windows of a fixed size; those that divide the input into parts are in `adaptive_pooling`."""
+"""Poolings with windows of a fixed size."""
 
 from __future__ import annotations
 
@@ -6,13 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime.nn.functional.adaptive_pooling import (
-    adaptive_avg_pool1d,
-    adaptive_avg_pool2d,
-    adaptive_max_pool1d,
-    adaptive_max_pool2d,
-    first_largest,
-)
+from runtime.nn.functional.pooling.adaptive import first_largest
 from runtime.nn.functional.windows import (
     channels_last,
     channels_second,
@@ -209,15 +203,3 @@ def _with_positions(x: tf.Tensor, kernel: list[int], steps: list[int], padding: 
         within = starts[:, None] + tf.range(width)
         places.append((within, (within >= 0) & (within < length)))
     return first_largest(x, places)
-
-
-__all__ = [
-    "adaptive_avg_pool1d",
-    "adaptive_avg_pool2d",
-    "adaptive_max_pool1d",
-    "adaptive_max_pool2d",
-    "avg_pool1d",
-    "avg_pool2d",
-    "max_pool1d",
-    "max_pool2d",
-]
