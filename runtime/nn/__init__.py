@@ -6,7 +6,7 @@ tensors keep Paddle's layout, and weights have Paddle's shapes.
 
 from __future__ import annotations
 
-from runtime.nn import initializer
+from runtime.nn import functional, initializer
 from runtime.nn.activation import (
     CELU,
     ELU,
@@ -107,6 +107,7 @@ __all__ = [
     "Tanhshrink",
     "ThresholdedReLU",
     "create_parameter",
+    "functional",
     "initializer",
     "load_weights",
     "read_weights",
