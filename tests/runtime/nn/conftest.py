@@ -1,4 +1,4 @@
-"""Files whose tests are marked as needing Paddle are left out where it is not installed: it is not there with TensorFlow 2.21."""
+"""Files with tests marked `paddle` are left out where it is not installed: it is not there with TensorFlow 2.21."""
 
 from __future__ import annotations
 
