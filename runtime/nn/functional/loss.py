@@ -98,10 +98,14 @@ def binary_cross_entropy_with_logits(
         pos_weight: factors of samples with label 1, for each class.
         name: not used.
     """
-    logit, target = tensor(logit), tensor(label)
-    loss = tf.nn.sigmoid_cross_entropy_with_logits(labels=tf.stop_gradient(target), logits=logit)
+    logit, target = tensor(logit), tf.stop_gradient(tensor(label))
+    loss = tf.nn.sigmoid_cross_entropy_with_logits(labels=target, logits=logit)
     if pos_weight is not None:
-        loss *= target * (tensor(pos_weight) - 1) + 1
+        # Paddle's kernel has the factor at the logarithm alone, and at the whole sigmoid in the gradient.
+        factor = tf.stop_gradient(target * (tensor(pos_weight) - 1) + 1)
+        value = tf.nn.relu(logit) - logit * target + tf.math.log1p(tf.exp(-tf.abs(logit))) * factor
+        sloped = tf.nn.softplus(logit) * factor - logit * target
+        loss = sloped + tf.stop_gradient(value - sloped)
     if weight is not None:
         loss *= tensor(weight)
     return reduced(loss, reduction, "binary_cross_entropy_with_logits")

@@ -39,9 +39,10 @@ def weights_of(layer: Any, seed: int = 0) -> dict[str, Array]:
     return found
 
 
-def by_paddle(layer: Any, inputs: Sequence[Array]) -> Computed:
+def by_paddle(layer: Any, inputs: Sequence[Array], constant: Sequence[int] = ()) -> Computed:
     """Call a Paddle layer and differentiate the sum of its outputs, each element times its number."""
-    tensors = [paddle.to_tensor(one, stop_gradient=one.dtype.kind != "f") for one in inputs]
+    kinds = [n in constant or one.dtype.kind != "f" for n, one in enumerate(inputs)]
+    tensors = [paddle.to_tensor(one, stop_gradient=stop) for one, stop in zip(inputs, kinds, strict=True)]
     outputs = _flat(layer(*tensors))
     total = sum((out * paddle.to_tensor(_factors(out.numpy()))).sum() for out in outputs)
     total.backward()
@@ -50,13 +51,19 @@ def by_paddle(layer: Any, inputs: Sequence[Array]) -> Computed:
     return Computed([out.numpy() for out in outputs], gradients)
 
 
-def by_runtime(layer: Any, inputs: Sequence[Array], weights: Mapping[str, Array], unknown: bool = False) -> Computed:
+def by_runtime(
+    layer: Any,
+    inputs: Sequence[Array],
+    weights: Mapping[str, Array],
+    unknown: bool = False,
+    constant: Sequence[int] = (),
+) -> Computed:
     """Do the same in a graph with a layer of `runtime.nn`, the first size of inputs perhaps unknown."""
     tensors = [v1.placeholder(one.dtype, [None, *one.shape[1:]] if unknown else one.shape) for one in inputs]
     layer.build("model")
     outputs = [tf.convert_to_tensor(out) for out in _flat(layer(*tensors))]
     feeds = dict(zip(tensors, inputs, strict=True))
-    named = [(str(n), one) for n, one in enumerate(tensors) if one.dtype.is_floating]
+    named = [(str(n), one) for n, one in enumerate(tensors) if one.dtype.is_floating and n not in constant]
     named += [(path, one.variable) for path, one in layer.named_parameters() if one.trainable]
     with v1.Session() as session:
         session.run(v1.global_variables_initializer())
@@ -78,6 +85,7 @@ def compare(
     unknown: bool = True,
     training: bool = True,
     padding: Mapping[str, int] = MappingProxyType({}),
+    constant: Sequence[int] = (),
 ) -> None:
     """Demand equal outputs, shapes, dtypes and gradients of the layer that `make(nn)` returns in both frameworks.
 
@@ -86,6 +94,7 @@ def compare(
         inputs: of the layer.
         unknown: whether TensorFlow does not know the first size of the inputs.
         training: whether layers work as in training.
+        constant: numbers of inputs by which outputs are not differentiated, as labels.
         padding: path -> row of embeddings whose padding row has a gradient in Paddle, and none in `runtime.nn`.
     """
     theirs = make(paddle.nn)
@@ -95,7 +104,8 @@ def compare(
             layer.train() if training else layer.eval()
         weights = weights_of(theirs)
         theirs.named_parameters_list = list(theirs.named_parameters())
-        expected, actual = by_paddle(theirs, inputs), by_runtime(ours, inputs, weights, unknown)
+        expected = by_paddle(theirs, inputs, constant)
+        actual = by_runtime(ours, inputs, weights, unknown, constant)
     assert [(out.shape, out.dtype) for out in actual.outputs] == [(out.shape, out.dtype) for out in expected.outputs]
     for one, other in zip(actual.outputs, expected.outputs, strict=True):
         np.testing.assert_allclose(one, other, rtol=2e-5, atol=2e-6)
