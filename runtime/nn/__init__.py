@@ -43,7 +43,7 @@ from runtime.nn.creation import create_parameter
 from runtime.nn.dropout import Dropout, Dropout2D
 from runtime.nn.embedding import Embedding
 from runtime.nn.layer import Layer
-from runtime.nn.linear import Identity, Linear
+from runtime.nn.linear import CosineSimilarity, Identity, Linear
 from runtime.nn.loss import (
     BCELoss,
     BCEWithLogitsLoss,
@@ -94,6 +94,7 @@ __all__ = [
     "BiRNN",
     "Conv1D",
     "Conv2D",
+    "CosineSimilarity",
     "CrossEntropyLoss",
     "Dropout",
     "Dropout2D",

@@ -26,12 +26,12 @@ class Computed:
     gradients: dict[str, Array | None]
 
 
-def weights_of(layer: Any, seed: int = 0) -> dict[str, Array]:
+def weights_of(layer: Any, seed: int = 0, scale: float = 1.0) -> dict[str, Array]:
     """Give a Paddle layer random weights and return them by path."""
     random = np.random.default_rng(seed)
     found = {}
     for path, weight in layer.state_dict().items():
-        value = random.normal(size=weight.shape).astype(str(weight.dtype).rpartition(".")[2])
+        value = random.normal(0.0, scale, weight.shape).astype(str(weight.dtype).rpartition(".")[2])
         if path.endswith("_variance"):
             value = np.abs(value)
         weight.set_value(value)
@@ -65,12 +65,14 @@ def by_runtime(
     feeds = dict(zip(tensors, inputs, strict=True))
     named = [(str(n), one) for n, one in enumerate(tensors) if one.dtype.is_floating and n not in constant]
     named += [(path, one.variable) for path, one in layer.named_parameters() if one.trainable]
+    # A loop can be differentiated only before it runs.
+    factors = [v1.placeholder(out.dtype, out.shape) for out in outputs]
+    found = tf.gradients(outputs, [one for _, one in named], factors)
     with v1.Session() as session:
         session.run(v1.global_variables_initializer())
         nn.load_weights(layer, weights, session)
-        factors = [tf.constant(_factors(out)) for out in session.run(outputs, feeds)]
-        found = tf.gradients(outputs, [one for _, one in named], factors)
-        numbers = session.run([outputs, [one for one in found if one is not None]], feeds)
+        weighted = dict(zip(factors, map(_factors, session.run(outputs, feeds)), strict=True))
+        numbers = session.run([outputs, [one for one in found if one is not None]], feeds | weighted)
     values = iter(numbers[1])
     gradients = {
         name: None if one is None else _dense(next(values), weights.get(name))
@@ -86,6 +88,7 @@ def compare(
     training: bool = True,
     padding: Mapping[str, int] = MappingProxyType({}),
     constant: Sequence[int] = (),
+    scale: float = 1.0,
 ) -> None:
     """Demand equal outputs, shapes, dtypes and gradients of the layer that `make(nn)` returns in both frameworks.
 
@@ -96,13 +99,14 @@ def compare(
         training: whether layers work as in training.
         constant: numbers of inputs by which outputs are not differentiated, as labels.
         padding: path -> row of embeddings whose padding row has a gradient in Paddle, and none in `runtime.nn`.
+        scale: standard deviation of the weights.
     """
     theirs = make(paddle.nn)
     with tf.Graph().as_default():
         ours = make(nn)
         for layer in (theirs, ours):
             layer.train() if training else layer.eval()
-        weights = weights_of(theirs)
+        weights = weights_of(theirs, scale=scale)
         theirs.named_parameters_list = list(theirs.named_parameters())
         expected = by_paddle(theirs, inputs, constant)
         actual = by_runtime(ours, inputs, weights, unknown, constant)
