@@ -70,15 +70,20 @@ def prelu(x: Any, weight: Any, data_format: str = "NCHW", name: str | None = Non
 
 
 def elu(x: Any, alpha: float = 1.0, name: str | None = None) -> tf.Tensor:
-    """Return x, and alpha · (exp(x) - 1) below 0; the gradient at 0 is alpha for alpha < 0, else 1."""
+    """Return x, and alpha · (exp(x) - 1) up to 0, where the gradient is alpha."""
     x = tensor(x)
-    return tf.where(x < 0, alpha * tf.math.expm1(tf.minimum(x, 0)), x)
+    return tf.where(x > 0, x, alpha * tf.math.expm1(_up_to_0(x)))
 
 
 def celu(x: Any, alpha: float = 1.0, name: str | None = None) -> tf.Tensor:
-    """Return x, and alpha · (exp(x / alpha) - 1) below 0."""
+    """Return x, and alpha · (exp(x / alpha) - 1) up to 0."""
     x = tensor(x)
-    return tf.where(x < 0, alpha * tf.math.expm1(tf.minimum(x, 0) / alpha), x)
+    return tf.where(x > 0, x, alpha * tf.math.expm1(_up_to_0(x) / alpha))
+
+
+def _up_to_0(x: tf.Tensor) -> tf.Tensor:
+    """Return x, and 0 where it is above: the branch that is not used must not overflow."""
+    return tf.where(x > 0, tf.zeros_like(x), x)
 
 
 def selu(
@@ -89,7 +94,7 @@ def selu(
 ) -> tf.Tensor:
     """Return scale · x, and scale · alpha · (exp(x) - 1) up to 0."""
     x = tensor(x)
-    return scale * tf.where(x > 0, x, alpha * tf.math.expm1(tf.where(x > 0, tf.zeros_like(x), x)))
+    return scale * tf.where(x > 0, x, alpha * tf.math.expm1(_up_to_0(x)))
 
 
 def softplus(x: Any, beta: float = 1, threshold: float = 20, name: str | None = None) -> tf.Tensor:
@@ -194,9 +199,9 @@ def pairwise_distance(
 
 
 def label_smooth(label: Any, prior_dist: Any = None, epsilon: float = 0.1, name: str | None = None) -> tf.Tensor:
-    """Return (1 - epsilon) · label + epsilon · prior_dist, which is uniform over the last axis if not given."""
+    """Return (1 - epsilon) · label + epsilon · prior_dist, which is uniform over the last axis if not given and gets no gradient."""
     label = tensor(label)
-    prior = 1 / tf.cast(sizes(label)[-1], label.dtype) if prior_dist is None else tensor(prior_dist)
+    prior = 1 / tf.cast(sizes(label)[-1], label.dtype) if prior_dist is None else tf.stop_gradient(tensor(prior_dist))
     return (1 - epsilon) * label + epsilon * prior
 
 

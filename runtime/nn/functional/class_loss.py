@@ -20,7 +20,7 @@ def softmax_with_cross_entropy(
     return_softmax: bool = False,
     axis: int = -1,
 ) -> Any:
-    """Return the cross entropy [..., 1 in `axis`, ...] of softmax(logits), and with return_softmax also that.
+    """Return the cross entropy [..., 1 in `axis`, ...] of softmax(logits), and with return_softmax also that, without gradient.
 
     Args:
         logits: floats.
@@ -34,7 +34,7 @@ def softmax_with_cross_entropy(
     logits = tensor(logits)
     along = axis_of(axis, rank(logits))
     loss = _entropy(logits, _with_axis(tensor(label), logits, along), soft_label, ignore_index, along, True)
-    return (loss, tf.nn.softmax(logits, along)) if return_softmax else loss
+    return (loss, tf.stop_gradient(tf.nn.softmax(logits, along))) if return_softmax else loss
 
 
 def _with_axis(label: tf.Tensor, logits: tf.Tensor, axis: int) -> tf.Tensor:
@@ -54,13 +54,22 @@ def _with_axis(label: tf.Tensor, logits: tf.Tensor, axis: int) -> tf.Tensor:
 
 def _entropy(x: tf.Tensor, label: tf.Tensor, soft: bool, ignored: int, axis: int, use_softmax: bool) -> tf.Tensor:
     """Return the loss with size 1 in `axis`; no gradient passes to the label."""
-    logs = tf.nn.log_softmax(x, axis) if use_softmax else tf.math.log(x)
     label = tf.stop_gradient(label)
+    if soft and use_softmax:
+        return tf.expand_dims(_soft_entropy(x, tf.cast(label, x.dtype), axis), axis)
+    logs = tf.nn.log_softmax(x, axis) if use_softmax else tf.math.log(x)
     if soft:
         return -tf.reduce_sum(tf.cast(label, x.dtype) * logs, axis, keepdims=True)
     index = tf.squeeze(label, [axis])
     counted = tf.not_equal(index, tf.cast(ignored, index.dtype))
     return tf.expand_dims(-_of_class(logs, index, counted, axis), axis)
+
+
+def _soft_entropy(x: tf.Tensor, label: tf.Tensor, axis: int) -> tf.Tensor:
+    """Return the loss without `axis`. Its gradient is softmax - label also for a label whose sum is not 1."""
+    order = [i for i in range(rank(x)) if i != axis] + [axis]
+    label = tf.broadcast_to(label, tf.shape(x))
+    return tf.nn.softmax_cross_entropy_with_logits(tf.transpose(label, order), tf.transpose(x, order))
 
 
 def _of_class(values: tf.Tensor, index: tf.Tensor, counted: tf.Tensor, axis: int) -> tf.Tensor:

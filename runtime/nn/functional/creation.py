@@ -14,7 +14,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, name: str | None = None
     """Return a tensor of one number; without `dtype` it is float32."""
     wanted = size_list(shape)
     value = tf.reshape(tensor(fill_value, dtype_of(dtype, tf.float32)), ())
-    return with_static(tf.fill(as_shape(wanted), value), wanted)
+    return with_static(tf.stop_gradient(tf.fill(as_shape(wanted), value)), wanted)
 
 
 def zeros(shape: Any, dtype: Any = None, name: str | None = None) -> tf.Tensor:
@@ -40,7 +40,7 @@ def full_like(x: Any, fill_value: Any, dtype: Any = None, name: str | None = Non
         number = tf.constant(np.asarray(fill_value).astype(kind.as_numpy_dtype))
     else:
         number = tf.reshape(tensor(fill_value, kind), ())
-    return with_static(tf.fill(as_shape(sizes(x)), number), sizes(x))
+    return with_static(tf.fill(as_shape(sizes(x)), tf.stop_gradient(number)), sizes(x))
 
 
 def zeros_like(x: Any, dtype: Any = None, name: str | None = None) -> tf.Tensor:
@@ -65,8 +65,7 @@ def arange(start: Any = 0, end: Any = None, step: Any = 1, dtype: Any = None, na
     ends = [start, end, step]
     if dtype is None:
         whole = all(tensor(value).dtype.is_integer for value in ends)
-        kinds = [value.dtype for value in ends if isinstance(value, tf.Tensor)]
-        dtype = (kinds[0] if kinds else tf.int64) if whole else tf.float32
+        dtype = tf.int64 if whole else tf.float32
     start, end, step = (tf.reshape(tensor(value, dtype), ()) for value in ends)
     return tf.range(start, end, step, dtype=dtype_of(dtype))
 
@@ -140,7 +139,13 @@ def diag(x: Any, offset: int = 0, padding_value: Any = 0, name: str | None = Non
     x = tensor(x)
     if rank(x) == 2:
         return tf.linalg.diag_part(x, k=offset)
-    return tf.linalg.diag(x, k=offset, padding_value=tf.cast(padding_value, x.dtype))
+    # Not `linalg.diag(k=offset)`: its gradient fails where the length is not known.
+    before, after = (0, offset) if offset > 0 else (-offset, 0)
+    matrix = tf.pad(tf.linalg.diag(x), [[before, after], [after, before]])
+    if padding_value == 0:
+        return matrix
+    places = tf.range(tf.shape(matrix)[0])
+    return tf.where(tf.equal(places[None, :] - places[:, None], offset), matrix, tf.cast(padding_value, x.dtype))
 
 
 def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, name: str | None = None) -> tf.Tensor:

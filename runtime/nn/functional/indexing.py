@@ -16,7 +16,7 @@ def gather(x: Any, index: Any, axis: Any = None, name: str | None = None) -> tf.
     Args:
         x: tensor.
         index: ints [n], [n, 1] or 0-d; the last drops the axis.
-        axis: None means 0.
+        axis: None means 0. The gradient is right for other axes too, where Paddle's on a CPU is not.
         name: not used.
     """
     x, indices = tensor(x), tensor(index)

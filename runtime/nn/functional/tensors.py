@@ -42,21 +42,13 @@ def _converted_list(values: list[Any]) -> tf.Tensor:
     if _has_tensors(values):
         return tf.stack([tensor(value) for value in values])
     array = np.array(values)
-    if array.dtype == np.float64 and not _has_arrays(values):
-        array = array.astype(np.float32)
-    return tf.constant(array)
+    return tf.constant(array.astype(np.float32) if array.dtype == np.float64 else array)
 
 
 def _has_tensors(value: Any) -> bool:
     if isinstance(value, (list, tuple)):
         return any(_has_tensors(part) for part in value)
     return not isinstance(value, (bool, int, float, complex, str, np.ndarray, np.generic, range))
-
-
-def _has_arrays(value: Any) -> bool:
-    if isinstance(value, (list, tuple)):
-        return any(_has_arrays(part) for part in value)
-    return isinstance(value, np.ndarray)
 
 
 def rank(x: tf.Tensor) -> int:
