@@ -57,7 +57,11 @@ TABLE = Table(
         case("cosine_similarity", ZERO_ROW, np.array([[1, 2], [1, 1]], np.float32)),
         case("cosine_similarity", CUBE, CUBE[:, :1] + 1, axis=2),
         case("cosine_similarity", X, floats(3, 4, seed=1), axis=0),
-        *[case("pairwise_distance", X, floats(3, 4, seed=1), p, keepdim=keep) for p in (2.0, 1.0) for keep in (True, False)],
+        *[
+            case("pairwise_distance", X, floats(3, 4, seed=1), p, keepdim=keep)
+            for p in (2.0, 1.0)
+            for keep in (True, False)
+        ],
     ]
 )
 

@@ -25,7 +25,11 @@ TABLE = Table(
         case("equal_all", X, Y),
         case("equal_all", X, X),
         case("equal_all", X, X[:1]),
-        *[case(f"logical_{name}", x, y) for name in ("and", "or", "xor") for x, y in ((MASK, ~MASK[0]), (INTS, OTHERS))],
+        *[
+            case(f"logical_{name}", x, y)
+            for name in ("and", "or", "xor")
+            for x, y in ((MASK, ~MASK[0]), (INTS, OTHERS))
+        ],
         *[case("logical_not", x) for x in (MASK, INTS, X)],
         *[case(f"bitwise_{name}", x, y) for name in ("and", "or", "xor") for x, y in ((MASK, ~MASK), (INTS, OTHERS))],
         *[case("bitwise_not", x) for x in (MASK, INTS)],

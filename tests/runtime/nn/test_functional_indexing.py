@@ -21,7 +21,12 @@ S = np.s_
 
 def read(x: np.ndarray, *index: Any) -> Case:
     """Return the case of a subscript, in which arrays are tensors."""
-    return case(f"getitem{index}".replace("\n", ""), x, *index, call=lambda F, t, *i: F.operators.getitem(t, i if len(i) > 1 else i[0]))
+    return case(
+        f"getitem{index}".replace("\n", ""),
+        x,
+        *index,
+        call=lambda F, t, *i: F.operators.getitem(t, i if len(i) > 1 else i[0]),
+    )
 
 
 TABLE = Table(

@@ -27,7 +27,11 @@ TABLE = Table(
         case("log_loss", P[:, :1], ONES[:, :1]),
         case("log_loss", SURE.T.copy(), np.array([[1], [0], [1], [1]], np.float32), 1e-7),
         case("square_error_cost", X, Y),
-        *[case(name, X, Y, reduction) for name in ("mse_loss", "l1_loss", "smooth_l1_loss") for reduction in REDUCTIONS],
+        *[
+            case(name, X, Y, reduction)
+            for name in ("mse_loss", "l1_loss", "smooth_l1_loss")
+            for reduction in REDUCTIONS
+        ],
         case("smooth_l1_loss", X, Y, delta=0.5),
         case("smooth_l1_loss", X, X),
         *[case("binary_cross_entropy", P, ONES, reduction=reduction) for reduction in REDUCTIONS],
@@ -48,13 +52,24 @@ TABLE = Table(
         *[case("triplet_margin_loss", X, Y, P, reduction=reduction) for reduction in REDUCTIONS],
         case("triplet_margin_loss", X, Y, P, swap=True),
         *[case("soft_margin_loss", X, SIGNS, reduction) for reduction in REDUCTIONS],
-        *[case("cross_entropy", X, label, reduction=reduction) for label in (LABEL, LABEL[:, None], IGNORED) for reduction in REDUCTIONS],
-        *[case("cross_entropy", X, label, WEIGHT, reduction=reduction) for label in (LABEL, IGNORED[:, None]) for reduction in REDUCTIONS],
+        *[
+            case("cross_entropy", X, label, reduction=reduction)
+            for label in (LABEL, LABEL[:, None], IGNORED)
+            for reduction in REDUCTIONS
+        ],
+        *[
+            case("cross_entropy", X, label, WEIGHT, reduction=reduction)
+            for label in (LABEL, IGNORED[:, None])
+            for reduction in REDUCTIONS
+        ],
         case("cross_entropy", X, LABEL.astype(np.int32)),
         case("cross_entropy", X, LABEL, ignore_index=2),
         case("cross_entropy", X, np.full(5, -100)),
         *[case("cross_entropy", X, SHARES, soft_label=True, reduction=reduction) for reduction in REDUCTIONS],
-        *[case("cross_entropy", X, SHARES, WEIGHT, soft_label=True, reduction=reduction, gradient=False) for reduction in REDUCTIONS],
+        *[
+            case("cross_entropy", X, SHARES, WEIGHT, soft_label=True, reduction=reduction, gradient=False)
+            for reduction in REDUCTIONS
+        ],
         case("cross_entropy", X, ONES, soft_label=True),
         case("cross_entropy", SHARES, LABEL, use_softmax=False),
         case("cross_entropy", SHARES, SHARES, use_softmax=False, soft_label=True),
