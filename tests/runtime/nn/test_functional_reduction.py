@@ -23,7 +23,7 @@ def over_axes(name: str, x: np.ndarray, axes: tuple[object, ...] = ALONG) -> lis
 
 TABLE = Table(
     [
-        *[one for name in ("sum", "mean", "max", "min", "amax", "amin", "logsumexp") for one in over_axes(name, X, ALONG[:4])],
+        *[one for name in ("mean", "max", "min", "amax", "amin", "logsumexp") for one in over_axes(name, X, ALONG[:4])],
         *[one for name in ("std", "var") for one in over_axes(name, X, ALONG[:3])],
         *over_axes("sum", X),
         *over_axes("prod", X, ALONG[:3]),
