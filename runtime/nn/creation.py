@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import tensorflow as tf
-
-from runtime.nn.parameter import ParamAttr, Parameter
+from runtime.nn.initializer import Constant, XavierUniform
+from runtime.nn.param_attr import ParamAttr, attribute
+from runtime.nn.parameter import Parameter
 
 
 def parameter(
@@ -17,11 +17,11 @@ def parameter(
     is_bias: bool = False,
     default_initializer: Any = None,
 ) -> Parameter | None:
-    """Describe a parameter.
+    """Describe a parameter of a layer.
 
     Args:
         shape: sizes.
-        attr: a `ParamAttr`, an initializer, a name, None; False: there is no such parameter.
+        attr: a `ParamAttr`, an initializer, a regularizer, a name, None; False: there is no such parameter.
         dtype: of its elements.
         is_bias: the default is zeros, instead of Glorot's uniform distribution.
         default_initializer: used where `attr` has none.
@@ -29,17 +29,34 @@ def parameter(
     if attr is False:
         return None
     settings = attribute(attr)
-    stock = tf.compat.v1.zeros_initializer() if is_bias else tf.compat.v1.glorot_uniform_initializer()
-    initializer = settings.initializer or default_initializer or stock
-    return Parameter(shape, initializer, dtype, settings)
+    return Parameter(shape, initializer_of(settings, is_bias, default_initializer), dtype or "float32", settings)
 
 
-def attribute(attr: Any) -> ParamAttr:
-    """Return what a layer's `weight_attr` or `bias_attr` says."""
-    if attr is None or attr is True:
-        return ParamAttr()
-    if isinstance(attr, ParamAttr):
-        return attr
-    if isinstance(attr, str):
-        return ParamAttr(name=attr)
-    return ParamAttr(initializer=attr)
+def initializer_of(settings: ParamAttr, is_bias: bool = False, default: Any = None) -> Any:
+    """Return the initializer of a parameter: that of its attribute, else the layer's, else Paddle's default."""
+    if settings.initializer is not None:
+        return settings.initializer
+    if default is not None:
+        return default
+    return Constant(0.0) if is_bias else XavierUniform()
+
+
+def create_parameter(
+    shape: Sequence[int],
+    dtype: Any = "float32",
+    name: str | None = None,
+    attr: Any = None,
+    is_bias: bool = False,
+    default_initializer: Any = None,
+) -> Parameter | None:
+    """Describe a parameter outside of a layer; a layer that it is assigned to has it under that name.
+
+    Args:
+        shape: sizes.
+        dtype: of its elements.
+        name: used where there is no `attr`.
+        attr: as in `Layer.create_parameter`.
+        is_bias: the default is zeros, instead of Glorot's uniform distribution.
+        default_initializer: used where `attr` has none.
+    """
+    return parameter(shape, ParamAttr(name=name) if attr is None else attr, dtype, is_bias, default_initializer)

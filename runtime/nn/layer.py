@@ -1,52 +1,48 @@
-"""`Layer`: a named tree of layers and parameters, in which a variable's name is its path in the model."""
+"""`Layer`: a named tree of layers and weights, in which a variable's name is its path in the model."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, Protocol, TypeVar, runtime_checkable
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 import tensorflow as tf
 
-from runtime.nn.parameter import ParamAttr, Parameter
+from runtime.nn.creation import parameter as described
+from runtime.nn.registered import Registered
+from runtime.nn.weight import Weight, variable_names
 
 v1 = tf.compat.v1
-T = TypeVar("T")
+Self = TypeVar("Self", bound="Layer")
+#: For each graph: how many layers of each kind there are.
+_numbers: WeakKeyDictionary[Any, Counter[str]] = WeakKeyDictionary()
 
 
-@runtime_checkable
-class Weight(Protocol):
-    """What a layer holds under a name and creates when its path is known: a parameter, or the rows of an embedding."""
-
-    @property
-    def built(self) -> bool:
-        """Whether it exists in the graph."""
-
-    def build(self, path: str) -> None:
-        """Create it at `path` in the current variable scope; once."""
-
-
-class Layer:
+class Layer(Registered):
     """Base class of layers: attributes that are layers or weights are registered under their names.
 
     A model is described first, and created in the graph by `build`: only then is it known what each weight is called.
     """
 
-    def __init__(self, name_scope: str | None = None, dtype: Any = "float32") -> None:
-        """Start an empty layer; the arguments have no effect."""
-        del name_scope, dtype
-        self._children: dict[str, Layer] = {}
-        self._weights: dict[str, Weight] = {}
-        self.training = True
+    #: Whether dropout and batch normalization work as in training; `train` and `eval` set it for all layers below.
+    training: bool
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        """Set an attribute; a layer or a weight is registered, and one registered before under this name is not."""
-        if isinstance(value, Layer):
-            self._weights.pop(name, None)
-            self._children[name] = value
-        elif isinstance(value, Parameter):
-            self._children.pop(name, None)
-            self._weights[name] = value
-        super().__setattr__(name, value)
+    def __init__(self, name_scope: str | None = None, dtype: Any = "float32") -> None:
+        """Start an empty layer.
+
+        Args:
+            name_scope: begin of `full_name`; None: the name of the class.
+            dtype: of parameters whose dtype is not given.
+        """
+        super().__init__()
+        kind = name_scope or _snake(type(self).__name__)
+        numbers = _numbers.setdefault(v1.get_default_graph(), Counter())
+        self._full_name = f"{kind}_{numbers[kind]}"
+        numbers[kind] += 1
+        self._dtype = dtype
+        self.training = True
 
     def __call__(self, *inputs: Any, **named: Any) -> Any:
         """Return what `forward` returns."""
@@ -56,95 +52,151 @@ class Layer:
         """Return the layer's output; a subclass defines it."""
         raise NotImplementedError(f"{type(self).__name__} defines no forward")
 
-    def add_sublayer(self, name: str, sublayer: T) -> T:
-        """Register a layer under a name, which need not be an identifier; a layer of this name is replaced."""
-        assert isinstance(sublayer, Layer)
-        self._children[name] = sublayer
-        object.__setattr__(self, name, sublayer)
-        return sublayer
-
-    def add_parameter(self, name: str, parameter: Any) -> Any:
-        """Register a parameter under a name; None is kept as an attribute."""
-        if parameter is not None:
-            self._weights[name] = parameter
-        object.__setattr__(self, name, parameter)
-        return parameter
-
-    def register_buffer(self, name: str, tensor: Any, persistable: bool = True) -> None:
-        """Keep a tensor under a name; one that is a `Parameter` is saved with the model."""
-        if persistable and isinstance(tensor, Parameter):
-            self._weights[name] = tensor
-        object.__setattr__(self, name, tensor)
+    def full_name(self) -> str:
+        """Return the kind of the layer and its number in the graph."""
+        return self._full_name
 
     def create_parameter(
         self,
         shape: Sequence[int],
         attr: Any = None,
-        dtype: Any = "float32",
+        dtype: Any = None,
         is_bias: bool = False,
         default_initializer: Any = None,
     ) -> Any:
-        """Describe a parameter; an attribute that it is assigned to gives it its name. None for `attr=False`."""
-        from runtime.nn.creation import parameter
+        """Describe a parameter; an attribute that it is assigned to gives it its name. None for `attr=False`.
 
-        return parameter(shape, attr, dtype, is_bias, default_initializer)
+        Args:
+            shape: sizes.
+            attr: a `ParamAttr`, an initializer, a regularizer, a name, None; False: there is no such parameter.
+            dtype: of its elements; None: float32, or what the layer was made with.
+            is_bias: the default is zeros, instead of Glorot's uniform distribution.
+            default_initializer: used where `attr` has none.
+        """
+        return described(shape, attr, dtype or self._dtype, is_bias, default_initializer)
 
-    def named_sublayers(self, prefix: str = "") -> Iterator[tuple[str, Layer]]:
-        """Yield (path, layer) of all layers below, each once, by the first of its names."""
-        seen = {id(self)}
+    def named_children(self) -> Iterator[tuple[str, Layer]]:
+        """Yield (name, layer) of the layers that this one holds itself, each once."""
+        seen: set[int] = set()
+        for name, layer in self._sub_layers.items():
+            if layer is not None and id(layer) not in seen:
+                seen.add(id(layer))
+                yield name, layer
 
-        def below(layer: Layer, start: str) -> Iterator[tuple[str, Layer]]:
-            for name, child in layer._children.items():
-                if id(child) not in seen:
-                    seen.add(id(child))
-                    path = f"{start}.{name}" if start else name
-                    yield path, child
-                    yield from below(child, path)
+    def children(self) -> Iterator[Layer]:
+        """Yield the layers that this one holds itself, each once."""
+        for _, layer in self.named_children():
+            yield layer
 
-        yield from below(self, prefix)
+    def named_sublayers(
+        self, prefix: str = "", include_self: bool = False, layers_set: set[Any] | None = None
+    ) -> Iterator[tuple[str, Layer]]:
+        """Yield (path, layer) of all layers below, each once, by the first of its paths.
 
-    def sublayers(self) -> list[Layer]:
+        Args:
+            prefix: path of this layer.
+            include_self: whether it comes first.
+            layers_set: layers that are left out; those found are added.
+        """
+        seen = set() if layers_set is None else layers_set
+        if include_self and self not in seen:
+            seen.add(self)
+            yield prefix, self
+        for name, layer in self._sub_layers.items():
+            if layer is not None:
+                path = f"{prefix}.{name}" if prefix else name
+                yield from layer.named_sublayers(path, True, seen)
+
+    def sublayers(self, include_self: bool = False) -> list[Layer]:
         """Return all layers below."""
-        return [layer for _, layer in self.named_sublayers()]
+        return [layer for _, layer in self.named_sublayers(include_self=include_self)]
+
+    def named_parameters(self, prefix: str = "", include_sublayers: bool = True) -> list[tuple[str, Any]]:
+        """Return (path, weight) of all weights but buffers, each once; optimizers skip those not `trainable`."""
+        layers = self.named_sublayers(prefix, True) if include_sublayers else iter([(prefix, self)])
+        return _named(layers, lambda layer: layer._parameters)
+
+    def parameters(self, include_sublayers: bool = True) -> list[Any]:
+        """Return all weights but buffers, each once."""
+        return [weight for _, weight in self.named_parameters(include_sublayers=include_sublayers)]
+
+    def named_buffers(self, prefix: str = "", include_sublayers: bool = True) -> list[tuple[str, Any]]:
+        """Return (path, tensor) of what `register_buffer` registered, each once."""
+        layers = self.named_sublayers(prefix, True) if include_sublayers else iter([(prefix, self)])
+        return _named(layers, lambda layer: layer._buffers)
+
+    def buffers(self, include_sublayers: bool = True) -> list[Any]:
+        """Return what `register_buffer` registered, each once."""
+        return [tensor for _, tensor in self.named_buffers(include_sublayers=include_sublayers)]
+
+    def state_dict(self, include_sublayers: bool = True, structured_name_prefix: str = "") -> dict[str, Weight]:
+        """Return path -> weight of all that is saved; what has several paths is there under each of them."""
+        found: dict[str, Weight] = {}
+        for name, weight in (*self._parameters.items(), *self._buffers.items()):
+            if isinstance(weight, Weight) and name not in self._non_persistable_buffer_names_set:
+                found[structured_name_prefix + name] = weight
+        for name, layer in self._sub_layers.items() if include_sublayers else ():
+            if layer is not None:
+                found |= layer.state_dict(True, f"{structured_name_prefix}{name}.")
+        return found
 
     def named_weights(self) -> Iterator[tuple[str, Weight]]:
-        """Yield (path, weight) of all weights, each once: parameters, running values and embedding tables."""
+        """Yield (path, weight) of all that is saved, each once, by the first of its paths."""
         seen: set[int] = set()
-        for prefix, layer in [("", self), *self.named_sublayers()]:
-            for name, weight in layer._weights.items():
-                if id(weight) not in seen:
-                    seen.add(id(weight))
-                    yield (f"{prefix}.{name}" if prefix else name), weight
-
-    def named_parameters(self) -> list[tuple[str, Any]]:
-        """Return (path, weight) of what optimizers train or could train: all weights but running values."""
-        return [(path, weight) for path, weight in self.named_weights() if not getattr(weight, "is_running", False)]
-
-    def parameters(self) -> list[Any]:
-        """Return the weights that optimizers train or could train."""
-        return [weight for _, weight in self.named_parameters()]
+        for path, weight in self.state_dict().items():
+            if id(weight) not in seen:
+                seen.add(id(weight))
+                yield path, weight
 
     def build(self, scope: str) -> None:
         """Create all variables and tables in the variable scope `scope`; what exists is kept.
 
         Args:
-            scope: name of the model in the graph and in checkpoints, such as `dnn`.
+            scope: name of the model in the graph and in checkpoints, such as `dnn`. Two models that are built in the
+                same scope share what has the same path in both.
+
+        Raises:
+            ValueError: the name is empty, there is no v1 graph, or the scope has a weight of another shape at a path.
         """
+        if not scope:
+            raise ValueError(f"{type(self).__name__}.build got an empty name: give the model one, such as `dnn`")
+        weights = dict(self.named_weights())
         with v1.variable_scope(scope, reuse=v1.AUTO_REUSE):
-            for path, weight in self.named_weights():
-                weight.build(path)
+            for (path, weight), name in zip(weights.items(), variable_names(weights), strict=True):
+                weight.path = path
+                weight.build(name)
+
+    def apply(self: Self, fn: Callable[[Layer], Any]) -> Self:
+        """Call a function with each layer, those below before those that hold them, and return this one."""
+        for layer in self.children():
+            layer.apply(fn)
+        fn(self)
+        return self
 
     def train(self) -> None:
-        """Let dropout and batch normalization work as in training."""
+        """Let dropout and batch normalization in what is built from now on work as in training."""
         self._set_training(True)
 
     def eval(self) -> None:
-        """Let dropout and batch normalization work as in evaluation."""
+        """Let dropout and batch normalization in what is built from now on work as in evaluation."""
         self._set_training(False)
 
     def _set_training(self, training: bool) -> None:
-        for layer in [self, *self.sublayers()]:
+        for layer in self.sublayers(include_self=True):
             layer.training = training
 
 
-__all__ = ["Layer", "ParamAttr", "Weight"]
+def _named(layers: Iterator[tuple[str, Layer]], held: Callable[[Layer], dict[str, Any]]) -> list[tuple[str, Any]]:
+    found: dict[int, tuple[str, Any]] = {}
+    for prefix, layer in layers:
+        for name, one in held(layer).items():
+            if one is not None:
+                found.setdefault(id(one), (f"{prefix}.{name}" if prefix else name, one))
+    return list(found.values())
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
+
+
+__all__ = ["Layer", "Weight"]

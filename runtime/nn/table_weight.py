@@ -1,0 +1,133 @@
+"""The rows of an embedding: a weight of a model that is a table instead of a variable."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from runtime.nn.initializer import Assign, Constant, Initializer
+from runtime.nn.param_attr import ParamAttr
+from runtime.nn.weight import Weight, loose_name
+from runtime.ranks import placements
+from runtime.table.create import create_table, tables
+from runtime.table.table import Table
+from runtime.table.variable_scopes import scoped_name
+
+_SUFFIX = ".weight"
+
+
+class TableWeight(Weight):
+    """Rows of the ids 0 to `declared_shape[0] - 1`, and of any other; each begins when it is first looked up."""
+
+    is_table = True
+
+    def __init__(
+        self, shape: Sequence[int], initializer: Any, attr: ParamAttr | None = None, padding: int | None = None
+    ) -> None:
+        """Describe the rows; nothing is created in the graph.
+
+        Args:
+            shape: expected number of ids, and values per row.
+            initializer: of a row.
+            attr: how they train.
+            padding: an id whose row is zero; None: there is none.
+        """
+        super().__init__(shape, initializer, tf.float32, attr)
+        self.padding = padding
+        self._table: Table | None = None
+
+    @property
+    def built(self) -> bool:
+        """Whether the table exists."""
+        return self._table is not None
+
+    @property
+    def table(self) -> Table:
+        """The table. One that no built model holds is created here, under a name of its own."""
+        if self._table is None:
+            with tf.init_scope():
+                self.build(loose_name("embedding"))
+        assert self._table is not None
+        return self._table
+
+    @property
+    def variable(self) -> Any:
+        """The table's anchor: gradients of it have ids for indices."""
+        return self.table.variable
+
+    def build(self, name: str) -> None:
+        """Create the table, called after the embedding that holds it and the current variable scope; once.
+
+        Raises:
+            ValueError: there is no v1 graph, or rows cannot begin as the initializer says.
+        """
+        if self._table is not None:
+            return
+        if tf.executing_eagerly():
+            raise ValueError(
+                f"the embedding `{self.path or name}` cannot be created in eager mode: build the model and what it "
+                "computes inside of tf.Graph().as_default()"
+            )
+        called = _table_name(name.removesuffix(_SUFFIX))
+        shared = any(one.table_name == called for one in tables())
+        rows, dim = self.declared_shape
+        self._table = create_table(tf.int64, dim, called, self._law(), device_vocabulary_size=rows)
+        if not shared:
+            self._begin_with(*self._known_rows())
+
+    def _law(self) -> Any:
+        """Return what a row begins with that is not known, as an initializer of TensorFlow."""
+        if isinstance(self.initializer, Assign):
+            return Constant(0.0).stock(self.declared_shape)
+        if isinstance(self.initializer, Initializer):
+            return self.initializer.stock(self.declared_shape)
+        return self.initializer
+
+    def _known_rows(self) -> tuple[Any, Any]:
+        """Return the ids and values of rows that are there from the start."""
+        rows, dim = self.declared_shape
+        padding = [] if self.padding is None else [self.padding]
+        if not isinstance(self.initializer, Assign):
+            return np.array(padding, np.int64), np.zeros([len(padding), dim], np.float32)
+        self.initializer.stock(self.declared_shape)  # raises where the shape is another one
+        values = self.initializer.value.astype(np.float32)
+        values[padding] = 0
+        return np.arange(rows), values
+
+    def _begin_with(self, keys: Any, values: Any) -> None:
+        """Let the init op of the table insert rows."""
+        if not len(keys):
+            return
+        anchor = self.table.variable
+        with tf.name_scope(f"{self.table.graph_name}/first_rows/"), tf.device("/device:CPU:0"):
+            held = placements.held_rows(tf.constant(keys), tf.constant(values), self.table.placement)
+            with tf.control_dependencies([anchor.initializer]):
+                ids, rows = (tf.identity(one) for one in held)
+            anchor.start_by(anchor.set_rows(ids, rows))
+
+    def tensor(self) -> tf.Tensor:
+        """Raise: a table that grows has no matrix.
+
+        Raises:
+            ValueError: always.
+        """
+        raise ValueError(
+            f"the weight `{self.path or 'of an embedding'}` is a table, whose rows are only looked up: make the "
+            "layer with nn.Embedding(..., table=False) to compute with the whole matrix"
+        )
+
+
+def _table_name(path: str) -> str:
+    name = path.replace(".", "/")
+    scope = tf.compat.v1.get_variable_scope().name
+    if not scope and name.startswith("_"):
+        name = f"embedding{name}"
+    try:
+        return scoped_name(name)
+    except ValueError as error:  # `a.b` and `a_b` would be the same table
+        if "stands for" not in str(error):
+            raise
+        return scoped_name(f"{name}_{len(tables())}")

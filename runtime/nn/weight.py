@@ -1,0 +1,177 @@
+"""`Weight`: what a layer holds under a name and creates in the graph once its place in the model is known."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import tensorflow as tf
+
+from runtime.nn.param_attr import ParamAttr
+
+#: For each graph: how many weights that no model holds were created.
+_loose: WeakKeyDictionary[tf.Graph, int] = WeakKeyDictionary()
+
+
+class Weight:
+    """Base class of parameters and of the rows of embeddings; operators and TensorFlow's functions take a tensor."""
+
+    #: Whether the values are rows of a table, which no operator takes.
+    is_table = False
+    #: Whether Paddle has its gradient as chosen rows (`sparse=True` of an embedding).
+    sparse = False
+
+    def __init__(self, shape: Sequence[int], initializer: Any, dtype: Any, attr: ParamAttr | None) -> None:
+        """Describe a weight; nothing is created in the graph.
+
+        Args:
+            shape: sizes, all known.
+            initializer: a TensorFlow initializer.
+            dtype: of the elements.
+            attr: how it trains.
+        """
+        self.attr = attr or ParamAttr()
+        self.declared_shape = tuple(int(size) for size in shape)
+        self.declared_dtype = tf.as_dtype(dtype)
+        self.initializer = initializer
+        #: Whether optimizers change it.
+        self.trainable = self.attr.trainable
+        #: Its place in the model, such as `linear_0.weight`; empty as long as no model was built.
+        self.path = ""
+
+    @property
+    def built(self) -> bool:
+        """Whether it exists in the graph."""
+        raise NotImplementedError
+
+    def build(self, name: str) -> None:
+        """Create it as `name` in the current variable scope, dots are scopes; once."""
+        raise NotImplementedError
+
+    @property
+    def variable(self) -> Any:
+        """What gradients are taken of: the variable, or the anchor of the table."""
+        raise NotImplementedError
+
+    def tensor(self) -> tf.Tensor:
+        """Return the values as a tensor."""
+        raise NotImplementedError
+
+    @property
+    def name(self) -> str:
+        """The name that its attribute gave, else its place in the model."""
+        return self.attr.name or self.path
+
+    @property
+    def shape(self) -> tf.TensorShape:
+        """The shape, known before it exists."""
+        return tf.TensorShape(self.declared_shape)
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return len(self.declared_shape)
+
+    @property
+    def dtype(self) -> tf.DType:
+        """The dtype of the elements."""
+        return self.declared_dtype
+
+    @property
+    def stop_gradient(self) -> bool:
+        """Whether optimizers leave it alone; may be set."""
+        return not self.trainable
+
+    @stop_gradient.setter
+    def stop_gradient(self, stop: bool) -> None:
+        self.trainable = not stop
+
+    def set_value(self, value: Any) -> None:
+        """Let it begin with these values, an array of its shape.
+
+        Raises:
+            ValueError: it exists already, or the shape is another one.
+        """
+        from runtime.nn.initializer import Assign
+
+        if self.built:
+            raise ValueError(
+                f"the weight `{self.path}` is in the graph, so set_value cannot change what it begins with: call it "
+                "before build, or give the values to runtime.nn.load_weights"
+            )
+        given = Assign(value)
+        if given.value.shape != self.declared_shape:
+            raise ValueError(
+                f"set_value got values of shape {list(given.value.shape)} for a weight of shape "
+                f"{list(self.declared_shape)}: give as many"
+            )
+        self.initializer = given
+
+    def __len__(self) -> int:
+        """Return the first size."""
+        return self.declared_shape[0]
+
+    def __bool__(self) -> bool:
+        """Refuse, as a tensor of a graph does; a weight that may be missing is compared with None."""
+        raise TypeError("a weight has no truth value while the graph is built: compare it with None")
+
+    def __iter__(self) -> Iterator[tf.Tensor]:
+        """Return the parts along the first dimension."""
+        return iter(tf.unstack(self.tensor(), self.declared_shape[0]))
+
+    def __getitem__(self, index: Any) -> tf.Tensor:
+        """Return a part of the values."""
+        return self.tensor()[index]
+
+    def __repr__(self) -> str:
+        words = f"shape {list(self.declared_shape)}, {self.declared_dtype.name}"
+        return f"<{type(self).__name__} {self.path or 'not in a model yet'}, {words}>"
+
+    #: NumPy leaves operators to this class.
+    __array_priority__ = 200
+
+
+def _as_tensor(value: Weight, dtype: Any = None, name: str | None = None, as_ref: bool = False) -> Any:
+    del as_ref
+    return tf.convert_to_tensor(value.tensor(), dtype, name=name)
+
+
+def _operator(name: str) -> Callable[..., Any]:
+    def method(self: Weight, *others: Any) -> Any:
+        return getattr(self.tensor(), name)(*others)
+
+    method.__name__ = name
+    return method
+
+
+_TWO = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul")
+for _name in (*_TWO, *(f"r{name}" for name in _TWO), "neg", "abs", "lt", "le", "gt", "ge"):
+    setattr(Weight, f"__{_name}__", _operator(f"__{_name}__"))
+tf.register_tensor_conversion_function(Weight, _as_tensor)
+
+
+def loose_name(kind: str) -> str:
+    """Return a name for a weight that is used, but that no built model holds; unique in the graph."""
+    graph = tf.compat.v1.get_default_graph()
+    number = _loose[graph] = _loose.get(graph, -1) + 1
+    return f"unregistered_{kind}_{number}"
+
+
+def variable_names(paths: Iterable[str]) -> list[str]:
+    """Return a name for each path: the path itself, unless it has other characters or its name is taken.
+
+    `model.build` makes scopes of the dots. Names are told apart without regard to case, as TensorFlow does.
+    """
+    taken: set[str] = set()
+    names = []
+    for path in paths:
+        plain = re.sub(r"[^0-9A-Za-z_.-]", "_", path)
+        name, number = plain, 0
+        while name.lower() in taken:
+            number += 1
+            name = f"{plain}_{number}"
+        taken.add(name.lower())
+        names.append(name)
+    return names

@@ -1,0 +1,99 @@
+"""Distributions of initializers, in variables and in tables."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from runtime import nn
+from runtime.initializers import initializer_text
+from runtime.nn import initializer as init
+
+v1 = tf.compat.v1
+
+#: initializer, shape, and of the distribution: kind, and its limits or its mean and standard deviation.
+LAWS: list[tuple[Any, list[int], str, float, float]] = [
+    (init.Constant(0.5), [2, 3], "constant", 0.5, 0),
+    (init.Constant(), [2, 3], "constant", 0, 0),
+    (init.Normal(), [50, 60], "normal", 0, 1),
+    (init.Normal(1, 0.1), [50, 60], "normal", 1, 0.1),
+    (init.TruncatedNormal(mean=0.5, std=2), [50, 60], "truncated_normal", 0.5, 2),
+    (init.Uniform(), [50, 60], "uniform", -1, 1),
+    (init.Uniform(low=2, high=3), [50, 60], "uniform", 2, 3),
+    (init.XavierUniform(), [50, 60], "uniform", -math.sqrt(6 / 110), math.sqrt(6 / 110)),
+    (init.XavierUniform(fan_in=1, fan_out=5), [50, 60], "uniform", -1, 1),
+    (init.XavierNormal(), [50, 60], "normal", 0, math.sqrt(2 / 110)),
+    (init.XavierNormal(fan_in=0), [50, 60], "normal", 0, math.sqrt(2 / 60)),
+    (init.KaimingUniform(), [50, 60], "uniform", -math.sqrt(6 / 50), math.sqrt(6 / 50)),
+    (init.KaimingUniform(fan_in=6), [50, 60], "uniform", -1, 1),
+    (init.KaimingNormal(nonlinearity="tanh"), [50, 60], "normal", 0, 5 / 3 / math.sqrt(50)),
+    (init.KaimingNormal(None, 1.0, "leaky_relu"), [50, 60], "normal", 0, 1 / math.sqrt(50)),
+]
+
+
+@pytest.mark.parametrize(("initializer", "shape", "kind", "a", "b"), LAWS)
+@pytest.mark.each_case
+def test_a_table_has_the_same_law(initializer: Any, shape: list[int], kind: str, a: float, b: float) -> None:
+    width, found, *limits = initializer_text(initializer.stock(shape), *shape).split(":")
+    assert (width, found) == (str(shape[1]), kind)
+    np.testing.assert_allclose([float(limit) for limit in limits], [a, b], rtol=1e-12)
+
+
+@pytest.mark.usefixtures("graph")
+def test_variables_have_these_laws() -> None:
+    tf.random.set_seed(1)
+    model = nn.ParameterList([nn.create_parameter(law[1], "float32", default_initializer=law[0]) for law in LAWS])
+    model.build("m")
+    with v1.Session() as session:
+        session.run(v1.global_variables_initializer())
+        found = session.run([weight.variable for weight in model])
+    for values, (_, _, kind, a, b) in zip(found, LAWS, strict=True):
+        if kind == "constant":
+            assert (values == np.float32(a)).all()
+        elif kind == "uniform":
+            np.testing.assert_allclose([values.min(), values.max()], [a, b], atol=0.01 * (b - a))
+            assert values.min() >= np.float32(a) and values.max() <= np.float32(b)
+        else:
+            spread = 0.8796 * b if kind == "truncated_normal" else b
+            np.testing.assert_allclose([values.mean(), values.std()], [a, spread], atol=0.06 * b)
+            assert (abs(values - a).max() <= 2 * b) == (kind == "truncated_normal")
+
+
+def test_fans_are_those_of_paddles_layouts() -> None:
+    assert init.fans([]) == (1, 1) and init.fans([7]) == (7, 7) and init.fans([3, 4]) == (3, 4)
+    assert init.fans([8, 4, 3]) == (12, 24) and init.fans([8, 4, 3, 2]) == (24, 48)
+
+
+def test_gains() -> None:
+    assert init.calculate_gain("relu") == math.sqrt(2) and init.calculate_gain("selu") == 0.75
+    assert init.calculate_gain("leaky_relu") == math.sqrt(2 / (1 + 0.01**2))
+    assert init.calculate_gain("conv2d_transpose") == 1
+    with pytest.raises(ValueError, match="'gelu' has no known gain"):
+        init.calculate_gain("gelu")
+
+
+def test_wrong_arguments() -> None:
+    with pytest.raises(ValueError, match="exchange them"):
+        init.Uniform(1, 0)
+    with tf.Graph().as_default(), pytest.raises(ValueError, match="not known while the graph is built"):
+        init.Assign(v1.placeholder(tf.float32, [1]))
+
+
+@pytest.mark.usefixtures("graph")
+def test_what_an_initializer_stands_for_elsewhere() -> None:
+    """A stock variable takes them, and a layer takes those of TensorFlow."""
+    stock = v1.get_variable("stock", [2], initializer=init.Constant(3))
+    layer = nn.Linear(1, 2, weight_attr=v1.ones_initializer(), bias_attr=nn.ParamAttr(initializer=init.Assign([1, 2])))
+    both = nn.Embedding(3, 1, weight_attr=v1.ones_initializer())
+    holder = nn.LayerList([layer, both])
+    holder.build("m")
+    with v1.Session() as session:
+        rows = both(tf.constant([1]))
+        session.run(v1.global_variables_initializer())
+        assert session.run(stock).tolist() == [3, 3]
+        assert session.run(layer(tf.ones([1, 1]))).tolist() == [[2, 3]]
+        assert session.run(rows).tolist() == [[1]]
