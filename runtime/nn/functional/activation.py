@@ -199,7 +199,7 @@ def pairwise_distance(
 
 
 def label_smooth(label: Any, prior_dist: Any = None, epsilon: float = 0.1, name: str | None = None) -> tf.Tensor:
-    """Return (1 - epsilon) · label + epsilon · prior_dist, which is uniform over the last axis if not given and gets no gradient."""
+    """Return (1 - epsilon) · label + epsilon · prior_dist: no gradient, and uniform over the last axis if not given."""
     label = tensor(label)
     prior = 1 / tf.cast(sizes(label)[-1], label.dtype) if prior_dist is None else tf.stop_gradient(tensor(prior_dist))
     return (1 - epsilon) * label + epsilon * prior

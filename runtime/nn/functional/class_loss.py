@@ -20,7 +20,7 @@ def softmax_with_cross_entropy(
     return_softmax: bool = False,
     axis: int = -1,
 ) -> Any:
-    """Return the cross entropy [..., 1 in `axis`, ...] of softmax(logits), and with return_softmax also that, without gradient.
+    """Return the cross entropy [..., 1 in `axis`, ...] of softmax(logits), and perhaps that, which gets no gradient.
 
     Args:
         logits: floats.
@@ -57,27 +57,33 @@ def _entropy(x: tf.Tensor, label: tf.Tensor, soft: bool, ignored: int, axis: int
     label = tf.stop_gradient(label)
     if soft and use_softmax:
         return tf.expand_dims(_soft_entropy(x, tf.cast(label, x.dtype), axis), axis)
-    logs = tf.nn.log_softmax(x, axis) if use_softmax else tf.math.log(x)
     if soft:
-        return -tf.reduce_sum(tf.cast(label, x.dtype) * logs, axis, keepdims=True)
+        return -tf.reduce_sum(tf.cast(label, x.dtype) * tf.math.log(x), axis, keepdims=True)
     index = tf.squeeze(label, [axis])
     counted = tf.not_equal(index, tf.cast(ignored, index.dtype))
-    return tf.expand_dims(-_of_class(logs, index, counted, axis), axis)
+    if not use_softmax:
+        return tf.expand_dims(-_of_class(tf.math.log(x), index, counted, axis), axis)
+    safe = tf.where(counted, index, tf.zeros_like(index))
+    loss = tf.nn.sparse_softmax_cross_entropy_with_logits(safe, _last(x, axis))
+    return tf.expand_dims(tf.where(counted, loss, tf.zeros_like(loss)), axis)
+
+
+def _last(x: tf.Tensor, axis: int) -> tf.Tensor:
+    """Return x with the axis as the last one."""
+    return x if axis == rank(x) - 1 else tf.transpose(x, [i for i in range(rank(x)) if i != axis] + [axis])
 
 
 def _soft_entropy(x: tf.Tensor, label: tf.Tensor, axis: int) -> tf.Tensor:
     """Return the loss without `axis`. Its gradient is softmax - label also for a label whose sum is not 1."""
-    order = [i for i in range(rank(x)) if i != axis] + [axis]
     label = tf.broadcast_to(label, tf.shape(x))
-    return tf.nn.softmax_cross_entropy_with_logits(tf.transpose(label, order), tf.transpose(x, order))
+    return tf.nn.softmax_cross_entropy_with_logits(_last(label, axis), _last(x, axis))
 
 
 def _of_class(values: tf.Tensor, index: tf.Tensor, counted: tf.Tensor, axis: int) -> tf.Tensor:
     """Return the values at the class indices, and 0 where the label does not count."""
-    order = [i for i in range(rank(values)) if i != axis] + [axis]
-    safe = tf.where(counted, index, tf.zeros_like(index))
-    picked = tf.gather(tf.transpose(values, order), safe, batch_dims=rank(values) - 1)
-    return tf.where(counted, picked, tf.zeros_like(picked))
+    safe = tf.where(counted, index, -tf.ones_like(index))
+    chosen = tf.one_hot(safe, sizes(values)[axis], True, False, axis=axis, dtype=tf.bool)
+    return tf.reduce_sum(tf.where(chosen, values, tf.zeros_like(values)), axis)
 
 
 def cross_entropy(

@@ -70,11 +70,7 @@ def take_along_axis(arr: Any, indices: Any, axis: int, broadcast: bool = True) -
         index = _broadcast(index, [sizes(index)[along] if i == along else size for i, size in enumerate(shape)])
     else:
         x = x[tuple(np.s_[:] if i == along else np.s_[:size] for i, size in enumerate(sizes(index)))]
-    return (
-        tf.gather(_last(x, along), _last(index, along), batch_dims=rank(x) - 1)
-        if along == rank(x) - 1
-        else _back(tf.gather(_last(x, along), _last(index, along), batch_dims=rank(x) - 1), along)
-    )
+    return _back(tf.gather(_last(x, along), _last(index, along), batch_dims=rank(x) - 1), along)
 
 
 def _wider(a: Any, b: Any) -> Any:
@@ -140,11 +136,8 @@ def topk(
     x = tensor(x)
     along = axis_of(-1 if axis is None else axis, rank(x))
     moved = _last(x, along)
-    ordered = moved if largest else -moved
-    count = size_list(k)[0]
-    indices = tf.math.top_k(ordered, count, sorted=True).indices
-    values = tf.gather(moved, indices, batch_dims=rank(x) - 1)
-    return _back(values, along), _back(tf.cast(indices, tf.int64), along)
+    values, indices = tf.math.top_k(moved if largest else -moved, size_list(k)[0], sorted=True)
+    return _back(values if largest else -values, along), _back(tf.cast(indices, tf.int64), along)
 
 
 def argsort(x: Any, axis: int = -1, descending: bool = False, name: str | None = None) -> tf.Tensor:
@@ -161,9 +154,7 @@ def sort(x: Any, axis: int = -1, descending: bool = False, name: str | None = No
     x = tensor(x)
     if not rank(x):
         return x
-    along = axis_of(axis, rank(x))
-    index = _last(argsort(x, along, descending), along)
-    return _back(tf.gather(_last(x, along), index, batch_dims=rank(x) - 1), along)
+    return tf.sort(x, axis_of(axis, rank(x)), "DESCENDING" if descending else "ASCENDING")
 
 
 def one_hot(x: Any, num_classes: Any, name: str | None = None) -> tf.Tensor:

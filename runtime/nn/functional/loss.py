@@ -100,33 +100,20 @@ def binary_cross_entropy_with_logits(
         label: the same shape; it gets no gradient of the entropy.
         weight: factors that broadcast.
         reduction: "none", "mean" or "sum".
-        pos_weight: factors of samples with label 1, for each class. As in Paddle, they multiply only the term
-            log(1 + exp(-|logit|)), and the gradient is sigmoid(logit) · factor - label.
+        pos_weight: factors of samples with label 1, for each class.
         name: not used.
     """
-    logit, target = tensor(logit), tensor(label)
-    if pos_weight is None:
-        loss = tf.nn.sigmoid_cross_entropy_with_logits(labels=tf.stop_gradient(target), logits=logit)
-    else:
-        loss = _weighted_bce(logit, target, target * (tensor(pos_weight) - 1) + 1)
+    logit, target = tensor(logit), tf.stop_gradient(tensor(label))
+    loss = tf.nn.sigmoid_cross_entropy_with_logits(labels=target, logits=logit)
+    if pos_weight is not None:
+        # Paddle's kernel has the factor at the logarithm alone, and at the whole sigmoid in the gradient.
+        factor = tf.stop_gradient(target * (tensor(pos_weight) - 1) + 1)
+        value = tf.nn.relu(logit) - logit * target + tf.math.log1p(tf.exp(-tf.abs(logit))) * factor
+        sloped = tf.nn.softplus(logit) * factor - logit * target
+        loss = sloped + tf.stop_gradient(value - sloped)
     if weight is not None:
         loss *= tensor(weight)
     return reduced(loss, reduction, "binary_cross_entropy_with_logits")
-
-
-def _weighted_bce(logit: tf.Tensor, label: tf.Tensor, factor: tf.Tensor) -> tf.Tensor:
-    @tf.custom_gradient
-    def entropy(x: tf.Tensor, label: tf.Tensor, factor: tf.Tensor) -> Any:
-        loss = tf.nn.relu(x) - x * label + tf.math.log1p(tf.exp(-tf.abs(x))) * factor
-
-        def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, None, None]:
-            return upstream * (tf.sigmoid(x) * factor - label), None, None
-
-        return loss, gradient
-
-    loss = entropy(logit, label, factor)
-    loss.set_shape(logit.shape)
-    return loss
 
 
 def sigmoid_focal_loss(

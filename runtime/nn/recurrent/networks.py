@@ -41,7 +41,8 @@ class _Network(LayerList):
         for layer in range(num_layers):
             size = hidden_size * self.num_directions if layer else input_size
             cells = [self.cell(size, hidden_size, **arguments, **attributes) for _ in range(self.num_directions)]
-            self.append(RNN(*cells, False, time_major) if len(cells) == 1 else BiRNN(*cells, time_major))
+            one = len(cells) == 1
+            self.append(RNN(cells[0], False, time_major) if one else BiRNN(cells[0], cells[1], time_major))
         kinds = ["weight_ih", "weight_hh"]
         kinds += [kind for kind in ("bias_ih", "bias_hh") if attributes[f"{kind}_attr"] is not False]
         # As in Paddle, names are given by number: those of biases belong to others where a bias is left out.

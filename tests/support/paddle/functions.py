@@ -125,10 +125,12 @@ class Built:
     """A case in the graph."""
 
     results: list[Any]
-    gradients: list[Any]
+    trained: list[Any]
+    losses: list[Any]
+    gradients: list[Any] = field(default_factory=list)
 
 
-def built(one: Case, namespace: Any, open_batch: bool, feeds: dict[Any, Any]) -> Built:
+def built(one: Case, namespace: Any, open_batch: bool, feeds: dict[Any, Any], shapes: list[Any]) -> Built:
     """Add a case to the graph; with `open_batch` the first size of each tensor is not known."""
     tensors = []
 
@@ -143,36 +145,44 @@ def built(one: Case, namespace: Any, open_batch: bool, feeds: dict[Any, Any]) ->
 
     results = [tf.convert_to_tensor(result) for result in _listed(one.result(namespace, convert))]
     losses = [
-        tf.cast(tf.reduce_sum(result * _drawn(result, i)), tf.float64)
-        for i, result in enumerate(results)
+        tf.cast(tf.reduce_sum(result * tf.constant(_weights(shape, i), result.dtype)), tf.float64)
+        for i, (result, shape) in enumerate(zip(results, shapes, strict=False))
         if result.dtype.is_floating
     ]
-    trained = [tensor for tensor in tensors if tensor.dtype.is_floating]
-    gradients = tf.gradients(losses, trained) if losses and trained else [None] * len(trained)
-    gradients = [
-        tf.zeros_like(x) if g is None else tf.convert_to_tensor(g) for g, x in zip(gradients, trained, strict=True)
-    ]
-    return Built(results, gradients)
+    return Built(results, [tensor for tensor in tensors if tensor.dtype.is_floating] if one.gradient else [], losses)
 
 
-def _drawn(result: Any, place: int) -> Any:
-    drawn = tf.numpy_function(lambda shape: _weights(shape, place), [tf.shape(result)], tf.float64)
-    return tf.cast(tf.reshape(drawn, tf.shape(result)), result.dtype)
+def _add_gradients(graphs: list[Built]) -> None:
+    """Add the gradients of all cases at once, which is faster than one after the other."""
+    losses = [loss for graph in graphs for loss in graph.losses]
+    trained = [x for graph in graphs for x in graph.trained]
+    gradients = iter(tf.gradients(losses, trained) if losses and trained else [None] * len(trained))
+    for graph in graphs:
+        for x in graph.trained:
+            slope = next(gradients)
+            graph.gradients.append(tf.zeros_like(x) if slope is None else tf.convert_to_tensor(slope))
 
 
-def in_tensorflow(cases: list[Case], namespace: Any) -> list[dict[str, Any]]:
-    """Return of each case what was computed with known sizes and with an open first one, or the exception."""
+def in_tensorflow(cases: list[Case], namespace: Any, shapes: list[list[Any]]) -> list[dict[str, Any]]:
+    """Return of each case what was computed with known sizes and with an open first one, or the exception.
+
+    Args:
+        cases: the calls.
+        namespace: where their functions are.
+        shapes: of each case the shapes of its results.
+    """
     feeds: dict[Any, Any] = {}
     with tf.Graph().as_default():
         graphs: list[dict[str, Any]] = []
-        for one in cases:
+        for one, wanted in zip(cases, shapes, strict=True):
             row: dict[str, Any] = {}
             for label, open_batch in (("known", False), ("open", True))[: 1 + one.open_batch]:
                 try:
-                    row[label] = built(one, namespace, open_batch, feeds)
+                    row[label] = built(one, namespace, open_batch, feeds, wanted)
                 except Exception as error:
                     row[label] = error
             graphs.append(row)
+        _add_gradients([graph for row in graphs for graph in row.values() if isinstance(graph, Built)])
         fetches = [
             {label: (b.results, b.gradients) for label, b in row.items() if isinstance(b, Built)} for row in graphs
         ]
@@ -199,9 +209,11 @@ def _shapes(graph: Built) -> list[Any]:
     return [result.shape for result in graph.results]
 
 
-def differences(one: Case, computed: dict[str, Any]) -> list[str]:
-    """Return what differs from Paddle, in words."""
-    values, gradients = in_paddle(one)
+def differences(one: Case, computed: dict[str, Any], oracle: Any) -> list[str]:
+    """Return what differs from what Paddle computed, in words."""
+    if isinstance(oracle, Exception):
+        return [f"Paddle: {str(oracle).strip().splitlines()[-1]}"]
+    values, gradients = oracle
     found = []
     for label in ("known", "open")[: 1 + one.open_batch]:
         if isinstance(computed[label], Exception):
@@ -232,6 +244,13 @@ def _apart(mine: Any, wanted: Any, tolerance: float, with_dtype: bool) -> list[s
     return []
 
 
+def _caught(one: Case) -> Any:
+    try:
+        return in_paddle(one)
+    except Exception as error:
+        return error
+
+
 class Table:
     """Cases of one file, computed once for all of its tests."""
 
@@ -239,14 +258,17 @@ class Table:
         """Keep the cases; nothing is computed yet."""
         self.cases = cases
         self._computed: list[dict[str, Any]] | None = None
+        self._oracles: list[Any] = []
 
     def differences(self, place: int) -> list[str]:
         """Return what differs from Paddle in a case."""
         if self._computed is None:
             from runtime.nn import functional
 
-            self._computed = in_tensorflow(self.cases, functional)
-        return differences(self.cases[place], self._computed[place])
+            self._oracles = [_caught(one) for one in self.cases]
+            shapes = [[] if isinstance(of, Exception) else [value.shape for value in of[0]] for of in self._oracles]
+            self._computed = in_tensorflow(self.cases, functional, shapes)
+        return differences(self.cases[place], self._computed[place], self._oracles[place])
 
     @property
     def names(self) -> list[str]:

@@ -193,7 +193,9 @@ def _counts(length: Any, windows: Any, kernel: int, step: int, before: Any, excl
 def _with_positions(x: tf.Tensor, kernel: list[int], steps: list[int], padding: Any, channel_last: bool) -> Any:
     if channel_last:
         raise ValueError("max_pool2d got return_mask=True with data_format='NHWC': give NCHW, which Paddle needs, too")
-    pairs = [(0, 0), (0, 0)] if isinstance(padding, str) else padding_of(padding, 2, False)
+    given = padding_of(padding, 2, False)
+    # Paddle's kernel does not read the name of a padding.
+    pairs = [(0, 0), (0, 0)] if isinstance(given, str) else given
     if any(before != after for before, after in pairs):
         raise ValueError(f"max_pool2d got return_mask=True with padding={padding}: give the same on both sides")
     places = []
