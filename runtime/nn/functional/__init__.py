@@ -47,9 +47,10 @@ from runtime.nn.functional.scaling import *  # noqa: F403
 from runtime.nn.functional.sequence import *  # noqa: F403
 from runtime.nn.functional.shaping import *  # noqa: F403
 from runtime.nn.functional.subscript import *  # noqa: F403
+from runtime.nn.functional.tensors import sizes
 from runtime.nn.functional.unary import *  # noqa: F403
 
-__all__ = ["operators", "promoted"]
+__all__ = ["operators", "promoted", "sizes"]
 __all__ += activation.__all__
 __all__ += class_loss.__all__
 __all__ += comparison.__all__

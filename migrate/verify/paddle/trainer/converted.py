@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import tensorflow as tf
@@ -14,6 +16,7 @@ from migrate.verify.paddle.trainer.common import EPSILON, Array, mask, metrics_o
 from migrate.verify.settings import Settings
 from runtime import nn
 from runtime.nn import masks
+from runtime.nn.weight import Weight
 
 v1 = tf.compat.v1
 
@@ -45,7 +48,10 @@ class Converted:
         np.random.seed(1)
         random.seed(1)
         self.trainer = trainer_of(job["path"])
-        self.model = self.trainer.create_model(self.config)
+        with _recorded() as made:
+            self.model = self.trainer.create_model(self.config)
+        held = {id(weight) for _, weight in self.model.named_weights()}
+        self.loose = [weight for weight in made if id(weight) not in held]  #: weights that no layer of the model holds
         self.model.build("model")
         self.metrics = metrics_of(self.trainer)
         self.items = _placeholders(job["batches"])
@@ -96,6 +102,20 @@ class Converted:
         return dict(zip(tensors_in(self.items, tf.Tensor), tensors_in(items, np.ndarray), strict=True))
 
 
+@contextlib.contextmanager
+def _recorded() -> Iterator[list[Weight]]:
+    """Record the weights that are made inside, in their order."""
+    made: list[Weight] = []
+    stock = Weight.__init__
+
+    def init(self: Weight, *given: Any, **named: Any) -> None:
+        stock(self, *given, **named)
+        made.append(self)
+
+    with mock.patch.object(Weight, "__init__", init):
+        yield made
+
+
 def _mask(number: int, shape: tf.Tensor, p: float) -> tf.Tensor:
     drawn = tf.numpy_function(lambda sizes: mask(number, tuple(sizes), p), [shape], tf.bool)
     return tf.ensure_shape(drawn, tf.get_static_value(shape, partial=True))
@@ -135,8 +155,12 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
         initializer = v1.group(v1.global_variables_initializer(), v1.local_variables_initializer())
         with v1.Session() as session:
 
+            loose = _loose(side.loose, job["loose"])
+
             def restart() -> None:
                 session.run(initializer)
+                for variable, value in loose:
+                    variable.load(value, session)
                 nn.load_weights(side.model, job["weights"], session)
 
             session.run(initializer)
@@ -147,6 +171,13 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
                 restart()
                 result[kind] = list(_steps(side, session, step, batches, settings.steps))
         return result
+
+
+def _loose(weights: Sequence[Weight], values: Sequence[Array]) -> list[tuple[Any, Array]]:
+    """Return the variables of weights that no layer holds, with the values of the original's, in order of creation."""
+    if [weight.declared_shape for weight in weights] != [value.shape for value in values]:
+        raise MigrateError("the weights that no layer of the model holds are others than the original's; report this")
+    return [(weight.variable, value) for weight, value in zip(weights, values, strict=True) if weight.built]
 
 
 def _passes(side: Converted, session: Any, restart: Any, items: Any) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import paddle
 import paddle.nn.functional as F
+from paddle.base.layer_helper_base import LayerHelperBase
 
 from migrate.errors import MigrateError
 from migrate.verify.paddle import double
@@ -39,10 +40,13 @@ class Original:
             double.complete()
         self.masks = _Masks()
         self.trainer = trainer_of(job["path"])
-        self.model = self.trainer.create_model(self.config)
+        with _recorded() as made:
+            self.model = self.trainer.create_model(self.config)
         self.metrics = metrics_of(self.trainer)
         self.state = dict(self.model.state_dict())
         self.parameters = dict(self.model.named_parameters())
+        held = {id(tensor) for tensor in self.state.values()}
+        self.loose = [tensor for tensor in made if id(tensor) not in held]  #: weights that no layer of the model holds
 
     def values(self) -> dict[str, Array]:
         """Return all weights by path."""
@@ -84,6 +88,23 @@ class Original:
         return outputs, loss
 
 
+@contextlib.contextmanager
+def _recorded() -> Iterator[list[Any]]:
+    """Record the parameters that are made inside, in their order."""
+    made: list[Any] = []
+    stock = LayerHelperBase.create_parameter
+
+    def create(self: Any, *given: Any, **named: Any) -> Any:
+        made.append(stock(self, *given, **named))
+        return made[-1]
+
+    LayerHelperBase.create_parameter = create
+    try:
+        yield made
+    finally:
+        LayerHelperBase.create_parameter = stock
+
+
 class _Masks:
     """Gives dropout its masks by number."""
 
@@ -123,6 +144,8 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
     """Measure outputs, loss, gradients and steps from the given weights, or from the model's own with some noise."""
     settings: Settings = job["settings"]
     side = Original(job)
+    for tensor, value in zip(side.loose, job.get("loose", ()), strict=False):
+        tensor.set_value(value.astype(side.dtype))
     initial = side.values()
     weights = job.get("weights") or started_weights(
         {name: value.shape for name, value in initial.items()}, initial, settings.seed
@@ -131,6 +154,7 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
     result: dict[str, Any] = {
         "initial": initial,
         "weights": weights,
+        "loose": [tensor.numpy() for tensor in side.loose],
         "trained": [name for name, p in side.parameters.items() if not p.stop_gradient],
         "batches": [_passes(side, weights, items) for items in batches[: settings.batches]],
     }
@@ -156,7 +180,7 @@ def _passes(side: Original, weights: Mapping[str, Array], items: Any) -> dict[st
     found = {
         "outputs": [output.numpy() for output in outputs],
         "loss": loss.numpy().reshape(-1),
-        "gradients": {name: None if p.grad is None else _dense(p.grad) for name, p in side.parameters.items()},
+        "gradients": {name: None if p.grad is None else _dense(p.grad, p.shape) for name, p in side.parameters.items()},
         "running": {name: value for name, value in side.values().items() if name not in side.parameters},
     }
     side.model.clear_gradients()
@@ -167,9 +191,14 @@ def _passes(side: Original, weights: Mapping[str, Array], items: Any) -> dict[st
     return found
 
 
-def _dense(gradient: Any) -> Array:
-    values: Array = gradient.numpy()
-    return values
+def _dense(gradient: Any, shape: Sequence[int]) -> Array:
+    """Return a gradient as an array; of a sparse embedding Paddle has only the rows that were looked up."""
+    if not gradient.is_selected_rows():
+        values: Array = gradient.numpy()
+        return values
+    dense = np.zeros(shape, np.float64)
+    np.add.at(dense, np.asarray(gradient.rows()), gradient.numpy())
+    return dense
 
 
 def _steps(

@@ -34,7 +34,7 @@ def measure(
     """
     job = {"path": original, "config": dict(config), "batches": batches, "settings": settings, "rates": RATES}
     single = workers.run(_ORIGINAL, {**job, "dtype": "float32"})
-    known = {"weights": single["weights"]}
+    known = {"weights": single["weights"], "loose": single["loose"]}
     wide, moved = workers.run_together(
         [(_ORIGINAL, {**job, **known, "dtype": "float64"}), (_CONVERTED, {**job, **known, "path": converted})]
     )
