@@ -22,7 +22,8 @@ from migrate.source.paddle.abstract.values import (
     Weight,
     mentions,
 )
-from migrate.source.paddle.ops import layer_specs, registry
+from migrate.source.paddle.layers import registry as layer_specs
+from migrate.source.paddle.ops import registry
 from migrate.source.paddle.ops.shapes import dtype_name
 
 
