@@ -7,6 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from runtime.nn import masks
 from runtime.nn.functional.elementwise import clip, maximum
 from runtime.nn.functional.reduction import max as largest
 from runtime.nn.functional.reduction import norm
@@ -214,8 +215,6 @@ def dropout(
     name: str | None = None,
 ) -> tf.Tensor:
     """Return x with elements set to 0 by chance: see `runtime.nn.masks.dropout`."""
-    from runtime.nn import masks
-
     return masks.dropout(tensor(x), p, axis, training, mode)
 
 

@@ -69,7 +69,6 @@ def binary_cross_entropy(
 
 
 def _bce(p: tf.Tensor, target: tf.Tensor) -> tf.Tensor:
-    @tf.custom_gradient
     def entropy(probability: tf.Tensor, label: tf.Tensor) -> Any:
         loss = (label - 1) * tf.maximum(tf.math.log(1 - probability), -100.0)
         loss -= label * tf.maximum(tf.math.log(probability), -100.0)
@@ -80,7 +79,7 @@ def _bce(p: tf.Tensor, target: tf.Tensor) -> tf.Tensor:
 
         return loss, gradient
 
-    loss = entropy(p, target)
+    loss = tf.custom_gradient(entropy)(p, target)
     loss.set_shape(tf.broadcast_static_shape(p.shape, target.shape))
     return loss
 

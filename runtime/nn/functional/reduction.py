@@ -52,7 +52,6 @@ def _extreme(reduce: Callable[..., tf.Tensor], x: tf.Tensor, axis: Any, keepdim:
     if not x.dtype.is_floating:
         return reduce(x, axes, keepdims=keepdim)
 
-    @tf.custom_gradient
     def reduced(values: tf.Tensor) -> Any:
         result = reduce(values, axes, keepdims=True)
 
@@ -61,7 +60,7 @@ def _extreme(reduce: Callable[..., tf.Tensor], x: tf.Tensor, axis: Any, keepdim:
 
         return result, gradient
 
-    kept = reduced(x)
+    kept = tf.custom_gradient(reduced)(x)
     kept.set_shape([1 if i in axes else size for i, size in enumerate(x.shape)])
     return kept if keepdim else tf.squeeze(kept, axes)
 

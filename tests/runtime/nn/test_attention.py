@@ -44,7 +44,6 @@ def test_attention() -> None:
         return Model()
 
     compare(made, X, KEYS, VALUES, *MASKS, unknown=False, scale=0.3)
-    compare(made, X, KEYS, VALUES, scale=0.3)
 
 
 def encoders(of: Any) -> Any:

@@ -107,7 +107,7 @@ TABLE = Table(
         case("cast", EDGES, "int64"),
         case("cast", EDGES, "bool"),
         case("cast", INTS, "float32"),
-        *[operated(s, x, y) for s in OPERATORS for x in DTYPES for y in DTYPES if computable(s, x, y)],
+        *[operated(s, x, y) for s in OPERATORS[:9] for x in DTYPES for y in DTYPES if computable(s, x, y)],
         *[operated(s, x, y) for s in OPERATORS for x in DTYPES for y in (2, 0.5) if computable(s, x, y)],
         *[
             case(

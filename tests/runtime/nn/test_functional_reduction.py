@@ -23,7 +23,7 @@ def over_axes(name: str, x: np.ndarray, axes: tuple[object, ...] = ALONG) -> lis
 
 TABLE = Table(
     [
-        *[one for name in ("mean", "max", "min", "amax", "amin", "logsumexp") for one in over_axes(name, X, ALONG[:4])],
+        *[one for name in ("mean", "max", "min", "amax", "amin", "logsumexp") for one in over_axes(name, X, ALONG[:3])],
         *[one for name in ("std", "var") for one in over_axes(name, X, ALONG[:3])],
         *over_axes("sum", X),
         *over_axes("prod", X, ALONG[:3]),
@@ -51,17 +51,12 @@ TABLE = Table(
         case("norm", np.zeros(2, np.float32)),
         case("norm", TIES - 2, INF, 1),
         case("norm", TIES - 2, 1),
-        *[
-            case("norm", X, p, axis, keepdim)
-            for p in (1, 2, 3, 0.5, 0, INF, -INF)
-            for axis in (None, 1)
-            for keepdim in (False, True)
-        ],
+        *[case("norm", X, p, axis, axis == 1) for p in (1, 2, 3, 0.5, 0, INF, -INF) for axis in (None, 1, 2)],
         *[case("norm", X, p, [0, 1]) for p in ("fro", 1, 2)],
         case("norm", X, axis=1),
         case("norm", X),
         case("numel", X),
-        *[case("median", X, axis=axis, keepdim=keepdim) for axis in (None, 0, 1) for keepdim in (False, True)],
+        *[case("median", X, axis=axis, keepdim=axis != 1) for axis in (None, 0, 1)],
         case("median", np.array([[1, 2, 3]]), axis=1),
         case("mean", positive(3), axis=-1),
     ]

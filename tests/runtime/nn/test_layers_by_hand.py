@@ -46,12 +46,12 @@ def test_values_and_that_all_weights_have_gradients() -> None:
         x = v1.placeholder(tf.float32, [None, 4, 6])
         layers = {
             "gru": nn.GRU(6, 5),
-            "lstm": nn.LSTM(6, 5, 2, "bidirect"),
+            "lstm": nn.LSTM(6, 5, time_major=True),
             "convolution": nn.Conv1D(4, 2, 3, padding=1),
             "dilated": nn.Conv1D(4, 4, 2, 2, 1, 2, 2),
             "normal": nn.BatchNorm1D(4),
             "layer": nn.LayerNorm([4, 6]),
-            "encoder": nn.TransformerEncoder(nn.TransformerEncoderLayer(6, 2, 8, 0.0), 2),
+            "encoder": nn.TransformerEncoder(nn.TransformerEncoderLayer(6, 2, 8, 0.0), 1),
         }
         for name, layer in layers.items():
             layer.build(name)
@@ -72,7 +72,7 @@ def test_values_and_that_all_weights_have_gradients() -> None:
     np.testing.assert_allclose(found["gru"], by_hand_gru(X, gru, lengths), rtol=1e-4, atol=1e-5)
     expected = by_hand_convolution(X, of_convolution["weight"], of_convolution["bias"])
     np.testing.assert_allclose(found["convolution"], expected, rtol=1e-4, atol=1e-5)
-    assert found["lstm"].shape == (3, 4, 10)
+    assert found["lstm"].shape == (3, 4, 5)
     assert found["dilated"].shape == (3, 4, 3)
     mean, variance = X.mean((0, 2)), X.var((0, 2))
     expected = (X - mean[:, None]) / np.sqrt(variance + 1e-5)[:, None]

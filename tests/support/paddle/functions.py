@@ -163,13 +163,16 @@ def _add_gradients(graphs: list[Built]) -> None:
             graph.gradients.append(tf.zeros_like(x) if slope is None else tf.convert_to_tensor(slope))
 
 
-def in_tensorflow(cases: list[Case], namespace: Any, shapes: list[list[Any]]) -> list[dict[str, Any]]:
+def in_tensorflow(
+    cases: list[Case], namespace: Any, shapes: list[list[Any]], optimized: bool = True
+) -> list[dict[str, Any]]:
     """Return of each case what was computed with known sizes and with an open first one, or the exception.
 
     Args:
         cases: the calls.
         namespace: where their functions are.
         shapes: of each case the shapes of its results.
+        optimized: rewrite the graph before it runs, as sessions do; it takes time, and may cost digits.
     """
     feeds: dict[Any, Any] = {}
     with tf.Graph().as_default():
@@ -186,7 +189,7 @@ def in_tensorflow(cases: list[Case], namespace: Any, shapes: list[list[Any]]) ->
         fetches = [
             {label: (b.results, b.gradients) for label, b in row.items() if isinstance(b, Built)} for row in graphs
         ]
-        with v1.Session() as session:
+        with v1.Session(config=_settings(optimized)) as session:
             try:
                 values = session.run(fetches, feeds)
             except tf.errors.OpError:
@@ -196,6 +199,14 @@ def in_tensorflow(cases: list[Case], namespace: Any, shapes: list[list[Any]]) ->
         | {"shapes": {label: _shapes(b) for label, b in row.items() if isinstance(b, Built)}}
         for row, value in zip(graphs, values, strict=True)
     ]
+
+
+def _settings(optimized: bool) -> Any:
+    settings = v1.ConfigProto()
+    settings.graph_options.rewrite_options.disable_meta_optimizer = not optimized
+    if not optimized:
+        settings.graph_options.optimizer_options.opt_level = -1
+    return settings
 
 
 def _alone(session: Any, fetch: Any, feeds: Any) -> Any:
@@ -254,9 +265,9 @@ def _caught(one: Case) -> Any:
 class Table:
     """Cases of one file, computed once for all of its tests."""
 
-    def __init__(self, cases: list[Case]) -> None:
-        """Keep the cases; nothing is computed yet."""
-        self.cases = cases
+    def __init__(self, cases: list[Case], optimized: bool = False) -> None:
+        """Keep the cases; nothing is computed yet. See `in_tensorflow` for `optimized`."""
+        self.cases, self.optimized = cases, optimized
         self._computed: list[dict[str, Any]] | None = None
         self._oracles: list[Any] = []
 
@@ -267,7 +278,7 @@ class Table:
 
             self._oracles = [_caught(one) for one in self.cases]
             shapes = [[] if isinstance(of, Exception) else [value.shape for value in of[0]] for of in self._oracles]
-            self._computed = in_tensorflow(self.cases, functional, shapes)
+            self._computed = in_tensorflow(self.cases, functional, shapes, self.optimized)
         return differences(self.cases[place], self._computed[place], self._oracles[place])
 
     @property
