@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import libcst as cst
 from libcst import matchers as m
@@ -144,14 +144,11 @@ class Rewriter(cst.CSTTransformer):
         if not site.mixed and site.form < len(op.forms):
             form = op.forms[site.form]
             try:
-                named = form.__class__(self._spelled(form.tf), form.when, form.write)
+                named = replace(form, tf=self.names.spelled(form.tf))
                 return templates.in_form(op, named, call, args)
             except templates.Unwritable:
                 pass
         return templates.of_helper(self.names.helper(op.functional), call, args)
-
-    def _spelled(self, text: str) -> str:
-        return self.names.spelled(text)
 
     # Names and attributes.
 

@@ -98,7 +98,7 @@ def _listed(args: list[cst.Arg]) -> cst.BaseExpression:
 
 def _check_dropped(op: Op, form: Form, bound: list[tuple[str, cst.Arg]]) -> None:
     for name, arg in bound:
-        if name in form.mentioned or name == "name":
+        if form.ignored or name in form.mentioned or name == "name":
             continue
         try:
             same = ast.literal_eval(_BLANK.code_for_node(arg.value)) == op.parameters[name]
@@ -160,6 +160,8 @@ def _filled(op: Op, form: Form, target: cst.BaseExpression, bound: list[tuple[st
     values = {name: arg.value for name, arg in bound}
     if isinstance(target, cst.Name):  # one of the arguments, or a constant
         return values.get(target.value, target)
+    if isinstance(target, cst.SimpleString):
+        return target
     for name, default in op.parameters.items():
         if name not in values and name in form.mentioned:
             values[name] = cst.parse_expression(repr(default))

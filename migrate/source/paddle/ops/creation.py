@@ -40,14 +40,32 @@ def _arange(bound: Arguments) -> Tensor:
     return Tensor((size,), dtype_name(bound["dtype"], kind))
 
 
+def _is_tensor(bound: Arguments) -> bool:
+    return isinstance(bound["data"], Tensor) and bound["dtype"] is None
+
+
+def _cast_only(bound: Arguments) -> bool:
+    return isinstance(bound["data"], Tensor) and bound["dtype"] is not None
+
+
+def _multinomial(bound: Arguments) -> Tensor:
+    x = tensor(bound["x"])
+    return Tensor(None if x.shape is None else (*x.shape[:-1], bound["num_samples"]), "int64")
+
+
 OPS: tuple[Op, ...] = (
+    Op("paddle.multinomial(x, num_samples=1, replacement=False, name=None)", _multinomial, methods=("multinomial",)),
     Op("paddle.zeros(shape, dtype=None, name=None)", _filled("float32")),
     Op("paddle.ones(shape, dtype=None, name=None)", _filled("float32")),
     Op("paddle.full(shape, fill_value, dtype=None, name=None)", _filled("float32")),
     Op("paddle.zeros_like(x, dtype=None, name=None)", _like, (Form("tf.zeros_like(input=x, dtype=dtype)"),)),
     Op("paddle.ones_like(x, dtype=None, name=None)", _like, (Form("tf.ones_like(input=x, dtype=dtype)"),)),
     Op("paddle.full_like(x, fill_value, dtype=None, name=None)", _like),
-    Op("paddle.to_tensor(data, dtype=None, place=None, stop_gradient=True)", _to_tensor),
+    Op(
+        "paddle.to_tensor(data, dtype=None, place=None, stop_gradient=True)",
+        _to_tensor,
+        (Form("data", _is_tensor), Form("tf.cast(x=data, dtype=dtype)", _cast_only)),
+    ),
     Op("paddle.arange(start=0, end=None, step=1, dtype=None, name=None)", _arange),
     Op("paddle.assign(x, output=None)", same, methods=("clone", "detach")),
     Op("paddle.tril(x, diagonal=0, name=None)", same, methods=("tril",)),

@@ -11,6 +11,7 @@ from migrate.source.paddle.ops import (
     comparison,
     creation,
     elementwise,
+    environment,
     indexing,
     loss,
     matrix,
@@ -27,7 +28,7 @@ LAYER = "paddle.nn.Layer"
 #: Bases of classes that are no models: readers and metrics of the program.
 LAYER_BASES: tuple[str, ...] = ()
 CONTAINERS = {f"paddle.nn.{kind}": kind for kind in ("Sequential", "LayerList", "LayerDict", "ParameterList")}
-_GROUPS = (elementwise, comparison, reduction, shaping, indexing, creation, matrix, activation, loss, sequence)
+_GROUPS = (elementwise, comparison, reduction, shaping, indexing, creation, matrix, activation, loss, sequence, environment)
 #: Paddle's dotted name -> op.
 OPS: dict[str, Op] = {name: op for group in _GROUPS for op in group.OPS for name in (op.name, *op.aliases)}
 _METHODS: dict[str, Op] = {method: op for group in _GROUPS for op in group.OPS for method in op.methods}
