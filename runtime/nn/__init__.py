@@ -56,6 +56,7 @@ from runtime.nn.loss import (
     SmoothL1Loss,
 )
 from runtime.nn.normalization import BatchNorm, BatchNorm1D, BatchNorm2D, InstanceNorm1D, InstanceNorm2D, LayerNorm
+from runtime.nn.no_grad import no_grad, stopped
 from runtime.nn.param_attr import ParamAttr
 from runtime.nn.parameter import Parameter
 from runtime.nn.pooling import (
@@ -153,5 +154,7 @@ __all__ = [
     "functional",
     "initializer",
     "load_weights",
+    "no_grad",
     "read_weights",
+    "stopped",
 ]

@@ -18,6 +18,7 @@ from migrate.source.paddle.abstract.values import (
     Described,
     Function,
     Instance,
+    Layer,
     LayerValue,
     Module,
     Refuse,
@@ -171,6 +172,8 @@ class Machine(Run):
             receiver.constants[name] = value
         elif isinstance(receiver, Container):
             receiver.sublayers[name] = value
+        elif isinstance(receiver, Layer) and name not in receiver.weights:
+            receiver.own[name] = value
         elif not isinstance(receiver, Instance):
             raise Refuse("only attributes of objects of the program can be set")
         else:

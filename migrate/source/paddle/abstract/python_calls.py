@@ -113,6 +113,7 @@ _NUMPY = frozenset(
         "where",
         "zeros",
         "zeros_like",
+        "finfo",
         "float32",
         "float64",
         "int32",
@@ -183,6 +184,7 @@ _METHODS: dict[type, frozenset[str]] = {
             "repeat",
         ]
     ),
+    np.finfo: frozenset(),
     np.generic: frozenset({"astype", "item", "tolist"}),
     collections.deque: frozenset({"append", "popleft", "pop", "appendleft"}),
 }

@@ -262,7 +262,7 @@ class Rewriter(cst.CSTTransformer):
 
 def _function(dotted: str) -> bool:
     """Whether a lower-case name of Paddle is a function of `runtime.nn`, not a module."""
-    return dotted in {"paddle.create_parameter"} or registry.dtype(dotted) is not None
+    return dotted in {"paddle.create_parameter", "paddle.no_grad"} or registry.dtype(dotted) is not None
 
 
 def _of_paddle(name: cst.BaseExpression) -> bool:

@@ -7,51 +7,16 @@ from collections.abc import Callable, Mapping
 from migrate.source.paddle.abstract.values import Layer, Refuse, Tensor, Value
 from migrate.source.paddle.layers.spec import Call, LayerSpec, Weights, one_tensor, positive, weight_and_bias
 from migrate.source.paddle.ops.spec import Arguments
-
-
-def _listed(value: Value, count: int) -> list[int]:
-    items = list(value) if isinstance(value, list | tuple) else [value] * count
-    if len(items) != count or not all(isinstance(item, int) for item in items):
-        raise Refuse(f"{value!r} is not a list of {count} numbers")
-    return items
+from migrate.source.paddle.ops.windows import listed, spatial
 
 
 def _weights(count: int) -> Callable[[Arguments], Weights]:
     def weights(bound: Arguments) -> Weights:
         inputs, outputs = (positive(bound[name], name) for name in ("in_channels", "out_channels"))
-        kernel = _listed(bound["kernel_size"], count)
+        kernel = listed(bound["kernel_size"], count)
         return weight_and_bias(bound, (outputs, inputs // bound["groups"], *kernel), (outputs,))
 
     return weights
-
-
-def _size(size: int | None, kernel: int, stride: int, before: int, after: int, dilation: int = 1, ceil: bool = False) -> int | None:
-    if size is None:
-        return None
-    free = size + before + after - dilation * (kernel - 1) - 1
-    result = (-(-free // stride) if ceil else free // stride) + 1
-    if result <= 0:
-        raise Refuse(f"a window of {kernel} does not fit into {size} values")
-    return result
-
-
-def _spatial(sizes: list[int | None], bound: Arguments, ceil: bool = False) -> list[int | None]:
-    """Return the sizes after a convolution or pooling."""
-    count = len(sizes)
-    kernel = _listed(bound["kernel_size"], count)
-    stride = _listed(kernel if bound["stride"] is None else bound["stride"], count)
-    dilation = _listed(bound.get("dilation", 1), count)
-    padding = bound["padding"]
-    if isinstance(padding, str):
-        if padding.upper() == "SAME":
-            return [None if size is None else -(-size // step) for size, step in zip(sizes, stride, strict=True)]
-        padding = 0
-    flat = list(padding) if isinstance(padding, list | tuple) else [padding] * count
-    pairs = [(p, p) for p in flat] if len(flat) == count else list(zip(flat[::2], flat[1::2], strict=True))
-    return [
-        _size(size, k, s, before, after, d, ceil)
-        for size, k, s, (before, after), d in zip(sizes, kernel, stride, pairs, dilation, strict=True)
-    ]
 
 
 def _conv(count: int) -> Call:
@@ -62,7 +27,7 @@ def _conv(count: int) -> Call:
         if len(x.shape) != count + 2:
             raise Refuse(f"the input of this layer has {len(x.shape)} dimensions, and it takes {count + 2}")
         last = str(bound["data_format"]).endswith("C")
-        sizes = _spatial(list(x.shape[1:-1] if last else x.shape[2:]), bound)
+        sizes = spatial(list(x.shape[1:-1] if last else x.shape[2:]), bound)
         outputs = bound["out_channels"]
         return Tensor((x.shape[0], *sizes, outputs) if last else (x.shape[0], outputs, *sizes), x.dtype)
 
@@ -74,7 +39,7 @@ def _pool(count: int) -> Call:
         x, bound = one_tensor(layer, positional, keywords), layer.arguments
         if x.shape is None:
             return Tensor(None, x.dtype)
-        return Tensor((*x.shape[:2], *_spatial(list(x.shape[2:]), bound, bool(bound["ceil_mode"]))), x.dtype)
+        return Tensor((*x.shape[:2], *spatial(list(x.shape[2:]), bound, bool(bound["ceil_mode"]))), x.dtype)
 
     return call
 
@@ -82,7 +47,7 @@ def _pool(count: int) -> Call:
 def _adaptive(count: int) -> Call:
     def call(layer: Layer, positional: list[Value], keywords: Mapping[str, Value]) -> Value:
         x = one_tensor(layer, positional, keywords)
-        sizes = _listed(layer.arguments["output_size"], count)
+        sizes = listed(layer.arguments["output_size"], count)
         return Tensor(None if x.shape is None else (*x.shape[:2], *sizes), x.dtype)
 
     return call

@@ -23,7 +23,9 @@ def _layer(bound: Arguments) -> Weights:
     return weight_and_bias(bound, (count,), (count,))
 
 
-_BATCH = "momentum=0.9, epsilon=1e-05, weight_attr=None, bias_attr=None, data_format='{}', use_global_stats=None, name=None"
+_BATCH = (
+    "momentum=0.9, epsilon=1e-05, weight_attr=None, bias_attr=None, data_format='{}', use_global_stats=None, name=None"
+)
 SPECS: tuple[LayerSpec, ...] = (
     LayerSpec(
         "paddle.nn.BatchNorm(num_channels, act=None, is_test=False, momentum=0.9, epsilon=1e-05, param_attr=None, "

@@ -75,7 +75,9 @@ def _stack_spec(kind: str) -> LayerSpec:
 def _cell_spec(kind: str) -> LayerSpec:
     gates = _GATES[kind]
     signature = f"paddle.nn.{kind}Cell(input_size, hidden_size, {_ATTRS}, name=None)"
-    return LayerSpec(signature, _one_step, lambda bound: _cell(bound, gates, positive(bound["input_size"], "input_size"), ""))
+    return LayerSpec(
+        signature, _one_step, lambda bound: _cell(bound, gates, positive(bound["input_size"], "input_size"), "")
+    )
 
 
 SPECS: tuple[LayerSpec, ...] = (

@@ -40,6 +40,15 @@ def _arange(bound: Arguments) -> Tensor:
     return Tensor((size,), dtype_name(bound["dtype"], kind))
 
 
+def _drawn(bound: Arguments) -> Tensor:
+    return Tensor(tuple(sizes_of([1] if bound["shape"] is None else bound["shape"])), "float32")
+
+
+def _permuted(bound: Arguments) -> Tensor:
+    count = bound["n"]
+    return Tensor((count if isinstance(count, int) else None,), dtype_name(bound["dtype"]))
+
+
 def _is_tensor(bound: Arguments) -> bool:
     return isinstance(bound["data"], Tensor) and bound["dtype"] is None
 
@@ -70,5 +79,10 @@ OPS: tuple[Op, ...] = (
     Op("paddle.assign(x, output=None)", same, methods=("clone", "detach")),
     Op("paddle.tril(x, diagonal=0, name=None)", same, methods=("tril",)),
     Op("paddle.triu(x, diagonal=0, name=None)", same, methods=("triu",)),
+    Op("paddle.normal(mean=0.0, std=1.0, shape=None, name=None)", _drawn),
+    Op("paddle.randn(shape, dtype=None, name=None)", _filled("float32")),
+    Op("paddle.uniform(shape, dtype=None, min=-1.0, max=1.0, seed=0, name=None)", _filled("float32")),
+    Op("paddle.randint(low=0, high=None, shape=[1], dtype=None, name=None)", _filled("int64")),
+    Op("paddle.randperm(n, dtype='int64', name=None)", _permuted),
     Op("paddle.rand(shape, dtype=None, name=None)", _filled("float32")),
 )

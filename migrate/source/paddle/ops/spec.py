@@ -118,7 +118,13 @@ class Op:
 
     def _fits(self, form: Form, bound: Arguments) -> bool:
         for name, default in self.parameters.items():
-            if form.tf and not form.ignored and name not in form.mentioned and name != "name" and not _equal(bound[name], default):
+            if (
+                form.tf
+                and not form.ignored
+                and name not in form.mentioned
+                and name != "name"
+                and not _equal(bound[name], default)
+            ):
                 return False
         return form.when(bound)
 

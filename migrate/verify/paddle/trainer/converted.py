@@ -138,7 +138,7 @@ def _placeholders(batches: Sequence[Any]) -> Any:
 
 
 def _gradients(loss: tf.Tensor, weights: Mapping[str, Any]) -> dict[str, Any]:
-    found = tf.gradients(loss, [_variable(weight) for weight in weights.values()])
+    found = tf.gradients(loss, [_variable(weight) for weight in weights.values()], stop_gradients=nn.stopped())
     return {name: gradient for name, gradient in zip(weights, found, strict=True) if gradient is not None}
 
 
@@ -154,7 +154,6 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
         side = Converted(job)
         initializer = v1.group(v1.global_variables_initializer(), v1.local_variables_initializer())
         with v1.Session() as session:
-
             loose = _loose(side.loose, job["loose"])
 
             def restart() -> None:
@@ -165,7 +164,12 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
 
             session.run(initializer)
             batches = job["batches"]
-            result: dict[str, Any] = {"initial": nn.read_weights(side.model, session)}
+            result: dict[str, Any] = {
+                "initial": nn.read_weights(side.model, session),
+                "padding": {
+                    name: w.padding for name, w in side.weights.items() if getattr(w, "padding", None) is not None
+                },
+            }
             result["batches"] = [_passes(side, session, restart, items) for items in batches[: settings.batches]]
             for kind, step in side.steps.items():
                 restart()

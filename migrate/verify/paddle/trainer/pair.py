@@ -52,6 +52,11 @@ class TrainerPair:
         """Take the results of the workers: the original in float32 and float64, and the converted trainer."""
         self.single, self.double, self.moved, self.notes = single, double, moved, notes
 
+    def _rows(self, name: str, value: Array) -> Array:
+        """Return the values without the padding row, which Paddle trains under `sparse=True`, but never reads."""
+        padding = self.moved["padding"].get(name)
+        return value if padding is None else np.delete(value, padding, axis=0)
+
     def comparisons(self) -> Iterator[Comparison]:
         """Yield all comparisons, stage by stage."""
         yield from self._lists("forward", "outputs", "output")
@@ -85,7 +90,7 @@ class TrainerPair:
             if name not in self.single["batches"][0]["gradients"]:
                 continue
             values = [
-                _flat([_or_zeros(batch["gradients"].get(name), weights) for batch in side["batches"]])
+                _flat([self._rows(name, _or_zeros(batch["gradients"].get(name), weights)) for batch in side["batches"]])
                 for side in (self.single, self.moved, self.double)
             ]
             if any(value.any() for value in values):
@@ -104,7 +109,7 @@ class TrainerPair:
         first, second, wide = (np.concatenate([step["loss"] for step in side]) for side in sides)
         yield compare.compare(kind, "loss", first, second, wide)
         for name in self.single["weights"]:
-            first, second, wide = (_flat([side[-1]["values"][name]]) for side in sides)
+            first, second, wide = (_flat([self._rows(name, side[-1]["values"][name])]) for side in sides)
             yield compare.compare(kind, name, first, second, wide)
 
 
