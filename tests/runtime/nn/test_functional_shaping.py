@@ -80,6 +80,7 @@ TABLE = Table(
         case("repeat_interleave", M, 2, 1),
         case("repeat_interleave", M, np.array([1, 0, 2]), 0, static=False),
         case("meshgrid", VECTOR, floats(3)),
+        case("broadcast_tensors", [ROW, floats(1, 2, 1, 3)]),
         case("diff", M),
         case("diff", M, axis=0, n=2),
     ]
