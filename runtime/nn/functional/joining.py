@@ -142,6 +142,15 @@ def meshgrid(*args: Any, **kwargs: Any) -> list[tf.Tensor]:
     return list(tf.meshgrid(*[tensor(x) for x in inputs], indexing="ij"))
 
 
+def broadcast_tensors(input: Any, name: str | None = None) -> list[tf.Tensor]:
+    """Return all tensors broadcast to one shape."""
+    tensors = [tensor(x) for x in input]
+    shape, known = tf.shape(tensors[0]), tensors[0].shape
+    for x in tensors[1:]:
+        shape, known = tf.broadcast_dynamic_shape(shape, tf.shape(x)), tf.broadcast_static_shape(known, x.shape)
+    return [tf.ensure_shape(tf.broadcast_to(x, shape), known) for x in tensors]
+
+
 def diff(
     x: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None, name: str | None = None
 ) -> tf.Tensor:
@@ -159,6 +168,7 @@ def diff(
 
 
 __all__ = [
+    "broadcast_tensors",
     "chunk",
     "concat",
     "diff",

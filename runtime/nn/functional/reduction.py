@@ -195,6 +195,17 @@ def norm(x: Any, p: Any = "fro", axis: Any = None, keepdim: bool = False, name: 
     return tf.where(positive, root, total)
 
 
+def count_nonzero(x: Any, axis: Any = None, keepdim: bool = False, name: str | None = None) -> tf.Tensor:
+    """Return how many elements are not 0; int64."""
+    return sum(tensor(tensor(x, tf.bool), tf.int64), axis, keepdim=keepdim)
+
+
+def nansum(x: Any, axis: Any = None, dtype: Any = None, keepdim: bool = False, name: str | None = None) -> tf.Tensor:
+    """Return the sum, in which NaN counts as 0."""
+    x = tensor(x)
+    return sum(tf.where(tf.math.is_nan(x), tf.zeros_like(x), x), axis, dtype, keepdim)
+
+
 def numel(x: Any, name: str | None = None) -> tf.Tensor:
     """Return the number of elements; a 0-d int64 tensor."""
     return tf.size(tensor(x), out_type=tf.int64)
@@ -221,6 +232,7 @@ __all__ = [
     "any",
     "argmax",
     "argmin",
+    "count_nonzero",
     "cumprod",
     "cumsum",
     "logsumexp",
@@ -228,6 +240,7 @@ __all__ = [
     "mean",
     "median",
     "min",
+    "nansum",
     "norm",
     "numel",
     "prod",

@@ -38,13 +38,17 @@ def _never(x: tf.Tensor) -> tf.Tensor:
 
 abs = _unary("abs", tf.abs)
 acos = _unary("acos", tf.acos)
+acosh = _unary("acosh", tf.acosh)
 asin = _unary("asin", tf.asin)
+asinh = _unary("asinh", tf.asinh)
 atan = _unary("atan", tf.atan)
+atanh = _unary("atanh", tf.atanh)
 ceil = _unary("ceil", tf.math.ceil)
 cos = _unary("cos", tf.cos)
 cosh = _unary("cosh", tf.cosh)
 digamma = _unary("digamma", tf.math.digamma)
 erf = _unary("erf", tf.math.erf)
+erfinv = _unary("erfinv", tf.math.erfinv)
 exp = _unary("exp", tf.exp, makes_floats=True)
 expm1 = _unary("expm1", tf.math.expm1, makes_floats=True)
 floor = _unary("floor", tf.floor)
@@ -73,13 +77,17 @@ tanh = _unary("tanh", tf.tanh)
 __all__ = [
     "abs",
     "acos",
+    "acosh",
     "asin",
+    "asinh",
     "atan",
+    "atanh",
     "ceil",
     "cos",
     "cosh",
     "digamma",
     "erf",
+    "erfinv",
     "exp",
     "expm1",
     "floor",

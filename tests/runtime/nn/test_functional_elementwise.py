@@ -68,6 +68,7 @@ TABLE = Table(
         *[case(name, np.array([1, 2, 5])) for name in OF_INTS],
         *[case(name, INTS) for name in ("abs", "sign", "square", "neg", "trunc", "isnan", "isinf", "isfinite")],
         *[case(name, np.array([1, np.inf, np.nan], np.float32)) for name in ("isnan", "isinf", "isfinite")],
+        *[case(name, positive(3) + (name == "acosh")) for name in ("acosh", "asinh", "atanh", "erfinv")],
         case("sqrt", np.array([0, 4], np.float32)),
         case("log", np.array([0, 4], np.float32)),
         *[case(name, X, Y) for name in ("add", "subtract", "multiply", "divide", "maximum", "minimum", "atan2")],

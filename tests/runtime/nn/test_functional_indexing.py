@@ -19,13 +19,14 @@ TIES = np.array([[1, 3, 3, 1], [2, 2, 2, 2], [4, 0, 4, 0]], np.float32)
 S = np.s_
 
 
-def read(x: np.ndarray, *index: Any) -> Case:
+def read(x: np.ndarray, *index: Any, static: bool = True) -> Case:
     """Return the case of a subscript, in which arrays are tensors."""
     return case(
         f"getitem{index}".replace("\n", ""),
         x,
         *index,
         call=lambda F, t, *i: F.operators.getitem(t, i if len(i) > 1 else i[0]),
+        static=static,
     )
 
 
@@ -42,13 +43,18 @@ TABLE = Table(
         case("gather_nd", X, np.array([[0, 1, 1]])),
         case("index_select", X, np.array([2, 0, 2])),
         case("index_select", X, np.array([1, 3]), 1),
-        case("masked_select", M, M > 0),
-        case("masked_select", X, X > 1),
-        case("nonzero", M > 0),
-        case("nonzero", np.array([[1, 0], [0, 3]]), as_tuple=True),
+        case("masked_select", M, M > 0, static=False),
+        case("masked_select", X, X > 1, static=False),
+        case("nonzero", M > 0, static=False),
+        case("nonzero", np.array([[1, 0], [0, 3]]), as_tuple=True, static=False),
         case("take_along_axis", M, np.array([[0, 1], [2, 0], [3, 3]]), 1),
         case("take_along_axis", M, np.array([[0, 1, 2, 0]]), 0),
         case("take_along_axis", X, np.array([[[0], [2]]]), 1),
+        case("put_along_axis", M, np.array([[0, 1], [2, 0], [3, 1]]), floats(3, 2, seed=5), 1),
+        case("put_along_axis", M, np.array([[0, 1], [2, 2], [3, 1]]), floats(3, 2, seed=5), 1, "add"),
+        case("put_along_axis", M, np.array([[0, 1], [2, 1]]), floats(2, 2, seed=5), 1, broadcast=False),
+        case("put_along_axis", M, np.array([[0], [2], [3]]), 2.5, 1, "add", include_self=False, gradient=False),
+        case("put_along_axis", M, np.array([[2, 0, 1, 1]]), 1.5, 0),
         case("index_sample", M, np.array([[0, 1], [2, 0], [3, 3]])),
         case("scatter", M, np.array([2, 0]), floats(2, 4, seed=5)),
         case("scatter", M, np.array([2, 2, 0]), floats(3, 4, seed=5), overwrite=False),
@@ -56,7 +62,7 @@ TABLE = Table(
         case("scatter_nd", np.array([[2], [2], [0]]), floats(3, seed=5), [4]),
         *[case("topk", X, 2, axis) for axis in (None, 1, 0)],
         case("topk", M, 3, largest=False),
-        case("topk", VECTOR, np.array([2]), open_batch=False),
+        case("topk", VECTOR, np.array([2]), open_batch=False, static=False),
         *[case("argsort", X, axis, descending) for axis in (-1, 1, 0) for descending in (False, True)],
         *[case("sort", X, axis, descending) for axis in (-1, 1, 0) for descending in (False, True)],
         case("sort", np.array([[3, 1, 2]])),
@@ -95,16 +101,18 @@ TABLE = Table(
         read(X, S[:], S[:], np.array([1])),
         read(X, [0, 2], [1, 3]),
         read(X, [0, 2], S[:], [1, 0]),
+        read(floats(2, 3, 2, 4), S[:], [2, 0], S[:], [1, 3]),
+        read(floats(2, 3, 2, 4), 0, [2, 0], S[:], [1, 3]),
         read(X, S[:], [0, 2], [1, 0]),
         read(X, np.array([[0], [2]]), np.array([1, 3])),
         read(X, S[1:], [0, 2]),
         read(X, 1, [0, 2]),
         read(X, Ellipsis, [1, 0]),
-        read(M, M > 0),
-        read(X, M > 0),
-        read(X, np.array([True, False, True])),
-        read(X, S[:], np.array([True, False, True, True])),
-        read(M, S[:], np.array([True, False, True, True])),
+        read(M, M > 0, static=False),
+        read(X, M > 0, static=False),
+        read(X, np.array([True, False, True]), static=False),
+        read(X, S[:], np.array([True, False, True, True]), static=False),
+        read(M, S[:], np.array([True, False, True, True]), static=False),
         read(np.arange(12).reshape(3, 4), S[1:], 0),
         read(X > 0, S[1:], 0),
     ]

@@ -28,6 +28,7 @@ class Case:
     tolerance: float = 1e-5
     open_batch: bool = True
     gradient: bool = True
+    static: bool = True
 
     def result(self, namespace: Any, convert: Callable[[np.ndarray], Any]) -> Any:
         """Return what the function gives."""
@@ -44,10 +45,14 @@ def case(
     tolerance: float = 1e-5,
     open_batch: bool = True,
     gradient: bool = True,
+    static: bool = True,
     **named: Any,
 ) -> Case:
-    """Return a case; not `open_batch`: it is run with known sizes only; not `gradient`: only values are compared."""
-    return Case(name, arguments, named, call, tolerance, open_batch, gradient)
+    """Return a case; not `open_batch`: it is run with known sizes only; not `gradient`: only values are compared.
+
+    Not `static`: sizes of the result are known when it runs, even where those of the arguments are known before.
+    """
+    return Case(name, arguments, named, call, tolerance, open_batch, gradient, static)
 
 
 def floats(*shape: int, seed: int = 0) -> np.ndarray:
@@ -237,7 +242,8 @@ def differences(one: Case, computed: dict[str, Any], oracle: Any) -> list[str]:
             for mine, wanted in zip(ours, theirs, strict=False):
                 found += [f"{label} {kind}: {text}" for text in _apart(mine, wanted, one.tolerance, kind == "value")]
         for shape, wanted in zip(computed["shapes"][label], values, strict=False):
-            if shape.rank is None or not shape.is_compatible_with(wanted.shape):
+            unknown = label == "known" and one.static and not shape.is_fully_defined()
+            if shape.rank is None or unknown or not shape.is_compatible_with(wanted.shape):
                 found.append(f"{label}: static shape {shape}, of {wanted.shape}")
     return found
 
