@@ -89,7 +89,7 @@ class Weight:
         self.trainable = not stop
 
     def set_value(self, value: Any) -> None:
-        """Let it begin with these values, an array of its shape.
+        """Let it begin with these values, an array or a tensor of its shape.
 
         Raises:
             ValueError: it exists already, or the shape is another one.
@@ -102,9 +102,9 @@ class Weight:
                 "before build, or give the values to runtime.nn.load_weights"
             )
         given = Assign(value)
-        if given.value.shape != self.declared_shape:
+        if given.shape != self.declared_shape:
             raise ValueError(
-                f"set_value got values of shape {list(given.value.shape)} for a weight of shape "
+                f"set_value got values of shape {list(given.shape)} for a weight of shape "
                 f"{list(self.declared_shape)}: give as many"
             )
         self.initializer = given
