@@ -14,7 +14,7 @@ from paddle.io import DataLoader
 
 from migrate.errors import MigrateError
 
-_MOST = 32  #: samples of a batch; models compute the same for larger ones
+_MOST = 128  #: samples of a batch; models compute the same for larger ones
 
 
 def run(job: Mapping[str, Any]) -> dict[str, Any]:

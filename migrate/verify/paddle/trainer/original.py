@@ -95,8 +95,10 @@ def _recorded() -> Iterator[list[Any]]:
     stock = LayerHelperBase.create_parameter
 
     def create(self: Any, *given: Any, **named: Any) -> Any:
-        made.append(stock(self, *given, **named))
-        return made[-1]
+        parameter = stock(self, *given, **named)
+        if parameter is not None:
+            made.append(parameter)
+        return parameter
 
     LayerHelperBase.create_parameter = create
     try:

@@ -76,14 +76,14 @@ class TrainerPair:
             raise MigrateError(f"the original and the converted model return different numbers of tensors ({counts})")
         for index in range(counts.pop()):
             first, second, wide = (_flat([batch[index] for batch in side]) for side in sides)
-            yield compare.compare(stage, f"{name} {index}", first, second, wide)
+            yield _compared(stage, f"{name} {index}", first, second, wide)
 
     def _loss(self) -> Comparison:
         first, second, wide = (
             np.concatenate([batch["loss"] for batch in side["batches"]])
             for side in (self.single, self.moved, self.double)
         )
-        return compare.compare("loss", "loss", first, second, wide)
+        return _compared("loss", "loss", first, second, wide)
 
     def _gradients(self) -> Iterator[Comparison]:
         for name, weights in self.single["weights"].items():
@@ -94,7 +94,7 @@ class TrainerPair:
                 for side in (self.single, self.moved, self.double)
             ]
             if any(value.any() for value in values):
-                yield compare.compare("gradient", name, values[0], values[1], values[2], kind="gradient")
+                yield _compared("gradient", name, values[0], values[1], values[2], kind="gradient")
 
     def _running(self) -> Iterator[Comparison]:
         for name in self.single["batches"][0]["running"]:
@@ -102,15 +102,20 @@ class TrainerPair:
                 _flat([batch["running"][name] for batch in side["batches"]])
                 for side in (self.single, self.moved, self.double)
             )
-            yield compare.compare("running values", name, first, second, wide)
+            yield _compared("running values", name, first, second, wide)
 
     def _steps(self, kind: str) -> Iterator[Comparison]:
         sides = (self.single[kind], self.moved[kind], self.double.get(kind, self.single[kind]))
         first, second, wide = (np.concatenate([step["loss"] for step in side]) for side in sides)
-        yield compare.compare(kind, "loss", first, second, wide)
+        yield _compared(kind, "loss", first, second, wide)
         for name in self.single["weights"]:
             first, second, wide = (_flat([self._rows(name, side[-1]["values"][name])]) for side in sides)
-            yield compare.compare(kind, name, first, second, wide)
+            yield _compared(kind, name, first, second, wide)
+
+
+def _compared(stage: str, name: str, first: Array, second: Array, wide: Array, kind: str = "tensor") -> Comparison:
+    result = compare.compare(stage, name, first, second, wide, kind=kind)
+    return compare.within_rounding(result, first, second, wide)
 
 
 def _flat(values: Sequence[Array]) -> Array:
