@@ -75,6 +75,24 @@ def exactly(stage: str, name: str, original: Array, converted: Array, note: str 
     return replace(result, tolerance=0.0, verdict=verdict)
 
 
+#: How many times farther from float64 than the original the converted model may be, and how far both at most.
+_ROUNDING, _MOST = 4.0, 1e-2
+
+
+def within_rounding(result: Comparison, original: Array, converted: Array, reference: Array) -> Comparison:
+    """Return `result`, as equal if the original itself is about as far from float64 as the converted model is.
+
+    Where terms cancel, float32 has fewer digits than the tolerance asks for, in both frameworks.
+    """
+    if result.verdict != "differs" or reference.shape != original.shape or not np.isfinite(result.max_abs):
+        return result
+    far = [float(np.abs(side.astype(np.float64) - reference).max()) for side in (original, converted)]
+    if not 0 < far[1] <= _ROUNDING * far[0] <= _ROUNDING * _MOST * result.scale:
+        return result
+    note = "; ".join(part for part in (result.note, "within the original's own rounding") if part)
+    return replace(result, verdict="equal", tolerance=result.needed, note=note)
+
+
 def worst(comparisons: Sequence[Comparison], where: Sequence[str]) -> Comparison:
     """Return the worst of several comparisons of one tensor, with its entry of `where` in the note."""
     ranks = [(_ORDER.index(c.verdict), -c.needed) for c in comparisons]

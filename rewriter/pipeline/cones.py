@@ -12,6 +12,7 @@ __all__ = ["ENTRANCES", "GETTERS", "Cone", "Origin", "through_branches"]
 
 #: Op types that read an element of an iterator.
 GETTERS = ("IteratorGetNext", "IteratorGetNextSync")
+_CALLS = ("PartitionedCall", "StatefulPartitionedCall")
 _PLACEHOLDERS = ("Placeholder", "PlaceholderV2", "PlaceholderWithDefault")
 #: Op types that pass a tensor into a v1 branch or loop.
 ENTRANCES = ("Switch", "RefSwitch", "Enter", "RefEnter")
@@ -91,6 +92,19 @@ class Cone:
     def behind(self, tensor: Tensor) -> list[str]:
         """Return all ops that an explored tensor is computed from."""
         return self._ancestors([tensor])
+
+    def calls(self, op: str) -> bool:
+        """Whether an op calls a function, or is a branch or loop in which one is called."""
+        pending, seen = [self.view.nodes[op]], set[str]()
+        while pending:
+            node = pending.pop()
+            if node.op in _CALLS:
+                return True
+            named = {one.name for given in node.attr.values() for one in (given.func, *given.list.func)}
+            for name in (named | {node.op}) & self.view.functions.keys() - seen:
+                seen.add(name)
+                pending += self.view.functions[name].node_def
+        return False
 
     def _ancestors(self, tensors: Iterable[Tensor]) -> list[str]:
         return self.view.ancestors(tensors, lambda op: self.view.type(op) in GETTERS, controls=True)

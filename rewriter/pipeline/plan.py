@@ -215,6 +215,8 @@ def _why_staying(view: GraphView, cone: Cone, found: dict[str, Family], tensor: 
             return found[getter].reason, found[getter].fault
         for table in _uncapturable(view, cone, found[getter], tensor):
             return f"a one-shot iterator's dataset cannot hold `{table}`: make the iterator initializable", table
+        for op in _uncallable(view, cone, found[getter], tensor):
+            return f"`{op}` calls a function, which an iterator with a shared_name may not run: give it none", op
     if len(origin.getters) > 1 and not cone.computed([tensor]):
         readers = ", ".join(f"`{getter}`" for getter in sorted(origin.getters))
         return (f"each is computed from several elements, of {readers}",)
@@ -228,6 +230,15 @@ def _uncapturable(view: GraphView, cone: Cone, family: Family, tensor: Tensor) -
     """Yield the hash tables that a tensor depends on and that the dataset of a one-shot iterator cannot capture."""
     if one_shots(view, family):
         yield from (op for op in cone.behind(tensor) if view.type(op) in CAPTURED)
+
+
+def _uncallable(view: GraphView, cone: Cone, family: Family, tensor: Tensor) -> Iterator[str]:
+    """Yield the ops that a tensor depends on and that call functions, if an iterator of the family has a shared name.
+
+    TensorFlow gives such an iterator a runtime of its own, where calls fail unless Grappler has inlined them.
+    """
+    if any(view.attribute(op, "shared_name").s for op in family.sources):
+        yield from (op for op in cone.behind(tensor) if view.type(op) not in GETTERS and cone.calls(op))
 
 
 def _unsavable(view: GraphView, cone: Cone, family: Family, tensor: Tensor) -> Iterator[str]:

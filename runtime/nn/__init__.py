@@ -6,7 +6,7 @@ tensors keep Paddle's layout, and weights have Paddle's shapes.
 
 from __future__ import annotations
 
-from runtime.nn import initializer
+from runtime.nn import functional, initializer
 from runtime.nn.activation import (
     CELU,
     ELU,
@@ -36,12 +36,14 @@ from runtime.nn.activation import (
     Tanhshrink,
     ThresholdedReLU,
 )
+from runtime.nn.attention import MultiHeadAttention, TransformerEncoder, TransformerEncoderLayer
 from runtime.nn.containers import LayerDict, LayerList, ParameterList, Sequential
+from runtime.nn.convolution import Conv1D, Conv2D
 from runtime.nn.creation import create_parameter
 from runtime.nn.dropout import Dropout, Dropout2D
 from runtime.nn.embedding import Embedding
 from runtime.nn.layer import Layer
-from runtime.nn.linear import Identity, Linear
+from runtime.nn.linear import CosineSimilarity, Identity, Linear
 from runtime.nn.loss import (
     BCELoss,
     BCEWithLogitsLoss,
@@ -53,8 +55,21 @@ from runtime.nn.loss import (
     NLLLoss,
     SmoothL1Loss,
 )
+from runtime.nn.normalization import BatchNorm, BatchNorm1D, BatchNorm2D, InstanceNorm1D, InstanceNorm2D, LayerNorm
+from runtime.nn.no_grad import no_grad, stopped
 from runtime.nn.param_attr import ParamAttr
 from runtime.nn.parameter import Parameter
+from runtime.nn.pooling import (
+    AdaptiveAvgPool1D,
+    AdaptiveAvgPool2D,
+    AdaptiveMaxPool1D,
+    AdaptiveMaxPool2D,
+    AvgPool1D,
+    AvgPool2D,
+    MaxPool1D,
+    MaxPool2D,
+)
+from runtime.nn.recurrent import GRU, LSTM, RNN, BiRNN, GRUCell, LSTMCell, RNNCellBase, SimpleRNN, SimpleRNNCell
 from runtime.nn.weights import load_weights, read_weights
 
 __all__ = [
@@ -62,41 +77,68 @@ __all__ = [
     "ELU",
     "GELU",
     "GLU",
+    "GRU",
+    "LSTM",
+    "RNN",
     "SELU",
+    "AdaptiveAvgPool1D",
+    "AdaptiveAvgPool2D",
+    "AdaptiveMaxPool1D",
+    "AdaptiveMaxPool2D",
+    "AvgPool1D",
+    "AvgPool2D",
     "BCELoss",
     "BCEWithLogitsLoss",
+    "BatchNorm",
+    "BatchNorm1D",
+    "BatchNorm2D",
+    "BiRNN",
+    "Conv1D",
+    "Conv2D",
+    "CosineSimilarity",
     "CrossEntropyLoss",
     "Dropout",
     "Dropout2D",
     "Embedding",
     "Flatten",
+    "GRUCell",
     "Hardshrink",
     "Hardsigmoid",
     "Hardswish",
     "Hardtanh",
     "Identity",
+    "InstanceNorm1D",
+    "InstanceNorm2D",
     "KLDivLoss",
     "L1Loss",
+    "LSTMCell",
     "Layer",
     "LayerDict",
     "LayerList",
+    "LayerNorm",
     "LeakyReLU",
     "Linear",
     "LogSigmoid",
     "LogSoftmax",
     "MSELoss",
     "MarginRankingLoss",
+    "MaxPool1D",
+    "MaxPool2D",
     "Mish",
+    "MultiHeadAttention",
     "NLLLoss",
     "PReLU",
     "ParamAttr",
     "Parameter",
     "ParameterList",
+    "RNNCellBase",
     "ReLU",
     "ReLU6",
     "Sequential",
     "Sigmoid",
     "Silu",
+    "SimpleRNN",
+    "SimpleRNNCell",
     "SmoothL1Loss",
     "Softmax",
     "Softplus",
@@ -106,8 +148,13 @@ __all__ = [
     "Tanh",
     "Tanhshrink",
     "ThresholdedReLU",
+    "TransformerEncoder",
+    "TransformerEncoderLayer",
     "create_parameter",
+    "functional",
     "initializer",
     "load_weights",
+    "no_grad",
     "read_weights",
+    "stopped",
 ]

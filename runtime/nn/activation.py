@@ -6,12 +6,13 @@ from typing import Any
 
 import tensorflow as tf
 
+from runtime.nn import functional
 from runtime.nn.initializer import Constant
 from runtime.nn.layer import Layer
 
 
 class _Function(Layer):
-    """A function of `nn.functional`, which is imported when it is first called, with arguments that it keeps."""
+    """A function of `nn.functional`, with arguments that it keeps."""
 
     function: str
 
@@ -21,8 +22,6 @@ class _Function(Layer):
 
     def forward(self, x: Any) -> tf.Tensor:
         """Return the function of x."""
-        from runtime.nn import functional
-
         found: tf.Tensor = getattr(functional, self.function)(x, **self._arguments)
         return found
 
@@ -290,7 +289,5 @@ class PReLU(Layer):
 
     def forward(self, x: Any) -> tf.Tensor:
         """Return the function of x."""
-        from runtime.nn import functional
-
         found: tf.Tensor = functional.prelu(x, self._weight, data_format=self._data_format)
         return found

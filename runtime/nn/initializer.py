@@ -174,36 +174,33 @@ class Assign(Initializer):
     """Given values."""
 
     def __init__(self, value: Any, name: str | None = None) -> None:
-        """Keep the values, an array or nested lists; the name has no effect.
+        """Keep the values: an array, nested lists, or a tensor, perhaps a random one; the name has no effect."""
+        known = tf.get_static_value(value) if isinstance(value, tf.Tensor) else np.asarray(value)
+        #: An array, or a tensor whose values are known when the graph runs.
+        self.value: Any = value if known is None else known
 
-        Raises:
-            ValueError: it is a tensor, whose values nobody knows while the graph is built.
-        """
-        if isinstance(value, tf.Tensor):
-            known = tf.get_static_value(value)
-            if known is None:
-                raise ValueError(
-                    f"Assign got the tensor {value.name}, whose values are not known while the graph is built: give an "
-                    "array"
-                )
-            value = known
-        self.value = np.asarray(value)
+    @property
+    def shape(self) -> tuple[int | None, ...]:
+        """The sizes, None where they are not known."""
+        return tuple(tf.TensorShape(self.value.shape).as_list())
 
     def stock(self, shape: Sequence[int]) -> Any:
-        """Return a constant initializer.
+        """Return a constant initializer, or a function that returns the tensor.
 
         Raises:
             ValueError: the weight has another shape.
         """
-        if tuple(shape) != self.value.shape:
+        if self.shape != tuple(shape):
             raise ValueError(
-                f"Assign got values of shape {list(self.value.shape)} for a weight of shape {list(shape)}: make them "
-                "equal"
+                f"Assign got values of shape {list(self.shape)} for a weight of shape {list(shape)}: make them equal"
             )
-        return v1.constant_initializer(self.value)
+        return v1.constant_initializer(self.value) if isinstance(self.value, np.ndarray) else self._tensor
+
+    def _tensor(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> tf.Tensor:
+        return tf.cast(self.value, dtype or self.value.dtype)
 
     def __repr__(self) -> str:
-        return f"Assign(<values of shape {list(self.value.shape)}>)"
+        return f"Assign(<values of shape {list(self.shape)}>)"
 
 
 def _uniform(deviation: float) -> Any:

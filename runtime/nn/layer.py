@@ -11,9 +11,8 @@ from weakref import WeakKeyDictionary
 import tensorflow as tf
 
 from runtime.nn.creation import parameter as described
-from runtime.nn.names import variable_names
 from runtime.nn.registered import Registered
-from runtime.nn.weight import Weight
+from runtime.nn.weight import Weight, variable_names
 
 v1 = tf.compat.v1
 Self = TypeVar("Self", bound="Layer")

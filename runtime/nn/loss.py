@@ -6,11 +6,12 @@ from typing import Any
 
 import tensorflow as tf
 
+from runtime.nn import functional
 from runtime.nn.layer import Layer
 
 
 class _Loss(Layer):
-    """A loss of `nn.functional`, which is imported when it is first called; its arguments are attributes."""
+    """A loss of `nn.functional`; its arguments are attributes."""
 
     function: str
 
@@ -29,8 +30,6 @@ class _Loss(Layer):
         return self._loss(input, label)
 
     def _loss(self, *tensors: Any) -> tf.Tensor:
-        from runtime.nn import functional
-
         arguments = {key: getattr(self, key) for key in self._arguments}
         found: tf.Tensor = getattr(functional, self.function)(*tensors, reduction=self.reduction, **arguments)
         return found

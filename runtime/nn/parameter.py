@@ -7,9 +7,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime.nn.names import loose_name
 from runtime.nn.param_attr import ParamAttr
-from runtime.nn.weight import Weight
+from runtime.nn.weight import Weight, loose_name
 
 v1 = tf.compat.v1
 

@@ -9,9 +9,8 @@ import numpy as np
 import tensorflow as tf
 
 from runtime.nn.initializer import Assign, Constant, Initializer
-from runtime.nn.names import loose_name
 from runtime.nn.param_attr import ParamAttr
-from runtime.nn.weight import Weight
+from runtime.nn.weight import Weight, loose_name
 from runtime.ranks import placements
 from runtime.table.create import create_table, tables
 from runtime.table.table import Table
@@ -93,9 +92,9 @@ class TableWeight(Weight):
         padding = [] if self.padding is None else [self.padding]
         if not isinstance(self.initializer, Assign):
             return np.array(padding, np.int64), np.zeros([len(padding), dim], np.float32)
-        self.initializer.stock(self.declared_shape)  # raises where the shape is another one
-        values = self.initializer.value.astype(np.float32)
-        values[padding] = 0
+        values = self.initializer(self.declared_shape, tf.float32)
+        if padding:
+            values = tf.tensor_scatter_nd_update(values, [padding], tf.zeros([1, dim]))
         return np.arange(rows), values
 
     def _begin_with(self, keys: Any, values: Any) -> None:
@@ -104,7 +103,7 @@ class TableWeight(Weight):
             return
         anchor = self.table.variable
         with tf.name_scope(f"{self.table.graph_name}/first_rows/"), tf.device("/device:CPU:0"):
-            held = placements.held_rows(tf.constant(keys), tf.constant(values), self.table.placement)
+            held = placements.held_rows(tf.constant(keys), tf.convert_to_tensor(values), self.table.placement)
             with tf.control_dependencies([anchor.initializer]):
                 ids, rows = (tf.identity(one) for one in held)
             anchor.start_by(anchor.set_rows(ids, rows))

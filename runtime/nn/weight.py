@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import tensorflow as tf
 
 from runtime.nn.param_attr import ParamAttr
+
+#: For each graph: how many weights that no model holds were created.
+_loose: WeakKeyDictionary[tf.Graph, int] = WeakKeyDictionary()
 
 
 class Weight:
@@ -84,7 +89,7 @@ class Weight:
         self.trainable = not stop
 
     def set_value(self, value: Any) -> None:
-        """Let it begin with these values, an array of its shape.
+        """Let it begin with these values, an array or a tensor of its shape.
 
         Raises:
             ValueError: it exists already, or the shape is another one.
@@ -97,9 +102,9 @@ class Weight:
                 "before build, or give the values to runtime.nn.load_weights"
             )
         given = Assign(value)
-        if given.value.shape != self.declared_shape:
+        if given.shape != self.declared_shape:
             raise ValueError(
-                f"set_value got values of shape {list(given.value.shape)} for a weight of shape "
+                f"set_value got values of shape {list(given.shape)} for a weight of shape "
                 f"{list(self.declared_shape)}: give as many"
             )
         self.initializer = given
@@ -145,3 +150,28 @@ _TWO = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul")
 for _name in (*_TWO, *(f"r{name}" for name in _TWO), "neg", "abs", "lt", "le", "gt", "ge"):
     setattr(Weight, f"__{_name}__", _operator(f"__{_name}__"))
 tf.register_tensor_conversion_function(Weight, _as_tensor)
+
+
+def loose_name(kind: str) -> str:
+    """Return a name for a weight that is used, but that no built model holds; unique in the graph."""
+    graph = tf.compat.v1.get_default_graph()
+    number = _loose[graph] = _loose.get(graph, -1) + 1
+    return f"unregistered_{kind}_{number}"
+
+
+def variable_names(paths: Iterable[str]) -> list[str]:
+    """Return a name for each path: the path itself, unless it has other characters or its name is taken.
+
+    `model.build` makes scopes of the dots. Names are told apart without regard to case, as TensorFlow does.
+    """
+    taken: set[str] = set()
+    names = []
+    for path in paths:
+        plain = re.sub(r"[^0-9A-Za-z_.-]", "_", path)
+        name, number = plain, 0
+        while name.lower() in taken:
+            number += 1
+            name = f"{plain}_{number}"
+        taken.add(name.lower())
+        names.append(name)
+    return names

@@ -214,13 +214,14 @@ class Expressions:
             loop = loop.inner_for_in
 
     def _operation(self, node: cst.BinaryOperation, out: Variable) -> None:
-        for side in (node.left, node.right):
-            self.graph.watch(self.program.value_of(side), lambda value: self._operand(node, value, out))
+        self.graph.watch(self.program.value_of(node.left), lambda value: self._operand(node, value, node.right, out))
+        self.graph.watch(self.program.value_of(node.right), lambda value: self._operand(node, value, node.left, out))
 
-    def _operand(self, node: cst.BinaryOperation, value: Value, out: Variable) -> None:
-        """Add the result of a binary operator for one value of its left or right operand."""
+    def _operand(self, node: cst.BinaryOperation, value: Value, other: cst.BaseExpression, out: Variable) -> None:
+        """Add the result of a binary operator for one value of its left or right operand, beside the `other` one."""
         if isinstance(value, Constant) and isinstance(node.operator, cst.Multiply):
-            return  # the other operand determines the result
+            self.graph.watch(self.program.value_of(other), lambda one: self._product(node, one, out))
+            return
         if not isinstance(value, Holder) or value.kind not in {"list", "dict", "record"}:
             self._operated(node, value, out)
             return
@@ -231,6 +232,11 @@ class Expressions:
         variable = self.program.named(("operand", node, id(value)))
         self.graph.put(variable, value)
         self.calls.entries.copy(variable, made, keep=value.kind == "dict")
+
+    def _product(self, node: cst.BinaryOperation, other: Value, out: Variable) -> None:
+        """Add the product of two literals; one literal leaves it to the other operand what the result is."""
+        if isinstance(other, Constant):
+            self._operated(node, other, out)
 
     def _unary(self, node: cst.UnaryOperation, out: Variable) -> None:
         operand = self.program.value_of(node.expression)

@@ -124,7 +124,7 @@ def test_check_writes_nothing_and_lists_findings(work: Path) -> None:
     ("arguments", "says"),
     [
         (["convert", "none.py"], "no such file"),
-        (["convert", "src/other.py", "--target", "torchrec"], "only `runtime`"),
+        (["convert", "src/other.py", "--target", "torchrec"], "unknown target; use one of `runtime`, `rec_sdk`"),
         (["convert", "src/good.py", "-o", "x", "--diff"], "cannot be combined"),
         (["convert", "src/good.py", "--select", "tf-gahter"], "did you mean tf-gather?"),
         (["check", "src/good.py", "--ignore", "tf,nothing"], "--ignore: unknown rule `nothing`"),

@@ -79,8 +79,22 @@ def test_gains() -> None:
 def test_wrong_arguments() -> None:
     with pytest.raises(ValueError, match="exchange them"):
         init.Uniform(1, 0)
-    with tf.Graph().as_default(), pytest.raises(ValueError, match="not known while the graph is built"):
-        init.Assign(v1.placeholder(tf.float32, [1]))
+
+
+@pytest.mark.usefixtures("graph")
+def test_values_may_be_a_random_tensor() -> None:
+    values = tf.random.uniform([4, 2], 1, 2, tf.float64)
+    made = [nn.Embedding(4, 2, 0, weight_attr=init.Assign(values), table=table) for table in (True, False)]
+    fixed = nn.Linear(1, 2, weight_attr=init.Assign(tf.constant([[1, 2]])), bias_attr=False)
+    nn.LayerList([*made, fixed]).build("m")
+    rows = [layer(tf.range(4)) for layer in made]
+    with v1.Session() as session:
+        session.run(v1.global_variables_initializer())
+        found, kernel = session.run([rows, fixed.weight.variable])
+    np.testing.assert_array_equal(found[0], found[1])
+    assert not found[0][0].any() and (found[0][1:] >= 1).all() and kernel.tolist() == [[1, 2]]
+    with pytest.raises(ValueError, match=r"values of shape \[None, 2\] for a weight of shape \[4, 2\]"):
+        init.Assign(v1.placeholder(tf.float32, [None, 2]))([4, 2])
 
 
 @pytest.mark.usefixtures("graph")

@@ -5,10 +5,11 @@ from __future__ import annotations
 import itertools
 import threading
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from unittest import mock
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import tensorflow as tf
@@ -51,7 +52,8 @@ class Threads(Engine):
 
     def __init__(self, rank: int, size: int, shelf: Shelf) -> None:
         self.rank, self.size, self._shelf = rank, size, shelf
-        self._numbers = itertools.count()
+        #: Numbers of exchanges in each graph. A function that makes variables is traced twice, and then counts anew.
+        self._numbers: WeakKeyDictionary[Any, Iterator[int]] = WeakKeyDictionary()
         #: The kinds of messages that this rank has taken part in, in their order.
         self.messages: list[str] = []
 
@@ -59,7 +61,8 @@ class Threads(Engine):
         self, kind: str, inputs: list[tf.Tensor], types: Any, given: Callable[..., Any], got: Callable[..., Any]
     ) -> Any:
         """Leave given(*inputs) on the shelf, and return got(what all have left)."""
-        key = kind, next(self._numbers)
+        graph = self if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
+        key = kind, next(self._numbers.setdefault(graph, itertools.count()))
 
         def exchange(*arrays: np.ndarray) -> Any:
             self.messages.append(kind)

@@ -83,6 +83,8 @@ def read(run: Run, node: ast.AST, value: Value, name: str) -> Value:
         return getattr(value, name)
     if isinstance(value, np.ndarray | np.generic) and name == "dtype":
         return Dtype(value.dtype.name)
+    if isinstance(value, np.finfo) and name in {"eps", "min", "max", "tiny"}:
+        return getattr(value, name)
     if isinstance(value, Size) or value is None:
         raise Refuse(f"attribute `{name}` of {'a size' if value else 'None'} is not supported")
     return Method(value, name)
@@ -197,6 +199,8 @@ def _method(found: tuple[ast.FunctionDef, Class], value: Instance) -> Value:
 
 
 def _of_layer(run: Run, node: ast.AST, value: Layer, name: str) -> Value:
+    if name in value.own:
+        return value.own[name]
     if name in value.weights:
         if name == "weight":
             value.whole_reads.append(run.place(node))

@@ -27,6 +27,7 @@ from migrate.source.paddle.abstract.values import (
     Dtype,
     Function,
     Instance,
+    Layer,
     LayerValue,
     Method,
     Refuse,
@@ -35,6 +36,7 @@ from migrate.source.paddle.abstract.values import (
     Tensor,
     Unknown,
     Value,
+    Weight,
     mentions,
 )
 from migrate.source.paddle.ops import registry
@@ -85,6 +87,12 @@ def call(run: Run, node: ast.AST, callee: Value, positional: list[Value], keywor
 def _tensor_method(
     run: Run, node: ast.AST, method: Method, positional: list[Value], keywords: dict[str, Value]
 ) -> Value:
+    if method.name == "set_value" and isinstance(method.receiver, Weight):
+        run.record_plain(node)
+        for layer in run.made:  # its matrix is set, not read
+            if isinstance(layer, Layer) and method.receiver in layer.weights.values() and layer.whole_reads:
+                layer.whole_reads.pop()
+        return None
     if method.name in {"set_value", "backward", "item"}:
         raise Refuse(f"`.{method.name}()` of a tensor has no meaning in a graph; it is not supported")
     op = registry.method_of(method.receiver, method.name)
@@ -259,6 +267,8 @@ def _python(function: Callable[..., Value], positional: list[Value], keywords: d
         return UNKNOWN
     if any(isinstance(item, Tensor | Size) for item in [*positional, *keywords.values()]):
         raise Refuse(f"Python's `{getattr(function, '__name__', 'function')}` of a tensor or its size is not supported")
+    if function is np.finfo:
+        return np.finfo({"float64": "float64"}.get(getattr(positional[0], "name", "float32"), "float32"))
     dtypes = {key: value.name if isinstance(value, Dtype) else value for key, value in keywords.items()}
     return run_python(function, [item.name if isinstance(item, Dtype) else item for item in positional], dtypes)
 

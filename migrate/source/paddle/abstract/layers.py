@@ -22,7 +22,8 @@ from migrate.source.paddle.abstract.values import (
     Weight,
     mentions,
 )
-from migrate.source.paddle.ops import layer_specs, registry
+from migrate.source.paddle.layers import registry as layer_specs
+from migrate.source.paddle.ops import registry
 from migrate.source.paddle.ops.shapes import dtype_name
 
 
@@ -165,11 +166,49 @@ def own_method(
         return _parameter(dict(zip(("shape", "attr", "dtype"), positional, strict=False)) | keywords)
     if name in {"train", "eval"}:
         return set_training(target, name == "train")
-    if name in {"parameters", "sublayers", "children", "named_parameters", "named_sublayers"}:
-        return Described(f"layer.{name}")
+    if name in _LISTS:
+        return _listed(target, name)
+    if name == "apply":
+        for item in [*registered(target)[1:], target]:
+            run.call(node, positional[0], [item], {})
+        return target
     if name == "full_name":
         return "layer"
     raise Refuse(f"`{name}` is neither a method of this class nor a supported method of layers")
+
+
+_LISTS = frozenset({"parameters", "sublayers", "children", "named_parameters", "named_sublayers", "named_children"})
+
+
+def _listed(target: LayerValue, name: str) -> Value:
+    """Return what a method such as `named_parameters` lists, in Paddle's order."""
+    if name.endswith("children"):
+        pairs: list[tuple[str, Value]] = list(target.sublayers.items())
+    elif name.endswith("sublayers"):
+        pairs = [(path, layer) for path, layer in named_layers(target) if layer is not target]
+    else:
+        seen: dict[int, tuple[str, Value]] = {}
+        for path, layer in named_layers(target):
+            for key, weight in layer.weights.items():
+                seen.setdefault(id(weight), (f"{path}.{key}" if path else key, weight))
+        pairs = list(seen.values())
+    return pairs if name.startswith("named") else [item for _, item in pairs]
+
+
+def named_layers(layer: LayerValue) -> list[tuple[str, LayerValue]]:
+    """Return (path, layer) for a layer and all below it, each once by the first of its names."""
+    seen: set[int] = set()
+
+    def below(item: LayerValue, path: str) -> list[tuple[str, LayerValue]]:
+        if id(item) in seen:
+            return []
+        seen.add(id(item))
+        found = [(path, item)]
+        for name, child in item.sublayers.items():
+            found += below(child, f"{path}.{name}" if path else name)
+        return found
+
+    return below(layer, "")
 
 
 def _register(run: Run, node: ast.AST, target: LayerValue, how: str, name: Value, value: Value) -> Value:
@@ -193,10 +232,6 @@ def set_training(layer: LayerValue, training: bool) -> None:
         set_training(item, training)
 
 
-def registered(layer: LayerValue, seen: set[int] | None = None) -> list[LayerValue]:
+def registered(layer: LayerValue) -> list[LayerValue]:
     """Return a layer and all that are registered below it, each once."""
-    seen = set() if seen is None else seen
-    if id(layer) in seen:
-        return []
-    seen.add(id(layer))
-    return [layer, *(item for child in layer.sublayers.values() for item in registered(child, seen))]
+    return [item for _, item in named_layers(layer)]

@@ -17,6 +17,7 @@ from migrate.source.paddle.abstract.values import (
     Container,
     Function,
     Instance,
+    Layer,
     LayerValue,
     Module,
     Refuse,
@@ -105,7 +106,7 @@ class Machine(Run):
         if isinstance(value, Container):
             return list(value.sublayers if value.kind == "LayerDict" else value.items)
         if isinstance(value, Tensor) and value.shape and value.shape[0] is not None:
-            self.record(node, "loop", None)
+            self.loops.add(self.place(node))
             return [Tensor(value.shape[1:], value.dtype, value.array)] * value.shape[0]
         if isinstance(value, Tensor | Size):
             self.problem(node, "a loop over the rows of a batch has no fixed number of turns in a graph")
@@ -137,7 +138,7 @@ class Machine(Run):
     def _unpack(self, target: ast.Tuple | ast.List, value: Value) -> None:
         starred = [i for i, item in enumerate(target.elts) if isinstance(item, ast.Starred)]
         if isinstance(value, Tensor) and value.shape and value.shape[0] == len(target.elts):
-            self.record(target, "loop", None)
+            self.loops.add(self.place(target))
             value = [Tensor(value.shape[1:], value.dtype)] * len(target.elts)
         if isinstance(value, dict | Sizes | np.ndarray) or hasattr(value, "__next__"):
             value = list(value)
@@ -164,6 +165,8 @@ class Machine(Run):
             receiver.constants[name] = value
         elif isinstance(receiver, Container):
             receiver.sublayers[name] = value
+        elif isinstance(receiver, Layer) and name not in receiver.weights:
+            receiver.own[name] = value
         elif not isinstance(receiver, Instance):
             raise Refuse("only attributes of objects of the program can be set")
         else:

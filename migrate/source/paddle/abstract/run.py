@@ -75,7 +75,7 @@ class Frame:
 class Site:
     """What was executed at one position: an op, in the most general of the forms that its executions need."""
 
-    kind: str  #: "call", "method", "operator", "item", "shape", "size", "loop"
+    kind: str  #: "call", "method", "operator", "item", "attribute", "shape", "size", "len", "ndim", "stop_gradient"
     op: Op | None = None
     form: int = 0
     mixed: bool = False  #: executed with another op, or with something that is not a tensor, as well
@@ -87,6 +87,7 @@ class Run(ABC):
 
     problems: dict[Place, Problem] = field(default_factory=dict)
     sites: dict[Place, Site] = field(default_factory=dict)
+    loops: set[Place] = field(default_factory=set)  #: tensors that a loop or an unpacking takes apart
     plain: set[Place] = field(default_factory=set)  #: calls and operators executed on other values than tensors
     executed: set[Place] = field(default_factory=set)  #: statements
     made: list[LayerValue] = field(default_factory=list)  #: layers, in order of creation

@@ -104,6 +104,7 @@ class Layer(LayerValue):
     name: str = ""  #: Paddle's dotted name
     arguments: Mapping[str, Value] = field(default_factory=dict)
     calls: int = 0
+    own: dict[str, Value] = field(default_factory=dict)  #: attributes that the program sets
     whole_reads: list[tuple[str, Span]] = field(default_factory=list)  #: where the weight itself is read
 
 

@@ -70,16 +70,3 @@ OPS: tuple[Op, ...] = (
     Op(f"{_F}.dropout(x, p=0.5, axis=None, training=True, mode='upscale_in_train', name=None)", same_float),
     Op(f"{_F}.linear(x, weight, bias=None, name=None)", _linear),
 )
-#: Signatures of layers without weights whose result is like their input.
-LAYERS = (
-    "paddle.nn.ReLU(name=None)",
-    "paddle.nn.Sigmoid(name=None)",
-    "paddle.nn.Tanh(name=None)",
-    "paddle.nn.Softmax(axis=-1, name=None)",
-    "paddle.nn.LeakyReLU(negative_slope=0.01, name=None)",
-    "paddle.nn.GELU(approximate=False, name=None)",
-    "paddle.nn.ELU(alpha=1.0, name=None)",
-    "paddle.nn.Softplus(beta=1, threshold=20, name=None)",
-    "paddle.nn.Swish(name=None)",
-    "paddle.nn.Silu(name=None)",
-)

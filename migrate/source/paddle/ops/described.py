@@ -47,6 +47,7 @@ _SIGNATURES = (
     "paddle.metric.Accuracy(topk=(1,), name=None)",
     "paddle.metric.Precision(name='precision')",
     "paddle.metric.Recall(name='recall')",
+    "paddle.no_grad()",
 )
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from migrate.source.paddle.abstract.values import Tensor
-from migrate.source.paddle.ops.conditions import both, both_tensors, floating, same_dtype
-from migrate.source.paddle.ops.shapes import binary, broadcast, dtype_name, promoted, same, tensor
+from migrate.source.paddle.ops.conditions import both, both_tensors, floating, list_of_one_dtype, same_dtype
+from migrate.source.paddle.ops.shapes import binary, broadcast, dtype_name, promoted, same, tensor, tensors
 from migrate.source.paddle.ops.spec import Arguments, Form, Op
 
 
@@ -29,7 +29,17 @@ def _cast(bound: Arguments) -> Tensor:
     return Tensor(x.shape, dtype_name(bound["dtype"]), x.array)
 
 
+def _added(bound: Arguments) -> Tensor:
+    parts = tensors(bound["inputs"])
+    return Tensor(broadcast(*[part.shape for part in parts]), parts[0].dtype)
+
+
+def _one_dtype(bound: Arguments) -> bool:
+    return list_of_one_dtype(bound["inputs"])
+
+
 OPS: tuple[Op, ...] = (
+    Op("paddle.add_n(inputs, name=None)", _added, (Form("tf.add_n(inputs=inputs)", _one_dtype),)),
     _unary("exp", "tf.exp"),
     _unary("log", "tf.math.log"),
     _unary("square", "tf.square"),

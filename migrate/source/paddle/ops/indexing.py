@@ -43,7 +43,15 @@ def _flat(bound: Arguments) -> Tensor:
     return Tensor((None,), tensor(bound["x"]).dtype)
 
 
+def _gather_nd(bound: Arguments) -> Tensor:
+    x, index = tensor(bound["x"]), tensor(bound["index"])
+    if x.shape is None or not index.shape or index.shape[-1] is None:
+        return Tensor(None, x.dtype)
+    return Tensor((*index.shape[:-1], *x.shape[index.shape[-1] :]), x.dtype)
+
+
 OPS: tuple[Op, ...] = (
+    Op("paddle.gather_nd(x, index, name=None)", _gather_nd, methods=("gather_nd",)),
     Op("paddle.gather(x, index, axis=None, name=None)", _gather, methods=("gather",)),
     Op("paddle.index_select(x, index, axis=0, name=None)", _gather, methods=("index_select",)),
     Op("paddle.topk(x, k, axis=None, largest=True, sorted=True, name=None)", _topk, methods=("topk",)),

@@ -11,6 +11,7 @@ from migrate.source.paddle.ops import (
     comparison,
     creation,
     elementwise,
+    environment,
     indexing,
     loss,
     matrix,
@@ -18,6 +19,7 @@ from migrate.source.paddle.ops import (
     reduction,
     sequence,
     shaping,
+    windows,
 )
 from migrate.source.paddle.ops.described import DESCRIBED
 from migrate.source.paddle.ops.shapes import dtype_name
@@ -27,7 +29,20 @@ LAYER = "paddle.nn.Layer"
 #: Bases of classes that are no models: readers and metrics of the program.
 LAYER_BASES: tuple[str, ...] = ()
 CONTAINERS = {f"paddle.nn.{kind}": kind for kind in ("Sequential", "LayerList", "LayerDict", "ParameterList")}
-_GROUPS = (elementwise, comparison, reduction, shaping, indexing, creation, matrix, activation, loss, sequence)
+_GROUPS = (
+    elementwise,
+    comparison,
+    reduction,
+    shaping,
+    indexing,
+    creation,
+    matrix,
+    activation,
+    loss,
+    sequence,
+    environment,
+    windows,
+)
 #: Paddle's dotted name -> op.
 OPS: dict[str, Op] = {name: op for group in _GROUPS for op in group.OPS for name in (op.name, *op.aliases)}
 _METHODS: dict[str, Op] = {method: op for group in _GROUPS for op in group.OPS for method in op.methods}
@@ -105,5 +120,5 @@ def described_method(receiver: Described, name: str, positional: list[Value]) ->
     kinds = {"paddle.metric": {"update", "compute", "accumulate", "reset", "name"}, "paddle.optimizer": {"get_lr"}}
     for prefix, names in kinds.items():
         if receiver.name.startswith(prefix) and name in names:
-            return positional[0] if name == "compute" and positional else None
+            return Tensor(None, None) if name in {"compute", "accumulate"} else None
     raise Refuse(f"method `{name}` of `{receiver.name}` is not supported")

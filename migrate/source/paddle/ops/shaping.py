@@ -48,7 +48,8 @@ def _no_zero(bound: Arguments) -> bool:
     return isinstance(bound["shape"], list | tuple) and not any(type(s) is int and s == 0 for s in bound["shape"])
 
 
-def _flatten(bound: Arguments) -> Tensor:
+def flattened(bound: Arguments) -> Tensor:
+    """A result with the dimensions from `start_axis` to `stop_axis` in one."""
     x = tensor(bound["x"])
     if x.shape is None:
         return Tensor(None, x.dtype)
@@ -204,7 +205,7 @@ OPS: tuple[Op, ...] = (
         ("reshape",),
         examples=("paddle.reshape(f_2_3, [3, -1])", "paddle.reshape(f_2_3, [0, 3, 1])", "f_2_3.reshape([-1])"),
     ),
-    Op("paddle.flatten(x, start_axis=0, stop_axis=-1, name=None)", _flatten, methods=("flatten",)),
+    Op("paddle.flatten(x, start_axis=0, stop_axis=-1, name=None)", flattened, methods=("flatten",)),
     Op(
         "paddle.unsqueeze(x, axis, name=None)",
         _unsqueeze,

@@ -31,6 +31,7 @@ class Form:
     tf: str
     when: Callable[[Arguments], bool] = lambda bound: True
     write: tuple[str, ...] = ()  #: parameters that are always written, because defaults differ
+    ignored: bool = False  #: whether arguments that the expression does not use have no effect
 
     @cached_property
     def mentioned(self) -> frozenset[str]:
@@ -117,7 +118,13 @@ class Op:
 
     def _fits(self, form: Form, bound: Arguments) -> bool:
         for name, default in self.parameters.items():
-            if form.tf and name not in form.mentioned and name != "name" and not _equal(bound[name], default):
+            if (
+                form.tf
+                and not form.ignored
+                and name not in form.mentioned
+                and name != "name"
+                and not _equal(bound[name], default)
+            ):
                 return False
         return form.when(bound)
 

@@ -9,8 +9,8 @@ from functools import partial
 import libcst as cst
 import libcst.matchers as m
 
-from migrate.source.flow import Bound, Function
-from migrate.source.tensorflow.base.bindings import assigned_value, is_target, local_names, scope_of_name
+from migrate.source.flow import Bound, Constant, Function, Value
+from migrate.source.tensorflow.base.bindings import assigned_value, binders, is_target
 from migrate.source.tensorflow.base.logging_statements import prints
 from migrate.source.tensorflow.base.repeatable import is_repeatable, reads_plainly
 from migrate.source.tensorflow.base.rule_kinds import File
@@ -109,7 +109,7 @@ def _made(file: File, function: cst.FunctionDef) -> list[cst.BaseExpression]:
         return []
     if not all(is_repeatable(one.default) for one in _parameters(function)) or not reads_plainly(file, function.body):
         return []
-    body = _Body(_said(file, [function]), partial(_is_fresh, file))
+    body = _Body(_said(file, [function]), partial(_is_fresh, file, function))
     function.body.visit(body)
     values = [value for one in body.returns for value in _returned(file, one)]
     above = [func.value for value in values if (func := _of_base(function, value)) is not None]
@@ -139,18 +139,18 @@ def _of_base(function: cst.FunctionDef, value: cst.BaseExpression) -> cst.Attrib
     return func if isinstance(func, cst.Attribute) and m.matches(func, above) else None
 
 
-def _is_fresh(file: File, name: cst.Name) -> bool:
-    """True for a name whose values are all computed in its function, so that updating it modifies no shared object."""
-    scope = scope_of_name(file.tree, name)
-    targets = [use for use in local_names(file.tree, name.value, scope) if is_target(file.tree, use)] if scope else []
-    values = [
-        None if isinstance(file.tree.parent(one), cst.Param) else assigned_value(file.tree, one)
-        for one in targets
-        if not isinstance(file.tree.parent(one), cst.AugAssign)
-    ]
-    kinds = cst.BinaryOperation | cst.UnaryOperation | cst.BaseNumber | cst.BaseString
-    fresh = [isinstance(v, kinds) or (isinstance(v, cst.Call) and last_name(v.func) != "get") for v in values]
-    return bool(fresh) and all(fresh)
+def _is_fresh(file: File, function: cst.FunctionDef, name: cst.Name) -> bool:
+    """True for a name that holds literals or what its function computes: to update it modifies no shared object."""
+    values = flow_of(file).values(name)
+    return bool(values) and all(isinstance(one, Constant) or _is_computed(file, function, one) for one in values)
+
+
+def _is_computed(file: File, function: cst.FunctionDef, value: Value) -> bool:
+    """True for the result of an operator or a call in a function; `get` gives what a dict holds."""
+    node = value.node
+    operators = cst.BinaryOperation | cst.UnaryOperation | cst.AugAssign
+    made = isinstance(node, operators) or (isinstance(node, cst.Call) and last_name(node.func) != "get")
+    return node is not None and made and file.tree.contains(function, node)
 
 
 def _only_raises(function: cst.FunctionDef) -> bool:
@@ -197,14 +197,8 @@ def _returned(file: File, given: cst.Return) -> list[cst.BaseExpression]:
     value = given.value
     if value is None:
         return []
-    scope = scope_of_name(file.tree, value) if isinstance(value, cst.Name) else None
-    if scope is None or not isinstance(value, cst.Name):
-        return [value]
-    targets = [use for use in local_names(file.tree, value.value, scope) if is_target(file.tree, use)]
-    bound = [assigned_value(file.tree, target) for target in targets]
-    return [
-        one if one is not None else value for one in bound if not (isinstance(one, cst.Name) and one.value == "None")
-    ]
+    bound = [assigned_value(file.tree, target) or value for target in binders(file.tree, value)]
+    return [one for one in bound or [value] if not (isinstance(one, cst.Name) and one.value == "None")]
 
 
 def _is_named(file: File, function: cst.FunctionDef, call: cst.Call) -> bool:

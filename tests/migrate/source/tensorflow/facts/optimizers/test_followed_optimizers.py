@@ -28,9 +28,11 @@ MODEL = (
 )
 END = '    return {"ids": ids, "label": label, "loss": loss, "train_op": train_op, "rows": rows}\n'
 MAKER = "tf.train.AdamOptimizer(0.1, beta1=0.8)"
-#: Ways that the analysis does not follow, or that make the optimizer in a loop, or use it more than once.
+#: Ways that the analysis does not follow, or that make the optimizer in a loop, or use it more than once, or compare
+#: it by an operator that may run a method of its class.
 STAY = {
-    "a loop", "a loop that is left", "a while", "setattr of many", "a key put together",
+    "a loop", "a loop that is left", "its factory", "a filtered one",
+    "a while", "setattr of many", "a key put together",
     "an f-string", "format", "a match in a list", "__getattr__", "__new__",
     "what a generator is sent", "itemgetter", "attrgetter", "a class that is made", "a function's attribute", "globals",
     "exec", "global, set before",

@@ -102,6 +102,7 @@ HEIRS = {
     + HEIR.format("Model", "Adagrad"),
     "that says so": ADAM.replace(MADE, '        print("rate", rate)\n' + MADE),
     "that says so in a branch": ADAM.replace(MADE, '        if rate > 1:\n            print("rate", rate)\n' + MADE),
+    "that doubles a number": ADAM.replace(MADE, "        rate *= 2\n" + MADE),
     "that computes": ADAM.replace(MADE, "        slow = rate * 0.5\n        slow += 0.01\n" + MADE).replace(
         "Optimizer(rate)", "Optimizer(slow)"
     ),
@@ -118,7 +119,8 @@ def test_an_optimizer_that_heirs_give(tmp_path: Path, heirs: str) -> None:
 NO_HEIRS = {
     "another one": ADAM + HEIR.format("Other", "AdagradDA"),
     "one that does more": ADAM.replace(MADE, "        self.rate = rate\n" + MADE),
-    "an array that changes": ADAM.replace(MADE, "        rate *= 2\n" + MADE),
+    "an array that changes": ADAM.replace(MADE, "        rate = RATE\n        rate *= 2\n" + MADE)
+    + "import numpy\nRATE = numpy.array(0.1)\n",
     "a setting that changes": ADAM.replace(MADE, "        rate = self.rates.get(0)\n        rate *= 2\n" + MADE),
     "set from outside": ADAM + "Model.optimizer = mine\n",
     "set in a class": ADAM + "class Other(Base):\n    optimizer = mine\n",

@@ -53,7 +53,9 @@ PLACES = {
     "a lambda's default",
     "a decorator with arguments",
 }
-STAY = {"variables": UNKNOWN | READS, "gradients": UNKNOWN | PLACES, "its list": UNKNOWN | READS}
+#: Where a list is made in another scope than its step: what a split names there, the step could not read.
+CLASS = {"in a class", "in a class, by an object"}
+STAY = {"variables": UNKNOWN | READS, "gradients": UNKNOWN | PLACES, "its list": UNKNOWN | READS | CLASS}
 
 
 def program(way: Travel, kind: str) -> str:

@@ -1,0 +1,80 @@
+"""Writes the files of an executed model for TensorFlow."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+
+import libcst as cst
+
+from migrate.source.paddle.abstract.modules import imported_names
+from migrate.source.paddle.abstract.program import Program
+from migrate.source.paddle.abstract.run import Run
+from migrate.source.paddle.abstract.values import Layer, Module, Span
+from migrate.source.paddle.emission.names import Names, names_for
+from migrate.source.paddle.emission.rewriter import Facts, rewrite
+
+
+@dataclass
+class Written:
+    """One rewritten file."""
+
+    text: str
+    refused: dict[Span, str] = field(default_factory=dict)
+
+
+def write(program: Program, path: str) -> Written:
+    """Return the text of one of the program's files for TensorFlow; it must have been executed."""
+    module = next(item for item in program.run.modules.values() if item.path == path)
+    facts = facts_of(program.run, module)
+    rewritten = rewrite(module.text, facts)
+    return Written(_with_imports(rewritten, facts.names).code, facts.refused)
+
+
+def facts_of(run: Run, module: Module) -> Facts:
+    """Return what was executed in one file."""
+    path = module.path
+    imports = imported_names([node for node in ast.walk(module.tree) if isinstance(node, ast.Import | ast.ImportFrom)])
+    return Facts(
+        imports,
+        {span: site for (where, span), site in run.sites.items() if where == path},
+        frozenset(span for where, span in run.loops if where == path),
+        frozenset(span[:2] for where, span in run.executed if where == path),
+        frozenset(
+            layer.span
+            for layer in run.made
+            if isinstance(layer, Layer)
+            and layer.name == "paddle.nn.Embedding"
+            and layer.whole_reads
+            and layer.path == path
+        ),
+        names_for(module.tree, imports),
+    )
+
+
+def _with_imports(file: cst.Module, names: Names) -> cst.Module:
+    """Add the imports after the docstring, the imports from `__future__` and those of other modules."""
+    wanted = []
+    if "tensorflow" in names.used:
+        wanted.append(f"import tensorflow.compat.v1 as {names.tensorflow}")
+    if "layers" in names.used:
+        wanted.append("from runtime import nn" + ("" if names.layers == "nn" else f" as {names.layers}"))
+    if not wanted:
+        return file
+    body = list(file.body)
+    place = 0
+    for index, statement in enumerate(body):
+        if not isinstance(statement, cst.SimpleStatementLine):
+            break
+        first = statement.body[0]
+        text = isinstance(first, cst.Expr) and isinstance(first.value, cst.SimpleString | cst.ConcatenatedString)
+        if isinstance(first, cst.Import | cst.ImportFrom) or (index == 0 and text):
+            place = index + 1
+        else:
+            break
+    lines = [cst.parse_statement(line) for line in wanted]
+    if place == 0 and body:  # what stood above the first statement stays at the top
+        lines[0] = lines[0].with_changes(leading_lines=getattr(body[0], "leading_lines", ()))
+    elif place:
+        lines[0] = lines[0].with_changes(leading_lines=[cst.EmptyLine(indent=False)])
+    return file.with_changes(body=[*body[:place], *lines, *body[place:]])

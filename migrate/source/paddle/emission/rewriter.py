@@ -1,0 +1,314 @@
+"""Rewrites one file: each site in the form that its executions need; all other text and comments are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import libcst as cst
+from libcst import matchers as m
+from libcst.metadata import MetadataWrapper, PositionProvider
+
+from migrate.source.paddle.abstract.run import Site
+from migrate.source.paddle.abstract.values import Span
+from migrate.source.paddle.emission import templates
+from migrate.source.paddle.emission.names import Names
+from migrate.source.paddle.ops import registry
+
+_NOT_REACHED = 'raise NotImplementedError("not converted: the given configuration does not come here")'
+Start = tuple[int, int]
+
+
+@dataclass
+class Facts:
+    """What was executed in one file."""
+
+    imports: Mapping[str, str]  #: local name -> dotted name
+    sites: Mapping[Span, Site]
+    loops: frozenset[Span]
+    executed: frozenset[Start]  #: where the executed statements begin
+    dense: frozenset[Span]  #: embeddings whose whole matrix is read
+    names: Names
+    refused: dict[Span, str] = field(default_factory=dict)
+    notes: dict[Span, str] = field(default_factory=dict)
+
+
+class Rewriter(cst.CSTTransformer):
+    """Replaces Paddle's names, calls, operators and items by those of TensorFlow and `runtime.nn`."""
+
+    METADATA_DEPENDENCIES = (PositionProvider,)
+
+    def __init__(self, facts: Facts) -> None:
+        """Take what was executed in the file."""
+        super().__init__()
+        self.facts, self.names = facts, facts.names
+
+    # Calls, operators and items.
+
+    def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
+        span = self._span(original_node)
+        site = self.facts.sites.get(span)
+        if span in self.facts.dense:
+            return _with_argument(updated_node, "table", "False")
+        if site is None:
+            return updated_node
+        if site.kind == "len":
+            return cst.parse_expression(self._size(templates.atom(updated_node.args[0].value), "0", site.form))
+        if site.op is None:
+            return updated_node
+        args: Sequence[cst.Arg] = updated_node.args
+        if site.kind == "method":
+            func = updated_node.func
+            assert isinstance(func, cst.Attribute)
+            separator = templates.comma() if args else cst.MaybeSentinel.DEFAULT
+            args = [cst.Arg(func.value, comma=separator), *args]
+        return self._written(span, site, updated_node, args)
+
+    def leave_BinaryOperation(
+        self, original_node: cst.BinaryOperation, updated_node: cst.BinaryOperation
+    ) -> cst.BaseExpression:
+        return self._operator(original_node, updated_node, updated_node.left, updated_node.right)
+
+    def leave_Comparison(self, original_node: cst.Comparison, updated_node: cst.Comparison) -> cst.BaseExpression:
+        if len(updated_node.comparisons) != 1:
+            return updated_node
+        return self._operator(original_node, updated_node, updated_node.left, updated_node.comparisons[0].comparator)
+
+    def leave_UnaryOperation(
+        self, original_node: cst.UnaryOperation, updated_node: cst.UnaryOperation
+    ) -> cst.BaseExpression:
+        return self._operator(original_node, updated_node, updated_node.expression)
+
+    def leave_AugAssign(self, original_node: cst.AugAssign, updated_node: cst.AugAssign) -> cst.AugAssign | cst.Assign:
+        site = self.facts.sites.get(self._span(original_node))
+        if site is None or site.op is None or self._keeps(site):
+            return updated_node
+        span = self._span(original_node)
+        value = self._written(span, site, None, templates.operands(updated_node.target, updated_node.value))
+        return cst.Assign([cst.AssignTarget(updated_node.target)], value, updated_node.semicolon)
+
+    def leave_Subscript(self, original_node: cst.Subscript, updated_node: cst.Subscript) -> cst.BaseExpression:
+        span = self._span(original_node)
+        site = self.facts.sites.get(span)
+        if site is None:
+            return updated_node
+        if site.kind == "size" and isinstance(original_node.value, cst.Attribute):
+            return self._size_of(original_node, updated_node, site)
+        if site.kind != "item" or site.op is None or self._keeps(site):
+            return updated_node
+        index = _index(updated_node)
+        return templates.of_helper(self.names.helper("getitem"), None, templates.operands(updated_node.value, index))
+
+    def _size_of(self, original: cst.Subscript, updated: cst.Subscript, site: Site) -> cst.BaseExpression:
+        """`x.shape[i]` where the size is known when the graph is built, else `tf.shape(x)[i]`."""
+        shape = updated.value
+        tensor = (
+            shape.value
+            if isinstance(shape, cst.Attribute)
+            else shape.args[0].value
+            if isinstance(shape, cst.Call)
+            else shape
+        )
+        if site.form == 0:
+            return updated.with_changes(value=cst.Attribute(templates.atom(tensor), cst.Name("shape")))
+        if isinstance(updated.slice[0].slice, cst.Slice):
+            return updated
+        func = cst.parse_expression(self.names.tf("shape"))
+        return updated.with_changes(value=cst.Call(func, templates.operands(tensor)))
+
+    def _size(self, tensor: cst.BaseExpression, index: str, form: int) -> str:
+        text = cst.Module([]).code_for_node(tensor)
+        return f"{self.names.tf('shape')}({text})[{index}]" if form else f"{text}.shape[{index}]"
+
+    def _operator(
+        self, original: cst.BaseExpression, updated: cst.BaseExpression, *operands: cst.BaseExpression
+    ) -> cst.BaseExpression:
+        span = self._span(original)
+        site = self.facts.sites.get(span)
+        if site is None or site.op is None or site.kind != "operator" or self._keeps(site):
+            return updated
+        return self._written(span, site, None, templates.operands(*operands))
+
+    def _keeps(self, site: Site) -> bool:
+        assert site.op is not None
+        return not site.mixed and site.form < len(site.op.forms) and not site.op.forms[site.form].tf
+
+    def _written(self, span: Span, site: Site, call: cst.Call | None, args: Sequence[cst.Arg]) -> cst.BaseExpression:
+        """Return the expression for a site; the helper takes what no form can."""
+        op = site.op
+        assert op is not None
+        if site.mixed and site.kind == "method":
+            self.facts.refused[span] = (
+                "the receiver of this method call is a tensor in one pass and another object in another; use two calls"
+            )
+        if not site.mixed and site.form < len(op.forms):
+            form = op.forms[site.form]
+            try:
+                named = replace(form, tf=self.names.spelled(form.tf))
+                return templates.in_form(op, named, call, args)
+            except templates.Unwritable:
+                pass
+        return templates.of_helper(self.names.helper(op.functional), call, args)
+
+    # Names and attributes.
+
+    def leave_Attribute(self, original_node: cst.Attribute, updated_node: cst.Attribute) -> cst.BaseExpression:
+        site = self.facts.sites.get(self._span(original_node))
+        if site is not None and site.kind == "shape" and site.form:
+            return templates.of_helper(self.names.helper("sizes"), None, templates.operands(updated_node.value))
+        if site is not None and site.kind == "ndim":
+            shape = cst.Attribute(templates.atom(updated_node.value), cst.Name("shape"))
+            return cst.Call(cst.Name("len"), [cst.Arg(shape)])
+        if site is not None and site.kind == "attribute" and site.op is not None:
+            return self._written(self._span(original_node), site, None, templates.operands(updated_node.value))
+        return self._reference(original_node, updated_node)
+
+    def leave_Name(self, original_node: cst.Name, updated_node: cst.Name) -> cst.BaseExpression:
+        return (
+            self._reference(original_node, updated_node) if original_node.value in self.facts.imports else updated_node
+        )
+
+    def _reference(self, original: cst.Name | cst.Attribute, updated: cst.BaseExpression) -> cst.BaseExpression:
+        """Rewrite a name of Paddle; a module of Paddle is rewritten with the name after it."""
+        dotted = self._dotted(original)
+        if dotted is None or not dotted.startswith("paddle."):
+            return updated
+        if (op := registry.find(dotted)) is not None:
+            return cst.parse_expression(self.names.helper(op.functional))
+        spelled = self.names.kept(dotted) if not dotted.rpartition(".")[2].islower() or _function(dotted) else None
+        return updated if spelled is None else cst.parse_expression(spelled)
+
+    def _dotted(self, node: cst.BaseExpression) -> str | None:
+        if isinstance(node, cst.Name):
+            return registry.canonical(self.facts.imports[node.value]) if node.value in self.facts.imports else None
+        if isinstance(node, cst.Attribute):
+            parent = self._dotted(node.value)
+            return registry.canonical(f"{parent}.{node.attr.value}") if parent else None
+        return None
+
+    # Statements.
+
+    def leave_For(self, original_node: cst.For, updated_node: cst.For) -> cst.For:
+        if self._span(original_node.iter) in self.facts.loops:
+            return updated_node.with_changes(iter=self._unstacked(updated_node.iter))
+        return updated_node
+
+    def leave_CompFor(self, original_node: cst.CompFor, updated_node: cst.CompFor) -> cst.CompFor:
+        if self._span(original_node.iter) in self.facts.loops:
+            return updated_node.with_changes(iter=self._unstacked(updated_node.iter))
+        return updated_node
+
+    def leave_Assign(self, original_node: cst.Assign, updated_node: cst.Assign) -> cst.Assign:
+        target = original_node.targets[0].target
+        site = self.facts.sites.get(self._span(target))
+        if site is not None and site.kind == "stop_gradient" and isinstance(target, cst.Attribute):
+            stop = cst.parse_expression(self.names.tf("stop_gradient"))
+            return cst.Assign([cst.AssignTarget(target.value)], cst.Call(stop, [cst.Arg(target.value)]))
+        if self._span(target) in self.facts.loops:
+            return updated_node.with_changes(value=self._unstacked(updated_node.value))
+        return updated_node
+
+    def _unstacked(self, value: cst.BaseExpression) -> cst.BaseExpression:
+        return cst.Call(cst.parse_expression(self.names.tf("unstack")), templates.operands(value))
+
+    def leave_If(self, original_node: cst.If, updated_node: cst.If) -> cst.If:
+        if self._is_dead(original_node.body):
+            updated_node = updated_node.with_changes(body=_raising(updated_node.body))
+        other = original_node.orelse
+        if isinstance(other, cst.Else) and isinstance(updated_node.orelse, cst.Else) and self._is_dead(other.body):
+            updated_node = updated_node.with_changes(
+                orelse=updated_node.orelse.with_changes(body=_raising(updated_node.orelse.body))
+            )
+        return updated_node
+
+    def leave_FunctionDef(self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef) -> cst.FunctionDef:
+        if self._is_dead(original_node.body):
+            return updated_node.with_changes(body=_raising(updated_node.body))
+        return updated_node
+
+    def _is_dead(self, body: cst.BaseSuite) -> bool:
+        """Whether a block was not executed and has something of Paddle, so that it cannot stay as it is."""
+        place = self.get_metadata(PositionProvider, body.body[0]).start
+        if (place.line, place.column) in self.facts.executed:
+            return False
+        names = m.findall(body, m.Name() | m.Attribute())
+        methods = registry.methods()
+        for node in names:
+            assert isinstance(node, cst.Name | cst.Attribute)
+            if (self._dotted(node) or "").startswith("paddle"):
+                return True
+            if isinstance(node, cst.Attribute) and node.attr.value in methods | {"shape"}:
+                return True
+        return False
+
+    # Imports.
+
+    def leave_Import(self, original_node: cst.Import, updated_node: cst.Import) -> cst.Import | cst.RemovalSentinel:
+        kept = [item for item in updated_node.names if not _of_paddle(item.name)]
+        if len(kept) == len(updated_node.names):
+            return updated_node
+        return updated_node.with_changes(names=_last_without_comma(kept)) if kept else cst.RemoveFromParent()
+
+    def leave_ImportFrom(
+        self, original_node: cst.ImportFrom, updated_node: cst.ImportFrom
+    ) -> cst.ImportFrom | cst.RemovalSentinel:
+        ours = updated_node.module is not None and not updated_node.relative and _of_paddle(updated_node.module)
+        return cst.RemoveFromParent() if ours else updated_node
+
+    def _span(self, node: cst.CSTNode) -> Span:
+        place = self.get_metadata(PositionProvider, node)
+        return place.start.line, place.start.column, place.end.line, place.end.column
+
+
+def _function(dotted: str) -> bool:
+    """Whether a lower-case name of Paddle is a function of `runtime.nn`, not a module."""
+    return dotted in {"paddle.create_parameter", "paddle.no_grad"} or registry.dtype(dotted) is not None
+
+
+def _of_paddle(name: cst.BaseExpression) -> bool:
+    return cst.Module([]).code_for_node(name).partition(".")[0] == "paddle"
+
+
+def _last_without_comma(names: Sequence[cst.ImportAlias]) -> list[cst.ImportAlias]:
+    return [*names[:-1], names[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)]
+
+
+def _raising(body: cst.BaseSuite) -> cst.BaseSuite:
+    statement = cst.parse_statement(_NOT_REACHED)
+    if not isinstance(body, cst.IndentedBlock):
+        return cst.IndentedBlock([statement])
+    lines = getattr(body.body[0], "leading_lines", ())
+    return body.with_changes(body=[statement.with_changes(leading_lines=lines)], footer=[])
+
+
+def _with_argument(call: cst.Call, name: str, value: str) -> cst.Call:
+    tight = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
+    args = [*call.args]
+    if args and not isinstance(args[-1].comma, cst.Comma):
+        args[-1] = args[-1].with_changes(comma=templates.comma())
+    return call.with_changes(args=[*args, cst.Arg(cst.parse_expression(value), cst.Name(name), tight)])
+
+
+def _index(node: cst.Subscript) -> cst.BaseExpression:
+    """Return what stands in the brackets as an expression, with `slice(a, b)` for `a:b`."""
+    parts = [_part(element.slice) for element in node.slice]
+    if len(parts) == 1 and not isinstance(node.slice[0].comma, cst.Comma):
+        return parts[0]
+    last = len(parts) - 1
+    elements = [
+        cst.Element(part, templates.comma() if i < last else cst.MaybeSentinel.DEFAULT) for i, part in enumerate(parts)
+    ]
+    return cst.Tuple(elements, [cst.LeftParen()], [cst.RightParen()])
+
+
+def _part(part: cst.BaseSlice) -> cst.BaseExpression:
+    if isinstance(part, cst.Index):
+        return part.value
+    assert isinstance(part, cst.Slice)
+    given = [part.lower, part.upper] + ([part.step] if part.step is not None else [])
+    return cst.Call(cst.Name("slice"), [cst.Arg(item if item is not None else cst.Name("None")) for item in given])
+
+
+def rewrite(text: str, facts: Facts) -> cst.Module:
+    """Return the rewritten file, without the imports that it now needs."""
+    return MetadataWrapper(cst.parse_module(text)).visit(Rewriter(facts))

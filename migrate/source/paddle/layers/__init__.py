@@ -1,0 +1,1 @@
+"""One spec for each layer of Paddle: its constructor, its weights, and what it returns."""

@@ -1,0 +1,51 @@
+"""Worker that takes batches of the sample data with the model's own reader, in Paddle: `run(job)`."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from paddle.io import DataLoader
+
+from migrate.errors import MigrateError
+
+_MOST = 128  #: samples of a batch; models compute the same for larger ones
+
+
+def run(job: Mapping[str, Any]) -> dict[str, Any]:
+    """Return {"batches": the first batches as NumPy arrays in nested lists}.
+
+    Raises:
+        MigrateError: the configuration names no reader or no data, or the data has no batch.
+    """
+    folder, config = Path(job["path"]).resolve(), dict(job["config"])
+    os.chdir(folder)
+    sys.path.insert(0, str(folder))
+    data, name = config.get("runner.train_data_dir"), config.get("runner.train_reader_path")
+    if not data or not name:
+        raise MigrateError(f"{folder}/config.yaml: names no reader and no sample data; give `inputs` in a schema")
+    files = sorted(str(path) for path in (folder / data).iterdir() if not path.name.startswith("."))
+    size = int(config.get("runner.train_batch_size") or _MOST)
+    dataset = importlib.import_module(name).RecDataset(files, config=config)
+    loader = DataLoader(dataset, batch_size=min(size, _MOST), drop_last=True, return_list=True)
+    batches: list[Any] = []
+    for items in loader:
+        batches.append(_arrays(items))
+        if len(batches) == job["count"]:
+            break
+    if not batches:
+        raise MigrateError(f"{folder / data}: has no batch of {min(size, _MOST)} samples; give more data")
+    return {"batches": batches}
+
+
+def _arrays(items: Any) -> Any:
+    if isinstance(items, list | tuple):
+        return [_arrays(item) for item in items]
+    if isinstance(items, dict):
+        return [_arrays(item) for item in items.values()]
+    return np.asarray(items.numpy() if hasattr(items, "numpy") else items)

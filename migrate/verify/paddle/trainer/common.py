@@ -1,0 +1,76 @@
+"""What both sides share: the trainer's class, its configuration, masks by number, and arrays in nested results."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from migrate.errors import MigrateError
+from migrate.verify.loading import load_module
+
+TRAINER, CLASS = "dygraph_model.py", "DygraphModel"
+#: Learning rates of the compared steps.
+RATES = {"sgd": 0.05, "adagrad": 0.003, "adam": 0.001}
+#: The epsilon of Adam: with the default, gradients that are 0 but for rounding would make full steps anywhere.
+EPSILON = 1e-5
+Array = NDArray[Any]
+
+
+def trainer_of(folder: str) -> Any:
+    """Import the trainer of a folder and make it; the folder is where it runs."""
+    os.chdir(folder)
+    sys.path.insert(0, str(Path(folder).resolve()))
+    module = load_module(str(Path(folder) / TRAINER))
+    owners = [o for o in vars(module).values() if inspect.isclass(o) and o.__module__ == module.__name__]
+    named = [owner for owner in owners if owner.__name__ == CLASS]
+    found = [owner for owner in owners if hasattr(owner, "create_model") and hasattr(owner, "train_forward")]
+    chosen = next(iter([*named, *found]), None)
+    if chosen is None:
+        raise MigrateError(f"{folder}/{TRAINER}: has no class with `create_model` and `train_forward`; add one")
+    return chosen()
+
+
+def metrics_of(trainer: Any) -> Any:
+    """Return the metrics that the trainer makes, as its `train_forward` gets them."""
+    made = trainer.create_metrics() if hasattr(trainer, "create_metrics") else []
+    return made[0] if isinstance(made, tuple) else made
+
+
+def tensors_in(value: Any, kind: type | tuple[type, ...]) -> Iterator[Any]:
+    """Yield the tensors in nested lists, tuples and dicts, in order."""
+    if isinstance(value, kind):
+        yield value
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from tensors_in(item, kind)
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from tensors_in(item, kind)
+
+
+def mask(number: int, shape: tuple[int, ...], p: float) -> Array:
+    """Return the mask of the dropout that is called as the `number`-th: True where an element is kept."""
+    drawn: Array = np.random.RandomState(1000 + number).random_sample(shape) >= p
+    return drawn
+
+
+def started_weights(shapes: Mapping[str, tuple[int, ...]], initial: Mapping[str, Array], seed: int) -> dict[str, Array]:
+    """Return the weights from which both programs start: the initial ones, with noise so that none is constant.
+
+    Running values keep theirs: a variance must not be negative.
+    """
+    drawn = np.random.RandomState(seed)
+    weights = {}
+    for name, shape in shapes.items():
+        value = initial[name]
+        spread = 0.1 if not value.size or value.std() == 0 else 0.1 * float(value.std())
+        noise = drawn.standard_normal(shape).astype(value.dtype) * spread
+        weights[name] = value if name.endswith(("_mean", "_variance")) else value + noise.astype(value.dtype)
+    return weights

@@ -1,0 +1,219 @@
+"""Worker that runs a converted trainer in a TensorFlow v1 graph: `run(job)`."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import tensorflow as tf
+
+from migrate.errors import MigrateError
+from migrate.verify.paddle.trainer.common import EPSILON, Array, mask, metrics_of, tensors_in, trainer_of
+from migrate.verify.settings import Settings
+from runtime import nn
+from runtime.nn import masks
+from runtime.nn.weight import Weight
+
+v1 = tf.compat.v1
+
+
+# DEV
+class _Any:
+    def __init__(self, *a, **k):
+        pass
+
+    def __getattr__(self, n):
+        return _Any()
+
+    def __call__(self, *a, **k):
+        return _Any()
+
+
+DEV = [n for n in ("optimizer", "metric", "regularizer") if not hasattr(nn, n)]
+for _n in DEV:
+    setattr(nn, _n, _Any())
+# END
+
+
+class Converted:
+    """The trainer's graphs for training and evaluation, with one set of weights."""
+
+    def __init__(self, job: Mapping[str, Any]) -> None:
+        """Build all graphs; nothing is run."""
+        self.config = dict(job["config"])
+        np.random.seed(1)
+        random.seed(1)
+        self.trainer = trainer_of(job["path"])
+        with _recorded() as made:
+            self.model = self.trainer.create_model(self.config)
+        held = {id(weight) for _, weight in self.model.named_weights()}
+        self.loose = [weight for weight in made if id(weight) not in held]  #: weights that no layer of the model holds
+        self.model.build("model")
+        self.metrics = metrics_of(self.trainer)
+        self.items = _placeholders(job["batches"])
+        self.outputs, self.loss = self._graph(training=True)
+        self.updates = v1.get_collection(v1.GraphKeys.UPDATE_OPS)
+        self.weights = dict(self.model.named_parameters())
+        self.gradients = _gradients(self.loss, self.weights)
+        if DEV:
+            job = {**job, "rates": {}}
+            self.trainer.__class__.create_optimizer = lambda *a: None
+        self.steps = {kind: self._optimizer(kind, rate).minimize(self.loss) for kind, rate in job["rates"].items()}
+        if hasattr(self.trainer, "create_optimizer"):
+            own = self.trainer.create_optimizer(self.model, self.config)
+            if hasattr(own, "minimize"):
+                self.steps["own"] = own.minimize(self.loss)
+        self.evaluated = self._graph(training=False)[0] if hasattr(self.trainer, "infer_forward") else []
+
+    def _graph(self, training: bool) -> tuple[list[tf.Tensor], Any]:
+        (self.model.train if training else self.model.eval)()
+        outputs: list[tf.Tensor] = []
+        stock = self.model.forward
+
+        def watched(*given: Any, **named: Any) -> Any:
+            returned = stock(*given, **named)
+            outputs.extend(tensors_in(returned, tf.Tensor))
+            return returned
+
+        self.model.forward = watched
+        counter = iter(range(1_000_000))
+        try:
+            with masks.drawn_by(lambda shape, p: _mask(next(counter), shape, p)):
+                method = self.trainer.train_forward if training else self.trainer.infer_forward
+                returned = method(self.model, self.metrics, self.items, self.config)
+        finally:
+            del self.model.forward
+        return outputs, returned[0] if training else None
+
+    def _optimizer(self, kind: str, rate: float) -> Any:
+        parameters = self.model.parameters()
+        if kind == "sgd":
+            return nn.optimizer.SGD(rate, parameters)
+        if kind == "adam":
+            return nn.optimizer.Adam(rate, epsilon=EPSILON, parameters=parameters)
+        return nn.optimizer.Adagrad(rate, epsilon=1e-6, parameters=parameters, initial_accumulator_value=0.0)
+
+    def feed(self, items: Any) -> dict[tf.Tensor, Array]:
+        """Return what is fed for a batch."""
+        return dict(zip(tensors_in(self.items, tf.Tensor), tensors_in(items, np.ndarray), strict=True))
+
+
+@contextlib.contextmanager
+def _recorded() -> Iterator[list[Weight]]:
+    """Record the weights that are made inside, in their order."""
+    made: list[Weight] = []
+    stock = Weight.__init__
+
+    def init(self: Weight, *given: Any, **named: Any) -> None:
+        stock(self, *given, **named)
+        made.append(self)
+
+    with mock.patch.object(Weight, "__init__", init):
+        yield made
+
+
+def _mask(number: int, shape: tf.Tensor, p: float) -> tf.Tensor:
+    drawn = tf.numpy_function(lambda sizes: mask(number, tuple(sizes), p), [shape], tf.bool)
+    return tf.ensure_shape(drawn, tf.get_static_value(shape, partial=True))
+
+
+def _placeholders(batches: Sequence[Any]) -> Any:
+    """Return placeholders like the batches, with a size that is not known for the first dimension."""
+
+    def made(values: Sequence[Any]) -> Any:
+        if not isinstance(values[0], np.ndarray):
+            return [made(items) for items in zip(*values, strict=True)]
+        ranks = {value.ndim for value in values}
+        if len(ranks) > 1:
+            raise MigrateError("the items of the batches differ in the number of their dimensions")
+        sizes = [{value.shape[axis] for value in values} for axis in range(ranks.pop())]
+        shape = [None if axis == 0 or len(found) > 1 else found.pop() for axis, found in enumerate(sizes)]
+        return v1.placeholder(values[0].dtype, shape)
+
+    return made(batches)
+
+
+def _gradients(loss: tf.Tensor, weights: Mapping[str, Any]) -> dict[str, Any]:
+    found = tf.gradients(loss, [_variable(weight) for weight in weights.values()], stop_gradients=nn.stopped())
+    return {name: gradient for name, gradient in zip(weights, found, strict=True) if gradient is not None}
+
+
+def _variable(weight: Any) -> Any:
+    return weight.table.variable if weight.is_table else weight.variable
+
+
+def run(job: Mapping[str, Any]) -> dict[str, Any]:
+    """Measure the same as `original.run`, with the same weights, batches and masks."""
+    settings: Settings = job["settings"]
+    with tf.Graph().as_default():
+        v1.set_random_seed(1)
+        side = Converted(job)
+        initializer = v1.group(v1.global_variables_initializer(), v1.local_variables_initializer())
+        with v1.Session() as session:
+            loose = _loose(side.loose, job["loose"])
+
+            def restart() -> None:
+                session.run(initializer)
+                for variable, value in loose:
+                    variable.load(value, session)
+                nn.load_weights(side.model, job["weights"], session)
+
+            session.run(initializer)
+            batches = job["batches"]
+            result: dict[str, Any] = {
+                "initial": nn.read_weights(side.model, session),
+                "padding": {
+                    name: w.padding for name, w in side.weights.items() if getattr(w, "padding", None) is not None
+                },
+            }
+            result["batches"] = [_passes(side, session, restart, items) for items in batches[: settings.batches]]
+            for kind, step in side.steps.items():
+                restart()
+                result[kind] = list(_steps(side, session, step, batches, settings.steps))
+        return result
+
+
+def _loose(weights: Sequence[Weight], values: Sequence[Array]) -> list[tuple[Any, Array]]:
+    """Return the variables of weights that no layer holds, with the values of the original's, in order of creation."""
+    if [weight.declared_shape for weight in weights] != [value.shape for value in values]:
+        raise MigrateError("the weights that no layer of the model holds are others than the original's; report this")
+    return [(weight.variable, value) for weight, value in zip(weights, values, strict=True) if weight.built]
+
+
+def _passes(side: Converted, session: Any, restart: Any, items: Any) -> dict[str, Any]:
+    restart()
+    feed = side.feed(items)
+    outputs, loss, gradients, _ = session.run((side.outputs, side.loss, side.gradients, side.updates), feed)
+    shapes = {name: weight.declared_shape for name, weight in side.weights.items()}
+    found = {
+        "outputs": outputs,
+        "loss": np.reshape(loss, -1),
+        "gradients": {name: _scattered(value, shapes[name]) for name, value in gradients.items()},
+        "running": {
+            name: value for name, value in nn.read_weights(side.model, session).items() if name not in side.weights
+        },
+    }
+    restart()
+    if side.evaluated:
+        found["evaluated"] = session.run(side.evaluated, feed)
+    return found
+
+
+def _scattered(gradient: Any, shape: Sequence[int]) -> Array:
+    if isinstance(gradient, np.ndarray | np.generic):
+        return np.asarray(gradient)
+    dense = np.zeros(shape, np.float64)
+    np.add.at(dense, gradient.indices, gradient.values)
+    return dense.astype(np.float32)
+
+
+def _steps(side: Converted, session: Any, step: Any, batches: Sequence[Any], count: int) -> Iterator[dict[str, Any]]:
+    for number in range(count):
+        feed = side.feed(batches[number % len(batches)])
+        loss = session.run(side.loss, feed)
+        session.run(step, feed)
+        yield {"loss": np.reshape(loss, -1), "values": nn.read_weights(side.model, session)}

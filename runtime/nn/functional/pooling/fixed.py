@@ -1,0 +1,207 @@
+"""Poolings with windows of a fixed size."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from runtime.nn.functional.pooling.adaptive import first_largest
+from runtime.nn.functional.windows import (
+    channels_last,
+    channels_second,
+    is_none,
+    last_is_channel,
+    numbers,
+    padded,
+    padding_of,
+    pairs_of,
+    size,
+    with_rank,
+)
+
+
+def max_pool1d(
+    x: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    return_mask: bool = False,
+    ceil_mode: bool = False,
+    name: str | None = None,
+) -> Any:
+    """Return the largest element of each window of sequences.
+
+    Args:
+        x: [batch, channel, length].
+        kernel_size: length of a window.
+        stride: steps between windows; None: the length.
+        padding: on both sides; [before, after]; "same" or "valid". Padding is never the largest.
+        return_mask: whether positions are returned, too; then `ceil_mode` and names of paddings have no effect.
+        ceil_mode: whether a last window that goes beyond the end counts.
+        name: has no effect.
+
+    Returns:
+        [batch, channel, windows]; with `return_mask` a pair of it and int32 positions of the same shape. Of equal
+        elements the first counts, also for the gradient.
+    """
+    x, kernel, steps, pads = _as_images(with_rank(x, 3, "max_pool1d"), kernel_size, stride, padding)
+    found = max_pool2d(x, kernel, steps, pads, return_mask, ceil_mode)
+    return tuple(tf.squeeze(one, 2) for one in found) if return_mask else tf.squeeze(found, 2)
+
+
+def max_pool2d(
+    x: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    return_mask: bool = False,
+    ceil_mode: bool = False,
+    data_format: str = "NCHW",
+    name: str | None = None,
+) -> Any:
+    """Return the largest element of each window of images.
+
+    Args:
+        x: [batch, channel, height, width], or [batch, height, width, channel] with `data_format="NHWC"`.
+        kernel_size: one number or [height, width] of a window.
+        stride: steps between windows; None: the sizes of windows.
+        padding: on all sides; [height, width]; [top, bottom, left, right]; "same" or "valid". Padding is never the
+            largest.
+        return_mask: whether positions are returned, too; then `ceil_mode` and names of paddings have no effect.
+        ceil_mode: whether a last window that goes beyond the end counts.
+        data_format: NCHW or NHWC.
+        name: has no effect.
+
+    Returns:
+        One element a window; with `return_mask` a pair of it and int32 positions, row * width + column. Of equal
+        elements the first counts, also for the gradient.
+    """
+    last = last_is_channel(data_format, "NCHW", "NHWC", "max_pool2d")
+    x = with_rank(x, 4, "max_pool2d")
+    kernel = numbers(kernel_size, 2, "kernel_size")
+    steps = numbers(kernel if stride is None else stride, 2, "stride")
+    if return_mask:
+        return _with_positions(x, kernel, steps, padding, last)
+    x = x if last else channels_last(x)
+    before = pairs_of(_padding(padding, last, ceil_mode), [size(x, 1), size(x, 2)], kernel, steps)
+    pairs = [_covering(size(x, 1 + dim), kernel[dim], steps[dim], before[dim], ceil_mode) for dim in range(2)]
+    out = tf.nn.max_pool2d(padded(x, pairs, x.dtype.min), kernel, steps, "VALID")
+    return out if last else channels_second(out)
+
+
+def avg_pool1d(
+    x: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    exclusive: bool = True,
+    ceil_mode: bool = False,
+    name: str | None = None,
+) -> tf.Tensor:
+    """Return the mean of each window of sequences.
+
+    Args:
+        x: [batch, channel, length].
+        kernel_size: length of a window.
+        stride: steps between windows; None: the length.
+        padding: zeros on both sides; [before, after]; "same" or "valid".
+        exclusive: whether padding does not count in the number of elements.
+        ceil_mode: whether a last window that goes beyond the end counts.
+        name: has no effect.
+    """
+    x, kernel, steps, pads = _as_images(with_rank(x, 3, "avg_pool1d"), kernel_size, stride, padding)
+    return tf.squeeze(avg_pool2d(x, kernel, steps, pads, ceil_mode, exclusive), 2)
+
+
+def avg_pool2d(
+    x: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    exclusive: bool = True,
+    divisor_override: float | None = None,
+    data_format: str = "NCHW",
+    name: str | None = None,
+) -> tf.Tensor:
+    """Return the mean of each window of images.
+
+    Args:
+        x: [batch, channel, height, width], or [batch, height, width, channel] with `data_format="NHWC"`.
+        kernel_size: one number or [height, width] of a window.
+        stride: steps between windows; None: the sizes of windows.
+        padding: zeros on all sides; [height, width]; [top, bottom, left, right]; "same" or "valid".
+        ceil_mode: whether a last window that goes beyond the end counts.
+        exclusive: whether padding does not count in the number of elements.
+        divisor_override: the mean times the size of a window is divided by it.
+        data_format: NCHW or NHWC.
+        name: has no effect.
+    """
+    last = last_is_channel(data_format, "NCHW", "NHWC", "avg_pool2d")
+    x = with_rank(x, 4, "avg_pool2d")
+    kernel = numbers(kernel_size, 2, "kernel_size")
+    steps = numbers(kernel if stride is None else stride, 2, "stride")
+    x = x if last else channels_last(x)
+    sizes = [size(x, 1), size(x, 2)]
+    before = pairs_of(_padding(padding, last, ceil_mode), sizes, kernel, steps)
+    pairs = [_covering(sizes[dim], kernel[dim], steps[dim], before[dim], ceil_mode) for dim in range(2)]
+    out = tf.nn.avg_pool2d(padded(x, pairs), kernel, steps, "VALID")
+    area = kernel[0] * kernel[1]
+    if not is_none(pairs):
+        rows, columns = (
+            _counts(sizes[dim], size(out, 1 + dim), kernel[dim], steps[dim], pairs[dim][0], exclusive)
+            for dim in range(2)
+        )
+        out *= tf.cast(area / (rows[:, None] * columns), x.dtype)[:, :, None]
+    out = out if last else channels_second(out)
+    return out if divisor_override is None else out * area / divisor_override
+
+
+def _as_images(x: tf.Tensor, kernel_size: Any, stride: Any, padding: Any) -> tuple[tf.Tensor, list[int], Any, Any]:
+    kernel = [1, *numbers(kernel_size, 1, "kernel_size")]
+    steps = None if stride is None else [1, *numbers(stride, 1, "stride")]
+    pads = padding_of(padding, 1, False)
+    return tf.expand_dims(x, 2), kernel, steps, padding if isinstance(padding, str) else [0, 0, *pads[0]]
+
+
+def _padding(padding: Any, channel_last: bool, ceil_mode: bool) -> Any:
+    if ceil_mode and isinstance(padding, str) and padding.upper() == "VALID":
+        raise ValueError("a pooling got padding='valid' with ceil_mode=True: give padding=0, or no ceil_mode")
+    return padding_of(padding, 2, channel_last)
+
+
+def _covering(length: Any, kernel: int, step: int, pair: tuple[Any, Any], ceil_mode: bool) -> tuple[Any, Any]:
+    """Return the padding with which whole windows reach the last element that counts."""
+    before, after = pair
+    if not ceil_mode:
+        return before, after
+    windows = (length - kernel + before + after + step - 1) // step
+    return before, windows * step + kernel - length - before
+
+
+def _counts(length: Any, windows: Any, kernel: int, step: int, before: Any, exclusive: bool) -> tf.Tensor:
+    starts = tf.range(windows) * step - before
+    if exclusive:
+        counts = tf.minimum(starts + kernel, length) - tf.maximum(starts, 0)
+    else:
+        # Of what lies behind the end, as much counts as there is padding at the beginning: so does Paddle's kernel.
+        counts = tf.minimum(starts + kernel, length + before) - starts
+    return tf.cast(counts, tf.float64)
+
+
+def _with_positions(x: tf.Tensor, kernel: list[int], steps: list[int], padding: Any, channel_last: bool) -> Any:
+    if channel_last:
+        raise ValueError("max_pool2d got return_mask=True with data_format='NHWC': give NCHW, which Paddle needs, too")
+    given = padding_of(padding, 2, False)
+    # Paddle's kernel does not read the name of a padding.
+    pairs = [(0, 0), (0, 0)] if isinstance(given, str) else given
+    if any(before != after for before, after in pairs):
+        raise ValueError(f"max_pool2d got return_mask=True with padding={padding}: give the same on both sides")
+    places = []
+    for dim, (width, step, (before, _)) in enumerate(zip(kernel, steps, pairs, strict=True)):
+        length = size(x, 2 + dim)
+        starts = tf.range((length + 2 * before - width) // step + 1) * step - before
+        within = starts[:, None] + tf.range(width)
+        places.append((within, (within >= 0) & (within < length)))
+    return first_largest(x, places)

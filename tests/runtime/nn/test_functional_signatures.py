@@ -1,0 +1,116 @@
+"""Names and defaults of arguments are Paddle's; random functions give Paddle's shapes, dtypes and laws."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from runtime.nn import functional
+from tests.support.paddle.functions import PaddleNames
+
+pytestmark = pytest.mark.paddle
+
+OURS_ALONE = {"Drawer", "draw_with", "operators", "promoted", "getitem"}
+# Paddle's own signature says `*args, **kwargs`, or the name is a tensor method in C++.
+UNREADABLE = {"clone", "detach"}
+
+
+def parameters(function: Any) -> list[tuple[str, Any]]:
+    """Return names and defaults; a list counts as a tuple."""
+    found = inspect.signature(function).parameters.values()
+    return [(one.name, tuple(one.default) if isinstance(one.default, list) else one.default) for one in found]
+
+
+@pytest.mark.parametrize("name", sorted(set(functional.__all__) - OURS_ALONE - UNREADABLE))
+def test_arguments_are_those_of_paddle(name: str) -> None:
+    assert parameters(getattr(functional, name)) == parameters(getattr(PaddleNames(), name))
+
+
+def drawn(call: Any, runs: int = 1) -> list[np.ndarray]:
+    """Return what the function draws in a session with a seed."""
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        tf.compat.v1.set_random_seed(3)
+        result = call(functional)
+        values = [session.run(result) for _ in range(runs)]
+        assert result.shape.is_compatible_with(values[0].shape)
+    return values
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda F: F.rand([2, 3]),
+        lambda F: F.randn([2, 3], "float64"),
+        lambda F: F.uniform([4], min=0.0, max=2.0),
+        lambda F: F.normal(1.0, 2.0, [3]),
+        lambda F: F.normal(0.0, 2.0, [1]),
+        lambda F: F.normal(F.zeros([2, 2]), F.ones([2, 2])),
+        lambda F: F.randint(5),
+        lambda F: F.randint(2, 5, [2, 2], "int32"),
+        lambda F: F.randint_like(F.zeros([3]), 4),
+        lambda F: F.randperm(6),
+        lambda F: F.randperm(6, "int32"),
+        lambda F: F.multinomial(F.to_tensor([0.1, 0.9]), 5, True),
+        lambda F: F.multinomial(F.to_tensor([[0.1, 0.4, 0.5], [0.3, 0.3, 0.4]]), 2),
+        lambda F: F.bernoulli(F.full([3, 2], 0.5)),
+        lambda F: F.standard_normal([2]),
+    ],
+)
+def test_random_functions_give_shapes_and_dtypes_of_paddle(call: Any) -> None:
+    wanted = call(PaddleNames()).numpy()
+    (mine,) = drawn(call)
+    assert (mine.shape, mine.dtype) == (wanted.shape, wanted.dtype)
+
+
+def test_laws() -> None:
+    (uniform,) = drawn(lambda F: F.uniform([20000], min=-1.0, max=3.0))
+    assert -1 <= uniform.min() < -0.99 and 2.99 < uniform.max() < 3 and abs(uniform.mean() - 1) < 0.05
+    (normal,) = drawn(lambda F: F.normal(2.0, 0.5, [20000]))
+    assert abs(normal.mean() - 2) < 0.02 and abs(normal.std() - 0.5) < 0.02
+    (ints,) = drawn(lambda F: F.randint(2, 5, [3000]))
+    assert set(ints.tolist()) == {2, 3, 4}
+    first, second = drawn(lambda F: F.randperm(50), runs=2)
+    assert sorted(first.tolist()) == list(range(50)) and first.tolist() != second.tolist()
+    (chosen,) = drawn(lambda F: F.multinomial(F.to_tensor([[1.0, 3.0]]), 4000, True))
+    assert abs(chosen.mean() - 0.75) < 0.03
+    (apart,) = drawn(lambda F: F.multinomial(F.to_tensor([[1.0, 3.0, 0.0, 2.0]] * 500), 3))
+    assert all(sorted(row) == [0, 1, 3] for row in apart.tolist())
+    assert abs((apart[:, 0] == 1).mean() - 0.5) < 0.08
+
+
+def test_numbers_come_from_the_drawer_in_place() -> None:
+    class Fixed(functional.Drawer):
+        def normal(self, shape: Any, dtype: tf.DType) -> tf.Tensor:
+            return tf.fill(shape, tf.constant(0.25, dtype))
+
+    functional.draw_with(Fixed())
+    try:
+        assert drawn(lambda F: F.randn([2]))[0].tolist() == [0.25, 0.25]
+    finally:
+        functional.draw_with(functional.Drawer())
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda F, x: F.mse_loss(x, x, "middle"), "there is no reduction 'middle'"),
+        (lambda F, x: F.cross_entropy(x, x, reduction="middle"), "there is no reduction 'middle'"),
+        (lambda F, x: F.cross_entropy(x, x[0, 0]), "the label has 0 dimensions and the input 2"),
+        (lambda F, x: F.concat([x, x], 2), "axis 2 is not one of a tensor of 2 dimensions"),
+        (lambda F, x: F.unstack(x), "the size of axis 0 of x:0 is not known: give `num`"),
+        (lambda F, x: F.t(F.unsqueeze(x, 0)), "the tensor has 3 dimensions, and at most 2 are allowed"),
+        (lambda F, x: F.where(x > 0, x), "one of x and y is missing"),
+        (lambda F, x: F.assign(x, x), "use the returned tensor"),
+        (lambda F, x: F.pad(F.unsqueeze(x, 0), [1, 1], "odd"), "there is no mode 'odd'"),
+        (lambda F, x: F.sum(tf.compat.v1.placeholder(tf.float32, name="y")), "number of dimensions of y:0"),
+    ],
+)
+def test_bad_input_is_named(call: Any, words: str) -> None:
+    with tf.Graph().as_default():
+        x = tf.compat.v1.placeholder(tf.float32, [None, 3], name="x")
+        with pytest.raises(ValueError, match=words.replace("(", r"\(")):
+            call(functional, x)

@@ -1,0 +1,163 @@
+"""Normalizations beside Paddle's: values and gradients, and the running values of several steps."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+import paddle
+import pytest
+import tensorflow as tf
+
+from runtime import nn
+from tests.support.paddle.layers import compare_each
+from tests.support.paddle.twins import weights_of
+
+v1 = tf.compat.v1
+pytestmark = [pytest.mark.paddle, pytest.mark.one_version, pytest.mark.filterwarnings("ignore:When training")]
+
+RANDOM = np.random.default_rng(7)
+ROWS = RANDOM.normal(1.0, 2.0, (6, 3)).astype(np.float32)
+SEQUENCES = RANDOM.normal(1.0, 2.0, (4, 3, 5)).astype(np.float32)
+LAST = RANDOM.normal(1.0, 2.0, (4, 5, 3)).astype(np.float32)
+IMAGES = RANDOM.normal(1.0, 2.0, (4, 3, 5, 2)).astype(np.float32)
+IMAGES_LAST = RANDOM.normal(1.0, 2.0, (4, 5, 2, 3)).astype(np.float32)
+INPUTS = (ROWS, SEQUENCES, LAST, IMAGES, IMAGES_LAST)
+
+
+def layer(kind: str, *arguments: Any, **named: Any) -> Any:
+    return lambda of: getattr(of, kind)(*arguments, **named)
+
+
+CASES = [
+    (layer("BatchNorm1D", 3), 0),
+    (layer("BatchNorm1D", 3), 1),
+    (layer("BatchNorm1D", 3, data_format="NLC"), 2),
+    (layer("BatchNorm1D", 3, 0.5, 1e-2, data_format="NC"), 0),
+    (layer("BatchNorm1D", 3, weight_attr=False, bias_attr=False), 1),
+    (layer("BatchNorm1D", 3, weight_attr=False), 1),
+    (layer("BatchNorm1D", 3, bias_attr=False), 1),
+    (layer("BatchNorm1D", 3, use_global_stats=True), 0),
+    (layer("BatchNorm2D", 3), 3),
+    (layer("BatchNorm2D", 3, data_format="NHWC"), 4),
+    (layer("BatchNorm", 3), 0),
+    (layer("BatchNorm", 3, "relu", True, 0.8), 3),
+    (layer("BatchNorm", 3, act="sigmoid", data_layout="NHWC"), 2),
+    (layer("BatchNorm", 3, use_global_stats=True, param_attr=False), 1),
+    (layer("LayerNorm", 3), 0),
+    (layer("LayerNorm", 3, 1e-8), 2),
+    (layer("LayerNorm", [3, 5]), 1),
+    (layer("LayerNorm", (5, 2), weight_attr=False), 3),
+    (layer("LayerNorm", [2, 3], bias_attr=False), 4),
+    (layer("InstanceNorm1D", 3), 0),
+    (layer("InstanceNorm1D", 3), 1),
+    (layer("InstanceNorm1D", 5, data_format="NLC"), 2),
+    (layer("InstanceNorm2D", 3, 1e-3), 3),
+    (layer("InstanceNorm2D", 3, weight_attr=False, bias_attr=False), 3),
+]
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.each_case
+def test_values_and_gradients(training: bool) -> None:
+    compare_each(CASES, *INPUTS, training=training)
+
+
+RUNNING = [
+    (layer("BatchNorm1D", 3), 0, True),
+    (layer("BatchNorm1D", 3, 0.5), 1, True),
+    (layer("BatchNorm2D", 3, data_format="NHWC"), 4, True),
+    (layer("BatchNorm", 3, is_test=True, momentum=0.7), 3, True),
+    (layer("BatchNorm", 3, use_global_stats=True), 0, True),
+    (layer("BatchNorm1D", 3, use_global_stats=True), 0, True),
+    (layer("BatchNorm1D", 3), 0, False),
+    (layer("BatchNorm1D", 3, use_global_stats=False), 0, False),
+    (layer("BatchNorm", 3, trainable_statistics=True), 0, False),
+]
+
+
+def test_running_values_over_steps() -> None:
+    """The updates of UPDATE_OPS in each step; a layer that is called twice is updated twice, one after the other."""
+    batches = [[RANDOM.normal(step, 1 + step, one.shape).astype(np.float32) for one in INPUTS] for step in range(5)]
+    theirs = [make(paddle.nn) for make, _, _ in RUNNING]
+    with tf.Graph().as_default(), v1.Session() as session:
+        ours = [make(nn) for make, _, _ in RUNNING]
+        tensors = [v1.placeholder(tf.float32, [None, *one.shape[1:]]) for one in INPUTS]
+        outputs, twice = [], []
+        for number, (one, (_, of, training)) in enumerate(zip(ours, RUNNING, strict=True)):
+            for each in (one, theirs[number]):
+                each.train() if training else each.eval()
+            one.build(f"layer_{number}")
+            outputs.append(one(tensors[of]))
+            twice.append(one(tensors[of] * 2.0 + 1.0))
+        updates = v1.get_collection(v1.GraphKeys.UPDATE_OPS)
+        assert len(updates) == 4 * 6
+        session.run(v1.global_variables_initializer())
+        for one, other in zip(ours, theirs, strict=True):
+            nn.load_weights(one, weights_of(other), session)
+        for batch in batches:
+            found, again = session.run([outputs, twice, updates], dict(zip(tensors, batch, strict=True)))[:2]
+            running = session.run([[one._mean.variable, one._variance.variable] for one in ours])
+            for number, (other, (_, of, _)) in enumerate(zip(theirs, RUNNING, strict=True)):
+                first = other(paddle.to_tensor(batch[of])).numpy()
+                second = other(paddle.to_tensor(batch[of] * 2.0 + 1.0)).numpy()
+                np.testing.assert_allclose(found[number], first, rtol=1e-4, atol=1e-5)
+                np.testing.assert_allclose(again[number], second, rtol=1e-4, atol=1e-5)
+                expected = [other._mean.numpy(), other._variance.numpy()]
+                np.testing.assert_allclose(running[number], expected, rtol=1e-5, atol=1e-6, err_msg=str(number))
+
+
+def test_evaluation_shares_the_running_values() -> None:
+    """A training graph and an evaluation graph of one layer: the second has no updates."""
+    with tf.Graph().as_default(), v1.Session() as session:
+        one = nn.BatchNorm1D(3, 0.5)
+        one.build("m")
+        one(ROWS)
+        updates = v1.get_collection(v1.GraphKeys.UPDATE_OPS)
+        one.eval()
+        out = one(ROWS)
+        assert v1.get_collection(v1.GraphKeys.UPDATE_OPS) == updates
+        assert [weight.trainable for weight in one.parameters()] == [True, True, False, False]
+        session.run(v1.global_variables_initializer())
+        np.testing.assert_allclose(session.run(out), ROWS, rtol=1e-4)
+        session.run(updates)
+        expected = (ROWS - ROWS.mean(0) / 2) / np.sqrt(0.5 + ROWS.var(0) / 2)
+        np.testing.assert_allclose(session.run(out), expected, rtol=1e-4, atol=1e-4)
+
+
+def test_double_precision() -> None:
+    x = ROWS.astype(np.float64)
+    theirs = paddle.nn.functional.layer_norm(paddle.to_tensor(x), 3).numpy()
+    with tf.Graph().as_default(), v1.Session() as session:
+        np.testing.assert_allclose(session.run(nn.functional.layer_norm(x, 3)), theirs, rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["batch_norm", "layer_norm", "instance_norm"])
+@pytest.mark.each_case
+def test_signatures_are_paddles(name: str) -> None:
+    theirs, ours = (inspect.signature(getattr(of.functional, name)) for of in (paddle.nn, nn))
+    assert [(key, one.default) for key, one in ours.parameters.items()] == [
+        (key, one.default) for key, one in theirs.parameters.items()
+    ]
+
+
+@pytest.mark.parametrize(
+    ("act", "words"),
+    [
+        (lambda: nn.BatchNorm1D(3)(IMAGES), "2 or 3 dimensions"),
+        (lambda: nn.BatchNorm1D(3, data_format="NCDHW")(ROWS), "NCDHW"),
+        (lambda: nn.BatchNorm(3, act="softmax"), "act='softmax'"),
+        (lambda: nn.BatchNorm(3, data_layout="NC"), "data_layout='NC'"),
+        (lambda: nn.BatchNorm(3)(ROWS[0]), "two dimensions"),
+        (lambda: nn.functional.batch_norm(ROWS, None, None, data_format="C"), "data_format='C'"),
+        (lambda: nn.LayerNorm(4)(ROWS), r"over \[4\]"),
+        (lambda: nn.InstanceNorm1D(3, weight_attr=False), "both or none"),
+        (lambda: nn.InstanceNorm2D(3)(ROWS), "4 dimensions"),
+        (lambda: nn.functional.instance_norm(ROWS[0]), "two dimensions"),
+    ],
+)
+@pytest.mark.each_case
+def test_bad_arguments(act: Any, words: str) -> None:
+    with tf.Graph().as_default(), pytest.raises(ValueError, match=words):
+        act()

@@ -1,0 +1,202 @@
+"""Recurrent layers beside Paddle's: outputs, states, gradients, sequences of uneven length."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import paddle
+import pytest
+import tensorflow as tf
+
+from runtime import nn
+from tests.support.paddle.layers import calling, compare_each
+from tests.support.paddle.twins import compare, weights_of
+
+v1 = tf.compat.v1
+pytestmark = [pytest.mark.paddle, pytest.mark.one_version]
+
+RANDOM = np.random.default_rng(8)
+X = RANDOM.normal(size=(3, 4, 2)).astype(np.float32)
+TIME_MAJOR = RANDOM.normal(size=(4, 3, 2)).astype(np.float32)
+STEP = RANDOM.normal(size=(3, 2)).astype(np.float32)
+LENGTHS = np.array([2, 4, 0], np.int64)
+NETWORKS = ("SimpleRNN", "LSTM", "GRU")
+
+
+def layer(kind: str, *arguments: Any, **named: Any) -> Any:
+    return lambda of: getattr(of, kind)(*arguments, **named)
+
+
+class Given:
+    """A layer that is called with further arguments: lengths, or states."""
+
+    def __init__(self, make: Any, **arguments: Any) -> None:
+        self.make, self.arguments = make, arguments
+
+    def __call__(self, of: Any) -> Any:
+        make, named = self.make, self.arguments
+
+        class Model(of.Layer):  # type: ignore[misc]
+            def __init__(self) -> None:
+                super().__init__()
+                self.inner = make(of)
+
+            def forward(self, x: Any) -> Any:
+                return self.inner(x, **{key: tensors(of, value) for key, value in named.items()})
+
+        return Model()
+
+
+def tensors(of: Any, value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(tensors(of, one) for one in value)
+    return paddle.to_tensor(value) if of is paddle.nn else tf.constant(value)
+
+
+def state(*shape: int) -> Any:
+    return RANDOM.normal(size=shape).astype(np.float32)
+
+
+def test_cells() -> None:
+    cases = [layer(f"{kind}Cell", 2, 3) for kind in NETWORKS]
+    cases += [layer("SimpleRNNCell", 2, 3, "relu"), layer("GRUCell", 2, 3, bias_ih_attr=False)]
+    cases += [layer("LSTMCell", 2, 3, weight_hh_attr=False, bias_hh_attr=False)]
+    cases += [Given(layer("GRUCell", 2, 3), states=state(3, 3))]
+    cases += [Given(layer("LSTMCell", 2, 3), states=(state(3, 3), state(3, 3)))]
+    compare_each([(case, 0) for case in cases], STEP)
+
+
+def test_networks() -> None:
+    states = state(2, 3, 3), state(2, 3, 3)
+    cases: list[tuple[Any, int]] = [
+        (layer("SimpleRNN", 2, 3, activation="relu"), 0),
+        (Given(layer("SimpleRNN", 2, 3, 2), sequence_length=LENGTHS), 0),
+        (layer("GRU", 2, 3, time_major=True), 1),
+        (Given(layer("GRU", 2, 3, 1, "bidirectional", True), sequence_length=LENGTHS.astype(np.int32)), 1),
+        (Given(layer("GRU", 2, 3, 2, "bidirect"), initial_states=state(4, 3, 3)), 0),
+        (Given(layer("LSTM", 2, 3, 2), initial_states=states, sequence_length=LENGTHS), 0),
+        (layer("LSTM", 2, 1, 1, "bidirect"), 0),
+    ]
+    compare_each(cases, X, TIME_MAJOR)
+
+
+def cell_of_a_model(of: Any) -> Any:
+    """A cell that keeps the sum of what it saw and returns two outputs."""
+
+    class Sums(of.RNNCellBase):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear = of.Linear(2, 3)
+            self.input_size = 2
+
+        @property
+        def state_shape(self) -> Any:
+            return (3,)
+
+        def forward(self, inputs: Any, states: Any, factor: float = 1.0) -> Any:
+            new = states + self.linear(inputs) * factor
+            return (new * new, inputs), new
+
+    return Sums()
+
+
+def test_cells_over_time() -> None:
+    """Behind the end of a sequence the states stay, and the outputs are what the cell makes of them."""
+    cases: list[Any] = [lambda of: of.RNN(of.GRUCell(2, 3)), lambda of: of.RNN(of.LSTMCell(2, 3), is_reverse=True)]
+    cases += [lambda of: of.BiRNN(of.GRUCell(2, 3), of.GRUCell(2, 3)), lambda of: of.RNN(of.SimpleRNNCell(2, 3))]
+    cases += [lambda of: of.BiRNN(of.LSTMCell(2, 3), of.LSTMCell(2, 3)), lambda of: of.RNN(cell_of_a_model(of))]
+    uneven = [(Given(case, sequence_length=LENGTHS), 0) for case in cases]
+    some = [(Given(cases[0], initial_states=state(3, 3)), 0), (Given(cases[-1], factor=np.float32(2.0)), 0)]
+    some += [(lambda of: of.BiRNN(of.GRUCell(2, 3), of.GRUCell(2, 3), time_major=True), 1)]
+    compare_each([*uneven, *some], X, TIME_MAJOR)
+
+
+def test_lengths_of_batches_that_the_graph_does_not_know() -> None:
+    """Time and batch are known at run time only; the states that a training begins with are placeholders."""
+    theirs = paddle.nn.LSTM(2, 3, 2, "bidirect")
+    with tf.Graph().as_default(), v1.Session() as session:
+        ours = nn.LSTM(2, 3, 2, "bidirect")
+        ours.build("m")
+        x = v1.placeholder(tf.float32, [None, None, 2])
+        lengths = v1.placeholder(tf.int64, [None])
+        outputs, states = ours(x, sequence_length=lengths)
+        ours.eval()
+        evaluated = ours(x, sequence_length=lengths)[0]
+        assert outputs.shape.as_list() == [None, None, 6]
+        assert states[0].shape.as_list() == [4, None, 3]
+        gradient = tf.gradients(outputs, x)[0]
+        session.run(v1.global_variables_initializer())
+        nn.load_weights(ours, weights_of(theirs), session)
+        for batch, time in ((3, 4), (2, 1), (1, 7)):
+            values, ends = state(batch, time, 2), RANDOM.integers(0, time + 1, batch)
+            found = session.run([outputs, states, gradient, evaluated], {x: values, lengths: ends})
+            given = paddle.to_tensor(values, stop_gradient=False)
+            expected, last = theirs(given, sequence_length=paddle.to_tensor(ends))
+            expected.sum().backward()
+            np.testing.assert_allclose(found[0], expected.numpy(), rtol=1e-4, atol=1e-5)
+            np.testing.assert_allclose(found[1], [one.numpy() for one in last], rtol=1e-4, atol=1e-5)
+            np.testing.assert_array_equal(found[3], found[0])
+            np.testing.assert_allclose(found[2], given.grad.numpy(), rtol=1e-4, atol=1e-5)
+
+
+def test_names_and_order_of_weights() -> None:
+    """Names are the network's, and also those of its cells: where a bias is left out, Paddle's are mixed up."""
+    with tf.Graph().as_default():
+        for kind, arguments in product(NETWORKS, ({"num_layers": 2, "direction": "bidirect"}, {"bias_ih_attr": False})):
+            facts = []
+            for of in (paddle.nn, nn):
+                made = getattr(of, kind)(2, 3, **arguments)
+                held = [(path, list(weight.shape)) for path, weight in made.state_dict().items()]
+                names = {id(weight): path for path, weight in reversed(list(made.state_dict().items()))}
+                same = [names[id(weight)] for weight in made.state_dict().values()] if of is nn else None
+                named = [(path, weight.stop_gradient) for path, weight in made.named_parameters()]
+                facts.append((held, named, len(made), [type(one).__name__ for one in made]))
+            assert facts[0] == facts[1], kind
+            assert same is not None
+            assert same[0] == "weight_ih_l0"
+
+
+def test_elements_between_layers_are_dropped() -> None:
+    """All of them, where the probability is 1: the second layer then sees zeros."""
+    with tf.Graph().as_default(), v1.Session() as session:
+        ours = nn.GRU(2, 3, 2, dropout=1.0)
+        ours.build("m")
+        dropped, cell = ours(X)[0], ours[1](tf.zeros([3, 4, 3]))[0]
+        ours.eval()
+        kept = ours(X)[0]
+        session.run(v1.global_variables_initializer())
+        found = session.run([dropped, cell, kept])
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-6)
+    assert np.abs(found[0] - found[2]).max() > 1e-3
+
+
+def test_initial_states() -> None:
+    def call(of: Any, x: Any) -> Any:
+        cells = of.GRUCell(2, 3), of.LSTMCell(2, 3)
+        states = [cell.get_initial_states(x) for cell in cells]
+        states += [cells[0].get_initial_states((x, x), init_value=2.0, batch_dim_idx=1)]
+        states += [cells[0].get_initial_states(x, ((2,), (3, 2)), "float64")]
+        return [(x.sum() if of is paddle.nn else tf.reduce_sum(x)), states]
+
+    compare(lambda of: calling(of, call), X)
+
+
+@pytest.mark.parametrize(
+    ("act", "words"),
+    [
+        (lambda: nn.GRU(2, 3, direction="back"), "direction='back'"),
+        (lambda: nn.SimpleRNN(2, 3, activation="selu"), "activation='selu'"),
+        (lambda: nn.GRUCell(2, 0), "hidden_size=0"),
+        (lambda: nn.BiRNN(nn.GRUCell(2, 3), nn.GRUCell(3, 3)), "sizes 2 and 3"),
+        (lambda: nn.BiRNN(nn.GRUCell(2, 3), nn.GRUCell(2, 3))(X, [1, 2, 3]), "3 initial states"),
+        (lambda: nn.LSTM(2, 3)(X, tf.zeros([1, 3, 3])), "1 tensors"),
+    ],
+)
+@pytest.mark.each_case
+def test_bad_arguments(act: Any, words: str) -> None:
+    with tf.Graph().as_default(), pytest.raises(ValueError, match=words):
+        act()
+    with tf.Graph().as_default(), pytest.raises(NotImplementedError, match="state_shape"):
+        nn.RNNCellBase().get_initial_states(X)
