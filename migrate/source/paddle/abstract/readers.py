@@ -10,13 +10,13 @@ import contextlib
 import itertools
 import posixpath
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
 
 from migrate.errors import MigrateError
+from migrate.schema import Batch, BatchItem
 from migrate.source.paddle.abstract import attributes
 from migrate.source.paddle.abstract.collate import collate
 from migrate.source.paddle.abstract.data_files import FOLDER, DataFiles
@@ -46,14 +46,6 @@ MAX_STEPS = 5_000_000
 STATIC = "static_model.py"
 _CLASS, _FEEDS = "RecDataset", "StaticModel"
 REMEDY = "add `inputs` to the schema, a list such as `{shape: [null, 1], dtype: int64}` for each item of a batch"
-
-
-@dataclass(frozen=True)
-class InputShape:
-    """The shape and dtype of one item of a batch, as the schema gives it; None is a size that varies."""
-
-    shape: tuple[int | None, ...]
-    dtype: str
 
 
 class _Reader(Machine):
@@ -97,7 +89,7 @@ def _data(name: Value, shape: Value, dtype: Value = "float32", lod_level: Value 
 _HERE: dict[str, Callable[..., Value]] = {"paddle.to_tensor": _to_tensor, "paddle.static.data": _data}
 
 
-def batch_of(files: Mapping[str, str], folder: str | Path | None, inputs: Sequence[InputShape] = ()) -> Value:
+def batch_of(files: Mapping[str, str], folder: str | Path | None, inputs: Batch = ()) -> Value:
     """Return the batch that a trainer gets: tensors, in nested lists or dicts as the reader gives them.
 
     Args:
@@ -109,7 +101,7 @@ def batch_of(files: Mapping[str, str], folder: str | Path | None, inputs: Sequen
         MigrateError: the batch cannot be determined; the message tells which construct is the reason, and the remedy.
     """
     if inputs:
-        return [Tensor(item.shape, item.dtype) for item in inputs]
+        return _given(inputs)
     values = settings(files)
     with bounded_memory():
         batch, reason = _of_reader(files, folder, values)
@@ -118,6 +110,10 @@ def batch_of(files: Mapping[str, str], folder: str | Path | None, inputs: Sequen
     if batch is None:
         raise MigrateError(f"the batch cannot be determined from the reader ({reason}); {REMEDY}")
     return batch
+
+
+def _given(inputs: Batch) -> list[Value]:
+    return [Tensor(item.shape, item.dtype) if isinstance(item, BatchItem) else _given(item) for item in inputs]
 
 
 def _of_reader(files: Mapping[str, str], folder: str | Path | None, values: dict[str, Value]) -> tuple[Value, str]:
