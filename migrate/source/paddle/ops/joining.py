@@ -168,7 +168,6 @@ OPS: tuple[Op, ...] = (
             "paddle.concat([f_2_3, f_1_3])",
             "paddle.concat(x=[i_2_3, i_2_3], axis=-1)",
             "paddle.concat((f_2, f_3))",
-            "paddle.concat([f_s, f_s])",
         ),
     ),
     Op(
@@ -179,7 +178,6 @@ OPS: tuple[Op, ...] = (
             "paddle.stack([f_2_3, f_2_3], axis=1)",
             "paddle.stack(x=[f_2_3, f_2_3 * 2])",
             "paddle.stack([f_2, f_2], -1)",
-            "paddle.stack(f_2_3)",
         ),
     ),
     Op(
@@ -206,7 +204,7 @@ OPS: tuple[Op, ...] = (
     Op(
         "paddle.unbind(input, axis=0)",
         _unbind("axis", "input"),
-        (Form("tf.unstack(value=input, axis=axis)"),),
+        (Form("tf.unstack(input, axis=axis)"),),
         ("unbind",),
         examples=("paddle.unbind(f_2_3, axis=1)", "paddle.unbind(input=f_2_3)", "f_2_3.unbind(-1)"),
     ),

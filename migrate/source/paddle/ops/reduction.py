@@ -120,7 +120,7 @@ OPS: tuple[Op, ...] = (
         "paddle.prod(x, axis=None, keepdim=False, dtype=None, name=None)",
         reduced(_multiplied),
         methods=("prod",),
-        examples=_plain("prod", "i_2_3.prod()", "paddle.prod(f_2_3, 0, dtype='float64')"),
+        examples=_plain("prod", "paddle.prod(j_2_3)", "i_2_3.prod()", "paddle.prod(f_2_3, 0, dtype='float64')"),
     ),
     Op(
         f"paddle.logsumexp(x, {_AXES})",

@@ -10,6 +10,7 @@ from migrate.source.paddle.ops import (
     arrays,
     comparison,
     creation,
+    drawing,
     elementwise,
     environment,
     indexing,
@@ -17,10 +18,12 @@ from migrate.source.paddle.ops import (
     loss,
     matrix,
     operators,
+    ordering,
     reduction,
     sequence,
     shaping,
     windows,
+    unary,
 )
 from migrate.source.paddle.ops.described import DESCRIBED
 from migrate.source.paddle.ops.shapes import dtype_name
@@ -31,18 +34,22 @@ LAYER = "paddle.nn.Layer"
 LAYER_BASES: tuple[str, ...] = ()
 CONTAINERS = {f"paddle.nn.{kind}": kind for kind in ("Sequential", "LayerList", "LayerDict", "ParameterList")}
 _GROUPS = (
+    unary,
     elementwise,
     comparison,
     reduction,
     shaping,
+    joining,
     indexing,
+    ordering,
     creation,
+    drawing,
     matrix,
     activation,
     loss,
     sequence,
-    environment,
     windows,
+    environment,
 )
 #: Paddle's dotted name -> op.
 OPS: dict[str, Op] = {name: op for group in _GROUPS for op in group.OPS for name in (op.name, *op.aliases)}
