@@ -197,7 +197,11 @@ OPS: tuple[Op, ...] = (
     Op(
         "paddle.chunk(x, chunks, axis=0, name=None)",
         _chunk,
-        (Form("tf.split(value=x, num_or_size_splits=chunks, axis=axis)", lambda bound: isinstance(bound["axis"], int)),),
+        (
+            Form(
+                "tf.split(value=x, num_or_size_splits=chunks, axis=axis)", lambda bound: isinstance(bound["axis"], int)
+            ),
+        ),
         ("chunk",),
         examples=("paddle.chunk(f_2_4, 2, axis=1)", "paddle.chunk(x=f_4_3, chunks=2)", "f_2_4.chunk(4, -1)"),
     ),
@@ -225,7 +229,12 @@ OPS: tuple[Op, ...] = (
     Op(
         "paddle.roll(x, shifts, axis=None, name=None)",
         same,
-        (Form("tf.roll(input=x, shift=shifts, axis=axis)", lambda b: isinstance(b["axis"], int) and isinstance(b["shifts"], int)),),
+        (
+            Form(
+                "tf.roll(input=x, shift=shifts, axis=axis)",
+                lambda b: isinstance(b["axis"], int) and isinstance(b["shifts"], int),
+            ),
+        ),
         ("roll",),
         examples=("paddle.roll(f_2_3, 1, axis=1)", "paddle.roll(f_2_3, shifts=1)", "f_2_3.roll([1, 2], [0, 1])"),
     ),

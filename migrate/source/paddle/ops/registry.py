@@ -22,8 +22,8 @@ from migrate.source.paddle.ops import (
     reduction,
     sequence,
     shaping,
-    windows,
     unary,
+    windows,
 )
 from migrate.source.paddle.ops.described import DESCRIBED
 from migrate.source.paddle.ops.shapes import dtype_name
@@ -86,7 +86,13 @@ def find(name: str) -> Op | None:
 
 def all_ops() -> list[Op]:
     """Return every op of Paddle, of NumPy's views, and every operator, once."""
-    ops = [*OPS.values(), *_METHODS.values(), *_ARRAY_METHODS.values(), *_ARRAY_FUNCTIONS.values(), *_OPERATORS.values()]
+    ops = [
+        *OPS.values(),
+        *_METHODS.values(),
+        *_ARRAY_METHODS.values(),
+        *_ARRAY_FUNCTIONS.values(),
+        *_OPERATORS.values(),
+    ]
     return list({id(op): op for op in ops}.values())
 
 
