@@ -10,15 +10,19 @@ from migrate.source.paddle.ops import (
     arrays,
     comparison,
     creation,
+    drawing,
     elementwise,
     environment,
     indexing,
+    joining,
     loss,
     matrix,
     operators,
+    ordering,
     reduction,
     sequence,
     shaping,
+    unary,
     windows,
 )
 from migrate.source.paddle.ops.described import DESCRIBED
@@ -30,18 +34,22 @@ LAYER = "paddle.nn.Layer"
 LAYER_BASES: tuple[str, ...] = ()
 CONTAINERS = {f"paddle.nn.{kind}": kind for kind in ("Sequential", "LayerList", "LayerDict", "ParameterList")}
 _GROUPS = (
+    unary,
     elementwise,
     comparison,
     reduction,
     shaping,
+    joining,
     indexing,
+    ordering,
     creation,
+    drawing,
     matrix,
     activation,
     loss,
     sequence,
-    environment,
     windows,
+    environment,
 )
 #: Paddle's dotted name -> op.
 OPS: dict[str, Op] = {name: op for group in _GROUPS for op in group.OPS for name in (op.name, *op.aliases)}
@@ -74,6 +82,18 @@ def canonical(name: str) -> str:
 def find(name: str) -> Op | None:
     """Return the op of a dotted name, or None."""
     return OPS.get(name) or _ARRAY_FUNCTIONS.get(name)
+
+
+def all_ops() -> list[Op]:
+    """Return every op of Paddle, of NumPy's views, and every operator, once."""
+    ops = [
+        *OPS.values(),
+        *_METHODS.values(),
+        *_ARRAY_METHODS.values(),
+        *_ARRAY_FUNCTIONS.values(),
+        *_OPERATORS.values(),
+    ]
+    return list({id(op): op for op in ops}.values())
 
 
 def method_of(receiver: Tensor, name: str) -> Op:
