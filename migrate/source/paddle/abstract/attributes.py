@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from migrate.source.paddle.abstract.run import Frame, Run
+from migrate.source.paddle.abstract.run import Frame, Raised, Run
 from migrate.source.paddle.abstract.values import (
     Api,
     Class,
@@ -80,6 +81,8 @@ def read(run: Run, node: ast.AST, value: Value, name: str) -> Value:
         return value.arguments[name]
     if isinstance(value, np.ndarray | np.generic) and name in {"shape", "ndim", "size", "T"}:
         return getattr(value, name)
+    if isinstance(value, np.ndarray | np.generic) and name == "dtype":
+        return Dtype(value.dtype.name)
     if isinstance(value, np.finfo) and name in {"eps", "min", "max", "tiny"}:
         return getattr(value, name)
     if isinstance(value, Size) or value is None:
@@ -146,6 +149,43 @@ def _of_instance(value: Instance, name: str) -> Value:
         if name in cls.constants:
             return cls.constants[name]
     raise Refuse(f"`{name}` is not set in this {value.cls.name}")
+
+
+def special(run: Run, node: ast.AST, value: Value, name: str, *given: Value) -> Value:
+    """Call a special method of an object of the program, such as `__len__`; raises `Refuse` if there is none."""
+    found = value.cls.find(name) if isinstance(value, Instance) else None
+    if found is None:
+        raise Refuse(f"`{name}` of {type(value).__name__} is not supported")
+    return run.call(node, _method(found, value), list(given), {})
+
+
+def iterated(run: Run, node: ast.AST, value: Value) -> Value:
+    """Return what a loop over a value goes through: for an object of the program, what its methods give."""
+    if not isinstance(value, Instance) or is_layer(value):
+        return value
+    if value.cls.find("__iter__") is None and value.cls.find("__getitem__") is not None:
+        return _indexed(run, node, value)
+    made = value if value.cls.find("__iter__") is None else special(run, node, value, "__iter__")
+    return _advanced(run, node, made) if isinstance(made, Instance) else made
+
+
+def _indexed(run: Run, node: ast.AST, value: Instance) -> Iterator[Value]:
+    for index in range(special(run, node, value, "__len__")):
+        yield special(run, node, value, "__getitem__", index)
+
+
+def _advanced(run: Run, node: ast.AST, value: Instance) -> Iterator[Value]:
+    while True:
+        run.trying += 1
+        try:
+            item = special(run, node, value, "__next__")
+        except Raised as raised:
+            if isinstance(raised.error, StopIteration):
+                return
+            raise
+        finally:
+            run.trying -= 1
+        yield item
 
 
 def _method(found: tuple[ast.FunctionDef, Class], value: Instance) -> Value:

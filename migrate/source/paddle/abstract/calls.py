@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from migrate.source.paddle.abstract import attributes, layers
+from migrate.source.paddle.abstract import attributes, layers, library_calls
 from migrate.source.paddle.abstract.python_calls import (
     BUILTINS,
     check_power,
@@ -45,7 +45,17 @@ _FIRST_ONLY = frozenset({"isinstance", "hasattr", "callable", "print", "type", "
 _STRUCTURE = frozenset(
     {"list", "tuple", "enumerate", "zip", "reversed", "set", "dict", "len", "iter", "sorted", "repr", "str"}
 )
-_TYPES = {"list": list, "tuple": tuple, "int": int, "float": float, "str": str, "dict": dict, "bool": bool, "set": set}
+_TYPES = {
+    "list": list,
+    "tuple": tuple,
+    "int": int,
+    "float": float,
+    "str": str,
+    "dict": dict,
+    "bool": bool,
+    "set": set,
+    "bytes": bytes,
+}
 
 
 def call(run: Run, node: ast.AST, callee: Value, positional: list[Value], keywords: dict[str, Value]) -> Value:
@@ -93,32 +103,52 @@ def _api(run: Run, node: ast.AST, name: str, positional: list[Value], keywords: 
     module, _, function = name.partition(".")
     if module == "builtins":
         return _builtin(run, node, function, positional, keywords)
-    if module == "paddle":
+    if module == "paddle" and library_calls.find(run, name) is None:
         return layers.make(run, node, name, positional, keywords)
     if name == "functools.partial":
         return functools.partial(positional[0], *positional[1:], **keywords)
     if name == "functools.reduce":
         return functools.reduce(lambda a, b: run.call(node, positional[0], [a, b], {}), positional[1], *positional[2:])
-    found = library_function(name)
+    found = library_calls.find(run, name) or library_function(name)
     if found is None:
         raise Refuse(f"`{name}` is not supported")
     if mentions([positional, keywords], Tensor):
         if (op := registry.find("tensor." + name)) is not None:
             return run.apply(node, op, positional, keywords)
         raise Refuse(f"`{name}` of a tensor is not supported")
-    return _python(found, positional, keywords)
+    return _python(found, *_plain(run, node, positional, keywords))
+
+
+def _plain(
+    run: Run, node: ast.AST, positional: list[Value], keywords: dict[str, Value]
+) -> tuple[list[Value], dict[str, Value]]:
+    """Return arguments in which functions of the program, and builtins, are functions that Python can call."""
+
+    def plain(value: Value) -> Value:
+        if isinstance(value, Api):
+            module, _, name = value.name.partition(".")
+            known = BUILTINS.get(name) if module == "builtins" else library_function(value.name)
+            return value if known is None else known
+        if isinstance(value, Function | Class | Method | functools.partial):
+            return lambda *given, **options: run.call(node, value, list(given), options)
+        return value
+
+    return [plain(item) for item in positional], {key: plain(item) for key, item in keywords.items()}
 
 
 def _builtin(run: Run, node: ast.AST, name: str, positional: list[Value], keywords: dict[str, Value]) -> Value:
     special = _SPECIAL.get(name)
     if special is not None:
         return special(run, node, positional)
-    function = BUILTINS[name]
+    function = library_calls.find(run, "builtins." + name) or BUILTINS.get(name)
     if function is None:
         raise Refuse(f"`{name}` is not supported")
     positional = [item.items if isinstance(item, Container) else item for item in positional]
     if name == "len" and isinstance(positional[0], Tensor):
         return _length(run, node, positional[0])
+    if name in {"len", "iter"} and isinstance(positional[0], Instance):
+        return attributes.special(run, node, positional[0], f"__{name}__")
+    positional, keywords = _plain(run, node, positional, keywords)
     if name in _STRUCTURE and not any(isinstance(item, Tensor | LayerValue) for item in positional):
         return run_python(function, positional, keywords)
     if name in {"int", "float"} and positional and isinstance(positional[0], Size):
@@ -153,6 +183,8 @@ def _isinstance(run: Run, node: ast.AST, given: list[Value]) -> Value:
             matches = isinstance(value, Instance) and item in value.cls.order
         elif isinstance(item, Api) and item.name.removeprefix("builtins.") in _TYPES:
             matches = isinstance(value, _TYPES[item.name.removeprefix("builtins.")])
+        elif isinstance(item, Api) and item.name == "numpy.ndarray":
+            matches = isinstance(value, np.ndarray)
         elif isinstance(item, Api) and item.name in {"paddle.Tensor", "paddle.static.Variable"}:
             matches = isinstance(value, Tensor)
         elif isinstance(item, Api) and item.name.startswith("paddle."):
@@ -256,5 +288,5 @@ def _method(run: Run, node: ast.AST, method: Method, positional: list[Value], ke
     if isinstance(receiver, list) and name == "sort" and mentions(receiver, Tensor):
         raise Refuse("tensors cannot be sorted when the graph is built")
     if isinstance(receiver, list | dict | set):  # their items may be anything
-        return python_method(receiver, name)(*positional, **keywords)
+        return python_method(receiver, name)(*positional, **_plain(run, node, [], keywords)[1])
     return _python(python_method(receiver, name), positional, keywords)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import operator
+from collections import deque
 from collections.abc import Callable
 
 import numpy as np
 
 from migrate.source.paddle.abstract import attributes, indexing
-from migrate.source.paddle.abstract.python_calls import BUILTINS, check_power
+from migrate.source.paddle.abstract.python_calls import BUILTINS, check_operands, check_power
 from migrate.source.paddle.abstract.run import Run
 from migrate.source.paddle.abstract.values import (
     UNKNOWN,
@@ -18,6 +19,7 @@ from migrate.source.paddle.abstract.values import (
     Container,
     Dtype,
     Function,
+    Instance,
     Refuse,
     Size,
     Tensor,
@@ -54,6 +56,7 @@ _BINARY: dict[type[ast.operator], Callable[[Value, Value], Value]] = {
     ast.RShift: operator.rshift,
     ast.MatMult: operator.matmul,
 }
+_ELEMENTS = frozenset({"Eq", "NotEq", "Lt", "LtE", "Gt", "GtE"})  #: NumPy compares element by element
 _LARGE = 1_000_000
 
 
@@ -78,8 +81,9 @@ def binary(run: Run, node: ast.AST, op: ast.operator, left: Value, right: Value)
         raise Refuse(f"operator `{type(op).__name__}` is not supported")
     if isinstance(op, ast.Pow):
         check_power(left, right)
+    check_operands(op, left, right)
     for items, count in ((left, right), (right, left)):
-        repeated = isinstance(op, ast.Mult) and isinstance(items, list | tuple | str) and isinstance(count, int)
+        repeated = isinstance(op, ast.Mult) and isinstance(items, list | tuple | str | bytes) and isinstance(count, int)
         if repeated and len(items) * count > _LARGE:
             raise Refuse("a list this long is not supported")
     return _BINARY[type(op)](left, right)
@@ -196,6 +200,8 @@ def _compare(run: Run, node: ast.Compare) -> Value:
     run.record_plain(node)
     if any(isinstance(value, Size) for value in values) and not isinstance(node.ops[0], ast.Is | ast.IsNot):
         return Tensor((), "bool")
+    if single in _ELEMENTS and any(isinstance(value, np.ndarray) for value in values):
+        return _COMPARE[type(node.ops[0])](*values)
     pairs = zip(node.ops, values[:-1], values[1:], strict=True)
     return all(_pair(op, left, right) for op, left, right in pairs)
 
@@ -226,6 +232,10 @@ def _subscript(run: Run, node: ast.Subscript) -> Value:
     if mentions(index, Tensor | Size):
         raise Refuse("an item of a list whose number is known only when the model runs is not supported")
     if isinstance(value, list | tuple | dict | str | bytes | range | np.ndarray):
+        return value[index]
+    if isinstance(value, Instance):
+        return attributes.special(run, node, value, "__getitem__", index)
+    if isinstance(value, deque):
         return value[index]
     if isinstance(value, Api):  # `List[int]` in an annotation
         return value

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from migrate.source.paddle.abstract import calls, expressions
+from migrate.source.paddle.abstract import attributes, calls, control, expressions
 from migrate.source.paddle.abstract.attributes import Sizes, is_layer
 from migrate.source.paddle.abstract.parameters import bind
-from migrate.source.paddle.abstract.run import Frame, Run
+from migrate.source.paddle.abstract.run import FAILURES, Frame, Raised, Run
 from migrate.source.paddle.abstract.values import (
     UNKNOWN,
     Class,
     Container,
-    Described,
     Function,
     Instance,
     Layer,
@@ -32,20 +31,6 @@ from migrate.source.paddle.abstract.values import (
 
 MAX_TURNS = 500_000  #: limit of the turns of a `while` loop
 MAX_DEPTH = 60
-_FAILURES = (ArithmeticError, LookupError, TypeError, ValueError, AttributeError, StopIteration, RuntimeError)
-
-
-class _Return(Exception):
-    def __init__(self, value: Value) -> None:
-        self.value = value
-
-
-class _Break(Exception):
-    pass
-
-
-class _Continue(Exception):
-    pass
 
 
 class Machine(Run):
@@ -64,13 +49,16 @@ class Machine(Run):
             self.problem(function.node, "the recursion of these functions is too deep")
             raise Stop
         frame = Frame(function.module, function.name, names, function, function.closure)
+        if control.is_generator(function.node, self):
+            self.executed.add(self.place_in(function.module, function.node))
+            return control.Generator(self, frame, function.node)
         self.frames.append(frame)
         try:
             if isinstance(function.node, ast.Lambda):
                 return self.evaluate(function.node.body)
             self.executed.add(self.place(function.node))
             self.run(function.node.body)
-        except _Return as returned:
+        except control.Return as returned:
             return returned.value
         finally:
             self.frames.pop()
@@ -90,6 +78,9 @@ class Machine(Run):
             except Refuse as reason:
                 self.problem(statement, str(reason))
                 raise Stop from None
+            except FAILURES as error:
+                self.failure(statement, error)
+                raise Stop from None
 
     def evaluate(self, node: ast.expr) -> Value:
         """Evaluate an expression; for unsupported constructs, record a problem and return `UNKNOWN`."""
@@ -98,8 +89,8 @@ class Machine(Run):
             return expressions.evaluate(self, node)
         except Refuse as reason:
             return self.problem(node, str(reason))
-        except _FAILURES as error:
-            return self.problem(node, f"running this fails ({type(error).__name__}: {error})")
+        except FAILURES as error:
+            return self.failure(node, error)
 
     def evaluate_in(self, module: Module, node: ast.expr) -> Value:
         """Evaluate an expression with only a file's top-level names, as for defaults of parameters."""
@@ -109,9 +100,9 @@ class Machine(Run):
         finally:
             self.frames.pop()
 
-    def iterate(self, node: ast.expr) -> list[Value]:
+    def iterate(self, node: ast.expr) -> Iterable[Value]:
         """Return the items of an iterable; record where a tensor is iterated."""
-        value = self.evaluate(node)
+        value = attributes.iterated(self, node, self.evaluate(node))
         if isinstance(value, Container):
             return list(value.sublayers if value.kind == "LayerDict" else value.items)
         if isinstance(value, Tensor) and value.shape and value.shape[0] is not None:
@@ -120,7 +111,7 @@ class Machine(Run):
         if isinstance(value, Tensor | Size):
             self.problem(node, "a loop over the rows of a batch has no fixed number of turns in a graph")
         elif isinstance(value, Iterable):
-            return list(value)
+            return value if isinstance(value, Iterator) else list(value)
         elif not isinstance(value, Unknown):
             self.problem(node, f"iterating over {type(value).__name__} is not supported")
         raise Stop
@@ -156,6 +147,8 @@ class Machine(Run):
             before, after = starred[0], len(target.elts) - starred[0] - 1
             items = [*items[:before], items[before : len(items) - after], *items[len(items) - after :]]
         if items is None or len(items) != len(target.elts):
+            if items is not None and self.trying:
+                raise ValueError(f"{len(items)} values are unpacked into {len(target.elts)}")
             if not isinstance(value, Unknown):
                 self.problem(target, "the values unpacked here cannot be determined")
             items = [UNKNOWN] * len(target.elts)
@@ -217,8 +210,8 @@ class Machine(Run):
             return
         try:
             self.assign(node.target, expressions.binary(self, node, node.op, current, value))
-        except _FAILURES as error:
-            self.assign(node.target, self.problem(node, f"running this fails ({type(error).__name__}: {error})"))
+        except FAILURES as error:
+            self.assign(node.target, self.failure(node, error))
 
     def _run_For(self, node: ast.For) -> None:
         for item in self.iterate(node.iter):
@@ -226,9 +219,9 @@ class Machine(Run):
             self.assign(node.target, item)
             try:
                 self.run(node.body)
-            except _Break:
+            except control.Break:
                 return
-            except _Continue:
+            except control.Continue:
                 continue
         self.run(node.orelse)
 
@@ -241,9 +234,9 @@ class Machine(Run):
                 raise Stop
             try:
                 self.run(node.body)
-            except _Break:
+            except control.Break:
                 return
-            except _Continue:
+            except control.Continue:
                 continue
         self.run(node.orelse)
 
@@ -251,29 +244,24 @@ class Machine(Run):
         self.run(node.body if self.truth(node.test) else node.orelse)
 
     def _run_With(self, node: ast.With) -> None:
-        for item in node.items:
-            value = self.evaluate(item.context_expr)
-            known = isinstance(value, Described) and value.name in {"paddle.no_grad", "paddle.static.name_scope"}
-            if not known:
-                raise Refuse("this `with` statement is not supported")
+        control.enter(self, node)
         self.run(node.body)
 
     def _run_Try(self, node: ast.Try) -> None:
-        self.run(node.body)  # a program that works does not come to its handlers
-        self.run(node.orelse)
-        self.run(node.finalbody)
+        control.run_try(self, node)
 
     def _run_Assert(self, node: ast.Assert) -> None:
         if not self.truth(node.test):
+            if self.trying:
+                raise Raised(AssertionError())
             self.problem(node, "this assertion fails with the given constructor arguments")
             raise Stop
 
     def _run_Raise(self, node: ast.Raise) -> None:
-        self.problem(node, "the program raises this error with the given arguments")
-        raise Stop
+        control.run_raise(self, node)
 
     def _run_Return(self, node: ast.Return) -> None:
-        raise _Return(None if node.value is None else self.evaluate(node.value))
+        raise control.Return(None if node.value is None else self.evaluate(node.value))
 
     def _run_FunctionDef(self, node: ast.FunctionDef) -> None:
         if node.decorator_list:
@@ -317,10 +305,10 @@ class Machine(Run):
         pass
 
     def _run_Break(self, node: ast.Break) -> None:
-        raise _Break
+        raise control.Break
 
     def _run_Continue(self, node: ast.Continue) -> None:
-        raise _Continue
+        raise control.Continue
 
 
 def _register(receiver: LayerValue, name: str, value: Value) -> None:

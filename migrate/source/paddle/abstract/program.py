@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 import yaml
 
 from migrate.errors import MigrateError
+from migrate.source.paddle.abstract.data_files import DataFiles
 from migrate.source.paddle.abstract.layers import set_training
 from migrate.source.paddle.abstract.machine import Machine
 from migrate.source.paddle.abstract.modules import load
 from migrate.source.paddle.abstract.run import Frame
-from migrate.source.paddle.abstract.values import Class, Config, Function, Instance, Module, Stop, Tensor, Value
+from migrate.source.paddle.abstract.values import Class, Config, Function, Instance, Module, Stop, Value
 
 TRAINER, CONFIG = "dygraph_model.py", "config.yaml"
 CLASS = "DygraphModel"  #: the class that PaddleRec instantiates
@@ -34,18 +35,19 @@ class Program:
     complete: bool = False  #: whether all was executed
 
 
-def execute(files: Mapping[str, str], batch: list[Tensor]) -> Program:
+def execute(files: Mapping[str, str], batch: Value, data: DataFiles | None = None) -> Program:
     """Execute the trainer of a model's folder with one batch.
 
     Args:
         files: the folder's Python and YAML files, name -> text.
-        batch: the items of a batch, as the reader gives them.
+        batch: the items of a batch, as the reader gives them (`readers.batch_of`).
+        data: the files that the trainer may read.
 
     Raises:
         SyntaxError: a file is not Python.
         MigrateError: config.yaml cannot be read.
     """
-    run = Machine(files=files)
+    run = Machine(files=files, data=data)
     config = Config(settings(files))
     module = load(run, TRAINER, files[TRAINER])
     program = Program(run, module)
@@ -57,7 +59,7 @@ def execute(files: Mapping[str, str], batch: list[Tensor]) -> Program:
     return program
 
 
-def _execute(program: Program, config: Config, batch: list[Tensor]) -> None:
+def _execute(program: Program, config: Config, batch: Value) -> None:
     run, cls = program.run, trainer_class(program.module)
     if cls is None:
         raise MigrateError(f"{TRAINER}: has no class with `create_model` and `train_forward`; add one")
@@ -80,7 +82,9 @@ def _execute(program: Program, config: Config, batch: list[Tensor]) -> None:
         for layer in run.made:
             set_training(layer, training)
         with contextlib.suppress(Stop):
-            method(name, program.model, program.metrics, list(batch), config)
+            method(
+                name, program.model, program.metrics, list(batch) if isinstance(batch, list | tuple) else batch, config
+            )
     program.complete = "train_forward" in program.results
 
 

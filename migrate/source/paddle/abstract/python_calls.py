@@ -5,9 +5,12 @@ They run on the concrete values of the program. Only functions that compute a va
 
 from __future__ import annotations
 
+import ast
+import builtins
 import collections
 import copy
 import functools
+import io
 import itertools
 import math
 import operator
@@ -15,9 +18,11 @@ from collections.abc import Callable
 
 import numpy as np
 
+from migrate.source.paddle.abstract import library_calls
 from migrate.source.paddle.abstract.values import Refuse, Value
 
 _LARGE = 1_000_000
+_BITS = 10_000
 #: Builtins that are called as they are. Those that need the machine (`isinstance`, `getattr`) are in `calls.py`.
 BUILTINS: dict[str, Callable[..., Value] | None] = {
     **{
@@ -33,11 +38,8 @@ BUILTINS: dict[str, Callable[..., Value] | None] = {
     "type": None,
     **dict.fromkeys(("callable", "filter", "getattr", "hasattr", "isinstance", "issubclass", "iter", "map", "next")),
     **dict.fromkeys(("pow", "setattr", "super", "staticmethod", "classmethod", "property")),
-    **{name: getattr(__import__("builtins"), name) for name in ("ValueError", "TypeError", "Exception", "KeyError")},
-    **{
-        name: getattr(__import__("builtins"), name)
-        for name in ("NotImplementedError", "RuntimeError", "AssertionError")
-    },
+    **dict.fromkeys(("open", "bytes")),
+    **{name: item for name, item in vars(builtins).items() if isinstance(item, type) and issubclass(item, Exception)},
 }
 _MODULES = {
     "math": math,
@@ -47,100 +49,50 @@ _MODULES = {
     "functools": functools,
 }
 _ITERTOOLS = frozenset({"chain", "combinations", "permutations", "product", "accumulate", "repeat", "islice", "count"})
+_ENDLESS = (*(itertools.count, itertools.repeat, itertools.permutations, itertools.combinations, itertools.accumulate),)
+#: Functions whose numbers are sizes of what they make.
+_MAKERS = frozenset(
+    ["range", "zeros", "ones", "empty", "full", "eye", "identity", "tri", "linspace", "logspace", "arange"]
+)
 _NUMPY = frozenset(
     [
-        "abs",
-        "absolute",
-        "all",
-        "any",
-        "append",
-        "arange",
-        "argsort",
-        "array",
-        "asarray",
-        "ceil",
-        "concatenate",
-        "copy",
-        "cos",
-        "cumsum",
-        "diag",
-        "empty",
-        "exp",
-        "expand_dims",
-        "eye",
-        "flatnonzero",
-        "floor",
-        "full",
-        "full_like",
-        "hstack",
-        "identity",
-        "isnan",
-        "linspace",
-        "log",
-        "log2",
-        "logspace",
-        "max",
-        "mean",
-        "min",
-        "maximum",
-        "minimum",
-        "ones",
-        "ones_like",
-        "outer",
-        "pad",
-        "power",
-        "prod",
-        "repeat",
-        "reshape",
-        "round",
-        "sin",
-        "sort",
-        "split",
-        "sqrt",
-        "square",
-        "squeeze",
-        "stack",
-        "std",
-        "sum",
-        "tanh",
-        "tile",
-        "transpose",
-        "tri",
-        "tril",
-        "triu",
-        "unique",
-        "vstack",
-        "where",
-        "zeros",
-        "zeros_like",
-        "finfo",
-        "float32",
-        "float64",
-        "int32",
-        "int64",
-        "int8",
-        "uint8",
-        "bool_",
-        "dtype",
-        "random.normal",
-        "random.uniform",
-        "random.rand",
-        "random.randn",
-        "random.randint",
-        "random.seed",
-        "random.permutation",
-        "random.choice",
-        "random.RandomState",
-        "random.random",
-        "random.shuffle",
+        *("abs", "absolute", "all", "any", "append", "arange", "argmax", "argmin", "argsort", "array"),
+        *("array_equal", "array_split", "asarray", "atleast_1d", "atleast_2d", "bool_", "ceil", "clip"),
+        *("column_stack", "concatenate", "copy", "cos", "cumprod", "cumsum", "delete", "diag", "digitize"),
+        *(
+            "dot",
+            "dtype",
+            "empty",
+            "exp",
+            "expand_dims",
+            "eye",
+            "finfo",
+            "flatnonzero",
+            "float16",
+            "float32",
+            "float64",
+        ),
+        *("floor", "full", "full_like", "hstack", "identity", "in1d", "insert", "int16", "int32", "int64"),
+        *("int8", "intersect1d", "isin", "isnan", "linspace", "log", "log10", "log1p", "log2", "logical_and"),
+        *("logical_not", "logical_or", "logspace", "max", "maximum", "mean", "median", "min", "minimum"),
+        *("nan_to_num", "ndarray", "ndim", "nonzero", "ones", "ones_like", "outer", "pad", "power", "prod"),
+        *("random.RandomState", "random.choice", "random.normal", "random.permutation", "random.rand"),
+        *("random.randint", "random.randn", "random.random", "random.seed", "random.shuffle", "random.uniform"),
+        *("ravel", "repeat", "reshape", "round", "searchsorted", "setdiff1d", "shape", "sign", "sin", "size"),
+        *("sort", "split", "sqrt", "square", "squeeze", "stack", "std", "sum", "swapaxes", "take", "tanh"),
+        *("tile", "transpose", "tri", "tril", "triu", "uint16", "uint32", "uint64", "uint8", "unique", "var"),
+        *("vstack", "where", "zeros", "zeros_like"),
     ]
 )
+_FILE = frozenset({"read", "readline", "readlines", "close", "seek", "tell", "flush", "write", "writelines"})
 _METHODS: dict[type, frozenset[str]] = {
     list: frozenset(
         ["append", "extend", "insert", "pop", "reverse", "index", "copy", "count", "clear", "remove", "sort"]
     ),
     dict: frozenset(["get", "items", "keys", "values", "update", "pop", "setdefault", "copy", "clear"]),
-    set: frozenset(["add", "update", "remove", "discard", "union", "intersection", "difference", "copy"]),
+    set: frozenset(
+        ["add", "update", "remove", "discard", "union", "intersection", "difference", "copy", "issubset", "pop"]
+    ),
     str: frozenset(
         [
             "format",
@@ -160,9 +112,26 @@ _METHODS: dict[type, frozenset[str]] = {
             "isdigit",
             "capitalize",
             "zfill",
+            "encode",
+            "rsplit",
+            "splitlines",
+            "partition",
+            "rpartition",
+            "isalpha",
+            "isalnum",
+            "isnumeric",
+            "isspace",
+            "index",
+            "rfind",
+            "removeprefix",
+            "removesuffix",
         ]
     ),
+    bytes: frozenset({"decode", "split", "strip", "startswith", "endswith", "rstrip"}),
     tuple: frozenset({"index", "count"}),
+    io.StringIO: _FILE,
+    io.BytesIO: _FILE - {"write", "writelines"},
+    **library_calls.METHODS,
     np.ndarray: frozenset(
         [
             "astype",
@@ -182,12 +151,37 @@ _METHODS: dict[type, frozenset[str]] = {
             "ravel",
             "argsort",
             "repeat",
+            "searchsorted",
+            "cumsum",
+            "any",
+            "all",
+            "argmax",
+            "argmin",
+            "nonzero",
+            "std",
+            "clip",
+            "round",
+            "swapaxes",
+            "sort",
         ]
     ),
-    np.finfo: frozenset(),
-    np.generic: frozenset({"astype", "item", "tolist"}),
-    collections.deque: frozenset({"append", "popleft", "pop", "appendleft"}),
+    np.generic: frozenset({"astype", "item", "tolist", "reshape", "sum", "round"}),
+    collections.deque: frozenset({"append", "popleft", "pop", "appendleft", "extend", "clear"}),
 }
+
+
+def check_operands(op: ast.operator, left: Value, right: Value) -> None:
+    """Raise `Refuse` for operations that would take too long or too much memory."""
+    numbers = [item for item in (left, right) if isinstance(item, int)]
+    if any(item.bit_length() > _BITS for item in numbers) or (
+        isinstance(op, ast.LShift) and isinstance(right, int) and right > _BITS
+    ):
+        raise Refuse("a number this large is not supported")
+    if isinstance(op, ast.MatMult) and np.size(left) * np.size(right) > _LARGE**2:
+        raise Refuse("a product of matrices this large is not supported")
+    items = [item for item in (left, right) if isinstance(item, list | tuple | str | bytes)]
+    if isinstance(op, ast.Add) and sum(map(len, items)) > 10 * _LARGE:
+        raise Refuse("a list this long is not supported")
 
 
 def check_power(base: Value, exponent: Value) -> None:
@@ -209,27 +203,31 @@ def library_function(name: str) -> Callable[..., Value] | None:
     if name in {"collections.OrderedDict", "collections.defaultdict", "collections.deque", "collections.Counter"}:
         return getattr(collections, rest, None)
     if name in {"copy.copy", "copy.deepcopy"}:
-        return getattr(copy, rest)
+        found: Callable[..., Value] = getattr(copy, rest)
+        return found
     if name == "functools.reduce":
         return None
     if module == "numpy" and rest in _NUMPY:
-        return functools.reduce(getattr, rest.split("."), np)
+        function: Value = functools.reduce(getattr, rest.split("."), np)
+        return function  # type: ignore[no-any-return]
     return None
 
 
 def run_python(function: Callable[..., Value], positional: list[Value], keywords: dict[str, Value]) -> Value:
     """Call a function; one that would make something huge is refused."""
-    counts = [item for item in positional if isinstance(item, int)]
-    shape = keywords.get("size") or keywords.get("shape") or (positional[0] if positional else None)
+    makes = getattr(function, "__name__", "") in _MAKERS
+    counts = [item for item in positional if isinstance(item, int)] if makes else []
+    shape = keywords.get("size") or keywords.get("shape") or (positional[0] if makes and positional else None)
     if isinstance(shape, list | tuple) and all(isinstance(item, int) for item in shape):
         counts.append(math.prod(shape))
-    module = getattr(function, "__module__", "") or ""
-    if (function is range or module.startswith("numpy")) and any(abs(count) > 50 * _LARGE for count in counts):
+    if any(abs(count) > 50 * _LARGE for count in counts):
         raise Refuse("an array this large is not supported")
     if function is range and len(range(*positional)) > _LARGE:
         raise Refuse("a `range` this long is not supported")
     result = function(*positional, **keywords)
-    return list(itertools.islice(result, _LARGE)) if isinstance(result, itertools.chain | itertools.product) else result
+    if isinstance(result, itertools.chain | itertools.product):
+        return list(itertools.islice(result, _LARGE))
+    return itertools.islice(result, _LARGE) if isinstance(result, _ENDLESS) else result
 
 
 def python_method(receiver: Value, name: str) -> Callable[..., Value]:

@@ -1,12 +1,18 @@
-"""One execution: the stack of functions, what was recorded of each site, and what the parts of the machine ask of it."""
+"""One execution: the stack of functions, what was recorded of each site, and what the parts of the machine ask."""
 
 from __future__ import annotations
 
 import ast
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
+from random import Random
 
+from numpy.random import RandomState
+
+from migrate.source.paddle.abstract.data_files import DataFiles
 from migrate.source.paddle.abstract.values import (
     UNKNOWN,
     Container,
@@ -26,7 +32,20 @@ from migrate.source.paddle.abstract.values import (
 from migrate.source.paddle.ops.spec import Op
 
 MAX_STEPS = 10_000_000  #: limit for the whole program
+#: What executing a program that is wrong may raise.
+FAILURES = (
+    *(ArithmeticError, LookupError, TypeError, ValueError, AttributeError, StopIteration, RuntimeError),
+    *(OSError, MemoryError, EOFError, re.error),
+)
 Place = tuple[str, Span]  #: file and position
+
+
+class Raised(Exception):
+    """The executed program fails with an error, inside a `try` with handlers."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(error)
+        self.error = error
 
 
 @dataclass(frozen=True)
@@ -77,6 +96,11 @@ class Run(ABC):
     defaults: dict[int, Value] = field(default_factory=dict)  #: default values, each one object for all calls
     training: bool = True
     steps: int = 0
+    data: DataFiles | None = None  #: what the program may read
+    random: Random = field(default_factory=partial(Random, 0))
+    array_random: RandomState = field(default_factory=partial(RandomState, 0))
+    generators: dict[int, bool] = field(default_factory=dict)  #: id of a function -> whether it has a `yield`
+    trying: int = 0  #: `try` statements with handlers around what is running
     frames: list[Frame] = field(default_factory=list)
 
     @property
@@ -86,7 +110,11 @@ class Run(ABC):
 
     def place(self, node: ast.AST) -> Place:
         """Return the file and position of a node of the running function."""
-        return self.frame.module.path, self.frame.module.span(node)
+        return self.place_in(self.frame.module, node)
+
+    def place_in(self, module: Module, node: ast.AST) -> Place:
+        """Return the file and position of a node of a file."""
+        return module.path, module.span(node)
 
     def problem(self, node: ast.AST, message: str) -> Unknown:
         """Record an unsupported construct, once per position, and return `UNKNOWN`."""
@@ -95,6 +123,12 @@ class Run(ABC):
             source = ast.get_source_segment(module.text, node) or ""
             self.problems[key] = Problem(*key, self.frame.scope, message, source)
         return UNKNOWN
+
+    def failure(self, node: ast.AST, error: Exception) -> Unknown:
+        """Record that executing a node fails; inside a `try` with handlers, raise it for them."""
+        if self.trying:
+            raise Raised(error) from None
+        return self.problem(node, f"running this fails ({type(error).__name__}: {error})")
 
     def tick(self, node: ast.AST) -> None:
         """Count a step; a program with too many steps is not converted."""
@@ -163,7 +197,7 @@ class Run(ABC):
         """Evaluate an expression with only a file's top-level names, as for defaults of parameters."""
 
     @abstractmethod
-    def iterate(self, node: ast.expr) -> list[Value]:
+    def iterate(self, node: ast.expr) -> Iterable[Value]:
         """Return the items of an iterable; record where a tensor is iterated."""
 
     @abstractmethod

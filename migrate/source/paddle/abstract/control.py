@@ -1,0 +1,233 @@
+"""Statements that leave their place: exceptions, `with`, and `yield`.
+
+A function with `yield` is executed lazily, without threads: its statements are a Python generator, and its frame is on
+the stack of the machine only while it runs.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import io
+from collections.abc import Iterator
+from typing import TypeGuard
+
+from migrate.source.paddle.abstract.run import FAILURES, Frame, Raised, Run
+from migrate.source.paddle.abstract.values import Api, Described, Refuse, Stop, Unknown, Value
+
+_END = object()
+_CONTEXTS = frozenset({"paddle.no_grad", "paddle.static.name_scope"})
+_SCOPES = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
+
+
+class Return(Exception):
+    """The running function returns."""
+
+    def __init__(self, value: Value) -> None:
+        self.value = value
+
+
+class Break(Exception):
+    """The innermost loop ends."""
+
+
+class Continue(Exception):
+    """The innermost loop goes on."""
+
+
+def run_raise(run: Run, node: ast.Raise) -> None:
+    """Execute `raise`: it ends the execution where no `try` is around it."""
+    if not run.trying:
+        run.problem(node, "the program raises this error with the given arguments")
+        raise Stop
+    value = run.evaluate(node.exc) if node.exc is not None else RuntimeError("no active exception")
+    kind = _exception(value)
+    raise Raised(kind() if kind is not None else value if isinstance(value, Exception) else RuntimeError(str(value)))
+
+
+def run_try(run: Run, node: ast.Try) -> None:
+    """Execute `try`; its handlers run when the program fails, not when a construct is not supported."""
+    for _ in _try(run, node, _eagerly):
+        pass
+
+
+def _eagerly(run: Run, body: list[ast.stmt]) -> Iterator[Value]:
+    run.run(body)
+    yield from ()
+
+
+def _try(run: Run, node: ast.Try, steps: Value) -> Iterator[Value]:
+    try:
+        yield from _guarded(run, node, steps)
+    except (Raised, Return, Break, Continue):
+        yield from steps(run, node.finalbody)
+        raise
+    yield from steps(run, node.finalbody)
+
+
+def _guarded(run: Run, node: ast.Try, steps: Value) -> Iterator[Value]:
+    body = steps(run, node.body)
+    while True:
+        run.trying += bool(node.handlers)
+        try:
+            item = next(body, _END)
+        except Raised as raised:
+            handler, error = _handler(run, node, raised.error), raised.error
+            if handler is None:
+                raise
+            break
+        finally:
+            run.trying -= bool(node.handlers)
+        if item is _END:
+            yield from steps(run, node.orelse)
+            return
+        yield item
+    if handler.name is not None:
+        run.frame.names[handler.name] = error
+    yield from steps(run, handler.body)
+
+
+def _handler(run: Run, node: ast.Try, error: Exception) -> ast.ExceptHandler | None:
+    for handler in node.handlers:
+        if handler.type is None:
+            return handler
+        value = run.evaluate(handler.type)
+        for item in value if isinstance(value, tuple) else (value,):
+            kind = _exception(item)
+            if kind is None:
+                raise Refuse("this handler's class of exceptions is not supported")
+            if isinstance(error, kind):
+                return handler
+    return None
+
+
+def _exception(value: Value) -> type[Exception] | None:
+    """Return the built-in class of exceptions that a value names, or None."""
+    if not isinstance(value, Api) or not value.name.startswith("builtins."):
+        return None
+    found = getattr(builtins, value.name.removeprefix("builtins."), None)
+    return found if isinstance(found, type) and issubclass(found, Exception) else None
+
+
+def enter(run: Run, node: ast.With) -> None:
+    """Evaluate the contexts of a `with` statement and bind their names."""
+    for item in node.items:
+        value = run.evaluate(item.context_expr)
+        known = isinstance(value, io.IOBase | Unknown) or (isinstance(value, Described) and value.name in _CONTEXTS)
+        if not known:
+            raise Refuse("this `with` statement is not supported")
+        if item.optional_vars is not None:
+            run.assign(item.optional_vars, value)
+
+
+class Generator:
+    """The result of a function with `yield`."""
+
+    def __init__(self, run: Run, frame: Frame, node: ast.FunctionDef) -> None:
+        self._run, self._frame, self._node = run, frame, node
+        lazy = {id(item) for item in ast.walk(node) if isinstance(item, ast.stmt) and yields([item])}
+        self._steps = _Lazy(lazy).steps(run, node.body)
+
+    def __iter__(self) -> Generator:
+        return self
+
+    def __next__(self) -> Value:
+        """Go on to the next `yield`."""
+        self._run.frames.append(self._frame)
+        try:
+            return next(self._steps)
+        except (Return, StopIteration):
+            raise StopIteration from None
+        except Refuse as reason:
+            self._run.problem(self._node, str(reason))
+            raise Stop from None
+        except FAILURES as error:
+            self._run.failure(self._node, error)
+            raise Stop from None
+        finally:
+            self._run.frames.pop()
+
+
+def is_generator(node: ast.FunctionDef | ast.Lambda, run: Run) -> TypeGuard[ast.FunctionDef]:
+    """Return whether a call of a function makes a generator."""
+    if isinstance(node, ast.Lambda):
+        return False
+    if id(node) not in run.generators:
+        run.generators[id(node)] = yields(node.body)
+    return run.generators[id(node)]
+
+
+def yields(body: list[ast.stmt]) -> bool:
+    """Return whether statements have a `yield` that is not in a function inside them."""
+    found: list[ast.AST] = list(body)
+    while found:
+        node = found.pop()
+        if isinstance(node, ast.Yield | ast.YieldFrom):
+            return True
+        if not isinstance(node, _SCOPES):
+            found.extend(ast.iter_child_nodes(node))
+    return False
+
+
+class _Lazy:
+    """Executes statements of which some, named by their ids, have a `yield`."""
+
+    def __init__(self, lazy: set[int]) -> None:
+        self._lazy = lazy
+
+    def steps(self, run: Run, body: list[ast.stmt]) -> Iterator[Value]:
+        """Execute statements up to the next `yield`."""
+        for statement in body:
+            if id(statement) not in self._lazy:
+                run.run([statement])
+                continue
+            run.tick(statement)
+            run.executed.add(run.place(statement))
+            handler = getattr(self, f"_{type(statement).__name__}", None)
+            if handler is None:
+                run.problem(statement, "`yield` is supported as a statement only")
+                raise Stop
+            yield from handler(run, statement)
+
+    def _Expr(self, run: Run, node: ast.Expr) -> Iterator[Value]:
+        if isinstance(node.value, ast.Yield):
+            yield None if node.value.value is None else run.evaluate(node.value.value)
+        elif isinstance(node.value, ast.YieldFrom):
+            for item in run.iterate(node.value.value):
+                run.tick(node)
+                yield item
+        else:
+            raise Refuse("`yield` is supported as a statement only")
+
+    def _For(self, run: Run, node: ast.For) -> Iterator[Value]:
+        for item in run.iterate(node.iter):
+            run.tick(node)
+            run.assign(node.target, item)
+            try:
+                yield from self.steps(run, node.body)
+            except Break:
+                return
+            except Continue:
+                continue
+        yield from self.steps(run, node.orelse)
+
+    def _While(self, run: Run, node: ast.While) -> Iterator[Value]:
+        while run.truth(node.test):
+            run.tick(node)
+            try:
+                yield from self.steps(run, node.body)
+            except Break:
+                return
+            except Continue:
+                continue
+        yield from self.steps(run, node.orelse)
+
+    def _If(self, run: Run, node: ast.If) -> Iterator[Value]:
+        yield from self.steps(run, node.body if run.truth(node.test) else node.orelse)
+
+    def _With(self, run: Run, node: ast.With) -> Iterator[Value]:
+        enter(run, node)
+        yield from self.steps(run, node.body)
+
+    def _Try(self, run: Run, node: ast.Try) -> Iterator[Value]:
+        yield from _try(run, node, self.steps)

@@ -1,0 +1,207 @@
+"""The shapes and dtypes of a model's batch, from the first samples that its reader makes of its sample data.
+
+The reader is executed by the machine, on the text of the files below the model's folder; no code of it runs.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import itertools
+import posixpath
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+
+from migrate.errors import MigrateError
+from migrate.schema import Batch, BatchItem
+from migrate.source.paddle.abstract import attributes
+from migrate.source.paddle.abstract.collate import collate
+from migrate.source.paddle.abstract.data_files import FOLDER, DataFiles
+from migrate.source.paddle.abstract.limits import bounded_memory
+from migrate.source.paddle.abstract.machine import Machine
+from migrate.source.paddle.abstract.modules import load
+from migrate.source.paddle.abstract.program import settings
+from migrate.source.paddle.abstract.run import FAILURES, Frame
+from migrate.source.paddle.abstract.values import (
+    Api,
+    Class,
+    Config,
+    Instance,
+    Module,
+    Refuse,
+    Stop,
+    Tensor,
+    Unknown,
+    Value,
+    mentions,
+)
+from migrate.source.paddle.ops.shapes import dtype_name
+
+MAX_SAMPLES = 64
+MAX_SECONDS = 60.0  #: for the whole reader; the bound on steps ends most endless loops earlier
+MAX_STEPS = 5_000_000
+STATIC = "static_model.py"
+_CLASS, _FEEDS = "RecDataset", "StaticModel"
+REMEDY = "add `inputs` to the schema, a list such as `{shape: [null, 1], dtype: int64}` for each item of a batch"
+
+
+class _Reader(Machine):
+    """A machine with files, which stops at the first construct that it does not execute."""
+
+    deadline = 0.0
+
+    def problem(self, node: ast.AST, message: str) -> Unknown:
+        unknown = super().problem(node, message)
+        if self.frame.scope:
+            raise Stop
+        return unknown
+
+    def tick(self, node: ast.AST) -> None:
+        super().tick(node)
+        if self.steps > MAX_STEPS:
+            self.problem(node, f"the reader takes more than {MAX_STEPS} steps")
+            raise Stop
+        if self.steps % 256 == 0 and time.monotonic() > self.deadline:
+            self.problem(node, f"the reader takes longer than {MAX_SECONDS:.0f} seconds")
+            raise Stop
+
+    def call(self, node: ast.AST, callee: Value, positional: list[Value], keywords: dict[str, Value]) -> Value:
+        if isinstance(callee, Api) and callee.name in _HERE:
+            return _HERE[callee.name](*positional, **keywords)
+        return super().call(node, callee, positional, keywords)
+
+
+def _to_tensor(data: Value, dtype: Value = None, place: Value = None, stop_gradient: Value = None) -> Value:
+    array = np.asarray(data)
+    if not isinstance(data, np.ndarray | np.generic) and array.dtype == np.float64:
+        array = array.astype(np.float32)
+    return array if dtype is None else array.astype(dtype_name(dtype))
+
+
+def _data(name: Value, shape: Value, dtype: Value = "float32", lod_level: Value = 0) -> Value:
+    sizes = [None if size is None or size < 0 else size for size in shape]
+    return Tensor(tuple(sizes), dtype_name(dtype, "float32"))
+
+
+_HERE: dict[str, Callable[..., Value]] = {"paddle.to_tensor": _to_tensor, "paddle.static.data": _data}
+
+
+def batch_of(files: Mapping[str, str], folder: str | Path | None, inputs: Batch = ()) -> Value:
+    """Return the batch that a trainer gets: tensors, in nested lists or dicts as the reader gives them.
+
+    Args:
+        files: the folder's Python and YAML files, name -> text.
+        folder: the model's folder, below which the sample data is; None if there is none.
+        inputs: the items of a batch if the schema gives them; then nothing is executed.
+
+    Raises:
+        MigrateError: the batch cannot be determined; the message tells which construct is the reason, and the remedy.
+    """
+    if inputs:
+        return _given(inputs)
+    values = settings(files)
+    with bounded_memory():
+        batch, reason = _of_reader(files, folder, values)
+        if batch is None and STATIC in files:
+            batch = _of_feeds(files, values)
+    if batch is None:
+        raise MigrateError(f"the batch cannot be determined from the reader ({reason}); {REMEDY}")
+    return batch
+
+
+def _given(inputs: Batch) -> list[Value]:
+    return [Tensor(item.shape, item.dtype) if isinstance(item, BatchItem) else _given(item) for item in inputs]
+
+
+def _of_reader(files: Mapping[str, str], folder: str | Path | None, values: dict[str, Value]) -> tuple[Value, str]:
+    """Return the batch that the reader gives, or None and the reason why it gives none."""
+    path = f"{values.get('runner.train_reader_path') or 'reader'}".replace(".", "/") + ".py"
+    place = str(values.get("runner.train_data_dir") or "").replace("{workspace}", ".")
+    if folder is None or not place:
+        return None, "no folder is given" if folder is None else "config.yaml has no `runner.train_data_dir`"
+    if path not in files:
+        return None, f"there is no file {path}"
+    run = _machine(files, DataFiles(Path(folder), place))
+    try:
+        with _executing(run):
+            module = load(run, path, files[path])
+            samples = _samples(run, module, values, place)
+            if mentions(samples, Unknown):
+                return None, _first_problem(run) or f"a sample of {path} is unknown"
+            if not samples:
+                return None, _first_problem(run) or f"{path} gives no sample"
+            return collate(samples, batched=_batch_size(values) is None), ""
+    except Stop:
+        return None, _first_problem(run) or f"{path} cannot be executed"
+    except SyntaxError as error:
+        return None, f"{path}:{error.lineno}: is not Python"
+    except (Refuse, *FAILURES) as reason:
+        return None, f"{path}: {reason or type(reason).__name__}"
+
+
+def _machine(files: Mapping[str, str], data: DataFiles | None) -> _Reader:
+    run = _Reader(files=files, data=data)
+    run.deadline = time.monotonic() + MAX_SECONDS
+    return run
+
+
+@contextlib.contextmanager
+def _executing(run: _Reader) -> Iterator[None]:
+    """Whatever ends the execution, no frame stays."""
+    try:
+        yield
+    finally:
+        run.frames.clear()
+
+
+def _first_problem(run: _Reader) -> str:
+    problems = list(run.problems.values())
+    return f"{problems[-1].path}:{problems[-1].span[0]}: {problems[-1].message}" if problems else ""
+
+
+def _batch_size(values: Mapping[str, Value]) -> int | None:
+    size = values.get("runner.train_batch_size")
+    return size if isinstance(size, int) else None
+
+
+def _samples(run: _Reader, module: Module, values: dict[str, Value], place: str) -> list[Value]:
+    """Return the first samples of the reader; raises `Refuse` if it has no class for them."""
+    cls = module.names.get(_CLASS)
+    if not isinstance(cls, Class):
+        raise Refuse(f"there is no class `{_CLASS}`")
+    assert run.data is not None
+    names = [name for name in run.data.names(place) if not name.startswith(".")][:MAX_SAMPLES]
+    paths = [posixpath.join(FOLDER, posixpath.normpath(place), name) for name in names]
+    run.frames.append(Frame(module, _CLASS))
+    config = Config({**values, "config_abs_dir": FOLDER})
+    reader = run.call(cls.node, cls, [paths], {"config": config})
+    if not isinstance(reader, Instance):
+        raise Refuse(f"`{_CLASS}` cannot be made")
+    if cls.find("__iter__") is None and cls.find("__getitem__") is None:
+        raise Refuse(f"`{_CLASS}` has neither `__iter__` nor `__getitem__`")
+    count = min(max(2 * (_batch_size(values) or 1), 16), MAX_SAMPLES)
+    return list(itertools.islice(attributes.iterated(run, cls.node, reader), count))
+
+
+def _of_feeds(files: Mapping[str, str], values: dict[str, Value]) -> Value:
+    """Return what `create_feeds` of the static model declares, or None."""
+    run = _machine(files, None)
+    with contextlib.suppress(Stop, SyntaxError, Refuse, *FAILURES), _executing(run):
+        module = load(run, STATIC, files[STATIC])
+        cls = module.names.get(_FEEDS)
+        if isinstance(cls, Class):
+            run.frames.append(Frame(module, _FEEDS))
+            model = run.call(cls.node, cls, [Config(values)], {})
+            feeds = attributes.special(run, cls.node, model, "create_feeds")
+            if isinstance(feeds, list | tuple) and feeds and all(isinstance(item, Tensor) for item in feeds):
+                return [_free(item, _batch_size(values)) for item in feeds]
+    return None
+
+
+def _free(item: Tensor, size: int | None) -> Tensor:
+    """Return a tensor whose first size varies if it is that of a batch."""
+    fixed = item.shape and item.shape[0] is not None and item.shape[0] == size
+    return Tensor((None, *(item.shape or ())[1:]), item.dtype) if fixed else item

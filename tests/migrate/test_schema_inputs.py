@@ -1,0 +1,59 @@
+"""`inputs` of a schema: the items of a batch, for readers that cannot be executed."""
+
+from __future__ import annotations
+
+import pytest
+
+from migrate.errors import MigrateError
+from migrate.schema import Batch, BatchItem, parse_schema
+from migrate.schema import parse_inputs as parsed
+
+ITEM = "{shape: [null, 1], dtype: int64}"
+
+
+def parse_inputs(text: str, path: str) -> Batch:
+    return parsed(f"version: 1\n{text}", path)
+
+
+def test_items_have_sizes_that_vary_and_may_be_in_lists() -> None:
+    found = parse_inputs(f"inputs: [{ITEM}, [{{shape: [], dtype: float32}}, [{ITEM}]]]", "s.yaml")
+    ids = BatchItem((None, 1), "int64")
+    assert found == (ids, (BatchItem((), "float32"), (ids,)))
+
+
+def test_a_schema_without_inputs_has_none() -> None:
+    assert parse_inputs("", "s.yaml") == ()
+
+
+def test_a_whole_schema_may_have_inputs() -> None:
+    text = f"version: 1\ninput: {{size: 1, dense: [[0, 1]]}}\nlabels: [a]\ninputs: [{ITEM}]"
+    assert parse_schema(text, "s.yaml").inputs == (BatchItem((None, 1), "int64"),)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("inputs: 3", "s.yaml: `inputs` is 3; give a list of items"),
+        ("inputs: []", "s.yaml: `inputs` is empty"),
+        ("inputs: [3]", "s.yaml: `inputs[0]` is 3; give a mapping of `shape`, `dtype`"),
+        ("inputs: [[{dtype: int64}]]", "s.yaml: `inputs[0][0].shape` is missing"),
+        ("inputs: [{shape: [1]}]", "s.yaml: `inputs[0].dtype` is missing; use one of `bool`"),
+        ("inputs: [{shape: [1], dtype: string}]", "s.yaml: `inputs[0].dtype` is 'string'; use one of `bool`"),
+        ("inputs: [{shape: [0], dtype: int64}]", "s.yaml: `inputs[0].shape` has the size 0; give a number of at least"),
+        ("inputs: [{shape: [true], dtype: int64}]", "s.yaml: `inputs[0].shape` has the size True"),
+        ("inputs: [{shape: [1], dtype: int64, name: x}]", "s.yaml: unknown key `inputs[0].name`"),
+        (f"inputs: {'[' * 9}{ITEM}{']' * 9}", "is in 8 lists; give fewer"),
+    ],
+)
+def test_mistakes_are_one_sentence(text: str, message: str) -> None:
+    with pytest.raises(MigrateError) as error:
+        parse_inputs(text, "s.yaml")
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_aliases_make_no_endless_list() -> None:
+    lines = ["inputs:", f"  - &a0 [{', '.join([ITEM] * 10)}]"]
+    lines += [f"  - &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 7)]
+    with pytest.raises(MigrateError, match="more than 10000 items"):
+        parse_inputs("\n".join(lines), "s.yaml")
