@@ -158,7 +158,11 @@ OPS: tuple[Op, ...] = (
             f"paddle.{name}_like(x, dtype=None, name=None)",
             _like,
             (Form(f"tf.{name}_like(tensor=x, dtype=dtype)"),) if name != "empty" else (),
-            examples=(f"paddle.{name}_like(f_2_3)", f"paddle.{name}_like(x=i_2, dtype='float32')", f"paddle.{name}_like(b_2, 'int64')"),
+            examples=(
+                f"paddle.{name}_like(f_2_3)",
+                f"paddle.{name}_like(x=i_2, dtype='float32')",
+                f"paddle.{name}_like(b_2, 'int64')",
+            ),
         )
         for name in ("zeros", "ones", "empty")
     ),
@@ -202,8 +206,20 @@ OPS: tuple[Op, ...] = (
         (Form("tf.identity(input=x)", _only_tensor),),
         examples=("paddle.assign(f_2_3)", "paddle.assign(x=i_2)", "paddle.assign([1.0, 2.0])"),
     ),
-    Op("paddle.clone(x, name=None)", same, (Form("tf.identity(input=x)"),), ("clone",), examples=("paddle.clone(f_2_3)", "i_2.clone()")),
-    Op("paddle.Tensor.detach(x)", same, (Form("tf.stop_gradient(input=x)"),), ("detach",), examples=("f_2_3.detach()", "i_2.detach()")),
+    Op(
+        "paddle.clone(x, name=None)",
+        same,
+        (Form("tf.identity(input=x)"),),
+        ("clone",),
+        examples=("paddle.clone(f_2_3)", "i_2.clone()"),
+    ),
+    Op(
+        "paddle.Tensor.detach(x)",
+        same,
+        (Form("tf.stop_gradient(input=x)"),),
+        ("detach",),
+        examples=("f_2_3.detach()", "i_2.detach()"),
+    ),
     Op(
         "paddle.eye(num_rows, num_columns=None, dtype=None, name=None)",
         _eye,
@@ -215,7 +231,12 @@ OPS: tuple[Op, ...] = (
             _triangle,
             (Form(f"tf.linalg.band_part(x, {band})", _main),),
             (name,),
-            examples=(f"paddle.{name}(f_3_3)", f"paddle.{name}(x=f_3_4, diagonal=1)", f"f_3_4.{name}(-1)", f"i_2_3.{name}()"),
+            examples=(
+                f"paddle.{name}(f_3_3)",
+                f"paddle.{name}(x=f_3_4, diagonal=1)",
+                f"f_3_4.{name}(-1)",
+                f"i_2_3.{name}()",
+            ),
         )
         for name, band in (("tril", "-1, 0"), ("triu", "0, -1"))
     ),

@@ -48,7 +48,11 @@ OPS: tuple[Op, ...] = (
     Op(
         "paddle.uniform(shape, dtype=None, min=-1.0, max=1.0, seed=0, name=None)",
         _drawn,
-        examples=("paddle.uniform([2, 3])", "paddle.uniform(shape=(2,), min=0.0, max=0.5)", "paddle.uniform([2], 'float64')"),
+        examples=(
+            "paddle.uniform([2, 3])",
+            "paddle.uniform(shape=(2,), min=0.0, max=0.5)",
+            "paddle.uniform([2], 'float64')",
+        ),
     ),
     Op(
         "paddle.normal(mean=0.0, std=1.0, shape=None, name=None)",
@@ -58,7 +62,11 @@ OPS: tuple[Op, ...] = (
     Op(
         "paddle.randint(low=0, high=None, shape=[1], dtype=None, name=None)",
         _integers,
-        examples=("paddle.randint(0, 5, [2, 3])", "paddle.randint(low=3)", "paddle.randint(1, high=4, shape=[2], dtype='int32')"),
+        examples=(
+            "paddle.randint(0, 5, [2, 3])",
+            "paddle.randint(low=3)",
+            "paddle.randint(1, high=4, shape=[2], dtype='int32')",
+        ),
     ),
     Op(
         "paddle.randint_like(x, low=0, high=None, dtype=None, name=None)",

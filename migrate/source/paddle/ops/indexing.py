@@ -100,7 +100,6 @@ def _scattered(bound: Arguments) -> Tensor:
     return Tensor(tuple(sizes_of(bound["shape"])), tensor(bound["updates"]).dtype)
 
 
-
 OPS: tuple[Op, ...] = (
     Op(
         "paddle.gather(x, index, axis=None, name=None)",
@@ -119,13 +118,21 @@ OPS: tuple[Op, ...] = (
         "paddle.gather_nd(x, index, name=None)",
         _gather_nd,
         methods=("gather_nd",),
-        examples=("paddle.gather_nd(f_3_3, i_4_2)", "f_3_2.gather_nd(i_4_1)", "paddle.gather_nd(x=f_3_3_2, index=i_2_4_2)"),
+        examples=(
+            "paddle.gather_nd(f_3_3, i_4_2)",
+            "f_3_2.gather_nd(i_4_1)",
+            "paddle.gather_nd(x=f_3_3_2, index=i_2_4_2)",
+        ),
     ),
     Op(
         "paddle.index_select(x, index, axis=0, name=None)",
         _gather,
         methods=("index_select",),
-        examples=("paddle.index_select(f_4_3, i_2)", "paddle.index_select(x=f_2_4, index=i_3, axis=1)", "f_4_3.index_select(i_5)"),
+        examples=(
+            "paddle.index_select(f_4_3, i_2)",
+            "paddle.index_select(x=f_2_4, index=i_3, axis=1)",
+            "f_4_3.index_select(i_5)",
+        ),
     ),
     Op(
         "paddle.index_sample(x, index)",
@@ -160,7 +167,10 @@ OPS: tuple[Op, ...] = (
         "paddle.put_along_axis(arr, indices, values, axis, reduce='assign', include_self=True, broadcast=True)",
         _along("arr", wide=False),
         methods=("put_along_axis",),
-        examples=("paddle.put_along_axis(f_3_4, i_1_4, 0.5, 0)", "paddle.put_along_axis(f_3_3, i_3_1, 2.0, axis=1, reduce='add')"),
+        examples=(
+            "paddle.put_along_axis(f_3_4, i_1_4, 0.5, 0)",
+            "paddle.put_along_axis(f_3_3, i_3_1, 2.0, axis=1, reduce='add')",
+        ),
     ),
     Op(
         "paddle.scatter(x, index, updates, overwrite=True, name=None)",
@@ -181,13 +191,20 @@ OPS: tuple[Op, ...] = (
     Op(
         "paddle.scatter_nd(index, updates, shape, name=None)",
         _scattered,
-        examples=("paddle.scatter_nd(i_2_1, f_2_3, [4, 3])", "paddle.scatter_nd(index=i_2_2, updates=f_2, shape=[3, 3])"),
+        examples=(
+            "paddle.scatter_nd(i_2_1, f_2_3, [4, 3])",
+            "paddle.scatter_nd(index=i_2_2, updates=f_2, shape=[3, 3])",
+        ),
     ),
     Op(
         f"{_F}.one_hot(x, num_classes, name=None)",
         _one_hot,
         (Form("tf.one_hot(indices=x, depth=num_classes)", _known_classes),),
-        examples=(f"{_F}.one_hot(i_4, 3)", f"{_F}.one_hot(x=i_2_1, num_classes=5)", f"{_F}.one_hot(i_2_3, num_classes=3)"),
+        examples=(
+            f"{_F}.one_hot(i_4, 3)",
+            f"{_F}.one_hot(x=i_2_1, num_classes=5)",
+            f"{_F}.one_hot(i_2_3, num_classes=3)",
+        ),
     ),
     Op(
         f"{_F}.embedding(x, weight, padding_idx=None, sparse=False, name=None)",

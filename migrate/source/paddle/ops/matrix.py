@@ -160,9 +160,19 @@ OPS: tuple[Op, ...] = (
         _mm,
         (Form("tf.matmul(a=input, b=mat2)", _two_matrices),),
         ("mm",),
-        examples=("paddle.mm(f_2_3, f_3_4)", "paddle.mm(input=f_2_3, mat2=f_3_1)", "f_2_3.mm(f_3_4)", "paddle.mm(f_3, f_3)"),
+        examples=(
+            "paddle.mm(f_2_3, f_3_4)",
+            "paddle.mm(input=f_2_3, mat2=f_3_1)",
+            "f_2_3.mm(f_3_4)",
+            "paddle.mm(f_3, f_3)",
+        ),
     ),
-    Op("paddle.mv(x, vec, name=None)", _vector, methods=("mv",), examples=("paddle.mv(f_2_3, f_3)", "f_2_3.mv(vec=f_3)")),
+    Op(
+        "paddle.mv(x, vec, name=None)",
+        _vector,
+        methods=("mv",),
+        examples=("paddle.mv(f_2_3, f_3)", "f_2_3.mv(vec=f_3)"),
+    ),
     Op(
         "paddle.dot(x, y, name=None)",
         _dot,
@@ -185,7 +195,10 @@ OPS: tuple[Op, ...] = (
         "paddle.addmm(input, x, y, beta=1.0, alpha=1.0, name=None)",
         _addmm,
         methods=("addmm",),
-        examples=("paddle.addmm(f_2_4, f_2_3, f_3_4)", "paddle.addmm(input=f_2_4, x=f_2_3, y=f_3_4, beta=0.5, alpha=2.0)"),
+        examples=(
+            "paddle.addmm(f_2_4, f_2_3, f_3_4)",
+            "paddle.addmm(input=f_2_4, x=f_2_3, y=f_3_4, beta=0.5, alpha=2.0)",
+        ),
     ),
     Op(
         "paddle.einsum(equation, *operands)",
@@ -216,7 +229,11 @@ OPS: tuple[Op, ...] = (
         "paddle.tensordot(x, y, axes=2, name=None)",
         _tensordot,
         methods=("tensordot",),
-        examples=("paddle.tensordot(f_2_3, f_3_4, axes=1)", "paddle.tensordot(f_2_3_4, f_3_4)", "f_2_3.tensordot(f_4_3, [[1], [1]])"),
+        examples=(
+            "paddle.tensordot(f_2_3, f_3_4, axes=1)",
+            "paddle.tensordot(f_2_3_4, f_3_4)",
+            "f_2_3.tensordot(f_4_3, [[1], [1]])",
+        ),
     ),
     Op(
         "paddle.trace(x, offset=0, axis1=0, axis2=1, name=None)",

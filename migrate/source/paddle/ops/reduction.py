@@ -112,8 +112,20 @@ OPS: tuple[Op, ...] = (
         ("mean",),
         examples=_plain("mean", "f_2_3.mean()", "paddle.mean(d_2_3, -1)"),
     ),
-    Op(f"paddle.max(x, {_AXES})", reduced(), _form("reduce_max", _whole), ("max",), examples=_plain("max", "i_2_3.max()")),
-    Op(f"paddle.min(x, {_AXES})", reduced(), _form("reduce_min", _whole), ("min",), examples=_plain("min", "i_2_3.min(1)")),
+    Op(
+        f"paddle.max(x, {_AXES})",
+        reduced(),
+        _form("reduce_max", _whole),
+        ("max",),
+        examples=_plain("max", "i_2_3.max()"),
+    ),
+    Op(
+        f"paddle.min(x, {_AXES})",
+        reduced(),
+        _form("reduce_min", _whole),
+        ("min",),
+        examples=_plain("min", "i_2_3.min(1)"),
+    ),
     Op(f"paddle.amax(x, {_AXES})", reduced(), _form("reduce_max"), ("amax",), examples=_plain("amax")),
     Op(f"paddle.amin(x, {_AXES})", reduced(), _form("reduce_min"), ("amin",), examples=_plain("amin")),
     Op(

@@ -10,6 +10,7 @@ from migrate.source.paddle.ops import (
     arrays,
     comparison,
     creation,
+    cutting,
     drawing,
     elementwise,
     environment,
@@ -40,9 +41,11 @@ _GROUPS = (
     reduction,
     shaping,
     joining,
+    cutting,
     indexing,
     ordering,
     creation,
+    cutting,
     drawing,
     matrix,
     activation,
@@ -86,7 +89,13 @@ def find(name: str) -> Op | None:
 
 def all_ops() -> list[Op]:
     """Return every op of Paddle, of NumPy's views, and every operator, once."""
-    ops = [*OPS.values(), *_METHODS.values(), *_ARRAY_METHODS.values(), *_ARRAY_FUNCTIONS.values(), *_OPERATORS.values()]
+    ops = [
+        *OPS.values(),
+        *_METHODS.values(),
+        *_ARRAY_METHODS.values(),
+        *_ARRAY_FUNCTIONS.values(),
+        *_OPERATORS.values(),
+    ]
     return list({id(op): op for op in ops}.values())
 
 

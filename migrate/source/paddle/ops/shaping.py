@@ -17,7 +17,11 @@ def _reshape(bound: Arguments) -> Tensor:
 def _no_zero(bound: Arguments) -> bool:
     """Whether TensorFlow takes the shape: no 0, and no -1 beside sizes of the run, which make all others unknown."""
     sizes = bound["shape"]
-    return isinstance(sizes, list | tuple) and _plain(sizes) and not (-1 in _numbers(sizes) and len(_numbers(sizes)) < len(sizes))
+    return (
+        isinstance(sizes, list | tuple)
+        and _plain(sizes)
+        and not (-1 in _numbers(sizes) and len(_numbers(sizes)) < len(sizes))
+    )
 
 
 def _plain(sizes: list[Value] | tuple[Value, ...]) -> bool:
@@ -225,7 +229,14 @@ OPS: tuple[Op, ...] = (
         ("t",),
         examples=("paddle.t(f_2_3)", "f_2_3.t()", "paddle.t(f_3)"),
     ),
-    Op("paddle.Tensor.T(x)", _all_turned, (Form("tf.transpose(a=x)"),), ("T",), examples=("f_2_3.T", "f_2_3_4.T")),
+    Op(
+        "paddle.Tensor.T(x)",
+        _all_turned,
+        (Form("tf.transpose(x)"),),
+        ("T",),
+        helper="t",
+        examples=("f_2_3.T", "f_2_3_4.T"),
+    ),
     Op(
         "paddle.moveaxis(x, source, destination, name=None)",
         _moved,
@@ -261,7 +272,11 @@ OPS: tuple[Op, ...] = (
         _expand,
         (Form("tf.broadcast_to(input=x, shape=shape)", _no_rest),),
         ("broadcast_to",),
-        examples=("paddle.broadcast_to(f_1_3, [2, 3])", "paddle.broadcast_to(x=f_2_1, shape=[-1, 4])", "f_3.broadcast_to([2, 3])"),
+        examples=(
+            "paddle.broadcast_to(f_1_3, [2, 3])",
+            "paddle.broadcast_to(x=f_2_1, shape=[-1, 4])",
+            "f_3.broadcast_to([2, 3])",
+        ),
     ),
     Op(
         "paddle.expand_as(x, y, name=None)",
