@@ -44,12 +44,13 @@ OPS: tuple[Op, ...] = (
         _elementwise("input", "label"),
     ),
     Op(
-        f"{_F}.binary_cross_entropy_with_logits(logit, label, weight=None, reduction='mean', pos_weight=None, name=None)",
+        f"{_F}.binary_cross_entropy_with_logits(logit, label, weight=None, reduction='mean', pos_weight=None, "
+        "name=None)",
         _elementwise("logit", "label"),
     ),
     Op(
-        f"{_F}.cross_entropy(input, label, weight=None, ignore_index=-100, reduction='mean', soft_label=False, axis=-1, "
-        "use_softmax=True, name=None)",
+        f"{_F}.cross_entropy(input, label, weight=None, ignore_index=-100, reduction='mean', soft_label=False, "
+        "axis=-1, use_softmax=True, name=None)",
         _cross_entropy,
     ),
 )
