@@ -6,7 +6,7 @@ tensors keep Paddle's layout, and weights have Paddle's shapes.
 
 from __future__ import annotations
 
-from runtime.nn import functional, initializer
+from runtime.nn import data, functional, initializer, metric, optimizer, regularizer
 from runtime.nn.activation import (
     CELU,
     ELU,
@@ -37,6 +37,7 @@ from runtime.nn.activation import (
     ThresholdedReLU,
 )
 from runtime.nn.attention import MultiHeadAttention, TransformerEncoder, TransformerEncoderLayer
+from runtime.nn.clip import ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue
 from runtime.nn.containers import LayerDict, LayerList, ParameterList, Sequential
 from runtime.nn.convolution import Conv1D, Conv2D
 from runtime.nn.creation import create_parameter
@@ -55,8 +56,8 @@ from runtime.nn.loss import (
     NLLLoss,
     SmoothL1Loss,
 )
-from runtime.nn.normalization import BatchNorm, BatchNorm1D, BatchNorm2D, InstanceNorm1D, InstanceNorm2D, LayerNorm
 from runtime.nn.no_grad import no_grad, stopped
+from runtime.nn.normalization import BatchNorm, BatchNorm1D, BatchNorm2D, InstanceNorm1D, InstanceNorm2D, LayerNorm
 from runtime.nn.param_attr import ParamAttr
 from runtime.nn.parameter import Parameter
 from runtime.nn.pooling import (
@@ -93,6 +94,9 @@ __all__ = [
     "BatchNorm1D",
     "BatchNorm2D",
     "BiRNN",
+    "ClipGradByGlobalNorm",
+    "ClipGradByNorm",
+    "ClipGradByValue",
     "Conv1D",
     "Conv2D",
     "CosineSimilarity",
@@ -151,10 +155,14 @@ __all__ = [
     "TransformerEncoder",
     "TransformerEncoderLayer",
     "create_parameter",
+    "data",
     "functional",
     "initializer",
     "load_weights",
+    "metric",
     "no_grad",
+    "optimizer",
     "read_weights",
+    "regularizer",
     "stopped",
 ]

@@ -2,34 +2,153 @@
 
 from __future__ import annotations
 
-from migrate.source.paddle.abstract.values import Tensor
-from migrate.source.paddle.ops.conditions import both_tensors
-from migrate.source.paddle.ops.shapes import broadcast, compared, promoted, same, tensor
+import numpy as np
+
+from migrate.source.paddle.abstract.values import Refuse, Tensor, Value
+from migrate.source.paddle.ops.conditions import booleans, both_tensors
+from migrate.source.paddle.ops.shapes import broadcast, compared, like_left, promoted, same, tensor
 from migrate.source.paddle.ops.spec import Arguments, Form, Op
 
 
 def _comparison(name: str, tf: str) -> Op:
-    return Op(f"paddle.{name}(x, y, name=None)", compared, (Form(f"{tf}(x=x, y=y)", both_tensors),), (name,))
+    return Op(
+        f"paddle.{name}(x, y, name=None)",
+        compared,
+        (Form(f"tf.{tf}(x=x, y=y)", both_tensors),),
+        (name,),
+        examples=(
+            f"paddle.{name}(f_2_3, f_3)",
+            f"paddle.{name}(x=i_2_3, y=i_2_1)",
+            f"i_2_3.{name}(i_3)",
+            f"paddle.{name}(i_2_3, paddle.to_tensor(1))",
+        ),
+    )
+
+
+def _logical(name: str) -> Op:
+    return Op(
+        f"paddle.{name}(x, y, out=None, name=None)",
+        compared,
+        (Form(f"tf.{name}(x=x, y=y)", booleans),),
+        (name,),
+        examples=(f"paddle.{name}(b_2_3, b_3)", f"b_2_3.{name}(y=b_3)", f"paddle.{name}(i_2_3, i_3)"),
+    )
+
+
+def _bits(bound: Arguments) -> Tensor:
+    result = like_left(bound)
+    if result.floating:
+        raise Refuse("bitwise operations take integers or truth values")
+    return result
+
+
+def _bitwise(name: str, tf: str) -> Op:
+    return Op(
+        f"paddle.{name}(x, y, out=None, name=None)",
+        _bits,
+        (Form(f"tf.{tf}(x=x, y=y)", booleans),),
+        (name,),
+        examples=(f"paddle.{name}(b_2_3, b_3)", f"b_2_3.{name}(b_3)", f"i_2_3.{name}(y=i_3)"),
+    )
+
+
+def _truth(bound: Arguments) -> Tensor:
+    return Tensor(tensor(bound["x"]).shape, "bool")
+
+
+def _one_truth(bound: Arguments) -> Tensor:
+    return Tensor((), "bool")
+
+
+def _branch(value: Value) -> Tensor:
+    """A choice of `where`: Paddle makes a tensor [1] of a number, float64 or int64."""
+    if isinstance(value, bool | int | float | np.number):
+        return Tensor((1,), np.asarray(value).dtype.name)
+    return tensor(value)
 
 
 def _where(bound: Arguments) -> Tensor | tuple[Tensor, ...]:
     condition, x, y = (bound[name] for name in ("condition", "x", "y"))
     if x is None and y is None:
         return tuple(Tensor((None, 1), "int64") for _ in tensor(condition).shape or ())
-    shape = broadcast(tensor(condition).shape, tensor(x).shape, tensor(y).shape)
-    return Tensor(shape, promoted(x, y))
+    if x is None or y is None:
+        raise Refuse("`paddle.where` takes both choices or none")
+    x, y = _branch(x), _branch(y)
+    return Tensor(broadcast(tensor(condition).shape, x.shape, y.shape), promoted(x, y))
+
+
+def _choices(bound: Arguments) -> bool:
+    parts = [bound[name] for name in ("condition", "x", "y")]
+    return all(isinstance(part, Tensor) for part in parts) and (
+        parts[0].dtype == "bool" and parts[1].dtype is not None and parts[1].dtype == parts[2].dtype
+    )
+
+
+def _equal_shapes(bound: Arguments) -> bool:
+    shapes = {bound[name].shape for name in ("condition", "x", "y") if isinstance(bound[name], Tensor)}
+    return _choices(bound) and len(shapes) == 1 and None not in (next(iter(shapes)) or (None,))
 
 
 OPS: tuple[Op, ...] = (
-    _comparison("equal", "tf.equal"),
-    _comparison("not_equal", "tf.not_equal"),
-    _comparison("greater_than", "tf.greater"),
-    _comparison("greater_equal", "tf.greater_equal"),
-    _comparison("less_than", "tf.less"),
-    _comparison("less_equal", "tf.less_equal"),
-    Op("paddle.logical_not(x, out=None, name=None)", lambda bound: Tensor(tensor(bound["x"]).shape, "bool")),
-    Op("paddle.logical_and(x, y, out=None, name=None)", compared, methods=("logical_and",)),
-    Op("paddle.logical_or(x, y, out=None, name=None)", compared, methods=("logical_or",)),
-    Op("paddle.bitwise_and(x, y, out=None, name=None)", lambda bound: same(bound), methods=("bitwise_and",)),
-    Op("paddle.where(condition, x=None, y=None, name=None)", _where),
+    _comparison("equal", "equal"),
+    _comparison("not_equal", "not_equal"),
+    _comparison("greater_than", "greater"),
+    _comparison("greater_equal", "greater_equal"),
+    _comparison("less_than", "less"),
+    _comparison("less_equal", "less_equal"),
+    _logical("logical_and"),
+    _logical("logical_or"),
+    _logical("logical_xor"),
+    Op(
+        "paddle.logical_not(x, out=None, name=None)",
+        _truth,
+        (Form("tf.logical_not(x=x)", lambda bound: tensor(bound["x"]).dtype == "bool"),),
+        ("logical_not",),
+        examples=("paddle.logical_not(b_2_3)", "paddle.logical_not(i_2_3)", "b_2.logical_not()"),
+    ),
+    _bitwise("bitwise_and", "logical_and"),
+    _bitwise("bitwise_or", "logical_or"),
+    _bitwise("bitwise_xor", "logical_xor"),
+    Op(
+        "paddle.bitwise_not(x, out=None, name=None)",
+        same,
+        (Form("tf.logical_not(x=x)", lambda bound: tensor(bound["x"]).dtype == "bool"),),
+        ("bitwise_not",),
+        examples=("paddle.bitwise_not(b_2_3)", "i_2_3.bitwise_not()"),
+    ),
+    Op(
+        "paddle.equal_all(x, y, name=None)",
+        _one_truth,
+        methods=("equal_all",),
+        examples=("paddle.equal_all(i_3, i_3)", "f_2_3.equal_all(f_2_3 * 2)"),
+    ),
+    Op(
+        "paddle.isclose(x, y, rtol=1e-05, atol=1e-08, equal_nan=False, name=None)",
+        compared,
+        methods=("isclose",),
+        examples=("paddle.isclose(f_2_3, f_2_3)", "f_2_3.isclose(f_2_3 + 0.1, atol=0.2)"),
+    ),
+    Op(
+        "paddle.allclose(x, y, rtol=1e-05, atol=1e-08, equal_nan=False, name=None)",
+        _one_truth,
+        methods=("allclose",),
+        examples=("paddle.allclose(f_2_3, f_2_3)", "f_2_3.allclose(f_2_3 + 0.1)"),
+    ),
+    Op(
+        "paddle.where(condition, x=None, y=None, name=None)",
+        _where,
+        (
+            Form("tf.where(condition=condition, x=x, y=y)", _equal_shapes),
+            Form("tf.where_v2(condition=condition, x=x, y=y)", _choices),
+        ),
+        ("where",),
+        examples=(
+            "paddle.where(b_2_3, f_2_3, f_2_3 * 2)",
+            "paddle.where(condition=b_2_1, x=f_2_3, y=f_3)",
+            "paddle.where(b_2_3, f_2_3, 0.0)",
+            "paddle.where(b_2_3)",
+            "paddle.where(f_2_3 > 0.5, f_2_3, paddle.zeros_like(f_2_3))",
+            "paddle.where(i_2_3 == 1, i_2_3, 0)",
+        ),
+    ),
 )

@@ -26,6 +26,12 @@ def both_tensors(bound: Arguments) -> bool:
     return isinstance(left, Tensor) and isinstance(right, Tensor) and same_dtype(bound)
 
 
+def booleans(bound: Arguments) -> bool:
+    """Whether the first two arguments are tensors of truth values."""
+    left, right = list(bound.values())[:2]
+    return all(isinstance(item, Tensor) and item.dtype == "bool" for item in (left, right))
+
+
 def floating(bound: Arguments) -> bool:
     """Whether the first argument is of floating point numbers."""
     first = next(iter(bound.values()))

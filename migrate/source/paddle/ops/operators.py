@@ -5,28 +5,35 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from migrate.source.paddle.abstract.values import Refuse, Tensor
-from migrate.source.paddle.ops.conditions import both, same_dtype
+from migrate.source.paddle.ops.conditions import booleans, both, same_dtype
 from migrate.source.paddle.ops.matrix import product
-from migrate.source.paddle.ops.shapes import binary, broadcast, compared, promoted, same, tensor
+from migrate.source.paddle.ops.shapes import binary, broadcast, compared, like_left, promoted, same, tensor
 from migrate.source.paddle.ops.spec import AS_IT_IS, Arguments, Form, Op
 
 _KEPT = Form("", same_dtype)
 
 
-def _left_floating(bound: Arguments) -> bool:
+def _float_operand(bound: Arguments) -> bool:
     return any(isinstance(value, Tensor) and value.floating for value in bound.values())
+
+
+def _whole(bound: Arguments) -> bool:
+    return same_dtype(bound) and not _float_operand(bound)
 
 
 def divided(bound: Arguments) -> Tensor:
     """The quotient: of integers it is float32."""
     left, right = list(bound.values())[:2]
-    kind = promoted(left, right)
-    floats = kind if kind is None or kind.startswith("float") else "float32"
-    return Tensor(broadcast(tensor(left).shape, tensor(right).shape), floats)
+    kinds = [Tensor((), _floats(item.dtype)) if isinstance(item, Tensor) else item for item in (left, right)]
+    return Tensor(broadcast(tensor(left).shape, tensor(right).shape), promoted(*kinds, widen=False))
 
 
-def _boolean(bound: Arguments) -> Tensor:
-    result = binary(bound)
+def _floats(dtype: str | None) -> str | None:
+    return dtype if dtype is None or dtype.startswith("float") else "float32"
+
+
+def _bits(bound: Arguments) -> Tensor:
+    result = like_left(bound)
     if result.floating:
         raise Refuse("bitwise operators take integers or truth values")
     return result
@@ -34,36 +41,104 @@ def _boolean(bound: Arguments) -> Tensor:
 
 def _arithmetic(name: str, symbol: str) -> Op:
     return Op(
-        f"operator.{name}(x, y)", binary, (_KEPT,), helper=name, examples=(f"f_2_3 {symbol} f_3", f"i_2 {symbol} 0.5")
+        f"operator.{name}(x, y)",
+        binary,
+        (_KEPT,),
+        helper=f"operators.{name}",
+        examples=(
+            f"f_2_3 {symbol} f_3",
+            f"f_2_3 {symbol} 0.5",
+            f"2 {symbol} f_2_3",
+            f"i_2 {symbol} 1",
+            f"i_2 {symbol} 0.5",
+            f"f_2_3 {symbol} d_3",
+            f"j_3 {symbol} i_3",
+        ),
     )
 
 
-def _comparison(name: str, helper: str, symbol: str, tf: str) -> Op:
-    forms = (Form(f"tf.{tf}(x, y)", same_dtype),)
+def _ordered(name: str, symbol: str) -> Op:
     return Op(
-        f"operator.{name}(x, y)", compared, forms, helper=helper, examples=(f"f_2_3 {symbol} f_3", f"i_2 {symbol} 1")
+        f"operator.{name}(x, y)",
+        compared,
+        (_KEPT,),
+        helper=f"operators.{name}",
+        examples=(f"f_2_3 {symbol} f_3", f"i_2 {symbol} 1", f"i_2 {symbol} 0.5", f"f_2_3 {symbol} i_3"),
+    )
+
+
+def _equality(name: str, tf: str, symbol: str) -> Op:
+    """A comparison that a graph of TensorFlow 1 does not compute by its operator."""
+    return Op(
+        f"operator.{name}(x, y)",
+        compared,
+        (Form(f"tf.{tf}(x, y)", same_dtype),),
+        helper=f"operators.{name}",
+        examples=(f"f_2_3 {symbol} f_3", f"i_2 {symbol} 1", f"i_2 {symbol} 0.5", f"b_2 {symbol} b_2"),
+    )
+
+
+def _bitwise(name: str, helper: str, symbol: str) -> Op:
+    return Op(
+        f"operator.{name}(x, y)",
+        _bits,
+        (Form("", booleans),),
+        helper=helper,
+        examples=(f"b_2_3 {symbol} b_3", f"i_2_3 {symbol} i_3", f"(f_2 > 0.5) {symbol} b_2"),
     )
 
 
 OPERATORS: Mapping[str, Op] = {
     "Add": _arithmetic("add", "+"),
-    "Sub": _arithmetic("subtract", "-"),
-    "Mult": _arithmetic("multiply", "*"),
-    "Div": Op("operator.truediv(x, y)", divided, (Form("", both(same_dtype, _left_floating)),), helper="divide"),
-    "FloorDiv": Op("operator.floordiv(x, y)", binary, helper="floor_divide"),
-    "Mod": Op("operator.mod(x, y)", binary, helper="mod"),
-    "Pow": Op("operator.pow(x, y)", binary, (Form("", both(same_dtype, _left_floating)),), helper="pow"),
-    "MatMult": Op("operator.matmul(x, y)", product, helper="matmul"),
-    "BitAnd": Op("operator.and_(x, y)", _boolean, helper="bitwise_and"),
-    "BitOr": Op("operator.or_(x, y)", _boolean, helper="bitwise_or"),
-    "BitXor": Op("operator.xor(x, y)", _boolean, helper="bitwise_xor"),
-    "Eq": _comparison("eq", "equal", "==", "equal"),
-    "NotEq": _comparison("ne", "not_equal", "!=", "not_equal"),
-    "Lt": _comparison("lt", "less_than", "<", "less"),
-    "LtE": _comparison("le", "less_equal", "<=", "less_equal"),
-    "Gt": _comparison("gt", "greater_than", ">", "greater"),
-    "GtE": _comparison("ge", "greater_equal", ">=", "greater_equal"),
-    "USub": Op("operator.neg(x)", same, (AS_IT_IS,), helper="neg"),
-    "UAdd": Op("operator.pos(x)", same, (AS_IT_IS,), helper="assign"),
-    "Invert": Op("operator.invert(x)", same, helper="bitwise_not"),
+    "Sub": _arithmetic("sub", "-"),
+    "Mult": _arithmetic("mul", "*"),
+    "Div": Op(
+        "operator.truediv(x, y)",
+        divided,
+        (Form("", both(same_dtype, _float_operand)),),
+        helper="operators.truediv",
+        examples=("f_2_3 / 2", "f_2_3 / (f_3 * f_3 + 1)", "1 / (f_2_3 + 2)", "i_2 / 2", "i_2 / (i_2 + 1)", "3 / (i_2 + 1)"),
+    ),
+    "FloorDiv": Op(
+        "operator.floordiv(x, y)",
+        like_left,
+        (Form("", _whole),),
+        helper="operators.floordiv",
+        examples=("i_2_3 // 2", "i_2_3 // (i_3 + 1)", "f_2_3 // (f_3 * f_3 + 0.25)", "(f_2_3 + 3) // 2"),
+    ),
+    "Mod": Op(
+        "operator.mod(x, y)",
+        like_left,
+        (Form("", _whole),),
+        helper="operators.mod",
+        examples=("i_2_3 % 2", "i_2_3 % (i_3 + 1)", "(f_2_3 + 3) % 2"),
+    ),
+    "Pow": Op(
+        "operator.pow(x, y)",
+        like_left,
+        (Form("", both(same_dtype, _float_operand)),),
+        helper="operators.pow",
+        examples=("f_2_3 ** 2", "f_2_3 ** 2.0", "(f_2_3 * f_2_3 + 1) ** f_3", "i_2 ** 2", "i_2 ** 0.5", "2 ** f_2_3"),
+    ),
+    "MatMult": Op(
+        "operator.matmul(x, y)", product, helper="matmul", examples=("f_2_3 @ f_3_4", "f_3 @ f_3", "f_2_3 @ f_3")
+    ),
+    "BitAnd": _bitwise("and_", "bitwise_and", "&"),
+    "BitOr": _bitwise("or_", "bitwise_or", "|"),
+    "BitXor": _bitwise("xor", "bitwise_xor", "^"),
+    "Eq": _equality("eq", "equal", "=="),
+    "NotEq": _equality("ne", "not_equal", "!="),
+    "Lt": _ordered("lt", "<"),
+    "LtE": _ordered("le", "<="),
+    "Gt": _ordered("gt", ">"),
+    "GtE": _ordered("ge", ">="),
+    "USub": Op("operator.neg(x)", same, (AS_IT_IS,), helper="neg", examples=("-f_2_3", "-i_2")),
+    "UAdd": Op("operator.pos(x)", same, (Form("x"),), helper="assign"),
+    "Invert": Op(
+        "operator.invert(x)",
+        same,
+        (Form("", lambda bound: tensor(bound["x"]).dtype == "bool"),),
+        helper="bitwise_not",
+        examples=("~b_2_3", "~i_2"),
+    ),
 }

@@ -13,6 +13,7 @@ from migrate.source.paddle.ops import (
     elementwise,
     environment,
     indexing,
+    joining,
     loss,
     matrix,
     operators,
@@ -74,6 +75,12 @@ def canonical(name: str) -> str:
 def find(name: str) -> Op | None:
     """Return the op of a dotted name, or None."""
     return OPS.get(name) or _ARRAY_FUNCTIONS.get(name)
+
+
+def all_ops() -> list[Op]:
+    """Return every op of Paddle, of NumPy's views, and every operator, once."""
+    ops = [*OPS.values(), *_METHODS.values(), *_ARRAY_METHODS.values(), *_ARRAY_FUNCTIONS.values(), *_OPERATORS.values()]
+    return list({id(op): op for op in ops}.values())
 
 
 def method_of(receiver: Tensor, name: str) -> Op:

@@ -81,19 +81,22 @@ def axes_of(axis: Value, rank: int) -> list[int]:
     return [axis_of(item, rank) for item in (axis if isinstance(axis, list | tuple) else [axis])]
 
 
-def promoted(*operands: Value) -> str | None:
-    """Return the dtype of a binary operator's result: Python's numbers do not widen a tensor, but make it float."""
+def promoted(*operands: Value, widen: bool = True) -> str | None:
+    """Return the dtype of a binary operator's result, as Paddle 2.6.2 computes it.
+
+    Python's numbers do not change a tensor's dtype, but a float makes float32 of integers. float32 and float64 become
+    float64 with `widen` (`+`, `-`, `*`); else the left tensor's dtype counts, even int32 beside float32.
+    """
     dtypes = [item.dtype for item in operands if isinstance(item, Tensor)]
     if None in dtypes:
         return None
-    kinds = [name for name in dtypes if name is not None]
     scalars = [item for item in operands if not isinstance(item, Tensor)]
-    widest = max(kinds, key=_ORDER.index) if kinds else "int64"
-    if any(isinstance(item, float | np.floating) for item in scalars) and not widest.startswith("float"):
+    if not dtypes:
+        return "float32" if any(isinstance(item, float) for item in scalars) else "int64"
+    kind = "float64" if widen and set(dtypes) == {"float32", "float64"} else dtypes[0]
+    if any(isinstance(item, float) for item in scalars) and not str(kind).startswith("float"):
         return "float32"
-    if widest == "bool" and scalars:
-        return "int64"
-    return widest
+    return kind
 
 
 def broadcast(*shapes: Shape | None) -> Shape | None:
@@ -129,6 +132,12 @@ def binary(bound: Arguments) -> Tensor:
     """An elementwise result of the first two arguments."""
     left, right = list(bound.values())[:2]
     return Tensor(broadcast(tensor(left).shape, tensor(right).shape), promoted(left, right))
+
+
+def like_left(bound: Arguments) -> Tensor:
+    """An elementwise result of the first two arguments with the dtype of the left one."""
+    left, right = list(bound.values())[:2]
+    return Tensor(broadcast(tensor(left).shape, tensor(right).shape), promoted(left, right, widen=False))
 
 
 def compared(bound: Arguments) -> Tensor:

@@ -5,38 +5,8 @@ from __future__ import annotations
 import math
 
 from migrate.source.paddle.abstract.values import Refuse, Size, Tensor, Value
-from migrate.source.paddle.ops.conditions import known_rank, list_of_one_dtype
-from migrate.source.paddle.ops.shapes import axes_of, axis_of, reshaped, sizes_of, tensor, tensors
+from migrate.source.paddle.ops.shapes import axes_of, axis_of, reshaped, sizes_of, tensor
 from migrate.source.paddle.ops.spec import Arguments, Form, Op
-
-
-def _concat(bound: Arguments) -> Tensor:
-    parts = tensors(bound["x"])
-    shapes = [part.shape for part in parts if part.shape is not None]
-    kinds = {part.dtype for part in parts}
-    if len(kinds - {None}) > 1:
-        raise Refuse(f"tensors of the dtypes {', '.join(sorted(map(str, kinds)))} cannot be concatenated")
-    kind = kinds.pop()
-    if len(shapes) < len(parts):
-        return Tensor(None, kind)
-    if len({len(shape) for shape in shapes}) > 1:
-        raise Refuse(
-            f"tensors with the shapes {', '.join(str(list(shape)) for shape in shapes[:4])} cannot be concatenated"
-        )
-    axis = axis_of(bound["axis"], len(shapes[0]))
-    sizes = [shape[axis] for shape in shapes]
-    total = None if None in sizes else sum(size for size in sizes if size is not None)
-    rest = [next((s[i] for s in shapes if s[i] is not None), None) for i in range(len(shapes[0]))]
-    return Tensor((*rest[:axis], total, *rest[axis + 1 :]), kind)
-
-
-def _stack(bound: Arguments) -> Tensor:
-    parts = tensors(bound["x"])
-    first = parts[0].shape
-    if first is None:
-        return Tensor(None, parts[0].dtype)
-    axis = axis_of(bound["axis"], len(first) + 1)
-    return Tensor((*first[:axis], len(parts), *first[axis:]), parts[0].dtype)
 
 
 def _reshape(bound: Arguments) -> Tensor:
@@ -45,7 +15,22 @@ def _reshape(bound: Arguments) -> Tensor:
 
 
 def _no_zero(bound: Arguments) -> bool:
-    return isinstance(bound["shape"], list | tuple) and not any(type(s) is int and s == 0 for s in bound["shape"])
+    """Whether TensorFlow takes the shape: no 0, and no -1 beside sizes of the run, which make all others unknown."""
+    sizes = bound["shape"]
+    return isinstance(sizes, list | tuple) and _plain(sizes) and not (-1 in _numbers(sizes) and len(_numbers(sizes)) < len(sizes))
+
+
+def _plain(sizes: list[Value] | tuple[Value, ...]) -> bool:
+    return all(isinstance(size, Size) or (type(size) is int and size != 0) for size in sizes)
+
+
+def _numbers(sizes: list[Value] | tuple[Value, ...]) -> list[int]:
+    return [size for size in sizes if isinstance(size, int)]
+
+
+def _no_rest(bound: Arguments) -> bool:
+    sizes = bound["shape"]
+    return isinstance(sizes, list | tuple) and _plain(sizes) and -1 not in _numbers(sizes)
 
 
 def flattened(bound: Arguments) -> Tensor:
@@ -79,8 +64,6 @@ def _squeeze(bound: Arguments) -> Tensor:
     x = tensor(bound["x"])
     if x.shape is None:
         return x
-    if bound["axis"] in (None, []) and None in x.shape:
-        return Tensor(None, x.dtype)
     gone = axes_of(bound["axis"] if bound["axis"] != [] else None, len(x.shape))
     return Tensor(tuple(size for i, size in enumerate(x.shape) if i not in gone or size != 1), x.dtype)
 
@@ -101,21 +84,9 @@ def _transpose(bound: Arguments) -> Tensor:
     return Tensor(tuple(x.shape[i] for i in perm), x.dtype)
 
 
-def _split(bound: Arguments) -> list[Tensor]:
-    x, parts = tensor(bound["x"]), bound["num_or_sections"]
-    if x.shape is None:
-        raise Refuse("the number of parts depends on an unknown shape")
-    axis = axis_of(bound["axis"], len(x.shape))
-    size = x.shape[axis]
-    if isinstance(parts, int):
-        if size is not None and size % parts:
-            raise Refuse(f"{size} items cannot be split into {parts} equal parts")
-        sizes: list[int | None] = [None if size is None else size // parts] * parts
-    else:
-        known = sizes_of(parts)
-        rest = None if size is None or None in known else size - sum(s for s in known if s not in (None, -1))
-        sizes = [rest if part == -1 else part for part in known]
-    return [Tensor((*x.shape[:axis], part, *x.shape[axis + 1 :]), x.dtype) for part in sizes]
+def _plain_order(bound: Arguments) -> bool:
+    perm = bound["perm"]
+    return bound["x"].shape is not None and all(isinstance(axis, int) and axis >= 0 for axis in perm)
 
 
 def _tile(bound: Arguments) -> Tensor:
@@ -133,9 +104,8 @@ def _times(size: int | None, count: int | None) -> int | None:
 
 def _full_times(bound: Arguments) -> bool:
     x, times = bound["x"], bound["repeat_times"]
-    return (
-        isinstance(x, Tensor) and x.shape is not None and isinstance(times, list | tuple) and len(times) == len(x.shape)
-    )
+    known = isinstance(x, Tensor) and x.shape is not None and isinstance(times, list | tuple)
+    return known and len(times) == len(x.shape) and _plain(times)
 
 
 def _expand(bound: Arguments) -> Tensor:
@@ -146,101 +116,163 @@ def _expand(bound: Arguments) -> Tensor:
     return Tensor(tuple(own if size == -1 else size for own, size in zip(shape, sizes, strict=True)), x.dtype)
 
 
-def _slice(bound: Arguments) -> Tensor:
-    x = tensor(bound["input"])
-    if x.shape is None:
-        return x
-    shape = list(x.shape)
-    for axis, start, end in zip(*(bound[name] for name in ("axes", "starts", "ends")), strict=True):
-        place = axis_of(axis, len(shape))
-        size = shape[place]
-        plain = isinstance(start, int) and isinstance(end, int)
-        shape[place] = len(range(size)[start:end]) if plain and size is not None else _width(start, end)
-    return Tensor(tuple(shape), x.dtype)
-
-
-def _width(start: Value, end: Value) -> int | None:
-    return 1 if start == 0 and end == 1 else None
-
-
 def _shape(bound: Arguments) -> Tensor:
     x = tensor(bound["input"])
     return Tensor(None if x.shape is None else (len(x.shape),), "int32")
 
 
-def _unbind(bound: Arguments) -> list[Tensor]:
-    x = tensor(bound["input"])
-    axis = axis_of(bound["axis"], len(x.shape or ()))
-    if x.shape is None or x.shape[axis] is None:
-        raise Refuse("the number of parts is known only when the model runs")
-    return [Tensor((*x.shape[:axis], *x.shape[axis + 1 :]), x.dtype)] * (x.shape[axis] or 0)
-
-
 def _turned(bound: Arguments) -> Tensor:
+    x = tensor(next(iter(bound.values())))
+    if x.rank is not None and x.rank > 2:
+        raise Refuse("`t` takes at most two dimensions; use `paddle.transpose`")
+    return Tensor(None if x.shape is None else x.shape[::-1], x.dtype)
+
+
+def _all_turned(bound: Arguments) -> Tensor:
     x = tensor(bound["x"])
     return Tensor(None if x.shape is None else x.shape[::-1], x.dtype)
 
 
-def _list_of_one(bound: Arguments) -> bool:
-    return list_of_one_dtype(bound["x"]) and not isinstance(bound["axis"], Size)
+def _matrix(bound: Arguments) -> bool:
+    return tensor(next(iter(bound.values()))).rank == 2
+
+
+def _moved(bound: Arguments) -> Tensor:
+    x = tensor(bound["x"])
+    if x.shape is None:
+        return x
+    source, destination = axes_of(bound["source"], len(x.shape)), axes_of(bound["destination"], len(x.shape))
+    places = dict(zip(destination, source, strict=True))
+    others = iter([i for i in range(len(x.shape)) if i not in source])
+    return Tensor(tuple(x.shape[places[i] if i in places else next(others)] for i in range(len(x.shape))), x.dtype)
+
+
+def _as(bound: Arguments) -> Tensor:
+    return Tensor(tensor(bound["y"]).shape, tensor(bound["x"]).dtype)
 
 
 OPS: tuple[Op, ...] = (
-    Op(
-        "paddle.concat(x, axis=0, name=None)",
-        _concat,
-        (Form("tf.concat(values=x, axis=axis)", _list_of_one, ("axis",)),),
-        examples=("paddle.concat([f_2_3, f_2_1], axis=1)", "paddle.concat([f_2_3, f_1_3])"),
-    ),
-    Op(
-        "paddle.stack(x, axis=0, name=None)",
-        _stack,
-        (Form("tf.stack(values=x, axis=axis)", _list_of_one),),
-        examples=("paddle.stack([f_2_3, f_2_3], axis=1)",),
-    ),
     Op(
         "paddle.reshape(x, shape, name=None)",
         _reshape,
         (Form("tf.reshape(tensor=x, shape=shape)", _no_zero),),
         ("reshape",),
-        examples=("paddle.reshape(f_2_3, [3, -1])", "paddle.reshape(f_2_3, [0, 3, 1])", "f_2_3.reshape([-1])"),
+        examples=(
+            "paddle.reshape(f_2_3, [3, -1])",
+            "paddle.reshape(f_2_3, [0, 3, 1])",
+            "f_2_3.reshape([-1])",
+            "paddle.reshape(x=f_2_3, shape=(3, 2))",
+            "f_2_3_4.reshape(shape=[-1, 12])",
+            "paddle.reshape(f_2_3_4, [f_2_3_4.shape[0], -1])",
+            "paddle.reshape(f_2_3_4, [f_2_3_4.shape[0], 4, 3])",
+            "paddle.reshape(f_2_3, shape=[-1, 1, f_2_3.shape[1]])",
+        ),
     ),
-    Op("paddle.flatten(x, start_axis=0, stop_axis=-1, name=None)", flattened, methods=("flatten",)),
+    Op(
+        "paddle.flatten(x, start_axis=0, stop_axis=-1, name=None)",
+        flattened,
+        (Form("tf.reshape(x, [-1])", lambda bound: bool(tensor(bound["x"]).rank)),),
+        ("flatten",),
+        examples=(
+            "paddle.flatten(f_2_3)",
+            "paddle.flatten(f_2_3_4, start_axis=1)",
+            "f_2_3_4.flatten(0, 1)",
+            "paddle.flatten(x=f_2_3_4, start_axis=-2, stop_axis=-1)",
+            "paddle.flatten(f_s)",
+        ),
+    ),
     Op(
         "paddle.unsqueeze(x, axis, name=None)",
         _unsqueeze,
         (Form("tf.expand_dims(input=x, axis=axis)", _one_axis),),
         ("unsqueeze",),
-        examples=("paddle.unsqueeze(f_2_3, axis=1)", "paddle.unsqueeze(f_2_3, [0, 2])"),
+        examples=(
+            "paddle.unsqueeze(f_2_3, axis=1)",
+            "paddle.unsqueeze(f_2_3, [0, 2])",
+            "f_2_3.unsqueeze(-1)",
+            "paddle.unsqueeze(x=f_2, axis=[1])",
+        ),
     ),
     Op(
         "paddle.squeeze(x, axis=None, name=None)",
         _squeeze,
         (Form("tf.squeeze(input=x, axis=axis)", _all_one),),
         ("squeeze",),
-        examples=("paddle.squeeze(f_2_1_3, axis=1)", "paddle.squeeze(f_2_1_3, axis=0)", "f_2_1.squeeze()"),
+        examples=(
+            "paddle.squeeze(f_2_1_3, axis=1)",
+            "paddle.squeeze(f_2_1_3, axis=0)",
+            "f_2_1.squeeze()",
+            "paddle.squeeze(x=f_2_1_1, axis=[1, -1])",
+            "f_2_1.squeeze(-1)",
+        ),
     ),
     Op(
         "paddle.transpose(x, perm, name=None)",
         _transpose,
-        (Form("tf.transpose(a=x, perm=perm)", known_rank()),),
+        (Form("tf.transpose(a=x, perm=perm)", _plain_order),),
         ("transpose",),
+        examples=(
+            "paddle.transpose(f_2_3_4, perm=[0, 2, 1])",
+            "paddle.transpose(x=f_2_3, perm=(1, 0))",
+            "f_2_3.transpose([1, 0])",
+            "f_2_3_4.transpose([0, -1, 1])",
+        ),
     ),
     Op(
-        "paddle.split(x, num_or_sections, axis=0, name=None)",
-        _split,
-        (Form("tf.split(value=x, num_or_size_splits=num_or_sections, axis=axis)"),),
-        ("split",),
+        "paddle.t(input, name=None)",
+        _turned,
+        (Form("tf.transpose(a=input)", _matrix),),
+        ("t",),
+        examples=("paddle.t(f_2_3)", "f_2_3.t()", "paddle.t(f_3)"),
+    ),
+    Op("paddle.Tensor.T(x)", _all_turned, (Form("tf.transpose(a=x)"),), ("T",), examples=("f_2_3.T", "f_2_3_4.T")),
+    Op(
+        "paddle.moveaxis(x, source, destination, name=None)",
+        _moved,
+        methods=("moveaxis",),
+        examples=("paddle.moveaxis(f_2_3_4, 0, 2)", "f_2_3_4.moveaxis([0, 1], [1, 0])"),
     ),
     Op(
         "paddle.tile(x, repeat_times, name=None)",
         _tile,
         (Form("tf.tile(input=x, multiples=repeat_times)", _full_times),),
         ("tile",),
+        examples=(
+            "paddle.tile(f_2_3, [2, 1])",
+            "paddle.tile(x=f_2_3, repeat_times=[2])",
+            "f_1_3.tile([2, 1, 3])",
+            "f_1_3.tile(repeat_times=[f_2_3.shape[0], 1]) + f_2_3",
+        ),
     ),
-    Op("paddle.expand(x, shape, name=None)", _expand, methods=("expand",)),
-    Op("paddle.slice(input, axes, starts, ends)", _slice),
-    Op("paddle.shape(input)", _shape, (Form("tf.shape(input=input)"),)),
-    Op("paddle.unbind(input, axis=0)", _unbind, methods=("unbind",)),
-    Op("paddle.t(x, name=None)", _turned, methods=("t", "T")),
+    Op(
+        "paddle.expand(x, shape, name=None)",
+        _expand,
+        (Form("tf.broadcast_to(input=x, shape=shape)", _no_rest),),
+        ("expand",),
+        examples=(
+            "paddle.expand(f_1_3, [2, 3])",
+            "paddle.expand(x=f_2_1, shape=[-1, 4])",
+            "f_1_3.expand([f_2_3.shape[0], 3]) * f_2_3",
+            "f_3.expand([2, -1])",
+        ),
+    ),
+    Op(
+        "paddle.broadcast_to(x, shape, name=None)",
+        _expand,
+        (Form("tf.broadcast_to(input=x, shape=shape)", _no_rest),),
+        ("broadcast_to",),
+        examples=("paddle.broadcast_to(f_1_3, [2, 3])", "paddle.broadcast_to(x=f_2_1, shape=[-1, 4])", "f_3.broadcast_to([2, 3])"),
+    ),
+    Op(
+        "paddle.expand_as(x, y, name=None)",
+        _as,
+        methods=("expand_as",),
+        examples=("paddle.expand_as(f_2_1, f_2_3)", "f_1_3.expand_as(y=f_2_3)"),
+    ),
+    Op(
+        "paddle.shape(input)",
+        _shape,
+        (Form("tf.shape(input=input)"),),
+        examples=("paddle.shape(f_2_3)", "paddle.shape(input=f_2_3)[0]"),
+    ),
 )

@@ -1,0 +1,260 @@
+"""Ops that join tensors, cut them into parts, or move elements along axes."""
+
+from __future__ import annotations
+
+from migrate.source.paddle.abstract.values import Refuse, Shape, Size, Tensor, Value
+from migrate.source.paddle.ops.conditions import list_of_one_dtype
+from migrate.source.paddle.ops.shapes import axes_of, axis_of, broadcast, same, sizes_of, tensor, tensors
+from migrate.source.paddle.ops.spec import Arguments, Form, Op
+
+
+def _concat(bound: Arguments) -> Tensor:
+    parts = tensors(bound["x"])
+    shapes = [part.shape for part in parts if part.shape is not None]
+    kinds = {part.dtype for part in parts}
+    if len(kinds - {None}) > 1:
+        raise Refuse(f"tensors of the dtypes {', '.join(sorted(map(str, kinds)))} cannot be concatenated")
+    kind = kinds.pop()
+    if len(shapes) < len(parts):
+        return Tensor(None, kind)
+    if len({len(shape) for shape in shapes}) > 1:
+        raise Refuse(
+            f"tensors with the shapes {', '.join(str(list(shape)) for shape in shapes[:4])} cannot be concatenated"
+        )
+    axis = axis_of(bound["axis"], len(shapes[0]))
+    sizes = [shape[axis] for shape in shapes]
+    total = None if None in sizes else sum(size for size in sizes if size is not None)
+    rest = [next((s[i] for s in shapes if s[i] is not None), None) for i in range(len(shapes[0]))]
+    return Tensor((*rest[:axis], total, *rest[axis + 1 :]), kind)
+
+
+def _stack(bound: Arguments) -> Tensor:
+    parts = tensors(bound["x"])
+    first = parts[0].shape
+    if first is None:
+        return Tensor(None, parts[0].dtype)
+    axis = axis_of(bound["axis"], len(first) + 1)
+    return Tensor((*first[:axis], len(parts), *first[axis:]), parts[0].dtype)
+
+
+def _of_one_dtype(bound: Arguments) -> bool:
+    return list_of_one_dtype(bound["x"]) and not isinstance(bound["axis"], Size | Tensor) and _ranked(bound["x"])
+
+
+def _ranked(parts: Value) -> bool:
+    return all(part.rank != 0 for part in parts)
+
+
+def _of_one_kind(bound: Arguments) -> bool:
+    return list_of_one_dtype(bound["x"])
+
+
+def _split(bound: Arguments) -> list[Tensor]:
+    return _parts(tensor(bound["x"]), bound["num_or_sections"], bound["axis"])
+
+
+def _chunk(bound: Arguments) -> list[Tensor]:
+    return _parts(tensor(bound["x"]), bound["chunks"], bound["axis"])
+
+
+def _parts(x: Tensor, parts: Value, along: Value) -> list[Tensor]:
+    if x.shape is None:
+        raise Refuse("the number of parts depends on an unknown shape")
+    axis = axis_of(along, len(x.shape))
+    size = x.shape[axis]
+    if isinstance(parts, int):
+        if size is not None and size % parts:
+            raise Refuse(f"{size} items cannot be split into {parts} equal parts")
+        sizes: list[int | None] = [None if size is None else size // parts] * parts
+    else:
+        known = sizes_of(parts)
+        rest = None if size is None or None in known else size - sum(s for s in known if s not in (None, -1))
+        sizes = [rest if part == -1 else part for part in known]
+    return [Tensor((*x.shape[:axis], part, *x.shape[axis + 1 :]), x.dtype) for part in sizes]
+
+
+def _known_parts(bound: Arguments) -> bool:
+    """Whether TensorFlow takes the parts: a number, or sizes that are known and of which one may be -1."""
+    parts = bound["num_or_sections"]
+    if isinstance(bound["axis"], Size | Tensor):
+        return False
+    return isinstance(parts, int) or (
+        isinstance(parts, list | tuple) and all(isinstance(part, int) for part in parts) and _rest_known(bound)
+    )
+
+
+def _rest_known(bound: Arguments) -> bool:
+    x = tensor(bound["x"])
+    return -1 not in bound["num_or_sections"] or (
+        x.shape is not None and x.shape[axis_of(bound["axis"], len(x.shape))] is not None
+    )
+
+
+def _unbind(axis: str, first: str) -> Value:
+    def result(bound: Arguments) -> list[Tensor]:
+        x = tensor(bound[first])
+        along = axis_of(bound[axis], len(x.shape or ()))
+        size = None if x.shape is None else x.shape[along]
+        if x.shape is None or (size is None and bound.get("num") is None):
+            raise Refuse("the number of parts is known only when the model runs; give the dimension a fixed size")
+        count = bound.get("num") if size is None else size
+        return [Tensor((*x.shape[:along], *x.shape[along + 1 :]), x.dtype)] * int(count or 0)
+
+    return result
+
+
+def _flip(bound: Arguments) -> Tensor:
+    x = tensor(bound["x"])
+    if x.shape is not None:
+        axes_of(bound["axis"], len(x.shape))
+    return Tensor(x.shape, x.dtype)
+
+
+def _list_of_axes(bound: Arguments) -> bool:
+    axes = bound["axis"]
+    return isinstance(axes, list | tuple) and all(isinstance(axis, int) for axis in axes)
+
+
+def _repeated(bound: Arguments) -> Tensor:
+    x, times = tensor(bound["x"]), bound["repeats"]
+    if x.shape is None:
+        return Tensor(None, x.dtype)
+    if bound["axis"] is None:
+        return Tensor((_product(x.shape, times),), x.dtype)
+    axis = axis_of(bound["axis"], len(x.shape))
+    return Tensor((*x.shape[:axis], _product(x.shape[axis : axis + 1], times), *x.shape[axis + 1 :]), x.dtype)
+
+
+def _product(sizes: Shape, times: Value) -> int | None:
+    if not isinstance(times, int) or None in sizes:
+        return None
+    result = times
+    for size in sizes:
+        result *= size or 0
+    return result
+
+
+def _grid(bound: Arguments) -> list[Tensor]:
+    given = bound["args"]
+    inputs = given[0] if len(given) == 1 and isinstance(given[0], list | tuple) else given
+    shapes = [tensor(item).shape for item in inputs]
+    sizes = tuple(None if shape is None else shape[0] if shape else 1 for shape in shapes)
+    return [Tensor(sizes, tensor(item).dtype) for item in inputs]
+
+
+def _broadcast(bound: Arguments) -> list[Tensor]:
+    parts = tensors(bound["input"])
+    shape = broadcast(*[part.shape for part in parts])
+    return [Tensor(shape, part.dtype) for part in parts]
+
+
+def _differences(bound: Arguments) -> Tensor:
+    x, more = tensor(bound["x"]), [bound[name] for name in ("prepend", "append") if bound[name] is not None]
+    if x.shape is None:
+        return Tensor(None, x.dtype)
+    axis = axis_of(bound["axis"], len(x.shape))
+    sizes = [x.shape[axis], *((tensor(item).shape or (None,) * len(x.shape))[axis] for item in more)]
+    total = None if None in sizes else max(sum(size or 0 for size in sizes) - bound["n"], 0)
+    return Tensor((*x.shape[:axis], total, *x.shape[axis + 1 :]), x.dtype)
+
+
+OPS: tuple[Op, ...] = (
+    Op(
+        "paddle.concat(x, axis=0, name=None)",
+        _concat,
+        (Form("tf.concat(values=x, axis=axis)", _of_one_dtype, ("axis",)),),
+        examples=(
+            "paddle.concat([f_2_3, f_2_1], axis=1)",
+            "paddle.concat([f_2_3, f_1_3])",
+            "paddle.concat(x=[i_2_3, i_2_3], axis=-1)",
+            "paddle.concat((f_2, f_3))",
+            "paddle.concat([f_s, f_s])",
+        ),
+    ),
+    Op(
+        "paddle.stack(x, axis=0, name=None)",
+        _stack,
+        (Form("tf.stack(values=x, axis=axis)", _of_one_kind),),
+        examples=(
+            "paddle.stack([f_2_3, f_2_3], axis=1)",
+            "paddle.stack(x=[f_2_3, f_2_3 * 2])",
+            "paddle.stack([f_2, f_2], -1)",
+            "paddle.stack(f_2_3)",
+        ),
+    ),
+    Op(
+        "paddle.split(x, num_or_sections, axis=0, name=None)",
+        _split,
+        (Form("tf.split(value=x, num_or_size_splits=num_or_sections, axis=axis)", _known_parts),),
+        ("split",),
+        examples=(
+            "paddle.split(f_2_4, 2, axis=1)",
+            "paddle.split(f_4_3, num_or_sections=2)",
+            "paddle.split(x=f_2_4, num_or_sections=[1, 3], axis=-1)",
+            "f_2_4.split([1, -1], 1)",
+            "f_4_2.split([1, -1])",
+            "paddle.split(f_4_3, [f_4_3.shape[0] - 1, 1])",
+        ),
+    ),
+    Op(
+        "paddle.chunk(x, chunks, axis=0, name=None)",
+        _chunk,
+        (Form("tf.split(value=x, num_or_size_splits=chunks, axis=axis)", lambda bound: isinstance(bound["axis"], int)),),
+        ("chunk",),
+        examples=("paddle.chunk(f_2_4, 2, axis=1)", "paddle.chunk(x=f_4_3, chunks=2)", "f_2_4.chunk(4, -1)"),
+    ),
+    Op(
+        "paddle.unbind(input, axis=0)",
+        _unbind("axis", "input"),
+        (Form("tf.unstack(value=input, axis=axis)"),),
+        ("unbind",),
+        examples=("paddle.unbind(f_2_3, axis=1)", "paddle.unbind(input=f_2_3)", "f_2_3.unbind(-1)"),
+    ),
+    Op(
+        "paddle.unstack(x, axis=0, num=None)",
+        _unbind("axis", "x"),
+        (Form("tf.unstack(value=x, num=num, axis=axis)"),),
+        ("unstack",),
+        examples=("paddle.unstack(f_2_3, axis=1)", "paddle.unstack(x=f_2_3, axis=0, num=2)", "f_2_3.unstack(-1)"),
+    ),
+    Op(
+        "paddle.flip(x, axis, name=None)",
+        _flip,
+        (Form("tf.reverse(tensor=x, axis=axis)", _list_of_axes),),
+        ("flip",),
+        examples=("paddle.flip(f_2_3, axis=[1])", "paddle.flip(f_2_3, [0, -1])", "f_2_3.flip(1)"),
+    ),
+    Op(
+        "paddle.roll(x, shifts, axis=None, name=None)",
+        same,
+        (Form("tf.roll(input=x, shift=shifts, axis=axis)", lambda b: isinstance(b["axis"], int) and isinstance(b["shifts"], int)),),
+        ("roll",),
+        examples=("paddle.roll(f_2_3, 1, axis=1)", "paddle.roll(f_2_3, shifts=1)", "f_2_3.roll([1, 2], [0, 1])"),
+    ),
+    Op(
+        "paddle.repeat_interleave(x, repeats, axis=None, name=None)",
+        _repeated,
+        methods=("repeat_interleave",),
+        examples=(
+            "paddle.repeat_interleave(f_2_3, 2, axis=1)",
+            "paddle.repeat_interleave(f_2_3, repeats=2, axis=0)",
+            "f_2_3.repeat_interleave(2)",
+        ),
+    ),
+    Op(
+        "paddle.meshgrid(*args)",
+        _grid,
+        examples=("paddle.meshgrid(f_2, f_3)", "paddle.meshgrid([i_2, i_3])"),
+    ),
+    Op(
+        "paddle.broadcast_tensors(input, name=None)",
+        _broadcast,
+        examples=("paddle.broadcast_tensors([f_2_3, f_3])", "paddle.broadcast_tensors(input=[f_2_1, f_1_3])"),
+    ),
+    Op(
+        "paddle.diff(x, n=1, axis=-1, prepend=None, append=None, name=None)",
+        _differences,
+        methods=("diff",),
+        examples=("paddle.diff(f_2_3)", "paddle.diff(f_4_3, axis=0)", "f_2_3.diff(n=2)"),
+    ),
+)
