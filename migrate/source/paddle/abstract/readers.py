@@ -64,7 +64,7 @@ class _Reader(Machine):
         if self.steps > MAX_STEPS:
             self.problem(node, f"the reader takes more than {MAX_STEPS} steps")
             raise Stop
-        if self.steps % 256 == 0 and time.monotonic() > self.deadline:
+        if self.steps % 16 == 0 and time.monotonic() > self.deadline:
             self.problem(node, f"the reader takes longer than {MAX_SECONDS:.0f} seconds")
             raise Stop
 

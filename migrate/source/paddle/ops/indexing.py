@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from migrate.source.paddle.abstract.values import Refuse, Shape, Tensor, Value
-from migrate.source.paddle.ops.conditions import both
 from migrate.source.paddle.ops.shapes import axis_of, broadcast, same, sizes_of, tensor
 from migrate.source.paddle.ops.spec import Arguments, Form, Op
 

@@ -23,8 +23,8 @@ from migrate.source.paddle.ops import (
     reduction,
     sequence,
     shaping,
-    windows,
     unary,
+    windows,
 )
 from migrate.source.paddle.ops.described import DESCRIBED
 from migrate.source.paddle.ops.shapes import dtype_name

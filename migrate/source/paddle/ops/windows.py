@@ -95,8 +95,8 @@ OPS: tuple[Op, ...] = (
         examples=(f"{_F}.avg_pool1d(f_2_3_4, 2)", f"{_F}.avg_pool1d(x=f_2_3_5, kernel_size=3, stride=2, padding=1)"),
     ),
     Op(
-        f"{_F}.avg_pool2d(x, kernel_size, stride=None, padding=0, ceil_mode=False, exclusive=True, divisor_override=None, "
-        "data_format='NCHW', name=None)",
+        f"{_F}.avg_pool2d(x, kernel_size, stride=None, padding=0, ceil_mode=False, exclusive=True, "
+        "divisor_override=None, data_format='NCHW', name=None)",
         pooled(2),
         examples=(f"{_F}.avg_pool2d(f_2_3_4_4, 2)", f"{_F}.avg_pool2d(x=f_2_3_5_4, kernel_size=2, ceil_mode=True)"),
     ),
