@@ -125,6 +125,8 @@ def load_schema(path: str | Path) -> Schema:
 def parse_schema(text: str, path: str) -> Schema:
     """Validate the text of a schema; `path` is for messages. Raises `MigrateError` as `load_schema`."""
     top = top_section(text, path)
+    if "inputs" in top.values and "input" not in top.values:  # a trainer tells the rest
+        return Schema(path, _model(top), InputSpec("", 0, (), ()), (), (), read_inputs(top))
     labels = read_labels(top)
     return Schema(path, _model(top), _input(top), labels, _tasks(top, labels), read_inputs(top))
 

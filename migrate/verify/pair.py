@@ -17,6 +17,11 @@ def verify(original: str, converted: str, schema: Schema | None, settings: Setti
     Raises:
         MigrateError: a file is missing or is not Python, the original uses no known framework, or a program fails.
     """
+    if schema is None or schema.inputs:
+        from migrate.verify.paddle.trainer import folder
+
+        if folder.has_trainer(original) and _is_paddle(original):
+            return folder.verify(original, converted, schema, settings)
     kind, _ = imports(original), imports(converted)
     if "paddle" in kind:
         from migrate.verify.paddle.pair import verify as verify_paddle
@@ -27,6 +32,10 @@ def verify(original: str, converted: str, schema: Schema | None, settings: Setti
 
         return verify_tensorflow(original, converted, settings)
     raise MigrateError(f"{original}: imports neither paddle nor tensorflow; give the file of a model")
+
+
+def _is_paddle(path: str) -> bool:
+    return Path(path).is_dir() or "paddle" in imports(path)
 
 
 def imports(path: str) -> set[str]:

@@ -6,7 +6,7 @@ tensors keep Paddle's layout, and weights have Paddle's shapes.
 
 from __future__ import annotations
 
-from runtime.nn import data, functional, initializer, metric, optimizer, regularizer
+from runtime.nn import functional, initializer, metric, optimizer, regularizer
 from runtime.nn.activation import (
     CELU,
     ELU,
@@ -155,7 +155,6 @@ __all__ = [
     "TransformerEncoder",
     "TransformerEncoderLayer",
     "create_parameter",
-    "data",
     "functional",
     "initializer",
     "load_weights",

@@ -1,188 +1,222 @@
-"""Metrics over many batches: `update` adds to a graph what counts a batch, `accumulate` is the value so far."""
+"""Metrics with Paddle's names and formulas, as sums in variables of the graph.
+
+`update(...)` adds an op for the batch to the graph, `updates()` returns all of them for the training loop to run,
+`accumulate()` is a tensor and `reset()` an op. The sums are local variables.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import tensorflow as tf
 
 v1 = tf.compat.v1
-_UPDATES = "runtime/nn/metric_updates"
+_COLLECTION = "runtime/nn/metric_updates"
 
 
 def updates() -> list[tf.Operation]:
-    """Return the ops of the current graph that count a batch, in the order of `update`."""
-    found: list[tf.Operation] = v1.get_collection(_UPDATES)
+    """Return the update ops of all metrics in the current graph, in the order of the calls."""
+    found: list[tf.Operation] = v1.get_collection(_COLLECTION)
     return found
 
 
 class Metric:
-    """Base class: counts are variables; a subclass adds to them and computes a value of them."""
+    """Base class: sums over batches by name."""
+
+    def __init__(self) -> None:
+        """Begin without sums."""
+        self._sums: WeakKeyDictionary[tf.Graph, dict[str, tf.Variable]] = WeakKeyDictionary()
+
+    def compute(self, *args: Any) -> Any:
+        """Return what `update` takes: the arguments themselves."""
+        return args
+
+    def update(self, *args: Any) -> Any:
+        """Add a batch."""
+        raise NotImplementedError
+
+    def accumulate(self) -> Any:
+        """Return the value over all batches since the last reset."""
+        raise NotImplementedError
+
+    def name(self) -> Any:
+        """Return the name."""
+        raise NotImplementedError
+
+    def reset(self) -> tf.Operation:
+        """Return the op that forgets all batches."""
+        return tf.group(*(one.initializer for one in self._variables().values()))
+
+    def shapes(self) -> dict[str, list[int]]:
+        """Return the shapes of the sums by name."""
+        raise NotImplementedError
+
+    def _variables(self) -> dict[str, tf.Variable]:
+        graph = v1.get_default_graph()
+        if graph not in self._sums:
+            kinds = [v1.GraphKeys.LOCAL_VARIABLES, v1.GraphKeys.METRIC_VARIABLES]
+            with tf.init_scope(), v1.name_scope(None):
+                self._sums[graph] = {
+                    name: v1.Variable(
+                        tf.zeros(shape, tf.float64),
+                        trainable=False,
+                        collections=kinds,
+                        name=f"{type(self).__name__}/{name}",
+                        use_resource=True,
+                    )
+                    for name, shape in self.shapes().items()
+                }
+        return self._sums[graph]
+
+    def sum(self, name: str) -> tf.Tensor:
+        """Return a sum as it is when it is read."""
+        return self._variables()[name].read_value()
+
+    def add(self, **parts: Any) -> tf.Operation:
+        """Return the op that adds a batch's parts to the sums; `updates()` has it, too."""
+        held = self._variables()
+        done = tf.group(*(v1.assign_add(held[name], tf.cast(part, tf.float64)) for name, part in parts.items()))
+        v1.add_to_collection(_COLLECTION, done)
+        return done
+
+
+class Accuracy(Metric):
+    """Share of the rows whose label is among the k largest predictions, for each k of `topk`."""
+
+    def __init__(self, topk: Sequence[int] = (1,), name: str | None = None) -> None:
+        """Take the ks, and the name, `acc` by default."""
+        super().__init__()
+        self.topk = tuple(topk)
+        self.maxk = max(self.topk)
+        called = name or "acc"
+        self._name = [called] if self.maxk == 1 else [f"{called}_top{k}" for k in self.topk]
+
+    def compute(self, pred: Any, label: Any, *args: Any) -> tf.Tensor:
+        """Return float32 [..., maxk]: 1 where the k-th largest of `pred` [..., classes] is the label.
+
+        Labels are [n] or [n, 1] of classes, or [n, classes] with 1 for the class.
+        """
+        pred, label = tf.convert_to_tensor(pred), tf.convert_to_tensor(label)
+        classes = pred.shape[-1] if pred.shape[-1] is not None else tf.shape(pred)[-1]
+        most = min(self.maxk, classes) if isinstance(classes, int) else tf.minimum(self.maxk, classes)
+        best = tf.math.top_k(pred, most).indices
+        if label.shape.rank == 1 or (label.shape.rank == 2 and label.shape[-1] == 1):
+            label = tf.reshape(label, [-1, 1])
+        elif label.shape[-1] != 1:
+            label = tf.argmax(label, -1)[..., tf.newaxis]
+        return tf.cast(tf.equal(tf.cast(best, tf.int64), tf.cast(label, tf.int64)), tf.float32)
+
+    def update(self, correct: Any, *args: Any) -> Any:
+        """Add what `compute` returned; return the accuracy of the batch, float32, or one for each k."""
+        correct = tf.convert_to_tensor(correct)
+        count = tf.cast(tf.reduce_prod(tf.shape(correct)[:-1]), tf.float64)
+        hits = tf.stack([tf.reduce_sum(tf.cast(correct[..., :k], tf.float64)) for k in self.topk])
+        self.add(total=hits, count=count)
+        return self._each(tf.cast(hits / count, tf.float32))
+
+    def accumulate(self) -> Any:
+        """Return the accuracy, a float64 scalar, or a list with one for each k; 0 before the first batch."""
+        return self._each(tf.math.divide_no_nan(self.sum("total"), self.sum("count")))
+
+    def _each(self, values: tf.Tensor) -> Any:
+        each = tf.unstack(values, len(self.topk))
+        return each[0] if len(each) == 1 else each
+
+    def name(self) -> list[str]:
+        """Return one name for each k."""
+        return self._name
+
+    def shapes(self) -> dict[str, list[int]]:
+        """Return the shapes of the sums by name."""
+        return {"total": [len(self.topk)], "count": []}
+
+
+class _Share(Metric):
+    """True positives divided by them and other rows."""
 
     def __init__(self, name: str) -> None:
-        """Take the name by which the value is told."""
+        super().__init__()
         self._name = name
-        self._counts: list[tf.Variable] = []
 
     def name(self) -> str:
         """Return the name."""
         return self._name
 
-    def reset(self) -> tf.Operation:
-        """Return the op that forgets all batches."""
-        return v1.group(*[count.assign(tf.zeros_like(count)) for count in self._variables()])
-
-    def compute(self, pred: Any, label: Any, *others: Any) -> Any:
-        """Return what `update` takes."""
-        return pred, label
-
-    def update(self, *given: Any) -> tf.Operation:
-        """Return the op that counts a batch; `updates()` lists it, too."""
-        batch = given[0] if len(given) == 1 and isinstance(given[0], tuple) else given
-        added = self._added(*batch)
-        pairs = zip(self._variables(), added, strict=True)
-        update = v1.group(*[count.assign_add(tf.cast(more, count.dtype)) for count, more in pairs])
-        v1.add_to_collection(_UPDATES, update)
-        return update
+    def shapes(self) -> dict[str, list[int]]:
+        """Return the shapes of the sums by name."""
+        return {"hits": [], "others": []}
 
     def accumulate(self) -> tf.Tensor:
-        """Return the value over all batches since the last reset."""
-        return self._value(*[count.read_value() for count in self._variables()])
+        """Return the share, a float64 scalar; 0 before the first row that counts."""
+        return tf.math.divide_no_nan(self.sum("hits"), self.sum("hits") + self.sum("others"))
 
-    def _variables(self) -> list[tf.Variable]:
-        if not self._counts:
-            with tf.init_scope():
-                self._counts = [
-                    v1.Variable(tf.zeros(shape, tf.float64), trainable=False, name=f"{self._name}_count")
-                    for shape in self._shapes()
-                ]
-        return self._counts
-
-    def _shapes(self) -> list[list[int]]:
-        return [[], []]
-
-    def _added(self, *batch: Any) -> Sequence[tf.Tensor]:
-        raise NotImplementedError
-
-    def _value(self, *counts: tf.Tensor) -> tf.Tensor:
-        raise NotImplementedError
+    def _add(self, counts: tf.Tensor, hit: tf.Tensor) -> tf.Operation:
+        hits, rows = (tf.reduce_sum(tf.cast(one, tf.float64)) for one in (counts & hit, counts))
+        return self.add(hits=hits, others=rows - hits)
 
 
-class Auc(Metric):
-    """The area under the ROC curve, from histograms of the predictions of both classes."""
-
-    def __init__(self, curve: str = "ROC", num_thresholds: int = 4095, name: str = "auc") -> None:
-        """Take the number of bins less one.
-
-        Raises:
-            ValueError: another curve than ROC.
-        """
-        if curve != "ROC":
-            raise ValueError(f"Auc got curve={curve!r}: only 'ROC' is supported")
-        super().__init__(name)
-        self._bins = num_thresholds + 1
-
-    def update(self, preds: Any, labels: Any) -> tf.Operation:
-        """Return the op that counts a batch.
-
-        Args:
-            preds: [batch, 2], of which column 1 is the probability of the positive class, or [batch] or [batch, 1].
-            labels: [batch] or [batch, 1], 0 or 1.
-        """
-        return super().update(preds, labels)
-
-    def _shapes(self) -> list[list[int]]:
-        return [[self._bins], [self._bins]]
-
-    def _added(self, *batch: Any) -> Sequence[tf.Tensor]:
-        preds, labels = (tf.convert_to_tensor(item) for item in batch)
-        positive = preds[:, -1] if preds.shape.rank == 2 else preds
-        places = tf.cast(tf.cast(positive, tf.float64) * (self._bins - 1), tf.int32)
-        truth = tf.cast(tf.reshape(labels, [-1]), tf.bool)
-        ones = tf.ones_like(places, tf.float64)
-        count = [tf.where(which, ones, 0 * ones) for which in (truth, tf.logical_not(truth))]
-        return [tf.math.unsorted_segment_sum(item, places, self._bins) for item in count]
-
-    def _value(self, *counts: tf.Tensor) -> tf.Tensor:
-        positive, negative = (tf.cumsum(item[::-1]) for item in counts)
-        before_p, before_n = (tf.concat([[0.0], item[:-1]], 0) for item in (_as64(positive), _as64(negative)))
-        area = tf.reduce_sum((negative - before_n) * (positive + before_p) / 2)
-        total = positive[-1] * negative[-1]
-        return tf.where(total > 0, area / tf.where(total > 0, total, tf.ones_like(total)), tf.zeros_like(total))
-
-
-def _as64(value: tf.Tensor) -> tf.Tensor:
-    return tf.cast(value, tf.float64)
-
-
-class Accuracy(Metric):
-    """The share of samples whose label is among the `topk` largest predictions."""
-
-    def __init__(self, topk: Sequence[int] = (1,), name: str | None = None) -> None:
-        """Take how many of the largest predictions count.
-
-        Raises:
-            ValueError: several numbers.
-        """
-        if len(topk) != 1:
-            raise ValueError(f"Accuracy got topk={tuple(topk)!r}: give one number, and one metric for each")
-        super().__init__(name or "acc")
-        self._most = topk[0]
-
-    def compute(self, pred: Any, label: Any, *others: Any) -> Any:
-        """Return for each sample 1.0 at the place of its label among the largest predictions: [batch, topk]."""
-        pred, label = tf.convert_to_tensor(pred), tf.convert_to_tensor(label)
-        if label.shape.rank == pred.shape.rank and label.shape[-1] != 1:
-            label = tf.argmax(label, axis=-1, output_type=tf.int64)[..., None]
-        wanted = tf.reshape(tf.cast(label, tf.int32), [-1, 1])
-        largest = tf.math.top_k(tf.reshape(pred, [-1, pred.shape[-1]]), self._most).indices
-        return tf.cast(tf.equal(largest, wanted), tf.float32)
-
-    def update(self, correct: Any, *others: Any) -> tf.Operation:
-        """Return the op that counts a batch of what `compute` returned."""
-        return super().update(correct)
-
-    def _added(self, *batch: Any) -> Sequence[tf.Tensor]:
-        correct = tf.convert_to_tensor(batch[0])
-        return [tf.reduce_sum(correct), tf.shape(correct)[0]]
-
-    def _value(self, *counts: tf.Tensor) -> tf.Tensor:
-        return tf.math.divide_no_nan(counts[0], counts[1])
-
-
-class Precision(Metric):
-    """Of the samples predicted above 0.5, the share whose label is 1."""
+class Precision(_Share):
+    """Share of the rows predicted as 1 whose label is 1."""
 
     def __init__(self, name: str = "precision") -> None:
         """Take the name."""
         super().__init__(name)
 
-    def _added(self, *batch: Any) -> Sequence[tf.Tensor]:
-        preds, labels = (tf.reshape(tf.convert_to_tensor(item), [-1]) for item in batch)
-        chosen = preds > 0.5
-        hits = tf.logical_and(chosen, tf.cast(labels, tf.int64) > 0)
-        return [
-            tf.reduce_sum(tf.cast(hits, tf.float64)),
-            tf.reduce_sum(tf.cast(self._counted(chosen, labels), tf.float64)),
-        ]
-
-    def _counted(self, chosen: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
-        return chosen
-
-    def _value(self, *counts: tf.Tensor) -> tf.Tensor:
-        return tf.math.divide_no_nan(counts[0], counts[1])
+    def update(self, preds: Any, labels: Any) -> tf.Operation:
+        """Add predictions, 1 from 0.5 on, and labels, one for each row; return the op."""
+        preds = tf.convert_to_tensor(preds)
+        rounded, labels = _flat(tf.floor(preds + tf.cast(0.5, preds.dtype))), _flat(labels)
+        return self._add(tf.equal(rounded, 1.0), tf.equal(rounded, labels))
 
 
-class Recall(Precision):
-    """Of the samples whose label is 1, the share predicted above 0.5."""
+class Recall(_Share):
+    """Share of the rows with label 1 that are predicted as 1."""
 
     def __init__(self, name: str = "recall") -> None:
         """Take the name."""
         super().__init__(name)
 
-    def _counted(self, chosen: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
-        return tf.cast(labels, tf.int64) > 0
+    def update(self, preds: Any, labels: Any) -> tf.Operation:
+        """Add predictions, 1 above 0.5, and labels, one for each row; return the op."""
+        rounded, labels = _flat(tf.math.rint(tf.convert_to_tensor(preds))), _flat(labels)
+        return self._add(tf.equal(labels, 1.0), tf.equal(rounded, labels))
 
 
-__all__ = ["Accuracy", "Auc", "Metric", "Precision", "Recall", "updates"]
+class Auc(Metric):
+    """Area under the curve of true by false positives, from a histogram of the predictions."""
+
+    def __init__(self, curve: str = "ROC", num_thresholds: int = 4095, name: str = "auc") -> None:
+        """Take the number of bins less 1, and the name; `curve` has no effect, as in Paddle."""
+        super().__init__()
+        self._curve, self._num_thresholds, self._name = curve, int(num_thresholds), name
+
+    def update(self, preds: Any, labels: Any) -> tf.Operation:
+        """Add predictions [n, 2], whose second column is the probability of label 1, and n labels; return the op."""
+        # In float64: the bin of a float32 prediction is found in Python's numbers.
+        places = tf.cast(tf.cast(preds, tf.float64)[:, 1] * self._num_thresholds, tf.int64)
+        positive = tf.cast(tf.not_equal(_flat(labels), 0.0), tf.float64)
+        pairs = tf.stack([positive, 1.0 - positive], 1)
+        parts = tf.scatter_nd(places[:, tf.newaxis], pairs, [self._num_thresholds + 1, 2])
+        return self.add(histogram=parts)
+
+    def accumulate(self) -> tf.Tensor:
+        """Return the area, a float64 scalar; 0 while there is one kind of label only."""
+        rows = tf.reverse(self.sum("histogram"), [0])
+        before = tf.cumsum(rows[:, 0], exclusive=True)
+        positive, negative = tf.unstack(tf.reduce_sum(rows, 0))
+        area = tf.reduce_sum(rows[:, 1] * (before + rows[:, 0] / 2.0))
+        return tf.math.divide_no_nan(area, positive * negative)
+
+    def name(self) -> str:
+        """Return the name."""
+        return self._name
+
+    def shapes(self) -> dict[str, list[int]]:
+        """Return the shapes of the sums by name."""
+        return {"histogram": [self._num_thresholds + 1, 2]}
+
+
+def _flat(values: Any) -> tf.Tensor:
+    return tf.reshape(tf.cast(values, tf.float64), [-1])

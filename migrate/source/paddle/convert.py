@@ -14,6 +14,7 @@ import libcst as cst
 
 from migrate.errors import MigrateError
 from migrate.source.files.conversion_result import SourceResult
+from migrate.source.paddle import folder
 from migrate.source.paddle.checks import refusals
 from migrate.source.paddle.edits import loss, module
 from migrate.source.paddle.edits.annotations import annotated
@@ -63,6 +64,8 @@ def convert(path: str, text: str, options: Options, siblings: Mapping[str, str])
 
 
 def _convert(path: str, text: str, options: Options, siblings: Mapping[str, str]) -> SourceResult:
+    if (options.schema is None or options.schema.inputs) and folder.concerns(path, siblings):
+        return folder.convert(path, text, siblings, options.schema.inputs if options.schema else ())
     if not refusals.defines_model(text):
         base = refusals.foreign_base(text) if options.schema else None
         return findings.foreign_base(path, text, base) if base else findings.no_model(path, text)

@@ -56,7 +56,12 @@ def split(x: Any, num_or_sections: Any, axis: Any = 0, name: str | None = None) 
         for size in parts:
             rest = rest - (size if not (isinstance(size, int) and size == -1) else 0)
         parts[static(parts).index(-1)] = rest
-    return list(tf.split(x, as_shape(parts), along, num=len(parts)))
+    pieces = tf.split(x, as_shape(parts), along, num=len(parts))
+    around = x.shape.as_list()
+    return [
+        with_static(piece, [*around[:along], size, *around[along + 1 :]])
+        for piece, size in zip(pieces, parts, strict=True)
+    ]
 
 
 def chunk(x: Any, chunks: int, axis: Any = 0, name: str | None = None) -> list[tf.Tensor]:

@@ -1,25 +1,24 @@
-"""Adam and AdamW: the epsilon of both is outside of the correction of the second moment."""
+"""`Adam`, `AdamW` and `Adamax`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import tensorflow as tf
 
-from runtime.nn.optimizer.base import Optimizer
+from runtime.nn.optimizer.base import Optimizer, Step, TableRule
+from runtime.nn.optimizer.groups import Group
 from runtime.nn.weight import Weight
-from runtime.optimizers import adam
-from runtime.optimizers.lazy_adam import LazyAdamTableOptimizer
 
 v1 = tf.compat.v1
 
 
 class Adam(Optimizer):
-    """`m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g²; w -= rate * (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + epsilon)`.
+    """`m = beta1 m + (1 - beta1) g; v = beta2 v + (1 - beta2) g * g; w -= rate * M / (sqrt(V) + epsilon)`.
 
-    Every row of an embedding moves at every step, also those of a table, which make up for it when they are next read;
-    with `lazy_mode` and `Embedding(sparse=True)` only the rows of the batch move.
+    M is `m / (1 - beta1**t)` and V is `v / (1 - beta2**t)` in step t, which counts from 1. Where Paddle's gradient is
+    sparse, its CPU kernel takes `t + 1` for t, so it does here.
     """
 
     def __init__(
@@ -28,50 +27,110 @@ class Adam(Optimizer):
         beta1: float = 0.9,
         beta2: float = 0.999,
         epsilon: float = 1e-8,
-        parameters: Sequence[Any] | None = None,
+        parameters: Any = None,
         weight_decay: Any = None,
         grad_clip: Any = None,
         lazy_mode: bool = False,
+        multi_precision: bool = False,
+        use_multi_tensor: bool = False,
         name: str | None = None,
     ) -> None:
-        """See `Optimizer`."""
-        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
-        self._beta1, self._beta2, self._epsilon, self._lazy_mode = float(beta1), float(beta2), float(epsilon), lazy_mode
-        self._powers: list[tf.Variable] = []
+        """Take the settings.
 
-    def _begin(self) -> None:
-        if not self._powers:
-            with tf.init_scope():
-                self._powers = [
-                    v1.Variable(beta, trainable=False, name=f"{type(self).__name__}/beta{i}_power")
-                    for i, beta in ((1, self._beta1), (2, self._beta2))
-                ]
-        self._correction1, self._correction2 = (1 - power.read_value() for power in self._powers)
+        Args:
+            learning_rate: a float or a scheduler of `lr`.
+            beta1: how much of `m` stays.
+            beta2: how much of `v` stays.
+            epsilon: keeps the divisor above 0.
+            parameters: weights, or dictionaries with `params` and settings that differ for them.
+            weight_decay: a float for L2Decay, or a regularizer.
+            grad_clip: of `runtime.nn`.
+            lazy_mode: whether rows of an embedding with `sparse=True` stand still if they are not in the batch. All
+                other rows move at each step.
+            multi_precision: has no effect.
+            use_multi_tensor: has no effect.
+            name: of the variables.
 
-    def _end(self) -> list[Any]:
+        Raises:
+            ValueError: an argument is something else, or a beta is not in [0, 1).
+        """
+        del multi_precision, use_multi_tensor
+        settings = self._betas(beta1, beta2, epsilon) | {"lazy_mode": lazy_mode}
+        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name, settings)
+
+    @staticmethod
+    def _betas(beta1: float, beta2: float, epsilon: float) -> dict[str, Any]:
+        for name, beta in (("beta1", beta1), ("beta2", beta2)):
+            if not 0 <= beta < 1:
+                raise ValueError(f"{name} is {beta!r}: give a number from 0 to below 1")
+        if epsilon < 0:
+            raise ValueError(f"epsilon is {epsilon!r}: give a number from 0")
+        return {"beta1": beta1, "beta2": beta2, "epsilon": epsilon}
+
+    def _check(self, weight: Weight, group: Group) -> None:
+        if weight.sparse and group.decay is not None and group.rate is None:
+            raise ValueError(
+                f"{self._name} has weight_decay={group.decay!r}, which Paddle refuses together with the gradient of "
+                f"`{weight.name}`, an embedding with sparse=True: leave out one of both"
+            )
+        super()._check(weight, group)
+
+    def _power(self, step: Step, name: str) -> tf.Tensor:
+        """Return a beta to the power of this step."""
+        beta = step.settings[name]
+        return self.slot(step.weight, f"{name}_pow", beta * beta if step.sparse else beta, []).read_value()
+
+    def _advance(self, step: Step) -> list[tf.Operation]:
+        names = ("beta1", "beta2")
+        powers = [self.slot(step.weight, f"{name}_pow", shape=[]) for name in names]
         return [
-            power.assign(power.read_value() * beta)
-            for power, beta in zip(self._powers, (self._beta1, self._beta2), strict=True)
+            v1.assign(power, power.read_value() * step.settings[name]).op
+            for power, name in zip(powers, names, strict=True)
         ]
 
-    def _lazy(self, weight: Any) -> bool:
-        return self._lazy_mode and weight.sparse
+    def table_rule(self, step: Step) -> TableRule:
+        """Return the rule: of lazy rows, or of rows that make up for steps without a gradient."""
+        power1, power2 = self._power(step, "beta1"), self._power(step, "beta2")
+        beta1, beta2, epsilon = (step.settings[name] for name in ("beta1", "beta2", "epsilon"))
+        share = tf.sqrt(1 - power2)
+        if step.sparse and step.settings["lazy_mode"]:
+            hyper = [step.rate, power1, power2, beta1, beta2, epsilon * share]
+            return TableRule("lazy_adam", hyper, (0.0, 0.0))
+        size = step.rate * share / (1 - power1)
+        if epsilon == 0:
+            return TableRule("adam", [size, beta1, beta2, epsilon], (0.0, 0.0))
+        return TableRule("adam_scaled", [size, beta1, beta2, epsilon, epsilon * share], (0.0, 0.0))
 
-    def _update(self, weight: Weight, gradient: tf.Tensor, rate: tf.Tensor) -> Any:
-        first, second = self._slot(weight, "moment1"), self._slot(weight, "moment2")
-        m = first.assign(self._beta1 * first.read_value() + (1 - self._beta1) * gradient)
-        v = second.assign(self._beta2 * second.read_value() + (1 - self._beta2) * gradient * gradient)
-        root = tf.sqrt(self._correction2)
-        return weight.variable.assign_sub(rate * root / self._correction1 * m / (tf.sqrt(v) + self._epsilon * root))
-
-    def _of_tables(self, rate: tf.Tensor, lazy: bool) -> Any:
+    def _on_variable(self, step: Step) -> tf.Operation:
+        weight, settings, touched = step.weight, step.settings, step.touched
+        power1, power2 = self._power(step, "beta1"), self._power(step, "beta2")
+        share = tf.sqrt(1 - power2)
+        moments = self.slot(weight, "moment1"), self.slot(weight, "moment2")
+        parts = step.gradient, step.gradient * step.gradient
+        first, second = (
+            beta * moment + (1 - beta) * part
+            for beta, moment, part in zip((settings["beta1"], settings["beta2"]), moments, parts, strict=True)
+        )
+        epsilon = settings["epsilon"] * share
+        lazy = touched is not None and settings["lazy_mode"]
+        if touched is not None and not lazy:  # Paddle's kernel scales the epsilon of rows with a gradient only
+            epsilon = tf.where(touched, epsilon, tf.cast(settings["epsilon"], epsilon.dtype))
+        move = step.rate * share / (1 - power1) * first / (tf.sqrt(second) + epsilon)
+        new = [self._decayed(step) - move, first, second]
+        held = [weight.variable, *moments]
         if lazy:
-            return _ScaledLazyAdam(rate, self._beta1, self._beta2, self._epsilon, "LazyAdam", "error")
-        return adam.create_hash_optimizer(rate, self._beta1, self._beta2, self._epsilon, scaled_epsilon=True)
+            new = [tf.where(touched, one, old) for one, old in zip(new, held, strict=True)]
+        return tf.group(*(v1.assign(old, one) for old, one in zip(held, new, strict=True)))
+
+    def _decayed(self, step: Step) -> tf.Tensor:
+        """Return the weight before its moments move it."""
+        return step.weight.tensor()
 
 
 class AdamW(Adam):
-    """Adam after `w *= 1 - rate * weight_decay`. Every row moves by the decay alone, so that tables are refused."""
+    """`Adam` after `w -= rate * weight_decay * w`."""
+
+    decoupled = True
 
     def __init__(
         self,
@@ -79,7 +138,7 @@ class AdamW(Adam):
         beta1: float = 0.9,
         beta2: float = 0.999,
         epsilon: float = 1e-8,
-        parameters: Sequence[Any] | None = None,
+        parameters: Any = None,
         weight_decay: float = 0.01,
         lr_ratio: Any = None,
         apply_decay_param_fun: Callable[[str], bool] | None = None,
@@ -88,29 +147,92 @@ class AdamW(Adam):
         multi_precision: bool = False,
         name: str | None = None,
     ) -> None:
-        """See `Optimizer`.
+        """Take the settings: as `Adam`, and these. A table is only trained without decay.
+
+        Args:
+            learning_rate: a float or a scheduler of `lr`.
+            beta1: how much of `m` stays.
+            beta2: how much of `v` stays.
+            epsilon: keeps the divisor above 0.
+            parameters: weights, or dictionaries with `params` and settings that differ for them.
+            weight_decay: how fast weights shrink, a float.
+            lr_ratio: must be None, as Paddle has it on CPUs.
+            apply_decay_param_fun: whether the weight of a name shrinks; None: all do.
+            grad_clip: of `runtime.nn`.
+            lazy_mode: as `Adam`.
+            multi_precision: has no effect.
+            name: of the variables.
 
         Raises:
-            ValueError: `lr_ratio` or `apply_decay_param_fun` is given, which ask for Paddle's names of parameters.
+            ValueError: an argument is something else.
         """
-        if lr_ratio is not None or apply_decay_param_fun is not None:
-            raise ValueError("AdamW got lr_ratio or apply_decay_param_fun: give groups of parameters instead")
-        super().__init__(learning_rate, beta1, beta2, epsilon, parameters, None, grad_clip, lazy_mode, name)
-        self._coefficient = float(weight_decay)
+        if lr_ratio is not None:
+            raise ValueError("AdamW got lr_ratio, which Paddle does not have on CPUs: give ParamAttr(learning_rate=)")
+        if not isinstance(weight_decay, float | int):
+            raise ValueError(f"AdamW got weight_decay={weight_decay!r}: give a float")
+        self._shrinks = apply_decay_param_fun
+        super().__init__(
+            learning_rate,
+            beta1,
+            beta2,
+            epsilon,
+            parameters,
+            weight_decay,
+            grad_clip,
+            lazy_mode,
+            multi_precision,
+            name=name,
+        )
 
-    def _update(self, weight: Weight, gradient: tf.Tensor, rate: tf.Tensor) -> Any:
-        decayed = weight.variable.assign(weight.variable.read_value() * (1 - rate * self._coefficient))
-        with tf.control_dependencies([decayed]):
-            return super()._update(weight, gradient, rate)
+    def _coefficient(self, weight: Weight, settings: Mapping[str, Any]) -> float:
+        shrinks = self._shrinks is None or self._shrinks(weight.name)
+        return float(settings["weight_decay"]) if shrinks else 0.0
 
-    def _of_tables(self, rate: tf.Tensor, lazy: bool) -> Any:
-        return Optimizer._of_tables(self, rate, lazy)
+    def _check(self, weight: Weight, group: Group) -> None:
+        super()._check(weight, group)
+        if weight.is_table and self._coefficient(weight, group.settings) != 0.0:
+            self.refuse_table(weight, "its weight_decay shrinks every row at each step")
+
+    def _decayed(self, step: Step) -> tf.Tensor:
+        coefficient = self._coefficient(step.weight, step.settings)
+        return step.weight.tensor() * (1 - step.rate * coefficient)
 
 
-class _ScaledLazyAdam(LazyAdamTableOptimizer):
-    """LazyAdam with the epsilon outside of the correction."""
+class Adamax(Adam):
+    """`m` as in `Adam`; `n = max(beta2 n + epsilon, |g|); w -= rate / (1 - beta1**t) * m / n`."""
 
-    def _hyper(self, rate: tf.Tensor) -> list[Any]:
-        *others, epsilon = super()._hyper(rate)
-        _, power2 = (power.value() for power in self._beta_powers())
-        return [*others, epsilon * tf.sqrt(1 - power2)]
+    def __init__(
+        self,
+        learning_rate: Any = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-8,
+        parameters: Any = None,
+        weight_decay: Any = None,
+        grad_clip: Any = None,
+        name: str | None = None,
+    ) -> None:
+        """Take the settings, as `Adam`; a table cannot be trained.
+
+        Raises:
+            ValueError: an argument is something else, or a beta is not in [0, 1).
+        """
+        super().__init__(learning_rate, beta1, beta2, epsilon, parameters, weight_decay, grad_clip, name=name)
+
+    def table_rule(self, step: Step) -> TableRule:
+        """Refuse.
+
+        Raises:
+            ValueError: always.
+        """
+        self.refuse_table(step.weight, "all rows go on moving")
+        raise AssertionError
+
+    def _on_variable(self, step: Step) -> tf.Operation:
+        weight, settings = step.weight, step.settings
+        moment, norm = self.slot(weight, "moment"), self.slot(weight, "inf_norm")
+        first = settings["beta1"] * moment + (1 - settings["beta1"]) * step.gradient
+        largest = tf.maximum(tf.abs(step.gradient), settings["beta2"] * norm + settings["epsilon"])
+        move = step.rate / (1 - self._power(step, "beta1")) * first / largest
+        update = v1.assign_sub(weight.variable, move)
+        return tf.group(update, v1.assign(moment, first), v1.assign(norm, largest))

@@ -1,166 +1,219 @@
-"""What all optimizers do: gradients, clipping, regularization, and the update of dense weights and of tables."""
+"""Base class of the optimizers: which gradients are applied, in which order, and the variables for it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import tensorflow as tf
 
 from runtime.nn.no_grad import stopped
+from runtime.nn.optimizer.groups import Group, groups_of
 from runtime.nn.optimizer.lr import LRScheduler
-from runtime.nn.regularizer import L2Decay
+from runtime.nn.table_weight import TableWeight
 from runtime.nn.weight import Weight
+from runtime.optimizers.by_rule import record_updates, update_by_rule
 
 v1 = tf.compat.v1
-Pair = tuple[Weight, Any]
+
+
+class Step(NamedTuple):
+    """One weight in one step."""
+
+    weight: Weight
+    #: A tensor, or IndexedSlices if the weight is a table.
+    gradient: Any
+    #: The learning rate of this weight, a scalar of the gradient's dtype.
+    rate: tf.Tensor
+    #: The hyperparameters of the weight's group.
+    settings: Mapping[str, Any]
+    #: Which rows of a variable have a gradient, bool [rows, 1, …], where Paddle's gradient is of chosen rows only.
+    touched: tf.Tensor | None
+    #: Whether Paddle's gradient is of chosen rows.
+    sparse: bool
+
+
+class TableRule(NamedTuple):
+    """A rule of the native library, its hyperparameters in its order, and the first values of its slots."""
+
+    rule: str
+    hyper: Sequence[Any]
+    starts: tuple[float, ...] = ()
 
 
 class Optimizer:
-    """Base class: a subclass says how a dense weight is updated, and which optimizer its tables get."""
+    """Base class. `minimize` returns the op that Paddle's `backward`, `step` and `clear_grad` amount to."""
+
+    #: Whether `weight_decay` shrinks the weights themselves instead of being a part of the gradient.
+    decoupled = False
 
     def __init__(
         self,
         learning_rate: Any,
-        parameters: Sequence[Any] | None,
-        weight_decay: Any = None,
-        grad_clip: Any = None,
-        name: str | None = None,
+        parameters: Any,
+        weight_decay: Any,
+        grad_clip: Any,
+        name: str | None,
+        settings: Mapping[str, Any],
     ) -> None:
-        """Take what all optimizers have.
-
-        Args:
-            learning_rate: a number, or a schedule of `nn.optimizer.lr`.
-            parameters: `model.parameters()`, or groups: dicts with `params` and perhaps `learning_rate`, a factor, and
-                `weight_decay`.
-            weight_decay: a number, which is that of an `L2Decay`, or a regularizer. A weight's own has precedence.
-            grad_clip: a clip of `runtime.nn`.
-            name: not used.
+        """Take what all optimizers have, and the hyperparameters of this one.
 
         Raises:
-            ValueError: there are no parameters.
+            ValueError: the learning rate is neither a number nor a scheduler, or `groups_of` refuses the parameters.
         """
-        if not parameters:
-            raise ValueError(f"{type(self).__name__} got no parameters: give model.parameters()")
-        self._rate, self._grad_clip = learning_rate, grad_clip
-        self._decay = _regularizer(weight_decay)
-        self._groups = [item if isinstance(item, dict) else {"params": [item]} for item in parameters]
-        self._factors: dict[int, float] = {}
-        self._decays: dict[int, L2Decay | None] = {}
-        for group in self._groups:
-            for weight in group["params"]:
-                self._factors[id(weight)] = float(group.get("learning_rate", 1.0)) * float(weight.attr.learning_rate)
-                self._decays[id(weight)] = (
-                    _regularizer(group["weight_decay"]) if "weight_decay" in group else self._decay
-                )
-
-    @property
-    def weights(self) -> list[Weight]:
-        """The weights that are trained."""
-        return [weight for group in self._groups for weight in group["params"] if weight.trainable]
+        kind = type(self).__name__
+        if not isinstance(learning_rate, int | float | LRScheduler) or isinstance(learning_rate, bool):
+            raise ValueError(
+                f"{kind} got learning_rate={learning_rate!r}: give a float or a scheduler of nn.optimizer.lr"
+            )
+        self._name = name or kind
+        self._learning_rate = learning_rate
+        every = {**settings, "grad_clip": grad_clip} | ({"weight_decay": weight_decay} if self.decoupled else {})
+        self._groups = groups_of(kind, parameters, every, weight_decay, self.decoupled)
+        self._slots: WeakKeyDictionary[tf.Graph, dict[tuple[int, str], Any]] = WeakKeyDictionary()
 
     def get_lr(self) -> Any:
-        """Return the learning rate: a number, or the tensor of a schedule."""
-        return self._rate.value() if isinstance(self._rate, LRScheduler) else self._rate
+        """Return the learning rate: a float, or of a scheduler a float32 scalar tensor."""
+        rate = self._learning_rate
+        return rate.value() if isinstance(rate, LRScheduler) else float(rate)
 
-    def minimize(self, loss: tf.Tensor) -> tf.Operation:
-        """Return the op of one step. It follows the updates of running values that the graph has so far.
+    def minimize(
+        self, loss: Any, startup_program: Any = None, parameters: Any = None, no_grad_set: Any = None
+    ) -> tf.Operation:
+        """Return the op of a training step: what normalizing layers keep up to date, then the weights.
+
+        Args:
+            loss: a tensor; one with several elements counts as their sum.
+            startup_program: has no effect.
+            parameters: weights, if not all of this optimizer are to be trained.
+            no_grad_set: weights that are left alone.
 
         Raises:
-            ValueError: the loss depends on no parameter, or a table cannot be trained as the settings ask for.
+            ValueError: no weight has a gradient.
         """
-        weights = self.weights
-        found = v1.gradients(loss, [weight.variable for weight in weights], stop_gradients=stopped())
-        pairs = [(weight, gradient) for weight, gradient in zip(weights, found, strict=True) if gradient is not None]
-        if not pairs:
-            raise ValueError("the loss depends on no parameter of the optimizer: give the parameters of the model")
-        return self.apply_gradients(pairs)
+        del startup_program
+        chosen = None if parameters is None else {id(weight) for weight in parameters}
+        left = {id(weight) for weight in no_grad_set or ()}
+        weights = [
+            weight
+            for group in self._groups
+            for weight in group.weights
+            if weight.trainable and id(weight) not in left and (chosen is None or id(weight) in chosen)
+        ]
+        gradients = tf.gradients(loss, [weight.variable for weight in weights], stop_gradients=stopped())
+        with tf.control_dependencies(v1.get_collection(v1.GraphKeys.UPDATE_OPS)):
+            return self.apply_gradients(list(zip(weights, gradients, strict=True)))
 
-    def apply_gradients(self, pairs: Sequence[Pair]) -> tf.Operation:
-        """Return the op that updates weights by their gradients, given as (weight, gradient)."""
-        ready = [(weight, _summed(weight, gradient)) for weight, gradient in pairs]
-        if self._grad_clip is not None:
-            ready = self._grad_clip(ready)
-        ready = [(weight, self._regularized(weight, gradient)) for weight, gradient in ready]
+    def apply_gradients(self, params_grads: Sequence[tuple[Weight, Any]]) -> tf.Operation:
+        """Return the op that applies gradients, given as pairs (weight, gradient); None is no gradient.
+
+        Raises:
+            ValueError: there is no gradient, or a weight does not belong to this optimizer.
+        """
+        gradients = {id(weight): gradient for weight, gradient in params_grads if gradient is not None}
+        known = {id(weight) for group in self._groups for weight in group.weights}
+        strange = [weight for weight, _ in params_grads if id(weight) not in known]
+        if strange:
+            raise ValueError(f"{self._name} does not have the weight `{strange[0].name}`: give it to the optimizer")
+        if not gradients:
+            raise ValueError(f"{self._name} has nothing to train: the loss depends on none of its weights")
         rate = tf.convert_to_tensor(self.get_lr(), tf.float32)
-        with tf.control_dependencies([*v1.get_collection(v1.GraphKeys.UPDATE_OPS), *map(_values, ready)]):
-            self._begin()
-            updates = [
-                self._update(weight, gradient, rate * self._factors[id(weight)])
-                for weight, gradient in ready
-                if not weight.is_table
-            ]
-            updates += self._table_updates([pair for pair in ready if pair[0].is_table], rate)
-        with tf.control_dependencies(updates):
-            return v1.group(*updates, *self._end())
+        with v1.name_scope(self._name):
+            steps = [step for group in self._groups for step in self._steps(group, gradients, rate)]
+            # No weight changes before all gradients are known, whichever of them is computed first.
+            with tf.control_dependencies([_tensor(gradient) for gradient in gradients.values()]):
+                ops = [self._on_table(step) if step.weight.is_table else self._on_variable(step) for step in steps]
+            tables = [(op, step.weight) for op, step in zip(ops, steps, strict=True)]
+            record_updates([(op, weight.table) for op, weight in tables if isinstance(weight, TableWeight)])
+            with tf.control_dependencies(ops):
+                done = tf.group(*ops, *(op for step in steps for op in self._advance(step)), name="step")
+        v1.add_to_collection(v1.GraphKeys.TRAIN_OP, done)
+        return done
 
-    def _table_updates(self, pairs: Sequence[Pair], rate: tf.Tensor) -> list[Any]:
-        kinds: dict[tuple[float, bool], list[tuple[Any, Any]]] = {}
-        for weight, gradient in pairs:
-            kind = self._factors[id(weight)], self._lazy(weight)
-            kinds.setdefault(kind, []).append((gradient, weight.variable))
-        return [self._of_tables(rate * factor, lazy).apply_gradients(given) for (factor, lazy), given in kinds.items()]
+    def _steps(self, group: Group, gradients: Mapping[int, Any], rate: tf.Tensor) -> list[Step]:
+        pairs = [(weight, gradients[id(weight)]) for weight in group.weights if id(weight) in gradients]
+        clip = group.settings["grad_clip"]
+        dense = [(weight, one if weight.is_table else tf.convert_to_tensor(one)) for weight, one in pairs]
+        # Paddle's sparse gradient becomes dense by a regularizer.
+        sparse = [weight.sparse and group.regularizer(weight) is None for weight, _ in pairs]
+        rows = [
+            _touched(weight, one) if chosen and not weight.is_table else None
+            for (weight, one), chosen in zip(pairs, sparse, strict=True)
+        ]
+        clipped = dense if clip is None else clip(dense)
+        made = []
+        for (weight, gradient), touched, chosen in zip(clipped, rows, sparse, strict=True):
+            self._check(weight, group)
+            own = tf.cast(rate, weight.dtype) * group.factor(weight) if group.factor(weight) != 1.0 else rate
+            regular = self._regularized(weight, gradient, group.regularizer(weight), group.settings)
+            made.append(Step(weight, regular, tf.cast(own, weight.dtype), group.settings, touched, chosen))
+        return made
 
-    def _regularized(self, weight: Weight, gradient: Any) -> Any:
-        own = weight.attr.regularizer
-        decay = self._decays[id(weight)] if own is None else own
-        if decay is None or decay.coeff == 0:
-            return gradient
-        if weight.is_table:
-            raise ValueError(
-                f"the embedding `{weight.path}` has a weight decay, which changes every row at every step: keep it "
-                "dense with Embedding(..., table=False)"
-            )
-        return gradient + decay.gradient(weight.tensor())
+    def _check(self, weight: Weight, group: Group) -> None:
+        """Refuse what Paddle refuses, and what a table cannot do."""
+        decay = group.regularizer(weight)
+        if weight.is_table and decay is not None and decay.coeff != 0.0:
+            self.refuse_table(weight, f"{decay!r} changes every row at each step")
 
-    def _slot(self, weight: Weight, name: str, start: float = 0.0) -> tf.Variable:
-        """Return a new variable like a weight."""
-        called = v1.get_default_graph().unique_name(f"{weight.variable.op.name}/{type(self).__name__}/{name}", False)
-        initializer = v1.constant_initializer(start)
-        with v1.variable_scope(v1.get_variable_scope(), reuse=False), tf.init_scope():
-            return v1.Variable(
-                lambda: initializer(weight.declared_shape, weight.declared_dtype), trainable=False, name=called
-            )
+    def refuse_table(self, weight: Weight, because: str) -> None:
+        """Raise: this optimizer has no exact form for a table.
 
-    def _begin(self) -> None:
-        """Prepare what all updates of a step share."""
-
-    def _end(self) -> list[Any]:
-        """Return the ops that follow all updates of a step."""
-        return []
-
-    def _lazy(self, weight: Any) -> bool:
-        """Return whether only the rows of a batch are updated."""
-        return False
-
-    def _update(self, weight: Weight, gradient: tf.Tensor, rate: tf.Tensor) -> Any:
-        """Return the op that updates a dense weight."""
-        raise NotImplementedError
-
-    def _of_tables(self, rate: tf.Tensor, lazy: bool) -> Any:
-        """Return the optimizer of tables that computes the same."""
+        Raises:
+            ValueError: always.
+        """
         raise ValueError(
-            f"{type(self).__name__} changes every row of an embedding at every step: keep embeddings dense with "
-            "Embedding(..., table=False)"
+            f"{self._name} cannot train the table `{weight.name}`, because {because}, and a table only changes rows "
+            "that it looks up: make the embedding with Embedding(..., table=False)"
         )
 
+    def _regularized(self, weight: Weight, gradient: Any, decay: Any, settings: Mapping[str, Any]) -> Any:
+        del settings
+        return gradient if decay is None or weight.is_table else gradient + decay.term(weight)
 
-def _regularizer(decay: Any) -> L2Decay | None:
-    if decay is None or isinstance(decay, L2Decay):
-        return decay
-    return L2Decay(float(decay))
+    def _on_table(self, step: Step) -> tf.Operation:
+        """Return the op that updates the rows of a table."""
+        assert isinstance(step.weight, TableWeight)
+        rule = self.table_rule(step)
+        return update_by_rule(step.weight.table, step.gradient, rule.rule, rule.hyper, rule.starts)
+
+    def table_rule(self, step: Step) -> TableRule:
+        """Return how rows of a table are updated."""
+        raise NotImplementedError
+
+    def _on_variable(self, step: Step) -> tf.Operation:
+        """Return the op that updates a variable."""
+        raise NotImplementedError
+
+    def _advance(self, step: Step) -> list[tf.Operation]:
+        """Return ops that run after all updates of a step, such as the count of steps."""
+        del step
+        return []
+
+    def slot(self, weight: Weight, name: str, start: Any = 0.0, shape: Sequence[int] | None = None) -> tf.Variable:
+        """Return a variable that belongs to a weight, created at the first call; `shape` is the weight's by default."""
+        slots = self._slots.setdefault(v1.get_default_graph(), {})
+        key = (id(weight), name)
+        if key not in slots:
+            sizes = weight.declared_shape if shape is None else shape
+            owner = weight.table.graph_name if isinstance(weight, TableWeight) else weight.variable.op.name
+            with tf.init_scope(), v1.name_scope(None):
+                slots[key] = v1.Variable(
+                    tf.fill(sizes, tf.cast(start, weight.dtype)),
+                    trainable=False,
+                    name=f"{owner}/{self._name}/{name}",
+                    use_resource=True,
+                )
+        return slots[key]
 
 
-def _values(pair: Pair) -> Any:
-    return pair[1].values if isinstance(pair[1], tf.IndexedSlices) else pair[1]
+def _tensor(gradient: Any) -> tf.Tensor:
+    return gradient.values if isinstance(gradient, tf.IndexedSlices) else gradient
 
 
-def _summed(weight: Weight, gradient: Any) -> Any:
-    """Return a dense gradient of a dense weight, and one row for each id of a table."""
+def _touched(weight: Weight, gradient: Any) -> tf.Tensor | None:
     if not isinstance(gradient, tf.IndexedSlices):
-        return gradient
-    if not weight.is_table:
-        return tf.convert_to_tensor(gradient)
-    ids, place = tf.unique(tf.reshape(gradient.indices, [-1]))
-    values = tf.reshape(gradient.values, [-1, weight.declared_shape[1]])
-    return tf.IndexedSlices(tf.math.unsorted_segment_sum(values, place, tf.size(ids)), ids, gradient.dense_shape)
+        return None
+    rows = weight.declared_shape[0]
+    found = tf.scatter_nd(gradient.indices[:, tf.newaxis], tf.ones_like(gradient.indices), [rows]) > 0
+    return tf.reshape(found, [rows] + [1] * (len(weight.declared_shape) - 1))

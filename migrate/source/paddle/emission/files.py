@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import libcst as cst
 
 from migrate.source.paddle.abstract.modules import imported_names
 from migrate.source.paddle.abstract.program import Program
-from migrate.source.paddle.abstract.run import Run
-from migrate.source.paddle.abstract.values import Layer, Module, Span
+from migrate.source.paddle.abstract.values import Module, Span
 from migrate.source.paddle.emission.names import Names, names_for
 from migrate.source.paddle.emission.rewriter import Facts, rewrite
+from migrate.source.paddle.emission.tables import dense_places
 
 
 @dataclass
@@ -26,28 +27,21 @@ class Written:
 def write(program: Program, path: str) -> Written:
     """Return the text of one of the program's files for TensorFlow; it must have been executed."""
     module = next(item for item in program.run.modules.values() if item.path == path)
-    facts = facts_of(program.run, module)
+    facts = facts_of(program, module)
     rewritten = rewrite(module.text, facts)
     return Written(_with_imports(rewritten, facts.names).code, facts.refused)
 
 
-def facts_of(run: Run, module: Module) -> Facts:
+def facts_of(program: Program, module: Module) -> Facts:
     """Return what was executed in one file."""
-    path = module.path
+    path, run = module.path, program.run
     imports = imported_names([node for node in ast.walk(module.tree) if isinstance(node, ast.Import | ast.ImportFrom)])
     return Facts(
         imports,
         {span: site for (where, span), site in run.sites.items() if where == path},
         frozenset(span for where, span in run.loops if where == path),
         frozenset(span[:2] for where, span in run.executed if where == path),
-        frozenset(
-            layer.span
-            for layer in run.made
-            if isinstance(layer, Layer)
-            and layer.name == "paddle.nn.Embedding"
-            and layer.whole_reads
-            and layer.path == path
-        ),
+        frozenset(span for where, span in dense_places(program) if where == path),
         names_for(module.tree, imports),
     )
 
@@ -78,3 +72,28 @@ def _with_imports(file: cst.Module, names: Names) -> cst.Module:
     elif place:
         lines[0] = lines[0].with_changes(leading_lines=[cst.EmptyLine(indent=False)])
     return file.with_changes(body=[*body[:place], *lines, *body[place:]])
+
+
+def write_reader(path: str, text: str) -> Written:
+    """Return the text of a reader: only its base class is of the framework, and its code makes arrays, not tensors."""
+    tree = ast.parse(text)
+    imports = imported_names([node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)])
+    everywhere = frozenset((node.lineno, node.col_offset) for node in ast.walk(tree) if isinstance(node, ast.stmt))
+    facts = Facts(imports, {}, frozenset(), everywhere, frozenset(), names_for(tree, imports))
+    rewritten = rewrite(text, facts)
+    refused = {}
+    for node in ast.walk(tree):
+        dotted = _dotted(node, imports)
+        if dotted.startswith("paddle.") and not dotted.startswith(("paddle.io", "paddle.distributed")):
+            span = Module(path, text, tree).span(node)
+            refused[span] = f"a reader that calls `{dotted}` is not converted; make arrays with NumPy there"
+    return Written(_with_imports(rewritten, facts.names).code, refused)
+
+
+def _dotted(node: ast.AST, imports: Mapping[str, str]) -> str:
+    if isinstance(node, ast.Name):
+        return imports.get(node.id, "")
+    if isinstance(node, ast.Attribute):
+        parent = _dotted(node.value, imports)
+        return f"{parent}.{node.attr}" if parent else ""
+    return ""

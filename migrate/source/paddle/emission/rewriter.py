@@ -97,7 +97,9 @@ class Rewriter(cst.CSTTransformer):
         if site.kind != "item" or site.op is None or self._keeps(site):
             return updated_node
         index = _index(updated_node)
-        return templates.of_helper(self.names.helper("operators.getitem"), None, templates.operands(updated_node.value, index))
+        return templates.of_helper(
+            self.names.helper("operators.getitem"), None, templates.operands(updated_node.value, index)
+        )
 
     def _size_of(self, original: cst.Subscript, updated: cst.Subscript, site: Site) -> cst.BaseExpression:
         """`x.shape[i]` where the size is known when the graph is built, else `tf.shape(x)[i]`."""

@@ -1,4 +1,4 @@
-"""Ops that make tensors."""
+"""Ops that make tensors of numbers, and copies."""
 
 from __future__ import annotations
 
@@ -6,13 +6,21 @@ from collections.abc import Callable
 
 import numpy as np
 
-from migrate.source.paddle.abstract.values import Size, Tensor, Value, mentions
-from migrate.source.paddle.ops.shapes import dtype_name, same, sizes_of, tensor
+from migrate.source.paddle.abstract.values import Refuse, Size, Tensor, Value, mentions
+from migrate.source.paddle.ops.shapes import axes_of, dtype_name, promoted, same, sizes_of, tensor
 from migrate.source.paddle.ops.spec import Arguments, Form, Op
 
 
 def _filled(default: str) -> Callable[[Arguments], Tensor]:
     return lambda bound: Tensor(tuple(sizes_of(bound["shape"])), dtype_name(bound["dtype"], default))
+
+
+def _list_of_sizes(bound: Arguments) -> bool:
+    return isinstance(bound["shape"], list | tuple) and not mentions(bound["shape"], Tensor)
+
+
+def _float_fill(bound: Arguments) -> bool:
+    return _list_of_sizes(bound) and isinstance(bound["fill_value"], float)
 
 
 def _like(bound: Arguments) -> Tensor:
@@ -25,64 +33,222 @@ def _to_tensor(bound: Arguments) -> Tensor:
     if isinstance(data, Tensor):
         return Tensor(data.shape, dtype_name(bound["dtype"], data.dtype))
     if mentions(data, Tensor | Size):
-        return Tensor((len(data),) if isinstance(data, list | tuple) else (), dtype_name(bound["dtype"], "int64"))
+        return Tensor(*_listed(data, bound["dtype"]))
     array = np.asarray(data)
     plain = "float32" if array.dtype == np.float64 and not isinstance(data, np.ndarray) else array.dtype.name
     return Tensor(array.shape, dtype_name(bound["dtype"], plain))
 
 
+def _listed(data: Value, dtype: Value) -> tuple[tuple[int | None, ...], str | None]:
+    """Shape and dtype of a list of numbers, sizes and tensors."""
+    if not isinstance(data, list | tuple):
+        return (), dtype_name(dtype, "int64")
+    items = [item if isinstance(item, Tensor) else Tensor(*_listed(item, None)) for item in data]
+    return (len(data), *(items[0].shape or ())), dtype_name(dtype, promoted(*items))
+
+
+def _is_data(bound: Arguments) -> bool:
+    """Whether the data has no gradient, which `to_tensor` would stop: integers, and what NumPy made of a batch."""
+    data = bound["data"]
+    return isinstance(data, Tensor) and (data.array or not data.floating) and bound["stop_gradient"] is True
+
+
+def _kept(bound: Arguments) -> bool:
+    return _is_data(bound) and bound["dtype"] is None
+
+
+def _cast(bound: Arguments) -> bool:
+    return _is_data(bound) and bound["dtype"] is not None
+
+
 def _arange(bound: Arguments) -> Tensor:
     given = [bound[name] for name in ("start", "end", "step")]
-    plain = all(isinstance(item, int | float | None.__class__) for item in given)
-    kind = "float32" if any(isinstance(item, float) for item in given) else "int64"
+    floats = any(isinstance(item, float) or (isinstance(item, Tensor) and item.floating) for item in given)
     start, end = (0, given[0]) if given[1] is None else (given[0], given[1])
+    plain = all(isinstance(item, int | float) for item in (start, end, given[2]))
     size = len(np.arange(start, end, given[2])) if plain else None
-    return Tensor((size,), dtype_name(bound["dtype"], kind))
+    return Tensor((size,), dtype_name(bound["dtype"], "float32" if floats else "int64"))
 
 
-def _drawn(bound: Arguments) -> Tensor:
-    return Tensor(tuple(sizes_of([1] if bound["shape"] is None else bound["shape"])), "float32")
+def _linspace(bound: Arguments) -> Tensor:
+    return Tensor(tuple(sizes_of(bound["num"])), dtype_name(bound["dtype"], "float32"))
 
 
-def _permuted(bound: Arguments) -> Tensor:
-    count = bound["n"]
-    return Tensor((count if isinstance(count, int) else None,), dtype_name(bound["dtype"]))
+def _copied(bound: Arguments) -> Tensor:
+    if bound.get("output") is not None:
+        raise Refuse("`paddle.assign` into `output` changes a tensor, which a graph cannot do; use its result")
+    return tensor(_as_tensor(bound["x"]))
 
 
-def _is_tensor(bound: Arguments) -> bool:
-    return isinstance(bound["data"], Tensor) and bound["dtype"] is None
+def _as_tensor(value: Value) -> Tensor:
+    return value if isinstance(value, Tensor) else _to_tensor({"data": value, "dtype": None})
 
 
-def _cast_only(bound: Arguments) -> bool:
-    return isinstance(bound["data"], Tensor) and bound["dtype"] is not None
+def _only_tensor(bound: Arguments) -> bool:
+    return isinstance(bound["x"], Tensor)
 
 
-def _multinomial(bound: Arguments) -> Tensor:
+def _eye(bound: Arguments) -> Tensor:
+    rows = bound["num_rows"]
+    columns = rows if bound["num_columns"] is None else bound["num_columns"]
+    return Tensor(tuple(sizes_of([rows, columns])), dtype_name(bound["dtype"], "float32"))
+
+
+def _triangle(bound: Arguments) -> Tensor:
     x = tensor(bound["x"])
-    return Tensor(None if x.shape is None else (*x.shape[:-1], bound["num_samples"]), "int64")
+    if x.shape is not None and len(x.shape) < 2:
+        raise Refuse("a triangle needs at least two dimensions")
+    return Tensor(x.shape, x.dtype)
 
+
+def _main(bound: Arguments) -> bool:
+    return bound["diagonal"] == 0
+
+
+def _diag(bound: Arguments) -> Tensor:
+    x, offset = tensor(bound["x"]), bound["offset"]
+    if x.shape is None:
+        return Tensor(None, x.dtype)
+    if len(x.shape) == 1:
+        size = None if x.shape[0] is None else x.shape[0] + abs(offset)
+        return Tensor((size, size), x.dtype)
+    return Tensor((_diagonal_size(*x.shape, offset),), x.dtype)
+
+
+def _diagonal(bound: Arguments) -> Tensor:
+    x = tensor(bound["x"])
+    if x.shape is None:
+        return Tensor(None, x.dtype)
+    first, second = axes_of([bound["axis1"], bound["axis2"]], len(x.shape))
+    rest = tuple(size for i, size in enumerate(x.shape) if i not in (first, second))
+    return Tensor((*rest, _diagonal_size(x.shape[first], x.shape[second], bound["offset"])), x.dtype)
+
+
+def _diagonal_size(rows: int | None, columns: int | None, offset: int) -> int | None:
+    if rows is None or columns is None:
+        return None
+    return max(min(rows + min(offset, 0), columns - max(offset, 0)), 0)
+
+
+_SHAPES = ("[2, 3]", "shape=[3], dtype='int64'", "shape=(2, 1), dtype=paddle.float64", "[2], 'bool'")
 
 OPS: tuple[Op, ...] = (
-    Op("paddle.multinomial(x, num_samples=1, replacement=False, name=None)", _multinomial, methods=("multinomial",)),
-    Op("paddle.zeros(shape, dtype=None, name=None)", _filled("float32")),
-    Op("paddle.ones(shape, dtype=None, name=None)", _filled("float32")),
-    Op("paddle.full(shape, fill_value, dtype=None, name=None)", _filled("float32")),
-    Op("paddle.zeros_like(x, dtype=None, name=None)", _like, (Form("tf.zeros_like(input=x, dtype=dtype)"),)),
-    Op("paddle.ones_like(x, dtype=None, name=None)", _like, (Form("tf.ones_like(input=x, dtype=dtype)"),)),
-    Op("paddle.full_like(x, fill_value, dtype=None, name=None)", _like),
+    *(
+        Op(
+            f"paddle.{name}(shape, dtype=None, name=None)",
+            _filled("float32"),
+            (Form(f"tf.{tf}(shape=shape, dtype=dtype)", _list_of_sizes),) if tf else (),
+            examples=(*(f"paddle.{name}({shape})" for shape in _SHAPES), f"paddle.{name}([f_2_3.shape[0], 1])"),
+        )
+        for name, tf in (("zeros", "zeros"), ("ones", "ones"), ("empty", ""))
+    ),
+    Op(
+        "paddle.full(shape, fill_value, dtype=None, name=None)",
+        _filled("float32"),
+        (Form("tf.fill(dims=shape, value=fill_value)", _float_fill),),
+        examples=(
+            "paddle.full([2, 3], 0.5)",
+            "paddle.full(shape=[3], fill_value=1)",
+            "paddle.full([2], 7, 'int64')",
+            "paddle.full([f_2_3.shape[0], 2], fill_value=2.0)",
+        ),
+    ),
+    *(
+        Op(
+            f"paddle.{name}_like(x, dtype=None, name=None)",
+            _like,
+            (Form(f"tf.{name}_like(tensor=x, dtype=dtype)"),) if name != "empty" else (),
+            examples=(
+                f"paddle.{name}_like(f_2_3)",
+                f"paddle.{name}_like(x=i_2, dtype='float32')",
+                f"paddle.{name}_like(b_2, 'int64')",
+            ),
+        )
+        for name in ("zeros", "ones", "empty")
+    ),
+    Op(
+        "paddle.full_like(x, fill_value, dtype=None, name=None)",
+        _like,
+        examples=("paddle.full_like(f_2_3, 0.5)", "paddle.full_like(x=i_2, fill_value=2, dtype='float32')"),
+    ),
     Op(
         "paddle.to_tensor(data, dtype=None, place=None, stop_gradient=True)",
         _to_tensor,
-        (Form("data", _is_tensor), Form("tf.cast(x=data, dtype=dtype)", _cast_only)),
+        (Form("data", _kept), Form("tf.cast(x=data, dtype=dtype)", _cast)),
+        examples=(
+            "paddle.to_tensor([1, 2])",
+            "paddle.to_tensor(0.5)",
+            "paddle.to_tensor([[1.0, 2.0]], dtype='float64')",
+            "paddle.to_tensor(i_2_3)",
+            "paddle.to_tensor(data=i_2_3, dtype='float32')",
+            "paddle.to_tensor(f_2_3)",
+        ),
     ),
-    Op("paddle.arange(start=0, end=None, step=1, dtype=None, name=None)", _arange),
-    Op("paddle.assign(x, output=None)", same, methods=("clone", "detach")),
-    Op("paddle.tril(x, diagonal=0, name=None)", same, methods=("tril",)),
-    Op("paddle.triu(x, diagonal=0, name=None)", same, methods=("triu",)),
-    Op("paddle.normal(mean=0.0, std=1.0, shape=None, name=None)", _drawn),
-    Op("paddle.randn(shape, dtype=None, name=None)", _filled("float32")),
-    Op("paddle.uniform(shape, dtype=None, min=-1.0, max=1.0, seed=0, name=None)", _filled("float32")),
-    Op("paddle.randint(low=0, high=None, shape=[1], dtype=None, name=None)", _filled("int64")),
-    Op("paddle.randperm(n, dtype='int64', name=None)", _permuted),
-    Op("paddle.rand(shape, dtype=None, name=None)", _filled("float32")),
+    Op(
+        "paddle.arange(start=0, end=None, step=1, dtype=None, name=None)",
+        _arange,
+        examples=(
+            "paddle.arange(4)",
+            "paddle.arange(1, 7, 2)",
+            "paddle.arange(start=0, end=1, step=0.25)",
+            "paddle.arange(end=3, dtype='float32')",
+            "paddle.arange(f_2_3.shape[0])",
+        ),
+    ),
+    Op(
+        "paddle.linspace(start, stop, num, dtype=None, name=None)",
+        _linspace,
+        examples=("paddle.linspace(0, 1, 5)", "paddle.linspace(start=1.0, stop=2.0, num=3, dtype='float64')"),
+    ),
+    Op(
+        "paddle.assign(x, output=None)",
+        _copied,
+        (Form("tf.identity(input=x)", _only_tensor),),
+        examples=("paddle.assign(f_2_3)", "paddle.assign(x=i_2)", "paddle.assign([1.0, 2.0])"),
+    ),
+    Op(
+        "paddle.clone(x, name=None)",
+        same,
+        (Form("tf.identity(input=x)"),),
+        ("clone",),
+        examples=("paddle.clone(f_2_3)", "i_2.clone()"),
+    ),
+    Op(
+        "paddle.Tensor.detach(x)",
+        same,
+        (Form("tf.stop_gradient(input=x)"),),
+        ("detach",),
+        examples=("f_2_3.detach()", "i_2.detach()"),
+    ),
+    Op(
+        "paddle.eye(num_rows, num_columns=None, dtype=None, name=None)",
+        _eye,
+        examples=("paddle.eye(3)", "paddle.eye(num_rows=2, num_columns=3, dtype='int64')"),
+    ),
+    *(
+        Op(
+            f"paddle.{name}(x, diagonal=0, name=None)",
+            _triangle,
+            (Form(f"tf.linalg.band_part(x, {band})", _main),),
+            (name,),
+            examples=(
+                f"paddle.{name}(f_3_3)",
+                f"paddle.{name}(x=f_3_4, diagonal=1)",
+                f"f_3_4.{name}(-1)",
+                f"i_2_3.{name}()",
+            ),
+        )
+        for name, band in (("tril", "-1, 0"), ("triu", "0, -1"))
+    ),
+    Op(
+        "paddle.diag(x, offset=0, padding_value=0, name=None)",
+        _diag,
+        examples=("paddle.diag(f_3)", "paddle.diag(x=f_3_4)", "paddle.diag(f_3, offset=1)"),
+    ),
+    Op(
+        "paddle.diagonal(x, offset=0, axis1=0, axis2=1, name=None)",
+        _diagonal,
+        methods=("diagonal",),
+        examples=("paddle.diagonal(f_3_4)", "paddle.diagonal(f_2_3_3, axis1=1, axis2=2)", "f_3_3.diagonal(offset=1)"),
+    ),
 )

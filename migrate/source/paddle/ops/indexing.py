@@ -1,14 +1,22 @@
-"""Ops that pick items: gather, top k, masks."""
+"""Ops that pick items: gather, embedding, masks, indices along an axis."""
 
 from __future__ import annotations
 
-from migrate.source.paddle.abstract.values import Refuse, Tensor
-from migrate.source.paddle.ops.shapes import axis_of, tensor
-from migrate.source.paddle.ops.spec import Arguments, Op
+from migrate.source.paddle.abstract.values import Refuse, Shape, Tensor, Value
+from migrate.source.paddle.ops.shapes import axis_of, broadcast, same, sizes_of, tensor
+from migrate.source.paddle.ops.spec import Arguments, Form, Op
+
+_F = "paddle.nn.functional"
+
+
+def _integers(x: Tensor, what: str) -> None:
+    if x.dtype not in (None, "int32", "int64"):
+        raise Refuse(f"{what} are {x.dtype}, not integers")
 
 
 def _gather(bound: Arguments) -> Tensor:
     x, index = tensor(bound["x"]), tensor(bound["index"])
+    _integers(index, "the indices")
     if x.shape is None or index.shape is None:
         return Tensor(None, x.dtype)
     axis = axis_of(bound["axis"] or 0, len(x.shape))
@@ -16,31 +24,8 @@ def _gather(bound: Arguments) -> Tensor:
     return Tensor((*x.shape[:axis], *picked, *x.shape[axis + 1 :]), x.dtype)
 
 
-def _topk(bound: Arguments) -> tuple[Tensor, Tensor]:
-    x = tensor(bound["x"])
-    if x.shape is None:
-        return Tensor(None, x.dtype), Tensor(None, "int64")
-    axis = axis_of(-1 if bound["axis"] is None else bound["axis"], len(x.shape))
-    count = bound["k"] if isinstance(bound["k"], int) else None
-    shape = (*x.shape[:axis], count, *x.shape[axis + 1 :])
-    return Tensor(shape, x.dtype), Tensor(shape, "int64")
-
-
-def _one_hot(bound: Arguments) -> Tensor:
-    x = tensor(bound["x"])
-    return Tensor(None if x.shape is None else (*x.shape, bound["num_classes"]), "float32")
-
-
-def _embedding(bound: Arguments) -> Tensor:
-    x, weight = tensor(bound["x"]), tensor(bound["weight"])
-    if x.dtype not in (None, "int32", "int64"):
-        raise Refuse(f"the ids are {x.dtype}, not integers")
-    unknown = x.shape is None or weight.shape is None
-    return Tensor(None if unknown else (*(x.shape or ()), (weight.shape or (None,))[-1]), weight.dtype)
-
-
-def _flat(bound: Arguments) -> Tensor:
-    return Tensor((None,), tensor(bound["x"]).dtype)
+def _flat_index(bound: Arguments) -> bool:
+    return tensor(bound["index"]).rank in (0, 1) and (bound["axis"] is None or isinstance(bound["axis"], int))
 
 
 def _gather_nd(bound: Arguments) -> Tensor:
@@ -50,12 +35,185 @@ def _gather_nd(bound: Arguments) -> Tensor:
     return Tensor((*index.shape[:-1], *x.shape[index.shape[-1] :]), x.dtype)
 
 
+def _one_hot(bound: Arguments) -> Tensor:
+    x, classes = tensor(bound["x"]), bound["num_classes"]
+    return Tensor(None if x.shape is None else (*x.shape, sizes_of(classes)[0]), "float32")
+
+
+def _known_classes(bound: Arguments) -> bool:
+    return isinstance(bound["num_classes"], int)
+
+
+def _embedding(bound: Arguments) -> Tensor:
+    x, weight = tensor(bound["x"]), tensor(bound["weight"])
+    _integers(x, "the ids")
+    unknown = x.shape is None or weight.shape is None
+    return Tensor(None if unknown else (*(x.shape or ()), (weight.shape or (None,))[-1]), weight.dtype)
+
+
+def _no_padding(bound: Arguments) -> bool:
+    return bound["padding_idx"] is None
+
+
+def _flat(bound: Arguments) -> Tensor:
+    return Tensor((None,), tensor(bound["x"]).dtype)
+
+
+def _same_shape(bound: Arguments) -> bool:
+    x, mask = tensor(bound["x"]), tensor(bound["mask"])
+    return x.shape is not None and x.shape == mask.shape and bool(x.shape)
+
+
+def _nonzero(bound: Arguments) -> Tensor | tuple[Tensor, ...]:
+    rank = tensor(bound["x"]).rank
+    if bound["as_tuple"]:
+        return tuple(Tensor((None, 1), "int64") for _ in range(rank or 0))
+    return Tensor((None, rank), "int64")
+
+
+def _along(first: str, wide: bool) -> Value:
+    """Along an axis; the other axes of both broadcast if `broadcast` is true."""
+
+    def result(bound: Arguments) -> Tensor:
+        x, index = tensor(bound[first]), tensor(bound["indices"])
+        if x.shape is None or index.shape is None or not wide:
+            return Tensor(x.shape, x.dtype)
+        if not bound["broadcast"]:
+            return Tensor(index.shape, x.dtype)
+        axis = axis_of(bound["axis"], len(x.shape))
+
+        def others(shape: Shape) -> Shape:
+            return (*shape[:axis], 1, *shape[axis + 1 :])
+
+        shape = broadcast(others(x.shape), others(index.shape)) or ()
+        return Tensor((*shape[:axis], index.shape[axis], *shape[axis + 1 :]), x.dtype)
+
+    return result
+
+
+def _sampled(bound: Arguments) -> Tensor:
+    return Tensor(tensor(bound["index"]).shape, tensor(bound["x"]).dtype)
+
+
+def _scattered(bound: Arguments) -> Tensor:
+    return Tensor(tuple(sizes_of(bound["shape"])), tensor(bound["updates"]).dtype)
+
+
 OPS: tuple[Op, ...] = (
-    Op("paddle.gather_nd(x, index, name=None)", _gather_nd, methods=("gather_nd",)),
-    Op("paddle.gather(x, index, axis=None, name=None)", _gather, methods=("gather",)),
-    Op("paddle.index_select(x, index, axis=0, name=None)", _gather, methods=("index_select",)),
-    Op("paddle.topk(x, k, axis=None, largest=True, sorted=True, name=None)", _topk, methods=("topk",)),
-    Op("paddle.masked_select(x, mask, name=None)", _flat, methods=("masked_select",)),
-    Op("paddle.nn.functional.one_hot(x, num_classes, name=None)", _one_hot),
-    Op("paddle.nn.functional.embedding(x, weight, padding_idx=None, sparse=False, name=None)", _embedding),
+    Op(
+        "paddle.gather(x, index, axis=None, name=None)",
+        _gather,
+        (Form("tf.gather(x, index)", _flat_index), Form("tf.gather(x, index, axis=axis)", _flat_index)),
+        ("gather",),
+        examples=(
+            "paddle.gather(f_4_3, i_2)",
+            "paddle.gather(x=f_2_4, index=i_3, axis=1)",
+            "f_4_3.gather(i_2_1)",
+            "paddle.gather(f_4_3, paddle.to_tensor(2))",
+            "paddle.gather(f_4_3, index=j_2, axis=0)",
+        ),
+    ),
+    Op(
+        "paddle.gather_nd(x, index, name=None)",
+        _gather_nd,
+        methods=("gather_nd",),
+        examples=(
+            "paddle.gather_nd(f_3_3, i_4_2)",
+            "f_3_2.gather_nd(i_4_1)",
+            "paddle.gather_nd(x=f_3_3_2, index=i_2_4_2)",
+        ),
+    ),
+    Op(
+        "paddle.index_select(x, index, axis=0, name=None)",
+        _gather,
+        methods=("index_select",),
+        examples=(
+            "paddle.index_select(f_4_3, i_2)",
+            "paddle.index_select(x=f_2_4, index=i_3, axis=1)",
+            "f_4_3.index_select(i_5)",
+        ),
+    ),
+    Op(
+        "paddle.index_sample(x, index)",
+        _sampled,
+        methods=("index_sample",),
+        examples=("paddle.index_sample(f_2_4, i_2_3)", "f_2_3.index_sample(index=i_2_1)"),
+    ),
+    Op(
+        "paddle.masked_select(x, mask, name=None)",
+        _flat,
+        (Form("tf.boolean_mask(tensor=x, mask=mask)", _same_shape),),
+        ("masked_select",),
+        examples=("paddle.masked_select(f_2_3, b_2_3)", "f_4.masked_select(mask=b_4)"),
+    ),
+    Op(
+        "paddle.nonzero(x, as_tuple=False)",
+        _nonzero,
+        methods=("nonzero",),
+        examples=("paddle.nonzero(b_2_3)", "paddle.nonzero(i_4, as_tuple=True)", "f_2_3.nonzero()"),
+    ),
+    Op(
+        "paddle.take_along_axis(arr, indices, axis, broadcast=True)",
+        _along("arr", wide=True),
+        methods=("take_along_axis",),
+        examples=(
+            "paddle.take_along_axis(f_3_4, i_1_4, 0)",
+            "paddle.take_along_axis(arr=f_2_3, indices=i_2_2, axis=1)",
+            "f_2_3.take_along_axis(i_2_1, -1)",
+        ),
+    ),
+    Op(
+        "paddle.put_along_axis(arr, indices, values, axis, reduce='assign', include_self=True, broadcast=True)",
+        _along("arr", wide=False),
+        methods=("put_along_axis",),
+        examples=(
+            "paddle.put_along_axis(f_3_4, i_1_4, 0.5, 0)",
+            "paddle.put_along_axis(f_3_3, i_3_1, 2.0, axis=1, reduce='add')",
+        ),
+    ),
+    Op(
+        "paddle.scatter(x, index, updates, overwrite=True, name=None)",
+        same,
+        methods=("scatter",),
+        examples=(
+            "paddle.scatter(f_4_3, paddle.to_tensor([2, 0]), f_2_3)",
+            "paddle.scatter(f_4_3, i_2, f_2_3, overwrite=False)",
+            "f_3_2.scatter(index=paddle.to_tensor([1]), updates=f_1_2)",
+        ),
+    ),
+    Op(
+        "paddle.scatter_nd_add(x, index, updates, name=None)",
+        same,
+        methods=("scatter_nd_add",),
+        examples=("paddle.scatter_nd_add(f_4_3, i_2_1, f_2_3)", "f_3_3.scatter_nd_add(i_2_2, f_2)"),
+    ),
+    Op(
+        "paddle.scatter_nd(index, updates, shape, name=None)",
+        _scattered,
+        examples=(
+            "paddle.scatter_nd(i_2_1, f_2_3, [4, 3])",
+            "paddle.scatter_nd(index=i_2_2, updates=f_2, shape=[3, 3])",
+        ),
+    ),
+    Op(
+        f"{_F}.one_hot(x, num_classes, name=None)",
+        _one_hot,
+        (Form("tf.one_hot(indices=x, depth=num_classes)", _known_classes),),
+        examples=(
+            f"{_F}.one_hot(i_4, 3)",
+            f"{_F}.one_hot(x=i_2_1, num_classes=5)",
+            f"{_F}.one_hot(i_2_3, num_classes=3)",
+        ),
+    ),
+    Op(
+        f"{_F}.embedding(x, weight, padding_idx=None, sparse=False, name=None)",
+        _embedding,
+        (Form("tf.gather(weight, x)", _no_padding, ignored=True),),
+        examples=(
+            f"{_F}.embedding(i_2, f_3_4)",
+            f"{_F}.embedding(x=i_2_3, weight=f_3_4, padding_idx=0)",
+            f"{_F}.embedding(i_2_1, weight=f_3_4, sparse=True)",
+            f"{_F}.embedding(i_2_3, f_3_4, -1)",
+        ),
+    ),
 )

@@ -168,7 +168,6 @@ OPS: tuple[Op, ...] = (
             "paddle.concat([f_2_3, f_1_3])",
             "paddle.concat(x=[i_2_3, i_2_3], axis=-1)",
             "paddle.concat((f_2, f_3))",
-            "paddle.concat([f_s, f_s])",
         ),
     ),
     Op(
@@ -179,7 +178,6 @@ OPS: tuple[Op, ...] = (
             "paddle.stack([f_2_3, f_2_3], axis=1)",
             "paddle.stack(x=[f_2_3, f_2_3 * 2])",
             "paddle.stack([f_2, f_2], -1)",
-            "paddle.stack(f_2_3)",
         ),
     ),
     Op(
@@ -199,14 +197,18 @@ OPS: tuple[Op, ...] = (
     Op(
         "paddle.chunk(x, chunks, axis=0, name=None)",
         _chunk,
-        (Form("tf.split(value=x, num_or_size_splits=chunks, axis=axis)", lambda bound: isinstance(bound["axis"], int)),),
+        (
+            Form(
+                "tf.split(value=x, num_or_size_splits=chunks, axis=axis)", lambda bound: isinstance(bound["axis"], int)
+            ),
+        ),
         ("chunk",),
         examples=("paddle.chunk(f_2_4, 2, axis=1)", "paddle.chunk(x=f_4_3, chunks=2)", "f_2_4.chunk(4, -1)"),
     ),
     Op(
         "paddle.unbind(input, axis=0)",
         _unbind("axis", "input"),
-        (Form("tf.unstack(value=input, axis=axis)"),),
+        (Form("tf.unstack(input, axis=axis)"),),
         ("unbind",),
         examples=("paddle.unbind(f_2_3, axis=1)", "paddle.unbind(input=f_2_3)", "f_2_3.unbind(-1)"),
     ),
@@ -227,7 +229,12 @@ OPS: tuple[Op, ...] = (
     Op(
         "paddle.roll(x, shifts, axis=None, name=None)",
         same,
-        (Form("tf.roll(input=x, shift=shifts, axis=axis)", lambda b: isinstance(b["axis"], int) and isinstance(b["shifts"], int)),),
+        (
+            Form(
+                "tf.roll(input=x, shift=shifts, axis=axis)",
+                lambda b: isinstance(b["axis"], int) and isinstance(b["shifts"], int),
+            ),
+        ),
         ("roll",),
         examples=("paddle.roll(f_2_3, 1, axis=1)", "paddle.roll(f_2_3, shifts=1)", "f_2_3.roll([1, 2], [0, 1])"),
     ),

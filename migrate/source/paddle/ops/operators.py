@@ -97,7 +97,14 @@ OPERATORS: Mapping[str, Op] = {
         divided,
         (Form("", both(same_dtype, _float_operand)),),
         helper="operators.truediv",
-        examples=("f_2_3 / 2", "f_2_3 / (f_3 * f_3 + 1)", "1 / (f_2_3 + 2)", "i_2 / 2", "i_2 / (i_2 + 1)", "3 / (i_2 + 1)"),
+        examples=(
+            "f_2_3 / 2",
+            "f_2_3 / (f_3 * f_3 + 1)",
+            "1 / (f_2_3 + 2)",
+            "i_2 / 2",
+            "i_2 / (i_2 + 1)",
+            "3 / (i_2 + 1)",
+        ),
     ),
     "FloorDiv": Op(
         "operator.floordiv(x, y)",

@@ -10,6 +10,7 @@ from migrate.source.paddle.ops import (
     arrays,
     comparison,
     creation,
+    drawing,
     elementwise,
     environment,
     indexing,
@@ -17,9 +18,11 @@ from migrate.source.paddle.ops import (
     loss,
     matrix,
     operators,
+    ordering,
     reduction,
     sequence,
     shaping,
+    unary,
     windows,
 )
 from migrate.source.paddle.ops.described import DESCRIBED
@@ -31,18 +34,22 @@ LAYER = "paddle.nn.Layer"
 LAYER_BASES: tuple[str, ...] = ()
 CONTAINERS = {f"paddle.nn.{kind}": kind for kind in ("Sequential", "LayerList", "LayerDict", "ParameterList")}
 _GROUPS = (
+    unary,
     elementwise,
     comparison,
     reduction,
     shaping,
+    joining,
     indexing,
+    ordering,
     creation,
+    drawing,
     matrix,
     activation,
     loss,
     sequence,
-    environment,
     windows,
+    environment,
 )
 #: Paddle's dotted name -> op.
 OPS: dict[str, Op] = {name: op for group in _GROUPS for op in group.OPS for name in (op.name, *op.aliases)}
@@ -79,7 +86,13 @@ def find(name: str) -> Op | None:
 
 def all_ops() -> list[Op]:
     """Return every op of Paddle, of NumPy's views, and every operator, once."""
-    ops = [*OPS.values(), *_METHODS.values(), *_ARRAY_METHODS.values(), *_ARRAY_FUNCTIONS.values(), *_OPERATORS.values()]
+    ops = [
+        *OPS.values(),
+        *_METHODS.values(),
+        *_ARRAY_METHODS.values(),
+        *_ARRAY_FUNCTIONS.values(),
+        *_OPERATORS.values(),
+    ]
     return list({id(op): op for op in ops}.values())
 
 

@@ -17,7 +17,11 @@ def _reshape(bound: Arguments) -> Tensor:
 def _no_zero(bound: Arguments) -> bool:
     """Whether TensorFlow takes the shape: no 0, and no -1 beside sizes of the run, which make all others unknown."""
     sizes = bound["shape"]
-    return isinstance(sizes, list | tuple) and _plain(sizes) and not (-1 in _numbers(sizes) and len(_numbers(sizes)) < len(sizes))
+    return (
+        isinstance(sizes, list | tuple)
+        and _plain(sizes)
+        and not (-1 in _numbers(sizes) and len(_numbers(sizes)) < len(sizes))
+    )
 
 
 def _plain(sizes: list[Value] | tuple[Value, ...]) -> bool:
@@ -261,7 +265,11 @@ OPS: tuple[Op, ...] = (
         _expand,
         (Form("tf.broadcast_to(input=x, shape=shape)", _no_rest),),
         ("broadcast_to",),
-        examples=("paddle.broadcast_to(f_1_3, [2, 3])", "paddle.broadcast_to(x=f_2_1, shape=[-1, 4])", "f_3.broadcast_to([2, 3])"),
+        examples=(
+            "paddle.broadcast_to(f_1_3, [2, 3])",
+            "paddle.broadcast_to(x=f_2_1, shape=[-1, 4])",
+            "f_3.broadcast_to([2, 3])",
+        ),
     ),
     Op(
         "paddle.expand_as(x, y, name=None)",

@@ -89,8 +89,8 @@ OPS: tuple[Op, ...] = (
         pooled(1),
     ),
     Op(
-        f"{_F}.avg_pool2d(x, kernel_size, stride=None, padding=0, ceil_mode=False, exclusive=True, divisor_override=None, "
-        "data_format='NCHW', name=None)",
+        f"{_F}.avg_pool2d(x, kernel_size, stride=None, padding=0, ceil_mode=False, exclusive=True, "
+        "divisor_override=None, data_format='NCHW', name=None)",
         pooled(2),
     ),
     Op(f"{_F}.adaptive_max_pool1d(x, output_size, return_mask=False, name=None)", adapted(1)),

@@ -129,8 +129,8 @@ def _dense_gradients(side: Original, optimizer: Any) -> Iterator[None]:
 def textbook_adam() -> Iterator[None]:
     """Let Adam count the steps of sparse gradients as it counts those of dense ones.
 
-    Paddle 2.6.2's kernel for the CPU and chosen rows multiplies the powers of the betas before it uses them, so that its
-    first step has the correction of the second. With powers that begin at 1 it computes what the other kernels do.
+    Paddle 2.6.2's kernel for the CPU and chosen rows multiplies the powers of the betas before it uses them, so that
+    its first step has the correction of the second. With powers that begin at 1 it computes what other kernels do.
     """
     stock = paddle.optimizer.Adam._add_accumulator
 

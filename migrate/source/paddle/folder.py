@@ -1,0 +1,73 @@
+"""Converts the files of a model's folder from one execution of its trainer."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from pathlib import Path
+
+from migrate.errors import MigrateError
+from migrate.schema import Batch
+from migrate.source.files.conversion_result import SourceResult
+from migrate.source.paddle.abstract.data_files import DataFiles
+from migrate.source.paddle.abstract.program import TRAINER, Program, execute, settings
+from migrate.source.paddle.abstract.readers import batch_of
+from migrate.source.paddle.abstract.run import Problem
+from migrate.source.paddle.emission.files import Written, write, write_reader
+from migrate.source.paddle.report import folder_findings
+
+
+def concerns(path: str, siblings: Mapping[str, str]) -> bool:
+    """Return whether a file is a trainer, or stands beside one."""
+    return Path(path).name == TRAINER or TRAINER in siblings
+
+
+def convert(path: str, text: str, siblings: Mapping[str, str], inputs: Batch = ()) -> SourceResult:
+    """Convert one file of a model's folder; nothing is written.
+
+    Args:
+        path: the file's path, as reports show it.
+        text: its contents.
+        siblings: the other Python and YAML files of the folder, name -> contents.
+        inputs: the items of a batch, if the schema gives them.
+
+    Returns:
+        The converted file and its findings. If a construct that the trainer executes is not supported, all files of the
+        model are left unchanged.
+    """
+    name, files = Path(path).name, {**siblings, Path(path).name: text}
+    try:
+        program = _executed(tuple(sorted(files.items())), str(Path(path).parent), inputs)
+    except MigrateError as error:
+        return folder_findings.no_batch(path, text, str(error), name == TRAINER)
+    reader = f"{settings(files).get('runner.train_reader_path')}.py"
+    if name not in {module.path for module in program.run.modules.values()} | {reader}:
+        return folder_findings.not_reached(path, text)
+    problems = list(program.run.problems.values())
+    texts = {} if problems else _texts(program, files, reader)
+    for where, written in texts.items():
+        problems += [_problem(where, files[where], span, message) for span, message in written.refused.items()]
+    if problems:
+        return folder_findings.refused(path, text, problems)
+    converted = texts[name].text
+    compile(converted, path, "exec")
+    return folder_findings.converted(path, text, converted, program, name == reader)
+
+
+@functools.lru_cache(maxsize=2)
+def _executed(files: tuple[tuple[str, str], ...], folder: str, inputs: Batch) -> Program:
+    texts = dict(files)
+    return execute(texts, batch_of(texts, folder, inputs), DataFiles(Path(folder)))
+
+
+def _texts(program: Program, files: Mapping[str, str], reader: str) -> dict[str, Written]:
+    """Return the files of the program that are of the framework, rewritten."""
+    executed = {module.path for module in program.run.modules.values()} - {reader}
+    texts = {name: write(program, name) for name in sorted(executed) if name in files}
+    if reader in files:
+        texts[reader] = write_reader(reader, files[reader])
+    return texts
+
+
+def _problem(path: str, text: str, span: tuple[int, int, int, int], message: str) -> Problem:
+    return Problem(path, span, "", message, text.splitlines()[span[0] - 1].strip())

@@ -1,0 +1,47 @@
+"""Ops that order the elements along an axis."""
+
+from __future__ import annotations
+
+from migrate.source.paddle.abstract.values import Tensor
+from migrate.source.paddle.ops.shapes import axis_of, same, sizes_of, tensor
+from migrate.source.paddle.ops.spec import Arguments, Op
+
+
+def _topk(bound: Arguments) -> tuple[Tensor, Tensor]:
+    x = tensor(bound["x"])
+    if x.shape is None:
+        return Tensor(None, x.dtype), Tensor(None, "int64")
+    axis = axis_of(-1 if bound["axis"] is None else bound["axis"], len(x.shape))
+    shape = (*x.shape[:axis], sizes_of(bound["k"])[0], *x.shape[axis + 1 :])
+    return Tensor(shape, x.dtype), Tensor(shape, "int64")
+
+
+def _order(bound: Arguments) -> Tensor:
+    return Tensor(same(bound).shape, "int64")
+
+
+OPS: tuple[Op, ...] = (
+    Op(
+        "paddle.topk(x, k, axis=None, largest=True, sorted=True, name=None)",
+        _topk,
+        methods=("topk",),
+        examples=(
+            "paddle.topk(f_2_4, k=2)",
+            "paddle.topk(x=f_2_4, k=3, axis=1)",
+            "f_4_3.topk(2, axis=0)",
+            "paddle.topk(f_2_4, 2, largest=False)",
+        ),
+    ),
+    Op(
+        "paddle.sort(x, axis=-1, descending=False, name=None)",
+        same,
+        methods=("sort",),
+        examples=("paddle.sort(f_2_3)", "paddle.sort(x=f_4_3, axis=0)", "f_2_3.sort(descending=True)"),
+    ),
+    Op(
+        "paddle.argsort(x, axis=-1, descending=False, name=None)",
+        _order,
+        methods=("argsort",),
+        examples=("paddle.argsort(f_2_3)", "paddle.argsort(x=f_4_3, axis=0)", "f_2_3.argsort(descending=True)"),
+    ),
+)

@@ -1,0 +1,185 @@
+"""Findings of the files of a model's folder that is converted from its trainer."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from pathlib import Path
+
+from migrate.report.model import Applicability, Finding, Location, State, TableRecord
+from migrate.source.files.conversion_result import SourceResult
+from migrate.source.paddle.abstract.program import TRAINER, Program
+from migrate.source.paddle.abstract.run import Problem
+from migrate.source.paddle.abstract.values import Class, Described, Instance, Module, Span, Value
+from migrate.source.paddle.emission.tables import Embedding, embeddings
+from migrate.source.paddle.ops import registry
+
+KIND = "paddle"
+
+
+def no_batch(path: str, text: str, message: str, trainer: bool) -> SourceResult:
+    """Return the result where it is not known what a batch looks like; the trainer's file tells why."""
+    finding = Finding(
+        rule="paddle-inputs",
+        subject="file",
+        state=State.UNSUPPORTED if trainer else State.NOTED,
+        location=Location(path, 1, len(text.splitlines()) or 1),
+        message=message if trainer else f"left unchanged with the model of {TRAINER}",
+        reason="shapes and dtypes of a batch are read from the reader and its sample data",
+        action="give them with --schema: `inputs`, a list such as `{shape: [null, 1], dtype: int64}`"
+        if trainer
+        else "",
+    )
+    return SourceResult(path, KIND, text, text, (finding,))
+
+
+def not_reached(path: str, text: str) -> SourceResult:
+    """Return the result for a file that the trainer does not use."""
+    finding = Finding(
+        rule="paddle-not-reached",
+        subject="file",
+        state=State.NOTED,
+        location=Location(path, 1, len(text.splitlines()) or 1),
+        message=f"left unchanged, because {TRAINER} does not use this file",
+    )
+    return SourceResult(path, KIND, text, text, (finding,))
+
+
+def refused(path: str, text: str, problems: Sequence[Problem]) -> SourceResult:
+    """Return the result for a file of a model with unsupported constructs: the whole model is left unchanged."""
+    name = Path(path).name
+    own = [problem for problem in problems if problem.path == name]
+    found = [_unsupported(path, problem) for problem in sorted(own, key=lambda item: item.span)]
+    if not own:
+        first = min(problems, key=lambda item: (item.path, item.span))
+        found.append(
+            Finding(
+                rule="paddle-unsupported",
+                subject="file",
+                state=State.NOTED,
+                location=Location(path, 1, len(text.splitlines()) or 1),
+                message=f"left unchanged, because of {first.path}:{first.span[0]}: {first.message}",
+            )
+        )
+    return SourceResult(path, KIND, text, text, tuple(found))
+
+
+def _unsupported(path: str, problem: Problem) -> Finding:
+    return Finding(
+        rule="paddle-unsupported",
+        subject="use",
+        state=State.UNSUPPORTED,
+        location=Location(path, problem.span[0], problem.span[2], problem.scope),
+        message=problem.message,
+        reason="a model is converted only if all that its trainer executes is supported",
+        action="rewrite the line with supported calls, or convert the model by hand",
+        before=problem.source,
+    )
+
+
+def converted(path: str, text: str, new: str, program: Program, is_reader: bool) -> SourceResult:
+    """Return the result for a converted file."""
+    name = Path(path).name
+    if is_reader:
+        message = "the reader's base class is that of `runtime.nn.data`; its samples are unchanged"
+        found = [_applied("paddle-reader", "file", Location(path, 1, len(text.splitlines()) or 1), message)]
+        return SourceResult(path, KIND, text, new, tuple(found))
+    module = next(item for item in program.run.modules.values() if item.path == name)
+    tables = [one for one in embeddings(program) if one.layer.path == name]
+    found = [*_classes(path, module, program), *(_embedding(path, one) for one in tables)]
+    found += _trainer(path, module, program) if name == TRAINER else []
+    found += _dead(path, module, program)
+    records = tuple(_record(path, one, program) for one in tables if not one.dense)
+    return SourceResult(path, KIND, text, new, tuple(found), records)
+
+
+def _applied(rule: str, subject: str, where: Location, message: str, table: str = "") -> Finding:
+    return Finding(rule, subject, State.APPLIED, where, message, applicability=Applicability.EXACT, table=table)
+
+
+def _at(path: str, span: Span, scope: str = "") -> Location:
+    return Location(path, span[0], span[2], scope)
+
+
+def _classes(path: str, module: Module, program: Program) -> list[Finding]:
+    found = []
+    made = {id(layer.cls) for layer in program.run.made if isinstance(layer, Instance)}
+    for value in module.names.values():
+        if isinstance(value, Class) and value.module is module and id(value) in made and value.derives(registry.LAYER):
+            where = _at(path, module.span(value.node), value.name)
+            found.append(_applied("paddle-layer-class", "layer", where, f"`{value.name}` is a layer of `runtime.nn`"))
+    return found
+
+
+def _embedding(path: str, one: Embedding) -> Finding:
+    rows, dim = one.layer.weights["weight"].shape or (None, None)
+    name = one.path or "an embedding that no layer holds"
+    where = _at(path, one.layer.span)
+    if one.dense:
+        message = f"`{name}` [{rows}, {dim}] stays a dense variable, because {one.dense}"
+        return Finding("paddle-embedding", "layer", State.NOTED, where, message)
+    message = f"`{name}` [{rows}, {dim}] is a table that grows; ids beyond {rows} get rows instead of an error"
+    return _applied("paddle-embedding", "table", where, message, name)
+
+
+def _record(path: str, one: Embedding, program: Program) -> TableRecord:
+    rows, dim = one.layer.weights["weight"].shape or ("", "")
+    return TableRecord(
+        name=one.path or "embedding",
+        location=_at(path, one.layer.span),
+        verdict=State.APPLIED,
+        applicability=Applicability.EXACT,
+        dim=str(dim),
+        rows=str(rows),
+        initializer=_initializer(one.layer.arguments.get("weight_attr")),
+        optimizer=_short(program.optimizer),
+    )
+
+
+def _initializer(attr: Value) -> str:
+    inner = (
+        attr.arguments.get("initializer") if isinstance(attr, Described) and "initializer" in attr.arguments else attr
+    )
+    return _short(inner) or "XavierUniform"
+
+
+def _short(value: Value) -> str:
+    return value.name.rpartition(".")[2] if isinstance(value, Described) else ""
+
+
+def _trainer(path: str, module: Module, program: Program) -> list[Finding]:
+    cls = program.trainer.cls if program.trainer is not None else None
+    if cls is None:
+        return []
+    found = []
+    messages = {
+        "create_feeds": "the batch's tensors are those of a `tf.data` pipeline",
+        "create_loss": "the loss computes what Paddle's does",
+        "create_optimizer": f"the optimizer is `nn.optimizer.{_short(program.optimizer)}`, with Paddle's formula",
+    }
+    for name, message in messages.items():
+        method = cls.find(name)
+        if method is not None:
+            rule = {"create_loss": "paddle-loss", "create_optimizer": "paddle-optimizer"}.get(name, "paddle-trainer")
+            found.append(_applied(rule, "loss", _at(path, module.span(method[0]), f"{cls.name}.{name}"), message))
+    return found
+
+
+def _dead(path: str, module: Module, program: Program) -> list[Finding]:
+    """Return a note for each class and function that the trainer does not come to."""
+    executed = {span for where, span in program.run.executed if where == module.path}
+    found = []
+    for node in ast.walk(module.tree):
+        if (
+            isinstance(node, ast.FunctionDef)
+            and module.span(node) not in executed
+            and _mentions_framework(node, module)
+        ):
+            message = f"`{node.name}` is not reached with the given configuration; it raises NotImplementedError"
+            found.append(Finding("paddle-not-reached", "use", State.NOTED, _at(path, module.span(node)), message))
+    return found
+
+
+def _mentions_framework(node: ast.AST, module: Module) -> bool:
+    text = ast.get_source_segment(module.text, node) or ""
+    return "paddle" in text or "nn." in text or "F." in text

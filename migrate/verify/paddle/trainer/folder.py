@@ -1,0 +1,85 @@
+"""Verifies a converted model's folder: takes batches, runs both trainers, and compares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from migrate.errors import MigrateError
+from migrate.report.model import Verification
+from migrate.schema import Schema
+from migrate.source.paddle.abstract.program import TRAINER, settings
+from migrate.source.paddle.abstract.readers import batch_of
+from migrate.source.paddle.abstract.values import Tensor, Value
+from migrate.verify import workers
+from migrate.verify.paddle.trainer.pair import measure
+from migrate.verify.settings import Settings
+
+_BATCHES = "migrate.verify.paddle.trainer.batches"
+#: Ids of drawn batches are below this number, if the batches are not those of the reader.
+_IDS = 10
+
+
+def has_trainer(path: str) -> bool:
+    """Return whether a path is a model's folder, or a file in one."""
+    return (folder_of(path) / TRAINER).is_file()
+
+
+def folder_of(path: str) -> Path:
+    """Return the folder that a path is or stands in."""
+    given = Path(path)
+    return given if given.is_dir() else given.parent
+
+
+def verify(original: str, converted: str, schema: Schema | None, settings_: Settings) -> Verification:
+    """Run the trainers of two folders, given by themselves or by a file in each, and compare them stage by stage.
+
+    Raises:
+        MigrateError: a folder has no trainer, or one of the programs fails.
+    """
+    first, second = folder_of(original), folder_of(converted)
+    if not (second / TRAINER).is_file():
+        raise MigrateError(f"{second}: has no {TRAINER}; give the folder that `migrate convert` wrote")
+    files = {path.name: path.read_text(encoding="utf-8") for path in _texts(first)}
+    config = settings(files) | {"config_abs_dir": str(first.resolve())}
+    batches, told = _batches(first, files, config, schema, settings_)
+    pair = measure(str(first), str(second), config, batches, settings_)
+    return Verification(original, converted, tuple(pair.comparisons()), (told, *pair.notes))
+
+
+def _texts(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.iterdir() if path.suffix in {".py", ".yaml"} and path.is_file())
+
+
+def _batches(
+    folder: Path, files: dict[str, str], config: dict[str, Any], schema: Schema | None, settings_: Settings
+) -> tuple[list[Any], str]:
+    """Return batches of the reader, or drawn ones where the reader does not run, and which of both they are."""
+    inputs = schema.inputs if schema is not None else ()
+    if not inputs:
+        try:
+            found = workers.run(_BATCHES, {"path": str(folder), "config": config, "count": settings_.drawn})
+            return found["batches"], "batches are those of the model's reader and sample data"
+        except (MigrateError, ModuleNotFoundError) as error:
+            reason = str(error).splitlines()[0]
+    else:
+        reason = "the schema gives `inputs`"
+    random = np.random.RandomState(settings_.seed)
+    shapes = batch_of(files, folder, inputs)
+    drawn = [list(_drawn(shapes, settings_.batch_size, random)) for _ in range(settings_.drawn)]
+    return drawn, f"batches are drawn, with ids below {_IDS}: {reason}"
+
+
+def _drawn(items: Value, size: int, random: np.random.RandomState) -> Iterator[Any]:
+    for item in items:
+        if not isinstance(item, Tensor):
+            yield list(_drawn(item, size, random))
+            continue
+        shape = [size if i == 0 else 5 if known is None else known for i, known in enumerate(item.shape or (None,))]
+        if str(item.dtype).startswith("float"):
+            yield random.uniform(0, 1, shape).astype(item.dtype)
+        else:
+            yield random.randint(0, 2 if item.dtype == "bool" else _IDS, shape).astype(item.dtype)

@@ -1,0 +1,184 @@
+"""Twenty steps of each optimizer beside Paddle's, from equal weights: variables, tables, decay, clipping and groups."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import paddle
+import pytest
+import tensorflow as tf
+
+from runtime import nn
+
+v1 = tf.compat.v1
+pytestmark = [pytest.mark.paddle, pytest.mark.one_version]
+
+STEPS, ROWS = 20, 12
+WATCHED = (0, 1, STEPS - 1)
+RANDOM = np.random.default_rng(5)
+IDS = [RANDOM.integers(0, 4 + step % 8, (5, 2)) for step in range(STEPS)]
+SCALES = [RANDOM.normal(size=(5, 3)).astype(np.float32) * 3 for _ in range(STEPS)]
+Make = Callable[[Any, Any, Any], Any]
+
+
+class Side:
+    """Names of one of the two, so that a case is written once."""
+
+    def __init__(self, paddles: bool) -> None:
+        self.nn: Any = paddle.nn if paddles else nn
+        self.optimizer = paddle.optimizer if paddles else nn.optimizer
+        self.L1Decay = (paddle if paddles else nn).regularizer.L1Decay
+        self.L2Decay = (paddle if paddles else nn).regularizer.L2Decay
+        self.ParamAttr = (paddle if paddles else nn).ParamAttr
+
+
+def model_of(side: Side, sparse: bool, table: bool, attr: Callable[[Side], Any] | None) -> Any:
+    class Model(side.nn.Layer):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            extra = {} if side.nn is paddle.nn else {"table": table}
+            given = {} if table or attr is None else {"weight_attr": attr(side)}
+            self.embedding = side.nn.Embedding(ROWS, 3, sparse=sparse, **given, **extra)
+            self.linear = side.nn.Linear(6, 3, weight_attr=None if attr is None else attr(side))
+            self.unused = side.nn.Linear(3, 3)
+
+        def forward(self, ids: Any, scale: Any) -> Any:
+            rows = self.embedding(ids)
+            flat = paddle.reshape(rows, [-1, 6]) if side.nn is paddle.nn else tf.reshape(rows, [-1, 6])
+            out = self.linear(flat) * scale
+            return (out * out).sum() if side.nn is paddle.nn else tf.reduce_sum(out * out)
+
+    return Model()
+
+
+CASES: dict[str, Make] = {
+    "sgd": lambda s, p, m: s.optimizer.SGD(0.01, p),
+    "adagrad": lambda s, p, m: s.optimizer.Adagrad(0.1, parameters=p),
+    "adagrad_start": lambda s, p, m: s.optimizer.Adagrad(0.1, 1e-3, p, initial_accumulator_value=0.3),
+    "momentum": lambda s, p, m: s.optimizer.Momentum(0.003, 0.8, p),
+    "nesterov": lambda s, p, m: s.optimizer.Momentum(0.003, 0.8, p, True, rescale_grad=0.5),
+    "adam": lambda s, p, m: s.optimizer.Adam(0.05, parameters=p),
+    "adam_lazy": lambda s, p, m: s.optimizer.Adam(0.05, 0.8, 0.99, 1e-4, p, lazy_mode=True),
+    "clip_value": lambda s, p, m: s.optimizer.SGD(0.05, p, grad_clip=s.nn.ClipGradByValue(0.4, -0.2)),
+    "clip_norm": lambda s, p, m: s.optimizer.Adagrad(0.05, parameters=p, grad_clip=s.nn.ClipGradByNorm(0.5)),
+    "clip_global": lambda s, p, m: s.optimizer.SGD(0.05, p, grad_clip=s.nn.ClipGradByGlobalNorm(1.0)),
+    "adam_clip_global": lambda s, p, m: s.optimizer.Adam(
+        0.05, 0.8, 0.99, parameters=p, grad_clip=s.nn.ClipGradByGlobalNorm(1.0), lazy_mode=True
+    ),
+    "adam_groups": lambda s, p, m: s.optimizer.Adam(
+        0.05,
+        0.8,
+        parameters=[
+            {"params": m.embedding.parameters(), "learning_rate": 0.5},
+            {"params": m.linear.parameters(), "weight_decay": 0.1, "beta1": 0.7, "grad_clip": s.nn.ClipGradByNorm(0.5)},
+        ],
+    ),
+    "scheduler": lambda s, p, m: s.optimizer.Adam(s.optimizer.lr.PolynomialDecay(0.1, 10, 0.01, 2.0), parameters=p),
+}
+#: What a table cannot do: of variables only.
+DENSE: dict[str, Make] = {
+    "sgd_l2": lambda s, p, m: s.optimizer.SGD(0.01, p, weight_decay=0.1),
+    "sgd_l1": lambda s, p, m: s.optimizer.SGD(0.01, p, weight_decay=s.L1Decay(0.1)),
+    "momentum_l2": lambda s, p, m: s.optimizer.Momentum(0.003, 0.8, p, weight_decay=0.1, rescale_grad=0.5),
+    "momentum_l1": lambda s, p, m: s.optimizer.Momentum(0.003, 0.8, p, weight_decay=s.L1Decay(0.1), rescale_grad=0.5),
+    "momentum_groups": lambda s, p, m: s.optimizer.Momentum(
+        0.003, 0.8, [{"params": p, "weight_decay": 0.2, "momentum": 0.5}]
+    ),
+    "adagrad_l2": lambda s, p, m: s.optimizer.Adagrad(0.1, parameters=p, weight_decay=s.L2Decay(0.1)),
+    "rmsprop": lambda s, p, m: s.optimizer.RMSProp(0.01, parameters=p),
+    "rmsprop_centered": lambda s, p, m: s.optimizer.RMSProp(0.01, 0.9, 1e-3, 0.5, True, p),
+}
+NOT_SPARSE: dict[str, Make] = {  # Paddle dies or refuses with a sparse gradient
+    "adam_l2": lambda s, p, m: s.optimizer.Adam(0.05, parameters=p, weight_decay=0.1),
+    "adamw": lambda s, p, m: s.optimizer.AdamW(0.05, parameters=p, weight_decay=0.3),
+    "adamw_some": lambda s, p, m: s.optimizer.AdamW(0.05, parameters=p, apply_decay_param_fun=lambda name: False),
+    "adamw_groups": lambda s, p, m: s.optimizer.AdamW(
+        0.05,
+        parameters=[
+            {"params": m.embedding.parameters(), "weight_decay": 0.5},
+            {"params": m.linear.parameters(), "learning_rate": 0.1},
+        ],
+    ),
+    "adamax": lambda s, p, m: s.optimizer.Adamax(0.05, parameters=p),
+    "clip_value_dense": lambda s, p, m: s.optimizer.SGD(0.05, p, grad_clip=s.nn.ClipGradByValue(0.4)),
+}
+ATTRIBUTES: dict[str, Callable[[Side], Any]] = {
+    "l2": lambda s: s.ParamAttr(regularizer=s.L2Decay(0.2), learning_rate=0.5),
+    "l1": lambda s: s.ParamAttr(regularizer=s.L1Decay(0.2), need_clip=False, learning_rate=0.05),
+}
+
+
+def all_cases() -> dict[str, tuple[Make, bool, bool, Callable[[Side], Any] | None]]:
+    """Return name -> optimizer, whether the gradient is sparse in Paddle, whether it is a table, and attributes."""
+    found: dict[str, Any] = {}
+    for sparse in (False, True):
+        kind = "sparse" if sparse else "dense"
+        for name, make in CASES.items():
+            if sparse and "clip_value" in name:
+                continue
+            for table in (False, True):
+                found[f"{name}-{kind}-{'table' if table else 'variable'}"] = (make, sparse, table, None)
+        for name, make in DENSE.items():
+            found[f"{name}-{kind}"] = (make, sparse, False, None)
+        for attr, make_attr in ATTRIBUTES.items():
+            for name in ("sgd", "momentum", "adam", "adam_lazy", "momentum_l1", "clip_global"):
+                found[f"{name}-{kind}-{attr}"] = ({**CASES, **DENSE}[name], sparse, False, make_attr)
+    for name, make in NOT_SPARSE.items():
+        found[name] = (make, False, False, None)
+    found["adamw_some-table"] = (NOT_SPARSE["adamw_some"], False, True, None)
+    return found
+
+
+def by_paddle(case: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    make, sparse, table, attr = case
+    side = Side(True)
+    paddle.seed(2)
+    model = model_of(side, sparse, table, attr)
+    optimizer = make(side, model.parameters(), model)
+    first = {path: value.numpy() for path, value in model.state_dict().items()}
+    found = []
+    for ids, scale in zip(IDS, SCALES, strict=True):
+        model(paddle.to_tensor(ids), paddle.to_tensor(scale)).backward()
+        optimizer.step()
+        optimizer.clear_grad()
+        if isinstance(optimizer._learning_rate, paddle.optimizer.lr.LRScheduler):
+            optimizer._learning_rate.step()
+        found.append({path: value.numpy() for path, value in model.state_dict().items()})
+    return first, found
+
+
+def by_runtime(case: Any, first: dict[str, Any]) -> list[dict[str, Any]]:
+    make, sparse, table, attr = case
+    side = Side(False)
+    with tf.Graph().as_default():
+        ids = v1.placeholder(tf.int64, [None, 2])
+        scale = v1.placeholder(tf.float32, [None, 3])
+        model = model_of(side, sparse, table, attr)
+        model.build("model")
+        optimizer = make(side, model.parameters(), model)
+        step = optimizer.minimize(model(ids, scale))
+        rate = optimizer._learning_rate
+        count = rate.step() if isinstance(rate, nn.optimizer.lr.LRScheduler) else tf.no_op()
+        with v1.Session() as session:
+            session.run(v1.global_variables_initializer())
+            nn.load_weights(model, first, session)
+            found = []
+            for number in range(STEPS):
+                session.run(step, {ids: IDS[number], scale: SCALES[number]})
+                session.run(count)
+                found.append(nn.read_weights(model, session) if number in WATCHED else {})
+    return found
+
+
+def test_steps_are_those_of_paddle() -> None:
+    wrong = []
+    for name, case in all_cases().items():
+        first, expected = by_paddle(case)
+        found = by_runtime(case, first)
+        for number in WATCHED:
+            for path, value in expected[number].items():
+                if not np.allclose(found[number][path], value, rtol=2e-4, atol=2e-5):
+                    wrong.append((name, path, number, np.abs(found[number][path] - value).max()))
+    assert not wrong, "\n".join(map(str, wrong))
