@@ -17,8 +17,9 @@ v1 = tf.compat.v1
 class Adam(Optimizer):
     """`m = beta1 m + (1 - beta1) g; v = beta2 v + (1 - beta2) g * g; w -= rate * M / (sqrt(V) + epsilon)`.
 
-    M is `m / (1 - beta1**t)` and V is `v / (1 - beta2**t)` in step t, which counts from 1. Where Paddle's gradient is
-    sparse, its CPU kernel takes `t + 1` for t, so it does here.
+    M is `m / (1 - beta1**t)` and V is `v / (1 - beta2**t)` in step t, which counts from 1. Paddle's kernel for the CPU and
+    sparse gradients counts from 2, and lets the correction away in the divisor of rows without a gradient; here they are
+    as all others.
     """
 
     def __init__(
@@ -78,7 +79,7 @@ class Adam(Optimizer):
     def _power(self, step: Step, name: str) -> tf.Tensor:
         """Return a beta to the power of this step."""
         beta = step.settings[name]
-        return self.slot(step.weight, f"{name}_pow", beta * beta if step.sparse else beta, []).read_value()
+        return self.slot(step.weight, f"{name}_pow", beta, []).read_value()
 
     def _advance(self, step: Step) -> list[tf.Operation]:
         names = ("beta1", "beta2")
@@ -113,8 +114,6 @@ class Adam(Optimizer):
         )
         epsilon = settings["epsilon"] * share
         lazy = touched is not None and settings["lazy_mode"]
-        if touched is not None and not lazy:  # Paddle's kernel scales the epsilon of rows with a gradient only
-            epsilon = tf.where(touched, epsilon, tf.cast(settings["epsilon"], epsilon.dtype))
         move = step.rate * share / (1 - power1) * first / (tf.sqrt(second) + epsilon)
         new = [self._decayed(step) - move, first, second]
         held = [weight.variable, *moments]

@@ -10,6 +10,7 @@ import paddle
 import pytest
 import tensorflow as tf
 
+from migrate.verify.paddle.trainer.kernels import textbook_adam
 from runtime import nn
 
 v1 = tf.compat.v1
@@ -139,13 +140,14 @@ def by_paddle(case: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     optimizer = make(side, model.parameters(), model)
     first = {path: value.numpy() for path, value in model.state_dict().items()}
     found = []
-    for ids, scale in zip(IDS, SCALES, strict=True):
-        model(paddle.to_tensor(ids), paddle.to_tensor(scale)).backward()
-        optimizer.step()
-        optimizer.clear_grad()
-        if isinstance(optimizer._learning_rate, paddle.optimizer.lr.LRScheduler):
-            optimizer._learning_rate.step()
-        found.append({path: value.numpy() for path, value in model.state_dict().items()})
+    with textbook_adam(model, optimizer):
+        for ids, scale in zip(IDS, SCALES, strict=True):
+            model(paddle.to_tensor(ids), paddle.to_tensor(scale)).backward()
+            optimizer.step()
+            optimizer.clear_grad()
+            if isinstance(optimizer._learning_rate, paddle.optimizer.lr.LRScheduler):
+                optimizer._learning_rate.step()
+            found.append({path: value.numpy() for path, value in model.state_dict().items()})
     return first, found
 
 
