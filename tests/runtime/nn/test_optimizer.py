@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +10,7 @@ import paddle
 import pytest
 import tensorflow as tf
 
-from migrate.verify.paddle.trainer.original import textbook_adam
+from migrate.verify.paddle.trainer.kernels import textbook_adam
 from runtime import nn
 
 v1 = tf.compat.v1
@@ -141,20 +140,16 @@ def by_paddle(case: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     paddle.seed(2)
     model = model_of(side, sparse, table, attr)
     optimizer = make(side, model.parameters(), model)
-    if (
-        sparse and isinstance(optimizer, paddle.optimizer.Adam) and not optimizer._lazy_mode
-    ):  # all rows move either way, but its sparse kernel has a defect
-        model.embedding._sparse = False
     first = {path: value.numpy() for path, value in model.state_dict().items()}
     found = []
-    for ids, scale in zip(IDS, SCALES, strict=True):
-        model(paddle.to_tensor(ids), paddle.to_tensor(scale)).backward()
-        with textbook_adam() if sparse and attr is None else contextlib.nullcontext():
+    with textbook_adam(model, optimizer):
+        for ids, scale in zip(IDS, SCALES, strict=True):
+            model(paddle.to_tensor(ids), paddle.to_tensor(scale)).backward()
             optimizer.step()
-        optimizer.clear_grad()
-        if isinstance(optimizer._learning_rate, paddle.optimizer.lr.LRScheduler):
-            optimizer._learning_rate.step()
-        found.append({path: value.numpy() for path, value in model.state_dict().items()})
+            optimizer.clear_grad()
+            if isinstance(optimizer._learning_rate, paddle.optimizer.lr.LRScheduler):
+                optimizer._learning_rate.step()
+            found.append({path: value.numpy() for path, value in model.state_dict().items()})
     return first, found
 
 

@@ -1,7 +1,7 @@
-"""The examples of the ops of `migrate`: as one program that the abstract machine executes, and as values.
+"""The examples of the ops of `migrate`, as one program that the abstract machine executes, and their operands.
 
-An operand is named after what it is: `f_2_3` float32 [2, 3], `d_4` float64, `i_2` int64 (0 to 2), `j_2` int32, `b_2` bool,
-`f_s` a 0-d float32 tensor.
+An operand is named after what it is: `f_2_3` float32 [2, 3], `d_4` float64, `i_2` int64 (0 to 2), `j_2` int32, `b_2`
+bool, `f_s` a 0-d float32 tensor.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def drawn(name: str, text: str, rough: bool) -> np.ndarray:
     Args:
         name: the operand.
         text: the example.
-        rough: floats are multiples of 0.5 from -1 to 1, so that some are equal, and some 0; else they are between 0 and 1.
+        rough: floats are multiples of 0.5 from -1 to 1, so that some are equal, and some 0; else between 0 and 1.
     """
     random = np.random.RandomState(sum(map(ord, text + name)) + rough)
     shape, dtype = shape_of(name), dtype_of(name)
@@ -76,7 +76,7 @@ def drawn(name: str, text: str, rough: bool) -> np.ndarray:
 
 def program(chosen: list[Example]) -> str:
     """Return a program with one function for each example."""
-    lines = ["import paddle", ""]
+    lines = ["import numpy", "import paddle", ""]
     for index, example in enumerate(chosen):
         lines += [f"def example_{index}({', '.join(example.operands)}):", f"    return {example.text}", ""]
     return "\n".join(lines)

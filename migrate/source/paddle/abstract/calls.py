@@ -40,6 +40,7 @@ from migrate.source.paddle.abstract.values import (
     mentions,
 )
 from migrate.source.paddle.ops import registry
+from migrate.source.paddle.ops.spec import Op
 
 _FIRST_ONLY = frozenset({"isinstance", "hasattr", "callable", "print", "type", "len", "issubclass"})
 _STRUCTURE = frozenset(
@@ -64,7 +65,7 @@ def call(run: Run, node: ast.AST, callee: Value, positional: list[Value], keywor
         return UNKNOWN
     if isinstance(callee, Method) and isinstance(callee.receiver, Tensor):
         return _tensor_method(run, node, callee, positional, keywords)
-    if isinstance(callee, Api) and (op := registry.find(callee.name)) is not None:
+    if isinstance(callee, Api) and (op := _op_of(callee.name, positional, keywords)) is not None:
         return run.apply(node, op, positional, keywords)
     run.record_plain(node)
     if isinstance(callee, Api):
@@ -82,6 +83,13 @@ def call(run: Run, node: ast.AST, callee: Value, positional: list[Value], keywor
     if callee in (dict, list) or callable(callee):
         return _python(callee, positional, keywords)
     raise Refuse(f"a call of {type(callee).__name__} is not supported")
+
+
+def _op_of(name: str, positional: list[Value], keywords: dict[str, Value]) -> Op | None:
+    """Return Paddle's op of a dotted name, or NumPy's if a tensor is among the arguments."""
+    if name.startswith("numpy.") and mentions([positional, keywords], Tensor):
+        return registry.find("tensor." + name)
+    return registry.find(name)
 
 
 def _tensor_method(
@@ -113,8 +121,6 @@ def _api(run: Run, node: ast.AST, name: str, positional: list[Value], keywords: 
     if found is None:
         raise Refuse(f"`{name}` is not supported")
     if mentions([positional, keywords], Tensor):
-        if (op := registry.find("tensor." + name)) is not None:
-            return run.apply(node, op, positional, keywords)
         raise Refuse(f"`{name}` of a tensor is not supported")
     return _python(found, *_plain(run, node, positional, keywords))
 

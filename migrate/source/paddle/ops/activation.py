@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from migrate.source.paddle.abstract.values import Refuse, Tensor
 from migrate.source.paddle.ops.conditions import floating
-from migrate.source.paddle.ops.shapes import axis_of, broadcast, dtype_name, same_float, tensor
+from migrate.source.paddle.ops.shapes import axis_of, broadcast, dtype_name, promoted, same, same_float, tensor
 from migrate.source.paddle.ops.spec import Arguments, Form, Op
 
 _F = "paddle.nn.functional"
+_SELU = "scale=1.0507009873554804934193349852946, alpha=1.6732632423543772848170429916717"
+
+
+def _op(
+    signature: str, *examples: str, tf: str = "", when: Callable[[Arguments], bool] = floating, **named: object
+) -> Op:
+    """An activation that keeps shape and dtype; examples are arguments after the name."""
+    name = signature.partition("(")[0]
+    forms = (Form(tf, when),) if tf else ()
+    calls = tuple(f"{_F}.{name}({arguments})" for arguments in ("f_2_3", *examples))
+    return Op(f"{_F}.{signature}", same_float, forms, examples=calls, **named)  # type: ignore[arg-type]
 
 
 def _softmax(bound: Arguments) -> Tensor:
@@ -22,51 +35,145 @@ def _ranked(bound: Arguments) -> bool:
     return isinstance(x, Tensor) and bool(x.rank) and x.floating
 
 
+def _along(name: str) -> Op:
+    return Op(
+        f"{_F}.{name}(x, axis=-1, dtype=None, name=None)",
+        _softmax,
+        (Form(f"tf.nn.{name}(logits=x, axis=axis)", _ranked),),
+        examples=(
+            f"{_F}.{name}(f_2_3)",
+            f"{_F}.{name}(x=f_2_3_4, axis=1)",
+            f"{_F}.{name}(f_2_3, 0)",
+            f"{_F}.{name}(f_2_3, axis=-1, dtype='float64')",
+        ),
+    )
+
+
 def _similarity(bound: Arguments) -> Tensor:
-    shape = broadcast(tensor(bound["x1"]).shape, tensor(bound["x2"]).shape)
+    x, y = bound["x1"], bound["x2"]
+    shape = broadcast(tensor(x).shape, tensor(y).shape)
     if shape is None:
-        return Tensor(None)
+        return Tensor(None, promoted(x, y))
     axis = axis_of(bound["axis"], len(shape))
-    return Tensor((*shape[:axis], *shape[axis + 1 :]))
+    return Tensor((*shape[:axis], *shape[axis + 1 :]), promoted(x, y))
 
 
-def _linear(bound: Arguments) -> Tensor:
-    x, weight = tensor(bound["x"]), tensor(bound["weight"])
-    if weight.shape is None or len(weight.shape) != 2:
-        raise Refuse("the weight of `linear` must be a matrix")
-    return Tensor(None if x.shape is None else (*x.shape[:-1], weight.shape[1]), x.dtype)
+def _distance(bound: Arguments) -> Tensor:
+    x, y = bound["x"], bound["y"]
+    shape = broadcast(tensor(x).shape, tensor(y).shape)
+    if shape is None:
+        return Tensor(None, promoted(x, y))
+    return Tensor((*shape[:-1], *((1,) if bound["keepdim"] else ())), promoted(x, y))
+
+
+def _half(bound: Arguments) -> Tensor:
+    x = same_float(bound)
+    if x.shape is None:
+        return x
+    axis = axis_of(bound["axis"], len(x.shape))
+    size = x.shape[axis]
+    return Tensor((*x.shape[:axis], None if size is None else size // 2, *x.shape[axis + 1 :]), x.dtype)
+
+
+def _maxout(bound: Arguments) -> Tensor:
+    x = same_float(bound)
+    if x.shape is None:
+        return x
+    axis, groups = axis_of(bound["axis"], len(x.shape)), bound["groups"]
+    size = x.shape[axis]
+    if size is not None and size % groups:
+        raise Refuse(f"{size} channels cannot be put into groups of {groups}")
+    return Tensor((*x.shape[:axis], None if size is None else size // groups, *x.shape[axis + 1 :]), x.dtype)
 
 
 OPS: tuple[Op, ...] = (
-    Op(
-        f"{_F}.relu(x, name=None)",
-        same_float,
-        (Form("tf.nn.relu(features=x)", floating),),
-        examples=(f"{_F}.relu(f_2_3)",),
-    ),
+    _op("relu(x, name=None)", "x=f_2", tf="tf.nn.relu(features=x)"),
+    _op("relu6(x, name=None)", "f_2_3 * 7", tf="tf.nn.relu6(features=x)"),
     Op(
         f"{_F}.sigmoid(x, name=None)",
         same_float,
         (Form("tf.sigmoid(x=x)", floating),),
         ("sigmoid",),
-        ("paddle.sigmoid",),
+        examples=(f"{_F}.sigmoid(f_2_3)", f"{_F}.sigmoid(x=f_2)", "f_2_3.sigmoid()"),
     ),
-    Op(f"{_F}.tanh(x, name=None)", same_float, (Form("tf.tanh(x=x)", floating),)),
+    _op("tanh(x, name=None)", "x=f_2", tf="tf.tanh(x=x)"),
+    _op(f"selu(x, {_SELU}, name=None)", "f_2_3, 1.5, 0.5"),
+    _op("elu(x, alpha=1.0, name=None)", "f_2_3, alpha=0.5", tf="tf.nn.elu(features=x)"),
+    _op("celu(x, alpha=1.0, name=None)", "f_2_3, 0.5"),
+    _op(
+        "gelu(x, approximate=False, name=None)",
+        "f_2_3, approximate=True",
+        "x=f_2",
+    ),
+    _op("leaky_relu(x, negative_slope=0.01, name=None)", "f_2_3, negative_slope=0.2", "f_2, 0.3"),
+    _op("softplus(x, beta=1, threshold=20, name=None)", "f_2_3, beta=2", "f_2_3, 2, threshold=1"),
+    _op("softsign(x, name=None)", tf="tf.nn.softsign(features=x)"),
+    _op("silu(x, name=None)", "x=f_2", tf="tf.nn.silu(features=x)"),
+    _op("swish(x, name=None)", "x=f_2", tf="tf.nn.swish(features=x)"),
+    _op("mish(x, name=None)"),
+    _op("log_sigmoid(x, name=None)", tf="tf.math.log_sigmoid(x=x)"),
+    _op("hardsigmoid(x, slope=0.1666667, offset=0.5, name=None)", "f_2_3, slope=0.5", "f_2_3 * 4"),
+    _op("hardswish(x, name=None)", "f_2_3 * 4"),
+    _op("hardtanh(x, min=-1.0, max=1.0, name=None)", "f_2_3, min=-0.5", "f_2_3, -0.5, 0.5"),
+    _op("softshrink(x, threshold=0.5, name=None)", "f_2_3, 0.25"),
+    _op("hardshrink(x, threshold=0.5, name=None)", "f_2_3, threshold=0.25"),
+    _op("tanhshrink(x, name=None)"),
+    _op("thresholded_relu(x, threshold=1.0, name=None)", "f_2_3, 0.25"),
+    _along("softmax"),
+    _along("log_softmax"),
     Op(
-        f"{_F}.selu(x, scale=1.0507009873554804934193349852946, alpha=1.6732632423543772848170429916717, name=None)",
+        f"{_F}.prelu(x, weight, data_format='NCHW', name=None)",
         same_float,
+        examples=(f"{_F}.prelu(f_2_3, f_1)", f"{_F}.prelu(f_2_3_4, weight=f_3)"),
     ),
-    Op(f"{_F}.gelu(x, approximate=False, name=None)", same_float),
-    Op(f"{_F}.leaky_relu(x, negative_slope=0.01, name=None)", same_float),
-    Op(f"{_F}.softplus(x, beta=1, threshold=20, name=None)", same_float),
     Op(
-        f"{_F}.softmax(x, axis=-1, dtype=None, name=None)",
-        _softmax,
-        (Form("tf.nn.softmax(logits=x, axis=axis)", _ranked),),
+        f"{_F}.glu(x, axis=-1, name=None)",
+        _half,
+        examples=(f"{_F}.glu(f_2_4)", f"{_F}.glu(x=f_4_3, axis=0)"),
     ),
-    Op(f"{_F}.log_softmax(x, axis=-1, dtype=None, name=None)", _softmax),
-    Op(f"{_F}.normalize(x, p=2, axis=1, epsilon=1e-12, name=None)", same_float),
-    Op(f"{_F}.cosine_similarity(x1, x2, axis=1, eps=1e-08)", _similarity),
-    Op(f"{_F}.dropout(x, p=0.5, axis=None, training=True, mode='upscale_in_train', name=None)", same_float),
-    Op(f"{_F}.linear(x, weight, bias=None, name=None)", _linear),
+    Op(
+        f"{_F}.maxout(x, groups, axis=1, name=None)",
+        _maxout,
+        examples=(f"{_F}.maxout(f_2_4_3_3, 2)", f"{_F}.maxout(x=f_2_3_3_4, groups=2, axis=-1)"),
+    ),
+    Op(
+        f"{_F}.normalize(x, p=2, axis=1, epsilon=1e-12, name=None)",
+        same_float,
+        examples=(
+            f"{_F}.normalize(f_2_3 + 2)",
+            f"{_F}.normalize(x=f_2_3_4 + 2, axis=-1)",
+            f"{_F}.normalize(f_2_3 + 2, p=1, axis=0)",
+        ),
+    ),
+    Op(
+        f"{_F}.cosine_similarity(x1, x2, axis=1, eps=1e-08)",
+        _similarity,
+        examples=(
+            f"{_F}.cosine_similarity(f_2_3 + 2, f_2_3 * 2 + 1)",
+            f"{_F}.cosine_similarity(x1=f_2_3_4 + 2, x2=f_2_3_4, axis=2)",
+            f"{_F}.cosine_similarity(f_2_3 + 2, f_2_3, axis=-1, eps=1e-6)",
+        ),
+    ),
+    Op(
+        f"{_F}.pairwise_distance(x, y, p=2.0, epsilon=1e-06, keepdim=False, name=None)",
+        _distance,
+        examples=(
+            f"{_F}.pairwise_distance(f_2_3, f_2_3 * 2 + 1)",
+            f"{_F}.pairwise_distance(f_2_3, f_2_3 + 1, p=1.0, keepdim=True)",
+        ),
+    ),
+    Op(
+        f"{_F}.label_smooth(label, prior_dist=None, epsilon=0.1, name=None)",
+        same,
+        examples=(f"{_F}.label_smooth(f_2_3)", f"{_F}.label_smooth(label=f_2_3, epsilon=0.2)"),
+    ),
+    Op(
+        f"{_F}.dropout(x, p=0.5, axis=None, training=True, mode='upscale_in_train', name=None)",
+        same_float,
+        examples=(
+            f"{_F}.dropout(f_2_3)",
+            f"{_F}.dropout(x=f_2_3, p=0.2, training=False)",
+            f"{_F}.dropout(f_2_3, 0.3, mode='downscale_in_infer')",
+        ),
+    ),
 )

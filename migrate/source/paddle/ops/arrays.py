@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from migrate.source.paddle.abstract.values import Tensor
+from migrate.source.paddle.abstract.values import Tensor, Value
 from migrate.source.paddle.ops.shapes import dtype_name, reshaped, sizes_of, tensor
 from migrate.source.paddle.ops.spec import Arguments, Form, Op
 
 
 def _reshape(bound: Arguments) -> Tensor:
-    x, shape = tensor(bound["x"]), bound["shape"]
-    sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], list | tuple) else shape
-    return Tensor(reshaped(x, sizes_of(list(sizes))), x.dtype, array=True)
+    x = tensor(bound["x"])
+    return Tensor(reshaped(x, sizes_of(_sizes(bound))), x.dtype, array=True)
+
+
+def _sizes(bound: Arguments) -> list[Value]:
+    shape = bound["shape"]
+    return list(shape[0] if len(shape) == 1 and isinstance(shape[0], list | tuple) else shape)
 
 
 def _astype(bound: Arguments) -> Tensor:
@@ -22,11 +26,44 @@ def _itself(bound: Arguments) -> Tensor:
     return Tensor(x.shape, x.dtype, array=True)
 
 
+def _no_zero(bound: Arguments) -> bool:
+    return 0 not in _sizes(bound)
+
+
 METHODS: tuple[Op, ...] = (
-    Op("numpy.ndarray.reshape(x, *shape)", _reshape, (Form("tf.reshape(x, shape)"),), ("reshape",)),
-    Op("numpy.ndarray.astype(x, dtype)", _astype, (Form("tf.cast(x=x, dtype=dtype)"),), ("astype",)),
-    Op("numpy.ndarray.copy(x)", _itself, (Form("x"),), ("copy", "numpy")),
+    Op(
+        "numpy.ndarray.reshape(x, *shape)",
+        _reshape,
+        (Form("tf.reshape(x, shape)", _no_zero),),
+        ("reshape",),
+        helper="reshape",
+        examples=("f_2_3.numpy().reshape(3, 2)", "f_2_3.numpy().reshape((-1, 1))", "i_2_3.numpy().reshape([-1])"),
+    ),
+    Op(
+        "numpy.ndarray.astype(x, dtype)",
+        _astype,
+        (Form("tf.cast(x=x, dtype=dtype)"),),
+        ("astype",),
+        helper="cast",
+        examples=("f_2_3.numpy().astype('int64')", "i_2_3.numpy().astype(dtype='float32')"),
+    ),
+    Op(
+        "numpy.ndarray.copy(x)",
+        _itself,
+        (Form("x"),),
+        ("copy", "numpy"),
+        helper="assign",
+        examples=("f_2_3.numpy().copy()",),
+    ),
 )
-FUNCTIONS: tuple[Op, ...] = (Op("numpy.array(x, dtype=None)", _itself, (Form("x"),)),)
+FUNCTIONS: tuple[Op, ...] = (
+    Op(
+        "numpy.array(x, dtype=None)",
+        _itself,
+        (Form("x"),),
+        helper="assign",
+        examples=("numpy.array(f_2_3)", "numpy.array(i_2.numpy())"),
+    ),
+)
 #: `x.numpy()` of a tensor of the batch is the tensor itself in a graph.
-NUMPY = Op("paddle.Tensor.numpy(x)", _itself, (Form("x"),), ("numpy",))
+NUMPY = Op("paddle.Tensor.numpy(x)", _itself, (Form("x"),), ("numpy",), helper="assign", examples=("f_2_3.numpy()",))

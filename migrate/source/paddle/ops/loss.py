@@ -4,27 +4,48 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from migrate.source.paddle.abstract.values import Tensor
-from migrate.source.paddle.ops.shapes import axis_of, broadcast, tensor
-from migrate.source.paddle.ops.spec import Arguments, Op
+from migrate.source.paddle.abstract.values import Refuse, Tensor
+from migrate.source.paddle.ops.conditions import both_tensors, floating
+from migrate.source.paddle.ops.shapes import axis_of, broadcast, promoted, tensor
+from migrate.source.paddle.ops.spec import Arguments, Form, Op
 
 _F = "paddle.nn.functional"
+_REDUCTIONS = ("none", "mean", "sum")
+_Result = Callable[[Arguments], Tensor]
 
 
-def _elementwise(first: str, second: str) -> Callable[[Arguments], Tensor]:
+def _reduction(bound: Arguments, *more: str) -> bool:
+    """Whether the loss is reduced to a scalar."""
+    reduction = bound.get("reduction", "none")
+    if reduction not in (*_REDUCTIONS, *more):
+        raise Refuse(f"the reduction {reduction!r} is none of {', '.join((*_REDUCTIONS, *more))}")
+    return bool(reduction != "none")
+
+
+def _elementwise(first: str, second: str, *more: str) -> _Result:
     """A loss of the shape of its operands, or a scalar with a `reduction`."""
 
     def result(bound: Arguments) -> Tensor:
         x, y = tensor(bound[first]), tensor(bound[second])
+        return Tensor(() if _reduction(bound, *more) else broadcast(x.shape, y.shape), promoted(x, y))
+
+    return result
+
+
+def _last_axis(first: str, second: str) -> _Result:
+    """A loss of vectors in the last axis."""
+
+    def result(bound: Arguments) -> Tensor:
+        x, y = tensor(bound[first]), tensor(bound[second])
         shape = broadcast(x.shape, y.shape)
-        return Tensor(() if bound.get("reduction", "none") != "none" else shape, x.dtype)
+        return Tensor(() if _reduction(bound) else None if shape is None else shape[:-1], promoted(x, y))
 
     return result
 
 
 def _cross_entropy(bound: Arguments) -> Tensor:
     x = tensor(bound["input"])
-    if bound.get("reduction", "none") != "none":
+    if _reduction(bound):
         return Tensor((), x.dtype)
     label = tensor(bound["label"])
     if x.shape is None or label.shape is None:
@@ -34,22 +55,171 @@ def _cross_entropy(bound: Arguments) -> Tensor:
     return Tensor((*x.shape[:axis], *((1,) if kept else ()), *x.shape[axis + 1 :]), x.dtype)
 
 
+def _with_softmax(bound: Arguments) -> Tensor | tuple[Tensor, Tensor]:
+    x = tensor(bound["logits"])
+    if x.shape is None:
+        loss = Tensor(None, x.dtype)
+    else:
+        axis = axis_of(bound["axis"], len(x.shape))
+        loss = Tensor((*x.shape[:axis], 1, *x.shape[axis + 1 :]), x.dtype)
+    return (loss, Tensor(x.shape, x.dtype)) if bound["return_softmax"] else loss
+
+
+def _of_classes(bound: Arguments) -> Tensor:
+    x = tensor(bound["input"])
+    return Tensor(() if _reduction(bound) else tensor(bound["label"]).shape, x.dtype)
+
+
+def _triplet(bound: Arguments) -> Tensor:
+    x = tensor(bound["input"])
+    return Tensor(() if _reduction(bound) else None if x.shape is None else x.shape[:-1], x.dtype)
+
+
+def _both_floating(bound: Arguments) -> bool:
+    return both_tensors(bound) and floating(bound)
+
+
+_P, _LABEL = f"{_F}.sigmoid(f_4_1)", "(f_4_1 > 0.4).astype('float32')"
+_MEAN = "reduction='mean', name=None"
+
 OPS: tuple[Op, ...] = (
-    Op(f"{_F}.log_loss(input, label, epsilon=0.0001, name=None)", _elementwise("input", "label")),
-    Op(f"{_F}.square_error_cost(input, label)", _elementwise("input", "label")),
-    Op(f"{_F}.mse_loss(input, label, reduction='mean', name=None)", _elementwise("input", "label")),
-    Op(f"{_F}.l1_loss(input, label, reduction='mean', name=None)", _elementwise("input", "label")),
     Op(
-        f"{_F}.binary_cross_entropy(input, label, weight=None, reduction='mean', name=None)",
+        f"{_F}.log_loss(input, label, epsilon=0.0001, name=None)",
         _elementwise("input", "label"),
+        examples=(
+            f"{_F}.log_loss({_P}, {_LABEL})",
+            f"{_F}.log_loss(input={_P}, label={_LABEL}, epsilon=1e-7)",
+        ),
+    ),
+    Op(
+        f"{_F}.square_error_cost(input, label)",
+        _elementwise("input", "label"),
+        (Form("tf.squared_difference(x=input, y=label)", _both_floating),),
+        examples=(f"{_F}.square_error_cost(f_4_1, f_4_1 * 2)", f"{_F}.square_error_cost(input=f_4_3, label=f_3)"),
+    ),
+    *(
+        Op(
+            f"{_F}.{name}(input, label, {_MEAN})",
+            _elementwise("input", "label"),
+            examples=(
+                f"{_F}.{name}(f_4_1, f_4_1 * 2)",
+                f"{_F}.{name}(input=f_4_3, label=f_4_3 * 2, reduction='none')",
+                f"{_F}.{name}(f_4_3, f_4_3 * 2, 'sum')",
+            ),
+        )
+        for name in ("mse_loss", "l1_loss")
+    ),
+    Op(
+        f"{_F}.smooth_l1_loss(input, label, reduction='mean', delta=1.0, name=None)",
+        _elementwise("input", "label"),
+        examples=(
+            f"{_F}.smooth_l1_loss(f_4_3, f_4_3 * 3)",
+            f"{_F}.smooth_l1_loss(f_4_3, label=f_4_3 * 3, reduction='none', delta=0.5)",
+        ),
+    ),
+    Op(
+        f"{_F}.binary_cross_entropy(input, label, weight=None, {_MEAN})",
+        _elementwise("input", "label"),
+        examples=(
+            f"{_F}.binary_cross_entropy({_P}, {_LABEL})",
+            f"{_F}.binary_cross_entropy(input={_P}, label={_LABEL}, reduction='none')",
+            f"{_F}.binary_cross_entropy({_P}, {_LABEL}, weight={_LABEL} + 1, reduction='sum')",
+        ),
     ),
     Op(
         f"{_F}.binary_cross_entropy_with_logits(logit, label, weight=None, reduction='mean', pos_weight=None, name=None)",
         _elementwise("logit", "label"),
+        examples=(
+            f"{_F}.binary_cross_entropy_with_logits(f_4_1, {_LABEL})",
+            f"{_F}.binary_cross_entropy_with_logits(logit=f_4_1, label={_LABEL}, reduction='none')",
+            f"{_F}.binary_cross_entropy_with_logits(f_4_1, {_LABEL}, pos_weight=paddle.full([1], 2.0))",
+        ),
     ),
     Op(
         f"{_F}.cross_entropy(input, label, weight=None, ignore_index=-100, reduction='mean', soft_label=False, axis=-1, "
-        "use_softmax=True, name=None)",
+        "use_softmax=True, label_smoothing=0.0, name=None)",
         _cross_entropy,
+        examples=(
+            f"{_F}.cross_entropy(f_4_3, i_4)",
+            f"{_F}.cross_entropy(input=f_4_3, label=i_4_1, reduction='none')",
+            f"{_F}.cross_entropy(f_4_3, i_4, reduction='none')",
+            f"{_F}.cross_entropy(f_4_3, {_F}.softmax(f_4_3), soft_label=True)",
+            f"{_F}.cross_entropy(f_4_3, i_4, weight=f_3 * f_3 + 1, ignore_index=1, reduction='sum')",
+        ),
+    ),
+    Op(
+        f"{_F}.softmax_with_cross_entropy(logits, label, soft_label=False, ignore_index=-100, numeric_stable_mode=True, "
+        "return_softmax=False, axis=-1)",
+        _with_softmax,
+        examples=(
+            f"{_F}.softmax_with_cross_entropy(f_4_3, i_4_1)",
+            f"{_F}.softmax_with_cross_entropy(logits=f_4_3, label=i_4_1, return_softmax=True)",
+            f"{_F}.softmax_with_cross_entropy(f_4_3, {_F}.softmax(f_4_3), soft_label=True)",
+        ),
+    ),
+    Op(
+        f"{_F}.nll_loss(input, label, weight=None, ignore_index=-100, {_MEAN})",
+        _of_classes,
+        examples=(
+            f"{_F}.nll_loss({_F}.log_softmax(f_4_3), i_4)",
+            f"{_F}.nll_loss({_F}.log_softmax(f_4_3), i_4, reduction='none')",
+        ),
+    ),
+    Op(
+        f"{_F}.kl_div(input, label, {_MEAN})",
+        _elementwise("input", "label", "batchmean"),
+        examples=(
+            f"{_F}.kl_div({_F}.log_softmax(f_4_3), {_F}.softmax(f_4_3))",
+            f"{_F}.kl_div(input={_F}.log_softmax(f_4_3), label={_F}.softmax(f_4_3), reduction='none')",
+            f"{_F}.kl_div({_F}.log_softmax(f_4_3), {_F}.softmax(f_4_3), 'batchmean')",
+        ),
+    ),
+    Op(
+        f"{_F}.margin_ranking_loss(input, other, label, margin=0.0, {_MEAN})",
+        _elementwise("input", "other"),
+        examples=(
+            f"{_F}.margin_ranking_loss(f_4_1, f_4_1 * 2 - 0.3, {_LABEL} * 2 - 1)",
+            f"{_F}.margin_ranking_loss(f_4, f_4 * 2 - 0.3, f_4 * 0 + 1, margin=0.1, reduction='none')",
+        ),
+    ),
+    Op(
+        f"{_F}.hinge_embedding_loss(input, label, margin=1.0, {_MEAN})",
+        _elementwise("input", "label"),
+        examples=(
+            f"{_F}.hinge_embedding_loss(f_4_1, {_LABEL} * 2 - 1)",
+            f"{_F}.hinge_embedding_loss(f_4_1, {_LABEL} * 2 - 1, margin=0.6, reduction='none')",
+        ),
+    ),
+    Op(
+        f"{_F}.cosine_embedding_loss(input1, input2, label, margin=0, {_MEAN})",
+        _last_axis("input1", "input2"),
+        examples=(
+            f"{_F}.cosine_embedding_loss(f_4_3 + 2, f_4_3 * 2 + 1, i_4 * 0 + 1)",
+            f"{_F}.cosine_embedding_loss(f_4_3 + 2, f_4_3 * 2 + 1, i_4 * 0 - 1, margin=0.1, reduction='none')",
+        ),
+    ),
+    Op(
+        f"{_F}.triplet_margin_loss(input, positive, negative, margin=1.0, p=2, epsilon=1e-06, swap=False, {_MEAN})",
+        _triplet,
+        examples=(
+            f"{_F}.triplet_margin_loss(f_4_3, f_4_3 + 1, f_4_3 * 2 + 1)",
+            f"{_F}.triplet_margin_loss(f_4_3, f_4_3 + 1, f_4_3 * 2 + 1, swap=True, reduction='none')",
+        ),
+    ),
+    Op(
+        f"{_F}.soft_margin_loss(input, label, {_MEAN})",
+        _elementwise("input", "label"),
+        examples=(
+            f"{_F}.soft_margin_loss(f_4_1, {_LABEL} * 2 - 1)",
+            f"{_F}.soft_margin_loss(f_4_1, {_LABEL} * 2 - 1, reduction='none')",
+        ),
+    ),
+    Op(
+        f"{_F}.sigmoid_focal_loss(logit, label, normalizer=None, alpha=0.25, gamma=2.0, reduction='sum', name=None)",
+        _elementwise("logit", "label"),
+        examples=(
+            f"{_F}.sigmoid_focal_loss(f_4_1, {_LABEL})",
+            f"{_F}.sigmoid_focal_loss(f_4_1, {_LABEL}, alpha=0.5, reduction='none')",
+        ),
     ),
 )

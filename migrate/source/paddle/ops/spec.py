@@ -1,8 +1,8 @@
 """What an op is: Paddle's signature, the result's shape and dtype, and the forms in which TensorFlow computes it.
 
 The last form is always the helper of `runtime.nn.functional` with the same name and arguments: it computes what Paddle
-does for all shapes and dtypes. The forms before it are plain TensorFlow, each with the condition under which it computes
-the same.
+does for all shapes and dtypes. The forms before it are plain TensorFlow, each with the condition under which it
+computes the same.
 """
 
 from __future__ import annotations

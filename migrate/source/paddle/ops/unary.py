@@ -87,6 +87,15 @@ OPS: tuple[Op, ...] = (
         examples=("paddle.stanh(f_2_3)", "paddle.stanh(f_2_3, scale_a=0.5)", "f_2_3.stanh(0.5, 1.5)"),
     ),
     Op(
+        "paddle.increment(x, value=1.0, name=None)",
+        same,
+        examples=("paddle.increment(paddle.to_tensor([1.0]))", "paddle.increment(paddle.to_tensor([1]), value=2)"),
+    ),
+    *(
+        Op(f"paddle.Tensor.{name}(x)", same, (Form("x"),), (name,), helper="assign", examples=(f"f_2_3.{name}()",))
+        for name in ("cpu", "contiguous")
+    ),
+    Op(
         "paddle.cast(x, dtype)",
         _cast,
         (Form("tf.cast(x=x, dtype=dtype)"),),

@@ -78,21 +78,36 @@ OPS: tuple[Op, ...] = (
     Op(
         f"{_F}.max_pool1d(x, kernel_size, stride=None, padding=0, return_mask=False, ceil_mode=False, name=None)",
         pooled(1),
+        examples=(f"{_F}.max_pool1d(f_2_3_4, 2)", f"{_F}.max_pool1d(x=f_2_3_5, kernel_size=3, stride=2, padding=1)"),
     ),
     Op(
         f"{_F}.max_pool2d(x, kernel_size, stride=None, padding=0, return_mask=False, ceil_mode=False, "
         "data_format='NCHW', name=None)",
         pooled(2),
+        examples=(
+            f"{_F}.max_pool2d(f_2_3_4_4, 2)",
+            f"{_F}.max_pool2d(x=f_2_3_5_4, kernel_size=[3, 2], stride=1, padding=1)",
+        ),
     ),
     Op(
         f"{_F}.avg_pool1d(x, kernel_size, stride=None, padding=0, exclusive=True, ceil_mode=False, name=None)",
         pooled(1),
+        examples=(f"{_F}.avg_pool1d(f_2_3_4, 2)", f"{_F}.avg_pool1d(x=f_2_3_5, kernel_size=3, stride=2, padding=1)"),
     ),
     Op(
-        f"{_F}.avg_pool2d(x, kernel_size, stride=None, padding=0, ceil_mode=False, exclusive=True, divisor_override=None, "
-        "data_format='NCHW', name=None)",
+        f"{_F}.avg_pool2d(x, kernel_size, stride=None, padding=0, ceil_mode=False, exclusive=True, "
+        "divisor_override=None, data_format='NCHW', name=None)",
         pooled(2),
+        examples=(f"{_F}.avg_pool2d(f_2_3_4_4, 2)", f"{_F}.avg_pool2d(x=f_2_3_5_4, kernel_size=2, ceil_mode=True)"),
     ),
-    Op(f"{_F}.adaptive_max_pool1d(x, output_size, return_mask=False, name=None)", adapted(1)),
-    Op(f"{_F}.adaptive_avg_pool1d(x, output_size, name=None)", adapted(1)),
+    Op(
+        f"{_F}.adaptive_max_pool1d(x, output_size, return_mask=False, name=None)",
+        adapted(1),
+        examples=(f"{_F}.adaptive_max_pool1d(f_2_3_4, 2)", f"{_F}.adaptive_max_pool1d(x=f_2_3_5, output_size=1)"),
+    ),
+    Op(
+        f"{_F}.adaptive_avg_pool1d(x, output_size, name=None)",
+        adapted(1),
+        examples=(f"{_F}.adaptive_avg_pool1d(f_2_3_4, 2)", f"{_F}.adaptive_avg_pool1d(x=f_2_3_5, output_size=1)"),
+    ),
 )

@@ -10,7 +10,7 @@ from migrate.report.model import Applicability, Finding, Location, State, TableR
 from migrate.source.files.conversion_result import SourceResult
 from migrate.source.paddle.abstract.program import TRAINER, Program
 from migrate.source.paddle.abstract.run import Problem
-from migrate.source.paddle.abstract.values import Class, Described, Module, Span, Value
+from migrate.source.paddle.abstract.values import Class, Described, Instance, Module, Span, Value
 from migrate.source.paddle.emission.tables import Embedding, embeddings
 from migrate.source.paddle.ops import registry
 
@@ -103,13 +103,11 @@ def _at(path: str, span: Span, scope: str = "") -> Location:
 
 def _classes(path: str, module: Module, program: Program) -> list[Finding]:
     found = []
+    made = {id(layer.cls) for layer in program.run.made if isinstance(layer, Instance)}
     for value in module.names.values():
-        if isinstance(value, Class) and value.module is module and value.derives(registry.LAYER):
-            if any(getattr(layer, "cls", None) is value for layer in program.run.made):
-                where = _at(path, module.span(value.node), value.name)
-                found.append(
-                    _applied("paddle-layer-class", "layer", where, f"`{value.name}` is a layer of `runtime.nn`")
-                )
+        if isinstance(value, Class) and value.module is module and id(value) in made and value.derives(registry.LAYER):
+            where = _at(path, module.span(value.node), value.name)
+            found.append(_applied("paddle-layer-class", "layer", where, f"`{value.name}` is a layer of `runtime.nn`"))
     return found
 
 

@@ -1,0 +1,211 @@
+"""Exceptions, generators and the library give the machine the values that they give Python."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import Any
+
+import numpy as np
+import pytest
+
+from migrate.source.paddle.abstract.machine import Machine
+from migrate.source.paddle.abstract.modules import load
+
+PROGRAMS = {
+    "a generator goes on where its consumer asks": """
+        log = []
+        def numbers():
+            for i in range(5):
+                if i == 1:
+                    continue
+                if i == 4:
+                    break
+                log.append(i)
+                yield i
+            else:
+                yield 99
+            yield from ("a", "b")
+        for n in numbers():
+            log.append([n])
+        found = log
+    """,
+    "a loop leaves a generator early": """
+        log = []
+        def endless():
+            n = 0
+            while True:
+                n += 1
+                log.append(n)
+                yield n
+        for n in endless():
+            if n == 3:
+                break
+        found = log, [next(endless()), next(endless())], list(zip(endless(), "ab"))
+    """,
+    "a generator returns": """
+        def some(n):
+            if n:
+                yield n
+                return
+            with_else = True
+            while n < 2:
+                n += 1
+                if n == 1:
+                    continue
+                yield -n
+            else:
+                yield "end"
+        found = list(some(7)), list(some(0)), sum(some(3)), next(some(4), None)
+    """,
+    "handlers": """
+        log = []
+        def convert(text):
+            try:
+                try:
+                    log.append("try")
+                    value = int(text)
+                except (KeyError, IndexError):
+                    log.append("wrong handler")
+                else:
+                    log.append("else")
+                finally:
+                    log.append("finally")
+                return value
+            except ValueError as error:
+                log.append(type(error) is not None)
+                return None
+            finally:
+                log.append("last")
+        found = [convert("3"), convert("x")], log
+    """,
+    "errors of statements": """
+        def attempt(f):
+            try:
+                return f()
+            except KeyError:
+                return "key"
+            except IndexError:
+                return "index"
+            except (TypeError, ZeroDivisionError):
+                return "type"
+            except Exception:
+                return "other"
+        def assign():
+            x = [1]
+            x[3] = 2
+        def unpack():
+            a, b = "x y z".split()
+        def lost():
+            raise ValueError
+        def stop():
+            raise StopIteration("no")
+        def check():
+            assert 1 == 2
+        def add():
+            x = 1
+            x += "a"
+        found = [attempt(f) for f in (assign, unpack, lost, stop, check, add, lambda: {}["a"], lambda: 1 // 0)]
+    """,
+    "finally runs as the function returns, breaks and fails": """
+        log = []
+        def one():
+            try:
+                return 1
+            finally:
+                log.append("one")
+        def two():
+            for i in range(3):
+                try:
+                    if i == 0:
+                        continue
+                    break
+                finally:
+                    log.append(i)
+        def three():
+            try:
+                yield 1
+                raise KeyError("k")
+            except KeyError:
+                yield 2
+            else:
+                yield 3
+            finally:
+                log.append("three")
+        def four():
+            try:
+                [][0]
+            finally:
+                log.append("four")
+        def five():
+            try:
+                four()
+            except IndexError:
+                log.append("five")
+        found = one(), two(), list(three()), five(), log
+    """,
+    "methods that objects have for loops": """
+        class Rows:
+            def __init__(self, n):
+                self.n = n
+            def __len__(self):
+                return self.n
+            def __getitem__(self, i):
+                return i * i
+            def __call__(self, x):
+                return x + self.n
+            def __iter__(self):
+                for i in range(self.n):
+                    yield self[i]
+        rows = Rows(4)
+        found = [r for r in rows], len(rows), rows[3], rows(1), [*rows]
+    """,
+    "the library": """
+        import os, json, re, csv, itertools
+        import numpy as np
+        from collections import defaultdict
+        counts = defaultdict(int)
+        lists = defaultdict(lambda: [0])
+        for w in "a b a".split():
+            counts[w] += 1
+            lists[w].append(w)
+        rows = sorted([[3, "x"], [1, "y"]], key=lambda r: r[0])
+        rows.sort(key=lambda r: r[1])
+        array = np.array([1, 2, 3])
+        found = (
+            dict(counts), dict(lists), rows, os.path.join("a", "b.txt"), os.path.splitext("a/b.txt"),
+            json.loads('{"a": [1, null]}'), re.match("[a-z]+[0-9]*.txt$", "ab12.txt").group(),
+            array[array == 2].tolist(),
+            [r for r in csv.reader(["a,b", "c,d"])], list(itertools.islice(itertools.count(3), 2)),
+            "%s-%05.2f" % ("a", 2.5), "a:b:c".rsplit(":", 1), max([[1], [2, 3]], key=len), b"ab".decode("utf-8"),
+        )
+    """,
+}
+
+
+def machine(text: str) -> Any:
+    run = Machine()
+    found = load(run, "m.py", textwrap.dedent(text)).names.get("found")
+    assert not run.problems, [problem.message for problem in run.problems.values()]
+    return found
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_values_are_those_of_python(name: str) -> None:
+    names: dict[str, Any] = {"__name__": "m"}
+    exec(textwrap.dedent(PROGRAMS[name]), names)
+    assert machine(PROGRAMS[name]) == names["found"]
+
+
+def test_random_numbers_do_not_change_those_of_the_process() -> None:
+    text = """
+        import random
+        import numpy as np
+        np.random.seed(3)
+        random.seed(3)
+        found = np.random.randint(0, 1000, 5).tolist(), random.random(), np.random.RandomState(1).rand()
+    """
+    before = np.random.get_state()[1].tolist()  # type: ignore[index, union-attr]
+    first = machine(text)
+    assert first == machine(text)
+    assert first[0] == np.random.RandomState(3).randint(0, 1000, 5).tolist()
+    assert np.random.get_state()[1].tolist() == before  # type: ignore[index, union-attr]

@@ -1,0 +1,207 @@
+"""Each example of each op: shape and dtype of the abstract machine are Paddle's; rewritten, it computes the same."""
+
+from __future__ import annotations
+
+import inspect
+from functools import cache
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+import pytest
+
+from migrate.source.paddle.abstract.indexing import GETITEM
+from migrate.source.paddle.abstract.values import Size, Tensor
+from migrate.source.paddle.ops import drawing, environment, registry
+from tests.support.paddle.op_examples import Example, Execution, Refused, examples, executed, leaves
+from tests.support.paddle.op_results import Computed, Graph, in_paddle, lines_of
+
+pytestmark = pytest.mark.paddle
+
+EXAMPLES = examples()
+#: Results by chance: only shape and dtype are compared.
+DRAWN = {op.name for op in drawing.OPS} | {"paddle.nn.functional.dropout", "paddle.empty", "paddle.empty_like"}
+#: The number of results depends on values, so that a size is unknown even if those of the operands are known.
+OF_VALUES = {
+    "paddle.where",
+    "paddle.masked_select",
+    "paddle.nonzero",
+    "paddle.nn.functional.sequence_mask",
+    "operator.getitem",
+}
+#: With equal elements or at the end of its domain Paddle's gradient or index is another, or no number.
+SMOOTH = {
+    "paddle.prod",
+    "paddle.cumprod",
+    "paddle.median",
+    "paddle.topk",
+    "paddle.acosh",
+    "paddle.nn.functional.maxout",
+}
+#: Paddle's gradient on a CPU is wrong (other axes), has the form of rows, or is none because NumPy cut it.
+NO_GRADIENT = ("axis=1", "sparse=True", "numpy")
+#: Nothing to compare: effects, or devices that Paddle 2.6.2 does not know.
+EFFECTS = {"paddle.seed", "paddle.set_device", "paddle.is_compiled_with_npu", "operator.pos"}
+#: TensorFlow does not know that the first rows of a batch, which is never empty, are one.
+NEVER_EMPTY = {"f_4_3[0:1]"}
+
+
+@cache
+def execution(open_batch: bool) -> Execution:
+    """Return the abstract execution of all examples."""
+    return executed(EXAMPLES, open_batch)
+
+
+@cache
+def in_paddle_of(index: int, rough: bool) -> Computed:
+    """Return what Paddle computes for an example."""
+    return in_paddle(EXAMPLES[index], rough)
+
+
+@cache
+def graph() -> Graph:
+    """Return the rewritten examples: with an open batch, and with known sizes those that are then written otherwise."""
+    made = Graph()
+    known, opened = lines_of(execution(False)), lines_of(execution(True))
+    refused = {i for i, result in enumerate(execution(True).results) if isinstance(result, Refused)}
+    made.add(EXAMPLES, execution(True), True, lambda index: True)
+    made.add(EXAMPLES, execution(False), False, lambda index: known[index] != opened[index] or index in refused)
+    return made
+
+
+def test_each_op_has_examples_and_they_reach_each_form() -> None:
+    reached: dict[int, set[int]] = {}
+    for open_batch in (False, True):
+        for site in execution(open_batch).run.sites.values():
+            reached.setdefault(id(site.op), set()).add(site.form)
+    ops = [*registry.all_ops(), GETITEM]
+    assert [op.name for op in ops if not op.examples and op.name not in EFFECTS] == []
+    missed = [
+        (op.name, form.tf)
+        for op in ops
+        for i, form in enumerate(op.forms)
+        if i not in reached.get(id(op), set()) and op.name not in EFFECTS
+    ]
+    assert missed == []
+
+
+@pytest.mark.parametrize("open_batch", [False, True])
+def test_shapes_and_dtypes_are_those_of_paddle(open_batch: bool) -> None:
+    wrong = []
+    for index, (example, result) in enumerate(zip(EXAMPLES, execution(open_batch).results, strict=True)):
+        if isinstance(result, Refused):
+            if not (open_batch and "known only when the model runs" in result.message):
+                wrong.append((example.text, result.message))
+            continue
+        given, wanted = list(leaves(result)), in_paddle_of(index, False).values
+        if len(given) != len(wanted):
+            wrong.append((example.text, f"{len(given)} results, not {len(wanted)}"))
+        wrong += [
+            (example.text, f"{ours} is not {np.shape(theirs)} {getattr(theirs, 'dtype', theirs)}")
+            for ours, theirs in zip(given, wanted, strict=False)
+            if not _agrees(example, ours, theirs, open_batch)
+        ]
+    assert wrong == []
+
+
+def _agrees(example: Example, ours: Any, theirs: Any, open_batch: bool) -> bool:
+    if isinstance(ours, Size):
+        return open_batch
+    if not isinstance(ours, Tensor):
+        return bool(ours == theirs)
+    shape = np.shape(theirs)
+    if ours.dtype != theirs.dtype.name or (ours.shape is None and not open_batch):
+        return False
+    if ours.shape is None:
+        return True
+    if None in ours.shape and not open_batch and example.op.name not in OF_VALUES:
+        return False
+    return len(ours.shape) == len(shape) and all(a in (b, None) for a, b in zip(ours.shape, shape, strict=True))
+
+
+@pytest.mark.parametrize("rough", [False, True])
+def test_rewritten_examples_compute_what_paddle_does(rough: bool) -> None:
+    wrong = []
+    for (open_batch, index), ours in graph().run(rough).items():
+        example = EXAMPLES[index]
+        if rough and example.op.name in SMOOTH:
+            continue
+        theirs = in_paddle_of(index, rough)
+        with_gradient = not any(word in example.text for word in NO_GRADIENT) or example.op.name not in (
+            "paddle.gather",
+            "paddle.nn.functional.embedding",
+            "numpy.ndarray.reshape",
+            "numpy.ndarray.copy",
+            "numpy.array",
+            "paddle.Tensor.numpy",
+        )
+        wrong += [
+            (example.text, lines_of(execution(open_batch))[index], problem)
+            for problem in _differences(ours, theirs, example.op.name not in DRAWN, with_gradient)
+        ]
+    assert wrong == []
+
+
+def _differences(ours: Computed, theirs: Computed, values: bool, gradients: bool) -> list[str]:
+    found = []
+    for a, b in zip(ours.values, theirs.values, strict=True):
+        if isinstance(a, np.ndarray | np.generic) and (a.shape != np.shape(b) or a.dtype != b.dtype):
+            found.append(f"{a.shape} {a.dtype}, not {np.shape(b)} {b.dtype}")
+        elif values and not _close(a, b):
+            found.append(f"{a}, not {b}")
+    for name, gradient in theirs.gradients.items() if values and gradients else ():
+        own = ours.gradients.get(name, np.zeros(gradient.shape))
+        if not _close(own, gradient):
+            found.append(f"the gradient of {name} is {own}, not {gradient}")
+    return found
+
+
+def _close(a: Any, b: Any) -> bool:
+    if isinstance(a, str | bool) or isinstance(b, str | bool):
+        return bool(a == b)
+    return bool(np.allclose(np.asarray(a, float), np.asarray(b, float), 1e-5, 1e-6, equal_nan=True))
+
+
+def test_sizes_that_the_machine_knows_are_known_to_tensorflow() -> None:
+    unknown = []
+    for (open_batch, index), shapes in graph().static.items():
+        for ours, theirs in zip(leaves(execution(open_batch).results[index]), shapes, strict=True):
+            if not isinstance(ours, Tensor) or ours.shape is None or EXAMPLES[index].text in NEVER_EMPTY:
+                continue
+            sizes = theirs.as_list() if theirs is not None and theirs.rank is not None else None
+            if sizes is None or any(a is not None and b is None for a, b in zip(ours.shape, sizes, strict=True)):
+                unknown.append((EXAMPLES[index].text, ours.shape, sizes))
+    assert unknown == []
+
+
+def test_signatures_are_those_of_paddle() -> None:
+    import paddle
+
+    wrong = []
+    for op in registry.all_ops():
+        if not op.name.startswith("paddle.") or op.name in EFFECTS or op.name.startswith("paddle.Tensor."):
+            continue
+        wrong += [(op.name, f"tensors have no {name}") for name in op.methods if not hasattr(paddle.Tensor, name)]
+        function = eval(op.name, {"paddle": paddle})
+        try:
+            theirs = inspect.signature(function).parameters
+        except ValueError:  # compiled
+            continue
+        if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in theirs.values()):
+            continue
+        ours = [(name, _default(value)) for name, value in op.parameters.items()]
+        wanted = [(p.name, None if p.default is p.empty else p.default) for p in theirs.values()]
+        if ours != wanted:
+            wrong.append((op.name, f"{ours}, not {wanted}"))
+    assert wrong == []
+
+
+def _default(value: Any) -> Any:
+    return None if type(value) is object else value
+
+
+def test_the_helper_of_each_op_exists() -> None:
+    from runtime.nn import functional
+
+    names = [op.functional for op in registry.all_ops() if op.name not in EFFECTS and op not in environment.OPS]
+    assert [name for name in names if attrgetter(name)(functional) is None] == []
