@@ -183,6 +183,7 @@ def test_steps_are_those_of_paddle() -> None:
         found = by_runtime(case, first)
         for number in WATCHED:
             for path, value in expected[number].items():
-                if not np.allclose(found[number][path], value, rtol=2e-4, atol=2e-5):
+                far = 1e-4 if number > 1 else 2e-6  # differences grow with the steps
+                if not np.allclose(found[number][path], value, rtol=far, atol=far):
                     wrong.append((name, path, number, np.abs(found[number][path] - value).max()))
     assert not wrong, "\n".join(map(str, wrong))
