@@ -53,6 +53,8 @@ def _with_imports(file: cst.Module, names: Names) -> cst.Module:
         wanted.append(f"import tensorflow.compat.v1 as {names.tensorflow}")
     if "layers" in names.used:
         wanted.append("from runtime import nn" + ("" if names.layers == "nn" else f" as {names.layers}"))
+    if "ranks" in names.used:
+        wanted.append("from runtime import ranks")
     if not wanted:
         return file
     body = list(file.body)
@@ -84,7 +86,7 @@ def write_reader(path: str, text: str) -> Written:
     refused = {}
     for node in ast.walk(tree):
         dotted = _dotted(node, imports)
-        if dotted.startswith("paddle.") and not dotted.startswith(("paddle.io", "paddle.distributed")):
+        if dotted.startswith("paddle.") and not dotted.startswith(("paddle.io", "paddle.distributed.get_")):
             span = Module(path, text, tree).span(node)
             refused[span] = f"a reader that calls `{dotted}` is not converted; make arrays with NumPy there"
     return Written(_with_imports(rewritten, facts.names).code, refused)

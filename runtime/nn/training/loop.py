@@ -12,7 +12,7 @@ from typing import Any
 import tensorflow as tf
 
 from runtime.nn import metric
-from runtime.nn.data import pipeline
+from runtime.nn.training.data import pipeline
 
 v1 = tf.compat.v1
 
