@@ -37,7 +37,6 @@ from runtime.nn.activation import (
     ThresholdedReLU,
 )
 from runtime.nn.attention import MultiHeadAttention, TransformerEncoder, TransformerEncoderLayer
-from runtime.nn.clip import ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue
 from runtime.nn.containers import LayerDict, LayerList, ParameterList, Sequential
 from runtime.nn.convolution import Conv1D, Conv2D
 from runtime.nn.dropout import Dropout, Dropout2D
@@ -57,6 +56,12 @@ from runtime.nn.loss import (
 )
 from runtime.nn.no_grad import no_grad, stopped
 from runtime.nn.normalization import BatchNorm, BatchNorm1D, BatchNorm2D, InstanceNorm1D, InstanceNorm2D, LayerNorm
+<<<<<<< HEAD
+=======
+from runtime.nn.optimizer.clip import ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue
+from runtime.nn.param_attr import ParamAttr
+from runtime.nn.parameter import Parameter
+>>>>>>> n5
 from runtime.nn.pooling import (
     AdaptiveAvgPool1D,
     AdaptiveAvgPool2D,
