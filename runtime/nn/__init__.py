@@ -56,12 +56,7 @@ from runtime.nn.loss import (
 )
 from runtime.nn.no_grad import no_grad, stopped
 from runtime.nn.normalization import BatchNorm, BatchNorm1D, BatchNorm2D, InstanceNorm1D, InstanceNorm2D, LayerNorm
-<<<<<<< HEAD
-=======
 from runtime.nn.optimizer.clip import ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue
-from runtime.nn.param_attr import ParamAttr
-from runtime.nn.parameter import Parameter
->>>>>>> n5
 from runtime.nn.pooling import (
     AdaptiveAvgPool1D,
     AdaptiveAvgPool2D,
