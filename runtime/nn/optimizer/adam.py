@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from runtime.nn.optimizer.base import Optimizer, Step, TableRule
 from runtime.nn.optimizer.groups import Group
-from runtime.nn.weight import Weight
+from runtime.nn.weights.weight import Weight
 
 v1 = tf.compat.v1
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from runtime.nn.optimizer.clip import ClipGradBase
 from runtime.nn.regularizer import L2Decay, WeightDecayRegularizer
-from runtime.nn.weight import Weight
+from runtime.nn.weights.weight import Weight
 
 
 @dataclass
