@@ -16,7 +16,7 @@ import numpy as np
 from migrate.source.paddle.abstract.values import Refuse, Value
 
 FOLDER = "/model"  #: the model's folder, as the program sees it
-MAX_SAMPLE = 1_000_000  #: bytes read of a text file of the sample data; it is cut after its last whole line
+MAX_SAMPLE = 2**18  #: bytes read of a text file of the sample data; it is cut after its last whole line
 MAX_FILE = 4_000_000  #: bytes of a file that is read as a whole
 MAX_TOTAL = 32_000_000  #: bytes read by one execution
 MAX_NAMES = 1_000  #: entries of a folder that are listed

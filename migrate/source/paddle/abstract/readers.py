@@ -41,6 +41,7 @@ from migrate.source.paddle.abstract.values import (
 from migrate.source.paddle.ops.shapes import dtype_name
 
 MAX_SAMPLES = 64
+MAX_FILES = 16  #: of the sample data; readers that go through all files end within the bound on steps
 MAX_SECONDS = 60.0  #: for the whole reader; the bound on steps ends most endless loops earlier
 MAX_STEPS = 5_000_000
 STATIC = "static_model.py"
@@ -173,7 +174,7 @@ def _samples(run: _Reader, module: Module, values: dict[str, Value], place: str)
     if not isinstance(cls, Class):
         raise Refuse(f"there is no class `{_CLASS}`")
     assert run.data is not None
-    names = [name for name in run.data.names(place) if not name.startswith(".")][:MAX_SAMPLES]
+    names = [name for name in run.data.names(place) if not name.startswith(".")][:MAX_FILES]
     paths = [posixpath.join(FOLDER, posixpath.normpath(place), name) for name in names]
     run.frames.append(Frame(module, _CLASS))
     config = Config({**values, "config_abs_dir": FOLDER})

@@ -71,5 +71,8 @@ def names_for(tree: ast.Module, imports: Mapping[str, str]) -> Names:
     bound |= {node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef | ast.FunctionDef)}
     bound |= {name for name, dotted in imports.items() if dotted.partition(".")[0] != "paddle"}
     own = next((name for name, dotted in imports.items() if dotted == "paddle.nn" and name not in bound), None)
-    free = lambda *candidates: next(name for name in candidates if name not in bound)  # noqa: E731
+
+    def free(*candidates: str) -> str:
+        return next(name for name in candidates if name not in bound)
+
     return Names(free("tf", "tensorflow", "tf_v1"), own or free("nn", "layers", "rec_nn"))

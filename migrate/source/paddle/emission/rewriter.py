@@ -205,7 +205,8 @@ class Rewriter(cst.CSTTransformer):
         site = self.facts.sites.get(self._span(target))
         if site is not None and site.kind == "stop_gradient" and isinstance(target, cst.Attribute):
             stop = cst.parse_expression(self.names.tf("stop_gradient"))
-            return cst.Assign([cst.AssignTarget(target.value)], cst.Call(stop, [cst.Arg(target.value)]))
+            name = cst.ensure_type(target.value, cst.Name)
+            return cst.Assign([cst.AssignTarget(name)], cst.Call(stop, [cst.Arg(name)]))
         if self._span(target) in self.facts.loops:
             return updated_node.with_changes(value=self._unstacked(updated_node.value))
         return updated_node

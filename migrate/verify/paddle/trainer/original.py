@@ -6,7 +6,6 @@ import contextlib
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
-from unittest import mock
 
 import numpy as np
 import paddle
@@ -106,41 +105,6 @@ def _recorded() -> Iterator[list[Any]]:
         yield made
     finally:
         LayerHelperBase.create_parameter = stock
-
-
-@contextlib.contextmanager
-def _dense_gradients(side: Original, optimizer: Any) -> Iterator[None]:
-    """Let embeddings have dense gradients for an Adam that moves all rows in either case.
-
-    Paddle 2.6.2's kernel for the CPU and chosen rows does not correct the epsilon for rows without a gradient.
-    """
-    all_rows = isinstance(optimizer, paddle.optimizer.Adam) and not optimizer._lazy_mode
-    chosen = [layer for layer in side.model.sublayers() if isinstance(layer, paddle.nn.Embedding) and layer._sparse]
-    for layer in chosen if all_rows else ():
-        layer._sparse = False
-    try:
-        yield
-    finally:
-        for layer in chosen:
-            layer._sparse = True
-
-
-@contextlib.contextmanager
-def textbook_adam() -> Iterator[None]:
-    """Let Adam count the steps of sparse gradients as it counts those of dense ones.
-
-    Paddle 2.6.2's kernel for the CPU and chosen rows multiplies the powers of the betas before it uses them, so that
-    its first step has the correction of the second. With powers that begin at 1 it computes what other kernels do.
-    """
-    stock = paddle.optimizer.Adam._add_accumulator
-
-    def add(self: Any, name: str, param: Any, *given: Any, **named: Any) -> Any:
-        if name in {"beta1_pow_acc", "beta2_pow_acc"} and param.grad is not None and param.grad.is_selected_rows():
-            named["fill_value"] = 1.0
-        return stock(self, name, param, *given, **named)
-
-    with mock.patch.object(paddle.optimizer.Adam, "_add_accumulator", add):
-        yield
 
 
 class _Masks:
@@ -244,13 +208,12 @@ def _steps(
 ) -> list[dict[str, Any]]:
     side.load(weights)
     steps = []
-    with _dense_gradients(side, optimizer), textbook_adam():
-        for items in batches:
-            _, loss = side.forward(items)
-            loss.backward()
-            optimizer.step()
-            optimizer.clear_grad()
-            steps.append({"loss": loss.numpy().reshape(-1), "values": side.values()})
+    for items in batches:
+        _, loss = side.forward(items)
+        loss.backward()
+        optimizer.step()
+        optimizer.clear_grad()
+        steps.append({"loss": loss.numpy().reshape(-1), "values": side.values()})
     return steps
 
 

@@ -15,7 +15,7 @@ from migrate.source.paddle.abstract.values import Tensor
 
 CONFIG = "runner: {train_data_dir: data/train, train_reader_path: my_reader, train_batch_size: 2}\nmax_len: 4\n"
 HEAD = """
-    import os, io, json, random, csv, re
+    import csv, io, json, os, random, re
     import numpy as np
     from collections import defaultdict
     from random import shuffle
