@@ -37,10 +37,8 @@ from runtime.nn.activation import (
     ThresholdedReLU,
 )
 from runtime.nn.attention import MultiHeadAttention, TransformerEncoder, TransformerEncoderLayer
-from runtime.nn.clip import ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue
 from runtime.nn.containers import LayerDict, LayerList, ParameterList, Sequential
 from runtime.nn.convolution import Conv1D, Conv2D
-from runtime.nn.creation import create_parameter
 from runtime.nn.dropout import Dropout, Dropout2D
 from runtime.nn.embedding import Embedding
 from runtime.nn.layer import Layer
@@ -58,8 +56,7 @@ from runtime.nn.loss import (
 )
 from runtime.nn.no_grad import no_grad, stopped
 from runtime.nn.normalization import BatchNorm, BatchNorm1D, BatchNorm2D, InstanceNorm1D, InstanceNorm2D, LayerNorm
-from runtime.nn.param_attr import ParamAttr
-from runtime.nn.parameter import Parameter
+from runtime.nn.optimizer.clip import ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue
 from runtime.nn.pooling import (
     AdaptiveAvgPool1D,
     AdaptiveAvgPool2D,
@@ -71,7 +68,12 @@ from runtime.nn.pooling import (
     MaxPool2D,
 )
 from runtime.nn.recurrent import GRU, LSTM, RNN, BiRNN, GRUCell, LSTMCell, RNNCellBase, SimpleRNN, SimpleRNNCell
-from runtime.nn.weights import load_weights, read_weights
+from runtime.nn.training import data
+from runtime.nn.training.loop import Training, settings
+from runtime.nn.weights.arrays import load_weights, read_weights
+from runtime.nn.weights.creation import create_parameter
+from runtime.nn.weights.param_attr import ParamAttr
+from runtime.nn.weights.parameter import Parameter
 
 __all__ = [
     "CELU",
@@ -152,9 +154,11 @@ __all__ = [
     "Tanh",
     "Tanhshrink",
     "ThresholdedReLU",
+    "Training",
     "TransformerEncoder",
     "TransformerEncoderLayer",
     "create_parameter",
+    "data",
     "functional",
     "initializer",
     "load_weights",
@@ -163,5 +167,6 @@ __all__ = [
     "optimizer",
     "read_weights",
     "regularizer",
+    "settings",
     "stopped",
 ]

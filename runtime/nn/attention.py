@@ -16,7 +16,7 @@ from runtime.nn.layer import Layer
 from runtime.nn.linear import Linear
 from runtime.nn.masks import dropout as dropped
 from runtime.nn.normalization import LayerNorm
-from runtime.nn.param_attr import attribute
+from runtime.nn.weights.param_attr import attribute
 
 
 class MultiHeadAttention(Layer):

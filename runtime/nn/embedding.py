@@ -7,12 +7,12 @@ from typing import Any
 import tensorflow as tf
 
 from runtime.lookup.sparse import sparse_lookup
-from runtime.nn.creation import initializer_of
 from runtime.nn.initializer import Initializer
 from runtime.nn.layer import Layer
-from runtime.nn.param_attr import attribute
-from runtime.nn.parameter import Parameter
-from runtime.nn.table_weight import TableWeight
+from runtime.nn.weights.creation import initializer_of
+from runtime.nn.weights.param_attr import attribute
+from runtime.nn.weights.parameter import Parameter
+from runtime.nn.weights.table_weight import TableWeight
 
 
 class Embedding(Layer):

@@ -10,9 +10,9 @@ from weakref import WeakKeyDictionary
 
 import tensorflow as tf
 
-from runtime.nn.creation import parameter as described
-from runtime.nn.registered import Registered
-from runtime.nn.weight import Weight, variable_names
+from runtime.nn.weights.creation import parameter as described
+from runtime.nn.weights.registered import Registered
+from runtime.nn.weights.weight import Weight, variable_names
 
 v1 = tf.compat.v1
 Self = TypeVar("Self", bound="Layer")

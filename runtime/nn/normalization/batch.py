@@ -10,7 +10,7 @@ import tensorflow as tf
 from runtime.nn.functional.normalization import batch_norm
 from runtime.nn.initializer import Constant
 from runtime.nn.layer import Layer
-from runtime.nn.param_attr import ParamAttr
+from runtime.nn.weights.param_attr import ParamAttr
 
 #: What `act` of the older class may be: functions without other arguments.
 _ACTIVATIONS: dict[str, Callable[..., tf.Tensor]] = {

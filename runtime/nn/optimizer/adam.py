@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from runtime.nn.optimizer.base import Optimizer, Step, TableRule
 from runtime.nn.optimizer.groups import Group
-from runtime.nn.weight import Weight
+from runtime.nn.weights.weight import Weight
 
 v1 = tf.compat.v1
 
@@ -17,8 +17,9 @@ v1 = tf.compat.v1
 class Adam(Optimizer):
     """`m = beta1 m + (1 - beta1) g; v = beta2 v + (1 - beta2) g * g; w -= rate * M / (sqrt(V) + epsilon)`.
 
-    M is `m / (1 - beta1**t)` and V is `v / (1 - beta2**t)` in step t, which counts from 1. Where Paddle's gradient is
-    sparse, its CPU kernel takes `t + 1` for t, so it does here.
+    M is `m / (1 - beta1**t)` and V is `v / (1 - beta2**t)` in step t, which counts from 1. Paddle 2.6.2's CPU kernel of
+    sparse gradients differs from its other kernels: it takes t + 1 for t, and for a row that is not in the batch
+    `epsilon / sqrt(1 - beta2**t)` for epsilon. That is not followed here.
     """
 
     def __init__(
@@ -77,8 +78,7 @@ class Adam(Optimizer):
 
     def _power(self, step: Step, name: str) -> tf.Tensor:
         """Return a beta to the power of this step."""
-        beta = step.settings[name]
-        return self.slot(step.weight, f"{name}_pow", beta * beta if step.sparse else beta, []).read_value()
+        return self.slot(step.weight, f"{name}_pow", step.settings[name], []).read_value()
 
     def _advance(self, step: Step) -> list[tf.Operation]:
         names = ("beta1", "beta2")
@@ -111,14 +111,10 @@ class Adam(Optimizer):
             beta * moment + (1 - beta) * part
             for beta, moment, part in zip((settings["beta1"], settings["beta2"]), moments, parts, strict=True)
         )
-        epsilon = settings["epsilon"] * share
-        lazy = touched is not None and settings["lazy_mode"]
-        if touched is not None and not lazy:  # Paddle's kernel scales the epsilon of rows with a gradient only
-            epsilon = tf.where(touched, epsilon, tf.cast(settings["epsilon"], epsilon.dtype))
-        move = step.rate * share / (1 - power1) * first / (tf.sqrt(second) + epsilon)
+        move = step.rate * share / (1 - power1) * first / (tf.sqrt(second) + settings["epsilon"] * share)
         new = [self._decayed(step) - move, first, second]
         held = [weight.variable, *moments]
-        if lazy:
+        if touched is not None and settings["lazy_mode"]:
             new = [tf.where(touched, one, old) for one, old in zip(new, held, strict=True)]
         return tf.group(*(v1.assign(old, one) for old, one in zip(held, new, strict=True)))
 

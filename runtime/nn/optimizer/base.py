@@ -10,9 +10,9 @@ import tensorflow as tf
 
 from runtime.nn.no_grad import stopped
 from runtime.nn.optimizer.groups import Group, groups_of
-from runtime.nn.optimizer.lr import LRScheduler
-from runtime.nn.table_weight import TableWeight
-from runtime.nn.weight import Weight
+from runtime.nn.optimizer.scheduler import LRScheduler
+from runtime.nn.weights.table_weight import TableWeight
+from runtime.nn.weights.weight import Weight
 from runtime.optimizers.by_rule import record_updates, update_by_rule
 
 v1 = tf.compat.v1

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from runtime.nn.clip import ClipGradBase
+from runtime.nn.optimizer.clip import ClipGradBase
 from runtime.nn.regularizer import L2Decay, WeightDecayRegularizer
-from runtime.nn.weight import Weight
+from runtime.nn.weights.weight import Weight
 
 
 @dataclass

@@ -7,11 +7,11 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime.nn.clip import mapped
 from runtime.nn.optimizer.base import Optimizer, Step, TableRule
-from runtime.nn.optimizer.lr import LRScheduler
+from runtime.nn.optimizer.clip import mapped
+from runtime.nn.optimizer.scheduler import LRScheduler
 from runtime.nn.regularizer import L2Decay
-from runtime.nn.weight import Weight
+from runtime.nn.weights.weight import Weight
 
 v1 = tf.compat.v1
 

@@ -10,6 +10,7 @@ import paddle
 import pytest
 import tensorflow as tf
 
+from migrate.verify.paddle.trainer.kernels import textbook_adam
 from runtime import nn
 
 v1 = tf.compat.v1
@@ -39,7 +40,7 @@ def model_of(side: Side, sparse: bool, table: bool, attr: Callable[[Side], Any] 
         def __init__(self) -> None:
             super().__init__()
             extra = {} if side.nn is paddle.nn else {"table": table}
-            given = {} if table or attr is None else {"weight_attr": attr(side)}
+            given = {} if attr is None else {"weight_attr": attr(side)}
             self.embedding = side.nn.Embedding(ROWS, 3, sparse=sparse, **given, **extra)
             self.linear = side.nn.Linear(6, 3, weight_attr=None if attr is None else attr(side))
             self.unused = side.nn.Linear(3, 3)
@@ -105,6 +106,7 @@ NOT_SPARSE: dict[str, Make] = {  # Paddle dies or refuses with a sparse gradient
     "clip_value_dense": lambda s, p, m: s.optimizer.SGD(0.05, p, grad_clip=s.nn.ClipGradByValue(0.4)),
 }
 ATTRIBUTES: dict[str, Callable[[Side], Any]] = {
+    "nothing": lambda s: s.ParamAttr(regularizer=s.L2Decay(0.0)),  # makes a sparse gradient dense in Paddle
     "l2": lambda s: s.ParamAttr(regularizer=s.L2Decay(0.2), learning_rate=0.5),
     "l1": lambda s: s.ParamAttr(regularizer=s.L1Decay(0.2), need_clip=False, learning_rate=0.05),
 }
@@ -125,6 +127,7 @@ def all_cases() -> dict[str, tuple[Make, bool, bool, Callable[[Side], Any] | Non
         for attr, make_attr in ATTRIBUTES.items():
             for name in ("sgd", "momentum", "adam", "adam_lazy", "momentum_l1", "clip_global"):
                 found[f"{name}-{kind}-{attr}"] = ({**CASES, **DENSE}[name], sparse, False, make_attr)
+        found[f"adam_lazy-{kind}-nothing-table"] = (CASES["adam_lazy"], sparse, True, ATTRIBUTES["nothing"])
     for name, make in NOT_SPARSE.items():
         found[name] = (make, False, False, None)
     found["adamw_some-table"] = (NOT_SPARSE["adamw_some"], False, True, None)
@@ -139,13 +142,14 @@ def by_paddle(case: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     optimizer = make(side, model.parameters(), model)
     first = {path: value.numpy() for path, value in model.state_dict().items()}
     found = []
-    for ids, scale in zip(IDS, SCALES, strict=True):
-        model(paddle.to_tensor(ids), paddle.to_tensor(scale)).backward()
-        optimizer.step()
-        optimizer.clear_grad()
-        if isinstance(optimizer._learning_rate, paddle.optimizer.lr.LRScheduler):
-            optimizer._learning_rate.step()
-        found.append({path: value.numpy() for path, value in model.state_dict().items()})
+    with textbook_adam(model, optimizer):
+        for ids, scale in zip(IDS, SCALES, strict=True):
+            model(paddle.to_tensor(ids), paddle.to_tensor(scale)).backward()
+            optimizer.step()
+            optimizer.clear_grad()
+            if isinstance(optimizer._learning_rate, paddle.optimizer.lr.LRScheduler):
+                optimizer._learning_rate.step()
+            found.append({path: value.numpy() for path, value in model.state_dict().items()})
     return first, found
 
 

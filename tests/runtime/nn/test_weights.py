@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 from runtime import nn
-from runtime.nn import weights as module
+from runtime.nn.weights import arrays as module
 
 v1 = tf.compat.v1
 pytestmark = pytest.mark.usefixtures("graph")

@@ -15,6 +15,9 @@ from migrate.source.paddle.emission.names import Names, names_for
 from migrate.source.paddle.emission.rewriter import Facts, rewrite
 from migrate.source.paddle.emission.tables import dense_places
 
+#: What readers may use of the framework: base classes, and the number of their process.
+_OF_READERS = ("paddle.io", "paddle.distributed.get_")
+
 
 @dataclass
 class Written:
@@ -54,6 +57,8 @@ def _with_imports(file: cst.Module, names: Names) -> cst.Module:
         wanted.append(f"import tensorflow.compat.v1 as {names.tensorflow}")
     if "layers" in names.used:
         wanted.append("from runtime import nn" + ("" if names.layers == "nn" else f" as {names.layers}"))
+    if "ranks" in names.used:
+        wanted.append("from runtime import ranks")
     if not wanted:
         return file
     body = list(file.body)
@@ -85,7 +90,7 @@ def write_reader(path: str, text: str) -> Written:
     refused = {}
     for node in ast.walk(tree):
         dotted = _dotted(node, imports)
-        if dotted.startswith("paddle.") and not dotted.startswith(("paddle.io", "paddle.distributed")):
+        if dotted != "paddle.distributed" and dotted.startswith("paddle.") and not dotted.startswith(_OF_READERS):
             span = Module(path, text, tree).span(node)
             refused[span] = f"a reader that calls `{dotted}` is not converted; make arrays with NumPy there"
     return Written(_with_imports(rewritten, facts.names).code, refused)

@@ -53,7 +53,7 @@ class Rewriter(cst.CSTTransformer):
         if span in self.facts.dense:
             return _with_argument(updated_node, "table", "False")
         if site is None:
-            return updated_node
+            return self._constant(original_node, updated_node)
         if site.kind == "len":
             return cst.parse_expression(self._size(templates.atom(updated_node.args[0].value), "0", site.form))
         if site.op is None:
@@ -65,6 +65,13 @@ class Rewriter(cst.CSTTransformer):
             separator = templates.comma() if args else cst.MaybeSentinel.DEFAULT
             args = [cst.Arg(func.value, comma=separator), *args]
         return self._written(span, site, updated_node, args)
+
+    def _constant(self, original: cst.Call, updated: cst.Call) -> cst.BaseExpression:
+        """Rewrite a call that was not executed, but means the same everywhere, such as a question for the device."""
+        op = registry.find(self._dotted(original.func) or "")
+        if op is None or not op.forms or not op.forms[0].ignored:
+            return updated
+        return cst.parse_expression(self.names.spelled(op.forms[0].tf))
 
     def leave_BinaryOperation(
         self, original_node: cst.BinaryOperation, updated_node: cst.BinaryOperation

@@ -103,7 +103,7 @@ def _triangle(bound: Arguments) -> Tensor:
 
 
 def _main(bound: Arguments) -> bool:
-    return bound["diagonal"] == 0
+    return bool(bound["diagonal"] == 0)
 
 
 def _diag(bound: Arguments) -> Tensor:
@@ -113,7 +113,7 @@ def _diag(bound: Arguments) -> Tensor:
     if len(x.shape) == 1:
         size = None if x.shape[0] is None else x.shape[0] + abs(offset)
         return Tensor((size, size), x.dtype)
-    return Tensor((_diagonal_size(*x.shape, offset),), x.dtype)
+    return Tensor((_diagonal_size(x.shape[0], x.shape[1], offset),), x.dtype)
 
 
 def _diagonal(bound: Arguments) -> Tensor:

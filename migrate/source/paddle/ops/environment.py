@@ -28,7 +28,19 @@ def _true(bound: Arguments) -> Value:
 
 _FALSE = (Form("False", lambda bound: True, ignored=True),)
 _NONE = (Form("None", lambda bound: True, ignored=True),)
+
+
+def _zero(bound: Arguments) -> Value:
+    return 0
+
+
+def _one(bound: Arguments) -> Value:
+    return 1
+
+
 OPS: tuple[Op, ...] = (
+    Op("paddle.distributed.get_rank()", _zero, (Form("ranks.rank()", ignored=True),)),
+    Op("paddle.distributed.get_world_size()", _one, (Form("ranks.size()", ignored=True),)),
     Op(
         "paddle.is_compiled_with_custom_device(device_type)",
         _false,

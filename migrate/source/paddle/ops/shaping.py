@@ -98,8 +98,9 @@ def _tile(bound: Arguments) -> Tensor:
     if x.shape is None:
         return x
     rank = max(len(times), len(x.shape))
-    shape, times = (1,) * (rank - len(x.shape)) + x.shape, [1] * (rank - len(times)) + times
-    return Tensor(tuple(_times(size, count) for size, count in zip(shape, times, strict=True)), x.dtype)
+    ones: list[int | None] = [1] * rank
+    shape, counts = [*ones[len(x.shape) :], *x.shape], [*ones[len(times) :], *times]
+    return Tensor(tuple(_times(size, count) for size, count in zip(shape, counts, strict=True)), x.dtype)
 
 
 def _times(size: int | None, count: int | None) -> int | None:

@@ -16,7 +16,7 @@ from migrate.verify.paddle.trainer.common import EPSILON, Array, mask, metrics_o
 from migrate.verify.settings import Settings
 from runtime import nn
 from runtime.nn import masks
-from runtime.nn.weight import Weight
+from runtime.nn.weights.weight import Weight
 
 v1 = tf.compat.v1
 

@@ -23,6 +23,7 @@ from migrate.verify.paddle.trainer.common import (
     tensors_in,
     trainer_of,
 )
+from migrate.verify.paddle.trainer.kernels import textbook_adam
 from migrate.verify.settings import Settings
 
 
@@ -208,12 +209,13 @@ def _steps(
 ) -> list[dict[str, Any]]:
     side.load(weights)
     steps = []
-    for items in batches:
-        _, loss = side.forward(items)
-        loss.backward()
-        optimizer.step()
-        optimizer.clear_grad()
-        steps.append({"loss": loss.numpy().reshape(-1), "values": side.values()})
+    with textbook_adam(side.model, optimizer):
+        for items in batches:
+            _, loss = side.forward(items)
+            loss.backward()
+            optimizer.step()
+            optimizer.clear_grad()
+            steps.append({"loss": loss.numpy().reshape(-1), "values": side.values()})
     return steps
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime.nn.param_attr import ParamAttr
-from runtime.nn.weight import Weight, loose_name
+from runtime.nn.weights.param_attr import ParamAttr
+from runtime.nn.weights.weight import Weight, loose_name
 
 v1 = tf.compat.v1
 

@@ -12,7 +12,7 @@ from typing import Any
 import tensorflow as tf
 
 from runtime.nn import metric
-from runtime.nn.data import pipeline
+from runtime.nn.training.data import pipeline
 
 v1 = tf.compat.v1
 
@@ -34,20 +34,23 @@ def settings(path: str) -> dict[str, Any]:
 class Training:
     """One model with its graphs for training and evaluation, on the data that the configuration names."""
 
-    def __init__(self, trainer: Any, config: Mapping[str, Any], folder: str, name: str = "model") -> None:
+    def __init__(
+        self, trainer: Any, config: Mapping[str, Any], folder: str, name: str = "model", data_folder: str | None = None
+    ) -> None:
         """Build the graphs; nothing is run.
 
         Args:
             trainer: an object with `create_model`, `create_optimizer`, `create_metrics`, `train_forward` and perhaps
                 `infer_forward`.
             config: settings by dotted names.
-            folder: the model's folder, in which data and reader are found.
+            folder: the model's folder, in which the reader is found.
             name: the model's scope in the graph.
+            data_folder: the folder to which the configuration's paths of data are relative; None: `folder`.
 
         Raises:
             ValueError: the configuration names no data or reader, or the data has no batch.
         """
-        self.config, self.folder = dict(config), Path(folder)
+        self.config, self.folder, self.data_folder = dict(config), Path(folder), Path(data_folder or folder)
         self.model = trainer.create_model(self.config)
         self.model.build(name)
         made = trainer.create_metrics() if hasattr(trainer, "create_metrics") else ([], [])
@@ -76,7 +79,7 @@ class Training:
             raise ValueError(f"the configuration has no data and reader for {kind}: give runner.{kind}_reader_path")
         if str(self.folder.resolve()) not in sys.path:
             sys.path.insert(0, str(self.folder.resolve()))
-        files = sorted(str(path) for path in (self.folder / where).iterdir() if not path.name.startswith("."))
+        files = sorted(str(path) for path in (self.data_folder / where).iterdir() if not path.name.startswith("."))
         dataset = importlib.import_module(reader).RecDataset(files, self.config)
         return pipeline(dataset, int(self.config.get(f"runner.{kind}_batch_size") or 1), drop_last=True)
 

@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 
 import tensorflow as tf
 
-from runtime.nn.param_attr import ParamAttr
+from runtime.nn.weights.param_attr import ParamAttr
 
 #: For each graph: how many weights that no model holds were created.
 _loose: WeakKeyDictionary[tf.Graph, int] = WeakKeyDictionary()

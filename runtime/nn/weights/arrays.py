@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from runtime import native
 from runtime.nn.layer import Layer
-from runtime.nn.table_weight import TableWeight
-from runtime.nn.weight import Weight
+from runtime.nn.weights.table_weight import TableWeight
+from runtime.nn.weights.weight import Weight
 from runtime.ranks.process_group import refuse_several
 from runtime.table.table import Table
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime.nn.weight import Weight
+from runtime.nn.weights.weight import Weight
 
 Pairs = list[tuple[Weight, Any]]
 

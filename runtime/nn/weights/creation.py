@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from runtime.nn.initializer import Constant, XavierUniform
-from runtime.nn.param_attr import ParamAttr, attribute
-from runtime.nn.parameter import Parameter
+from runtime.nn.weights.param_attr import ParamAttr, attribute
+from runtime.nn.weights.parameter import Parameter
 
 
 def parameter(

@@ -9,8 +9,8 @@ import numpy as np
 import tensorflow as tf
 
 from runtime.nn.initializer import Assign, Constant, Initializer
-from runtime.nn.param_attr import ParamAttr
-from runtime.nn.weight import Weight, loose_name
+from runtime.nn.weights.param_attr import ParamAttr
+from runtime.nn.weights.weight import Weight, loose_name
 from runtime.ranks import placements
 from runtime.table.create import create_table, tables
 from runtime.table.table import Table

@@ -1,0 +1,1 @@
+"""Reads samples and trains what a converted trainer builds."""

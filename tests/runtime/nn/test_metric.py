@@ -1,0 +1,109 @@
+"""Metrics beside Paddle's, fed with the same batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import paddle
+import pytest
+import tensorflow as tf
+
+from runtime import nn
+
+v1 = tf.compat.v1
+pytestmark = [pytest.mark.paddle, pytest.mark.one_version]
+
+RANDOM = np.random.default_rng(4)
+BATCHES, CLASSES = 5, 4
+
+
+def probabilities(count: int) -> Any:
+    one = RANDOM.uniform(size=(count, 1)).astype(np.float32)
+    one[:4, 0] = [0.0, 1.0, 0.5, 0.25]
+    return one
+
+
+def binary() -> list[tuple[Any, Any]]:
+    return [(probabilities(n), RANDOM.integers(0, 2, (n, 1))) for n in (7, 20, 9, 33, 8)]
+
+
+PAIRS = [(np.concatenate([1 - p, p], 1), label) for p, label in binary()]
+SCORES = [RANDOM.integers(0, 3, (n, CLASSES)).astype(np.float32) for n in (3, 8, 5, 9, 4)]  # with ties
+LABELS = [RANDOM.integers(0, CLASSES, (len(scores), 1)) for scores in SCORES]
+ONE_HOT = [np.eye(CLASSES, dtype=np.float32)[label[:, 0]] for label in LABELS]
+
+CASES: dict[str, tuple[Callable[[Any], Any], list[tuple[Any, Any]]]] = {
+    "auc": (lambda m: m.Auc("ROC"), PAIRS),
+    "auc_coarse": (lambda m: m.Auc(num_thresholds=10, name="coarse"), [(p, label[:, 0]) for p, label in PAIRS]),
+    "auc_of_one_kind": (lambda m: m.Auc(), [(p, np.ones_like(label)) for p, label in PAIRS]),
+    "precision": (lambda m: m.Precision(), binary()),
+    "recall": (lambda m: m.Recall(name="r"), [(p[:, 0], label.astype(np.float32)) for p, label in binary()]),
+    "no_hits": (lambda m: m.Recall(), [(p, 0 * label) for p, label in binary()]),
+    "accuracy": (lambda m: m.Accuracy(), list(zip(SCORES, LABELS, strict=True))),
+    "accuracy_flat": (
+        lambda m: m.Accuracy(name="a"),
+        [(s, label[:, 0]) for s, label in zip(SCORES, LABELS, strict=True)],
+    ),
+    "accuracy_one_hot": (lambda m: m.Accuracy(topk=(1, 2, 9)), list(zip(SCORES, ONE_HOT, strict=True))),
+}
+
+
+def updated(metric: Any, preds: Any, labels: Any) -> Any:
+    return metric.update(metric.compute(preds, labels)) if hasattr(metric, "topk") else metric.update(preds, labels)
+
+
+def test_values_are_those_of_paddle() -> None:
+    theirs = {name: make(paddle.metric) for name, (make, _) in CASES.items()}
+    with tf.Graph().as_default(), v1.Session() as session:
+        ours = {name: make(nn.metric) for name, (make, _) in CASES.items()}
+        feeds = {
+            name: [v1.placeholder(value.dtype, [None, *value.shape[1:]]) for value in data[0]]
+            for name, (_, data) in CASES.items()
+        }
+        each = {name: updated(metric, *feeds[name]) for name, metric in ours.items()}
+        batch = {name: value for name, value in each.items() if "accuracy" in name}
+        assert [value for name, value in each.items() if name not in batch] == [
+            op for op in nn.metric.updates() if op in each.values()
+        ]
+        total = {name: metric.accumulate() for name, metric in ours.items()}
+        reset = [metric.reset() for metric in ours.values()]
+        session.run(v1.local_variables_initializer())
+        for number in range(BATCHES):
+            given = {name: data[number] for name, (_, data) in CASES.items()}
+            feed = {one: value for name in CASES for one, value in zip(feeds[name], given[name], strict=True)}
+            session.run(nn.metric.updates(), feed)
+            accuracies, totals = session.run(batch, feed), session.run(total)
+            for name, metric in theirs.items():
+                tensors = [paddle.to_tensor(value) for value in given[name]]
+                returned = updated(metric, *tensors)
+                if name in batch:
+                    np.testing.assert_allclose(accuracies[name], returned, 1e-6, err_msg=name)
+                np.testing.assert_allclose(totals[name], metric.accumulate(), 1e-12, err_msg=f"{name} {number}")
+            if number == 2:
+                session.run(reset)
+                for metric in theirs.values():
+                    metric.reset()
+        assert {name: metric.name() for name, metric in ours.items()} == {n: m.name() for n, m in theirs.items()}
+
+
+@pytest.mark.usefixtures("graph")
+def test_a_metric_of_the_program_adds_its_own_sums() -> None:
+    class Mean(nn.metric.Metric):
+        def shapes(self) -> dict[str, list[int]]:
+            return {"sum": [], "count": []}
+
+        def update(self, values: Any) -> Any:
+            return self.add(sum=tf.reduce_sum(values), count=tf.size(values))
+
+        def accumulate(self) -> Any:
+            return self.sum("sum") / self.sum("count")
+
+    metric = Mean()
+    assert metric.compute(1, 2) == (1, 2)
+    update, value = metric.update(tf.constant([1.0, 2.0, 6.0])), metric.accumulate()
+    with v1.Session() as session:
+        session.run(v1.local_variables_initializer())
+        session.run(update)
+        assert session.run(value) == 3.0
