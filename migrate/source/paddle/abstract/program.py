@@ -14,7 +14,7 @@ from migrate.source.paddle.abstract.layers import set_training
 from migrate.source.paddle.abstract.machine import Machine
 from migrate.source.paddle.abstract.modules import load
 from migrate.source.paddle.abstract.run import Frame
-from migrate.source.paddle.abstract.values import Class, Config, Function, Instance, Module, Stop, Tensor, Value
+from migrate.source.paddle.abstract.values import Class, Config, Function, Instance, Module, Refuse, Stop, Tensor, Value
 
 TRAINER, CONFIG = "dygraph_model.py", "config.yaml"
 CLASS = "DygraphModel"  #: the class that PaddleRec instantiates
@@ -71,7 +71,11 @@ def _execute(program: Program, config: Config, batch: Value) -> None:
         if found is None:
             return None
         function = Function(found[0], found[1].module, found[1], trainer)
-        program.results[name] = run.call_function(function, list(given), {})
+        try:
+            program.results[name] = run.call_function(function, list(given), {})
+        except Refuse as reason:
+            run.problem(found[0], str(reason))
+            raise Stop from None
         return program.results[name]
 
     program.model = method("create_model", config)
