@@ -10,8 +10,13 @@ import tensorflow as tf
 
 
 def dtype_of(dtype: Any, default: Any = None) -> tf.DType:
-    """Return the dtype that a name, a NumPy or a TensorFlow dtype means; None means `default`."""
-    return tf.as_dtype(default if dtype is None else dtype)
+    """Return the dtype that a name, a NumPy or a TensorFlow dtype means; None means `default`.
+
+    Python's `int` and `float`, and their names, are int64 and float64, as in Paddle.
+    """
+    given = default if dtype is None else dtype
+    wide = {int: tf.int64, float: tf.float64, "int": tf.int64, "float": tf.float64}
+    return wide[given] if isinstance(given, (type, str)) and given in wide else tf.as_dtype(given)
 
 
 def tensor(x: Any, dtype: Any = None) -> tf.Tensor:

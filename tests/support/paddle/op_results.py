@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from migrate.source.paddle.abstract.program import Program
 from migrate.source.paddle.emission.files import facts_of
 from migrate.source.paddle.emission.rewriter import rewrite
 from tests.support.paddle.op_examples import Example, Execution, Refused, drawn, dtype_of, leaves, shape_of
@@ -136,7 +137,7 @@ def functions_of(execution: Execution) -> dict[str, Callable[..., Any]]:
 
 def text_of(execution: Execution) -> str:
     """Return the rewritten program with its imports."""
-    facts = facts_of(execution.run, execution.module)
+    facts = facts_of(Program(execution.run, execution.module), execution.module)
     code = rewrite(execution.module.text, facts).code
     return f"import tensorflow.compat.v1 as {facts.names.tensorflow}\nfrom runtime import nn\n{code}"
 

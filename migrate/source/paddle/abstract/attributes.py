@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -53,6 +54,12 @@ _OWN = frozenset(
         "apply",
     ]
 )
+
+
+_CONSTANTS = {
+    **{f"sys.float_info.{name}": getattr(sys.float_info, name) for name in ("max", "min", "epsilon")},
+    "sys.maxsize": sys.maxsize,
+}
 
 
 class Sizes(list[Any]):
@@ -117,7 +124,7 @@ def _of_api(api: Api, name: str) -> Value:
         return found
     if (dtype := registry.dtype(dotted)) is not None:
         return dtype
-    return Api(dotted)
+    return _CONSTANTS.get(dotted, Api(dotted))
 
 
 def _of_class(cls: Class, name: str) -> Value:

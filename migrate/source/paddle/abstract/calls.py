@@ -43,6 +43,12 @@ from migrate.source.paddle.ops import registry
 from migrate.source.paddle.ops.spec import Op
 
 _FIRST_ONLY = frozenset({"isinstance", "hasattr", "callable", "print", "type", "len", "issubclass"})
+_NOT_IN_GRAPHS = {
+    "set_value": "only parameters are set, by an initializer such as `nn.initializer.Assign`",
+    "backward": "the optimizer's `minimize` computes gradients",
+    "gradient": "use `tf.gradients`",
+    "item": "it has no value when the graph is built; return the tensor, and take the value of what the session gives",
+}
 _STRUCTURE = frozenset(
     {"list", "tuple", "enumerate", "zip", "reversed", "set", "dict", "len", "iter", "sorted", "repr", "str"}
 )
@@ -101,10 +107,13 @@ def _tensor_method(
             if isinstance(layer, Layer) and method.receiver in layer.weights.values() and layer.whole_reads:
                 layer.whole_reads.pop()
         return None
-    if method.name in {"set_value", "backward", "item"}:
-        raise Refuse(f"`.{method.name}()` of a tensor has no meaning in a graph; it is not supported")
+    if method.name in _NOT_IN_GRAPHS:
+        raise Refuse(f"`.{method.name}()` of a tensor is not supported in a graph: {_NOT_IN_GRAPHS[method.name]}")
     op = registry.method_of(method.receiver, method.name)
-    return run.apply(node, op, [method.receiver, *positional], keywords, "method")
+    result = run.apply(node, op, [method.receiver, *positional], keywords, "method")
+    if method.name.endswith("_"):
+        method.receiver.changed = method.name
+    return result
 
 
 def _api(run: Run, node: ast.AST, name: str, positional: list[Value], keywords: dict[str, Value]) -> Value:
@@ -271,6 +280,11 @@ _SPECIAL: dict[str, Callable[[Run, ast.AST, list[Value]], Value]] = {
 def _python(function: Callable[..., Value], positional: list[Value], keywords: dict[str, Value]) -> Value:
     if mentions([positional, keywords], Unknown):
         return UNKNOWN
+    if function is range and mentions(positional, Tensor | Size):
+        raise Refuse(
+            "a loop over a size that is known only when the model runs has no fixed number of turns in a graph; "
+            "compute on the whole tensor instead"
+        )
     if any(isinstance(item, Tensor | Size) for item in [*positional, *keywords.values()]):
         raise Refuse(f"Python's `{getattr(function, '__name__', 'function')}` of a tensor or its size is not supported")
     if function is np.finfo:

@@ -120,6 +120,11 @@ def enter(run: Run, node: ast.With) -> None:
             run.assign(item.optional_vars, value)
 
 
+def is_check(node: ast.If) -> bool:
+    """Return whether a statement only raises an error if its condition holds."""
+    return isinstance(node.body[-1], ast.Raise) and len(node.body) == 1 and not node.orelse
+
+
 class Generator:
     """The result of a function with `yield`."""
 

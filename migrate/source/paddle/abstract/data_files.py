@@ -60,6 +60,13 @@ class DataFiles:
             raise Refuse(f"`{path}` is a link out of the model's folder; only files of the folder are read")
         return real
 
+    def _inside(self, path: Value) -> Path | None:
+        """Return the path on this machine; None outside of the folder, where nothing exists for the program."""
+        try:
+            return self._real(path)
+        except Refuse:
+            return None
+
     def names(self, path: Value) -> list[str]:
         """Return the sorted names of a folder's entries, at most `MAX_NAMES`."""
         real = self._real(path)
@@ -74,15 +81,18 @@ class DataFiles:
 
     def exists(self, path: Value) -> bool:
         """Return whether there is such a file or folder."""
-        return self._real(path).exists()
+        real = self._inside(path)
+        return real is not None and real.exists()
 
     def is_file(self, path: Value) -> bool:
         """Return whether there is such a file."""
-        return self._real(path).is_file()
+        real = self._inside(path)
+        return real is not None and real.is_file()
 
     def is_folder(self, path: Value) -> bool:
         """Return whether there is such a folder."""
-        return self._real(path).is_dir()
+        real = self._inside(path)
+        return real is not None and real.is_dir()
 
     def size(self, path: Value) -> int:
         """Return the size of a file in bytes."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from migrate.source.paddle.abstract import attributes, calls, control, expressions
+from migrate.source.paddle.abstract import attributes, calls, control, expressions, number_loops
 from migrate.source.paddle.abstract.attributes import Sizes, is_layer
 from migrate.source.paddle.abstract.parameters import bind
 from migrate.source.paddle.abstract.run import FAILURES, Frame, Raised, Run
@@ -86,7 +86,13 @@ class Machine(Run):
         """Evaluate an expression; for unsupported constructs, record a problem and return `UNKNOWN`."""
         self.tick(node)
         try:
-            return expressions.evaluate(self, node)
+            value = expressions.evaluate(self, node)
+            if isinstance(value, Tensor) and value.changed:
+                raise Refuse(
+                    f"`{value.changed}` has changed this tensor in place, which a graph cannot do; write "
+                    f"`x = x.{value.changed[:-1]}(...)`"
+                )
+            return value
         except Refuse as reason:
             return self.problem(node, str(reason))
         except FAILURES as error:
@@ -111,7 +117,7 @@ class Machine(Run):
         if isinstance(value, Tensor | Size):
             self.problem(node, "a loop over the rows of a batch has no fixed number of turns in a graph")
         elif isinstance(value, Iterable):
-            return value if isinstance(value, Iterator) else list(value)
+            return value if isinstance(value, Iterator | range) else list(value)
         elif not isinstance(value, Unknown):
             self.problem(node, f"iterating over {type(value).__name__} is not supported")
         raise Stop
@@ -214,7 +220,15 @@ class Machine(Run):
             self.assign(node.target, self.failure(node, error))
 
     def _run_For(self, node: ast.For) -> None:
-        for item in self.iterate(node.iter):
+        items = self.iterate(node.iter)
+        if isinstance(items, range) and len(items) >= number_loops.SHORTEST and (turns := self._first(node, items)):
+            try:
+                turns(items[1:])
+            except FAILURES as error:
+                self.failure(node, error)
+            self.assign(node.target, items[-1])
+            return
+        for item in items:
             self.tick(node)
             self.assign(node.target, item)
             try:
@@ -224,6 +238,14 @@ class Machine(Run):
             except control.Continue:
                 continue
         self.run(node.orelse)
+
+    def _first(self, node: ast.For, items: range) -> number_loops.Turns | None:
+        """Execute the first turn of a long loop, and return what runs the others, if it is one of numbers only."""
+        found = number_loops.turns_of(self, node)
+        if found is not None:
+            self.assign(node.target, items[0])
+            self.run(node.body)
+        return found
 
     def _run_While(self, node: ast.While) -> None:
         turns = 0
@@ -241,7 +263,11 @@ class Machine(Run):
         self.run(node.orelse)
 
     def _run_If(self, node: ast.If) -> None:
-        self.run(node.body if self.truth(node.test) else node.orelse)
+        value = self.evaluate(node.test)
+        if isinstance(value, Tensor | Size) and control.is_check(node):
+            self.checks.add(self.place(node))
+            return
+        self.run(node.body if self.decide(node.test, value) else node.orelse)
 
     def _run_With(self, node: ast.With) -> None:
         control.enter(self, node)
@@ -251,7 +277,10 @@ class Machine(Run):
         control.run_try(self, node)
 
     def _run_Assert(self, node: ast.Assert) -> None:
-        if not self.truth(node.test):
+        value = self.evaluate(node.test)
+        if isinstance(value, Tensor | Size):
+            self.checks.add(self.place(node))
+        elif not self.decide(node.test, value):
             if self.trying:
                 raise Raised(AssertionError())
             self.problem(node, "this assertion fails with the given constructor arguments")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import yaml
 
@@ -14,7 +14,7 @@ from migrate.source.paddle.abstract.layers import set_training
 from migrate.source.paddle.abstract.machine import Machine
 from migrate.source.paddle.abstract.modules import load
 from migrate.source.paddle.abstract.run import Frame
-from migrate.source.paddle.abstract.values import Class, Config, Function, Instance, Module, Stop, Value
+from migrate.source.paddle.abstract.values import Class, Config, Function, Instance, Module, Refuse, Stop, Tensor, Value
 
 TRAINER, CONFIG = "dygraph_model.py", "config.yaml"
 CLASS = "DygraphModel"  #: the class that PaddleRec instantiates
@@ -71,7 +71,11 @@ def _execute(program: Program, config: Config, batch: Value) -> None:
         if found is None:
             return None
         function = Function(found[0], found[1].module, found[1], trainer)
-        program.results[name] = run.call_function(function, list(given), {})
+        try:
+            program.results[name] = run.call_function(function, list(given), {})
+        except Refuse as reason:
+            run.problem(found[0], str(reason))
+            raise Stop from None
         return program.results[name]
 
     program.model = method("create_model", config)
@@ -82,10 +86,17 @@ def _execute(program: Program, config: Config, batch: Value) -> None:
         for layer in run.made:
             set_training(layer, training)
         with contextlib.suppress(Stop):
-            method(
-                name, program.model, program.metrics, list(batch) if isinstance(batch, list | tuple) else batch, config
-            )
+            method(name, program.model, program.metrics, _fresh(batch), config)
     program.complete = "train_forward" in program.results
+
+
+def _fresh(batch: Value) -> Value:
+    """Return a batch with tensors of its own: what one pass changes in place, the next gets anew."""
+    if isinstance(batch, list | tuple):
+        return [_fresh(item) for item in batch]
+    if isinstance(batch, dict):
+        return {key: _fresh(item) for key, item in batch.items()}
+    return replace(batch) if isinstance(batch, Tensor) else batch
 
 
 def trainer_class(module: Module) -> Class | None:

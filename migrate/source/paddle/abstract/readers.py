@@ -134,7 +134,8 @@ def _of_reader(files: Mapping[str, str], folder: str | Path | None, values: dict
                 return None, _first_problem(run) or f"a sample of {path} is unknown"
             if not samples:
                 return None, _first_problem(run) or f"{path} gives no sample"
-            return collate(samples, batched=_batch_size(values) is None), ""
+            batch = collate(samples, batched=_batch_size(values) is None)
+            return _one_by_one(batch) if _single(values) else batch, ""
     except Stop:
         return None, _first_problem(run) or f"{path} cannot be executed"
     except SyntaxError as error:
@@ -166,6 +167,20 @@ def _first_problem(run: _Reader) -> str:
 def _batch_size(values: Mapping[str, Value]) -> int | None:
     size = values.get("runner.train_batch_size")
     return size if isinstance(size, int) else None
+
+
+def _single(values: Mapping[str, Value]) -> bool:
+    """Whether training and evaluation take one sample at a time: some readers make a batch of each sample."""
+    return _batch_size(values) == 1 and values.get("runner.infer_batch_size", 1) == 1
+
+
+def _one_by_one(batch: Value) -> Value:
+    """Return a batch whose first size, which is 1, is known."""
+    if isinstance(batch, list):
+        return [_one_by_one(item) for item in batch]
+    if isinstance(batch, dict):
+        return {key: _one_by_one(item) for key, item in batch.items()}
+    return Tensor((1, *batch.shape[1:]), batch.dtype) if isinstance(batch, Tensor) and batch.shape else batch
 
 
 def _samples(run: _Reader, module: Module, values: dict[str, Value], place: str) -> list[Value]:

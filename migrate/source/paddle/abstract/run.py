@@ -87,6 +87,7 @@ class Run(ABC):
 
     problems: dict[Place, Problem] = field(default_factory=dict)
     sites: dict[Place, Site] = field(default_factory=dict)
+    checks: set[Place] = field(default_factory=set)  #: `if` and `assert` of sizes, which a program that works passes
     loops: set[Place] = field(default_factory=set)  #: tensors that a loop or an unpacking takes apart
     plain: set[Place] = field(default_factory=set)  #: calls and operators executed on other values than tensors
     executed: set[Place] = field(default_factory=set)  #: statements

@@ -34,11 +34,15 @@ UNKNOWN = Unknown()
 
 @dataclass(eq=False)
 class Tensor:
-    """A tensor. `shape` or `dtype` is None if it is unknown; `array` marks NumPy's view of it (`x.numpy()`)."""
+    """A tensor. `shape` or `dtype` is None if it is unknown; `array` marks NumPy's view of it (`x.numpy()`).
+
+    `changed` is the method that has changed it in place, so that the name no longer stands for what a graph computes.
+    """
 
     shape: Shape | None
     dtype: str | None = "float32"
     array: bool = False
+    changed: str = ""
 
     @property
     def rank(self) -> int | None:

@@ -43,6 +43,7 @@ def facts_of(program: Program, module: Module) -> Facts:
         imports,
         {span: site for (where, span), site in run.sites.items() if where == path},
         frozenset(span for where, span in run.loops if where == path),
+        frozenset(span for where, span in run.checks if where == path),
         frozenset(span[:2] for where, span in run.executed if where == path),
         frozenset(span for where, span in dense_places(program) if where == path),
         names_for(module.tree, imports),

@@ -16,6 +16,7 @@ from migrate.source.paddle.emission.names import Names
 from migrate.source.paddle.ops import registry
 
 _NOT_REACHED = 'raise NotImplementedError("not converted: the given configuration does not come here")'
+_CHECKED = "# checked: sizes that are known when the graph runs"
 Start = tuple[int, int]
 
 
@@ -26,6 +27,7 @@ class Facts:
     imports: Mapping[str, str]  #: local name -> dotted name
     sites: Mapping[Span, Site]
     loops: frozenset[Span]
+    checks: frozenset[Span]  #: `if` and `assert` that only check sizes of the run
     executed: frozenset[Start]  #: where the executed statements begin
     dense: frozenset[Span]  #: embeddings whose whole matrix is read
     names: Names
@@ -221,7 +223,13 @@ class Rewriter(cst.CSTTransformer):
     def _unstacked(self, value: cst.BaseExpression) -> cst.BaseExpression:
         return cst.Call(cst.parse_expression(self.names.tf("unstack")), templates.operands(value))
 
-    def leave_If(self, original_node: cst.If, updated_node: cst.If) -> cst.If:
+    def leave_Assert(self, original_node: cst.Assert, updated_node: cst.Assert) -> cst.BaseSmallStatement:
+        return cst.Pass() if self._span(original_node) in self.facts.checks else updated_node
+
+    def leave_If(self, original_node: cst.If, updated_node: cst.If) -> cst.If | cst.SimpleStatementLine:
+        if self._span(original_node) in self.facts.checks:
+            comment = cst.TrailingWhitespace(cst.SimpleWhitespace("  "), cst.Comment(_CHECKED))
+            return cst.SimpleStatementLine([cst.Pass()], updated_node.leading_lines, comment)
         if self._is_dead(original_node.body):
             updated_node = updated_node.with_changes(body=_raising(updated_node.body))
         other = original_node.orelse

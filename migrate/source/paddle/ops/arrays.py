@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from migrate.source.paddle.abstract.values import Tensor, Value
+from migrate.source.paddle.ops.conditions import plain_dtype
 from migrate.source.paddle.ops.shapes import dtype_name, reshaped, sizes_of, tensor
 from migrate.source.paddle.ops.spec import Arguments, Form, Op
 
@@ -42,10 +43,14 @@ METHODS: tuple[Op, ...] = (
     Op(
         "numpy.ndarray.astype(x, dtype)",
         _astype,
-        (Form("tf.cast(x=x, dtype=dtype)"),),
+        (Form("tf.cast(x=x, dtype=dtype)", plain_dtype),),
         ("astype",),
         helper="cast",
-        examples=("f_2_3.numpy().astype('int64')", "i_2_3.numpy().astype(dtype='float32')"),
+        examples=(
+            "f_2_3.numpy().astype('int64')",
+            "i_2_3.numpy().astype(dtype='float32')",
+            "i_2.numpy().astype(float)",
+        ),
     ),
     Op(
         "numpy.ndarray.copy(x)",
@@ -55,6 +60,7 @@ METHODS: tuple[Op, ...] = (
         helper="assign",
         examples=("f_2_3.numpy().copy()",),
     ),
+    Op("numpy.ndarray.tolist(x)", _itself, (Form("x"),), ("tolist",), helper="assign"),
 )
 FUNCTIONS: tuple[Op, ...] = (
     Op(

@@ -51,6 +51,12 @@ def list_of_one_dtype(value: Value) -> bool:
     return len(dtypes) == 1 and None not in dtypes
 
 
+def plain_dtype(bound: Arguments) -> bool:
+    """Whether TensorFlow understands `dtype` as Paddle does, for which Python's `int` and `float` have 64 bits."""
+    given = bound["dtype"]
+    return given not in ("int", "float") and getattr(given, "name", "") not in ("builtins.int", "builtins.float")
+
+
 def both(*conditions: Callable[[Arguments], bool]) -> Callable[[Arguments], bool]:
     """Whether all conditions hold."""
     return lambda bound: all(condition(bound) for condition in conditions)

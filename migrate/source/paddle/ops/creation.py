@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from migrate.source.paddle.abstract.values import Refuse, Size, Tensor, Value, mentions
+from migrate.source.paddle.ops.conditions import plain_dtype
 from migrate.source.paddle.ops.shapes import axes_of, dtype_name, promoted, same, sizes_of, tensor
 from migrate.source.paddle.ops.spec import Arguments, Form, Op
 
@@ -16,7 +17,7 @@ def _filled(default: str) -> Callable[[Arguments], Tensor]:
 
 
 def _list_of_sizes(bound: Arguments) -> bool:
-    return isinstance(bound["shape"], list | tuple) and not mentions(bound["shape"], Tensor)
+    return isinstance(bound["shape"], list | tuple) and not mentions(bound["shape"], Tensor) and plain_dtype(bound)
 
 
 def _float_fill(bound: Arguments) -> bool:
@@ -58,7 +59,7 @@ def _kept(bound: Arguments) -> bool:
 
 
 def _cast(bound: Arguments) -> bool:
-    return _is_data(bound) and bound["dtype"] is not None
+    return _is_data(bound) and bound["dtype"] is not None and plain_dtype(bound)
 
 
 def _arange(bound: Arguments) -> Tensor:
@@ -157,7 +158,7 @@ OPS: tuple[Op, ...] = (
         Op(
             f"paddle.{name}_like(x, dtype=None, name=None)",
             _like,
-            (Form(f"tf.{name}_like(tensor=x, dtype=dtype)"),) if name != "empty" else (),
+            (Form(f"tf.{name}_like(tensor=x, dtype=dtype)", plain_dtype),) if name != "empty" else (),
             examples=(
                 f"paddle.{name}_like(f_2_3)",
                 f"paddle.{name}_like(x=i_2, dtype='float32')",

@@ -127,7 +127,8 @@ OPS: tuple[Op, ...] = (
         ),
     ),
     Op(
-        f"{_F}.binary_cross_entropy_with_logits(logit, label, weight=None, reduction='mean', pos_weight=None, name=None)",
+        f"{_F}.binary_cross_entropy_with_logits(logit, label, weight=None, reduction='mean', pos_weight=None, "
+        "name=None)",
         _elementwise("logit", "label"),
         examples=(
             f"{_F}.binary_cross_entropy_with_logits(f_4_1, {_LABEL})",
@@ -136,8 +137,8 @@ OPS: tuple[Op, ...] = (
         ),
     ),
     Op(
-        f"{_F}.cross_entropy(input, label, weight=None, ignore_index=-100, reduction='mean', soft_label=False, axis=-1, "
-        "use_softmax=True, label_smoothing=0.0, name=None)",
+        f"{_F}.cross_entropy(input, label, weight=None, ignore_index=-100, reduction='mean', soft_label=False, "
+        "axis=-1, use_softmax=True, label_smoothing=0.0, name=None)",
         _cross_entropy,
         examples=(
             f"{_F}.cross_entropy(f_4_3, i_4)",
@@ -148,8 +149,8 @@ OPS: tuple[Op, ...] = (
         ),
     ),
     Op(
-        f"{_F}.softmax_with_cross_entropy(logits, label, soft_label=False, ignore_index=-100, numeric_stable_mode=True, "
-        "return_softmax=False, axis=-1)",
+        f"{_F}.softmax_with_cross_entropy(logits, label, soft_label=False, ignore_index=-100, "
+        "numeric_stable_mode=True, return_softmax=False, axis=-1)",
         _with_softmax,
         examples=(
             f"{_F}.softmax_with_cross_entropy(f_4_3, i_4_1)",

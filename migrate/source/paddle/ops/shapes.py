@@ -10,11 +10,16 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from migrate.source.paddle.abstract.values import Dtype, Refuse, Shape, Size, Tensor, Value
+from migrate.source.paddle.abstract.values import Api, Dtype, Refuse, Shape, Size, Tensor, Value
 from migrate.source.paddle.ops.spec import Arguments
 
 _ORDER = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64")
-_DTYPES = {**{name: name for name in _ORDER}, "float": "float32", "int": "int64", "double": "float64"}
+_TYPES = {
+    **{f"builtins.{name}": dtype for name, dtype in (("int", "int64"), ("float", "float64"), ("bool", "bool"))},
+    **{f"numpy.{name}": name for name in _ORDER},
+    "numpy.bool_": "bool",
+}
+_DTYPES = {**{name: name for name in _ORDER}, "float": "float64", "int": "int64", "double": "float64"}
 
 
 def dtype_name(value: Value, default: str | None = None) -> str | None:
@@ -23,12 +28,14 @@ def dtype_name(value: Value, default: str | None = None) -> str | None:
         return default
     if isinstance(value, Dtype):
         return value.name
+    if isinstance(value, Api):
+        value = _TYPES.get(value.name, value.name)
     if isinstance(value, str):
         if value not in _DTYPES:
             raise Refuse(f"the dtype {value!r} is not supported")
         return _DTYPES[value]
     if value in (int, float, bool):
-        return {int: "int64", float: "float32", bool: "bool"}[value]
+        return {int: "int64", float: "float64", bool: "bool"}[value]
     try:
         return np.dtype(value).name
     except TypeError:

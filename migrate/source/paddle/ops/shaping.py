@@ -161,7 +161,7 @@ OPS: tuple[Op, ...] = (
         "paddle.reshape(x, shape, name=None)",
         _reshape,
         (Form("tf.reshape(tensor=x, shape=shape)", _no_zero),),
-        ("reshape",),
+        ("reshape", "reshape_"),
         examples=(
             "paddle.reshape(f_2_3, [3, -1])",
             "paddle.reshape(f_2_3, [0, 3, 1])",
@@ -177,7 +177,7 @@ OPS: tuple[Op, ...] = (
         "paddle.flatten(x, start_axis=0, stop_axis=-1, name=None)",
         flattened,
         (Form("tf.reshape(x, [-1])", lambda bound: bool(tensor(bound["x"]).rank)),),
-        ("flatten",),
+        ("flatten", "flatten_"),
         examples=(
             "paddle.flatten(f_2_3)",
             "paddle.flatten(f_2_3_4, start_axis=1)",
@@ -190,19 +190,20 @@ OPS: tuple[Op, ...] = (
         "paddle.unsqueeze(x, axis, name=None)",
         _unsqueeze,
         (Form("tf.expand_dims(input=x, axis=axis)", _one_axis),),
-        ("unsqueeze",),
+        ("unsqueeze", "unsqueeze_"),
         examples=(
             "paddle.unsqueeze(f_2_3, axis=1)",
             "paddle.unsqueeze(f_2_3, [0, 2])",
             "f_2_3.unsqueeze(-1)",
             "paddle.unsqueeze(x=f_2, axis=[1])",
+            "(f_2_3 * 1).unsqueeze_(-1)",
         ),
     ),
     Op(
         "paddle.squeeze(x, axis=None, name=None)",
         _squeeze,
         (Form("tf.squeeze(input=x, axis=axis)", _all_one),),
-        ("squeeze",),
+        ("squeeze", "squeeze_"),
         examples=(
             "paddle.squeeze(f_2_1_3, axis=1)",
             "paddle.squeeze(f_2_1_3, axis=0)",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from migrate.source.paddle.abstract.values import Tensor
-from migrate.source.paddle.ops.conditions import floating
+from migrate.source.paddle.ops.conditions import floating, plain_dtype
 from migrate.source.paddle.ops.shapes import dtype_name, same, same_float, tensor
 from migrate.source.paddle.ops.spec import Arguments, Form, Op
 
@@ -98,7 +98,7 @@ OPS: tuple[Op, ...] = (
     Op(
         "paddle.cast(x, dtype)",
         _cast,
-        (Form("tf.cast(x=x, dtype=dtype)"),),
+        (Form("tf.cast(x=x, dtype=dtype)", plain_dtype),),
         ("cast", "astype"),
         examples=(
             "paddle.cast(f_2_3, 'int64')",
@@ -107,6 +107,8 @@ OPS: tuple[Op, ...] = (
             "f_2_3.cast(dtype=paddle.int32)",
             "b_2.astype('float32')",
             "f_2_3.astype('bool')",
+            "f_2_3.astype(int)",
+            "i_2.astype('float')",
             "f_2_3.astype(dtype=paddle.float64)",
         ),
     ),

@@ -1,0 +1,145 @@
+"""What a program does with tensors beyond ops: checks of their sizes, changes in place, loops; and loops over numbers."""
+
+from __future__ import annotations
+
+import contextlib
+import textwrap
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from migrate.source.paddle.abstract import number_loops
+from migrate.source.paddle.abstract.machine import Machine
+from migrate.source.paddle.abstract.modules import load
+from migrate.source.paddle.abstract.program import Program
+from migrate.source.paddle.abstract.run import Frame
+from migrate.source.paddle.abstract.values import Function, Stop, Tensor, Value
+from migrate.source.paddle.emission.files import write
+
+BATCH = Tensor((None, 3)), Tensor((None, 3))
+
+
+@dataclass
+class Ran:
+    """A function `f(x, y)` that was executed."""
+
+    result: Value
+    problems: list[str]
+    text: str  #: rewritten
+
+
+def ran(body: str) -> Ran:
+    lines = textwrap.indent(textwrap.dedent(body).strip(), "    ")
+    text = f"import numpy as np\nimport sys\nimport paddle\n\ndef f(x, y):\n{lines}\n"
+    run = Machine(files={"net.py": text})
+    module = load(run, "net.py", text)
+    run.frames.append(Frame(module, ""))
+    function = module.names["f"]
+    assert isinstance(function, Function)
+    result = None
+    with contextlib.suppress(Stop):
+        result = run.call_function(function, [Tensor(item.shape) for item in BATCH], {})
+    problems = [problem.message for problem in run.problems.values()]
+    return Ran(result, problems, "" if problems else write(Program(run, module), "net.py").text)
+
+
+def test_checks_of_unknown_sizes_pass_and_are_not_written() -> None:
+    found = ran("""
+        # both have one batch
+        if x.shape[0] != y.shape[0]:
+            raise ValueError("sizes differ")
+        assert x.shape[0] == y.shape[0], "sizes differ"
+        return x + y
+    """)
+    assert found.problems == []
+    assert found.result.shape == (None, 3)
+    assert (
+        "    # both have one batch\n    pass  # checked: sizes that are known when the graph runs\n    pass\n"
+        in found.text
+    )
+
+
+def test_checks_of_known_sizes_are_kept() -> None:
+    found = ran("""
+        if x.shape[1] != 3:
+            raise ValueError("three columns")
+        return x
+    """)
+    assert found.problems == []
+    assert "raise ValueError" in found.text
+
+
+@pytest.mark.parametrize("condition", ["x.shape[0] > 3", "x.sum() > 0"])
+def test_other_conditions_of_unknown_values_are_refused(condition: str) -> None:
+    found = ran(f"""
+        if {condition}:
+            return x
+        return y
+    """)
+    assert "this condition depends on the value of a tensor" in found.problems[0]
+
+
+def test_a_tensor_changed_in_place_gives_its_result_and_is_not_used_again() -> None:
+    found = ran("return x.unsqueeze_(-1) * 2")
+    assert found.problems == []
+    assert found.result.shape == (None, 3, 1)
+    assert "tf.expand_dims(x, -1) * 2" in found.text
+    again = ran("""
+        x.unsqueeze_(-1)
+        return x * 2
+    """)
+    assert again.problems == [
+        "`unsqueeze_` has changed this tensor in place, which a graph cannot do; write `x = x.unsqueeze(...)`"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("for i in range(x.shape[0]):\n    y = y + x[i]", "has no fixed number of turns in a graph"),
+        ("for row in x:\n    y = y + row", "has no fixed number of turns in a graph"),
+        ("return y.sum().item()", "return the tensor, and take the value of what the session gives"),
+        ("x.sum().backward()", "`minimize` computes gradients"),
+        ("return x.clip_(0, 1)", "the method `clip_` of a tensor is not supported"),
+        ("x[0] = 1", "tensors of a graph do not change"),
+        ("return x.astype(str)", "is not a dtype"),
+    ],
+)
+def test_what_a_graph_cannot_do_is_refused_with_a_reason(body: str, message: str) -> None:
+    assert message in ran(body).problems[0]
+
+
+LOOPS = {
+    "an array": "a = np.zeros(n)\nfor i in range(1, n):\n    a[i] = (np.log(i + 2) - np.log(i + 1)) / np.log(n + 1)",
+    "two arrays": "a = np.ones(n)\nb = np.zeros(n, 'int64')\nfor i in range(n):\n    b[i] = -i // 3\n    a[i] = b[i] * 0.5",
+    "a name that grows": "a = 0\nfor i in range(n):\n    a = a + i",
+    "a list": "a = [0] * n\nfor i in range(n):\n    a[i] = i * 2",
+    "a condition": "a = np.zeros(n)\nfor i in range(n):\n    if i % 2:\n        a[i] = i",
+    "the last turn": "a = np.zeros(n)\nfor i in range(n):\n    a[i] = i\na = i",
+}
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_long_loops_give_what_python_gives(name: str) -> None:
+    n = number_loops.SHORTEST + 5
+    body = f"n = {n}\n{LOOPS[name]}\n"
+    names: dict[str, Value] = {"np": np}
+    exec(body, names)
+    found = ran(body + "return a")
+    assert found.problems == []
+    assert np.array_equal(found.result, names["a"])
+
+
+def test_an_error_in_a_long_loop_is_a_problem_at_the_loop() -> None:
+    found = ran("a = np.zeros(5)\nfor i in range(100000):\n    a[i] = i")
+    assert "IndexError" in found.problems[0]
+
+
+def test_a_loop_over_numbers_takes_few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("migrate.source.paddle.abstract.run.MAX_STEPS", 500)
+    assert ran("a = np.zeros(400000)\nfor i in range(400000):\n    a[i] = np.sqrt(i)\nreturn a").problems == []
+
+
+def test_constants_of_the_system_are_known() -> None:
+    assert ran("return x * -sys.float_info.max").problems == []
