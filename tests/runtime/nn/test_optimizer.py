@@ -87,6 +87,9 @@ DENSE: dict[str, Make] = {
     "momentum_groups": lambda s, p, m: s.optimizer.Momentum(
         0.003, 0.8, [{"params": p, "weight_decay": 0.2, "momentum": 0.5}]
     ),
+    "momentum_none": lambda s, p, m: s.optimizer.Momentum(
+        0.003, 0.8, [{"params": p, "weight_decay": None}], weight_decay=0.2
+    ),
     "adagrad_l2": lambda s, p, m: s.optimizer.Adagrad(0.1, parameters=p, weight_decay=s.L2Decay(0.1)),
     "rmsprop": lambda s, p, m: s.optimizer.RMSProp(0.01, parameters=p),
     "rmsprop_centered": lambda s, p, m: s.optimizer.RMSProp(0.01, 0.9, 1e-3, 0.5, True, p),
