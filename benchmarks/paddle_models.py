@@ -2,8 +2,8 @@
 
 python -m benchmarks.paddle_models DIRECTORY [--only NAME] [--keep FOLDER] [--seconds 300]
 
-Prints a Markdown table: whether the folder converts, and which stages equal Paddle's (forward, loss, gradients, steps of
-SGD, Adagrad and Adam, and of the trainer's own optimizer), whether it trains on its sample data, and else the reason.
+Prints a Markdown table: whether the folder converts, which stages equal Paddle's (forward, loss, gradients, steps of
+SGD, Adagrad and Adam, and of the trainer's own optimizer), whether it trains on its sample data, and else why not.
 """
 
 from __future__ import annotations
