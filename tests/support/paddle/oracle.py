@@ -82,8 +82,17 @@ def run_paddle(
     source: str, schema: Schema, trainer: str | None, batch: Rows, rng: np.random.Generator, double: bool = False
 ) -> tuple[Side, dict[str, np.ndarray]]:
     """Return what Paddle computes from random weights, and these weights; `double`: in float64, the loss is `mixed`."""
-    kind = "float64" if double else "float32"
+    before, kind = paddle.get_default_dtype(), "float64" if double else "float32"
     paddle.set_default_dtype(kind)
+    try:
+        return _run(source, schema, trainer, batch, rng, kind)
+    finally:
+        paddle.set_default_dtype(before)  # other tests of this process make layers too
+
+
+def _run(
+    source: str, schema: Schema, trainer: str | None, batch: Rows, rng: np.random.Generator, kind: str
+) -> tuple[Side, dict[str, np.ndarray]]:
     net = types.ModuleType("net")
     exec(compile(source, "net.py", "exec"), net.__dict__)
     model = _model_class(net, schema)(**schema.model.arguments)
@@ -92,7 +101,7 @@ def run_paddle(
     for name, parameter in model.named_parameters():
         parameter.set_value(weights[name])
     outputs = _listed(model(paddle.to_tensor(batch.full.astype(kind))))
-    if double:
+    if kind == "float64":
         loss = sum(paddle.sum(output * paddle.to_tensor(mixed(output.shape))) for output in outputs)
     else:
         loss = _trainer_loss(trainer, net, outputs, batch) if trainer else _task_loss(schema, outputs, batch)
