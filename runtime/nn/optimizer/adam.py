@@ -107,9 +107,10 @@ class Adam(Optimizer):
         share = tf.sqrt(1 - power2)
         moments = self.slot(weight, "moment1"), self.slot(weight, "moment2")
         parts = step.gradient, step.gradient * step.gradient
+        # Of the weight's dtype before 1 - beta: its rounding is that of the powers, and cancels out against it.
+        betas = (tf.cast(settings[name], step.gradient.dtype) for name in ("beta1", "beta2"))
         first, second = (
-            beta * moment + (1 - beta) * part
-            for beta, moment, part in zip((settings["beta1"], settings["beta2"]), moments, parts, strict=True)
+            beta * moment + (1 - beta) * part for beta, moment, part in zip(betas, moments, parts, strict=True)
         )
         move = step.rate * share / (1 - power1) * first / (tf.sqrt(second) + settings["epsilon"] * share)
         new = [self._decayed(step) - move, first, second]

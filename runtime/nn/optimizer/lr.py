@@ -58,7 +58,7 @@ class PiecewiseDecay(LRScheduler):
         Raises:
             ValueError: there are no boundaries, or not more values than boundaries.
         """
-        if not boundaries or len(values) <= len(boundaries):
+        if len(boundaries) == 0 or len(values) <= len(boundaries):
             raise ValueError(
                 f"PiecewiseDecay got {len(boundaries)} boundaries and {len(values)} values: give one value more than "
                 "boundaries"
@@ -195,7 +195,7 @@ class MultiStepDecay(LRScheduler):
         Raises:
             ValueError: the counts do not rise, or the factor is not below 1.
         """
-        if list(milestones) != sorted(set(milestones)) or not milestones:
+        if list(milestones) != sorted(set(milestones)):
             raise ValueError(f"MultiStepDecay got milestones={milestones!r}: give a list of rising counts")
         if gamma >= 1.0:
             raise ValueError(f"MultiStepDecay got gamma={gamma!r}: give a number below 1")
@@ -263,8 +263,18 @@ class CosineAnnealingDecay(LRScheduler):
     def __init__(
         self, learning_rate: float, T_max: int, eta_min: float = 0, last_epoch: int = -1, verbose: bool = False
     ) -> None:
-        """Take the first rate, half a period, and the lowest rate."""
+        """Take the first rate, half a period, and the lowest rate.
+
+        Raises:
+            ValueError: a count is given. Paddle's formula goes on from the rate before, so it begins at
+                `learning_rate` there and is another curve up to the next lowest rate.
+        """
         _above("CosineAnnealingDecay", T_max=T_max)
+        if last_epoch > 0:
+            raise ValueError(
+                f"CosineAnnealingDecay got last_epoch={last_epoch}: leave it out, and restore a checkpoint or run "
+                f"step({last_epoch + 1}) to go on from there"
+            )
         super().__init__(learning_rate, last_epoch, verbose)
         self.T_max, self.eta_min = T_max, float(eta_min)
 

@@ -86,6 +86,8 @@ class Momentum(Optimizer):
             ValueError: an argument is something else.
         """
         del multi_precision, use_multi_tensor
+        if isinstance(weight_decay, float | L2Decay) and isinstance(parameters, list):
+            parameters = [_without_decay(one) for one in parameters]
         settings = {"momentum": momentum, "use_nesterov": use_nesterov, "rescale_grad": rescale_grad}
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name, settings)
 
@@ -112,3 +114,10 @@ class Momentum(Optimizer):
         ahead = step.gradient + factor * moved if step.settings["use_nesterov"] else moved
         update = v1.assign_sub(step.weight.variable, step.rate * ahead)
         return tf.group(update, v1.assign(velocity, moved))
+
+
+def _without_decay(given: Any) -> Any:
+    """Return a group in which `weight_decay=None` says that there is none: other optimizers take their own then."""
+    if isinstance(given, Mapping) and given.get("weight_decay", 0.0) is None:
+        return {**given, "weight_decay": L2Decay(0.0)}
+    return given

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from runtime.nn import metric
@@ -83,20 +84,26 @@ class Training:
         dataset = importlib.import_module(reader).RecDataset(files, self.config)
         return pipeline(dataset, int(self.config.get(f"runner.{kind}_batch_size") or 1), drop_last=True)
 
-    def run(self, session: Any, epochs: int | None = None) -> list[dict[str, float]]:
-        """Initialize all variables, train, and evaluate after each epoch; return the metrics of each epoch."""
+    def run(self, session: Any, epochs: int | None = None, steps: int | None = None) -> list[dict[str, float]]:
+        """Initialize all variables, train, and evaluate after each epoch; return the metrics of each epoch.
+
+        Args:
+            session: a v1 session of the graph.
+            epochs: how often the data is gone through; None: as the configuration says.
+            steps: how many batches of an epoch are taken; None: all.
+        """
         session.run(v1.group(v1.global_variables_initializer(), v1.local_variables_initializer()))
         history = []
         for epoch in range(int(self.config.get("runner.epochs") or 1) if epochs is None else epochs):
-            began, steps, loss = time.time(), 0, float("nan")
+            began, taken, loss = time.time(), 0, float("nan")
             session.run((self.train_data.initializer, self.reset))
-            while True:
+            while steps is None or taken < steps:
                 try:
                     loss, _, _ = session.run((self.loss, self.updates, self.step))
-                    steps += 1
                 except tf.errors.OutOfRangeError:
                     break
-            told = {"loss": float(loss), "steps": steps, "seconds": time.time() - began}
+                taken += 1
+            told = {"loss": float(np.mean(loss)), "steps": taken, "seconds": time.time() - began}
             told |= self._measured(session, "train")
             if self.evaluation is not None:
                 self._evaluate(session)
@@ -108,7 +115,7 @@ class Training:
     def _measured(self, session: Any, prefix: str) -> dict[str, float]:
         names = self.metric_names or [f"metric {i}" for i in range(len(self.values))]
         values = session.run(self.values)
-        return {f"{prefix} {name}": float(value) for name, value in zip(names, values, strict=False)}
+        return {f"{prefix} {name}": float(np.mean(value)) for name, value in zip(names, values, strict=False)}
 
     def _evaluate(self, session: Any) -> None:
         assert self.evaluation is not None

@@ -87,6 +87,9 @@ DENSE: dict[str, Make] = {
     "momentum_groups": lambda s, p, m: s.optimizer.Momentum(
         0.003, 0.8, [{"params": p, "weight_decay": 0.2, "momentum": 0.5}]
     ),
+    "momentum_none": lambda s, p, m: s.optimizer.Momentum(
+        0.003, 0.8, [{"params": p, "weight_decay": None}], weight_decay=0.2
+    ),
     "adagrad_l2": lambda s, p, m: s.optimizer.Adagrad(0.1, parameters=p, weight_decay=s.L2Decay(0.1)),
     "rmsprop": lambda s, p, m: s.optimizer.RMSProp(0.01, parameters=p),
     "rmsprop_centered": lambda s, p, m: s.optimizer.RMSProp(0.01, 0.9, 1e-3, 0.5, True, p),
@@ -183,6 +186,7 @@ def test_steps_are_those_of_paddle() -> None:
         found = by_runtime(case, first)
         for number in WATCHED:
             for path, value in expected[number].items():
-                if not np.allclose(found[number][path], value, rtol=2e-4, atol=2e-5):
+                far = 1e-4 if number > 1 else 2e-6  # differences grow with the steps
+                if not np.allclose(found[number][path], value, rtol=far, atol=far):
                     wrong.append((name, path, number, np.abs(found[number][path] - value).max()))
     assert not wrong, "\n".join(map(str, wrong))

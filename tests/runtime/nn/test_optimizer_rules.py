@@ -71,6 +71,12 @@ def test_adam_moves_idle_rows_unless_it_is_lazy(table: bool, lazy: bool) -> None
     np.testing.assert_allclose(found, w, 1e-5)
 
 
+def test_the_first_step_of_adam_is_the_rate() -> None:
+    model = Model()
+    step = opt.Adam(1.0, parameters=[model.second]).minimize(tf.reduce_sum(model.second.tensor()))
+    np.testing.assert_allclose(after(model, step)["second"], 0.0, atol=1e-6)
+
+
 def test_what_is_not_trained_stays() -> None:
     model = Model()
     model.second.stop_gradient = True

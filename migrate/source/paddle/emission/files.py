@@ -85,7 +85,8 @@ def write_reader(path: str, text: str) -> Written:
     tree = ast.parse(text)
     imports = imported_names([node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)])
     everywhere = frozenset((node.lineno, node.col_offset) for node in ast.walk(tree) if isinstance(node, ast.stmt))
-    facts = Facts(imports, {}, frozenset(), everywhere, frozenset(), names_for(tree, imports))
+    nowhere: frozenset[Span] = frozenset()
+    facts = Facts(imports, {}, nowhere, nowhere, everywhere, nowhere, names_for(tree, imports))
     rewritten = rewrite(text, facts)
     refused = {}
     for node in ast.walk(tree):

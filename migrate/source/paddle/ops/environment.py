@@ -39,8 +39,18 @@ def _one(bound: Arguments) -> Value:
 
 
 OPS: tuple[Op, ...] = (
-    Op("paddle.distributed.get_rank(group=None)", _zero, (Form("ranks.rank()", ignored=True),)),
-    Op("paddle.distributed.get_world_size(group=None)", _one, (Form("ranks.size()", ignored=True),)),
+    Op(
+        "paddle.distributed.get_rank(group=None)",
+        _zero,
+        (Form("ranks.rank()", ignored=True),),
+        examples=("paddle.distributed.get_rank()",),
+    ),
+    Op(
+        "paddle.distributed.get_world_size(group=None)",
+        _one,
+        (Form("ranks.size()", ignored=True),),
+        examples=("paddle.distributed.get_world_size()",),
+    ),
     Op(
         "paddle.is_compiled_with_custom_device(device_type)",
         _false,

@@ -52,3 +52,27 @@ class Optimizer(Rule):
     id = "paddle-optimizer"
     title = "The trainer's optimizer is reported"
     applicability = None
+
+
+@register
+class Embedding(Rule):
+    """An `nn.Embedding` becomes a table that grows; one whose rows all move or whose matrix is read stays dense."""
+
+    id = "paddle-embedding"
+    title = "An `nn.Embedding` becomes a table"
+
+
+@register
+class Trainer(Rule):
+    """The trainer's class builds a TensorFlow graph from a batch: feeds, forward pass, loss and metrics."""
+
+    id = "paddle-trainer"
+    title = "The trainer's methods build a graph"
+
+
+@register
+class Reader(Rule):
+    """A reader keeps its code; its base class is that of `runtime.nn.data`."""
+
+    id = "paddle-reader"
+    title = "The reader's base class is replaced"

@@ -48,3 +48,21 @@ class Syntax(Rule):
     id = "paddle-syntax"
     title = "A Paddle file that is not valid Python is reported"
     applicability = None
+
+
+@register
+class Inputs(Rule):
+    """Shapes and dtypes of a batch come from the reader and its sample data, or from `inputs` of the schema."""
+
+    id = "paddle-inputs"
+    title = "A model whose batch is not known is left unchanged"
+    applicability = None
+
+
+@register
+class NotReached(Rule):
+    """What the trainer does not come to with its configuration is not converted; a note says so."""
+
+    id = "paddle-not-reached"
+    title = "Code that the trainer does not reach is not converted"
+    applicability = None

@@ -45,8 +45,6 @@ EFFECTS = {
     "paddle.seed",
     "paddle.set_device",
     "paddle.is_compiled_with_npu",
-    "paddle.distributed.get_rank",
-    "paddle.distributed.get_world_size",
     "operator.pos",
     "numpy.ndarray.tolist",
 }
