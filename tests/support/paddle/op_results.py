@@ -139,7 +139,7 @@ def text_of(execution: Execution) -> str:
     """Return the rewritten program with its imports."""
     facts = facts_of(Program(execution.run, execution.module), execution.module)
     code = rewrite(execution.module.text, facts).code
-    return f"import tensorflow.compat.v1 as {facts.names.tensorflow}\nfrom runtime import nn\n{code}"
+    return f"import tensorflow.compat.v1 as {facts.names.tensorflow}\nfrom runtime import nn, ranks\n{code}"
 
 
 def lines_of(execution: Execution) -> list[str]:

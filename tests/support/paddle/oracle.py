@@ -82,15 +82,15 @@ def run_paddle(
     source: str, schema: Schema, trainer: str | None, batch: Rows, rng: np.random.Generator, double: bool = False
 ) -> tuple[Side, dict[str, np.ndarray]]:
     """Return what Paddle computes from random weights, and these weights; `double`: in float64, the loss is `mixed`."""
-    kind = "float64" if double else "float32"
+    before, kind = paddle.get_default_dtype(), "float64" if double else "float32"
     paddle.set_default_dtype(kind)
     try:
-        return _run_paddle(source, schema, trainer, batch, rng, kind)
+        return _run(source, schema, trainer, batch, rng, kind)
     finally:
-        paddle.set_default_dtype("float32")
+        paddle.set_default_dtype(before)  # other tests of this process make layers too
 
 
-def _run_paddle(
+def _run(
     source: str, schema: Schema, trainer: str | None, batch: Rows, rng: np.random.Generator, kind: str
 ) -> tuple[Side, dict[str, np.ndarray]]:
     net = types.ModuleType("net")

@@ -5,20 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-import numpy as np
-
-from migrate.source.paddle.abstract import attributes, calls, control, expressions, number_loops
-from migrate.source.paddle.abstract.attributes import Sizes, is_layer
+from migrate.source.paddle.abstract import assignments, attributes, calls, control, expressions, number_loops
 from migrate.source.paddle.abstract.parameters import bind
 from migrate.source.paddle.abstract.run import FAILURES, Frame, Raised, Run
 from migrate.source.paddle.abstract.values import (
-    UNKNOWN,
     Class,
     Container,
     Function,
-    Instance,
-    Layer,
-    LayerValue,
     Module,
     Refuse,
     Size,
@@ -26,7 +19,6 @@ from migrate.source.paddle.abstract.values import (
     Tensor,
     Unknown,
     Value,
-    Weight,
 )
 
 MAX_TURNS = 500_000  #: limit of the turns of a `while` loop
@@ -128,74 +120,11 @@ class Machine(Run):
 
     def assign(self, target: ast.expr, value: Value) -> None:
         """Assign a value to a name, attribute, item or pattern."""
-        if isinstance(target, ast.Name):
-            frame = self.frame
-            names = frame.module.names if target.id in frame.declared_global else frame.names
-            names[target.id] = value
-        elif isinstance(target, ast.Tuple | ast.List):
-            self._unpack(target, value)
-        elif isinstance(target, ast.Attribute):
-            self.set_attribute(target, self.evaluate(target.value), target.attr, value)
-        elif isinstance(target, ast.Subscript):
-            self._assign_item(target, value)
-        else:
-            self.problem(target, "this assignment is not supported")
-
-    def _unpack(self, target: ast.Tuple | ast.List, value: Value) -> None:
-        starred = [i for i, item in enumerate(target.elts) if isinstance(item, ast.Starred)]
-        if isinstance(value, Tensor) and value.shape and value.shape[0] == len(target.elts):
-            self.loops.add(self.place(target))
-            value = [Tensor(value.shape[1:], value.dtype)] * len(target.elts)
-        if isinstance(value, dict | Sizes | np.ndarray) or hasattr(value, "__next__"):
-            value = list(value)
-        items = list(value) if isinstance(value, list | tuple) else None
-        if items is not None and starred:
-            before, after = starred[0], len(target.elts) - starred[0] - 1
-            items = [*items[:before], items[before : len(items) - after], *items[len(items) - after :]]
-        if items is None or len(items) != len(target.elts):
-            if items is not None and self.trying:
-                raise ValueError(f"{len(items)} values are unpacked into {len(target.elts)}")
-            if not isinstance(value, Unknown):
-                self.problem(target, "the values unpacked here cannot be determined")
-            items = [UNKNOWN] * len(target.elts)
-        for item, part in zip(target.elts, items, strict=True):
-            self.assign(item.value if isinstance(item, ast.Starred) else item, part)
+        assignments.assign(self, target, value)
 
     def set_attribute(self, node: ast.AST, receiver: Value, name: str, value: Value) -> None:
         """Set an attribute; layers and parameters are registered as Paddle does."""
-        if isinstance(receiver, Unknown):
-            return
-        if isinstance(receiver, Tensor) and name in {"stop_gradient", "trainable", "name", "persistable"}:
-            self._train_no_more(node, receiver, name, value)
-        elif isinstance(receiver, Class):
-            receiver.constants[name] = value
-        elif isinstance(receiver, Container):
-            receiver.sublayers[name] = value
-        elif isinstance(receiver, Layer) and name not in receiver.weights:
-            receiver.own[name] = value
-        elif not isinstance(receiver, Instance):
-            raise Refuse("only attributes of objects of the program can be set")
-        else:
-            if is_layer(receiver):
-                _register(receiver, name, value)
-            receiver.attributes[name] = value
-
-    def _train_no_more(self, node: ast.AST, receiver: Tensor, name: str, value: Value) -> None:
-        if name == "stop_gradient" and value and not isinstance(receiver, Weight):
-            if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Name):
-                raise Refuse("`stop_gradient` is set on an expression; give the tensor a name first")
-            self.record(node, "stop_gradient", None)
-        elif name == "trainable" or (name == "stop_gradient" and isinstance(receiver, Weight)):
-            raise Refuse("whether a parameter trains is given by `ParamAttr(trainable=...)`; it is not set afterwards")
-
-    def _assign_item(self, target: ast.Subscript, value: Value) -> None:
-        receiver, index = self.evaluate(target.value), self.evaluate(target.slice)
-        if isinstance(receiver, Container):
-            receiver.sublayers[str(index)] = value
-        elif isinstance(receiver, list | dict | np.ndarray) and not isinstance(index, Unknown):
-            receiver[index] = value
-        elif not isinstance(receiver, Unknown):
-            raise Refuse("items can only be assigned in lists and dicts, because tensors of a graph do not change")
+        assignments.set_attribute(self, node, receiver, name, value)
 
     def _run_Expr(self, node: ast.Expr) -> None:
         self.evaluate(node.value)
@@ -338,12 +267,3 @@ class Machine(Run):
 
     def _run_Continue(self, node: ast.Continue) -> None:
         raise control.Continue
-
-
-def _register(receiver: LayerValue, name: str, value: Value) -> None:
-    """Register a layer or a parameter under the name of an attribute; another value takes the place of one."""
-    receiver.sublayers.pop(name, None) if not is_layer(value) else receiver.weights.pop(name, None)
-    if is_layer(value):
-        receiver.sublayers[name] = value
-    elif isinstance(value, Weight):
-        receiver.weights[name] = value

@@ -41,7 +41,13 @@ SMOOTH = {
 #: Paddle's gradient on a CPU is wrong (other axes), has the form of rows, or is none because NumPy cut it.
 NO_GRADIENT = ("axis=1", "sparse=True", "numpy")
 #: Nothing to compare: effects, or devices that Paddle 2.6.2 does not know.
-EFFECTS = {"paddle.seed", "paddle.set_device", "paddle.is_compiled_with_npu", "operator.pos", "numpy.ndarray.tolist"}
+EFFECTS = {
+    "paddle.seed",
+    "paddle.set_device",
+    "paddle.is_compiled_with_npu",
+    "operator.pos",
+    "numpy.ndarray.tolist",
+}
 #: TensorFlow does not know that the first rows of a batch, which is never empty, are one.
 NEVER_EMPTY = {"f_4_3[0:1]"}
 

@@ -10,7 +10,7 @@ import pytest
 from migrate.errors import MigrateError
 from migrate.source.paddle.abstract import data_files, readers
 from migrate.source.paddle.abstract.readers import batch_of
-from tests.migrate.source.paddle.test_readers import ITERABLE, write
+from tests.support.paddle.reader_files import ITERABLE, write
 
 DATA = {"data/train/a.txt": "1\n2\n"}
 BODIES = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,32 +11,8 @@ import pytest
 from migrate.schema import BatchItem
 from migrate.source.paddle.abstract.readers import batch_of
 from migrate.source.paddle.abstract.values import Tensor
+from tests.support.paddle.reader_files import CONFIG, ITERABLE, write
 
-CONFIG = "runner: {train_data_dir: data/train, train_reader_path: my_reader, train_batch_size: 2}\nmax_len: 4\n"
-HEAD = """
-    import csv, io, json, os, random, re
-    import numpy as np
-    from collections import defaultdict
-    from random import shuffle
-    from paddle.io import Dataset, IterableDataset
-    import paddle
-"""
-ITERABLE = """
-    class RecDataset(IterableDataset):
-        def __init__(self, file_list, config):
-            super(RecDataset, self).__init__()
-            self.file_list = file_list
-            self.config = config
-            self.init()
-
-        def init(self):
-            pass
-
-        def lines(self):
-            for file in self.file_list:
-                with open(file, "r") as rf:
-                    yield from rf
-"""
 SLOTS = """
         def init(self):
             self.slots = "click 1 2 dense".split(" ")
@@ -208,15 +183,6 @@ CASES: dict[str, Case] = {
         [Tensor((None, 3), "float32"), Tensor((None,), "bool")],
     ),
 }
-
-
-def write(folder: Path, reader: str, data: Mapping[str, str], config: str = CONFIG) -> dict[str, str]:
-    """Write a model's folder; return its Python and YAML files."""
-    files = {"my_reader.py": textwrap.dedent(HEAD) + textwrap.dedent(reader), "config.yaml": config}
-    for name, text in {**files, **data}.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
-    return files
 
 
 def spec(batch: Any) -> Any:
