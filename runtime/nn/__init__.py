@@ -74,6 +74,8 @@ from runtime.nn.weights.arrays import load_weights, read_weights
 from runtime.nn.weights.creation import create_parameter
 from runtime.nn.weights.param_attr import ParamAttr
 from runtime.nn.weights.parameter import Parameter
+from runtime.ranks import rank as get_rank
+from runtime.ranks import size as get_world_size
 
 __all__ = [
     "CELU",
@@ -160,6 +162,8 @@ __all__ = [
     "create_parameter",
     "data",
     "functional",
+    "get_rank",
+    "get_world_size",
     "initializer",
     "load_weights",
     "metric",

@@ -76,7 +76,9 @@ def dropout(
         return x * tf.zeros([], x.dtype)
     kept = _drawers[-1](_mask_shape(x, axis), float(p))
     scaled = x * tf.constant(1 / (1 - p), x.dtype) if upscale else x
-    return tf.where(kept, scaled, tf.zeros([], x.dtype))
+    dropped = tf.where(kept, scaled, tf.zeros([], x.dtype))
+    dropped.set_shape(x.shape)  # a drawer may not tell the shape of its mask
+    return dropped
 
 
 def _mask_shape(x: tf.Tensor, axis: int | Sequence[int] | None) -> tf.Tensor:

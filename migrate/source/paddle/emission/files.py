@@ -57,8 +57,6 @@ def _with_imports(file: cst.Module, names: Names) -> cst.Module:
         wanted.append(f"import tensorflow.compat.v1 as {names.tensorflow}")
     if "layers" in names.used:
         wanted.append("from runtime import nn" + ("" if names.layers == "nn" else f" as {names.layers}"))
-    if "ranks" in names.used:
-        wanted.append("from runtime import ranks")
     if not wanted:
         return file
     body = list(file.body)

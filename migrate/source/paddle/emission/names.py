@@ -46,9 +46,6 @@ class Names:
     def spelled(self, text: str) -> str:
         """Return a form's text with this file's names."""
         first, dot, rest = text.partition(".")
-        if first == "ranks":
-            self.used.add("ranks")
-            return text
         if first == "tf":
             return self.tf(rest)
         return self.nn(rest) if first == "nn" and dot else text

@@ -42,13 +42,13 @@ OPS: tuple[Op, ...] = (
     Op(
         "paddle.distributed.get_rank(group=None)",
         _zero,
-        (Form("ranks.rank()", ignored=True),),
+        (Form("nn.get_rank()", ignored=True),),
         examples=("paddle.distributed.get_rank()",),
     ),
     Op(
         "paddle.distributed.get_world_size(group=None)",
         _one,
-        (Form("ranks.size()", ignored=True),),
+        (Form("nn.get_world_size()", ignored=True),),
         examples=("paddle.distributed.get_world_size()",),
     ),
     Op(

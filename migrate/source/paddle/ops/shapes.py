@@ -32,7 +32,7 @@ def dtype_name(value: Value, default: str | None = None) -> str | None:
         value = _TYPES.get(value.name, value.name)
     if isinstance(value, str):
         if value not in _DTYPES:
-            raise Refuse(f"the dtype {value!r} is not supported")
+            raise Refuse(f"`{value.removeprefix('builtins.')}` is not a dtype that is supported")
         return _DTYPES[value]
     if value in (int, float, bool):
         return {int: "int64", float: "float64", bool: "bool"}[value]

@@ -96,8 +96,7 @@ def _recorded() -> Iterator[list[Weight]]:
 
 
 def _mask(number: int, shape: tf.Tensor, p: float) -> tf.Tensor:
-    drawn = tf.numpy_function(lambda sizes: mask(number, tuple(sizes), p), [shape], tf.bool)
-    return tf.ensure_shape(drawn, tf.get_static_value(shape, partial=True))
+    return tf.numpy_function(lambda sizes: mask(number, tuple(sizes), p), [shape], tf.bool)
 
 
 def _placeholders(batches: Sequence[Any]) -> Any:
@@ -159,7 +158,8 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
 def _loose(weights: Sequence[Weight], values: Sequence[Array]) -> list[tuple[Any, Array]]:
     """Return the variables of weights that no layer holds, with the values of the original's, in order of creation."""
     if [weight.declared_shape for weight in weights] != [value.shape for value in values]:
-        raise MigrateError("the weights that no layer of the model holds are others than the original's; report this")
+        told = [[weight.declared_shape for weight in weights], [value.shape for value in values]]
+        raise MigrateError(f"the weights that no layer holds are {told[0]}, and the original's {told[1]}; report this")
     return [(weight.variable, value) for weight, value in zip(weights, values, strict=True) if weight.built]
 
 

@@ -47,6 +47,8 @@ class Original:
         self.state = dict(self.model.state_dict())
         self.parameters = dict(self.model.named_parameters())
         held = {id(tensor) for tensor in self.state.values()}
+        for layer in self.model.sublayers():  # recurrent layers have all their weights a second time, as one vector
+            held |= {id(tensor) for tensor in getattr(layer, "_flat_weight", None) or ()}
         self.loose = [tensor for tensor in made if id(tensor) not in held]  #: weights that no layer of the model holds
 
     def values(self) -> dict[str, Array]:

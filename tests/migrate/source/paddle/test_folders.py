@@ -1,0 +1,167 @@
+"""Folders of models in the styles of public ones: converted, compared with Paddle in all stages, and trained.
+
+Paddle and TensorFlow run in this process, one after the other, as the workers of `migrate verify` do.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tensorflow as tf
+
+from migrate.source.files.conversion_result import SourceResult
+from migrate.source.paddle import folder
+from migrate.source.paddle.abstract.program import settings
+from migrate.verify.paddle.trainer import batches as batch_worker
+from migrate.verify.paddle.trainer import common, converted, original
+from migrate.verify.paddle.trainer.pair import TrainerPair
+from migrate.verify.settings import Settings
+from runtime import nn
+
+pytestmark = pytest.mark.paddle
+
+FOLDERS = Path(__file__).parent / "folders"
+NAMES = ["wide_deep", "sessions"]
+
+
+@pytest.fixture(autouse=True)
+def clean_imports() -> Iterator[None]:
+    """Forget what the programs import, and where they run."""
+    here, path, modules = Path.cwd(), list(sys.path), set(sys.modules)
+    yield
+    os.chdir(here)
+    sys.path[:] = path
+    forget(modules)
+
+
+def forget(known: set[str]) -> None:
+    for name in set(sys.modules) - known:
+        if name in {"net", "dygraph_model", "slot_reader", "session_reader"}:
+            del sys.modules[name]
+
+
+def texts(name: str) -> dict[str, str]:
+    return {path.name: path.read_text() for path in (FOLDERS / name).iterdir() if path.suffix in {".py", ".yaml"}}
+
+
+def results(name: str) -> dict[str, SourceResult]:
+    files = texts(name)
+    return {
+        one: folder.convert(str(FOLDERS / name / one), text, {k: v for k, v in files.items() if k != one})
+        for one, text in files.items()
+        if one.endswith(".py")
+    }
+
+
+def written(name: str, target: Path, change: tuple[str, str] = ("", "")) -> Path:
+    """Write the converted files; with `change` a text of net.py is another."""
+    for one, result in results(name).items():
+        text = result.converted
+        if one == "net.py" and change[0]:
+            assert change[0] in text
+            text = text.replace(*change)
+        (target / one).write_text(text)
+    return target
+
+
+def compared(name: str, target: Path) -> TrainerPair:
+    config = settings(texts(name))
+    job: dict[str, Any] = {
+        "path": str(FOLDERS / name),
+        "config": config,
+        "settings": Settings(steps=3, batches=2),
+        "rates": common.RATES,
+        "dtype": "float32",
+        "count": 3,
+    }
+    known = set(sys.modules)
+    job["batches"] = batch_worker.run(job)["batches"]
+    single = original.run(job)
+    forget(known)
+    moved = converted.run({**job, "path": str(target), "weights": single["weights"], "loose": single["loose"]})
+    return TrainerPair(single, single, moved)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.one_case
+def test_a_folder_computes_what_paddle_computes(name: str, tmp_path: Path) -> None:
+    comparisons = list(compared(name, written(name, tmp_path)).comparisons())
+    assert [c for c in comparisons if c.verdict == "differs"] == []
+    assert {"forward", "loss", "gradient", "sgd", "adagrad", "adam", "own"} <= {c.stage for c in comparisons}
+    assert all(c.scale > 0 for c in comparisons if c.stage in {"forward", "loss"})
+
+
+def test_a_planted_error_is_found(tmp_path: Path) -> None:
+    changed = written("sessions", tmp_path, ("self.width**-0.5", "self.width**-0.51"))
+    assert any(c.verdict == "differs" for c in compared("sessions", changed).comparisons())
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.one_case
+def test_a_folder_trains_on_its_sample_data(name: str, tmp_path: Path) -> None:
+    target = written(name, tmp_path)
+    trainer = common.trainer_of(str(target))
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        training = nn.Training(trainer, settings(texts(name)), str(target), data_folder=str(FOLDERS / name))
+        history = training.run(session, 4)
+    assert history[-1]["loss"] < history[0]["loss"]
+    assert history[-1].get("train auc", 1.0) > 0.6
+
+
+def test_names_loops_and_comments_stay() -> None:
+    net = results("wide_deep")["net.py"].converted
+    assert "class WideDeep(nn.Layer):" in net and "# one table for all slots" in net
+    assert 'self.add_sublayer("linear_%d" % i, linear)' in net and "import paddle" not in net
+    assert "use_sparse = False" in net and "if False:" in net  # the device is asked for nowhere
+    assert "from runtime import nn" in net and "rows.append(tf.reshape(row, shape=[-1, self.width]))" in net
+    assert "raise NotImplementedError" in net and "sparse_embedding" not in net
+    trainer = results("wide_deep")["dygraph_model.py"].converted
+    assert "# the batch is label, slots, numbers" in trainer
+    assert 'slots.append(tf.reshape(tf.cast(item, "int64"), [-1, 1]))' in trainer
+    assert "nn.optimizer.Adam(learning_rate=rate, parameters=dy_model.parameters(), lazy_mode=True)" in trainer
+
+
+def test_an_embedding_that_is_read_whole_stays_dense() -> None:
+    result = results("sessions")["net.py"]
+    assert "self.items = nn.Embedding(items, width, table=False)" in result.converted
+    assert "self.bias = nn.Embedding(items, 1)\n" in result.converted
+    assert [table.name for table in result.tables] == ["bias"]
+    messages = [finding.message for finding in result.findings]
+    assert any(
+        "`items` [12, 6] stays a dense variable, because its whole matrix is read at net.py:" in m for m in messages
+    )
+
+
+def test_the_second_conversion_changes_nothing() -> None:
+    files = texts("wide_deep") | {one: result.converted for one, result in results("wide_deep").items()}
+    for one in ("net.py", "slot_reader.py"):
+        rest = {name: text for name, text in files.items() if name != one}
+        assert not folder.convert(str(FOLDERS / "wide_deep" / one), files[one], rest).changed
+
+
+REFUSED = {
+    "a loop over the rows of a batch": (
+        "for row in slots[0]:\n            y = y + row",
+        "a loop over the rows of a batch",
+    ),
+    "a condition on a value": ("if paddle.sum(y) > 0:\n            y = y * 2", "the value of a tensor"),
+    "an unknown function": ("y = paddle.linalg.svd(y)", "`paddle.linalg.svd` is not supported"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_converted_is_refused_at_its_line(name: str) -> None:
+    statement, message = REFUSED[name]
+    files = texts("wide_deep")
+    place = "        scale = paddle.ones"
+    files["net.py"] = files["net.py"].replace(place, f"        {statement}\n{place}")
+    line = files["net.py"].splitlines().index(f"        {statement.splitlines()[0]}") + 1
+    rest = {one: text for one, text in files.items() if one != "net.py"}
+    result = folder.convert(str(FOLDERS / "wide_deep" / "net.py"), files["net.py"], rest)
+    assert not result.changed
+    assert any(message in finding.message and finding.location.line == line for finding in result.findings)
