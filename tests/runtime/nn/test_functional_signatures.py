@@ -14,7 +14,7 @@ from tests.support.paddle.functions import PaddleNames
 
 pytestmark = pytest.mark.paddle
 
-OURS_ALONE = {"Drawer", "draw_with", "operators", "promoted", "getitem"}
+OURS_ALONE = {"Drawer", "draw_with", "operators", "promoted", "getitem", "sizes"}
 # Paddle's own signature says `*args, **kwargs`, or the name is a tensor method in C++.
 UNREADABLE = {"clone", "detach"}
 

@@ -35,9 +35,9 @@ _MAX_TURNS = 10_000_000  #: steps that matching may take
 #: Modules that run code or commands, or read what may hold code.
 _UNSAFE = {
     "pickle": "reading a pickle runs code that it holds",
-    "pandas": "pandas is not executed",
+    "pandas": "its tables are no tensors; save what it computes with `np.save`, and load that",
     "h5py": "HDF5 files are not read",
-    "scipy": "SciPy is not executed",
+    "scipy": "its matrices are no tensors; save what it computes with `np.save`, and load that",
     "subprocess": "commands are not run",
 }
 
