@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import itertools
 import sys
 import time
 from collections.abc import Mapping
@@ -69,8 +71,9 @@ class Training:
             iterator = v1.data.make_initializable_iterator(self.data("infer"))
             self.model.eval()
             known = len(self.updates)
-            trainer.infer_forward(self.model, self.metrics, iterator.get_next(), self.config)
-            self.evaluation = iterator.initializer, metric.updates()[known:]
+            with contextlib.suppress(NotImplementedError):  # it may not be converted
+                trainer.infer_forward(self.model, self.metrics, iterator.get_next(), self.config)
+                self.evaluation = iterator.initializer, metric.updates()[known:]
 
     def data(self, kind: str) -> tf.data.Dataset:
         """Return the batches of `runner.train_data_dir` or `runner.test_data_dir`."""
@@ -90,7 +93,7 @@ class Training:
         Args:
             session: a v1 session of the graph.
             epochs: how often the data is gone through; None: as the configuration says.
-            steps: how many batches of an epoch are taken; None: all.
+            steps: how many batches are taken for training and for evaluation in an epoch; None: all.
         """
         session.run(v1.group(v1.global_variables_initializer(), v1.local_variables_initializer()))
         history = []
@@ -106,7 +109,7 @@ class Training:
             told = {"loss": float(np.mean(loss)), "steps": taken, "seconds": time.time() - began}
             told |= self._measured(session, "train")
             if self.evaluation is not None:
-                self._evaluate(session)
+                self._evaluate(session, steps)
                 told |= self._measured(session, "test")
             history.append(told)
             print(f"epoch {epoch}: " + ", ".join(f"{key} {value:.6g}" for key, value in told.items()), flush=True)
@@ -117,11 +120,11 @@ class Training:
         values = session.run(self.values)
         return {f"{prefix} {name}": float(np.mean(value)) for name, value in zip(names, values, strict=False)}
 
-    def _evaluate(self, session: Any) -> None:
+    def _evaluate(self, session: Any, steps: int | None) -> None:
         assert self.evaluation is not None
         initializer, updates = self.evaluation
         session.run((initializer, self.reset))
-        while True:
+        for _ in itertools.count() if steps is None else range(steps):
             try:
                 session.run(updates)
             except tf.errors.OutOfRangeError:

@@ -13,7 +13,7 @@ from migrate.source.paddle.abstract.data_files import DataFiles
 from migrate.source.paddle.abstract.layers import set_training
 from migrate.source.paddle.abstract.machine import Machine
 from migrate.source.paddle.abstract.modules import load
-from migrate.source.paddle.abstract.run import Frame
+from migrate.source.paddle.abstract.run import Frame, Problem
 from migrate.source.paddle.abstract.values import Class, Config, Function, Instance, Module, Refuse, Stop, Tensor, Value
 
 TRAINER, CONFIG = "dygraph_model.py", "config.yaml"
@@ -33,6 +33,7 @@ class Program:
     metrics: Value = None
     results: dict[str, Value] = field(default_factory=dict)  #: method -> what it returned
     complete: bool = False  #: whether all was executed
+    evaluation: list[Problem] = field(default_factory=list)  #: why evaluation is not converted
 
 
 def execute(files: Mapping[str, str], batch: Value, data: DataFiles | None = None) -> Program:
@@ -82,12 +83,21 @@ def _execute(program: Program, config: Config, batch: Value) -> None:
     program.optimizer = method("create_optimizer", program.model, config)
     made = method("create_metrics")
     program.metrics = made[0] if isinstance(made, tuple) else made
-    for name, training in (("train_forward", True), ("infer_forward", False)):
+
+    def forward(name: str, training: bool) -> None:
         for layer in run.made:
             set_training(layer, training)
         with contextlib.suppress(Stop):
             method(name, program.model, program.metrics, _fresh(batch), config)
+
+    forward("train_forward", True)
     program.complete = "train_forward" in program.results
+    if not run.problems:
+        trained = run.recorded()
+        forward("infer_forward", False)
+        if run.problems:  # evaluation may want another batch; training is converted alone
+            program.evaluation = list(run.problems.values())
+            run.restore(trained)
 
 
 def _fresh(batch: Value) -> Value:

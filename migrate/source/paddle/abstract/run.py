@@ -6,7 +6,7 @@ import ast
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from random import Random
 
@@ -79,6 +79,18 @@ class Site:
     op: Op | None = None
     form: int = 0
     mixed: bool = False  #: executed with another op, or with something that is not a tensor, as well
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What an execution has recorded up to some point."""
+
+    problems: dict[Place, Problem]
+    sites: dict[Place, Site]
+    loops: set[Place]
+    checks: set[Place]
+    plain: set[Place]
+    executed: set[Place]
 
 
 @dataclass
@@ -160,6 +172,18 @@ class Run(ABC):
         site.form = max(site.form, form)
         if site.op is not op or site.kind != kind or key in self.plain:
             site.mixed = True
+
+    def recorded(self) -> Recorded:
+        """Return what was recorded so far."""
+        sites = {place: replace(site) for place, site in self.sites.items()}
+        kept = set(self.loops), set(self.checks), set(self.plain), set(self.executed)
+        return Recorded(dict(self.problems), sites, *kept)
+
+    def restore(self, recorded: Recorded) -> None:
+        """Forget what was recorded since `recorded` was made."""
+        self.problems, self.sites = recorded.problems, recorded.sites
+        self.loops, self.checks = recorded.loops, recorded.checks
+        self.plain, self.executed = recorded.plain, recorded.executed
 
     def record_plain(self, node: ast.AST) -> None:
         """Record that a call or an operator was executed on other values than tensors."""

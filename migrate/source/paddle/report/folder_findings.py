@@ -88,6 +88,7 @@ def converted(path: str, text: str, new: str, program: Program, is_reader: bool)
     tables = [one for one in embeddings(program) if one.layer.path == name]
     found = [*_classes(path, module, program), *(_embedding(path, one) for one in tables)]
     found += _trainer(path, module, program) if name == TRAINER else []
+    found += [_not_evaluated(path, problem) for problem in program.evaluation[:1] if name == TRAINER]
     found += _dead(path, module, program)
     records = tuple(_record(path, one, program) for one in tables if not one.dense)
     return SourceResult(path, KIND, text, new, tuple(found), records)
@@ -163,6 +164,20 @@ def _trainer(path: str, module: Module, program: Program) -> list[Finding]:
             rule = {"create_loss": "paddle-loss", "create_optimizer": "paddle-optimizer"}.get(name, "paddle-trainer")
             found.append(_applied(rule, "loss", _at(path, module.span(method[0]), f"{cls.name}.{name}"), message))
     return found
+
+
+def _not_evaluated(path: str, problem: Problem) -> Finding:
+    """Return that training converts alone, with the first reason."""
+    return Finding(
+        rule="paddle-unsupported",
+        subject="use",
+        state=State.SUGGESTED,
+        location=_at(path, problem.span) if problem.path == Path(path).name else Location(path, 1, 1),
+        message=f"`infer_forward` is not converted: {problem.path}:{problem.span[0]}: {problem.message}",
+        reason="evaluation wants another batch, or has a construct that a graph cannot have; training is converted",
+        action="write `infer_forward` for TensorFlow by hand; until then it raises NotImplementedError",
+        before=problem.source,
+    )
 
 
 def _dead(path: str, module: Module, program: Program) -> list[Finding]:

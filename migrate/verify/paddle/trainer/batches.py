@@ -13,8 +13,7 @@ import numpy as np
 from paddle.io import DataLoader
 
 from migrate.errors import MigrateError
-
-_MOST = 128  #: samples of a batch; models compute the same for larger ones
+from migrate.verify.paddle.trainer.common import MOST
 
 
 def run(job: Mapping[str, Any]) -> dict[str, Any]:
@@ -30,16 +29,16 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
     if not data or not name:
         raise MigrateError(f"{folder}/config.yaml: names no reader and no sample data; give `inputs` in a schema")
     files = sorted(str(path) for path in (folder / data).iterdir() if not path.name.startswith("."))
-    size = int(config.get("runner.train_batch_size") or _MOST)
+    size = int(config.get("runner.train_batch_size") or MOST)
     dataset = importlib.import_module(name).RecDataset(files, config=config)
-    loader = DataLoader(dataset, batch_size=min(size, _MOST), drop_last=True, return_list=True)
+    loader = DataLoader(dataset, batch_size=min(size, MOST), drop_last=True, return_list=True)
     batches: list[Any] = []
     for items in loader:
         batches.append(_arrays(items))
         if len(batches) == job["count"]:
             break
     if not batches:
-        raise MigrateError(f"{folder / data}: has no batch of {min(size, _MOST)} samples; give more data")
+        raise MigrateError(f"{folder / data}: has no batch of {min(size, MOST)} samples; give more data")
     return {"batches": batches}
 
 

@@ -20,6 +20,8 @@ TRAINER, CLASS = "dygraph_model.py", "DygraphModel"
 RATES = {"sgd": 0.05, "adagrad": 0.003, "adam": 0.001}
 #: The epsilon of Adam: with the default, gradients that are 0 but for rounding would make full steps anywhere.
 EPSILON = 1e-5
+#: Samples of a batch at most, whatever the configuration says; models compute the same for larger ones.
+MOST = 128
 Array = NDArray[Any]
 
 

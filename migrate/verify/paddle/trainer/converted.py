@@ -46,7 +46,10 @@ class Converted:
             own = self.trainer.create_optimizer(self.model, self.config)
             if hasattr(own, "minimize"):
                 self.steps["own"] = own.minimize(self.loss)
-        self.evaluated = self._graph(training=False)[0] if hasattr(self.trainer, "infer_forward") else []
+        self.evaluated: list[tf.Tensor] = []
+        if hasattr(self.trainer, "infer_forward"):
+            with contextlib.suppress(NotImplementedError):  # it may not be converted
+                self.evaluated = self._graph(training=False)[0]
 
     def _graph(self, training: bool) -> tuple[list[tf.Tensor], Any]:
         (self.model.train if training else self.model.eval)()

@@ -15,6 +15,7 @@ from migrate.source.paddle.abstract.program import TRAINER, settings
 from migrate.source.paddle.abstract.readers import batch_of
 from migrate.source.paddle.abstract.values import Tensor, Value
 from migrate.verify import workers
+from migrate.verify.paddle.trainer.common import MOST
 from migrate.verify.paddle.trainer.pair import measure
 from migrate.verify.settings import Settings
 
@@ -69,7 +70,8 @@ def _batches(
         reason = "the schema gives `inputs`"
     random = np.random.RandomState(settings_.seed)
     shapes = batch_of(files, folder, inputs)
-    drawn = [list(_drawn(shapes, settings_.batch_size, random)) for _ in range(settings_.drawn)]
+    size = min(int(config.get("runner.train_batch_size") or settings_.batch_size), MOST)
+    drawn = [list(_drawn(shapes, size, random)) for _ in range(settings_.drawn)]
     return drawn, f"batches are drawn, with ids below {_IDS}: {reason}"
 
 
