@@ -144,6 +144,24 @@ def test_the_second_conversion_changes_nothing() -> None:
         assert not folder.convert(str(FOLDERS / "wide_deep" / one), files[one], rest).changed
 
 
+def test_training_converts_alone_where_evaluation_cannot() -> None:
+    files = texts("wide_deep")
+    head, name, body = files["dygraph_model.py"].partition("    def infer_forward")
+    files["dygraph_model.py"] = head + name + body.replace("both = ", "print(pred.sum().item())\n        both = ")
+    rest = {one: text for one, text in files.items() if one != "dygraph_model.py"}
+    path = str(FOLDERS / "wide_deep" / "dygraph_model.py")
+    result = folder.convert(path, files["dygraph_model.py"], rest)
+    assert result.changed and result.remains
+    [finding] = [one for one in result.findings if one.remains]
+    assert (
+        finding.message.startswith("`infer_forward` is not converted: dygraph_model.py:")
+        and ".item()" in finding.message
+    )
+    evaluation = result.converted.partition("def infer_forward")[2]
+    assert "raise NotImplementedError" in evaluation and "create_feeds" not in evaluation
+    assert "nn.functional.log_loss" in result.converted
+
+
 REFUSED = {
     "a loop over the rows of a batch": (
         "for row in slots[0]:\n            y = y + row",
