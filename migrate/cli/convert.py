@@ -225,7 +225,7 @@ def _next_step(done: Sequence[Converted], directory: Path, schema: str | None) -
         return
     files = [first.result.path, (directory / first.source.relative).as_posix()]
     if any(finding.rule == "paddle-trainer" for one in done for finding in one.result.findings):
-        files = [Path(path).parent.as_posix() for path in files]  # a trainer's model is proven as a whole
+        files = [path.rpartition("/")[0] or "." for path in files]  # a trainer's model is proven as a whole
     needed = ["--schema", schema] if schema is not None and first.result.kind == "paddle" else []
     click.echo(f"next: {shlex.join(['migrate', 'verify', *files, *needed])}", err=True)
 

@@ -13,7 +13,9 @@ from typing import Any
 
 import pytest
 import tensorflow as tf
+from click.testing import CliRunner
 
+from migrate.cli.main import cli
 from migrate.source.files.conversion_result import SourceResult
 from migrate.source.paddle import folder
 from migrate.source.paddle.abstract.program import settings
@@ -183,3 +185,11 @@ def test_what_cannot_be_converted_is_refused_at_its_line(name: str) -> None:
     result = folder.convert(str(FOLDERS / "wide_deep" / "net.py"), files["net.py"], rest)
     assert not result.changed
     assert any(message in finding.message and finding.location.line == line for finding in result.findings)
+
+
+def test_the_command_line_converts_a_folder_and_names_the_proof(tmp_path: Path) -> None:
+    given = ["convert", str(FOLDERS / "wide_deep"), "-o", str(tmp_path / "out"), "--no-cache"]
+    result = CliRunner().invoke(cli, given)
+    assert result.exit_code == 0, result.output
+    assert "next: migrate verify" in result.output and result.output.rstrip().endswith(str(tmp_path / "out"))
+    assert (tmp_path / "out" / "net.py").read_text() == results("wide_deep")["net.py"].converted
