@@ -40,6 +40,10 @@ def convert(path: str, text: str, siblings: Mapping[str, str], inputs: Batch = (
         program = _executed(tuple(sorted(files.items())), str(Path(path).parent), inputs)
     except MigrateError as error:
         return folder_findings.no_batch(path, text, str(error), name == TRAINER)
+    except SyntaxError as error:
+        line = error.lineno or 1
+        told = f"is not valid Python ({error.msg})"
+        return folder_findings.refused(path, text, [Problem(error.filename or name, (line, 0, line, 0), "", told, "")])
     reader = f"{settings(files).get('runner.train_reader_path')}.py"
     if name not in {module.path for module in program.run.modules.values()} | {reader}:
         return folder_findings.not_reached(path, text)

@@ -13,7 +13,7 @@ from migrate.source.paddle.ops import registry
 
 def load(run: Run, path: str, text: str) -> Module:
     """Parse a file and execute its top level; raises SyntaxError."""
-    module = Module(path, text, ast.parse(text))
+    module = Module(path, text, ast.parse(text, path))
     compile(module.tree, path, "exec", dont_inherit=True)  # finds a `break` outside of a loop, and its like
     run.modules[path.removesuffix(".py").replace("/", ".")] = module
     run.frames.append(Frame(module, "", module.names))
