@@ -7,6 +7,7 @@ from typing import Any
 
 import paddle
 import paddle.nn.functional as F
+from paddle.base.layer_helper_base import LayerHelperBase
 
 _SINGLE = ("float32", paddle.float32)
 
@@ -14,13 +15,15 @@ _SINGLE = ("float32", paddle.float32)
 def complete() -> None:
     """Replace `F.log_loss`, which has only a float32 kernel, by its formula; call this before importing the source.
 
-    Casts to float32, which trainers make of their batches, become casts to float64.
+    Casts to float32, which trainers make of their batches, become casts to float64; weights that are made as float32,
+    such as by `paddle.create_parameter`, are made as float64, as the float64 weights could not be set otherwise.
     """
     F.log_loss = log_loss
     paddle.nn.functional.log_loss = log_loss
     paddle.to_tensor = _wide(paddle.to_tensor)
     for owner, name in ((paddle, "cast"), (paddle.Tensor, "astype"), (paddle.Tensor, "cast")):
         setattr(owner, name, _renamed(getattr(owner, name)))
+    LayerHelperBase.create_parameter = _widened(LayerHelperBase.create_parameter)
 
 
 def _wide(stock: Callable[..., Any]) -> Callable[..., Any]:
@@ -36,6 +39,13 @@ def _renamed(stock: Callable[..., Any]) -> Callable[..., Any]:
         return stock(x, "float64" if dtype in _SINGLE else dtype)
 
     return cast
+
+
+def _widened(stock: Callable[..., Any]) -> Callable[..., Any]:
+    def create_parameter(self: Any, attr: Any, shape: Any, dtype: Any = None, *given: Any, **named: Any) -> Any:
+        return stock(self, attr, shape, "float64" if dtype in _SINGLE else dtype, *given, **named)
+
+    return create_parameter
 
 
 def log_loss(input: Any, label: Any, epsilon: float = 1e-4, name: str | None = None) -> Any:
