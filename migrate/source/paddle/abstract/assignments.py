@@ -27,6 +27,8 @@ def assign(run: Run, target: ast.expr, value: Value) -> None:
     """Assign a value to a name, attribute, item or pattern."""
     if isinstance(target, ast.Name):
         frame = run.frame
+        if target.id in frame.declared_global:
+            run.lasting.writes(frame.module, target.id)
         names = frame.module.names if target.id in frame.declared_global else frame.names
         names[target.id] = value
     elif isinstance(target, ast.Tuple | ast.List):
@@ -67,14 +69,18 @@ def set_attribute(run: Run, node: ast.AST, receiver: Value, name: str, value: Va
     if isinstance(receiver, Tensor) and name in {"stop_gradient", "trainable", "name", "persistable"}:
         _train_no_more(run, node, receiver, name, value)
     elif isinstance(receiver, Class):
+        run.lasting.writes(receiver, name)
         receiver.constants[name] = value
     elif isinstance(receiver, Container):
+        run.lasting.changes(receiver)
         receiver.sublayers[name] = value
     elif isinstance(receiver, Layer) and name not in receiver.weights:
+        run.lasting.writes(receiver, name)
         receiver.own[name] = value
     elif not isinstance(receiver, Instance):
         raise Refuse("only attributes of objects of the program can be set")
     else:
+        run.lasting.writes(receiver, name)
         if is_layer(receiver):
             _register(receiver, name, value)
         receiver.attributes[name] = value
@@ -91,6 +97,7 @@ def _train_no_more(run: Run, node: ast.AST, receiver: Tensor, name: str, value: 
 
 def _assign_item(run: Run, target: ast.Subscript, value: Value) -> None:
     receiver, index = run.evaluate(target.value), run.evaluate(target.slice)
+    run.lasting.changes(receiver)
     if isinstance(receiver, Container):
         receiver.sublayers[str(index)] = value
     elif isinstance(receiver, list | dict | np.ndarray) and not isinstance(index, Unknown):

@@ -68,6 +68,8 @@ class Sizes(list[Any]):
 
 def read(run: Run, node: ast.AST, value: Value, name: str) -> Value:
     """Return `value.name` at a node."""
+    if isinstance(value, Instance | Layer | Class | Module):
+        run.lasting.reads(value, name)
     if isinstance(value, Tensor):
         return _of_tensor(run, node, value, name)
     if isinstance(value, Api):

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from migrate.source.paddle.abstract import attributes, layers, library_calls
+from migrate.source.paddle.abstract.lasting import is_random
 from migrate.source.paddle.abstract.python_calls import (
     BUILTINS,
     check_power,
@@ -152,6 +153,8 @@ def _plain(
 
 
 def _builtin(run: Run, node: ast.AST, name: str, positional: list[Value], keywords: dict[str, Value]) -> Value:
+    if name == "print":  # a tensor prints its description
+        return None
     special = _SPECIAL.get(name)
     if special is not None:
         return special(run, node, positional)
@@ -251,6 +254,7 @@ def _pow(run: Run, node: ast.AST, given: list[Value]) -> Value:
 
 
 def _next(run: Run, node: ast.AST, given: list[Value]) -> Value:
+    run.lasting.takes(given[0])
     return next(*given)
 
 
@@ -295,6 +299,9 @@ def _python(function: Callable[..., Value], positional: list[Value], keywords: d
 
 def _method(run: Run, node: ast.AST, method: Method, positional: list[Value], keywords: dict[str, Value]) -> Value:
     receiver, name = method.receiver, method.name
+    run.lasting.changes(receiver, name)
+    if is_random(receiver):
+        run.lasting.draws()
     if isinstance(receiver, Super):
         return layers.super_method(run, node, receiver, name, positional, keywords)
     if isinstance(receiver, LayerValue):

@@ -106,6 +106,8 @@ def _name(run: Run, node: ast.Name) -> Value:
     frame = run.frame
     for names in (frame.names, *frame.outer, frame.module.names):
         if node.id in names:
+            if names is frame.module.names:
+                run.lasting.reads(frame.module, node.id)
             return names[node.id]
     if node.id in BUILTINS:
         return Api("builtins." + node.id)
@@ -231,6 +233,7 @@ def _subscript(run: Run, node: ast.Subscript) -> Value:
         return indexing.of_sizes(run, node, value, index)
     if mentions(index, Tensor | Size):
         raise Refuse("an item of a list whose number is known only when the model runs is not supported")
+    run.record_plain(node)
     if isinstance(value, list | tuple | dict | str | bytes | range | np.ndarray):
         return value[index]
     if isinstance(value, Instance):

@@ -36,10 +36,13 @@ def make(run: Run, node: ast.AST, name: str, positional: list[Value], keywords: 
     spec = layer_specs.find(name)
     if spec is not None:
         arguments = spec.bind(positional, keywords)
+        if spec.weights(arguments):
+            run.lasting.makes_weights()
         layer = Layer(*run.place(node), name=spec.name, arguments=arguments, weights=spec.weights(arguments))
         run.made.append(layer)
         return layer
     if name == "paddle.create_parameter":
+        run.lasting.makes_weights()
         return _parameter(dict(zip(("shape", "dtype", "name", "attr"), positional, strict=False)) | keywords)
     if (signature := registry.described(name)) is not None:
         return Described(name, signature.bind(positional, keywords))

@@ -47,6 +47,8 @@ def find(run: Run, name: str) -> Callable[..., Value] | None:
     module, _, function = name.partition(".")
     if module in _UNSAFE:
         raise Refuse(f"`{name}` is not executed, because {_UNSAFE[module]}")
+    if (module == "random" and function in _RANDOM) or name.startswith("numpy.random."):
+        run.lasting.draws()
     if module == "random" and function in _RANDOM:
         found: Callable[..., Value] = getattr(run.random, function)
         return found

@@ -101,6 +101,7 @@ class Machine(Run):
     def iterate(self, node: ast.expr) -> Iterable[Value]:
         """Return the items of an iterable; record where a tensor is iterated."""
         value = attributes.iterated(self, node, self.evaluate(node))
+        self.lasting.takes(value)
         if isinstance(value, Container):
             return list(value.sublayers if value.kind == "LayerDict" else value.items)
         if isinstance(value, Tensor) and value.shape and value.shape[0] is not None:
@@ -141,6 +142,7 @@ class Machine(Run):
     def _run_AugAssign(self, node: ast.AugAssign) -> None:
         current, value = self.evaluate(node.target), self.evaluate(node.value)
         if isinstance(current, list) and isinstance(node.op, ast.Add) and isinstance(value, list | tuple):
+            self.lasting.changes(current)
             current.extend(value)
             return
         try:

@@ -46,4 +46,5 @@ def _fill_defaults(run: Run, function: Function, bound: dict[str, Value]) -> Non
         if parameter.arg not in bound:
             if id(default) not in run.defaults:
                 run.defaults[id(default)] = run.evaluate_in(function.module, default)
+                run.lasting.keep(run.defaults[id(default)])
             bound[parameter.arg] = run.defaults[id(default)]

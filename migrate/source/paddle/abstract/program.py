@@ -87,6 +87,8 @@ def _execute(program: Program, config: Config, batch: Value) -> None:
     def forward(name: str, training: bool) -> None:
         for layer in run.made:
             set_training(layer, training)
+        before = [*run.modules.values(), *run.made, trainer, program.model, program.optimizer, program.metrics]
+        run.lasting.begin([*before, *run.defaults.values()])
         with contextlib.suppress(Stop):
             method(name, program.model, program.metrics, _fresh(batch), config)
 
@@ -106,7 +108,7 @@ def _fresh(batch: Value) -> Value:
         return [_fresh(item) for item in batch]
     if isinstance(batch, dict):
         return {key: _fresh(item) for key, item in batch.items()}
-    return replace(batch) if isinstance(batch, Tensor) else batch
+    return replace(batch, fed=True) if isinstance(batch, Tensor) else batch
 
 
 def trainer_class(module: Module) -> Class | None:

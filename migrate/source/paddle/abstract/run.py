@@ -13,6 +13,7 @@ from random import Random
 from numpy.random import RandomState
 
 from migrate.source.paddle.abstract.data_files import DataFiles
+from migrate.source.paddle.abstract.lasting import Lasting
 from migrate.source.paddle.abstract.values import (
     UNKNOWN,
     Container,
@@ -107,6 +108,7 @@ class Run(ABC):
     files: Mapping[str, str] = field(default_factory=dict)  #: the model's folder: name -> text
     modules: dict[str, Module] = field(default_factory=dict)  #: files that were loaded: module name -> module
     defaults: dict[int, Value] = field(default_factory=dict)  #: default values, each one object for all calls
+    lasting: Lasting = field(default_factory=Lasting)  #: what outlives a pass
     training: bool = True
     steps: int = 0
     data: DataFiles | None = None  #: what the program may read

@@ -42,6 +42,7 @@ class Tensor:
     shape: Shape | None
     dtype: str | None = "float32"
     array: bool = False
+    fed: bool = False  #: whether it is of the batch, so that it has no gradient
     changed: str = ""
 
     @property

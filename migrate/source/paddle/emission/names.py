@@ -39,6 +39,11 @@ class Names:
         self.used.add("layers")
         return f"{self.layers}.{name}"
 
+    def module(self) -> str:
+        """Return the name of `runtime.nn` itself."""
+        self.used.add("layers")
+        return self.layers
+
     def helper(self, name: str) -> str:
         """Return the spelling of a function of `runtime.nn.functional`."""
         return self.nn(f"functional.{name}")

@@ -17,6 +17,8 @@ from migrate.source.paddle.ops import registry
 
 _NOT_REACHED = 'raise NotImplementedError("not converted: the given configuration does not come here")'
 _CHECKED = "# checked: sizes that are known when the graph runs"
+#: Modules that stand for themselves.
+_MODULES = {"paddle.nn": "", "paddle.nn.functional": "functional", "paddle.nn.initializer": "initializer"}
 Start = tuple[int, int]
 
 
@@ -56,8 +58,8 @@ class Rewriter(cst.CSTTransformer):
             return self._constant(original_node, updated_node)
         if site.kind == "len":
             return cst.parse_expression(self._size(templates.atom(updated_node.args[0].value), "0", site.form))
-        if site.op is None:
-            return updated_node
+        if site.op is None or (site.kind == "call" and self._dotted(original_node.func) is None):
+            return updated_node  # a function that is a value is written where it is named
         args: Sequence[cst.Arg] = updated_node.args
         if site.kind == "method":
             func = updated_node.func
@@ -105,6 +107,8 @@ class Rewriter(cst.CSTTransformer):
             return self._size_of(original_node, updated_node, site)
         if site.kind != "item" or site.op is None or self._keeps(site):
             return updated_node
+        if site.mixed:
+            self.facts.refused[span] = "an item is of a tensor in one pass and of a list in another; write it twice"
         index = _index(updated_node)
         return templates.of_helper(
             self.names.helper("operators.getitem"), None, templates.operands(updated_node.value, index)
@@ -142,15 +146,18 @@ class Rewriter(cst.CSTTransformer):
 
     def _keeps(self, site: Site) -> bool:
         assert site.op is not None
-        return not site.mixed and site.form < len(site.op.forms) and not site.op.forms[site.form].tf
+        return site.form < len(site.op.forms) and not site.op.forms[site.form].tf
 
     def _written(self, span: Span, site: Site, call: cst.Call | None, args: Sequence[cst.Arg]) -> cst.BaseExpression:
         """Return the expression for a site; the helper takes what no form can."""
         op = site.op
         assert op is not None
-        if site.mixed and site.kind == "method":
+        if site.mixed:
+            what = {"method": "the receiver of this method call", "operator": "an operand"}.get(
+                site.kind, "what is used"
+            )
             self.facts.refused[span] = (
-                "the receiver of this method call is a tensor in one pass and another object in another; use two calls"
+                f"{what} here is a tensor in one pass and another object in another; write it twice"
             )
         if not site.mixed and site.form < len(op.forms):
             form = op.forms[site.form]
@@ -182,6 +189,8 @@ class Rewriter(cst.CSTTransformer):
     def _reference(self, original: cst.Name | cst.Attribute, updated: cst.BaseExpression) -> cst.BaseExpression:
         """Rewrite a name of Paddle; a module of Paddle is rewritten with the name after it."""
         dotted = self._dotted(original)
+        if dotted in _MODULES:  # such as in `getattr(F, name)`
+            return cst.parse_expression(self.names.nn(_MODULES[dotted]) if _MODULES[dotted] else self.names.module())
         if dotted is None or not dotted.startswith("paddle."):
             return updated
         if (op := registry.find(dotted)) is not None:
@@ -260,6 +269,12 @@ class Rewriter(cst.CSTTransformer):
         return False
 
     # Imports.
+
+    def visit_Import(self, node: cst.Import) -> bool:
+        return False
+
+    def visit_ImportFrom(self, node: cst.ImportFrom) -> bool:
+        return False
 
     def leave_Import(self, original_node: cst.Import, updated_node: cst.Import) -> cst.Import | cst.RemovalSentinel:
         kept = [item for item in updated_node.names if not _of_paddle(item.name)]

@@ -71,5 +71,19 @@ FUNCTIONS: tuple[Op, ...] = (
         examples=("numpy.array(f_2_3)", "numpy.array(i_2.numpy())"),
     ),
 )
-#: `x.numpy()` of a tensor of the batch is the tensor itself in a graph.
-NUMPY = Op("paddle.Tensor.numpy(x)", _itself, (Form("x"),), ("numpy",), helper="assign", examples=("f_2_3.numpy()",))
+
+
+def _has_no_gradient(bound: Arguments) -> bool:
+    x = tensor(bound["x"])
+    return x.fed or x.array or (x.dtype is not None and not x.floating)
+
+
+#: `x.numpy()` is the tensor itself in a graph; no gradient goes through it.
+NUMPY = Op(
+    "paddle.Tensor.numpy(x)",
+    _itself,
+    (Form("x", _has_no_gradient), Form("tf.stop_gradient(x)")),
+    ("numpy",),
+    helper="assign",
+    examples=("f_2_3.numpy()", "i_2_3.numpy()"),
+)

@@ -6,6 +6,7 @@ Paddle and TensorFlow run in this process, one after the other, as the workers o
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -165,27 +166,86 @@ def test_training_converts_alone_where_evaluation_cannot() -> None:
     assert "nn.functional.log_loss" in result.converted
 
 
+#: name -> what is added to `__init__`, what to `forward`, and the reason.
 REFUSED = {
     "a loop over the rows of a batch": (
+        "",
         "for row in slots[0]:\n            y = y + row",
         "a loop over the rows of a batch",
     ),
-    "a condition on a value": ("if paddle.sum(y) > 0:\n            y = y * 2", "the value of a tensor"),
-    "an unknown function": ("y = paddle.linalg.svd(y)", "`paddle.linalg.svd` is not supported"),
+    "a condition on a value": ("", "if paddle.sum(y) > 0:\n            y = y * 2", "the value of a tensor"),
+    "an unknown function": ("", "y = paddle.linalg.svd(y)", "`paddle.linalg.svd` is not supported"),
+    "a number that counts steps": ("self.count = 0", "self.count += 1", "`count` is read and then set: it changes"),
+    "a list that grows": ("self.past = []", "self.past.append(y)", "a list that was made before is changed"),
+    "a random number of Python": ("", "y = y * np.random.rand()", "is drawn once, when the graph is built"),
+    "weights made anew": ("", "y = nn.Linear(1, 1)(y)", "a layer with weights is made in the forward pass"),
+    "an iterator of before": (
+        "self.turns = iter([1, 2])",
+        "y = y * next(self.turns)",
+        "an iterator that was made before",
+    ),
 }
+
+
+def with_lines(init: str, forward: str) -> dict[str, str]:
+    """Return the files of `wide_deep` with lines added to its network."""
+    files = texts("wide_deep")
+    place = "        scale = paddle.ones"
+    net = files["net.py"].replace("import math\n", "import math\n\nimport numpy as np\n")
+    net = net.replace("        self._deep = []\n", f"        self._deep = []\n        {init or 'pass'}\n")
+    return files | {"net.py": net.replace(place, f"        {forward}\n{place}")}
+
+
+def converted_net(files: dict[str, str]) -> SourceResult:
+    rest = {one: text for one, text in files.items() if one != "net.py"}
+    return folder.convert(str(FOLDERS / "wide_deep" / "net.py"), files["net.py"], rest)
 
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_cannot_be_converted_is_refused_at_its_line(name: str) -> None:
-    statement, message = REFUSED[name]
-    files = texts("wide_deep")
-    place = "        scale = paddle.ones"
-    files["net.py"] = files["net.py"].replace(place, f"        {statement}\n{place}")
-    line = files["net.py"].splitlines().index(f"        {statement.splitlines()[0]}") + 1
-    rest = {one: text for one, text in files.items() if one != "net.py"}
-    result = folder.convert(str(FOLDERS / "wide_deep" / "net.py"), files["net.py"], rest)
+    init, forward, message = REFUSED[name]
+    files = with_lines(init, forward)
+    line = files["net.py"].splitlines().index(f"        {forward.splitlines()[0]}") + 1
+    result = converted_net(files)
     assert not result.changed
     assert any(message in finding.message and finding.location.line == line for finding in result.findings)
+
+
+KEPT = {
+    "functions in a list": (
+        "self.acts = [F.relu, F.tanh]",
+        "for act in self.acts:\n            y = act(y)",
+        "y = act(y)",
+    ),
+    "a function by its name": ("", "y = getattr(F, 'tanh')(y)", "y = getattr(nn.functional, 'tanh')(y)"),
+    "an operator on lists too": (
+        "",
+        "def both(a, b):\n            return a + b\n        y = both(y, y) * len(both([1], [2]))",
+        "return a + b",
+    ),
+    "an array has no gradient": ("", "y = y + paddle.to_tensor(y.numpy())", "y = y + tf.stop_gradient(y)"),
+}
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_a_place_that_does_several_things_is_written_for_all_of_them(name: str) -> None:
+    init, forward, expected = KEPT[name]
+    assert expected in converted_net(with_lines(init, forward)).converted
+
+
+@pytest.mark.one_case
+def test_functions_in_a_list_compute_what_paddle_computes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = tmp_path / "source"
+    shutil.copytree(FOLDERS / "wide_deep", source)
+    files = with_lines(*KEPT["functions in a list"][:2])
+    # Paddle takes each parameter's name once in a process.
+    (source / "net.py").write_text(files["net.py"].replace('name="Slots", ', ""))
+    monkeypatch.setattr(sys.modules[__name__], "FOLDERS", tmp_path)
+    (tmp_path / "wide_deep").symlink_to(source)
+    target = tmp_path / "converted"
+    target.mkdir()
+    comparisons = list(compared("wide_deep", written("wide_deep", target)).comparisons())
+    assert [c for c in comparisons if c.verdict == "differs"] == []
 
 
 def test_the_command_line_converts_a_folder_and_names_the_proof(tmp_path: Path) -> None:
