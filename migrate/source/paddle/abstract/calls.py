@@ -205,6 +205,7 @@ def _isinstance(run: Run, node: ast.AST, given: list[Value]) -> Value:
         elif isinstance(item, Api) and item.name.startswith("paddle."):
             matches = isinstance(value, LayerValue) and getattr(value, "name", registry.LAYER) == item.name
             matches |= item.name == registry.LAYER and attributes.is_layer(value)
+            matches |= isinstance(value, Instance) and value.cls.derives(item.name)
         else:
             raise Refuse("`isinstance` of this class is not supported")
         if matches:

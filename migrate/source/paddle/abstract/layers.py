@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from migrate.source.paddle.abstract import attributes
 from migrate.source.paddle.abstract.attributes import is_layer
 from migrate.source.paddle.abstract.run import Run
 from migrate.source.paddle.abstract.values import (
@@ -23,6 +24,7 @@ from migrate.source.paddle.abstract.values import (
     mentions,
 )
 from migrate.source.paddle.layers import registry as layer_specs
+from migrate.source.paddle.layers.spec import LayerSpec
 from migrate.source.paddle.ops import registry
 from migrate.source.paddle.ops.shapes import dtype_name
 
@@ -35,24 +37,34 @@ def make(run: Run, node: ast.AST, name: str, positional: list[Value], keywords: 
         return _container(run, node, registry.CONTAINERS[name], positional, keywords)
     spec = layer_specs.find(name)
     if spec is not None:
-        arguments = spec.bind(positional, keywords)
-        layer = Layer(*run.place(node), name=spec.name, arguments=arguments, weights=spec.weights(arguments))
-        run.made.append(layer)
-        return layer
+        return _stock(run, node, spec, positional, keywords)
     if name == "paddle.create_parameter":
-        return _parameter(dict(zip(("shape", "dtype", "name", "attr"), positional, strict=False)) | keywords)
+        given = zip(("shape", "dtype", "name", "attr", "is_bias", "default_initializer"), positional, strict=False)
+        return _parameter(run, node, dict(given) | keywords)
     if (signature := registry.described(name)) is not None:
         return Described(name, signature.bind(positional, keywords))
     raise Refuse(f"`{name}` is not supported")
 
 
-def _parameter(bound: dict[str, Value]) -> Value:
+def _stock(run: Run, node: ast.AST, spec: LayerSpec, positional: list[Value], keywords: dict[str, Value]) -> Layer:
+    """Make a layer of Paddle."""
+    layer = spec.made(spec.bind(positional, keywords), *run.place(node))
+    for _, part in named_layers(layer):
+        for weight in part.weights.values():
+            weight.place = run.place(node) if not weight.place[0] else weight.place
+    run.made.append(layer)
+    return layer
+
+
+def _parameter(run: Run, node: ast.AST, bound: dict[str, Value]) -> Value:
     attr, shape = bound.get("attr"), bound.get("shape")
     if attr is False:
         return None
     if not isinstance(shape, list | tuple) or not all(isinstance(size, int) for size in shape):
         raise Refuse("the shape of a parameter must be a list of numbers")
-    return Weight(tuple(shape), dtype_name(bound.get("dtype"), "float32"), attr=attr)
+    made = Weight(tuple(shape), dtype_name(bound.get("dtype"), "float32"), attr=attr, place=run.place(node))
+    run.parameters.append(made)
+    return made
 
 
 def _container(run: Run, node: ast.AST, kind: str, positional: list[Value], keywords: dict[str, Value]) -> Value:
@@ -86,22 +98,62 @@ def _append(target: Container, item: Value) -> None:
         target.sublayers[str(len(target.sublayers))] = item
 
 
+#: Methods of containers.
+_OF_CONTAINERS: dict[str, frozenset[str]] = {
+    "Sequential": frozenset(),
+    "LayerList": frozenset({"append", "extend", "insert"}),
+    "ParameterList": frozenset({"append"}),
+    "LayerDict": frozenset({"items", "keys", "values", "update", "pop", "clear"}),
+}
+
+
+def _changed(target: Container, name: str, positional: list[Value]) -> Value:
+    """Call a method of a container; layers of lists are numbered in their order."""
+    if name in {"items", "keys", "values"}:
+        return list(getattr(target.sublayers, name)())
+    if name == "update":
+        target.sublayers.update(
+            dict(positional[0].sublayers if isinstance(positional[0], Container) else positional[0])
+        )
+        return None
+    if name in {"pop", "clear"}:
+        return getattr(target.sublayers, name)(*positional)
+    if name == "insert":
+        items = target.items
+        items.insert(*positional)
+        target.sublayers.clear()
+    else:
+        given = positional[0].items if isinstance(positional[0], Container) else positional[0]
+        items = [given] if name == "append" else list(given)
+    for item in items:
+        _append(target, item)
+    return target
+
+
 def instantiate(run: Run, node: ast.AST, cls: Class, positional: list[Value], keywords: dict[str, Value]) -> Value:
     """Make an object of a class of the program by executing its constructor."""
     made = Instance(*run.place(node), cls=cls)
     run.made.append(made)
     for base in (base for item in cls.order for base in item.bases):
-        stock = layer_specs.find(getattr(base, "name", ""))
-        if stock is not None:
-            raise Refuse(
-                f"`{cls.name}` derives from `{stock.name}`; only classes that derive from `nn.Layer` are supported"
-            )
+        if getattr(base, "name", "") in registry.CONTAINERS:
+            raise Refuse(f"`{cls.name}` derives from `{base.name}`; hold one in a class that derives from `nn.Layer`")
     found = cls.find("__init__")
     if found is not None:
         run.call_function(Function(found[0], found[1].module, found[1], made, found[1].closure), positional, keywords)
+    elif attributes.stock_of(cls) is not None:
+        _become(run, node, made, positional, keywords)
     elif positional or keywords:
         raise Refuse(f"`{cls.name}` takes no constructor arguments")
     return made
+
+
+def _become(run: Run, node: ast.AST, made: Instance, positional: list[Value], keywords: dict[str, Value]) -> None:
+    """Make an object what its base class of Paddle is."""
+    spec = attributes.stock_of(made.cls)
+    assert spec is not None
+    made.stock = _stock(run, node, spec, positional, keywords)
+    made.weights |= made.stock.weights
+    made.sublayers |= made.stock.sublayers
 
 
 def forward(run: Run, node: ast.AST, layer: LayerValue, positional: list[Value], keywords: dict[str, Value]) -> Value:
@@ -109,6 +161,8 @@ def forward(run: Run, node: ast.AST, layer: LayerValue, positional: list[Value],
     if isinstance(layer, Instance):
         name = "forward" if is_layer(layer) else "__call__"
         found = layer.cls.find(name) or layer.cls.find("__call__")
+        if found is None and layer.stock is not None:
+            return _stock_forward(run, node, layer.stock, positional, keywords)
         if found is None:
             raise Refuse(f"`{layer.cls.name}` has no method `{name}`")
         return run.call_function(
@@ -117,16 +171,21 @@ def forward(run: Run, node: ast.AST, layer: LayerValue, positional: list[Value],
     if mentions([positional, keywords], Unknown):
         return UNKNOWN
     if isinstance(layer, Layer):
-        layer.calls += 1
-        spec = layer_specs.find(layer.name)
-        assert spec is not None
-        return spec.call(layer, positional, keywords)
+        return _stock_forward(run, node, layer, positional, keywords)
     if isinstance(layer, Container) and layer.kind == "Sequential" and len(positional) == 1:
         value = positional[0]
         for item in layer.items:
             value = run.call(node, item, [value], {})
         return value
     raise Refuse("a list of layers cannot be called; call its items")
+
+
+def _stock_forward(run: Run, node: ast.AST, layer: Layer, positional: list[Value], keywords: dict[str, Value]) -> Value:
+    """Call a layer of Paddle."""
+    layer.calls += 1
+    spec = layer_specs.find(layer.name)
+    assert spec is not None
+    return spec.call(layer, positional, keywords, lambda part, given: forward(run, node, part, given, {}))
 
 
 def super_method(
@@ -138,7 +197,11 @@ def super_method(
         function = Function(found[0], found[1].module, found[1], sup.receiver, found[1].closure)
         return run.call_function(function, positional, keywords)
     if name == "__init__":
+        if attributes.stock_of(sup.receiver.cls) is not None:
+            _become(run, node, sup.receiver, positional, keywords)
         return None
+    if name == "forward" and sup.receiver.stock is not None:
+        return _stock_forward(run, node, sup.receiver.stock, positional, keywords)
     if name == "__setattr__":
         return run.set_attribute(node, sup.receiver, *positional)
     return own_method(run, node, sup.receiver, name, positional, keywords)
@@ -150,12 +213,8 @@ def own_method(
     """Call a method that layers and containers have in Paddle."""
     if name == "forward":
         return forward(run, node, target, positional, keywords)
-    if name in {"append", "extend", "insert"} and isinstance(target, Container):
-        for item in [positional[0]] if name == "append" else list(positional[0]):
-            _append(target, item)
-        return None
-    if name in {"items", "keys", "values"} and isinstance(target, Container):
-        return list(getattr(target.sublayers, name)())
+    if isinstance(target, Container) and name in _OF_CONTAINERS[target.kind]:
+        return _changed(target, name, positional)
     if name in {"add_sublayer", "add_parameter", "register_buffer"}:
         first, second = {"add_sublayer": ("name", "sublayer"), "add_parameter": ("name", "parameter")}.get(
             name, ("name", "tensor")
@@ -163,7 +222,8 @@ def own_method(
         bound = dict(zip((first, second), positional, strict=False)) | keywords
         return _register(run, node, target, name, bound[first], bound[second])
     if name == "create_parameter":
-        return _parameter(dict(zip(("shape", "attr", "dtype"), positional, strict=False)) | keywords)
+        given = zip(("shape", "attr", "dtype", "is_bias", "default_initializer"), positional, strict=False)
+        return _parameter(run, node, dict(given) | keywords)
     if name in {"train", "eval"}:
         return set_training(target, name == "train")
     if name in _LISTS:

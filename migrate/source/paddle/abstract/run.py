@@ -27,6 +27,7 @@ from migrate.source.paddle.abstract.values import (
     Tensor,
     Unknown,
     Value,
+    Weight,
     mentions,
 )
 from migrate.source.paddle.ops.spec import Op
@@ -104,6 +105,7 @@ class Run(ABC):
     plain: set[Place] = field(default_factory=set)  #: calls and operators executed on other values than tensors
     executed: set[Place] = field(default_factory=set)  #: statements
     made: list[LayerValue] = field(default_factory=list)  #: layers, in order of creation
+    parameters: list[Weight] = field(default_factory=list)  #: made by `create_parameter`, in order
     files: Mapping[str, str] = field(default_factory=dict)  #: the model's folder: name -> text
     modules: dict[str, Module] = field(default_factory=dict)  #: files that were loaded: module name -> module
     defaults: dict[int, Value] = field(default_factory=dict)  #: default values, each one object for all calls

@@ -88,6 +88,7 @@ class Weight(Tensor):
 
     attr: Value = None
     trainable: bool = True
+    place: tuple[str, Span] = ("", (1, 0, 1, 0))  #: file and position where it is made
 
 
 @dataclass(eq=False)
@@ -164,6 +165,7 @@ class Instance(LayerValue):
 
     cls: Class = None  # type: ignore[assignment]
     attributes: dict[str, Value] = field(default_factory=dict)
+    stock: Layer | None = None  #: what it is where its class derives from one of Paddle's, such as `nn.Linear`
 
 
 @dataclass(frozen=True, eq=False)
