@@ -225,13 +225,13 @@ PROGRAMS: dict[str, str] = {
         return Model()
     """: "f_2_3_4",
 }
-_HEAD = "import paddle\nimport paddle.nn as nn\nimport paddle.nn.functional as F\n\n"
+HEAD = "import paddle\nimport paddle.nn as nn\nimport paddle.nn.functional as F\n\n"
 
 
 def programs() -> list[tuple[str, str, tuple[str, ...]]]:
     """Return (name, the text of a program with `make()`, the arguments of calls)."""
-    found = [(name, f"{_HEAD}def make():\n    return {name}\n", calls) for name, calls in CASES.items()]
+    found = [(name, f"{HEAD}def make():\n    return {name}\n", calls) for name, calls in CASES.items()]
     for text, call in PROGRAMS.items():
         lines = textwrap.dedent(text)
-        found.append((lines.split("\n")[1], _HEAD + lines, (call,)))
+        found.append((lines.split("\n")[1], HEAD + lines, (call,)))
     return found

@@ -4,23 +4,31 @@ from __future__ import annotations
 
 import ast
 import inspect
+import textwrap
 from functools import cache
 from typing import Any
 
+import numpy as np
+import paddle
 import pytest
+import tensorflow as tf
 
 from migrate.source.paddle.abstract.machine import Machine
 from migrate.source.paddle.abstract.modules import load
+from migrate.source.paddle.abstract.program import Program
 from migrate.source.paddle.abstract.registration import named_parameters, state_dict
 from migrate.source.paddle.abstract.run import Frame
 from migrate.source.paddle.abstract.values import Function, LayerValue, Stop, Tensor
+from migrate.source.paddle.emission.files import write
 from migrate.source.paddle.layers.registry import SPECS
-from tests.support.paddle.layer_cases import CASES, programs
+from runtime import nn
+from tests.support.paddle.layer_cases import CASES, HEAD, programs
 from tests.support.paddle.op_examples import abstract, drawn, leaves
 
 pytestmark = pytest.mark.paddle
 
 PROGRAMS = programs()
+v1 = tf.compat.v1
 
 
 def operands(call: str) -> list[str]:
@@ -65,8 +73,6 @@ class Abstract:
 @cache
 def in_paddle() -> list[tuple[Any, list[Any]]]:
     """Return each program's layer, and the results of its calls."""
-    import paddle
-
     found = []
     for _, text, calls in PROGRAMS:
         names: dict[str, Any] = {}
@@ -81,10 +87,6 @@ def in_paddle() -> list[tuple[Any, list[Any]]]:
 
 
 def test_each_layer_of_the_runtime_has_cases() -> None:
-    import paddle
-
-    from runtime import nn
-
     kinds = [name for name in nn.__all__ if isinstance(getattr(paddle.nn, name, None), type)]
     layers = {name for name in kinds if issubclass(getattr(paddle.nn, name), paddle.nn.Layer)}
     containers = {"Layer", "LayerList", "LayerDict", "ParameterList", "Sequential", "RNNCellBase"}
@@ -94,8 +96,6 @@ def test_each_layer_of_the_runtime_has_cases() -> None:
 
 
 def test_constructors_are_those_of_paddle() -> None:
-    import paddle
-
     wrong = []
     for name, spec in SPECS.items():
         theirs = list(inspect.signature(eval(name, {"paddle": paddle}).__init__).parameters.values())[1:]
@@ -157,3 +157,65 @@ def _agrees(ours: Any, theirs: Any, open_batch: bool) -> bool:
     if len(ours.shape) != len(theirs.shape) or (None in ours.shape and not open_batch):
         return False
     return all(a in (b, None) for a, b in zip(ours.shape, theirs.shape, strict=True))
+
+
+def test_classes_that_derive_from_layers_and_use_their_parts_compute_the_same() -> None:
+    graph = tf.Graph()
+    fetches: list[Any] = []
+    wanted: list[Any] = []
+    loaded: list[tuple[Any, Any]] = []
+    feeds: dict[Any, Any] = {}
+    with graph.as_default():
+        for index, ((_, text, calls), (theirs, _)) in enumerate(zip(PROGRAMS, in_paddle(), strict=True)):
+            if "class" not in text:
+                continue
+            ours = Abstract(text := with_calls(text, calls))
+            given = [abstract(name, True) for name in operands(calls[0])]
+            ours.do("call_0", ours.layer, *given)
+            names: dict[str, Any] = {}
+            exec(write(Program(ours.run, ours.module, model=ours.layer), "net.py").text, names)
+            layer = names["make"]()
+            layer.build(f"model_{index}")
+            values = [drawn(name, calls[0], False) for name in operands(calls[0])]
+            tensors = [v1.placeholder(value.dtype, [None, *value.shape[1:]]) for value in values]
+            feeds |= dict(zip(tensors, values, strict=True))
+            loaded.append((layer, {key: value.numpy() for key, value in theirs.state_dict().items()}))
+            theirs.eval()
+            layer.eval()
+            fetches += leaves(names["call_0"](layer, *tensors))
+            wanted += leaves(theirs(*map(paddle.to_tensor, values)))
+        with v1.Session() as session:
+            session.run(v1.global_variables_initializer())
+            for layer, arrays in loaded:
+                nn.load_weights(layer, arrays, session)
+            found = session.run([tf.convert_to_tensor(one) for one in fetches], feeds)
+    assert len(found) == len(wanted) > len(PROGRAMS) - len(CASES)
+    for mine, theirs in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(mine, theirs.numpy(), 1e-5, 1e-6)
+
+
+def test_a_table_whose_class_derives_from_it_stays_dense_where_it_is_read() -> None:
+    text = HEAD + textwrap.dedent("""
+        class Table(nn.Embedding):
+            def __init__(self, rows):
+                super().__init__(rows, 4)
+
+        class Model(nn.Layer):
+            def __init__(self):
+                super().__init__()
+                self.read, self.grows = Table(7), nn.Embedding(5, 4)
+
+            def forward(self, x):
+                return paddle.matmul(self.grows(x), self.read.weight, transpose_y=True)
+
+        def make():
+            return Model()
+
+        def call(layer, i_2):
+            return layer(i_2)
+    """)
+    ours = Abstract(text)
+    assert ours.do("call", ours.layer, abstract("i_2", False)).shape == (2, 7)
+    written = write(Program(ours.run, ours.module, model=ours.layer), "net.py").text
+    assert "super().__init__(rows, 4, table=False)" in written
+    assert "nn.Embedding(5, 4)" in written
