@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from migrate.source.paddle.abstract import attributes, layers, library_calls
+from migrate.source.paddle.abstract.gradients import derive
 from migrate.source.paddle.abstract.python_calls import (
     BUILTINS,
     check_power,
@@ -187,7 +188,9 @@ def _sum(run: Run, node: ast.AST, items: list[Value], start: Value = 0) -> Value
         if len(dtypes) > 1:
             raise Refuse("Python's `sum` of tensors with several dtypes is not supported; cast them first")
         add = registry.operator_of("Add")
-        total = add.result(add.bind([total, item], {}))
+        both = [total, item]
+        total = add.result(add.bind(both, {}))
+        derive(total, both)
     return total
 
 

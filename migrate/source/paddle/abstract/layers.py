@@ -6,6 +6,7 @@ import ast
 
 from migrate.source.paddle.abstract import attributes
 from migrate.source.paddle.abstract.attributes import is_layer
+from migrate.source.paddle.abstract.gradients import derive
 from migrate.source.paddle.abstract.run import Run
 from migrate.source.paddle.abstract.values import (
     UNKNOWN,
@@ -185,7 +186,9 @@ def _stock_forward(run: Run, node: ast.AST, layer: Layer, positional: list[Value
     layer.calls += 1
     spec = layer_specs.find(layer.name)
     assert spec is not None
-    return spec.call(layer, positional, keywords, lambda part, given: forward(run, node, part, given, {}))
+    result = spec.call(layer, positional, keywords, lambda part, given: forward(run, node, part, given, {}))
+    derive(result, [positional, keywords, [list(part.weights.values()) for _, part in named_layers(layer)]])
+    return result
 
 
 def super_method(
@@ -277,8 +280,10 @@ def _register(run: Run, node: ast.AST, target: LayerValue, how: str, name: Value
     if how == "add_sublayer":
         if not is_layer(value):
             raise Refuse(f"`add_sublayer` gets {type(value).__name__}, not a layer")
+        run.rename(node, name, target.sublayers.get(name), value)
         target.sublayers[name] = value
     elif isinstance(value, Weight):
+        run.rename(node, name, target.weights.get(name), value)
         target.weights[name] = value
     if isinstance(target, Instance):
         target.attributes[name] = value

@@ -43,6 +43,8 @@ class Tensor:
     dtype: str | None = "float32"
     array: bool = False
     changed: str = ""
+    sources: tuple[Tensor, ...] = field(default=(), repr=False)  #: what it was computed from, as gradients flow
+    stopped: bool = False  #: `stop_gradient` was set
 
     @property
     def rank(self) -> int | None:
