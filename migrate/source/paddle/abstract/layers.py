@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from migrate.source.paddle.abstract import attributes
+from migrate.source.paddle.abstract import attributes, containers
 from migrate.source.paddle.abstract.attributes import is_layer
 from migrate.source.paddle.abstract.gradients import derive
 from migrate.source.paddle.abstract.run import Run
@@ -35,7 +35,7 @@ def make(run: Run, node: ast.AST, name: str, positional: list[Value], keywords: 
     if mentions([positional, keywords], Unknown):
         return UNKNOWN
     if name in registry.CONTAINERS:
-        return _container(run, node, registry.CONTAINERS[name], positional, keywords)
+        return containers.make(run, node, registry.CONTAINERS[name], positional, keywords)
     spec = layer_specs.find(name)
     if spec is not None:
         return _stock(run, node, spec, positional, keywords)
@@ -66,69 +66,6 @@ def _parameter(run: Run, node: ast.AST, bound: dict[str, Value]) -> Value:
     made = Weight(tuple(shape), dtype_name(bound.get("dtype"), "float32"), attr=attr, place=run.place(node))
     run.parameters.append(made)
     return made
-
-
-def _container(run: Run, node: ast.AST, kind: str, positional: list[Value], keywords: dict[str, Value]) -> Value:
-    result = Container(*run.place(node), kind=kind)
-    run.made.append(result)
-    if kind == "LayerDict":
-        for name, item in dict(positional[0] if positional else {}).items():
-            result.sublayers[name] = item
-        return result
-    items = positional
-    if kind != "Sequential":
-        items = (
-            list(positional[0]) if positional and positional[0] is not None else list(next(iter(keywords.values()), []))
-        )
-    for item in items:
-        if isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str):
-            result.sublayers[item[0]] = item[1]
-        else:
-            _append(result, item)
-    return result
-
-
-def _append(target: Container, item: Value) -> None:
-    if target.kind == "ParameterList":
-        if not isinstance(item, Weight):
-            raise Refuse("an `nn.ParameterList` holds parameters")
-        target.weights[str(len(target.weights))] = item
-    elif not is_layer(item):
-        raise Refuse(f"`nn.{target.kind}` holds layers, not {type(item).__name__}")
-    else:
-        target.sublayers[str(len(target.sublayers))] = item
-
-
-#: Methods of containers.
-_OF_CONTAINERS: dict[str, frozenset[str]] = {
-    "Sequential": frozenset(),
-    "LayerList": frozenset({"append", "extend", "insert"}),
-    "ParameterList": frozenset({"append"}),
-    "LayerDict": frozenset({"items", "keys", "values", "update", "pop", "clear"}),
-}
-
-
-def _changed(target: Container, name: str, positional: list[Value]) -> Value:
-    """Call a method of a container; layers of lists are numbered in their order."""
-    if name in {"items", "keys", "values"}:
-        return list(getattr(target.sublayers, name)())
-    if name == "update":
-        target.sublayers.update(
-            dict(positional[0].sublayers if isinstance(positional[0], Container) else positional[0])
-        )
-        return None
-    if name in {"pop", "clear"}:
-        return getattr(target.sublayers, name)(*positional)
-    if name == "insert":
-        items = target.items
-        items.insert(*positional)
-        target.sublayers.clear()
-    else:
-        given = positional[0].items if isinstance(positional[0], Container) else positional[0]
-        items = [given] if name == "append" else list(given)
-    for item in items:
-        _append(target, item)
-    return target
 
 
 def instantiate(run: Run, node: ast.AST, cls: Class, positional: list[Value], keywords: dict[str, Value]) -> Value:
@@ -216,8 +153,8 @@ def own_method(
     """Call a method that layers and containers have in Paddle."""
     if name == "forward":
         return forward(run, node, target, positional, keywords)
-    if isinstance(target, Container) and name in _OF_CONTAINERS[target.kind]:
-        return _changed(target, name, positional)
+    if isinstance(target, Container) and name in containers.METHODS[target.kind]:
+        return containers.call(target, name, positional)
     if name in {"add_sublayer", "add_parameter", "register_buffer"}:
         first, second = {"add_sublayer": ("name", "sublayer"), "add_parameter": ("name", "parameter")}.get(
             name, ("name", "tensor")

@@ -18,7 +18,6 @@ from migrate.source.paddle.ops import (
     joining,
     loss,
     matrix,
-    normalizing,
     operators,
     ordering,
     reduction,
@@ -51,7 +50,6 @@ _GROUPS = (
     loss,
     sequence,
     windows,
-    normalizing,
     environment,
 )
 #: Paddle's dotted name -> op.
