@@ -164,6 +164,14 @@ PROGRAMS: dict[str, str] = {
         return Model()
     """: "i_2_3",
     """
+    class Attend(nn.MultiHeadAttention):
+        def forward(self, x):
+            return super().forward(x, x, x) + self.q_proj(x) * self.num_heads
+
+    def make():
+        return Attend(4, num_heads=2)
+    """: "f_2_3_4",
+    """
     class Cell(nn.RNNCellBase):
         def __init__(self, size):
             super().__init__()

@@ -62,8 +62,8 @@ class Net(nn.Layer):
         z.stop_gradient = True
         out, _ = self.rnn(self.table(ids))
         out = self.attend(out)
-        for row in [self.rows(part) for part in paddle.unstack(out, 1)]:
-            y = y + row
+        for row in paddle.transpose(out, [1, 0, 2]):
+            y = y + self.rows(row)
         side = F.softmax(self.side(y))
         first, second = paddle.split(self.head(self.norm(y) + z), 2, axis=1)
         return F.sigmoid(first), side, paddle.argmax(second, 1)
