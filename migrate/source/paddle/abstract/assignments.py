@@ -45,7 +45,7 @@ def _unpack(run: Run, target: ast.Tuple | ast.List, value: Value) -> None:
     starred = [i for i, item in enumerate(target.elts) if isinstance(item, ast.Starred)]
     if isinstance(value, Tensor) and value.shape and value.shape[0] == len(target.elts):
         run.loops.add(run.place(target))
-        value = [Tensor(value.shape[1:], value.dtype)] * len(target.elts)
+        value = [Tensor(value.shape[1:], value.dtype, sources=(value,))] * len(target.elts)
     if isinstance(value, dict | Sizes | np.ndarray) or hasattr(value, "__next__"):
         value = list(value)
     items = list(value) if isinstance(value, list | tuple) else None
@@ -82,6 +82,7 @@ def set_attribute(run: Run, node: ast.AST, receiver: Value, name: str, value: Va
     else:
         run.lasting.writes(receiver, name)
         if is_layer(receiver):
+            run.rename(node, name, receiver.sublayers.get(name) or receiver.weights.get(name), value)
             _register(receiver, name, value)
         receiver.attributes[name] = value
 
@@ -91,6 +92,7 @@ def _train_no_more(run: Run, node: ast.AST, receiver: Tensor, name: str, value: 
         if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Name):
             raise Refuse("`stop_gradient` is set on an expression; give the tensor a name first")
         run.record(node, "stop_gradient", None)
+        receiver.stopped = True
     elif name == "trainable" or (name == "stop_gradient" and isinstance(receiver, Weight)):
         raise Refuse("whether a parameter trains is given by `ParamAttr(trainable=...)`; it is not set afterwards")
 

@@ -31,6 +31,8 @@ from migrate.source.paddle.abstract.values import (
     Value,
     mentions,
 )
+from migrate.source.paddle.layers import registry as layer_specs
+from migrate.source.paddle.layers.spec import LayerSpec
 from migrate.source.paddle.ops import registry
 
 #: Attributes of a layer's object that are its own arguments, under the names that Paddle gives them.
@@ -81,7 +83,7 @@ def read(run: Run, node: ast.AST, value: Value, name: str) -> Value:
     if isinstance(value, Class):
         return _of_class(value, name)
     if isinstance(value, Instance):
-        return _of_instance(value, name)
+        return _of_instance(run, node, value, name)
     if isinstance(value, Layer):
         return _of_layer(run, node, value, name)
     if isinstance(value, Container) and name.isdigit():
@@ -141,7 +143,10 @@ def _of_class(cls: Class, name: str) -> Value:
     return Function(found[0], found[1].module, found[1], closure=cls.closure)
 
 
-def _of_instance(value: Instance, name: str) -> Value:
+def _of_instance(run: Run, node: ast.AST, value: Instance, name: str) -> Value:
+    stock = value.stock
+    if stock is not None and name in stock.weights and value.weights.get(name) is stock.weights[name]:
+        return _of_layer(run, node, stock, name)
     for names in (value.attributes, value.sublayers, value.weights):
         if name in names:
             return names[name]
@@ -157,6 +162,8 @@ def _of_instance(value: Instance, name: str) -> Value:
     for cls in value.cls.order:
         if name in cls.constants:
             return cls.constants[name]
+    if stock is not None and (name in stock.arguments or name in _STORED):
+        return _of_layer(run, node, stock, name)
     raise Refuse(f"`{name}` is not set in this {value.cls.name}")
 
 
@@ -214,7 +221,9 @@ def _of_layer(run: Run, node: ast.AST, value: Layer, name: str) -> Value:
         if name == "weight":
             value.whole_reads.append(run.place(node))
         return value.weights[name]
-    if name in value.arguments or name in _STORED:
+    if name in value.sublayers:
+        return value.sublayers[name]
+    if name in value.arguments or _STORED.get(name) in value.arguments:
         return value.arguments[_STORED.get(name, name)]
     if name == "training":
         return value.training
@@ -224,8 +233,14 @@ def _of_layer(run: Run, node: ast.AST, value: Layer, name: str) -> Value:
 def is_layer(value: Value) -> bool:
     """Return whether Paddle registers a value as a sublayer."""
     if isinstance(value, Instance):
-        return value.cls.derives(registry.LAYER, *registry.LAYER_BASES)
+        return value.cls.derives(registry.LAYER, layer_specs.CELL_BASE) or stock_of(value.cls) is not None
     return isinstance(value, LayerValue)
+
+
+def stock_of(cls: Class) -> LayerSpec | None:
+    """Return the spec of the layer of Paddle from which a class of the program derives, or None."""
+    names = (getattr(base, "name", "") for item in cls.order for base in item.bases if isinstance(base, Api))
+    return next((spec for name in names if (spec := layer_specs.find(name)) is not None), None)
 
 
 def super_of(frame: Frame) -> Super:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from migrate.source.paddle.abstract import attributes, layers, library_calls
+from migrate.source.paddle.abstract.gradients import derive
 from migrate.source.paddle.abstract.lasting import is_random
 from migrate.source.paddle.abstract.python_calls import (
     BUILTINS,
@@ -190,7 +191,9 @@ def _sum(run: Run, node: ast.AST, items: list[Value], start: Value = 0) -> Value
         if len(dtypes) > 1:
             raise Refuse("Python's `sum` of tensors with several dtypes is not supported; cast them first")
         add = registry.operator_of("Add")
-        total = add.result(add.bind([total, item], {}))
+        both = [total, item]
+        total = add.result(add.bind(both, {}))
+        derive(total, both)
     return total
 
 
@@ -208,6 +211,7 @@ def _isinstance(run: Run, node: ast.AST, given: list[Value]) -> Value:
         elif isinstance(item, Api) and item.name.startswith("paddle."):
             matches = isinstance(value, LayerValue) and getattr(value, "name", registry.LAYER) == item.name
             matches |= item.name == registry.LAYER and attributes.is_layer(value)
+            matches |= isinstance(value, Instance) and value.cls.derives(item.name)
         else:
             raise Refuse("`isinstance` of this class is not supported")
         if matches:

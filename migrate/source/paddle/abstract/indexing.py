@@ -26,8 +26,8 @@ def of_container(value: Container, index: Value) -> Value:
     if value.kind in {"Sequential", "LayerList", "ParameterList"}:
         if isinstance(index, slice):
             part = Container(value.path, value.span, kind=value.kind)
-            for name, layer in zip(map(str, range(len(value.items))), value.items[index], strict=False):
-                part.sublayers[name] = layer
+            names = part.weights if value.kind == "ParameterList" else part.sublayers
+            names.update((str(i), item) for i, item in enumerate(value.items[index]))
             return part
         return value.items[index]
     return value.sublayers[index]

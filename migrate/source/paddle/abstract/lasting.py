@@ -103,9 +103,9 @@ def _held(value: Value) -> list[Value]:
     if isinstance(value, list | tuple | set | deque):
         return list(value)
     if isinstance(value, Instance):
-        return [*value.attributes.values(), *value.sublayers.values(), value.cls]
+        return [*value.attributes.values(), *value.sublayers.values(), value.cls, value.stock]
     if isinstance(value, Layer):
-        return [*value.own.values()]
+        return [*value.own.values(), *value.sublayers.values()]
     if isinstance(value, LayerValue):
         return list(value.sublayers.values())
     if isinstance(value, Module):

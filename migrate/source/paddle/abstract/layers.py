@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 
+from migrate.source.paddle.abstract import attributes, containers
 from migrate.source.paddle.abstract.attributes import is_layer
+from migrate.source.paddle.abstract.gradients import derive
 from migrate.source.paddle.abstract.run import Run
 from migrate.source.paddle.abstract.values import (
     UNKNOWN,
@@ -23,6 +25,7 @@ from migrate.source.paddle.abstract.values import (
     mentions,
 )
 from migrate.source.paddle.layers import registry as layer_specs
+from migrate.source.paddle.layers.spec import LayerSpec
 from migrate.source.paddle.ops import registry
 from migrate.source.paddle.ops.shapes import dtype_name
 
@@ -32,61 +35,40 @@ def make(run: Run, node: ast.AST, name: str, positional: list[Value], keywords: 
     if mentions([positional, keywords], Unknown):
         return UNKNOWN
     if name in registry.CONTAINERS:
-        return _container(run, node, registry.CONTAINERS[name], positional, keywords)
+        return containers.make(run, node, registry.CONTAINERS[name], positional, keywords)
     spec = layer_specs.find(name)
     if spec is not None:
-        arguments = spec.bind(positional, keywords)
-        if spec.weights(arguments):
-            run.lasting.makes_weights()
-        layer = Layer(*run.place(node), name=spec.name, arguments=arguments, weights=spec.weights(arguments))
-        run.made.append(layer)
-        return layer
+        return _stock(run, node, spec, positional, keywords)
     if name == "paddle.create_parameter":
-        run.lasting.makes_weights()
-        return _parameter(dict(zip(("shape", "dtype", "name", "attr"), positional, strict=False)) | keywords)
+        given = zip(("shape", "dtype", "name", "attr", "is_bias", "default_initializer"), positional, strict=False)
+        return _parameter(run, node, dict(given) | keywords)
     if (signature := registry.described(name)) is not None:
         return Described(name, signature.bind(positional, keywords))
     raise Refuse(f"`{name}` is not supported")
 
 
-def _parameter(bound: dict[str, Value]) -> Value:
+def _stock(run: Run, node: ast.AST, spec: LayerSpec, positional: list[Value], keywords: dict[str, Value]) -> Layer:
+    """Make a layer of Paddle."""
+    layer = spec.made(spec.bind(positional, keywords), *run.place(node))
+    if any(part.weights for part in registered(layer)):
+        run.lasting.makes_weights()
+    for _, part in named_layers(layer):
+        for weight in part.weights.values():
+            weight.place = run.place(node) if not weight.place[0] else weight.place
+    run.made.append(layer)
+    return layer
+
+
+def _parameter(run: Run, node: ast.AST, bound: dict[str, Value]) -> Value:
     attr, shape = bound.get("attr"), bound.get("shape")
     if attr is False:
         return None
     if not isinstance(shape, list | tuple) or not all(isinstance(size, int) for size in shape):
         raise Refuse("the shape of a parameter must be a list of numbers")
-    return Weight(tuple(shape), dtype_name(bound.get("dtype"), "float32"), attr=attr)
-
-
-def _container(run: Run, node: ast.AST, kind: str, positional: list[Value], keywords: dict[str, Value]) -> Value:
-    result = Container(*run.place(node), kind=kind)
-    run.made.append(result)
-    if kind == "LayerDict":
-        for name, item in dict(positional[0] if positional else {}).items():
-            result.sublayers[name] = item
-        return result
-    items = positional
-    if kind != "Sequential":
-        items = (
-            list(positional[0]) if positional and positional[0] is not None else list(next(iter(keywords.values()), []))
-        )
-    for item in items:
-        if isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str):
-            result.sublayers[item[0]] = item[1]
-        else:
-            _append(result, item)
-    return result
-
-
-def _append(target: Container, item: Value) -> None:
-    if target.kind == "ParameterList":
-        if not isinstance(item, Weight):
-            raise Refuse("an `nn.ParameterList` holds parameters")
-        target.weights[str(len(target.weights))] = item
-    elif not is_layer(item):
-        raise Refuse(f"`nn.{target.kind}` holds layers, not {type(item).__name__}")
-    else:
-        target.sublayers[str(len(target.sublayers))] = item
+    run.lasting.makes_weights()
+    made = Weight(tuple(shape), dtype_name(bound.get("dtype"), "float32"), attr=attr, place=run.place(node))
+    run.parameters.append(made)
+    return made
 
 
 def instantiate(run: Run, node: ast.AST, cls: Class, positional: list[Value], keywords: dict[str, Value]) -> Value:
@@ -94,17 +76,25 @@ def instantiate(run: Run, node: ast.AST, cls: Class, positional: list[Value], ke
     made = Instance(*run.place(node), cls=cls)
     run.made.append(made)
     for base in (base for item in cls.order for base in item.bases):
-        stock = layer_specs.find(getattr(base, "name", ""))
-        if stock is not None:
-            raise Refuse(
-                f"`{cls.name}` derives from `{stock.name}`; only classes that derive from `nn.Layer` are supported"
-            )
+        if getattr(base, "name", "") in registry.CONTAINERS:
+            raise Refuse(f"`{cls.name}` derives from `{base.name}`; hold one in a class that derives from `nn.Layer`")
     found = cls.find("__init__")
     if found is not None:
         run.call_function(Function(found[0], found[1].module, found[1], made, found[1].closure), positional, keywords)
+    elif attributes.stock_of(cls) is not None:
+        _become(run, node, made, positional, keywords)
     elif positional or keywords:
         raise Refuse(f"`{cls.name}` takes no constructor arguments")
     return made
+
+
+def _become(run: Run, node: ast.AST, made: Instance, positional: list[Value], keywords: dict[str, Value]) -> None:
+    """Make an object what its base class of Paddle is."""
+    spec = attributes.stock_of(made.cls)
+    assert spec is not None
+    made.stock = _stock(run, node, spec, positional, keywords)
+    made.weights |= made.stock.weights
+    made.sublayers |= made.stock.sublayers
 
 
 def forward(run: Run, node: ast.AST, layer: LayerValue, positional: list[Value], keywords: dict[str, Value]) -> Value:
@@ -112,6 +102,8 @@ def forward(run: Run, node: ast.AST, layer: LayerValue, positional: list[Value],
     if isinstance(layer, Instance):
         name = "forward" if is_layer(layer) else "__call__"
         found = layer.cls.find(name) or layer.cls.find("__call__")
+        if found is None and layer.stock is not None:
+            return _stock_forward(run, node, layer.stock, positional, keywords)
         if found is None:
             raise Refuse(f"`{layer.cls.name}` has no method `{name}`")
         return run.call_function(
@@ -120,16 +112,23 @@ def forward(run: Run, node: ast.AST, layer: LayerValue, positional: list[Value],
     if mentions([positional, keywords], Unknown):
         return UNKNOWN
     if isinstance(layer, Layer):
-        layer.calls += 1
-        spec = layer_specs.find(layer.name)
-        assert spec is not None
-        return spec.call(layer, positional, keywords)
+        return _stock_forward(run, node, layer, positional, keywords)
     if isinstance(layer, Container) and layer.kind == "Sequential" and len(positional) == 1:
         value = positional[0]
         for item in layer.items:
             value = run.call(node, item, [value], {})
         return value
     raise Refuse("a list of layers cannot be called; call its items")
+
+
+def _stock_forward(run: Run, node: ast.AST, layer: Layer, positional: list[Value], keywords: dict[str, Value]) -> Value:
+    """Call a layer of Paddle."""
+    layer.calls += 1
+    spec = layer_specs.find(layer.name)
+    assert spec is not None
+    result = spec.call(layer, positional, keywords, lambda part, given: forward(run, node, part, given, {}))
+    derive(result, [positional, keywords, [list(part.weights.values()) for _, part in named_layers(layer)]])
+    return result
 
 
 def super_method(
@@ -141,7 +140,11 @@ def super_method(
         function = Function(found[0], found[1].module, found[1], sup.receiver, found[1].closure)
         return run.call_function(function, positional, keywords)
     if name == "__init__":
+        if attributes.stock_of(sup.receiver.cls) is not None:
+            _become(run, node, sup.receiver, positional, keywords)
         return None
+    if name == "forward" and sup.receiver.stock is not None:
+        return _stock_forward(run, node, sup.receiver.stock, positional, keywords)
     if name == "__setattr__":
         return run.set_attribute(node, sup.receiver, *positional)
     return own_method(run, node, sup.receiver, name, positional, keywords)
@@ -153,12 +156,8 @@ def own_method(
     """Call a method that layers and containers have in Paddle."""
     if name == "forward":
         return forward(run, node, target, positional, keywords)
-    if name in {"append", "extend", "insert"} and isinstance(target, Container):
-        for item in [positional[0]] if name == "append" else list(positional[0]):
-            _append(target, item)
-        return None
-    if name in {"items", "keys", "values"} and isinstance(target, Container):
-        return list(getattr(target.sublayers, name)())
+    if isinstance(target, Container) and name in containers.METHODS[target.kind]:
+        return containers.call(target, name, positional)
     if name in {"add_sublayer", "add_parameter", "register_buffer"}:
         first, second = {"add_sublayer": ("name", "sublayer"), "add_parameter": ("name", "parameter")}.get(
             name, ("name", "tensor")
@@ -166,7 +165,8 @@ def own_method(
         bound = dict(zip((first, second), positional, strict=False)) | keywords
         return _register(run, node, target, name, bound[first], bound[second])
     if name == "create_parameter":
-        return _parameter(dict(zip(("shape", "attr", "dtype"), positional, strict=False)) | keywords)
+        given = zip(("shape", "attr", "dtype", "is_bias", "default_initializer"), positional, strict=False)
+        return _parameter(run, node, dict(given) | keywords)
     if name in {"train", "eval"}:
         return set_training(target, name == "train")
     if name in _LISTS:
@@ -220,8 +220,10 @@ def _register(run: Run, node: ast.AST, target: LayerValue, how: str, name: Value
     if how == "add_sublayer":
         if not is_layer(value):
             raise Refuse(f"`add_sublayer` gets {type(value).__name__}, not a layer")
+        run.rename(node, name, target.sublayers.get(name), value)
         target.sublayers[name] = value
     elif isinstance(value, Weight):
+        run.rename(node, name, target.weights.get(name), value)
         target.weights[name] = value
     if isinstance(target, Instance):
         target.attributes[name] = value

@@ -106,7 +106,7 @@ class Machine(Run):
             return list(value.sublayers if value.kind == "LayerDict" else value.items)
         if isinstance(value, Tensor) and value.shape and value.shape[0] is not None:
             self.loops.add(self.place(node))
-            return [Tensor(value.shape[1:], value.dtype, value.array)] * value.shape[0]
+            return [Tensor(value.shape[1:], value.dtype, value.array, sources=(value,))] * value.shape[0]
         if isinstance(value, Tensor | Size):
             self.problem(node, "a loop over the rows of a batch has no fixed number of turns in a graph")
         elif isinstance(value, Iterable):

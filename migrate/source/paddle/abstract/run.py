@@ -13,6 +13,7 @@ from random import Random
 from numpy.random import RandomState
 
 from migrate.source.paddle.abstract.data_files import DataFiles
+from migrate.source.paddle.abstract.gradients import derive
 from migrate.source.paddle.abstract.lasting import Lasting
 from migrate.source.paddle.abstract.values import (
     UNKNOWN,
@@ -28,6 +29,7 @@ from migrate.source.paddle.abstract.values import (
     Tensor,
     Unknown,
     Value,
+    Weight,
     mentions,
 )
 from migrate.source.paddle.ops.spec import Op
@@ -94,6 +96,15 @@ class Recorded:
     executed: set[Place]
 
 
+@dataclass(frozen=True)
+class Replaced:
+    """A layer or parameter whose name another one took: it leaves the model's `parameters()`."""
+
+    place: Place  #: of the registration that took the name
+    name: str
+    old: LayerValue | Weight
+
+
 @dataclass
 class Run(ABC):
     """The state of one execution."""
@@ -105,6 +116,8 @@ class Run(ABC):
     plain: set[Place] = field(default_factory=set)  #: calls and operators executed on other values than tensors
     executed: set[Place] = field(default_factory=set)  #: statements
     made: list[LayerValue] = field(default_factory=list)  #: layers, in order of creation
+    parameters: list[Weight] = field(default_factory=list)  #: made by `create_parameter`, in order
+    replaced: list[Replaced] = field(default_factory=list)  #: layers and parameters whose name another one took
     files: Mapping[str, str] = field(default_factory=dict)  #: the model's folder: name -> text
     modules: dict[str, Module] = field(default_factory=dict)  #: files that were loaded: module name -> module
     defaults: dict[int, Value] = field(default_factory=dict)  #: default values, each one object for all calls
@@ -164,8 +177,16 @@ class Run(ABC):
             return UNKNOWN
         bound = op.bind(positional, keywords)
         result = op.result(bound)
+        if isinstance(result, Tensor) and any(result is value for value in bound.values()):
+            result = Tensor(result.shape, result.dtype, result.array)  # a tensor of its own, as in Paddle
+        derive(result, [positional, dict(keywords)], op.name)
         self.record(node, kind, op, op.form(bound))
         return result
+
+    def rename(self, node: ast.AST, name: str, old: Value, new: Value) -> None:
+        """Record that a name of a layer or parameter goes to another."""
+        if isinstance(old, LayerValue | Weight) and old is not new:
+            self.replaced.append(Replaced(self.place(node), name, old))
 
     def record(self, node: ast.AST, kind: str, op: Op | None, form: int = 0) -> None:
         """Record what was executed at a node."""

@@ -44,6 +44,8 @@ class Tensor:
     array: bool = False
     fed: bool = False  #: whether it is of the batch, so that it has no gradient
     changed: str = ""
+    sources: tuple[Tensor, ...] = field(default=(), repr=False)  #: what it was computed from, as gradients flow
+    stopped: bool = False  #: `stop_gradient` was set
 
     @property
     def rank(self) -> int | None:
@@ -89,6 +91,7 @@ class Weight(Tensor):
 
     attr: Value = None
     trainable: bool = True
+    place: tuple[str, Span] = ("", (1, 0, 1, 0))  #: file and position where it is made
 
 
 @dataclass(eq=False)
@@ -165,6 +168,7 @@ class Instance(LayerValue):
 
     cls: Class = None  # type: ignore[assignment]
     attributes: dict[str, Value] = field(default_factory=dict)
+    stock: Layer | None = None  #: what it is where its class derives from one of Paddle's, such as `nn.Linear`
 
 
 @dataclass(frozen=True, eq=False)

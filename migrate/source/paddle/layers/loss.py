@@ -2,36 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from migrate.source.paddle.layers.spec import LayerSpec, computes
+from migrate.source.paddle.ops import registry
 
-from migrate.source.paddle.abstract.values import Layer, Value
-from migrate.source.paddle.layers.spec import Call, LayerSpec
-from migrate.source.paddle.ops.loss import OPS
-
-_FUNCTIONS = {op.name.rpartition(".")[2]: op for op in OPS}
-
-
-def _call(function: str) -> Call:
-    op = _FUNCTIONS[function]
-
-    def call(layer: Layer, positional: list[Value], keywords: Mapping[str, Value]) -> Value:
-        given = {name: value for name, value in layer.arguments.items() if name in op.parameters and name != "name"}
-        return op.result(op.bind(positional, {**given, **keywords}))
-
-    return call
-
-
-SPECS: tuple[LayerSpec, ...] = (
-    LayerSpec("paddle.nn.MSELoss(reduction='mean')", _call("mse_loss")),
-    LayerSpec("paddle.nn.L1Loss(reduction='mean', name=None)", _call("l1_loss")),
-    LayerSpec("paddle.nn.BCELoss(weight=None, reduction='mean', name=None)", _call("binary_cross_entropy")),
-    LayerSpec(
-        "paddle.nn.BCEWithLogitsLoss(weight=None, reduction='mean', pos_weight=None, name=None)",
-        _call("binary_cross_entropy_with_logits"),
-    ),
-    LayerSpec(
-        "paddle.nn.CrossEntropyLoss(weight=None, ignore_index=-100, reduction='mean', soft_label=False, axis=-1, "
-        "use_softmax=True, name=None)",
-        _call("cross_entropy"),
-    ),
+_END = "reduction='mean', name=None)"
+#: Constructor -> function of `paddle.nn.functional`.
+_FUNCTIONS = {
+    "MSELoss(reduction='mean')": "mse_loss",
+    f"L1Loss({_END}": "l1_loss",
+    "SmoothL1Loss(reduction='mean', delta=1.0, name=None)": "smooth_l1_loss",
+    f"BCELoss(weight=None, {_END}": "binary_cross_entropy",
+    "BCEWithLogitsLoss(weight=None, reduction='mean', pos_weight=None, name=None)": "binary_cross_entropy_with_logits",
+    "CrossEntropyLoss(weight=None, ignore_index=-100, reduction='mean', soft_label=False, axis=-1, use_softmax=True, "
+    "label_smoothing=0.0, name=None)": "cross_entropy",
+    f"NLLLoss(weight=None, ignore_index=-100, {_END}": "nll_loss",
+    "KLDivLoss(reduction='mean')": "kl_div",
+    f"MarginRankingLoss(margin=0.0, {_END}": "margin_ranking_loss",
+}
+SPECS: tuple[LayerSpec, ...] = tuple(
+    LayerSpec("paddle.nn." + signature, computes(registry.OPS["paddle.nn.functional." + function]))
+    for signature, function in _FUNCTIONS.items()
 )

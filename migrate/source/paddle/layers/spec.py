@@ -6,12 +6,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from migrate.source.paddle.abstract.values import Layer, Refuse, Tensor, Value, Weight
+from migrate.source.paddle.abstract.values import Layer, LayerValue, Refuse, Tensor, Value, Weight
 from migrate.source.paddle.ops.shapes import described
 from migrate.source.paddle.ops.spec import Arguments, Op
 
 Weights = dict[str, Weight]
-Call = Callable[[Layer, list[Value], Mapping[str, Value]], Value]
+Sublayers = dict[str, LayerValue]
+#: Calls a layer, of Paddle or of the program, with positional inputs.
+Caller = Callable[[LayerValue, list[Value]], Value]
+Call = Callable[[Layer, list[Value], Mapping[str, Value], Caller], Value]
 
 
 @dataclass(frozen=True)
@@ -20,7 +23,9 @@ class LayerSpec:
 
     paddle: str  #: the constructor's signature
     call: Call  #: what the layer returns
-    weights: Callable[[Arguments], Weights] = lambda bound: {}
+    weights: Callable[[Arguments], Weights] = lambda bound: {}  #: those that it registers itself, in order
+    sublayers: Callable[[Arguments], Sublayers] = lambda bound: {}  #: layers that it is made of
+    extend: Callable[[Layer], None] = lambda layer: None  #: registers what needs the sublayers
 
     @cached_property
     def constructor(self) -> Op:
@@ -36,6 +41,18 @@ class LayerSpec:
         """Return the constructor's arguments; raises `Refuse`."""
         return self.constructor.bind(positional, keywords)
 
+    def made(self, arguments: Arguments, path: str = "", span: tuple[int, int, int, int] = (1, 0, 1, 0)) -> Layer:
+        """Return a layer with its weights and sublayers; raises `Refuse`."""
+        layer = Layer(path, span, name=self.name, arguments=arguments)
+        layer.weights = self.weights(arguments)
+        layer.sublayers = self.sublayers(arguments)
+        self.extend(layer)
+        return layer
+
+    def of(self, *positional: Value, **keywords: Value) -> Layer:
+        """Return a layer that is a part of another; arguments as in Paddle."""
+        return self.made(self.bind(list(positional), keywords))
+
 
 def one_tensor(layer: Layer, positional: list[Value], keywords: Mapping[str, Value]) -> Tensor:
     """Return the only input of a layer; raises `Refuse` if there is another."""
@@ -44,6 +61,19 @@ def one_tensor(layer: Layer, positional: list[Value], keywords: Mapping[str, Val
         what = described(given[0]) if given else "nothing"
         raise Refuse(f"the input of `{layer.name}` is {what}{', and more' if len(given) > 1 else ''}, not a tensor")
     return given[0]
+
+
+def one_float(layer: Layer, positional: list[Value], keywords: Mapping[str, Value]) -> Tensor:
+    """Return the only input of a layer, which has the dtype of its weights; raises `Refuse`."""
+    x = one_tensor(layer, positional, keywords)
+    check_float(layer, x)
+    return x
+
+
+def check_float(layer: Layer, x: Tensor) -> None:
+    """Raise `Refuse` for an input that is not float32 as weights are."""
+    if x.dtype not in (None, "float32"):
+        raise Refuse(f"the input of `{layer.name}` is {x.dtype}, and its weights are float32; cast the input")
 
 
 def called(signature: str, positional: list[Value], keywords: Mapping[str, Value]) -> dict[str, Value]:
@@ -59,14 +89,34 @@ def positive(value: Value, what: str) -> int:
 
 
 def weight_and_bias(bound: Arguments, shape: tuple[int, ...], bias: tuple[int, ...]) -> Weights:
-    """Return the weights `weight` and, unless `bias_attr` is False, `bias`."""
+    """Return the weights `weight` and `bias`, without those whose `weight_attr` or `bias_attr` is False."""
     found = {} if bound.get("weight_attr") is False else {"weight": Weight(shape, attr=bound.get("weight_attr"))}
     if bound.get("bias_attr") is not False:
         found["bias"] = Weight(bias, attr=bound.get("bias_attr"))
     return found
 
 
-def same(layer: Layer, positional: list[Value], keywords: Mapping[str, Value]) -> Value:
+def same(layer: Layer, positional: list[Value], keywords: Mapping[str, Value], caller: Caller) -> Value:
     """The result is like the input."""
     x = one_tensor(layer, positional, keywords)
     return Tensor(x.shape, x.dtype)
+
+
+def computes(op: Op) -> Call:
+    """Return what layers without weights do: a function, with the constructor's arguments of the same names."""
+
+    def call(layer: Layer, positional: list[Value], keywords: Mapping[str, Value], caller: Caller) -> Value:
+        given = {name: value for name, value in layer.arguments.items() if name in op.parameters and name != "name"}
+        return op.result(op.bind(positional, {**given, **keywords}))
+
+    return call
+
+
+def computes_on_one(op: Op) -> Call:
+    """Return what such a layer with one input does, under whatever name the input is given."""
+    on_any = computes(op)
+
+    def call(layer: Layer, positional: list[Value], keywords: Mapping[str, Value], caller: Caller) -> Value:
+        return on_any(layer, [one_tensor(layer, positional, keywords)], {}, caller)
+
+    return call

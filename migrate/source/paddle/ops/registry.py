@@ -31,8 +31,6 @@ from migrate.source.paddle.ops.shapes import dtype_name
 from migrate.source.paddle.ops.spec import Op
 
 LAYER = "paddle.nn.Layer"
-#: Bases of classes that are no models: readers and metrics of the program.
-LAYER_BASES: tuple[str, ...] = ()
 CONTAINERS = {f"paddle.nn.{kind}": kind for kind in ("Sequential", "LayerList", "LayerDict", "ParameterList")}
 _GROUPS = (
     unary,

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
 from migrate.source.paddle.abstract.values import Refuse, Tensor, Value
-from migrate.source.paddle.ops.shapes import tensor
+from migrate.source.paddle.ops.shapes import same_float, tensor
 from migrate.source.paddle.ops.spec import Arguments, Op
 
 _F = "paddle.nn.functional"
@@ -14,32 +16,45 @@ _F = "paddle.nn.functional"
 def listed(value: Value, count: int) -> list[int]:
     """Return a number for each dimension."""
     items = list(value) if isinstance(value, list | tuple) else [value] * count
-    if len(items) != count or not all(isinstance(item, int) for item in items):
+    items = items * count if len(items) == 1 else items
+    if len(items) != count or not all(isinstance(item, int | np.integer) for item in items):
         raise Refuse(f"{value!r} is not a list of {count} numbers")
-    return items
+    return [int(item) for item in items]
 
 
-def spatial(sizes: list[int | None], bound: Arguments, ceil: bool = False) -> list[int | None]:
-    """Return the sizes after a convolution or pooling with `kernel_size`, `stride`, `padding` and `dilation`."""
+def spatial(sizes: list[int | None], bound: Arguments, kernel: list[int], ceil: bool = False) -> list[int | None]:
+    """Return the sizes after windows of sizes `kernel` with `stride`, `padding` and `dilation` have moved over them."""
     count = len(sizes)
-    kernel = listed(bound["kernel_size"], count)
     stride = listed(kernel if bound["stride"] is None else bound["stride"], count)
     dilation = listed(bound.get("dilation", 1), count)
     padding = bound["padding"]
     if isinstance(padding, str) and padding.upper() == "SAME":
         return [None if size is None else -(-size // step) for size, step in zip(sizes, stride, strict=True)]
-    flat = (
-        [0] * count
-        if isinstance(padding, str)
-        else list(padding)
-        if isinstance(padding, list | tuple)
-        else [padding] * count
-    )
-    pairs = [(p, p) for p in flat] if len(flat) == count else list(zip(flat[::2], flat[1::2], strict=True))
+    around = _around(padding, count)
     return [
-        None if size is None else _steps(size + sum(around) - d * (k - 1) - 1, s, k, ceil)
-        for size, k, s, around, d in zip(sizes, kernel, stride, pairs, dilation, strict=True)
+        None if size is None else _steps(size + sum(pair) - d * (k - 1) - 1, s, k, ceil)
+        for size, k, s, pair, d in zip(sizes, kernel, stride, around, dilation, strict=True)
     ]
+
+
+def _around(padding: Value, count: int) -> list[tuple[int, int]]:
+    """Return what is added before and behind, for each dimension."""
+    if isinstance(padding, str):
+        if padding.upper() != "VALID":
+            raise Refuse(f"the padding {padding!r} is neither SAME nor VALID")
+        return [(0, 0)] * count
+    if isinstance(padding, list | tuple) and all(isinstance(item, list | tuple) for item in padding):
+        pairs = [(int(before), int(behind)) for before, behind in padding]
+        spread = [pair for pair in pairs if pair != (0, 0)] if len(pairs) != count else pairs
+        if len(pairs) == count + 2:  # with the batch and the channels, which are not padded
+            spread = pairs[2:] if pairs[1] == (0, 0) else pairs[1:-1]
+        if len(spread) != count:
+            raise Refuse(f"{padding!r} is not the padding of {count} dimensions")
+        return spread
+    flat = list(padding) if isinstance(padding, list | tuple) else [padding]
+    if len(flat) == 2 * count:
+        return list(zip(flat[::2], flat[1::2], strict=True))
+    return [(size, size) for size in listed(flat, count)]
 
 
 def _steps(free: int, stride: int, kernel: int, ceil: bool) -> int:
@@ -48,33 +63,92 @@ def _steps(free: int, stride: int, kernel: int, ceil: bool) -> int:
     return (-(-free // stride) if ceil else free // stride) + 1
 
 
-def pooled(count: int) -> Callable[[Arguments], Tensor]:
-    """The result of a pooling over the last `count` dimensions."""
+def _moved(x: Tensor, count: int, layout: str) -> tuple[bool, list[int | None]]:
+    """Return whether channels are the last dimension, and the sizes that windows move over."""
+    shape = x.shape or ()
+    if len(shape) != count + 2:
+        raise Refuse(f"the input has {len(shape)} dimensions, and this takes {count + 2}")
+    last = layout.endswith("C")
+    return last, list(shape[1:-1] if last else shape[2:])
 
-    def result(bound: Arguments) -> Tensor:
-        x = tensor(bound["x"])
+
+def _placed(x: Tensor, sizes: list[int | None], last: bool, channels: int | None, dtype: str | None) -> Tensor:
+    batch = (x.shape or (None,))[0]
+    return Tensor((batch, *sizes, channels) if last else (batch, channels, *sizes), dtype)
+
+
+def convolved(x: Tensor, weight: Tensor, bound: Arguments, count: int) -> Tensor:
+    """The result of a convolution with a weight [out, in / groups, *kernel]; raises `Refuse` if shapes do not fit."""
+    if x.shape is None:
+        return Tensor(None, x.dtype)
+    last, sizes = _moved(x, count, str(bound["data_format"]))
+    channels = x.shape[-1 if last else 1]
+    if weight.shape is None or None in weight.shape or channels is None:
+        raise Refuse("the weight's sizes or the channels of this convolution are known only when the model runs")
+    outputs, inputs, *kernel = [size for size in weight.shape if size is not None]
+    if len(kernel) != count or channels != inputs * bound["groups"]:
+        raise Refuse(f"a convolution with a weight {list(weight.shape)} gets the shape {list(x.shape)}")
+    return _placed(x, spatial(sizes, bound, kernel), last, outputs, x.dtype)
+
+
+def _conv(count: int) -> Callable[[Arguments], Tensor]:
+    return lambda bound: convolved(tensor(bound["x"]), tensor(bound["weight"]), bound, count)
+
+
+def pooled(count: int) -> Callable[[Arguments], Value]:
+    """The result of a pooling over `count` dimensions; with `return_mask` and the positions."""
+
+    def result(bound: Arguments) -> Value:
+        x = same_float(bound)
         if x.shape is None:
-            return Tensor(None, x.dtype)
-        if len(x.shape) != count + 2 or bound.get("return_mask"):
-            raise Refuse(f"this pooling takes {count + 2} dimensions and returns no mask")
-        last = str(bound.get("data_format", "")).endswith("C")
-        sizes = spatial(list(x.shape[1:-1] if last else x.shape[2:]), bound, bool(bound["ceil_mode"]))
-        return Tensor((x.shape[0], *sizes, x.shape[-1]) if last else (*x.shape[:2], *sizes), x.dtype)
+            return _with_mask(bound, x)
+        last, sizes = _moved(x, count, str(bound.get("data_format", "")))
+        sizes = spatial(sizes, bound, listed(bound["kernel_size"], count), bool(bound["ceil_mode"]))
+        return _with_mask(bound, _placed(x, sizes, last, x.shape[-1 if last else 1], x.dtype))
 
     return result
 
 
-def adapted(count: int) -> Callable[[Arguments], Tensor]:
-    """The result of a pooling to given sizes."""
+def _with_mask(bound: Arguments, found: Tensor) -> Value:
+    return (found, Tensor(found.shape, "int32")) if bound.get("return_mask") else found
 
-    def result(bound: Arguments) -> Tensor:
-        x = tensor(bound["x"])
-        return Tensor(None if x.shape is None else (*x.shape[:2], *listed(bound["output_size"], count)), x.dtype)
+
+def adapted(count: int) -> Callable[[Arguments], Value]:
+    """The result of a pooling to given sizes, of which None keeps a size."""
+
+    def result(bound: Arguments) -> Value:
+        x = same_float(bound)
+        if x.shape is None:
+            return _with_mask(bound, x)
+        last, sizes = _moved(x, count, str(bound.get("data_format", "")))
+        wanted = bound["output_size"]
+        wanted = list(wanted) if isinstance(wanted, list | tuple) else [wanted] * count
+        given = [size if one is None else listed([one], 1)[0] for one, size in zip(wanted, sizes, strict=True)]
+        return _with_mask(bound, _placed(x, given, last, x.shape[-1 if last else 1], x.dtype))
 
     return result
 
 
+_CONV = "x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1"
 OPS: tuple[Op, ...] = (
+    Op(
+        f"{_F}.conv1d({_CONV}, data_format='NCL', name=None)",
+        _conv(1),
+        examples=(
+            f"{_F}.conv1d(f_2_3_5, f_4_3_2)",
+            f"{_F}.conv1d(x=f_2_4_5, weight=f_4_2_2, bias=f_4, stride=2, padding=1, groups=2)",
+            f"{_F}.conv1d(f_2_5_3, f_4_3_2, padding='same', data_format='NLC')",
+        ),
+    ),
+    Op(
+        f"{_F}.conv2d({_CONV}, data_format='NCHW', name=None)",
+        _conv(2),
+        examples=(
+            f"{_F}.conv2d(f_2_3_5_4, f_4_3_2_2)",
+            f"{_F}.conv2d(x=f_2_3_5_4, weight=f_4_3_2_3, bias=f_4, stride=[2, 1], padding=[1, 0], dilation=1)",
+            f"{_F}.conv2d(f_2_5_4_3, f_4_3_2_2, padding=[1, 0, 0, 1], data_format='NHWC')",
+        ),
+    ),
     Op(
         f"{_F}.max_pool1d(x, kernel_size, stride=None, padding=0, return_mask=False, ceil_mode=False, name=None)",
         pooled(1),
@@ -109,5 +183,21 @@ OPS: tuple[Op, ...] = (
         f"{_F}.adaptive_avg_pool1d(x, output_size, name=None)",
         adapted(1),
         examples=(f"{_F}.adaptive_avg_pool1d(f_2_3_4, 2)", f"{_F}.adaptive_avg_pool1d(x=f_2_3_5, output_size=1)"),
+    ),
+    Op(
+        f"{_F}.adaptive_max_pool2d(x, output_size, return_mask=False, name=None)",
+        adapted(2),
+        examples=(
+            f"{_F}.adaptive_max_pool2d(f_2_3_4_4, 2)",
+            f"{_F}.adaptive_max_pool2d(x=f_2_3_5_4, output_size=[1, 2])",
+        ),
+    ),
+    Op(
+        f"{_F}.adaptive_avg_pool2d(x, output_size, data_format='NCHW', name=None)",
+        adapted(2),
+        examples=(
+            f"{_F}.adaptive_avg_pool2d(f_2_3_4_4, 2)",
+            f"{_F}.adaptive_avg_pool2d(x=f_2_3_5_4, output_size=[None, 2])",
+        ),
     ),
 )

@@ -13,6 +13,7 @@ from migrate.source.paddle.abstract.run import Problem
 from migrate.source.paddle.abstract.values import Class, Described, Instance, Module, Span, Value
 from migrate.source.paddle.emission.tables import Embedding, embeddings
 from migrate.source.paddle.ops import registry
+from migrate.source.paddle.report import model_findings
 
 KIND = "paddle"
 
@@ -89,6 +90,7 @@ def converted(path: str, text: str, new: str, program: Program, is_reader: bool)
     found = [*_classes(path, module, program), *(_embedding(path, one) for one in tables)]
     found += _trainer(path, module, program) if name == TRAINER else []
     found += [_not_evaluated(path, problem) for problem in program.evaluation[:1] if name == TRAINER]
+    found += model_findings.untrained_weights(path, name, program)
     found += _dead(path, module, program)
     records = tuple(_record(path, one, program) for one in tables if not one.dense)
     return SourceResult(path, KIND, text, new, tuple(found), records)

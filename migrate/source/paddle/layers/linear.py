@@ -1,0 +1,49 @@
+"""Linear layers, and those that only pass, reshape or compare their inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from migrate.source.paddle.abstract.values import Layer, Refuse, Tensor, Value
+from migrate.source.paddle.layers.spec import (
+    Caller,
+    LayerSpec,
+    Weights,
+    computes,
+    computes_on_one,
+    one_float,
+    positive,
+    same,
+    weight_and_bias,
+)
+from migrate.source.paddle.ops import registry
+from migrate.source.paddle.ops.spec import Arguments
+
+
+def _weights(bound: Arguments) -> Weights:
+    rows, columns = (positive(bound[name], name) for name in ("in_features", "out_features"))
+    return weight_and_bias(bound, (rows, columns), (columns,))
+
+
+def _call(layer: Layer, positional: list[Value], keywords: Mapping[str, Value], caller: Caller) -> Value:
+    x = one_float(layer, positional, keywords)
+    rows, columns = layer.arguments["in_features"], layer.arguments["out_features"]
+    if x.shape is None:
+        return Tensor(None, x.dtype)
+    if not x.shape or x.shape[-1] not in (None, rows):
+        raise Refuse(f"the input of a layer for {rows} columns has the shape {list(x.shape)}")
+    return Tensor((*x.shape[:-1], columns), x.dtype)
+
+
+LINEAR = LayerSpec(
+    "paddle.nn.Linear(in_features, out_features, weight_attr=None, bias_attr=None, name=None)", _call, _weights
+)
+SPECS: tuple[LayerSpec, ...] = (
+    LINEAR,
+    LayerSpec("paddle.nn.Identity(*args)", same),
+    LayerSpec("paddle.nn.Flatten(start_axis=1, stop_axis=-1)", computes_on_one(registry.OPS["paddle.flatten"])),
+    LayerSpec(
+        "paddle.nn.CosineSimilarity(axis=1, eps=1e-08)",
+        computes(registry.OPS["paddle.nn.functional.cosine_similarity"]),
+    ),
+)
