@@ -6,7 +6,7 @@ tensors keep Paddle's layout, and weights have Paddle's shapes.
 
 from __future__ import annotations
 
-from runtime.nn import functional, initializer, metric, optimizer, regularizer
+from runtime.nn import functional, initializer, metric, optimizer, regularizer, static
 from runtime.nn.activation import (
     CELU,
     ELU,
@@ -172,5 +172,6 @@ __all__ = [
     "read_weights",
     "regularizer",
     "settings",
+    "static",
     "stopped",
 ]

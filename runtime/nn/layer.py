@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from runtime.nn.weights.creation import parameter as described
 from runtime.nn.weights.registered import Registered
-from runtime.nn.weights.weight import Weight, variable_names
+from runtime.nn.weights.weight import Weight, holders, variable_names
 
 v1 = tf.compat.v1
 Self = TypeVar("Self", bound="Layer")
@@ -43,6 +43,8 @@ class Layer(Registered):
         numbers[kind] += 1
         self._dtype = dtype
         self.training = True
+        if holders:
+            holders[-1].made(self)
 
     def __call__(self, *inputs: Any, **named: Any) -> Any:
         """Return what `forward` returns."""
@@ -184,6 +186,16 @@ class Layer(Registered):
     def _set_training(self, training: bool) -> None:
         for layer in self.sublayers(include_self=True):
             layer.training = training
+
+
+def numbers_of(graph: Any) -> Counter[str]:
+    """Return how many layers of each kind there are in a graph."""
+    return _numbers.setdefault(graph, Counter())
+
+
+def set_numbers(graph: Any, numbers: Counter[str]) -> None:
+    """Let the numbers of layers in a graph begin elsewhere."""
+    _numbers[graph] = numbers
 
 
 def _named(layers: Iterator[tuple[str, Layer]], held: Callable[[Layer], dict[str, Any]]) -> list[tuple[str, Any]]:

@@ -10,16 +10,19 @@ from migrate.errors import MigrateError
 from migrate.schema import Batch
 from migrate.source.files.conversion_result import SourceResult
 from migrate.source.paddle.abstract.data_files import DataFiles
-from migrate.source.paddle.abstract.program import TRAINER, Program, execute, settings
+from migrate.source.paddle.abstract.program import STATIC, TRAINER, Program, execute, settings, trainer_of
 from migrate.source.paddle.abstract.readers import batch_of
 from migrate.source.paddle.abstract.run import Problem
+from migrate.source.paddle.abstract.static_program import execute_static
 from migrate.source.paddle.emission.files import Written, write, write_reader
 from migrate.source.paddle.report import folder_findings
+
+_SLOTS = "MultiSlot"  #: in the names of base classes of readers of slots
 
 
 def concerns(path: str, siblings: Mapping[str, str]) -> bool:
     """Return whether a file is a trainer, or stands beside one."""
-    return Path(path).name == TRAINER or TRAINER in siblings
+    return not {TRAINER, STATIC}.isdisjoint({Path(path).name, *siblings})
 
 
 def convert(path: str, text: str, siblings: Mapping[str, str], inputs: Batch = ()) -> SourceResult:
@@ -36,41 +39,49 @@ def convert(path: str, text: str, siblings: Mapping[str, str], inputs: Batch = (
         model are left unchanged.
     """
     name, files = Path(path).name, {**siblings, Path(path).name: text}
+    trainer = trainer_of(files)
     try:
         program = _executed(tuple(sorted(files.items())), str(Path(path).parent), inputs)
     except MigrateError as error:
-        return folder_findings.no_batch(path, text, str(error), name == TRAINER)
+        return folder_findings.no_batch(path, text, str(error), trainer)
     except SyntaxError as error:
         line = error.lineno or 1
         told = f"is not valid Python ({error.msg})"
         return folder_findings.refused(path, text, [Problem(error.filename or name, (line, 0, line, 0), "", told, "")])
-    reader = f"{settings(files).get('runner.train_reader_path')}.py"
-    if name not in {module.path for module in program.run.modules.values()} | {reader}:
-        return folder_findings.not_reached(path, text)
+    readers = _readers(files)
+    if name not in {module.path for module in program.run.modules.values()} | readers:
+        return folder_findings.not_reached(path, text, trainer)
     problems = list(program.run.problems.values())
-    texts = {} if problems else _texts(program, files, reader)
+    texts = {} if problems else _texts(program, files, readers)
     for where, written in texts.items():
         problems += [_problem(where, files[where], span, message) for span, message in written.refused.items()]
     if problems:
         return folder_findings.refused(path, text, problems)
     converted = texts[name].text
     compile(converted, path, "exec")
-    return folder_findings.converted(path, text, converted, program, name == reader)
+    return folder_findings.converted(path, text, converted, program, name in readers)
 
 
 @functools.lru_cache(maxsize=2)
 def _executed(files: tuple[tuple[str, str], ...], folder: str, inputs: Batch) -> Program:
     texts = dict(files)
+    if trainer_of(texts) == STATIC:
+        return execute_static(texts, DataFiles(Path(folder)))
     return execute(texts, batch_of(texts, folder, inputs), DataFiles(Path(folder)))
 
 
-def _texts(program: Program, files: Mapping[str, str], reader: str) -> dict[str, Written]:
+def _readers(files: Mapping[str, str]) -> set[str]:
+    """Return the files that read samples: the one that the configuration names, and those of slots in lines of text."""
+    slots = {name for name, text in files.items() if name.endswith(".py") and _SLOTS in text}
+    named = f"{settings(files).get('runner.train_reader_path')}.py"
+    return ({named} if named in files else set()) | (slots if trainer_of(files) == STATIC else set())
+
+
+def _texts(program: Program, files: Mapping[str, str], readers: set[str]) -> dict[str, Written]:
     """Return the files of the program that are of the framework, rewritten."""
-    executed = {module.path for module in program.run.modules.values()} - {reader}
+    executed = {module.path for module in program.run.modules.values()} - readers
     texts = {name: write(program, name) for name in sorted(executed) if name in files}
-    if reader in files:
-        texts[reader] = write_reader(reader, files[reader])
-    return texts
+    return texts | {name: write_reader(name, files[name]) for name in sorted(readers)}
 
 
 def _problem(path: str, text: str, span: tuple[int, int, int, int], message: str) -> Problem:

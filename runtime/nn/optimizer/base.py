@@ -12,7 +12,7 @@ from runtime.nn.no_grad import stopped
 from runtime.nn.optimizer.groups import Group, groups_of
 from runtime.nn.optimizer.scheduler import LRScheduler
 from runtime.nn.weights.table_weight import TableWeight
-from runtime.nn.weights.weight import Weight
+from runtime.nn.weights.weight import Weight, holders
 from runtime.optimizers.by_rule import record_updates, update_by_rule
 
 v1 = tf.compat.v1
@@ -70,7 +70,9 @@ class Optimizer:
         self._name = name or kind
         self._learning_rate = learning_rate
         every = {**settings, "grad_clip": grad_clip} | ({"weight_decay": weight_decay} if self.decoupled else {})
-        self._groups = groups_of(kind, parameters, every, weight_decay, self.decoupled)
+        #: Without parameters, those of the program that is being built when the optimizer is asked for a step.
+        self._late = (every, weight_decay) if parameters is None and holders else None
+        self._groups = [] if self._late else groups_of(kind, parameters, every, weight_decay, self.decoupled)
         self._slots: WeakKeyDictionary[tf.Graph, dict[tuple[int, str], Any]] = WeakKeyDictionary()
 
     def get_lr(self) -> Any:
@@ -93,6 +95,7 @@ class Optimizer:
             ValueError: no weight has a gradient.
         """
         del startup_program
+        self._take_program()
         chosen = None if parameters is None else {id(weight) for weight in parameters}
         left = {id(weight) for weight in no_grad_set or ()}
         weights = [
@@ -104,6 +107,13 @@ class Optimizer:
         gradients = tf.gradients(loss, [weight.variable for weight in weights], stop_gradients=stopped())
         with tf.control_dependencies(v1.get_collection(v1.GraphKeys.UPDATE_OPS)):
             return self.apply_gradients(list(zip(weights, gradients, strict=True)))
+
+    def _take_program(self) -> None:
+        """Take all weights of the program that is being built, if none were given."""
+        if self._late is not None and holders:
+            every, decay = self._late
+            held = list(holders[-1].weights.values())
+            self._groups = groups_of(type(self).__name__, held, every, decay, self.decoupled)
 
     def apply_gradients(self, params_grads: Sequence[tuple[Weight, Any]]) -> tf.Operation:
         """Return the op that applies gradients, given as pairs (weight, gradient); None is no gradient.

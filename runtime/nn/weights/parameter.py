@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from runtime.nn.weights.param_attr import ParamAttr
-from runtime.nn.weights.weight import Weight, loose_name
+from runtime.nn.weights.weight import Weight, build_loose
 
 v1 = tf.compat.v1
 
@@ -46,8 +46,7 @@ class Parameter(Weight):
     def variable(self) -> tf.Variable:
         """The variable. A parameter that no built model holds is created here, under a name of its own."""
         if self._variable is None:
-            with tf.init_scope():
-                self.build(loose_name("parameter"))
+            build_loose(self, "parameter")
         assert self._variable is not None
         return self._variable
 

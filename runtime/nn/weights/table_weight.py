@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from runtime.nn.initializer import Assign, Constant, Initializer
 from runtime.nn.weights.param_attr import ParamAttr
-from runtime.nn.weights.weight import Weight, loose_name
+from runtime.nn.weights.weight import Weight, build_loose
 from runtime.ranks import placements
 from runtime.table.create import create_table, tables
 from runtime.table.table import Table
@@ -48,8 +48,7 @@ class TableWeight(Weight):
     def table(self) -> Table:
         """The table. One that no built model holds is created here, under a name of its own."""
         if self._table is None:
-            with tf.init_scope():
-                self.build(loose_name("embedding"))
+            build_loose(self, "embedding")
         assert self._table is not None
         return self._table
 

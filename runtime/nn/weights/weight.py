@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
 import tensorflow as tf
@@ -13,6 +14,25 @@ from runtime.nn.weights.param_attr import ParamAttr
 
 #: For each graph: how many weights that no model holds were created.
 _loose: WeakKeyDictionary[tf.Graph, int] = WeakKeyDictionary()
+_serial = itertools.count()
+
+
+class Holder(Protocol):
+    """A program that is being built (`runtime.nn.static`): it names and creates weights, and counts layers."""
+
+    def made(self, layer: Any) -> None:
+        """Take note of a new layer."""
+
+    def hold(self, weight: Weight) -> None:
+        """Create a weight."""
+
+    @property
+    def weights(self) -> dict[str, Weight]:
+        """Return all weights by name."""
+
+
+#: The programs that are being built, the innermost last.
+holders: list[Holder] = []
 
 
 class Weight:
@@ -40,6 +60,8 @@ class Weight:
         self.trainable = self.attr.trainable
         #: Its place in the model, such as `linear_0.weight`; empty as long as no model was built.
         self.path = ""
+        #: Its place in the order in which weights were described.
+        self.serial = next(_serial)
 
     @property
     def built(self) -> bool:
@@ -150,6 +172,15 @@ _TWO = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul")
 for _name in (*_TWO, *(f"r{name}" for name in _TWO), "neg", "abs", "lt", "le", "gt", "ge"):
     setattr(Weight, f"__{_name}__", _operator(f"__{_name}__"))
 tf.register_tensor_conversion_function(Weight, _as_tensor)
+
+
+def build_loose(weight: Weight, kind: str) -> None:
+    """Create a weight that is used, but that no built model holds."""
+    with tf.init_scope():
+        if holders:
+            holders[-1].hold(weight)
+        else:
+            weight.build(loose_name(kind))
 
 
 def loose_name(kind: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 import yaml
@@ -16,7 +16,7 @@ from migrate.source.paddle.abstract.modules import load
 from migrate.source.paddle.abstract.run import Frame, Problem
 from migrate.source.paddle.abstract.values import Class, Config, Function, Instance, Module, Refuse, Stop, Tensor, Value
 
-TRAINER, CONFIG = "dygraph_model.py", "config.yaml"
+TRAINER, STATIC, CONFIG = "dygraph_model.py", "static_model.py", "config.yaml"
 CLASS = "DygraphModel"  #: the class that PaddleRec instantiates
 _METHODS = ("create_model", "train_forward")
 
@@ -27,6 +27,7 @@ class Program:
 
     run: Machine
     module: Module
+    path: str = TRAINER  #: the trainer's file
     trainer: Instance | None = None
     model: Value = None
     optimizer: Value = None
@@ -51,7 +52,7 @@ def execute(files: Mapping[str, str], batch: Value, data: DataFiles | None = Non
     run = Machine(files=files, data=data)
     config = Config(settings(files))
     module = load(run, TRAINER, files[TRAINER])
-    program = Program(run, module)
+    program = Program(run, module, path=TRAINER)
     run.frames.append(Frame(module, ""))
     with contextlib.suppress(Stop):
         _execute(program, config, batch)
@@ -119,12 +120,29 @@ def trainer_class(module: Module) -> Class | None:
     return next(iter([*named, *found]), None)
 
 
+def trainer_of(files: Collection[str]) -> str:
+    """Return which file of a folder is converted as its trainer: the one of dynamic graphs if there is one."""
+    return STATIC if STATIC in files and TRAINER not in files else TRAINER
+
+
 def settings(files: Mapping[str, str]) -> dict[str, Value]:
-    """Return the settings of config.yaml by their dotted names; raises MigrateError if it is not valid YAML."""
+    """Return the settings of the configuration by their dotted names; raises MigrateError if it is not valid YAML."""
+    return _flat(files, configuration(files))
+
+
+def configuration(files: Mapping[str, str]) -> str:
+    """Return the name of the configuration: config.yaml, or the first `config*.yaml` that names training data."""
+    others = sorted(name for name in files if name.startswith("config") and name.endswith(".yaml"))
+    if CONFIG in files or not others:
+        return CONFIG
+    return next((name for name in others if _flat(files, name).get("runner.train_data_dir")), others[0])
+
+
+def _flat(files: Mapping[str, str], name: str) -> dict[str, Value]:
     try:
-        return flatten(yaml.safe_load(files.get(CONFIG, "")))
+        return flatten(yaml.safe_load(files.get(name, "")))
     except yaml.YAMLError as error:
-        raise MigrateError(f"{CONFIG}: is not valid YAML ({str(error).splitlines()[0]}); correct it") from error
+        raise MigrateError(f"{name}: is not valid YAML ({str(error).splitlines()[0]}); correct it") from error
 
 
 def flatten(value: Value, prefix: str = "") -> dict[str, Value]:

@@ -23,7 +23,7 @@ from migrate.source.paddle.abstract.data_files import FOLDER, DataFiles
 from migrate.source.paddle.abstract.limits import bounded_memory
 from migrate.source.paddle.abstract.machine import Machine
 from migrate.source.paddle.abstract.modules import load
-from migrate.source.paddle.abstract.program import settings
+from migrate.source.paddle.abstract.program import STATIC, settings
 from migrate.source.paddle.abstract.run import FAILURES, Frame
 from migrate.source.paddle.abstract.values import (
     Api,
@@ -44,7 +44,6 @@ MAX_SAMPLES = 64
 MAX_FILES = 16  #: of the sample data; readers that go through all files end within the bound on steps
 MAX_SECONDS = 60.0  #: for the whole reader; the bound on steps ends most endless loops earlier
 MAX_STEPS = 5_000_000
-STATIC = "static_model.py"
 _CLASS, _FEEDS = "RecDataset", "StaticModel"
 REMEDY = "add `inputs` to the schema, a list such as `{shape: [null, 1], dtype: int64}` for each item of a batch"
 

@@ -46,6 +46,7 @@ class Tensor:
     changed: str = ""
     sources: tuple[Tensor, ...] = field(default=(), repr=False)  #: what it was computed from, as gradients flow
     stopped: bool = False  #: `stop_gradient` was set
+    lod: int = 0  #: 1: its rows are the items of sequences, of a static graph
 
     @property
     def rank(self) -> int | None:

@@ -16,7 +16,8 @@ from migrate.source.paddle.emission.rewriter import Facts, rewrite
 from migrate.source.paddle.emission.tables import dense_places
 
 #: What readers may use of the framework: base classes, and the number of their process.
-_OF_READERS = ("paddle.io", "paddle.distributed.get_")
+_OF_READERS = ("paddle.io", "paddle.distributed.get_", "paddle.distributed.fleet.MultiSlot")
+_MODULES = ("paddle.distributed", "paddle.distributed.fleet")
 
 
 @dataclass
@@ -89,7 +90,7 @@ def write_reader(path: str, text: str) -> Written:
     refused = {}
     for node in ast.walk(tree):
         dotted = _dotted(node, imports)
-        if dotted != "paddle.distributed" and dotted.startswith("paddle.") and not dotted.startswith(_OF_READERS):
+        if dotted not in _MODULES and dotted.startswith("paddle.") and not dotted.startswith(_OF_READERS):
             span = Module(path, text, tree).span(node)
             refused[span] = f"a reader that calls `{dotted}` is not converted; make arrays with NumPy there"
     return Written(_with_imports(rewritten, facts.names).code, refused)

@@ -17,6 +17,8 @@ _MODULES = {
     "paddle.optimizer": "optimizer",
     "paddle.metric": "metric",
     "paddle.io": "data",
+    "paddle.distributed.fleet": "static",
+    "paddle.distributed": "static",
     "paddle": "",
 }
 
@@ -45,8 +47,8 @@ class Names:
         return self.layers
 
     def helper(self, name: str) -> str:
-        """Return the spelling of a function of `runtime.nn.functional`."""
-        return self.nn(f"functional.{name}")
+        """Return the spelling of a function of `runtime.nn.functional`, or of `runtime.nn.static`."""
+        return self.nn(name if name.startswith("static.") else f"functional.{name}")
 
     def spelled(self, text: str) -> str:
         """Return a form's text with this file's names."""

@@ -48,6 +48,9 @@ _SIGNATURES = (
     "paddle.metric.Precision(name='precision')",
     "paddle.metric.Recall(name='recall')",
     "paddle.no_grad()",
+    "paddle.distributed.CountFilterEntry(count_filter)",
+    "paddle.distributed.ProbabilityEntry(probability)",
+    "paddle.distributed.ShowClickEntry(show_name, click_name)",
 )
 
 

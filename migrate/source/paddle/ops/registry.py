@@ -23,6 +23,7 @@ from migrate.source.paddle.ops import (
     reduction,
     sequence,
     shaping,
+    static,
     unary,
     windows,
 )
@@ -51,6 +52,7 @@ _GROUPS = (
     sequence,
     windows,
     environment,
+    static,
 )
 #: Paddle's dotted name -> op.
 OPS: dict[str, Op] = {name: op for group in _GROUPS for op in group.OPS for name in (op.name, *op.aliases)}

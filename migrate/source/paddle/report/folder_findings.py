@@ -8,7 +8,7 @@ from pathlib import Path
 
 from migrate.report.model import Applicability, Finding, Location, State, TableRecord
 from migrate.source.files.conversion_result import SourceResult
-from migrate.source.paddle.abstract.program import TRAINER, Program
+from migrate.source.paddle.abstract.program import Program
 from migrate.source.paddle.abstract.run import Problem
 from migrate.source.paddle.abstract.values import Class, Described, Instance, Module, Span, Value
 from migrate.source.paddle.emission.tables import Embedding, embeddings
@@ -18,30 +18,29 @@ from migrate.source.paddle.report import model_findings
 KIND = "paddle"
 
 
-def no_batch(path: str, text: str, message: str, trainer: bool) -> SourceResult:
+def no_batch(path: str, text: str, message: str, trainer: str) -> SourceResult:
     """Return the result where it is not known what a batch looks like; the trainer's file tells why."""
+    own = Path(path).name == trainer
     finding = Finding(
         rule="paddle-inputs",
         subject="file",
-        state=State.UNSUPPORTED if trainer else State.NOTED,
+        state=State.UNSUPPORTED if own else State.NOTED,
         location=Location(path, 1, len(text.splitlines()) or 1),
-        message=message if trainer else f"left unchanged with the model of {TRAINER}",
+        message=message if own else f"left unchanged with the model of {trainer}",
         reason="shapes and dtypes of a batch are read from the reader and its sample data",
-        action="give them with --schema: `inputs`, a list such as `{shape: [null, 1], dtype: int64}`"
-        if trainer
-        else "",
+        action="give them with --schema: `inputs`, a list such as `{shape: [null, 1], dtype: int64}`" if own else "",
     )
     return SourceResult(path, KIND, text, text, (finding,))
 
 
-def not_reached(path: str, text: str) -> SourceResult:
+def not_reached(path: str, text: str, trainer: str) -> SourceResult:
     """Return the result for a file that the trainer does not use."""
     finding = Finding(
         rule="paddle-not-reached",
         subject="file",
         state=State.NOTED,
         location=Location(path, 1, len(text.splitlines()) or 1),
-        message=f"left unchanged, because {TRAINER} does not use this file",
+        message=f"left unchanged, because {trainer} does not use this file",
     )
     return SourceResult(path, KIND, text, text, (finding,))
 
@@ -88,8 +87,8 @@ def converted(path: str, text: str, new: str, program: Program, is_reader: bool)
     module = next(item for item in program.run.modules.values() if item.path == name)
     tables = [one for one in embeddings(program) if one.layer.path == name]
     found = [*_classes(path, module, program), *(_embedding(path, one) for one in tables)]
-    found += _trainer(path, module, program) if name == TRAINER else []
-    found += [_not_evaluated(path, problem) for problem in program.evaluation[:1] if name == TRAINER]
+    found += _trainer(path, module, program) if name == program.path else []
+    found += [_not_evaluated(path, problem) for problem in program.evaluation[:1] if name == program.path]
     found += model_findings.untrained_weights(path, name, program)
     found += _dead(path, module, program)
     records = tuple(_record(path, one, program) for one in tables if not one.dense)

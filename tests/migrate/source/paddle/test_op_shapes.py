@@ -12,7 +12,7 @@ import pytest
 
 from migrate.source.paddle.abstract.indexing import GETITEM
 from migrate.source.paddle.abstract.values import Size, Tensor
-from migrate.source.paddle.ops import drawing, environment, registry
+from migrate.source.paddle.ops import drawing, environment, registry, static
 from tests.support.paddle.op_examples import Example, Execution, Refused, examples, executed, leaves
 from tests.support.paddle.op_results import Computed, Graph, in_paddle, lines_of
 
@@ -48,6 +48,8 @@ EFFECTS = {
     "operator.pos",
     "numpy.ndarray.tolist",
 }
+#: Of static graphs, which are compared in tests/runtime/nn/test_static.py and as whole models.
+STATIC = {op.name for op in static.OPS}
 #: TensorFlow does not know that the first rows of a batch, which is never empty, are one.
 NEVER_EMPTY = {"f_4_3[0:1]"}
 
@@ -81,7 +83,7 @@ def test_each_op_has_examples_and_they_reach_each_form() -> None:
         for site in execution(open_batch).run.sites.values():
             reached.setdefault(id(site.op), set()).add(site.form)
     ops = [*registry.all_ops(), GETITEM]
-    assert [op.name for op in ops if not op.examples and op.name not in EFFECTS] == []
+    assert [op.name for op in ops if not op.examples and op.name not in EFFECTS | STATIC] == []
     missed = [
         (op.name, form.tf)
         for op in ops
@@ -208,6 +210,9 @@ def _default(value: Any) -> Any:
 
 def test_the_helper_of_each_op_exists() -> None:
     from runtime.nn import functional
+    from runtime.nn import static as of_graphs
 
     names = [op.functional for op in registry.all_ops() if op.name not in EFFECTS and op not in environment.OPS]
-    assert [name for name in names if attrgetter(name)(functional) is None] == []
+    helpers = [name for name in names if not name.startswith("static.")]
+    assert [name for name in helpers if attrgetter(name)(functional) is None] == []
+    assert all(attrgetter(op.functional.removeprefix("static."))(of_graphs) for op in static.OPS)

@@ -1,0 +1,115 @@
+"""Executes a static model: its feeds, its net once for training and once for evaluation, and its optimizer."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+from collections.abc import Mapping
+
+from migrate.errors import MigrateError
+from migrate.source.paddle.abstract.data_files import DataFiles
+from migrate.source.paddle.abstract.machine import Machine
+from migrate.source.paddle.abstract.modules import load
+from migrate.source.paddle.abstract.program import STATIC, Program, settings
+from migrate.source.paddle.abstract.run import Frame
+from migrate.source.paddle.abstract.values import (
+    Class,
+    Config,
+    Described,
+    Function,
+    Method,
+    Module,
+    Refuse,
+    Stop,
+    Tensor,
+    Value,
+)
+
+CLASS = "StaticModel"  #: the class that PaddleRec instantiates
+_METHODS = ("create_feeds", "net")
+
+
+class StaticMachine(Machine):
+    """A machine for programs whose optimizers are given the loss when the graph is made."""
+
+    minimized: Value = None  #: the optimizer that `minimize` was called of
+
+    def call(self, node: ast.AST, callee: Value, positional: list[Value], keywords: dict[str, Value]) -> Value:
+        """Call any value; `minimize` returns nothing that a program uses."""
+        if isinstance(callee, Method) and callee.name == "minimize" and isinstance(callee.receiver, Described):
+            self.record_plain(node)
+            given = [*positional, *keywords.values()]
+            if len(given) != 1 or not isinstance(given[0], Tensor):
+                raise Refuse("`minimize` with more than the loss is not supported")
+            if callee.receiver.arguments.get("parameters") is None:
+                self.minimized = callee.receiver
+                return None
+            raise Refuse("an optimizer of a static graph with `parameters` is not supported; it trains all weights")
+        return super().call(node, callee, positional, keywords)
+
+
+def execute_static(files: Mapping[str, str], data: DataFiles | None = None) -> Program:
+    """Execute the static model of a folder.
+
+    Args:
+        files: the folder's Python and YAML files, name -> text.
+        data: the files that it may read.
+
+    Raises:
+        SyntaxError: a file is not Python.
+        MigrateError: the configuration cannot be read, or there is no class with the methods.
+    """
+    run = StaticMachine(files=files, data=data)
+    module = load(run, STATIC, files[STATIC])
+    program = Program(run, module, path=STATIC)
+    run.frames.append(Frame(module, ""))
+    with contextlib.suppress(Stop):
+        _execute(program, run, Config(settings(files)))
+    run.frames.clear()
+    program.complete = program.complete and not run.problems
+    return program
+
+
+def _execute(program: Program, run: StaticMachine, config: Config) -> None:
+    cls = _trainer_class(program.module)
+    if cls is None:
+        raise MigrateError(f"{STATIC}: has no class with `create_feeds` and `net`; add one")
+    program.trainer = trainer = run.call(cls.node, cls, [config], {})
+
+    def method(name: str, *given: Value) -> Value:
+        found = cls.find(name)
+        if found is None:
+            return None
+        function = Function(found[0], found[1].module, found[1], trainer)
+        try:
+            program.results[name] = run.call_function(function, list(given), {})
+        except Refuse as reason:
+            run.problem(found[0], str(reason))
+            raise Stop from None
+        return program.results[name]
+
+    feeds = method("create_feeds")
+    if not isinstance(feeds, list | tuple) or not all(isinstance(one, Tensor) for one in feeds):
+        run.problem(cls.node, "`create_feeds` must return a list of what `paddle.static.data` gives")
+        return
+    method("net", list(feeds))
+    method("create_optimizer")
+    program.optimizer = run.minimized
+    if program.optimizer is None and not run.problems:
+        run.problem(cls.node, "`create_optimizer` must call `minimize` of an optimizer")
+    program.complete = True
+    if not run.problems and cls.find("infer_net") is not None:
+        trained = run.recorded()
+        with contextlib.suppress(Stop):
+            method("infer_net", [Tensor(one.shape, one.dtype, fed=True, lod=one.lod) for one in feeds])
+        if run.problems:
+            program.evaluation = list(run.problems.values())
+            run.restore(trained)
+
+
+def _trainer_class(module: Module) -> Class | None:
+    """Return the class `StaticModel`, or else the first class with the methods of a static model."""
+    classes = [value for value in module.names.values() if isinstance(value, Class)]
+    named = [cls for cls in classes if cls.name == CLASS]
+    found = [cls for cls in classes if all(cls.find(name) for name in _METHODS)]
+    return next(iter([*named, *found]), None)

@@ -1,0 +1,131 @@
+"""`StaticTraining`: trains a converted static model on the data that its configuration names."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from runtime.nn import metric
+from runtime.nn.static import readers
+from runtime.nn.static.program import Program
+
+v1 = tf.compat.v1
+
+
+class StaticTraining:
+    """One static model with its graphs for training and evaluation."""
+
+    def __init__(
+        self, trainer: Any, config: Mapping[str, Any], folder: str, name: str = "model", data_folder: str | None = None
+    ) -> None:
+        """Build the graphs; nothing is run.
+
+        Args:
+            trainer: an object with `create_feeds`, `net`, `create_optimizer` and perhaps `infer_net`.
+            config: settings by dotted names.
+            folder: the model's folder, in which the reader is found.
+            name: the model's scope in the graph.
+            data_folder: the folder to which the configuration's paths of data are relative; None: `folder`.
+
+        Raises:
+            ValueError: the configuration names no data or reader, or the trainer makes no optimizer.
+        """
+        self.config, self.folder, self.data_folder = dict(config), Path(folder), Path(data_folder or folder)
+        self.feeds = list(trainer.create_feeds())
+        self.train_data = v1.data.make_initializable_iterator(self.data("train"))
+        steps = v1.get_collection_ref(v1.GraphKeys.TRAIN_OP)
+        known = len(steps)
+        with Program(name) as self.program:
+            self.fetches = trainer.net(readers.fed(self.train_data.get_next(), self.feeds))
+            trainer.create_optimizer()
+        if len(steps) == known:
+            raise ValueError("create_optimizer makes no step: call `minimize` of an optimizer in it")
+        self.step = v1.group(*steps[known:])
+        self.updates = metric.updates()
+        self.evaluation: tuple[Any, Any] | None = None
+        if hasattr(trainer, "infer_net") and self.config.get("runner.test_data_dir", self._folder("infer")):
+            iterator = v1.data.make_initializable_iterator(self.data("infer"))
+            with Program(name, training=False):
+                fetches = trainer.infer_net(readers.fed(iterator.get_next(), self.feeds))
+            self.evaluation = iterator.initializer, fetches
+
+    def _folder(self, kind: str) -> Any:
+        names = ("runner.train_data_dir",) if kind == "train" else ("runner.test_data_dir", "runner.infer_data_dir")
+        return next((self.config[name] for name in names if self.config.get(name)), None)
+
+    def data(self, kind: str) -> tf.data.Dataset:
+        """Return the batches for "train" or "infer"."""
+        where, reader = self._folder(kind), reader_of(self.config, self.folder)
+        if not where:
+            raise ValueError(f"the configuration has no data for {kind}: give runner.{kind}_data_dir")
+        reader.init(self.config) if hasattr(reader, "init") else None
+        files = sorted(str(path) for path in (self.data_folder / where).iterdir() if not path.name.startswith("."))
+        return readers.pipeline(reader, files, self.feeds, int(self.config.get(f"runner.{kind}_batch_size") or 1))
+
+    def run(self, session: Any, epochs: int | None = None, steps: int | None = None) -> list[dict[str, float]]:
+        """Initialize all variables, train, and evaluate after each epoch; return what `net` gives by epoch.
+
+        Args:
+            session: a v1 session of the graph.
+            epochs: how often the data is gone through; None: as the configuration says.
+            steps: how many batches are taken for training and for evaluation in an epoch; None: all.
+        """
+        local = v1.local_variables_initializer()
+        session.run(v1.group(v1.global_variables_initializer(), local))
+        history = []
+        for epoch in range(int(self.config.get("runner.epochs") or 1) if epochs is None else epochs):
+            began = time.time()
+            session.run((self.train_data.initializer, local))
+            values, taken = self._through(session, (self.fetches, self.updates, self.step), steps)
+            told = {"steps": float(taken), "seconds": time.time() - began}
+            told |= {f"train {name}": float(np.mean(value)) for name, value in values.items()}
+            if self.evaluation is not None:
+                initializer, fetches = self.evaluation
+                session.run((initializer, local))
+                values, _ = self._through(session, (fetches, [], []), steps)
+                told |= {f"test {name}": float(np.mean(value)) for name, value in values.items()}
+            history.append(told)
+            print(f"epoch {epoch}: " + ", ".join(f"{key} {value:.6g}" for key, value in told.items()), flush=True)
+        return history
+
+    def _through(self, session: Any, wanted: Any, steps: int | None) -> tuple[dict[str, Any], int]:
+        values: dict[str, Any] = {}
+        taken = 0
+        while steps is None or taken < steps:
+            try:
+                values = session.run(wanted)[0]
+            except tf.errors.OutOfRangeError:
+                break
+            taken += 1
+        return values, taken
+
+
+def reader_of(config: Mapping[str, Any], folder: Path) -> Any:
+    """Return the reader that `runner.pipe_command` or `runner.train_reader_path` names, of the first such class.
+
+    Raises:
+        ValueError: none is named, or it has no such class.
+    """
+    words = str(config.get("runner.pipe_command") or "").split()
+    name = next((word for word in words if word.endswith(".py")), config.get("runner.train_reader_path"))
+    if not name:
+        raise ValueError("the configuration names no reader: give runner.pipe_command, such as `python reader.py`")
+    if str(folder.resolve()) not in sys.path:
+        sys.path.insert(0, str(folder.resolve()))
+    module = importlib.import_module(str(name).removesuffix(".py"))
+    for one in vars(module).values():
+        if (
+            inspect.isclass(one)
+            and issubclass(one, readers.MultiSlotDataGenerator)
+            and one.__module__ == module.__name__
+        ):
+            return one()
+    raise ValueError(f"the reader {name} has no class derived from MultiSlotDataGenerator: give it one")
