@@ -59,7 +59,7 @@ def convert(path: str, text: str, siblings: Mapping[str, str], inputs: Batch = (
         return folder_findings.refused(path, text, problems)
     converted = texts[name].text
     compile(converted, path, "exec")
-    return folder_findings.converted(path, text, converted, program, name in readers)
+    return folder_findings.converted(path, text, converted, program, name in readers, settings(files))
 
 
 @functools.lru_cache(maxsize=2)

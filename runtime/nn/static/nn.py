@@ -121,6 +121,7 @@ def _table(
     program: Program, shape: tuple[int, int], param_attr: Any, padding: int | None, kind: str, sparse: bool
 ) -> TableWeight:
     settings = attribute(param_attr)
+    own = f"{program.numbered(kind)}.w_0"  # Paddle counts those that have another name, too
     known = program.weights.get(settings.name or "")
     if isinstance(known, TableWeight):
         if known.declared_shape != shape:
@@ -128,7 +129,7 @@ def _table(
         return known
     made = TableWeight(shape, initializer_of(settings), settings, padding)
     made.sparse = sparse
-    program.hold(made, settings.name or f"{program.numbered(kind)}.w_0")
+    program.hold(made, settings.name or own)
     return made
 
 

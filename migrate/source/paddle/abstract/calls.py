@@ -74,6 +74,8 @@ def call(run: Run, node: ast.AST, callee: Value, positional: list[Value], keywor
     if isinstance(callee, Method) and isinstance(callee.receiver, Tensor):
         return _tensor_method(run, node, callee, positional, keywords)
     if isinstance(callee, Api) and (op := _op_of(callee.name, positional, keywords)) is not None:
+        if op.name.startswith("paddle.static.") and not run.static:
+            raise Refuse(f"`{op.name}` is of static graphs; Paddle refuses it in a dynamic one, too")
         return run.apply(node, op, positional, keywords)
     run.record_plain(node)
     if isinstance(callee, Api):

@@ -32,6 +32,7 @@ class Program:
     model: Value = None
     optimizer: Value = None
     metrics: Value = None
+    lookups: list[Value] = field(default_factory=list)  #: of tables, in a static model
     results: dict[str, Value] = field(default_factory=dict)  #: method -> what it returned
     complete: bool = False  #: whether all was executed
     evaluation: list[Problem] = field(default_factory=list)  #: why evaluation is not converted

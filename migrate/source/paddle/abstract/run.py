@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from random import Random
+from typing import ClassVar
 
 from numpy.random import RandomState
 
@@ -109,6 +110,7 @@ class Replaced:
 class Run(ABC):
     """The state of one execution."""
 
+    static: ClassVar[bool] = False  #: whether the program is one of static graphs
     problems: dict[Place, Problem] = field(default_factory=dict)
     sites: dict[Place, Site] = field(default_factory=dict)
     checks: set[Place] = field(default_factory=set)  #: `if` and `assert` of sizes, which a program that works passes

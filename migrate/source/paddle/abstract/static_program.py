@@ -5,13 +5,17 @@ from __future__ import annotations
 import ast
 import contextlib
 from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
 
 from migrate.errors import MigrateError
 from migrate.source.paddle.abstract.data_files import DataFiles
+from migrate.source.paddle.abstract.decay import every_row
+from migrate.source.paddle.abstract.gradients import reached, tensors_in
 from migrate.source.paddle.abstract.machine import Machine
 from migrate.source.paddle.abstract.modules import load
 from migrate.source.paddle.abstract.program import STATIC, Program, settings
-from migrate.source.paddle.abstract.run import Frame
+from migrate.source.paddle.abstract.run import Frame, Place
 from migrate.source.paddle.abstract.values import (
     Class,
     Config,
@@ -22,17 +26,61 @@ from migrate.source.paddle.abstract.values import (
     Refuse,
     Stop,
     Tensor,
+    Unknown,
     Value,
+    mentions,
 )
+from migrate.source.paddle.ops.spec import Op
 
 CLASS = "StaticModel"  #: the class that PaddleRec instantiates
 _METHODS = ("create_feeds", "net")
+_COUNTS = "paddle.static.nn.continuous_value_model"
+_LOOKUPS = frozenset({"paddle.static.nn.sparse_embedding", "paddle.static.nn.embedding"})
 
 
+@dataclass(frozen=True)
+class Lookup:
+    """A call that looks up rows of a table."""
+
+    place: Place
+    arguments: Mapping[str, Value]
+
+    @property
+    def name(self) -> str:
+        """The name of the table; empty if it has none of its own."""
+        attr = self.arguments["param_attr"]
+        found = attr.arguments.get("name") if isinstance(attr, Described) else attr
+        return found if isinstance(found, str) else ""
+
+
+@dataclass
 class StaticMachine(Machine):
     """A machine for programs whose optimizers are given the loss when the graph is made."""
 
+    static: ClassVar[bool] = True
     minimized: Value = None  #: the optimizer that `minimize` was called of
+    lookups: list[Lookup] = field(default_factory=list)
+    rows: set[Tensor] = field(default_factory=set)  #: what they return
+
+    def apply(
+        self, node: ast.AST, op: Op, positional: list[Value], keywords: Mapping[str, Value], kind: str = "call"
+    ) -> Value:
+        """Execute an op, and take note of the tables that it looks up."""
+        if op.name in _LOOKUPS and not mentions([positional, dict(keywords)], Unknown):
+            self.lookups.append(Lookup(self.place(node), op.bind(positional, keywords)))
+        result = super().apply(node, op, positional, keywords, kind)
+        if op.name in _LOOKUPS and isinstance(result, Tensor):
+            self.rows.add(result)
+        elif op.name == _COUNTS and op.bind(positional, keywords)["use_cvm"] and self._of_rows(positional, keywords):
+            raise Refuse(
+                "the shows and clicks in front of these rows are counted by Paddle's servers, and tables count "
+                "neither; give `use_cvm=False`, or counts of your own"
+            )
+        return result
+
+    def _of_rows(self, positional: list[Value], keywords: Mapping[str, Value]) -> bool:
+        """Return whether a call's tensors are computed from rows of tables."""
+        return any(id(one) in reached(tensors_in([positional, dict(keywords)])) for one in self.rows)
 
     def call(self, node: ast.AST, callee: Value, positional: list[Value], keywords: dict[str, Value]) -> Value:
         """Call any value; `minimize` returns nothing that a program uses."""
@@ -89,22 +137,27 @@ def _execute(program: Program, run: StaticMachine, config: Config) -> None:
         return program.results[name]
 
     feeds = method("create_feeds")
+    if run.problems:
+        return
     if not isinstance(feeds, list | tuple) or not all(isinstance(one, Tensor) for one in feeds):
         run.problem(cls.node, "`create_feeds` must return a list of what `paddle.static.data` gives")
         return
     method("net", list(feeds))
     method("create_optimizer")
-    program.optimizer = run.minimized
+    program.optimizer, program.lookups = run.minimized, run.lookups
+    if run.lookups and (reason := every_row(program.optimizer, [one.arguments for one in run.lookups])):
+        run.problem(cls.node, f"{reason}, and a table only changes rows that it looks up")
     if program.optimizer is None and not run.problems:
         run.problem(cls.node, "`create_optimizer` must call `minimize` of an optimizer")
     program.complete = True
     if not run.problems and cls.find("infer_net") is not None:
-        trained = run.recorded()
+        trained, made = run.recorded(), list(run.made)
         with contextlib.suppress(Stop):
             method("infer_net", [Tensor(one.shape, one.dtype, fed=True, lod=one.lod) for one in feeds])
         if run.problems:
             program.evaluation = list(run.problems.values())
             run.restore(trained)
+        run.made = made  # evaluation makes the same once more
 
 
 def _trainer_class(module: Module) -> Class | None:

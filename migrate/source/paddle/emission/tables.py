@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from migrate.source.paddle.abstract.decay import every_row
 from migrate.source.paddle.abstract.layers import named_layers
-from migrate.source.paddle.abstract.program import Program
+from migrate.source.paddle.abstract.program import STATIC, Program
 from migrate.source.paddle.abstract.run import Place
-from migrate.source.paddle.abstract.values import Described, Layer, Value
+from migrate.source.paddle.abstract.values import Described, Layer
 
 EMBEDDING = "paddle.nn.Embedding"
-#: Optimizers that move every row at every step, in a way that tables have no exact form of.
-_ALL_ROWS = ("paddle.optimizer.Momentum", "paddle.optimizer.AdamW")
 
 
 @dataclass(frozen=True)
@@ -28,10 +27,18 @@ def embeddings(program: Program) -> list[Embedding]:
     """Return the embeddings of a program, in order of creation."""
     paths = {id(layer): path for path, layer in named_layers(program.model)} if program.model is not None else {}
     return [
-        Embedding(paths.get(id(layer), ""), layer, _reason(program, layer))
+        Embedding(paths.get(id(layer)) or _given(program, layer), layer, _reason(program, layer))
         for layer in program.run.made
         if isinstance(layer, Layer) and layer.name == EMBEDDING
     ]
+
+
+def _given(program: Program, layer: Layer) -> str:
+    """Return the name that a static model gives an embedding, which is its name in the graph."""
+    attr = layer.arguments.get("weight_attr")
+    if program.path != STATIC or not isinstance(attr, Described) or attr.name != "paddle.ParamAttr":
+        return ""
+    return str(attr.arguments.get("name") or "")
 
 
 def dense_places(program: Program) -> Mapping[Place, str]:
@@ -43,19 +50,4 @@ def _reason(program: Program, layer: Layer) -> str:
     if layer.whole_reads:
         path, span = layer.whole_reads[0]
         return f"its whole matrix is read at {path}:{span[0]}"
-    optimizer = program.optimizer
-    for one in optimizer if isinstance(optimizer, list | tuple) else [optimizer]:
-        if isinstance(one, Described) and one.name in _ALL_ROWS:
-            return f"`{one.name.rpartition('.')[2]}` moves every row at every step"
-        if isinstance(one, Described) and _decays(one.arguments.get("weight_decay")):
-            return "the optimizer's weight decay changes every row at every step"
-    attr = layer.arguments.get("weight_attr")
-    if isinstance(attr, Described) and _decays(attr.arguments.get("regularizer")):
-        return "its regularizer changes every row at every step"
-    return ""
-
-
-def _decays(value: Value) -> bool:
-    if isinstance(value, Described):
-        return bool(value.arguments.get("coeff"))
-    return isinstance(value, int | float) and value != 0
+    return every_row(program.optimizer, [layer.arguments])

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from migrate.report.model import Applicability, Finding, Location, State, TableRecord
 from migrate.source.files.conversion_result import SourceResult
-from migrate.source.paddle.abstract.program import Program
+from migrate.source.paddle.abstract.program import TRAINER, Program
 from migrate.source.paddle.abstract.run import Problem
 from migrate.source.paddle.abstract.values import Class, Described, Instance, Module, Span, Value
 from migrate.source.paddle.emission.tables import Embedding, embeddings
 from migrate.source.paddle.ops import registry
-from migrate.source.paddle.report import model_findings
+from migrate.source.paddle.report import model_findings, static_findings
 
 KIND = "paddle"
 
@@ -77,22 +77,28 @@ def _unsupported(path: str, problem: Problem) -> Finding:
     )
 
 
-def converted(path: str, text: str, new: str, program: Program, is_reader: bool) -> SourceResult:
-    """Return the result for a converted file."""
+def converted(
+    path: str, text: str, new: str, program: Program, is_reader: bool, config: dict[str, Value]
+) -> SourceResult:
+    """Return the result for a converted file of a model with this configuration."""
     name = Path(path).name
     if is_reader:
-        message = "the reader's base class is that of `runtime.nn.data`; its samples are unchanged"
+        home = "data" if program.path == TRAINER else "static"
+        message = f"the reader's base class is that of `runtime.nn.{home}`; its samples are unchanged"
         found = [_applied("paddle-reader", "file", Location(path, 1, len(text.splitlines()) or 1), message)]
         return SourceResult(path, KIND, text, new, tuple(found))
     module = next(item for item in program.run.modules.values() if item.path == name)
     tables = [one for one in embeddings(program) if one.layer.path == name]
     found = [*_classes(path, module, program), *(_embedding(path, one) for one in tables)]
     found += _trainer(path, module, program) if name == program.path else []
-    found += [_not_evaluated(path, problem) for problem in program.evaluation[:1] if name == program.path]
+    found += [_not_evaluated(path, problem, program.path) for problem in program.evaluation[:1] if name == program.path]
+    found += static_findings.tables(path, name, program)
+    found += static_findings.server(path, program, config) if name == program.path else []
     found += model_findings.untrained_weights(path, name, program)
     found += _dead(path, module, program)
-    records = tuple(_record(path, one, program) for one in tables if not one.dense)
-    return SourceResult(path, KIND, text, new, tuple(found), records)
+    records = [_record(path, one, program) for one in tables if not one.dense]
+    records += static_findings.records(path, name, program, _short(program.optimizer))
+    return SourceResult(path, KIND, text, new, tuple(found), tuple(records))
 
 
 def _applied(rule: str, subject: str, where: Location, message: str, table: str = "") -> Finding:
@@ -167,16 +173,17 @@ def _trainer(path: str, module: Module, program: Program) -> list[Finding]:
     return found
 
 
-def _not_evaluated(path: str, problem: Problem) -> Finding:
+def _not_evaluated(path: str, problem: Problem, trainer: str) -> Finding:
     """Return that training converts alone, with the first reason."""
+    method = "infer_forward" if trainer == TRAINER else "infer_net"
     return Finding(
         rule="paddle-unsupported",
         subject="use",
         state=State.SUGGESTED,
         location=_at(path, problem.span) if problem.path == Path(path).name else Location(path, 1, 1),
-        message=f"`infer_forward` is not converted: {problem.path}:{problem.span[0]}: {problem.message}",
+        message=f"`{method}` is not converted: {problem.path}:{problem.span[0]}: {problem.message}",
         reason="evaluation wants another batch, or has a construct that a graph cannot have; training is converted",
-        action="write `infer_forward` for TensorFlow by hand; until then it raises NotImplementedError",
+        action=f"write `{method}` for TensorFlow by hand; until then it raises NotImplementedError",
         before=problem.source,
     )
 

@@ -11,12 +11,14 @@ import numpy as np
 from migrate.errors import MigrateError
 from migrate.report.model import Verification
 from migrate.schema import Schema
-from migrate.source.paddle.abstract.program import TRAINER, settings
+from migrate.source.paddle.abstract.program import STATIC, TRAINER, settings, trainer_of
 from migrate.source.paddle.abstract.readers import batch_of
 from migrate.source.paddle.abstract.values import Tensor, Value
 from migrate.verify import workers
+from migrate.verify.paddle.static.fed import static_batches
+from migrate.verify.paddle.trainer import pair as pairs
 from migrate.verify.paddle.trainer.common import MOST
-from migrate.verify.paddle.trainer.pair import measure
+from migrate.verify.paddle.trainer.pair import DYNAMIC, measure
 from migrate.verify.settings import Settings
 
 _BATCHES = "migrate.verify.paddle.trainer.batches"
@@ -26,7 +28,7 @@ _IDS = 10
 
 def has_trainer(path: str) -> bool:
     """Return whether a path is a model's folder, or a file in one."""
-    return (folder_of(path) / TRAINER).is_file()
+    return any((folder_of(path) / name).is_file() for name in (TRAINER, STATIC))
 
 
 def folder_of(path: str) -> Path:
@@ -42,12 +44,16 @@ def verify(original: str, converted: str, schema: Schema | None, settings_: Sett
         MigrateError: a folder has no trainer, or one of the programs fails.
     """
     first, second = folder_of(original), folder_of(converted)
-    if not (second / TRAINER).is_file():
-        raise MigrateError(f"{second}: has no {TRAINER}; give the folder that `migrate convert` wrote")
     files = {path.name: path.read_text(encoding="utf-8") for path in _texts(first)}
+    trainer = trainer_of(files)
+    if not (second / trainer).is_file():
+        raise MigrateError(f"{second}: has no {trainer}; give the folder that `migrate convert` wrote")
     config = settings(files) | {"config_abs_dir": str(first.resolve())}
-    batches, told = _batches(first, files, config, schema, settings_)
-    pair = measure(str(first), str(second), config, batches, settings_)
+    if trainer == STATIC:
+        batches, told = static_batches(first, files, config, settings_)
+    else:
+        batches, told = _batches(first, files, config, schema, settings_)
+    pair = measure(str(first), str(second), config, batches, settings_, pairs.STATIC if trainer == STATIC else DYNAMIC)
     return Verification(original, converted, tuple(pair.comparisons()), (told, *pair.notes))
 
 

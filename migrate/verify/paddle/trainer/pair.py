@@ -13,12 +13,18 @@ from migrate.verify import compare, workers
 from migrate.verify.paddle.trainer.common import RATES, Array
 from migrate.verify.settings import Settings
 
-_ORIGINAL, _CONVERTED = "migrate.verify.paddle.trainer.original", "migrate.verify.paddle.trainer.converted"
+#: The workers of trainers, and of static models, are modules of these packages.
+DYNAMIC, STATIC = "migrate.verify.paddle.trainer", "migrate.verify.paddle.static"
 Result = Mapping[str, Any]
 
 
 def measure(
-    original: str, converted: str, config: Mapping[str, Any], batches: Sequence[Any], settings: Settings
+    original: str,
+    converted: str,
+    config: Mapping[str, Any],
+    batches: Sequence[Any],
+    settings: Settings,
+    workers_of: str = DYNAMIC,
 ) -> TrainerPair:
     """Run the trainers of two folders on the same batches.
 
@@ -28,15 +34,17 @@ def measure(
         config: the settings by dotted names.
         batches: NumPy arrays in nested lists, as the reader's loader gives them.
         settings: how much is compared.
+        workers_of: `DYNAMIC` or `STATIC`.
 
     Raises:
         MigrateError: one of the programs fails; the message has its last lines.
     """
     job = {"path": original, "config": dict(config), "batches": batches, "settings": settings, "rates": RATES}
-    single = workers.run(_ORIGINAL, {**job, "dtype": "float32"})
+    first, second = f"{workers_of}.original", f"{workers_of}.converted"
+    single = workers.run(first, {**job, "dtype": "float32"})
     known = {"weights": single["weights"], "loose": single["loose"]}
     wide, moved = workers.run_together(
-        [(_ORIGINAL, {**job, **known, "dtype": "float64"}), (_CONVERTED, {**job, **known, "path": converted})]
+        [(first, {**job, **known, "dtype": "float64"}), (second, {**job, **known, "path": converted})]
     )
     if isinstance(moved, MigrateError):
         raise moved

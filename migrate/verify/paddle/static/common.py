@@ -1,0 +1,43 @@
+"""What both sides of a static model share: its class, the outputs that are compared, and the ids of a comparison."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from migrate.errors import MigrateError
+from migrate.verify.loading import load_module
+
+TRAINER, CLASS = "static_model.py", "StaticModel"
+#: Ids are taken modulo this number, and tables have as many rows at most: in Paddle they are matrices here.
+IDS = 50
+
+
+def trainer_of(folder: str, config: Any) -> Any:
+    """Import the static model of a folder and make it; the folder is where it runs."""
+    os.chdir(folder)
+    sys.path.insert(0, str(Path(folder).resolve()))
+    module = load_module(str(Path(folder) / TRAINER))
+    owners: list[Any] = [o for o in vars(module).values() if inspect.isclass(o) and o.__module__ == module.__name__]
+    named = [owner for owner in owners if owner.__name__ == CLASS]
+    found = [owner for owner in owners if hasattr(owner, "create_feeds") and hasattr(owner, "net")]
+    chosen = next(iter([*named, *found]), None)
+    if chosen is None:
+        raise MigrateError(f"{folder}/{TRAINER}: has no class with `create_feeds` and `net`; add one")
+    return chosen(config)
+
+
+def outputs_of(
+    trainer: Any, fetches: Any, kinds: type | tuple[type, ...], compared: Callable[[Any], bool]
+) -> Iterator[tuple[str, Any]]:
+    """Yield (name, tensor) of all that `net` returned by name, and of the trainer's attributes that are compared."""
+    for name, value in sorted(fetches.items()) if isinstance(fetches, dict) else ():
+        if isinstance(value, kinds):
+            yield f"fetched {name}", value
+    for name, value in sorted(vars(trainer).items()):
+        if isinstance(value, kinds) and compared(value):
+            yield name, value

@@ -1,0 +1,220 @@
+"""Worker that runs a static model in Paddle, in one precision: `run(job)`.
+
+What needs a parameter server is replaced: a `sparse_embedding` looks up rows of a matrix, with Paddle's own op. Dropout
+keeps all values, on both sides.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import paddle
+import paddle.nn.functional as F
+from paddle.base.layer_helper import LayerHelper
+
+from migrate.errors import MigrateError
+from migrate.verify.paddle import double
+from migrate.verify.paddle.static.common import IDS, outputs_of, trainer_of
+from migrate.verify.paddle.trainer.common import EPSILON, Array, started_weights
+from migrate.verify.settings import Settings
+
+static = paddle.static
+
+
+class Original:
+    """One program of the model, and what it is asked for."""
+
+    def __init__(self, job: Mapping[str, Any], kind: str) -> None:
+        """Build it: `kind` is "passes", "evaluated", "own" or an optimizer."""
+        self.main, self.startup, self.scope = static.Program(), static.Program(), paddle.base.Scope()
+        self.executor, self.dtype = static.Executor(paddle.CPUPlace()), job["dtype"]
+        self.gradients: list[Any] = []
+        paddle.seed(1)
+        np.random.seed(1)
+        with static.program_guard(self.main, self.startup), paddle.base.unique_name.guard():
+            self.trainer = trainer_of(job["path"], dict(job["config"]))
+            with _replaced(training=kind != "evaluated"):
+                self.feeds = list(self.trainer.create_feeds())
+                make = self.trainer.infer_net if kind == "evaluated" else self.trainer.net
+                fetches = make(list(self.feeds))
+            self.outputs = dict(outputs_of(self.trainer, fetches, static.Variable, self._compared))
+            if kind != "evaluated":
+                self._train(kind, job["rates"])
+
+    def _compared(self, value: Any) -> bool:
+        return value.dtype in (paddle.float32, paddle.float64) and not value.is_data
+
+    def _train(self, kind: str, rates: Mapping[str, float]) -> None:
+        asked: list[tuple[Any, Any]] = []
+        with mock.patch.object(paddle.optimizer.Optimizer, "minimize", lambda own, loss: asked.append((own, loss))):
+            self.trainer.create_optimizer()
+        if len(asked) != 1:
+            raise MigrateError("create_optimizer must call `minimize` of one optimizer with the loss; correct it")
+        own, self.loss = asked[0]
+        lazy = kind == "own" and isinstance(own, paddle.optimizer.Adam) and own._lazy_mode
+        rows = set()
+        for op in self.main.global_block().ops:  # only a lazy Adam needs to know which rows a batch has
+            if op.has_attr("is_sparse"):
+                rows |= set(op.input("W")) if lazy and op.attr("is_sparse") else set()
+                op._set_attr("is_sparse", bool(lazy and op.attr("is_sparse")))
+        if kind == "passes":
+            self.gradients = static.append_backward(self.loss)
+        else:
+            with _textbook(rows):
+                (own if kind == "own" else _optimizer(kind, rates[kind])).minimize(self.loss)
+
+    def parameters(self) -> list[Any]:
+        """Return all weights, in order of creation."""
+        found: list[Any] = self.main.all_parameters()
+        return found
+
+    def values(self) -> dict[str, Array]:
+        """Return all weights by name."""
+        return {one.name: np.array(self.scope.find_var(one.name).get_tensor()) for one in self.parameters()}
+
+    def restart(self, weights: Mapping[str, Array] | None) -> None:
+        """Begin anew, with weights by name."""
+        self.executor.run(self.startup, scope=self.scope)
+        for name, value in (weights or {}).items():
+            tensor = self.scope.find_var(name).get_tensor()
+            tensor.set(value.astype(np.array(tensor).dtype), paddle.CPUPlace())
+
+    def run(self, items: Sequence[Any], wanted: Sequence[Any]) -> list[Array]:
+        """Run the program with a batch."""
+        feed = {one.name: self._fed(value) for one, value in zip(self.feeds, items, strict=True)}
+        found = self.executor.run(self.main, feed, list(wanted), scope=self.scope, return_numpy=False)
+        return [np.array(value) for value in found]
+
+    def _fed(self, value: Any) -> Any:
+        values, lengths = value if isinstance(value, list) else (value, None)
+        values = values.astype("float64") if self.dtype == "float64" and values.dtype == np.float32 else values
+        if lengths is None:
+            return values
+        return paddle.base.create_lod_tensor(values, [lengths.tolist()], paddle.CPUPlace())
+
+
+@contextlib.contextmanager
+def _replaced(training: bool) -> Iterator[None]:
+    def dropout(x: Any, p: float = 0.5, axis: Any = None, training_: bool = True, mode: str = "", **named: Any) -> Any:
+        del axis
+        upscaled = (mode or named.get("mode") or "upscale_in_train") == "upscale_in_train"
+        trains = training and named.get("training", training_)
+        return x / (1 - p) if upscaled and trains else x if upscaled or trains else x * (1 - p)
+
+    stock = static.data
+
+    def data(name: str, shape: Any, dtype: Any = None, lod_level: int = 0) -> Any:
+        wide = paddle.get_default_dtype() == "float64" and dtype in (None, "float32", paddle.float32)
+        return stock(name, shape, "float64" if wide else dtype, lod_level)
+
+    with (
+        mock.patch.object(static.nn, "sparse_embedding", _sparse_embedding),
+        mock.patch.object(static, "data", data),
+        mock.patch.object(F, "dropout", dropout),
+        mock.patch.object(paddle.nn.functional.common, "dropout", dropout),
+    ):
+        yield
+
+
+def _sparse_embedding(
+    input: Any,
+    size: Sequence[int],
+    padding_idx: int | None = None,
+    is_test: bool = False,
+    entry: Any = None,
+    table_class: str = "",
+    param_attr: Any = None,
+    dtype: str = "float32",
+    slot: Any = None,
+) -> Any:
+    del is_test, entry, table_class, slot
+    helper = LayerHelper("sparse_embedding", param_attr=param_attr)
+    dtype = paddle.get_default_dtype()
+    matrix = helper.create_parameter(helper.param_attr, [min(size[0], IDS), size[1]], dtype, is_bias=False)
+    rows = helper.create_variable_for_type_inference(dtype)
+    padding = -1 if padding_idx is None else padding_idx if padding_idx >= 0 else size[0] + padding_idx
+    helper.append_op(
+        type="lookup_table",
+        inputs={"Ids": input, "W": matrix},
+        outputs={"Out": rows},
+        attrs={"padding_idx": padding, "is_sparse": True, "is_distributed": False, "remote_prefetch": False},
+    )
+    return rows
+
+
+@contextlib.contextmanager
+def _textbook(rows: set[str]) -> Iterator[None]:
+    """Let Adam of chosen rows count its steps from 1 (`migrate/verify/paddle/trainer/kernels.py`)."""
+    stock = paddle.optimizer.Adam._add_accumulator
+
+    def add(self: Any, name: str, param: Any, *given: Any, **named: Any) -> Any:
+        if name in {"beta1_pow_acc", "beta2_pow_acc"} and param.name in rows:
+            named["fill_value"] = 1.0
+        return stock(self, name, param, *given, **named)
+
+    with mock.patch.object(paddle.optimizer.Adam, "_add_accumulator", add):
+        yield
+
+
+def run(job: Mapping[str, Any]) -> dict[str, Any]:
+    """Measure outputs, loss, gradients and steps from the given weights, or from the model's own with some noise."""
+    paddle.enable_static()
+    if job["dtype"] == "float64":
+        paddle.set_default_dtype("float64")
+        double.complete()
+    settings: Settings = job["settings"]
+    side = Original(job, "passes")
+    side.restart(None)
+    initial = side.values()
+    weights = job.get("weights") or started_weights(
+        {name: value.shape for name, value in initial.items()}, initial, settings.seed
+    )
+    batches = job["batches"]
+    passes = [_passes(side, weights, items) for items in batches[: settings.batches]]
+    if hasattr(side.trainer, "infer_net"):
+        evaluation = Original(job, "evaluated")
+        for found, items in zip(passes, batches, strict=False):
+            evaluation.restart(weights)
+            found["evaluated"] = evaluation.run(items, list(evaluation.outputs.values()))
+    result: dict[str, Any] = {
+        "initial": initial,
+        "weights": weights,
+        "loose": [],
+        "trained": [one.name for one in side.parameters() if one.trainable],
+        "batches": passes,
+    }
+    for kind in (*job["rates"], "own"):
+        program = Original(job, kind)
+        program.restart(weights)
+        result[kind] = []
+        for number in range(settings.steps):
+            (loss,) = program.run(batches[number % len(batches)], [program.loss])
+            result[kind].append({"loss": loss.reshape(-1), "values": program.values()})
+    return result
+
+
+def _passes(side: Original, weights: Mapping[str, Array], items: Any) -> dict[str, Any]:
+    side.restart(weights)
+    names = [parameter.name for parameter, _ in side.gradients]
+    wanted = [*side.outputs.values(), side.loss, *(gradient for _, gradient in side.gradients)]
+    found = side.run(items, wanted)
+    count = len(side.outputs)
+    trained = {one.name for one in side.parameters() if one.trainable}
+    return {
+        "outputs": found[:count],
+        "loss": found[count].reshape(-1),
+        "gradients": dict(zip(names, found[count + 1 :], strict=True)),
+        "running": {name: value for name, value in side.values().items() if name not in trained},
+    }
+
+
+def _optimizer(kind: str, rate: float) -> Any:
+    if kind == "sgd":
+        return paddle.optimizer.SGD(rate)
+    if kind == "adam":
+        return paddle.optimizer.Adam(rate, epsilon=EPSILON)
+    return paddle.optimizer.Adagrad(rate, epsilon=1e-6, initial_accumulator_value=0.0)

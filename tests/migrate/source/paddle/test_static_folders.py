@@ -1,0 +1,188 @@
+"""Folders with a static model compute what Paddle's static graphs compute, over sequences of uneven length."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+paddle = pytest.importorskip("paddle")
+
+from migrate.report.model import State  # noqa: E402
+from migrate.source.files.conversion_result import SourceResult  # noqa: E402
+from migrate.source.paddle import folder  # noqa: E402
+from migrate.source.paddle.abstract.program import configuration, settings  # noqa: E402
+from migrate.verify.paddle.static import batches as batch_worker  # noqa: E402
+from migrate.verify.paddle.static import common, converted, fed, original  # noqa: E402
+from migrate.verify.paddle.trainer.common import RATES  # noqa: E402
+from migrate.verify.paddle.trainer.pair import TrainerPair  # noqa: E402
+from migrate.verify.settings import Settings  # noqa: E402
+from runtime import nn  # noqa: E402
+
+pytestmark = pytest.mark.paddle
+CLICKS = Path(__file__).parent / "folders" / "clicks"
+TEXTS = {path.name: path.read_text() for path in CLICKS.iterdir() if path.suffix in {".py", ".yaml"}}
+
+
+@pytest.fixture(autouse=True)
+def clean() -> Iterator[None]:
+    """Forget what the programs import, where they run, and that Paddle makes static graphs."""
+    here, path, modules = Path.cwd(), list(sys.path), set(sys.modules)
+    yield
+    paddle.disable_static()
+    os.chdir(here)
+    sys.path[:] = path
+    forget(modules)
+
+
+def forget(known: set[str]) -> None:
+    for name in set(sys.modules) - known:
+        if name in {"net", "static_model", "line_reader"}:
+            del sys.modules[name]
+
+
+def results(changes: dict[str, tuple[str, str]] | None = None) -> dict[str, SourceResult]:
+    """Convert the files, with a text of some replaced by another."""
+    texts = dict(TEXTS)
+    for name, (before, after) in (changes or {}).items():
+        assert before in texts[name]
+        texts[name] = texts[name].replace(before, after)
+    return {
+        one: folder.convert(str(CLICKS / one), text, {k: v for k, v in texts.items() if k != one})
+        for one, text in texts.items()
+        if one.endswith(".py")
+    }
+
+
+def written(target: Path, change: tuple[str, str] = ("", "")) -> Path:
+    """Write the converted files; with `change` a text of net.py is another."""
+    for name, result in results().items():
+        text = result.converted
+        if name == "net.py" and change[0]:
+            assert change[0] in text
+            text = text.replace(*change)
+        (target / name).write_text(text)
+    return target
+
+
+def compared(target: Path, rates: dict[str, float]) -> TrainerPair:
+    job: dict[str, Any] = {
+        "path": str(CLICKS),
+        "config": settings(TEXTS),
+        "settings": Settings(steps=3, batches=2),
+        "rates": rates,
+        "dtype": "float32",
+        "count": 2,
+        "feeds": fed.feeds_of(CLICKS, TEXTS),
+    }
+    known = set(sys.modules)
+    job["batches"] = batch_worker.run(job)["batches"]
+    values, lengths = job["batches"][0][3]  # the first slot, of which sequence 1 becomes empty
+    start, end = lengths[0], lengths[:2].sum()
+    lengths[1] = 0
+    job["batches"][0][3] = [np.delete(values, slice(start, end), axis=0), lengths]
+    single = original.run(job)
+    forget(known)
+    moved = converted.run({**job, "path": str(target), "weights": single["weights"]})
+    return TrainerPair(single, single, moved)
+
+
+@pytest.mark.one_case
+def test_a_static_model_computes_what_paddle_computes(tmp_path: Path) -> None:
+    comparisons = list(compared(written(tmp_path), RATES).comparisons())
+    assert [c for c in comparisons if c.verdict == "differs"] == []
+    assert {"forward", "loss", "gradient", "sgd", "adagrad", "adam", "own"} <= {c.stage for c in comparisons}
+    gradients = {c.name: c.scale for c in comparisons if c.stage == "gradient"}
+    assert {"shared", "sparse_embedding_2.w_0", "cities"} <= set(gradients) and all(gradients.values())
+    assert sum(c.name.startswith("evaluated") for c in comparisons) == 2
+
+
+@pytest.mark.one_case
+def test_a_planted_error_in_a_static_model_is_found(tmp_path: Path) -> None:
+    changed = written(tmp_path, ('pool_type="sum"', 'pool_type="sqrt"'))
+    assert any(c.verdict == "differs" for c in compared(changed, {}).comparisons())
+
+
+@pytest.mark.one_case
+def test_a_static_model_trains_on_its_sample_data(tmp_path: Path) -> None:
+    config = settings(TEXTS)
+    trainer = common.trainer_of(str(written(tmp_path)), config)
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        tf.compat.v1.set_random_seed(1)
+        training = nn.static.StaticTraining(trainer, config, str(tmp_path), data_folder=str(CLICKS))
+        history = training.run(session, 12)
+    assert history[0]["steps"] == 5
+    assert history[-1]["train cost"] < history[0]["train cost"]
+    assert history[-1]["test auc"] > 0.8
+
+
+def test_the_files_keep_their_names_and_findings_tell_what_servers_do() -> None:
+    found = results()
+    net, trainer, reader = (found[name] for name in ("net.py", "static_model.py", "line_reader.py"))
+    assert "nn.static.nn.sparse_embedding(\n                input=one," in net.converted
+    assert "# rows of the shared table begin with two counts" in net.converted
+    assert 'nn.static.data(name="click", shape=[None, 1], dtype="int64")' in trainer.converted
+    assert "raise NotImplementedError" in trainer.converted and "import paddle" not in trainer.converted
+    assert "class LineReader(nn.static.MultiSlotDataGenerator):" in reader.converted
+    assert [(one.name, one.dim, one.rows, one.initializer, one.optimizer) for one in net.tables] == [
+        ("cities", "4", "40", "XavierUniform", "Adam"),
+        ("embedding", "4", "100000", "XavierUniform", "Adam"),
+        ("shared", "6", "100000", "Uniform", "Adam"),
+    ]
+    rules = {(one.rule, one.state) for one in (*net.findings, *trainer.findings)}
+    assert {("paddle-entry", State.SUGGESTED), ("paddle-server", State.SUGGESTED)} <= rules
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after", "told"),
+    [
+        ("net.py", "ShowClickEntry(show.name, click.name)", "ProbabilityEntry(0.5)", "CountFilterEntry"),
+        ("net.py", "input=row, pool_type", "input=paddle.exp(row), pool_type", "has no sequences"),
+        ("net.py", "counts, False)", "counts)", "counted by Paddle's servers"),
+        ("net.py", 'pool_type="sum"', 'pool_type="mean"', "none of sum, average"),
+        ("net.py", "sparse_embedding(ids[-1],", "sparse_embedding(paddle.squeeze(city),", "last size of these ids"),
+        (
+            "static_model.py",
+            "optimizer.Adam(learning_rate=self.rate, lazy_mode=True)",
+            "optimizer.Momentum(0.1)",
+            "every row",
+        ),
+        ("static_model.py", "        optimizer.minimize(self._cost)\n", "", "must call `minimize`"),
+        ("static_model.py", "lod_level=1) for", "lod_level=2) for", "sequences of sequences"),
+    ],
+)
+def test_what_has_no_form_is_refused_where_it_stands(name: str, before: str, after: str, told: str) -> None:
+    found = results({name: (before, after)})
+    messages = [one.message for result in found.values() for one in result.findings if one.state is State.UNSUPPORTED]
+    assert len(messages) >= 1 and told in messages[0]
+    assert all(result.converted == result.original for result in found.values() if result.path.endswith(name))
+
+
+def test_functions_of_static_graphs_are_refused_in_dynamic_ones() -> None:
+    trainer = """
+import paddle
+
+
+class DygraphModel:
+    def create_model(self, config):
+        return paddle.nn.Linear(1, 1)
+
+    def train_forward(self, model, metrics, batch, config):
+        return paddle.static.nn.sequence_pool(batch[0], "sum"), metrics, {}
+"""
+    reader = TEXTS["static_model.py"]  # its feeds are the batch
+    result = folder.convert(str(CLICKS / "dygraph_model.py"), trainer, {**TEXTS, "static_model.py": reader})
+    assert "of static graphs" in result.findings[0].message
+
+
+def test_another_configuration_is_taken_where_there_is_no_config_yaml() -> None:
+    data, none = "runner: {train_data_dir: data}", "runner: {epochs: 1}"
+    assert configuration({"config_a.yaml": none, "config_b.yaml": data, "other.yaml": data}) == "config_b.yaml"
+    assert configuration({"config_a.yaml": none, "config.yaml": none, "config_b.yaml": data}) == "config.yaml"
+    assert configuration({"config_b.yaml": none, "config_a.yaml": none}) == "config_a.yaml"
