@@ -23,6 +23,7 @@ from migrate.verify.paddle.trainer.common import EPSILON, Array, started_weights
 from migrate.verify.settings import Settings
 
 static = paddle.static
+_CAST = paddle.cast  #: itself, also where casts to float32 are casts to float64
 
 
 class Original:
@@ -111,7 +112,18 @@ def _replaced(training: bool) -> Iterator[None]:
         wide = paddle.get_default_dtype() == "float64" and dtype in (None, "float32", paddle.float32)
         return stock(name, shape, "float64" if wide else dtype, lod_level)
 
+    def single(metric: Any) -> Any:
+        """Metrics have kernels for float32 only."""
+
+        def computed(input: Any, label: Any, *given: Any, **named: Any) -> Any:
+            label = _CAST(label, "float32") if label.dtype == paddle.float64 else label
+            return metric(_CAST(input, "float32"), label, *given, **named)
+
+        return computed if paddle.get_default_dtype() == "float64" else metric
+
     with (
+        mock.patch.object(static, "auc", single(static.auc)),
+        mock.patch.object(static, "ctr_metric_bundle", single(static.ctr_metric_bundle)),
         mock.patch.object(static.nn, "sparse_embedding", _sparse_embedding),
         mock.patch.object(static, "data", data),
         mock.patch.object(F, "dropout", dropout),

@@ -43,7 +43,7 @@ def verify(original: str, converted: str, schema: Schema | None, settings_: Sett
     Raises:
         MigrateError: a folder has no trainer, or one of the programs fails.
     """
-    first, second = folder_of(original), folder_of(converted)
+    first, second = folder_of(original).resolve(), folder_of(converted).resolve()  # each worker runs in its folder
     files = {path.name: path.read_text(encoding="utf-8") for path in _texts(first)}
     trainer = trainer_of(files)
     if not (second / trainer).is_file():
