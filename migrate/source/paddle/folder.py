@@ -9,12 +9,14 @@ from pathlib import Path
 from migrate.errors import MigrateError
 from migrate.schema import Batch
 from migrate.source.files.conversion_result import SourceResult
+from migrate.source.paddle.abstract.beside import take_in
 from migrate.source.paddle.abstract.data_files import DataFiles
 from migrate.source.paddle.abstract.program import STATIC, TRAINER, Program, execute, settings, trainer_of
 from migrate.source.paddle.abstract.readers import batch_of
 from migrate.source.paddle.abstract.run import Problem
 from migrate.source.paddle.abstract.static_program import execute_static
 from migrate.source.paddle.emission.files import Written, write, write_reader
+from migrate.source.paddle.emission.tables import dense_places
 from migrate.source.paddle.report import folder_findings
 
 _SLOTS = "MultiSlot"  #: in the names of base classes of readers of slots
@@ -49,8 +51,10 @@ def convert(path: str, text: str, siblings: Mapping[str, str], inputs: Batch = (
         told = f"is not valid Python ({error.msg})"
         return folder_findings.refused(path, text, [Problem(error.filename or name, (line, 0, line, 0), "", told, "")])
     readers = _readers(files)
+    if name == TRAINER and program.instead_of is not None:
+        return folder_findings.replaced(path, text, list(program.instead_of.run.problems.values()))
     if name not in {module.path for module in program.run.modules.values()} | readers:
-        return folder_findings.not_reached(path, text, trainer)
+        return folder_findings.not_reached(path, text, program.path, program.apart if name == STATIC else "")
     problems = list(program.run.problems.values())
     texts = {} if problems else _texts(program, files, readers)
     for where, written in texts.items():
@@ -67,7 +71,25 @@ def _executed(files: tuple[tuple[str, str], ...], folder: str, inputs: Batch) ->
     texts = dict(files)
     if trainer_of(texts) == STATIC:
         return execute_static(texts, DataFiles(Path(folder)))
-    return execute(texts, batch_of(texts, folder, inputs), DataFiles(Path(folder)))
+    program = execute(texts, batch_of(texts, folder, inputs), DataFiles(Path(folder)))
+    return _with_static(program, texts, folder) if STATIC in texts else program
+
+
+def _with_static(program: Program, texts: Mapping[str, str], folder: str) -> Program:
+    """Return the program with the static model beside it, if both can be rewritten; that alone if only it can."""
+    try:
+        static = execute_static(texts, DataFiles(Path(folder)))
+    except (MigrateError, SyntaxError) as error:
+        program.apart = str(error)
+        return program
+    if program.run.problems:
+        static.instead_of = program
+        return static if static.complete else program
+    if dense_places(program) != {place: why for place, why in dense_places(static).items() if place[0] != STATIC}:
+        program.apart = "other embeddings than those of the trainer are tables"
+    else:
+        program.apart = take_in(program, static)
+    return program
 
 
 def _readers(files: Mapping[str, str]) -> set[str]:

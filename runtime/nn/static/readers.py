@@ -13,6 +13,7 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 from runtime.nn.static.lod import LoDTensor
+from runtime.nn.training import data
 
 Array = NDArray[Any]
 Sample = Sequence[tuple[str, Sequence[Any]]]
@@ -84,6 +85,35 @@ def pipeline(reader: MultiSlotDataGenerator, files: Sequence[str], feeds: Sequen
         signature.append(tf.TensorSpec([None, *feed.shape[1:]], feed.dtype))
         signature += [tf.TensorSpec([None], tf.int64)] if isinstance(feed, LoDTensor) else []
     return tf.data.Dataset.from_generator(batches, output_signature=tuple(signature)).prefetch(1)
+
+
+def samples(dataset: Any, feeds: Sequence[Any], size: int) -> tf.data.Dataset:
+    """Return the batches of a dataset of samples, as a flat tuple that `fed` takes; sequences have one item each.
+
+    Args:
+        dataset: as `runtime.nn.data.pipeline` takes it; its samples have one array for each feed, in order.
+        feeds: what the program is fed with.
+        size: samples of a batch; a last batch that is not full is left out.
+
+    Raises:
+        ValueError: there is no batch, or samples have another number of arrays.
+    """
+
+    def flat(*items: Any) -> tuple[tf.Tensor, ...]:
+        arrays = tf.nest.flatten(items)
+        if len(arrays) != len(feeds):
+            raise ValueError(f"a sample has {len(arrays)} arrays, and the program is fed with {len(feeds)}")
+        found: list[tf.Tensor] = []
+        for array, feed in zip(arrays, feeds, strict=True):
+            inner = [-1 if one is None else one for one in feed.shape[1:]]
+            free = inner.count(-1) > 1 or len(inner) + 1 == array.shape.rank
+            values = tf.cast(array if free else tf.reshape(array, [tf.shape(array)[0], *inner]), feed.dtype)
+            found.append(values)
+            if isinstance(feed, LoDTensor):
+                found.append(tf.range(tf.shape(values, tf.int64)[0] + 1))
+        return tuple(found)
+
+    return data.pipeline(dataset, size, drop_last=True).map(flat)
 
 
 def fed(items: Sequence[tf.Tensor], feeds: Sequence[Any]) -> list[Any]:

@@ -63,12 +63,20 @@ class StaticTraining:
 
     def data(self, kind: str) -> tf.data.Dataset:
         """Return the batches for "train" or "infer"."""
-        where, reader = self._folder(kind), reader_of(self.config, self.folder)
+        where = self._folder(kind)
         if not where:
             raise ValueError(f"the configuration has no data for {kind}: give runner.{kind}_data_dir")
-        reader.init(self.config) if hasattr(reader, "init") else None
         files = sorted(str(path) for path in (self.data_folder / where).iterdir() if not path.name.startswith("."))
-        return readers.pipeline(reader, files, self.feeds, int(self.config.get(f"runner.{kind}_batch_size") or 1))
+        size = int(self.config.get(f"runner.{kind}_batch_size") or 1)
+        module = reader_of(self.config, self.folder)
+        kinds = [one for one in vars(module).values() if inspect.isclass(one) and one.__module__ == module.__name__]
+        slots = next((one for one in kinds if issubclass(one, readers.MultiSlotDataGenerator)), None)
+        if slots is None:
+            return readers.samples(module.RecDataset(files, self.config), self.feeds, size)
+        reader = slots()
+        if hasattr(reader, "init"):
+            reader.init(self.config)
+        return readers.pipeline(reader, files, self.feeds, size)
 
     def run(self, session: Any, epochs: int | None = None, steps: int | None = None) -> list[dict[str, float]]:
         """Initialize all variables, train, and evaluate after each epoch; return what `net` gives by epoch.
@@ -109,10 +117,10 @@ class StaticTraining:
 
 
 def reader_of(config: Mapping[str, Any], folder: Path) -> Any:
-    """Return the reader that `runner.pipe_command` or `runner.train_reader_path` names, of the first such class.
+    """Return the module of the reader that `runner.pipe_command` or `runner.train_reader_path` names.
 
     Raises:
-        ValueError: none is named, or it has no such class.
+        ValueError: none is named.
     """
     words = str(config.get("runner.pipe_command") or "").split()
     name = next((word for word in words if word.endswith(".py")), config.get("runner.train_reader_path"))
@@ -120,12 +128,4 @@ def reader_of(config: Mapping[str, Any], folder: Path) -> Any:
         raise ValueError("the configuration names no reader: give runner.pipe_command, such as `python reader.py`")
     if str(folder.resolve()) not in sys.path:
         sys.path.insert(0, str(folder.resolve()))
-    module = importlib.import_module(str(name).removesuffix(".py"))
-    for one in vars(module).values():
-        if (
-            inspect.isclass(one)
-            and issubclass(one, readers.MultiSlotDataGenerator)
-            and one.__module__ == module.__name__
-        ):
-            return one()
-    raise ValueError(f"the reader {name} has no class derived from MultiSlotDataGenerator: give it one")
+    return importlib.import_module(str(name).removesuffix(".py"))

@@ -32,6 +32,9 @@ class Program:
     model: Value = None
     optimizer: Value = None
     metrics: Value = None
+    beside: Program | None = None  #: the static model whose files are rewritten with the trainer's
+    apart: str = ""  #: why the static model beside the trainer is not
+    instead_of: Program | None = None  #: the trainer that has problems, beside a static model that has none
     lookups: list[Value] = field(default_factory=list)  #: of tables, in a static model
     results: dict[str, Value] = field(default_factory=dict)  #: method -> what it returned
     complete: bool = False  #: whether all was executed

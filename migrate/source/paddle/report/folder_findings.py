@@ -8,7 +8,7 @@ from pathlib import Path
 
 from migrate.report.model import Applicability, Finding, Location, State, TableRecord
 from migrate.source.files.conversion_result import SourceResult
-from migrate.source.paddle.abstract.program import TRAINER, Program
+from migrate.source.paddle.abstract.program import STATIC, TRAINER, Program
 from migrate.source.paddle.abstract.run import Problem
 from migrate.source.paddle.abstract.values import Class, Described, Instance, Module, Span, Value
 from migrate.source.paddle.emission.tables import Embedding, embeddings
@@ -33,14 +33,16 @@ def no_batch(path: str, text: str, message: str, trainer: str) -> SourceResult:
     return SourceResult(path, KIND, text, text, (finding,))
 
 
-def not_reached(path: str, text: str, trainer: str) -> SourceResult:
-    """Return the result for a file that the trainer does not use."""
+def not_reached(path: str, text: str, trainer: str, why: str = "") -> SourceResult:
+    """Return the result for a file that the trainer does not use; `why` a static model beside it is not converted."""
     finding = Finding(
         rule="paddle-not-reached",
         subject="file",
         state=State.NOTED,
         location=Location(path, 1, len(text.splitlines()) or 1),
-        message=f"left unchanged, because {trainer} does not use this file",
+        message=f"left unchanged, because of {why}"
+        if why
+        else f"left unchanged, because {trainer} does not use this file",
     )
     return SourceResult(path, KIND, text, text, (finding,))
 
@@ -62,6 +64,22 @@ def refused(path: str, text: str, problems: Sequence[Problem]) -> SourceResult:
             )
         )
     return SourceResult(path, KIND, text, text, tuple(found))
+
+
+def replaced(path: str, text: str, problems: Sequence[Problem]) -> SourceResult:
+    """Return the result for a trainer with unsupported constructs, whose model is converted from its static one."""
+    first = min(problems, key=lambda item: (item.path, item.span))
+    finding = Finding(
+        rule="paddle-unsupported",
+        subject="file",
+        state=State.SUGGESTED,
+        location=Location(path, 1, len(text.splitlines()) or 1),
+        message=f"left unchanged, because of {first.path}:{first.span[0]}: {first.message}",
+        reason=f"{STATIC} has no such construct, and is converted",
+        action=f"train with {STATIC}, or rewrite the line with supported calls",
+        before=first.source,
+    )
+    return SourceResult(path, KIND, text, text, (finding,))
 
 
 def _unsupported(path: str, problem: Problem) -> Finding:
@@ -93,7 +111,8 @@ def converted(
     found += _trainer(path, module, program) if name == program.path else []
     found += [_not_evaluated(path, problem, program.path) for problem in program.evaluation[:1] if name == program.path]
     found += static_findings.tables(path, name, program)
-    found += static_findings.server(path, program, config) if name == program.path else []
+    found += static_findings.server(path, program, config) if name == STATIC else []
+    found += _trainer(path, module, program.beside) if name == STATIC and program.beside is not None else []
     found += model_findings.untrained_weights(path, name, program)
     found += _dead(path, module, program)
     records = [_record(path, one, program) for one in tables if not one.dense]

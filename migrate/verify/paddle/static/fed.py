@@ -13,9 +13,10 @@ from migrate.source.paddle.abstract.data_files import DataFiles
 from migrate.source.paddle.abstract.static_program import execute_static
 from migrate.source.paddle.abstract.values import Tensor
 from migrate.verify import workers
+from migrate.verify.paddle.trainer.common import MOST, tensors_in
 from migrate.verify.settings import Settings
 
-_BATCHES = "migrate.verify.paddle.static.batches"
+_BATCHES, _SAMPLES = "migrate.verify.paddle.static.batches", "migrate.verify.paddle.trainer.batches"
 #: Ids of drawn batches are below this number.
 _IDS = 10
 
@@ -31,12 +32,13 @@ def static_batches(
     feeds = feeds_of(folder, files)
     job = {"path": str(folder), "config": dict(config), "count": settings.drawn, "feeds": feeds}
     try:
-        found = workers.run(_BATCHES, job)
-        return found["batches"], "batches are those of the model's reader and sample data"
+        slots = workers.run(_BATCHES, job)["batches"]
+        batches = slots or [_as_fed(items, feeds) for items in workers.run(_SAMPLES, job)["batches"]]
+        return batches, "batches are those of the model's reader and sample data"
     except (MigrateError, ModuleNotFoundError) as error:
         reason = str(error).splitlines()[0]
     random = np.random.RandomState(settings.seed)
-    size = settings.batch_size
+    size = min(int(config.get("runner.train_batch_size") or settings.batch_size), MOST)
     drawn = [[_drawn(feed, size, random) for feed in feeds] for _ in range(settings.drawn)]
     return drawn, f"batches are drawn, with ids below {_IDS} and sequences of one item: {reason}"
 
@@ -54,8 +56,22 @@ def feeds_of(folder: Path, files: Mapping[str, str]) -> list[tuple[Any, str, int
     return [(one.shape or (None,), one.dtype or "float32", one.lod) for one in feeds]
 
 
+def _as_fed(items: Any, feeds: list[tuple[Any, str, int]]) -> list[Any]:
+    """Return a batch of a `RecDataset` in the shapes and dtypes of the feeds; each item is a sequence of its own."""
+    arrays = list(tensors_in(items, np.ndarray))
+    if len(arrays) != len(feeds):
+        raise MigrateError(f"the reader gives {len(arrays)} items, and the model is fed with {len(feeds)}")
+    found: list[Any] = []
+    for array, (shape, dtype, level) in zip(arrays, feeds, strict=True):
+        inner = [-1 if size is None else size for size in shape[1:]]
+        free = inner.count(-1) > 1 or len(inner) + 1 == array.ndim
+        values = (array if free else array.reshape([len(array), *inner])).astype(dtype)
+        found.append([values, np.ones([len(values)], np.int64)] if level else values)
+    return found
+
+
 def _drawn(feed: tuple[Any, str, int], size: int, random: np.random.RandomState) -> Any:
     shape, dtype, level = feed
-    sizes = [size, *(5 if one is None else one for one in shape[1:])]
+    sizes = [shape[0] or size, *(5 if one is None else one for one in shape[1:])]
     drawn = random.uniform(0, 1, sizes) if dtype.startswith("float") else random.randint(0, _IDS, sizes)
-    return [drawn.astype(dtype), np.ones([size], np.int64)] if level else drawn.astype(dtype)
+    return [drawn.astype(dtype), np.ones([sizes[0]], np.int64)] if level else drawn.astype(dtype)

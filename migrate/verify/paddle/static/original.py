@@ -69,9 +69,10 @@ class Original:
                 (own if kind == "own" else _optimizer(kind, rates[kind])).minimize(self.loss)
 
     def parameters(self) -> list[Any]:
-        """Return all weights, in order of creation."""
-        found: list[Any] = self.main.all_parameters()
-        return found
+        """Return all weights, in order of creation, without vectors that repeat those of recurrent layers."""
+        held = [op for op in self.startup.global_block().ops if op.type == "coalesce_tensor"]
+        again = {name for op in held for name in op.output("FusedOutput")}
+        return [one for one in self.main.all_parameters() if one.name not in again]
 
     def values(self) -> dict[str, Array]:
         """Return all weights by name."""

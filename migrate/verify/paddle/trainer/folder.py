@@ -45,7 +45,7 @@ def verify(original: str, converted: str, schema: Schema | None, settings_: Sett
     """
     first, second = folder_of(original).resolve(), folder_of(converted).resolve()  # each worker runs in its folder
     files = {path.name: path.read_text(encoding="utf-8") for path in _texts(first)}
-    trainer = trainer_of(files)
+    trainer = STATIC if Path(original).name == STATIC else trainer_of(files)
     if not (second / trainer).is_file():
         raise MigrateError(f"{second}: has no {trainer}; give the folder that `migrate convert` wrote")
     config = settings(files) | {"config_abs_dir": str(first.resolve())}

@@ -186,3 +186,109 @@ def test_another_configuration_is_taken_where_there_is_no_config_yaml() -> None:
     assert configuration({"config_a.yaml": none, "config_b.yaml": data, "other.yaml": data}) == "config_b.yaml"
     assert configuration({"config_a.yaml": none, "config.yaml": none, "config_b.yaml": data}) == "config.yaml"
     assert configuration({"config_b.yaml": none, "config_a.yaml": none}) == "config_a.yaml"
+
+
+DYNAMIC = """
+import paddle
+
+import net
+
+
+class DygraphModel:
+    def create_model(self, config):
+        return net.Net(config.get("hyper_parameters.size"))
+
+    def create_optimizer(self, model, config):
+        return paddle.optimizer.SGD(0.1, parameters=model.parameters())
+
+    def train_forward(self, model, metrics, batch, config):
+        x = model(batch[0])
+        return paddle.mean(x), metrics, {}
+"""
+STATIC = """
+import paddle
+
+from net import Net
+
+
+class StaticModel:
+    def __init__(self, config):
+        self.config = config
+
+    def create_feeds(self, is_infer=False):
+        return [paddle.static.data(name="x", shape=[None, 3], dtype="float32")]
+
+    def net(self, input, is_infer=False):
+        self.cost = paddle.mean(Net(self.config.get("hyper_parameters.size"))(input[0]))
+        return {"cost": self.cost}
+
+    def create_optimizer(self, strategy=None):
+        paddle.optimizer.SGD(0.1).minimize(self.cost)
+"""
+NET = """
+import paddle
+
+
+class Net(paddle.nn.Layer):
+    def __init__(self, size):
+        super().__init__()
+        self.out = paddle.nn.Linear(3, size)
+
+    def forward(self, x):
+        return paddle.concat([self.out(x)], axis=1)
+"""
+
+
+HOLDER = """class Holder:
+    def __init__(self, x):
+        self.x = x
+
+    def reshape(self, shape):
+        return self.x
+
+
+class StaticModel"""
+
+
+def beside(**texts: str) -> dict[str, SourceResult]:
+    """Convert a folder with both trainers."""
+    files = {
+        "dygraph_model.py": DYNAMIC,
+        "static_model.py": STATIC,
+        "net.py": NET,
+        "config.yaml": "hyper_parameters: {size: 2}",
+    }
+    files |= {f"{name}.py": text for name, text in texts.items()}
+    return {
+        name: folder.convert(name, text, {k: v for k, v in files.items() if k != name})
+        for name, text in files.items()
+        if name.endswith(".py")
+    }
+
+
+def test_a_static_model_beside_a_trainer_converts_with_it() -> None:
+    found = beside()
+    assert all("import paddle" not in result.converted for result in found.values())
+    assert "nn.optimizer.SGD(0.1).minimize(self.cost)" in found["static_model.py"].converted
+    alone = beside(static_model=STATIC.replace("minimize", "minimise"))  # which is not converted
+    assert found["net.py"].converted == alone["net.py"].converted
+
+
+def test_a_static_model_that_needs_another_text_stays() -> None:
+    other = STATIC.replace("(input[0])", "(Holder(input[0]))").replace("class StaticModel", HOLDER)
+    net = NET.replace("        return", "        x = x.reshape([-1, 3])\n        return")
+    found = beside(static_model=other, net=net)
+    assert found["static_model.py"].converted == other and "import paddle" not in found["net.py"].converted
+    assert (
+        "because of net.py:11: the two trainers need different texts here"
+        in found["static_model.py"].findings[0].message
+    )
+    broken = beside(static_model=STATIC.replace("paddle.mean", "paddle.frobnicate"))["static_model.py"]
+    assert broken.converted == broken.original and "`paddle.frobnicate` is not supported" in broken.findings[0].message
+
+
+def test_a_static_model_converts_alone_where_the_trainer_cannot() -> None:
+    found = beside(dygraph_model=DYNAMIC.replace("model(batch[0])", "model(batch[0])\n        for row in x: pass"))
+    assert "import paddle" not in found["net.py"].converted + found["static_model.py"].converted
+    (finding,) = found["dygraph_model.py"].findings
+    assert finding.state is State.SUGGESTED and "a loop over the rows of a batch" in finding.message
