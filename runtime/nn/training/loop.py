@@ -16,6 +16,7 @@ import tensorflow as tf
 
 from runtime.nn import metric
 from runtime.nn.training.data import pipeline
+from runtime.nn.training.evictions import Evictions
 
 v1 = tf.compat.v1
 _CHECKPOINT = "model.ckpt"
@@ -80,6 +81,7 @@ class Training:
                 returned = trainer.infer_forward(self.model, self.metrics, iterator.get_next(), self.config)
                 self.tested = self.values or self._measured_here(returned)
                 self.evaluation = iterator.initializer, metric.updates()[known:]
+        self.evictions = Evictions()
 
     def _measured_here(self, returned: Any) -> dict[str, Any]:
         """Return the AUC where the trainer has no metrics, but its evaluation tells predictions and labels."""
@@ -119,6 +121,7 @@ class Training:
         session.run(v1.group(v1.global_variables_initializer(), v1.local_variables_initializer()))
         saver = None if model_dir is None else v1.train.Saver()
         first = 0 if saver is None else _restored(saver, session, str(model_dir))
+        self.evictions.start(session)
         history = []
         for epoch in range(first, int(self.config.get("runner.epochs") or 1) if epochs is None else epochs):
             began = time.time()
@@ -144,6 +147,7 @@ class Training:
             except tf.errors.OutOfRangeError:
                 break
             losses.append(float(np.mean(loss)))
+            self.evictions.after_step(session)
         return losses
 
     def _evaluate(self, session: Any, steps: int | None) -> None:
