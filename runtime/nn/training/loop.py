@@ -29,8 +29,7 @@ def settings(path: str) -> dict[str, Any]:
     def flat(value: Any, prefix: str) -> dict[str, Any]:
         found: dict[str, Any] = {}
         for key, item in value.items() if isinstance(value, Mapping) else ():
-            found[f"{prefix}{key}"] = item
-            found |= flat(item, f"{prefix}{key}.")
+            found |= flat(item, f"{prefix}{key}.") if isinstance(item, Mapping) else {f"{prefix}{key}": item}
         return found
 
     return flat(yaml.safe_load(Path(path).read_text(encoding="utf-8")), "")
@@ -72,7 +71,7 @@ class Training:
         }
         self.tested = self.values
         self.resets = [item.reset() for item in self.metrics]
-        self.evaluation: tuple[Any, Any] | None = None
+        self.evaluation: tuple[Any, Any, dict[str, tf.Tensor]] | None = None
         if hasattr(trainer, "infer_forward") and self.config.get("runner.test_data_dir"):
             iterator = v1.data.make_initializable_iterator(self.data("infer"))
             self.model.eval()
@@ -80,7 +79,9 @@ class Training:
             with contextlib.suppress(NotImplementedError):  # it may not be converted
                 returned = trainer.infer_forward(self.model, self.metrics, iterator.get_next(), self.config)
                 self.tested = self.values or self._measured_here(returned)
-                self.evaluation = iterator.initializer, metric.updates()[known:]
+                updates, means = metric.updates()[known:], _means(returned)
+                if updates or means:  # else nothing is measured
+                    self.evaluation = iterator.initializer, updates, means
         self.evictions = Evictions()
 
     def _measured_here(self, returned: Any) -> dict[str, Any]:
@@ -129,8 +130,7 @@ class Training:
             told = {"loss": sum(losses) / len(losses) if losses else float("nan"), "steps": len(losses)}
             told |= {"seconds": time.time() - began, **_prefixed("train", session.run(self.values))}
             if self.evaluation is not None:
-                self._evaluate(session, steps)
-                told |= _prefixed("test", session.run(self.tested))
+                told |= self._evaluate(session, steps) | _prefixed("test", session.run(self.tested))
             history.append(told)
             print(f"epoch {epoch}: " + ", ".join(f"{key} {value:.6g}" for key, value in told.items()), flush=True)
             if saver is not None:
@@ -150,15 +150,25 @@ class Training:
             self.evictions.after_step(session)
         return losses
 
-    def _evaluate(self, session: Any, steps: int | None) -> None:
+    def _evaluate(self, session: Any, steps: int | None) -> dict[str, float]:
+        """Go through the data of evaluation; return the means of what `infer_forward` tells."""
         assert self.evaluation is not None
-        initializer, updates = self.evaluation
+        initializer, updates, means = self.evaluation
         session.run((initializer, self.resets))
+        found: list[dict[str, float]] = []
         for _ in itertools.count() if steps is None else range(steps):
             try:
-                session.run(updates)
+                found.append(session.run((means, updates))[0])
             except tf.errors.OutOfRangeError:
-                return
+                break
+        return {f"test {name}": float(np.mean([one[name] for one in found])) for name in means if found}
+
+
+def _means(returned: Any) -> dict[str, tf.Tensor]:
+    """Return the means of the numbers in the dictionary that `infer_forward` returns after its metrics."""
+    told = returned[1] if isinstance(returned, tuple) and len(returned) > 1 else None
+    items = told.items() if isinstance(told, Mapping) else ()
+    return {name: tf.reduce_mean(tf.cast(one, tf.float32)) for name, one in items if isinstance(one, tf.Tensor)}
 
 
 def _named(metrics: Sequence[Any], names: Sequence[str]) -> list[str]:
