@@ -19,6 +19,7 @@ from migrate.source.paddle.checks import refusals
 from migrate.source.paddle.edits import loss, module
 from migrate.source.paddle.edits.annotations import annotated
 from migrate.source.paddle.edits.rewrite import Facts, rewrite
+from migrate.source.paddle.emission import table_rules
 from migrate.source.paddle.facts import modules
 from migrate.source.paddle.facts.input_columns import input_expressions
 from migrate.source.paddle.facts.program import Program, follow, model_arguments
@@ -26,10 +27,9 @@ from migrate.source.paddle.interpreter.interpreter import Interpreter
 from migrate.source.paddle.interpreter.run import Problem
 from migrate.source.paddle.mapping.values import Refuse
 from migrate.source.paddle.report import findings
-from migrate.source.paddle.report.findings import for_runtime_alone
-from migrate.source.settings.options import Options
+from migrate.source.settings.options import NO_SWITCHES, Options
 
-__all__ = ["annotated", "convert", "follow", "for_runtime_alone", "model_arguments"]
+__all__ = ["annotated", "convert", "follow", "model_arguments"]
 
 
 def convert(path: str, text: str, options: Options, siblings: Mapping[str, str]) -> SourceResult:
@@ -46,7 +46,8 @@ def convert(path: str, text: str, options: Options, siblings: Mapping[str, str])
         construct has an `unsupported` finding.
 
     Raises:
-        MigrateError: the schema contradicts the source, or the converted text is not valid Python.
+        MigrateError: the schema contradicts the source, a folder has no such target or switch, or the converted text is
+            not valid Python.
     """
     try:
         ast.parse(text)
@@ -65,7 +66,11 @@ def convert(path: str, text: str, options: Options, siblings: Mapping[str, str])
 
 def _convert(path: str, text: str, options: Options, siblings: Mapping[str, str]) -> SourceResult:
     if (options.schema is None or options.schema.inputs) and folder.concerns(path, siblings):
-        return folder.convert(path, text, siblings, options.schema.inputs if options.schema else ())
+        table_rules.check(options.target, options.switches)
+        inputs = options.schema.inputs if options.schema else ()
+        return folder.convert(path, text, siblings, inputs, options.switches)
+    if options.target != "runtime" or options.switches != NO_SWITCHES:
+        return findings.for_runtime_alone(path, text)
     if not refusals.defines_model(text):
         base = refusals.foreign_base(text) if options.schema else None
         return findings.foreign_base(path, text, base) if base else findings.no_model(path, text)
