@@ -100,24 +100,26 @@ _NOTHING = 1e-20
 _GONE = 1e-6
 
 
-def within_noise(result: Comparison, noise: float, largest: float) -> Comparison:
+def within_noise(result: Comparison, original: Array, noise: float, largest: float) -> Comparison:
     """Return the result of a gradient, as equal if the original's own gradient is about as uncertain.
 
     Args:
         result: the comparison.
+        original: the original's gradient. If float64 leaves nothing of it, all of it is noise, such as that of a bias
+            that a softmax cancels out.
         noise: by how much the original's own gradient changes when its weights change by one unit in the last place.
-        largest: the largest element of the gradients of all weights. A gradient that is all noise, as that of a bias
-            that a softmax cancels out, has no scale of its own: either its noise is small beside that of all, or in
-            float64 there is nothing left of it.
+        largest: the largest element of the gradients of all weights; noise that exceeds the gradient itself must be
+            small beside it.
     """
     if result.verdict != "differs" or not np.isfinite(result.max_abs):
         return result
+    size = float(np.abs(original).max(initial=0.0))
+    gone = result.scale <= _GONE * size
+    sure = max(noise, size) if gone else noise
     if result.max_abs <= _NOTHING:
         told = "nothing but underflow"
-    elif result.max_abs <= _ROUNDING * noise and (
-        noise <= max(_MOST * result.scale, TOLERANCE * largest) or result.scale <= _GONE * noise
-    ):
-        told = f"within the original's own noise, {noise:.1e}"
+    elif result.max_abs <= _ROUNDING * sure and (gone or noise <= max(_MOST * result.scale, TOLERANCE * largest)):
+        told = f"0 but for rounding, {size:.1e}" if gone else f"within the original's own noise, {noise:.1e}"
     else:
         return result
     note = "; ".join(part for part in (result.note, told) if part)

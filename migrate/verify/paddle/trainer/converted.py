@@ -48,9 +48,13 @@ class Converted:
             if hasattr(own, "minimize"):
                 self.steps["own"] = self._step(own)
         self.evaluated: list[tf.Tensor] = []
+        self.failure = ""  #: of the evaluation
         if hasattr(self.trainer, "infer_forward"):
-            with contextlib.suppress(NotImplementedError):  # it may not be converted
-                self.evaluated = self._graph(training=False)[0]
+            try:
+                with contextlib.suppress(NotImplementedError):  # it may not be converted
+                    self.evaluated = self._graph(training=False)[0]
+            except Exception as error:  # its batches may have other parts than those of training
+                self.failure = f"{type(error).__name__}: {error}"
 
     def _graph(self, training: bool) -> tuple[list[tf.Tensor], Any]:
         (self.model.train if training else self.model.eval)()
@@ -207,6 +211,7 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
             session.run(initializer)
             batches = job["batches"]
             result: dict[str, Any] = {
+                "failure": side.failure,
                 "initial": nn.read_weights(side.model, session),
                 "padding": _padding(side),
             }
