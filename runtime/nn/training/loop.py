@@ -45,7 +45,7 @@ class Training:
         Args:
             trainer: an object with `create_model`, `create_optimizer`, `create_metrics`, `train_forward` and perhaps
                 `infer_forward`.
-            config: settings by dotted names.
+            config: settings by dotted names; without `config_abs_dir`, that is `data_folder`.
             folder: the model's folder, in which the reader is found.
             name: the model's scope in the graph.
             data_folder: the folder to which the configuration's paths of data are relative; None: `folder`.
@@ -53,7 +53,8 @@ class Training:
         Raises:
             ValueError: the configuration names no data or reader, or the data has no batch.
         """
-        self.config, self.folder, self.data_folder = dict(config), Path(folder), Path(data_folder or folder)
+        self.folder, self.data_folder = Path(folder), Path(data_folder or folder)
+        self.config = {"config_abs_dir": str(self.data_folder.resolve()), **config}
         self.model = trainer.create_model(self.config)
         self.model.build(name)
         made = trainer.create_metrics() if hasattr(trainer, "create_metrics") else ([], [])
