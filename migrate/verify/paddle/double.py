@@ -29,11 +29,12 @@ def complete() -> None:
 def patches() -> Iterator[tuple[Any, str, Callable[..., Any]]]:
     """Yield what is replaced: the owner, the name, and the function that is put there.
 
-    `F.log_loss` has only a float32 kernel, and is replaced by its formula. Casts to float32, which trainers make of
+    Functions that have only float32 kernels are replaced by their formulas. Casts to float32, which trainers make of
     their batches, become casts to float64; so do tensors that are made as float32. Weights that are made as float32,
     such as by `paddle.create_parameter`, are made as float64, as the float64 weights could not be set otherwise.
     """
     yield F, "log_loss", log_loss
+    yield paddle.nn.clip, "clip_by_norm", clip_by_norm
     for module, names in _MADE.items():
         for name in names:
             yield module, name, _wide(getattr(module, name))
@@ -67,3 +68,13 @@ def _widened(stock: Callable[..., Any]) -> Callable[..., Any]:
 def log_loss(input: Any, label: Any, epsilon: float = 1e-4, name: str | None = None) -> Any:
     """Return -label log(input + epsilon) - (1 - label) log(1 - input + epsilon), as Paddle documents it."""
     return -label * paddle.log(input + epsilon) - (1.0 - label) * paddle.log(1.0 - input + epsilon)
+
+
+def clip_by_norm(x: Any, max_norm: float, name: str | None = None) -> Any:
+    """Return x, divided by as much as makes its length `max_norm` if it is longer; chosen rows stay such."""
+    values = x
+    if x.is_selected_rows():
+        x = paddle.nn.clip.merge_selected_rows(x)  # the kernel of `scale` fails where a row is there twice
+        values = paddle.nn.clip.get_tensor_from_selected_rows(x)
+    length = float(paddle.sqrt(paddle.sum(values * values)))
+    return x if length <= max_norm else paddle.scale(x, max_norm / length)

@@ -27,8 +27,7 @@ def settings(path: str) -> dict[str, Any]:
     def flat(value: Any, prefix: str) -> dict[str, Any]:
         found: dict[str, Any] = {}
         for key, item in value.items() if isinstance(value, Mapping) else ():
-            found[f"{prefix}{key}"] = item
-            found |= flat(item, f"{prefix}{key}.")
+            found |= flat(item, f"{prefix}{key}.") if isinstance(item, Mapping) else {f"{prefix}{key}": item}
         return found
 
     return flat(yaml.safe_load(Path(path).read_text(encoding="utf-8")), "")
@@ -67,14 +66,16 @@ class Training:
         self.updates = metric.updates()
         self.values = [item.accumulate() for item in self.metrics]
         self.reset = v1.group(*[item.reset() for item in self.metrics])
-        self.evaluation: tuple[Any, Any] | None = None
+        self.evaluation: tuple[Any, Any, dict[str, tf.Tensor]] | None = None
         if hasattr(trainer, "infer_forward") and self.config.get("runner.test_data_dir"):
             iterator = v1.data.make_initializable_iterator(self.data("infer"))
             self.model.eval()
             known = len(self.updates)
             with contextlib.suppress(NotImplementedError):  # it may not be converted
-                trainer.infer_forward(self.model, self.metrics, iterator.get_next(), self.config)
-                self.evaluation = iterator.initializer, metric.updates()[known:]
+                returned = trainer.infer_forward(self.model, self.metrics, iterator.get_next(), self.config)
+                updates, means = metric.updates()[known:], _means(returned)
+                if updates or means:  # else nothing is measured
+                    self.evaluation = iterator.initializer, updates, means
 
     def data(self, kind: str) -> tf.data.Dataset:
         """Return the batches of `runner.train_data_dir` or `runner.test_data_dir`."""
@@ -110,8 +111,7 @@ class Training:
             told = {"loss": float(np.mean(loss)), "steps": taken, "seconds": time.time() - began}
             told |= self._measured(session, "train")
             if self.evaluation is not None:
-                self._evaluate(session, steps)
-                told |= self._measured(session, "test")
+                told |= self._evaluate(session, steps) | self._measured(session, "test")
             history.append(told)
             print(f"epoch {epoch}: " + ", ".join(f"{key} {value:.6g}" for key, value in told.items()), flush=True)
         return history
@@ -121,12 +121,22 @@ class Training:
         values = session.run(self.values)
         return {f"{prefix} {name}": float(np.mean(value)) for name, value in zip(names, values, strict=False)}
 
-    def _evaluate(self, session: Any, steps: int | None) -> None:
+    def _evaluate(self, session: Any, steps: int | None) -> dict[str, float]:
+        """Go through the data of evaluation; return the means of what `infer_forward` tells."""
         assert self.evaluation is not None
-        initializer, updates = self.evaluation
+        initializer, updates, means = self.evaluation
         session.run((initializer, self.reset))
+        found: list[dict[str, float]] = []
         for _ in itertools.count() if steps is None else range(steps):
             try:
-                session.run(updates)
+                found.append(session.run((means, updates))[0])
             except tf.errors.OutOfRangeError:
-                return
+                break
+        return {f"test {name}": float(np.mean([one[name] for one in found])) for name in means if found}
+
+
+def _means(returned: Any) -> dict[str, tf.Tensor]:
+    """Return the means of the numbers in the dictionary that `infer_forward` returns after its metrics."""
+    told = returned[1] if isinstance(returned, tuple) and len(returned) > 1 else None
+    items = told.items() if isinstance(told, Mapping) else ()
+    return {name: tf.reduce_mean(tf.cast(one, tf.float32)) for name, one in items if isinstance(one, tf.Tensor)}

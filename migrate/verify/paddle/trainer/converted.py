@@ -177,6 +177,17 @@ def _gradients(loss: tf.Tensor, weights: Mapping[str, Any]) -> dict[str, Any]:
     return {name: gradient for name, gradient in zip(weights, found, strict=True) if gradient is not None}
 
 
+def _padding(side: Converted) -> dict[str, int]:
+    """Return the padding rows by path: Paddle trains those of `sparse=True`; of a table they are always zero."""
+    layers = [one for one in side.model.sublayers(include_self=True) if isinstance(one, nn.Embedding)]
+    found = {
+        id(one.weight): one.padding
+        for one in layers
+        if one.padding is not None and (one.weight.sparse or one.weight.is_table)
+    }
+    return {name: found[id(weight)] for name, weight in side.weights.items() if id(weight) in found}
+
+
 def _variable(weight: Any) -> Any:
     return weight.table.variable if weight.is_table else weight.variable
 
@@ -202,9 +213,7 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
             result: dict[str, Any] = {
                 "failure": side.failure,
                 "initial": nn.read_weights(side.model, session),
-                "padding": {
-                    name: w.padding for name, w in side.weights.items() if getattr(w, "padding", None) is not None
-                },
+                "padding": _padding(side),
             }
             result["batches"] = [_passes(side, session, restart, items) for items in batches[: settings.batches]]
             for kind, step in side.steps.items():

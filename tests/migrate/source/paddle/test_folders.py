@@ -29,7 +29,7 @@ from runtime import nn
 pytestmark = pytest.mark.paddle
 
 FOLDERS = Path(__file__).parent / "folders"
-NAMES = ["wide_deep", "sessions"]
+NAMES = ["wide_deep", "sessions", "factors", "towers"]
 
 
 @pytest.fixture(autouse=True)
@@ -44,7 +44,7 @@ def clean_imports() -> Iterator[None]:
 
 def forget(known: set[str]) -> None:
     for name in set(sys.modules) - known:
-        if name in {"net", "dygraph_model", "slot_reader", "session_reader"}:
+        if name in {"net", "dygraph_model"} or name.endswith("_reader"):
             del sys.modules[name]
 
 
@@ -179,6 +179,15 @@ def test_an_embedding_that_is_read_whole_stays_dense() -> None:
     assert any(
         "`items` [12, 6] stays a dense variable, because its whole matrix is read at net.py:" in m for m in messages
     )
+
+
+def test_momentum_trains_tables_at_one_rate_only() -> None:
+    assert "by a rate that changes" in results("factors")["net.py"].findings[-1].message
+    files = texts("factors")
+    head, _, tail = files["dygraph_model.py"].partition("        rate = ")
+    files["dygraph_model.py"] = head + "        rate = 0.1\n" + tail.partition("\n")[2]
+    result = folder.convert(str(FOLDERS / "factors" / "net.py"), files.pop("net.py"), files)
+    assert [table.name for table in result.tables] == ["linear.one", "pairs.rows"]
 
 
 def test_the_second_conversion_changes_nothing() -> None:
