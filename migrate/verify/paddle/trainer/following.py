@@ -152,7 +152,8 @@ def give_gradients(parameters: Mapping[str, Any], given: Mapping[str, Any]) -> N
             looked_up = F.embedding(paddle.to_tensor(rows.astype(np.int64)), parameter, sparse=True)
             terms.append((looked_up * paddle.to_tensor(values.astype(kind))).sum())
         else:
-            whole = np.zeros(parameter.shape) if value is None else dense(value, parameter.shape)
+            # In the parameter's dtype, so that the float64 reference shows what adding rows in float32 leaves of them.
+            whole = np.zeros(parameter.shape) if value is None else dense(value, parameter.shape, kind)
             terms.append((parameter * paddle.to_tensor(whole.astype(kind))).sum())
     if terms:
         paddle.add_n(terms).backward()

@@ -75,6 +75,15 @@ class TrainerPair:
         padding = self.moved["padding"].get(name)
         return value if padding is None else np.delete(value, padding, axis=0)
 
+    def undetermined(self) -> set[str]:
+        """Return the weights whose gradients these batches do not determine, in the original either.
+
+        An example is a maximum over a sequence that ends in padding: a recurrent layer comes to rest there, and how
+        many of its values are the largest is a matter of their last place. Paddle gives each the whole gradient.
+        """
+        noise = self.single["noise"]
+        return {c.name for c in self._gradients() if compare.is_undetermined(c, noise.get(c.name, 0.0))}
+
     def comparisons(self) -> Iterator[Comparison]:
         """Yield all comparisons, stage by stage."""
         yield from self._lists("forward", "outputs", "output")
