@@ -60,7 +60,11 @@ def measure(
 def steps_of(moved: Result) -> dict[str, Any]:
     """Return what the original needs of the converted trainer's results to follow it."""
     gradients = [batch["gradients"] for batch in moved["batches"]]
-    return {"gradients": gradients, **{kind: moved[kind] for kind in (*RATES, "own") if kind in moved}}
+    return {
+        "gradients": gradients,
+        "padding": moved["padding"],
+        **{kind: moved[kind] for kind in (*RATES, "own") if kind in moved},
+    }
 
 
 class TrainerPair:
