@@ -15,9 +15,13 @@ from migrate.source.paddle.abstract.program import STATIC, TRAINER, Program, exe
 from migrate.source.paddle.abstract.readers import batch_of
 from migrate.source.paddle.abstract.run import Problem
 from migrate.source.paddle.abstract.static_program import execute_static
+from migrate.source.paddle.emission import table_rules
 from migrate.source.paddle.emission.files import Written, write, write_reader
 from migrate.source.paddle.emission.tables import dense_places
 from migrate.source.paddle.report import folder_findings
+from migrate.targets.switches import Switches
+
+NO_SWITCHES = Switches()
 
 _SLOTS = "MultiSlot"  #: in the names of base classes of readers of slots
 
@@ -27,7 +31,9 @@ def concerns(path: str, siblings: Mapping[str, str]) -> bool:
     return not {TRAINER, STATIC}.isdisjoint({Path(path).name, *siblings})
 
 
-def convert(path: str, text: str, siblings: Mapping[str, str], inputs: Batch = ()) -> SourceResult:
+def convert(
+    path: str, text: str, siblings: Mapping[str, str], inputs: Batch = (), switches: Switches = NO_SWITCHES
+) -> SourceResult:
     """Convert one file of a model's folder; nothing is written.
 
     Args:
@@ -35,6 +41,7 @@ def convert(path: str, text: str, siblings: Mapping[str, str], inputs: Batch = (
         text: its contents.
         siblings: the other Python and YAML files of the folder, name -> contents.
         inputs: the items of a batch, if the schema gives them.
+        switches: what its tables do, checked by `table_rules.check`.
 
     Returns:
         The converted file and its findings. If a construct that the trainer executes is not supported, all files of the
@@ -56,14 +63,14 @@ def convert(path: str, text: str, siblings: Mapping[str, str], inputs: Batch = (
     if name not in {module.path for module in program.run.modules.values()} | readers:
         return folder_findings.not_reached(path, text, program.path, program.apart if name == STATIC else "")
     problems = list(program.run.problems.values())
-    texts = {} if problems else _texts(program, files, readers)
+    texts = {} if problems else _texts(program, files, readers, table_rules.arguments(switches))
     for where, written in texts.items():
         problems += [_problem(where, files[where], span, message) for span, message in written.refused.items()]
     if problems:
         return folder_findings.refused(path, text, problems)
     converted = texts[name].text
     compile(converted, path, "exec")
-    return folder_findings.converted(path, text, converted, program, name in readers, settings(files))
+    return folder_findings.converted(path, text, converted, program, name in readers, settings(files), switches)
 
 
 @functools.lru_cache(maxsize=2)
@@ -99,10 +106,10 @@ def _readers(files: Mapping[str, str]) -> set[str]:
     return ({named} if named in files else set()) | (slots if trainer_of(files) == STATIC else set())
 
 
-def _texts(program: Program, files: Mapping[str, str], readers: set[str]) -> dict[str, Written]:
+def _texts(program: Program, files: Mapping[str, str], readers: set[str], rules: str) -> dict[str, Written]:
     """Return the files of the program that are of the framework, rewritten."""
     executed = {module.path for module in program.run.modules.values()} - readers
-    texts = {name: write(program, name) for name in sorted(executed) if name in files}
+    texts = {name: write(program, name, rules) for name in sorted(executed) if name in files}
     return texts | {name: write_reader(name, files[name]) for name in sorted(readers)}
 
 

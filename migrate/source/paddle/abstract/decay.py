@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 
 from migrate.source.paddle.abstract.values import Described, Value
 
-_ALL_ROWS = ("paddle.optimizer.Momentum", "paddle.optimizer.AdamW")
+_ALL_ROWS = tuple(f"paddle.optimizer.{name}" for name in ("AdamW", "RMSProp", "Adadelta", "Adamax", "Lamb"))
+_MOMENTUM = "paddle.optimizer.Momentum"  #: a table makes up for steps without a gradient, at one rate
 
 
 def every_row(optimizer: Value, embeddings: Iterable[Mapping[str, Value]] = ()) -> str:
@@ -14,6 +15,8 @@ def every_row(optimizer: Value, embeddings: Iterable[Mapping[str, Value]] = ()) 
     for one in optimizer if isinstance(optimizer, list | tuple) else [optimizer]:
         if isinstance(one, Described) and one.name in _ALL_ROWS:
             return f"`{one.name.rpartition('.')[2]}` moves every row at every step"
+        if isinstance(one, Described) and one.name == _MOMENTUM and not _is_number(one.arguments.get("learning_rate")):
+            return "`Momentum` moves every row at every step, by a rate that changes"
         if isinstance(one, Described) and decays(one.arguments.get("weight_decay")):
             return "the optimizer's weight decay changes every row at every step"
     for arguments in embeddings:
@@ -27,4 +30,8 @@ def decays(value: Value) -> bool:
     """Return whether a regularizer, or a number for one, changes weights."""
     if isinstance(value, Described):
         return bool(value.arguments.get("coeff"))
-    return isinstance(value, int | float) and value != 0
+    return _is_number(value) and value != 0
+
+
+def _is_number(value: Value) -> bool:
+    return isinstance(value, int | float)

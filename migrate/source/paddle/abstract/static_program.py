@@ -17,8 +17,8 @@ from migrate.source.paddle.abstract.modules import load
 from migrate.source.paddle.abstract.program import STATIC, Program, settings
 from migrate.source.paddle.abstract.run import Frame, Place
 from migrate.source.paddle.abstract.values import (
+    Api,
     Class,
-    Config,
     Described,
     Function,
     Method,
@@ -34,6 +34,7 @@ from migrate.source.paddle.ops.spec import Op
 
 CLASS = "StaticModel"  #: the class that PaddleRec instantiates
 _METHODS = ("create_feeds", "net")
+_BY_CHANCE = "paddle.distributed.ProbabilityEntry"
 _COUNTS = "paddle.static.nn.continuous_value_model"
 _LOOKUPS = frozenset({"paddle.static.nn.sparse_embedding", "paddle.static.nn.embedding"})
 
@@ -93,6 +94,8 @@ class StaticMachine(Machine):
                 self.minimized = callee.receiver
                 return None
             raise Refuse("an optimizer of a static graph with `parameters` is not supported; it trains all weights")
+        if isinstance(callee, Api) and callee.name == _BY_CHANCE:
+            raise Refuse("tables admit ids by count, not by chance; give `paddle.distributed.CountFilterEntry(n)`")
         return super().call(node, callee, positional, keywords)
 
 
@@ -112,13 +115,13 @@ def execute_static(files: Mapping[str, str], data: DataFiles | None = None) -> P
     program = Program(run, module, path=STATIC)
     run.frames.append(Frame(module, ""))
     with contextlib.suppress(Stop):
-        _execute(program, run, Config(settings(files)))
+        _execute(program, run, settings(files))
     run.frames.clear()
     program.complete = program.complete and not run.problems
     return program
 
 
-def _execute(program: Program, run: StaticMachine, config: Config) -> None:
+def _execute(program: Program, run: StaticMachine, config: dict[str, Value]) -> None:
     cls = _trainer_class(program.module)
     if cls is None:
         raise MigrateError(f"{STATIC}: has no class with `create_feeds` and `net`; add one")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from migrate.source.paddle.abstract.values import Described, Refuse, Size, Tensor, Value
+from migrate.source.paddle.abstract.values import Refuse, Size, Tensor, Value
 from migrate.source.paddle.ops.shapes import dtype_name, tensor
 from migrate.source.paddle.ops.spec import Arguments, Op
 
@@ -33,9 +33,7 @@ def _sizes(bound: Arguments) -> tuple[int, int]:
 
 
 def _sparse_embedding(bound: Arguments) -> Tensor:
-    ids, entry = tensor(bound["input"]), bound["entry"]
-    if isinstance(entry, Described) and entry.name.endswith("ProbabilityEntry"):
-        raise Refuse("tables admit ids by their count, not by chance; give `paddle.distributed.CountFilterEntry(n)`")
+    ids = tensor(bound["input"])
     if ids.shape is not None and (len(ids.shape) < 2 or ids.shape[-1] != 1):
         raise Refuse("the last size of these ids is not 1; Paddle refuses them, too")
     dim = _sizes(bound)[1]

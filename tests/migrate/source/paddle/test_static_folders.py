@@ -20,8 +20,8 @@ from migrate.source.paddle import folder  # noqa: E402
 from migrate.source.paddle.abstract.program import configuration, settings  # noqa: E402
 from migrate.verify.paddle.static import batches as batch_worker  # noqa: E402
 from migrate.verify.paddle.static import common, converted, fed, original  # noqa: E402
+from migrate.verify.paddle.static.pair import StaticPair  # noqa: E402
 from migrate.verify.paddle.trainer.common import RATES  # noqa: E402
-from migrate.verify.paddle.trainer.pair import TrainerPair  # noqa: E402
 from migrate.verify.settings import Settings  # noqa: E402
 from runtime import nn  # noqa: E402
 
@@ -71,7 +71,7 @@ def written(target: Path, change: tuple[str, str] = ("", "")) -> Path:
     return target
 
 
-def compared(target: Path, rates: dict[str, float]) -> TrainerPair:
+def compared(target: Path, rates: dict[str, float]) -> StaticPair:
     job: dict[str, Any] = {
         "path": str(CLICKS),
         "config": settings(TEXTS),
@@ -90,7 +90,7 @@ def compared(target: Path, rates: dict[str, float]) -> TrainerPair:
     single = original.run(job)
     forget(known)
     moved = converted.run({**job, "path": str(target), "weights": single["weights"]})
-    return TrainerPair(single, single, moved)
+    return StaticPair(single, single, moved)
 
 
 @pytest.mark.one_case
@@ -150,7 +150,7 @@ def test_the_files_keep_their_names_and_findings_tell_what_servers_do() -> None:
         (
             "static_model.py",
             "optimizer.Adam(learning_rate=self.rate, lazy_mode=True)",
-            "optimizer.Momentum(0.1)",
+            "optimizer.AdamW(0.1)",
             "every row",
         ),
         ("static_model.py", "        optimizer.minimize(self._cost)\n", "", "must call `minimize`"),
