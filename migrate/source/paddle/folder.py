@@ -9,16 +9,16 @@ from pathlib import Path
 from migrate.errors import MigrateError
 from migrate.schema import Batch
 from migrate.source.files.conversion_result import SourceResult
-from migrate.source.paddle.abstract.beside import take_in
 from migrate.source.paddle.abstract.data_files import DataFiles
 from migrate.source.paddle.abstract.program import STATIC, TRAINER, Program, execute, settings, trainer_of
 from migrate.source.paddle.abstract.readers import batch_of
 from migrate.source.paddle.abstract.run import Problem
-from migrate.source.paddle.abstract.static_program import execute_static
 from migrate.source.paddle.emission import table_rules
 from migrate.source.paddle.emission.files import Written, write, write_reader
 from migrate.source.paddle.emission.tables import dense_places
 from migrate.source.paddle.report import folder_findings
+from migrate.source.paddle.static.beside import take_in
+from migrate.source.paddle.static.program import execute_static
 from migrate.targets.switches import Switches
 
 NO_SWITCHES = Switches()

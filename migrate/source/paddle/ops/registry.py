@@ -23,13 +23,13 @@ from migrate.source.paddle.ops import (
     reduction,
     sequence,
     shaping,
-    static,
     unary,
     windows,
 )
 from migrate.source.paddle.ops.described import DESCRIBED
 from migrate.source.paddle.ops.shapes import dtype_name
 from migrate.source.paddle.ops.spec import Op
+from migrate.source.paddle.static import ops as static
 
 LAYER = "paddle.nn.Layer"
 CONTAINERS = {f"paddle.nn.{kind}": kind for kind in ("Sequential", "LayerList", "LayerDict", "ParameterList")}

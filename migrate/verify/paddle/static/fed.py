@@ -10,8 +10,8 @@ import numpy as np
 
 from migrate.errors import MigrateError
 from migrate.source.paddle.abstract.data_files import DataFiles
-from migrate.source.paddle.abstract.static_program import execute_static
 from migrate.source.paddle.abstract.values import Tensor
+from migrate.source.paddle.static.program import execute_static
 from migrate.verify import workers
 from migrate.verify.paddle.trainer.common import MOST, tensors_in
 from migrate.verify.settings import Settings

@@ -12,7 +12,8 @@ import pytest
 
 from migrate.source.paddle.abstract.indexing import GETITEM
 from migrate.source.paddle.abstract.values import Size, Tensor
-from migrate.source.paddle.ops import drawing, environment, registry, static
+from migrate.source.paddle.ops import drawing, environment, registry
+from migrate.source.paddle.static import ops as static
 from tests.support.paddle import coverage
 from tests.support.paddle.op_examples import Example, Execution, Refused, examples, executed, leaves
 from tests.support.paddle.op_results import Computed, Graph, in_paddle, lines_of

@@ -10,7 +10,6 @@ from typing import ClassVar
 
 from migrate.errors import MigrateError
 from migrate.source.paddle.abstract.data_files import DataFiles
-from migrate.source.paddle.abstract.decay import every_row
 from migrate.source.paddle.abstract.gradients import reached, tensors_in
 from migrate.source.paddle.abstract.machine import Machine
 from migrate.source.paddle.abstract.modules import load
@@ -30,6 +29,7 @@ from migrate.source.paddle.abstract.values import (
     Value,
     mentions,
 )
+from migrate.source.paddle.emission.decay import every_row
 from migrate.source.paddle.ops.spec import Op
 
 CLASS = "StaticModel"  #: the class that PaddleRec instantiates

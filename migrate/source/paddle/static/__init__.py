@@ -1,0 +1,1 @@
+"""Static models: how they are executed, and their functions."""
