@@ -1,4 +1,4 @@
-"""Which models of a directory convert: every folder with a `dygraph_model.py`, converted, verified and trained.
+"""Which models of a directory convert: every folder with a trainer, converted, verified and trained.
 
 python -m benchmarks.paddle_models DIRECTORY [--only NAME] [--keep FOLDER] [--seconds 300]
 
@@ -18,9 +18,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from migrate.errors import MigrateError
-from migrate.report.model import State, Verification
+from migrate.report.model import Finding, State, Verification
 
-TRAINER = "dygraph_model.py"
+TRAINER, STATIC = "dygraph_model.py", "static_model.py"
 STAGES = ("forward", "loss", "gradient", "running values", "sgd", "adagrad", "adam", "own")
 _TRAIN = """
 import importlib, sys
@@ -28,10 +28,14 @@ import tensorflow as tf
 from runtime import nn
 folder, original = sys.argv[1:3]
 sys.path.insert(0, folder)
-config = nn.settings(original + "/config.yaml")
-trainer = importlib.import_module("dygraph_model").DygraphModel()
+config = nn.settings(original + "/" + sys.argv[4])
 with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-    training = nn.Training(trainer, config, folder, data_folder=original)
+    if sys.argv[3] == "static_model.py":
+        trainer = importlib.import_module("static_model").StaticModel(config)
+        training = nn.static.StaticTraining(trainer, config, folder, data_folder=original)
+    else:
+        trainer = importlib.import_module("dygraph_model").DygraphModel()
+        training = nn.Training(trainer, config, folder, data_folder=original)
     print("TRAINED", training.run(session, 1, steps=200)[-1])
 """
 
@@ -56,7 +60,7 @@ def main(given: Sequence[str] | None = None) -> int:
     parser.add_argument("--keep", type=Path, help="folder for the converted models (default: a temporary one)")
     parser.add_argument("--seconds", type=float, default=300, help="time for one model (default 300)")
     options = parser.parse_args(given)
-    folders = [path.parent for path in sorted(options.directory.rglob(TRAINER))]
+    folders = sorted({path.parent for name in (TRAINER, STATIC) for path in options.directory.rglob(name)})
     chosen = [path for path in folders if not options.only or any(str(path).endswith(name) for name in options.only)]
     rows = []
     with tempfile.TemporaryDirectory() as scratch:
@@ -73,39 +77,45 @@ def tried(name: str, folder: Path, target: Path, seconds: float) -> Row:
     """Convert, verify and train one folder."""
     row, began = Row(name), time.monotonic()
     try:
-        row.reason = convert(folder, target)
-        row.converted = not row.reason
-        if row.converted:
-            for comparison in verified(folder, target).comparisons:
+        trainer, row.reason = convert(folder, target)
+        row.converted = bool(trainer)
+        if trainer:
+            for comparison in verified(folder / trainer, target / trainer).comparisons:
                 worst = row.stages.get(comparison.stage, "equal")
                 row.stages[comparison.stage] = "differs" if comparison.verdict == "differs" else worst
-            row.trained = trained(folder, target, seconds)
+            row.trained = trained(folder, target, seconds, trainer)
     except (MigrateError, subprocess.SubprocessError) as error:
         row.reason = str(error).splitlines()[0]
     row.seconds = time.monotonic() - began
     return row
 
 
-def convert(folder: Path, target: Path) -> str:
-    """Write the converted files of a folder; return why it is not converted, or an empty text."""
+def convert(folder: Path, target: Path) -> tuple[str, str]:
+    """Write the converted files of a folder; return its trainer, and why another or none converts, or an empty text."""
     from migrate.source.paddle import folder as of_folder
 
     texts = {path.name: path.read_text(encoding="utf-8") for path in texts_in(folder)}
     target.mkdir(parents=True, exist_ok=True)
-    for name in sorted(texts, key=lambda item: item != TRAINER):
+    chosen, reason = "", ""
+    for name in sorted(texts, key=lambda item: (item != TRAINER, item != STATIC)):
         if not name.endswith(".py"):
+            (target / name).write_text(texts[name], encoding="utf-8")
             continue
         siblings = {other: text for other, text in texts.items() if other != name}
         result = of_folder.convert(str(folder / name), texts[name], siblings)
-        bad = [item for item in result.findings if item.state in {State.UNSUPPORTED, State.FAILED}]
-        if name == TRAINER and not result.changed:
-            first = bad[0] if bad else result.findings[0]
-            return f"{Path(first.location.path).name}:{first.location.line}: {first.message}"
+        if name in (TRAINER, STATIC) and not chosen:
+            chosen = name if result.changed else ""
+            reason = reason if result.changed or reason else _why(result.findings)
+        elif not chosen:
+            break
         (target / name).write_text(result.converted, encoding="utf-8")
-    for path in texts_in(folder):
-        if path.suffix == ".yaml":
-            (target / path.name).write_text(texts[path.name], encoding="utf-8")
-    return ""
+    return chosen, reason
+
+
+def _why(findings: Sequence[Finding]) -> str:
+    bad = [item for item in findings if item.state in {State.UNSUPPORTED, State.FAILED}]
+    first = bad[0] if bad else findings[0]
+    return f"{Path(first.location.path).name}:{first.location.line}: {first.message}"
 
 
 def texts_in(folder: Path) -> list[Path]:
@@ -113,17 +123,28 @@ def texts_in(folder: Path) -> list[Path]:
     return sorted(path for path in folder.iterdir() if path.suffix in {".py", ".yaml"} and path.is_file())
 
 
-def verified(folder: Path, target: Path) -> Verification:
-    """Compare both folders."""
+def verified(original: Path, converted: Path) -> Verification:
+    """Compare the trainers of both folders."""
     from migrate.verify.paddle.trainer.folder import verify
     from migrate.verify.settings import Settings
 
-    return verify(str(folder), str(target), None, Settings(steps=3, batches=2))
+    return verify(str(original), str(converted), None, Settings(steps=3, batches=2))
 
 
-def trained(folder: Path, target: Path, seconds: float) -> str:
+def trained(folder: Path, target: Path, seconds: float, trainer: str) -> str:
     """Train an epoch in a process of its own; return what it told, or why it failed."""
-    command = [sys.executable, "-c", _TRAIN, str(target.resolve()), str(folder.resolve())]
+    from migrate.source.paddle.abstract.program import configuration
+
+    texts = {path.name: path.read_text(encoding="utf-8") for path in texts_in(folder)}
+    command = [
+        sys.executable,
+        "-c",
+        _TRAIN,
+        str(target.resolve()),
+        str(folder.resolve()),
+        trainer,
+        configuration(texts),
+    ]
     try:
         run = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
     except subprocess.TimeoutExpired:
