@@ -5,7 +5,7 @@ from __future__ import annotations
 from runtime.nn.static import nn
 from runtime.nn.static.entries import CountFilterEntry, ShowClickEntry
 from runtime.nn.static.lod import LoDTensor, data
-from runtime.nn.static.metrics import auc, ctr_metric_bundle
+from runtime.nn.static.metrics import accuracy, auc, ctr_metric_bundle
 from runtime.nn.static.program import Program
 from runtime.nn.static.readers import MultiSlotDataGenerator, MultiSlotStringDataGenerator
 from runtime.nn.static.training import StaticTraining
@@ -18,6 +18,7 @@ __all__ = [
     "Program",
     "ShowClickEntry",
     "StaticTraining",
+    "accuracy",
     "auc",
     "ctr_metric_bundle",
     "data",

@@ -66,6 +66,28 @@ def auc(
     return _area(every), _area(last), stats
 
 
+def accuracy(input: Any, label: Any, k: int = 1, correct: Any = None, total: Any = None, name: Any = None) -> tf.Tensor:
+    """Return the share of a batch's rows whose label is among the k largest values, a float32 scalar.
+
+    Args:
+        input: [n, classes].
+        label: n labels.
+        k: see above.
+        correct: must be None.
+        total: must be None.
+        name: has no effect.
+
+    Raises:
+        ValueError: `correct` or `total` is given.
+    """
+    del name
+    if correct is not None or total is not None:
+        raise ValueError("accuracy got correct or total, which are not supported: leave them out")
+    best = tf.math.top_k(tf.convert_to_tensor(input), k).indices
+    wanted = tf.reshape(tf.cast(tf.convert_to_tensor(label), best.dtype), [-1, 1])
+    return tf.reduce_mean(tf.cast(tf.reduce_any(tf.equal(best, wanted), 1), tf.float32))
+
+
 def _slid(parts: tf.Tensor, steps: int) -> tf.Tensor:
     """Return the sum of the parts of the last steps, this one included."""
     held = RunningSums({"last": [steps, *parts.shape]})

@@ -8,6 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from runtime.lookup.sparse import sparse_lookup
+from runtime.nn.static.dense import fc
 from runtime.nn.static.lod import LoDTensor
 from runtime.nn.static.program import Program, current
 from runtime.nn.static.summaries import data_norm
@@ -15,7 +16,7 @@ from runtime.nn.weights.creation import initializer_of
 from runtime.nn.weights.param_attr import attribute
 from runtime.nn.weights.table_weight import TableWeight
 
-__all__ = ["continuous_value_model", "data_norm", "embedding", "sequence_pool", "sparse_embedding"]
+__all__ = ["continuous_value_model", "data_norm", "embedding", "fc", "sequence_pool", "sparse_embedding"]
 
 
 def sparse_embedding(

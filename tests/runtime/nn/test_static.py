@@ -132,6 +132,46 @@ def test_metrics_count_batches_as_paddle_does(steps: int) -> None:
             np.testing.assert_allclose(np.reshape(one, -1), np.reshape(other, -1), rtol=1e-5)
 
 
+def test_accuracy_is_that_of_paddle() -> None:
+    random = np.random.RandomState(1)
+    scores, labels = random.uniform(0, 1, [20, 4]).astype(np.float32), random.randint(0, 4, [20, 1])
+    with static_paddle() as executor:
+        x, y = paddle.static.data("x", [None, 4], "float32"), paddle.static.data("y", [None, 1], "int64")
+        shares = [paddle.static.accuracy(x, y), paddle.metric.accuracy(x, y, k=2)]
+        wanted = executor.run(feed={"x": scores, "y": labels}, fetch_list=shares)
+    with tf.Graph().as_default(), v1.Session() as session:
+        found = session.run([nn.static.accuracy(scores, labels), nn.static.accuracy(scores, labels, k=2)])
+    np.testing.assert_allclose(found, np.reshape(wanted, -1), rtol=1e-6)
+
+
+@pytest.mark.parametrize("activation", [None, "relu", "softmax"])
+def test_fc_is_that_of_paddle(activation: str | None) -> None:
+    rows = np.random.RandomState(1).standard_normal([2, 3, 4]).astype(np.float32)
+    matrix = np.random.RandomState(2).standard_normal([4, 5]).astype(np.float32)
+    settings: dict[str, Any] = {"num_flatten_dims": 2, "activation": activation}
+    with static_paddle() as executor:
+        x = paddle.static.data("x", [None, 3, 4], "float32")
+        x.stop_gradient = False
+        attrs = [paddle.nn.initializer.Assign(matrix), paddle.nn.initializer.Constant(0.5)]
+        y = paddle.static.nn.fc(x, 5, weight_attr=attrs[0], bias_attr=attrs[1], **settings)
+        named = [one.name for one in paddle.static.default_main_program().all_parameters()]
+        slopes = paddle.static.gradients(paddle.sum(y * y), [x])
+        executor.run(paddle.static.default_startup_program())
+        wanted = executor.run(feed={"x": rows}, fetch_list=[y, *slopes])
+    with tf.Graph().as_default(), v1.Session() as session:
+        x = nn.static.data("x", [None, 3, 4])
+        start, bias = nn.initializer.Assign(matrix), nn.initializer.Constant(0.5)
+        with nn.static.Program() as program:
+            y = nn.static.nn.fc(x, 5, weight_attr=start, bias_attr=bias, **settings)
+            flat = nn.static.nn.fc(x, 2, bias_attr=False)
+        assert list(program.weights)[:2] == named == ["fc_0.w_0", "fc_0.b_0"]
+        assert (y.shape.as_list(), flat.shape.as_list()) == ([None, 3, 5], [None, 2])
+        session.run(v1.global_variables_initializer())
+        found = session.run([y, *tf.gradients(tf.reduce_sum(y * y), x)], {x: rows})
+    for one, other in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+
+
 def test_tables_of_a_name_are_one_and_their_evaluation_inserts_nothing() -> None:
     with tf.Graph().as_default(), v1.Session() as session:
         ids = [nn.static.data(name, [None, 1], "int64", lod_level=1) for name in ("2", "3")]

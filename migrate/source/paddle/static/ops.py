@@ -72,6 +72,22 @@ def _data_norm(bound: Arguments) -> Tensor:
     return Tensor(x.shape, x.dtype)
 
 
+def _fc(bound: Arguments) -> Tensor:
+    x, keeps = tensor(bound["x"]), bound["num_flatten_dims"]
+    if x.shape is None or not 1 <= keeps < len(x.shape) or None in x.shape[keeps:] or x.dtype != "float32":
+        raise Refuse("the input of `fc` is not float32 with known sizes behind those that it keeps")
+    if bound["activation"] not in (None, "relu", "sigmoid", "tanh", "softmax"):
+        raise Refuse(f"activation={bound['activation']!r} of `fc` is not supported")
+    return Tensor((*x.shape[:keeps], bound["size"]), x.dtype)
+
+
+def _accuracy(bound: Arguments) -> Tensor:
+    tensor(bound["input"])
+    if bound["correct"] is not None or bound["total"] is not None:
+        raise Refuse("`accuracy` with `correct` or `total` is not supported")
+    return Tensor((), "float32")
+
+
 def _auc(bound: Arguments) -> Value:
     x, steps, bins = tensor(bound["input"]), bound["slide_steps"], bound["num_thresholds"] + 1
     if bound["curve"] != "ROC" or bound["ins_tag_weight"] is not None:
@@ -127,5 +143,20 @@ OPS: tuple[Op, ...] = (
     ),
     Op(
         "paddle.static.ctr_metric_bundle(input, label, ins_tag_weight=None)", _bundle, helper="static.ctr_metric_bundle"
+    ),
+    Op(
+        f"{_NN}.fc(x, size, num_flatten_dims=1, weight_attr=None, bias_attr=None, activation=None, name=None)",
+        _fc,
+        helper="static.nn.fc",
+    ),
+    Op(
+        "paddle.static.accuracy(input, label, k=1, correct=None, total=None)",
+        _accuracy,
+        helper="static.accuracy",
+    ),
+    Op(
+        "paddle.metric.accuracy(input, label, k=1, correct=None, total=None, name=None)",
+        _accuracy,
+        helper="static.accuracy",
     ),
 )
