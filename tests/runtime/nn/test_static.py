@@ -14,7 +14,7 @@ paddle = pytest.importorskip("paddle")
 
 from runtime import nn  # noqa: E402
 from runtime.nn.static.lod import LoDTensor  # noqa: E402
-from runtime.nn.static.readers import batch_of  # noqa: E402
+from runtime.nn.static.readers import batch_of, fed, samples  # noqa: E402
 
 pytestmark = pytest.mark.paddle
 v1 = tf.compat.v1
@@ -229,6 +229,19 @@ def test_batches_of_slots_have_the_bits_of_unsigned_ids() -> None:
         assert dense.tolist() == [[0.5, 1], [2, 3.5]] and dense.dtype == np.float32
         with pytest.raises(ValueError, match="2 slots, and the program is fed with 3"):
             next(batch_of([sample[:2] for sample in samples], feeds))
+
+
+def test_samples_of_arrays_have_the_shapes_of_the_feeds() -> None:
+    rows = [(np.array([i]), i + 0.5, np.array([i, i], np.int32)) for i in range(5)]
+    with tf.Graph().as_default(), v1.Session() as session:
+        shapes: list[Any] = [("a", [None, 1], "int64", 1), ("b", [None, 1], "float32"), ("c", [-1, 2], "int64")]
+        feeds = [nn.static.data(*shape) for shape in shapes]
+        a, b, c = fed(v1.data.make_one_shot_iterator(samples(rows, feeds, 2)).get_next(), feeds)
+        assert (a.shape.as_list(), b.shape.as_list(), c.dtype) == ([None, 1], [None, 1], tf.int64)
+        found = [session.run([a.values, a.row_splits, b, c]) for _ in range(2)]
+        assert [one.tolist() for one in found[1]] == [[[2], [3]], [0, 1, 2], [[2.5], [3.5]], [[2, 2], [3, 3]]]
+        with pytest.raises(ValueError, match="3 arrays, and the program is fed with 1"):
+            samples(rows, feeds[:1], 2)
 
 
 @pytest.mark.parametrize(
