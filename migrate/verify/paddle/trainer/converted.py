@@ -66,7 +66,7 @@ class Converted:
         try:
             with masks.drawn_by(lambda shape, p: _mask(next(counter), shape, p)):
                 method = self.trainer.train_forward if training else self.trainer.infer_forward
-                returned = method(self.model, self.metrics, self.items, self.config)
+                returned = method(self.model, self.metrics, _fresh(self.items), self.config)
         finally:
             del self.model.forward
         return outputs, returned[0] if training else None
@@ -96,6 +96,11 @@ def _recorded() -> Iterator[list[Weight]]:
 
     with mock.patch.object(Weight, "__init__", init):
         yield made
+
+
+def _fresh(items: Any) -> Any:
+    """Return lists of their own, which the program may change."""
+    return [_fresh(item) for item in items] if isinstance(items, list) else items
 
 
 def _mask(number: int, shape: tf.Tensor, p: float) -> tf.Tensor:

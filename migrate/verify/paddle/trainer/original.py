@@ -191,9 +191,17 @@ def _passes(side: Original, weights: Mapping[str, Array], items: Any) -> dict[st
     side.model.clear_gradients()
     side.load(weights)
     if hasattr(side.trainer, "infer_forward"):
-        with contextlib.suppress(NotImplementedError), paddle.no_grad():
-            found["evaluated"] = [output.numpy() for output in side.forward(items, training=False)[0]]
+        found |= _evaluated(side, items)
     return found
+
+
+def _evaluated(side: Original, items: Any) -> dict[str, Any]:
+    """Return the outputs of `infer_forward`, or why it fails: it may want another batch than training."""
+    try:
+        with paddle.no_grad():
+            return {"evaluated": [output.numpy() for output in side.forward(items, training=False)[0]]}
+    except Exception as error:
+        return {"not evaluated": f"{type(error).__name__}: {error}"}
 
 
 def _dense(gradient: Any, shape: Sequence[int]) -> Array:

@@ -41,8 +41,10 @@ def measure(
     if isinstance(moved, MigrateError):
         raise moved
     double = single if isinstance(wide, MigrateError) else wide
-    notes = (f"no float64 reference: {str(wide).splitlines()[0]}",) if isinstance(wide, MigrateError) else ()
-    return TrainerPair(single, double, moved, notes)
+    notes = [f"no float64 reference: {str(wide).splitlines()[0]}"] if isinstance(wide, MigrateError) else []
+    if (failed := single["batches"][0].get("not evaluated")) is not None:
+        notes.append(f"evaluation is not compared: the original's `infer_forward` fails with {failed.splitlines()[0]}")
+    return TrainerPair(single, double, moved, tuple(notes))
 
 
 class TrainerPair:
