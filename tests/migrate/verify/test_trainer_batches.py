@@ -16,7 +16,7 @@ from migrate.source.paddle import folder
 from migrate.source.paddle.abstract.values import Tensor
 from migrate.verify.paddle.trainer import common
 from migrate.verify.paddle.trainer.drawn import drawn
-from migrate.verify.paddle.trainer.pair import TrainerPair
+from migrate.verify.paddle.trainer.pair import TrainerPair, steps_of
 from migrate.verify.settings import Settings
 
 SCHEMA = """
@@ -108,7 +108,11 @@ def compared(target: Path, batches: list[Any]) -> TrainerPair:
 
     settings = Settings(steps=1, batches=1)
     job = {"config": {}, "batches": batches, "settings": settings, "rates": common.RATES, "dtype": "float32"}
-    single = original.run({**job, "path": str(target / "original")})
+    job |= {"path": str(target / "original"), "passes": True}
+    single = original.run(job)
+    job |= {"weights": single["weights"], "loose": single["loose"]}
     sys.modules.pop("dygraph_model", None)
-    moved = converted.run({**job, "path": str(target), "weights": single["weights"], "loose": single["loose"]})
+    moved = converted.run({**job, "path": str(target)})
+    sys.modules.pop("dygraph_model", None)
+    single |= original.run({**job, "passes": False, "moved": steps_of(moved)})
     return TrainerPair(single, single, moved)
