@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from migrate.source.paddle.abstract.libraries.matrices import Matrix
 from migrate.source.paddle.abstract.run import Frame, Raised, Run
 from migrate.source.paddle.abstract.values import (
     Api,
@@ -60,6 +61,7 @@ _OWN = frozenset(
 _CONSTANTS = {
     **{f"sys.float_info.{name}": getattr(sys.float_info, name) for name in ("max", "min", "epsilon")},
     "sys.maxsize": sys.maxsize,
+    "numpy.newaxis": None,
 }
 
 
@@ -93,6 +95,8 @@ def read(run: Run, node: ast.AST, value: Value, name: str) -> Value:
         return getattr(value, name)
     if isinstance(value, np.ndarray | np.generic) and name == "dtype":
         return Dtype(value.dtype.name)
+    if isinstance(value, Matrix) and name == "shape":
+        return value.shape
     if isinstance(value, np.finfo) and name in {"eps", "min", "max", "tiny"}:
         return getattr(value, name)
     if isinstance(value, Size) or value is None:

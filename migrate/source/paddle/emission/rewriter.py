@@ -37,6 +37,7 @@ class Facts:
     rules: str = ""  #: arguments of `nn.TableRules`
     refused: dict[Span, str] = field(default_factory=dict)
     notes: dict[Span, str] = field(default_factory=dict)
+    stopped: frozenset[Start] = frozenset()  #: where the bodies of functions begin that could not be executed
 
 
 class Rewriter(cst.CSTTransformer):
@@ -258,8 +259,10 @@ class Rewriter(cst.CSTTransformer):
         return updated_node
 
     def _is_dead(self, body: cst.BaseSuite) -> bool:
-        """Whether a block was not executed and has something of Paddle, so that it cannot stay as it is."""
+        """Whether a block cannot stay as it is: it was not executed, and has something of Paddle or could not be."""
         place = self.get_metadata(PositionProvider, body.body[0]).start
+        if (place.line, place.column) in self.facts.stopped:
+            return True
         if (place.line, place.column) in self.facts.executed:
             return False
         names = m.findall(body, m.Name() | m.Attribute())
