@@ -21,7 +21,7 @@ from migrate.errors import MigrateError
 from migrate.report.model import State, Verification
 
 TRAINER = "dygraph_model.py"
-STAGES = ("forward", "loss", "gradient", "running values", "sgd", "adagrad", "adam", "own")
+STAGES = ("forward", "loss", "gradient", "running values", "metrics", "sgd", "adagrad", "adam", "own")
 _TRAIN = """
 import importlib, sys
 import tensorflow as tf
