@@ -22,7 +22,7 @@ from migrate.report.model import State, Verification
 from migrate.schema import Schema, load_schema
 
 TRAINER = "dygraph_model.py"
-STAGES = ("forward", "loss", "gradient", "running values", "sgd", "adagrad", "adam", "own")
+STAGES = ("forward", "loss", "gradient", "running values", "metrics", "sgd", "adagrad", "adam", "own")
 _TRAIN = """
 import importlib, sys
 import tensorflow as tf

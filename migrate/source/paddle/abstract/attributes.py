@@ -18,6 +18,7 @@ from migrate.source.paddle.abstract.values import (
     Container,
     Described,
     Dtype,
+    Fetched,
     Function,
     Instance,
     Layer,
@@ -73,6 +74,10 @@ def read(run: Run, node: ast.AST, value: Value, name: str) -> Value:
     """Return `value.name` at a node."""
     if isinstance(value, Instance | Layer | Class | Module):
         run.lasting.reads(value, name)
+    if isinstance(value, Fetched):
+        return value
+    if isinstance(value, Tensor) and run.in_step and name == "shape":
+        return Fetched()
     if isinstance(value, Tensor):
         return _of_tensor(run, node, value, name)
     if isinstance(value, Api):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from migrate.source.paddle.abstract import attributes, layers, library_calls
+from migrate.source.paddle.abstract import attributes, fetched, layers, library_calls
 from migrate.source.paddle.abstract.gradients import derive
 from migrate.source.paddle.abstract.lasting import is_random
 from migrate.source.paddle.abstract.python_calls import (
@@ -26,6 +26,7 @@ from migrate.source.paddle.abstract.values import (
     Container,
     Described,
     Dtype,
+    Fetched,
     Function,
     Instance,
     Layer,
@@ -68,8 +69,10 @@ _TYPES = {
 
 def call(run: Run, node: ast.AST, callee: Value, positional: list[Value], keywords: dict[str, Value]) -> Value:
     """Call a value; raises `Refuse` for what is not supported."""
-    if isinstance(callee, Unknown):
-        return UNKNOWN
+    if isinstance(callee, Unknown | Fetched):
+        return callee
+    if run.in_step and (found := fetched.called(run, node, callee, positional, keywords)) is not None:
+        return found[0]
     if isinstance(callee, Method) and isinstance(callee.receiver, Tensor):
         return _tensor_method(run, node, callee, positional, keywords)
     if isinstance(callee, Api) and (op := _op_of(callee.name, positional, keywords)) is not None:
@@ -77,6 +80,8 @@ def call(run: Run, node: ast.AST, callee: Value, positional: list[Value], keywor
     run.record_plain(node)
     if isinstance(callee, Api):
         return _api(run, node, callee.name, positional, keywords)
+    if isinstance(callee, Function) and fetched.is_step(run, callee):
+        return fetched.step(run, callee, positional, keywords)
     if isinstance(callee, Function):
         return run.call_function(callee, positional, keywords)
     if isinstance(callee, Class):

@@ -63,6 +63,15 @@ class Size:
     """A size of a tensor that is known only when the model runs: an integer in Paddle, a scalar tensor in a graph."""
 
 
+class Fetched:
+    """What is known only in a step, in Python: an array of NumPy, or a number."""
+
+    __array_ufunc__ = None  # NumPy leaves operators to this class
+
+    def __repr__(self) -> str:
+        return "a value of a step"
+
+
 @dataclass(frozen=True)
 class Dtype:
     """A dtype: `paddle.float32`, `x.dtype`."""

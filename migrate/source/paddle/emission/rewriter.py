@@ -35,6 +35,7 @@ class Facts:
     names: Names
     ruled: frozenset[Span] = frozenset()  #: embeddings whose tables get rules
     rules: str = ""  #: arguments of `nn.TableRules`
+    arrays: bool = False  #: whether tensors are arrays, as in a reader
     refused: dict[Span, str] = field(default_factory=dict)
     notes: dict[Span, str] = field(default_factory=dict)
     stopped: frozenset[Start] = frozenset()  #: where the bodies of functions begin that could not be executed
@@ -198,6 +199,8 @@ class Rewriter(cst.CSTTransformer):
             return cst.parse_expression(self.names.nn(_MODULES[dotted]) if _MODULES[dotted] else self.names.module())
         if dotted is None or not dotted.startswith("paddle."):
             return updated
+        if self.facts.arrays and dotted == "paddle.to_tensor":
+            return cst.parse_expression(self.names.nn("data.array"))
         if (op := registry.find(dotted)) is not None:
             return cst.parse_expression(self.names.helper(op.functional))
         spelled = self.names.kept(dotted) if not dotted.rpartition(".")[2].islower() or _function(dotted) else None

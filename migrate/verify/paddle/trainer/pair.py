@@ -93,7 +93,8 @@ class TrainerPair:
         yield from self._lists("forward", "outputs", "output")
         yield self._loss()
         yield from self._gradients()
-        yield from self._running()
+        yield from self._by_name("running", "running values")
+        yield from self._by_name("metrics", "metrics")
         if "evaluated" in self.single["batches"][0] and "evaluated" in self.moved["batches"][0]:
             yield from self._lists("forward", "evaluated", "evaluated output")
         for kind in (*RATES, "own"):
@@ -129,13 +130,13 @@ class TrainerPair:
                 found = _compared("gradient", name, values[0], values[1], values[2], kind="gradient")
                 yield compare.within_noise(found, values[0], self.single["noise"].get(name, 0.0), self.largest)
 
-    def _running(self) -> Iterator[Comparison]:
-        for name in self.single["batches"][0]["running"]:
+    def _by_name(self, what: str, stage: str) -> Iterator[Comparison]:
+        for name in self.single["batches"][0][what]:
             first, second, wide = (
-                _flat([batch["running"][name] for batch in side["batches"]])
+                _flat([batch[what][name] for batch in side["batches"]])
                 for side in (self.single, self.moved, self.double)
             )
-            yield _compared("running values", name, first, second, wide)
+            yield _compared(stage, name, first, second, wide)
 
     def _steps(self, kind: str) -> Iterator[Comparison]:
         sides = (self.single[kind], self.moved[kind], self.double.get(kind, self.single[kind]))
