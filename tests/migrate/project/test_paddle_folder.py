@@ -98,15 +98,25 @@ def test_a_trainer_without_metrics_is_measured_by_what_evaluation_tells(model: P
     assert last["test auc"] > 0.7 and "train auc" not in last
 
 
+def test_without_a_reader_for_evaluation_training_is_measured_alone(model: Path, tmp_path: Path) -> None:
+    text = (model / "config.yaml").read_text()
+    (model / "config.yaml").write_text(text.replace("infer_reader_path", "other_reader_path"))
+    project(model, "-o", tmp_path / "out")
+    (told,) = trained(tmp_path / "out", "--epochs", 1)
+    assert "train auc" in told and "test auc" not in told
+
+
 def test_data_elsewhere_is_given_by_its_folder(model: Path, tmp_path: Path) -> None:
     (model / "config.yaml").write_text((model / "config.yaml").read_text().replace("data/train", "../far/train"))
     shutil.copytree(model / "data", tmp_path / "far")
     schema = tmp_path / "schema.yaml"
     items = "".join(f"  - {{shape: [null, {n}], dtype: {kind}}}\n" for n, kind in [(1, "int64")] * 4 + [(3, "float32")])
     schema.write_text(f"version: 1\ninputs:\n{items}")
-    out = tmp_path / "out"
+    out = tmp_path / "other" / "out"
     assert project(model, "--schema", schema, "-o", out).exit_code == 0
     assert not (out / "data").exists() and "Give `--data-folder`" in (out / "README.md").read_text()
+    with pytest.raises(ValueError, match=r"there is no folder .*far/train with data for train: give the data_folder"):
+        trained(out)
     assert len(trained(out, "--data-folder", model, "--epochs", 1, "--model-dir", tmp_path / "kept")) == 1
     assert (tmp_path / "kept" / "model.ckpt-1.index").exists()
 
