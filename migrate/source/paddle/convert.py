@@ -27,9 +27,10 @@ from migrate.source.paddle.interpreter.interpreter import Interpreter
 from migrate.source.paddle.interpreter.run import Problem
 from migrate.source.paddle.mapping.values import Refuse
 from migrate.source.paddle.report import findings
-from migrate.source.settings.options import NO_SWITCHES, Options
+from migrate.source.paddle.report.findings import for_runtime_alone
+from migrate.source.settings.options import Options
 
-__all__ = ["annotated", "convert", "follow", "model_arguments"]
+__all__ = ["annotated", "convert", "follow", "for_runtime_alone", "is_folder", "model_arguments"]
 
 
 def convert(path: str, text: str, options: Options, siblings: Mapping[str, str]) -> SourceResult:
@@ -64,13 +65,16 @@ def convert(path: str, text: str, options: Options, siblings: Mapping[str, str])
         raise MigrateError(f"{path}: the converted text is not valid Python ({error}); report this as a bug") from error
 
 
+def is_folder(path: str, options: Options, siblings: Mapping[str, str]) -> bool:
+    """Return whether a file is converted with the trainer of its folder, not by a schema of its columns."""
+    return (options.schema is None or bool(options.schema.inputs)) and folder.concerns(path, siblings)
+
+
 def _convert(path: str, text: str, options: Options, siblings: Mapping[str, str]) -> SourceResult:
-    if (options.schema is None or options.schema.inputs) and folder.concerns(path, siblings):
+    if is_folder(path, options, siblings):
         table_rules.check(options.target, options.switches)
         inputs = options.schema.inputs if options.schema else ()
         return folder.convert(path, text, siblings, inputs, options.switches)
-    if options.target != "runtime" or options.switches != NO_SWITCHES:
-        return findings.for_runtime_alone(path, text)
     if not refusals.defines_model(text):
         base = refusals.foreign_base(text) if options.schema else None
         return findings.foreign_base(path, text, base) if base else findings.no_model(path, text)

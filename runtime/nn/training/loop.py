@@ -15,11 +15,13 @@ import numpy as np
 import tensorflow as tf
 
 from runtime.nn import metric
+from runtime.nn.optimizer.scheduler import LRScheduler
 from runtime.nn.training.data import pipeline
 from runtime.nn.training.evictions import Evictions
 
 v1 = tf.compat.v1
 _CHECKPOINT = "model.ckpt"
+_SCHEDULES = ("", "step", "epoch")
 
 
 def settings(path: str) -> dict[str, Any]:
@@ -65,7 +67,8 @@ class Training:
         self.model.train()
         returned = trainer.train_forward(self.model, self.metrics, self.train_data.get_next(), self.config)
         self.loss = returned[0]
-        self.step = trainer.create_optimizer(self.model, self.config).minimize(self.loss)
+        optimizer = trainer.create_optimizer(self.model, self.config)
+        self.step, self.schedules = optimizer.minimize(self.loss), [one.step() for one in _schedules(optimizer)]
         self.updates = metric.updates()
         self.values = {
             name: item.accumulate() for name, item in zip(_named(self.metrics, names), self.metrics, strict=True)
@@ -113,7 +116,12 @@ class Training:
         return pipeline(dataset, int(self.config.get(f"runner.{kind}_batch_size") or 1), drop_last=True)
 
     def run(
-        self, session: Any, epochs: int | None = None, steps: int | None = None, model_dir: str | None = None
+        self,
+        session: Any,
+        epochs: int | None = None,
+        steps: int | None = None,
+        model_dir: str | None = None,
+        schedule: str = "",
     ) -> list[dict[str, float]]:
         """Initialize all variables, train, and evaluate after each epoch; return the metrics of each epoch.
 
@@ -123,7 +131,16 @@ class Training:
             steps: how many batches are taken for training and for evaluation in an epoch; None: all.
             model_dir: a folder where `model.ckpt-NUMBER` is saved after each epoch. If it has one already, training
                 goes on from the latest with the epochs that are left. None: nothing is saved.
+            schedule: after what a scheduler of the learning rate goes on: "step" or "epoch". The default leaves it at
+                its first rate, as PaddleRec's own tool does, and says so.
+
+        Raises:
+            ValueError: `schedule` is something else.
         """
+        if schedule not in _SCHEDULES:
+            raise ValueError(f'schedule={schedule!r}: give "step" or "epoch", or leave it out')
+        if self.schedules and not schedule:
+            print('the learning rate stays at its first value; run(schedule="step") or "epoch" lets it go on')
         session.run(v1.group(v1.global_variables_initializer(), v1.local_variables_initializer()))
         saver = None if model_dir is None else v1.train.Saver()
         first = 0 if saver is None else _restored(saver, session, str(model_dir))
@@ -131,18 +148,20 @@ class Training:
         history = []
         for epoch in range(first, int(self.config.get("runner.epochs") or 1) if epochs is None else epochs):
             began = time.time()
-            losses = self._train(session, steps)
+            losses = self._train(session, steps, self.schedules if schedule == "step" else [])
             told = {"loss": sum(losses) / len(losses) if losses else float("nan"), "steps": len(losses)}
             told |= {"seconds": time.time() - began, **_prefixed("train", session.run(self.values))}
             if self.evaluation is not None:
                 told |= self._evaluate(session, steps) | _prefixed("test", session.run(self.tested))
+            if schedule == "epoch":
+                session.run(self.schedules)
             history.append(told)
             print(f"epoch {epoch}: " + ", ".join(f"{key} {value:.6g}" for key, value in told.items()), flush=True)
             if saver is not None:
                 saver.save(session, str(Path(str(model_dir)) / _CHECKPOINT), global_step=epoch + 1)
         return history
 
-    def _train(self, session: Any, steps: int | None) -> list[float]:
+    def _train(self, session: Any, steps: int | None, after: Sequence[tf.Operation]) -> list[float]:
         """Go through the data once; return the loss of each step."""
         losses: list[float] = []
         session.run((self.train_data.initializer, self.resets))
@@ -151,6 +170,7 @@ class Training:
                 loss, _, _ = session.run((self.loss, self.updates, self.step))
             except tf.errors.OutOfRangeError:
                 break
+            session.run(after)
             losses.append(float(np.mean(loss)))
             self.evictions.after_step(session)
         return losses
@@ -167,6 +187,12 @@ class Training:
             except tf.errors.OutOfRangeError:
                 break
         return {f"test {name}": float(np.mean([one[name] for one in found])) for name in means if found}
+
+
+def _schedules(optimizer: Any) -> list[Any]:
+    """Return the scheduler of an optimizer, if it has one."""
+    rate = getattr(optimizer, "_learning_rate", None)
+    return [rate] if isinstance(rate, LRScheduler) else []
 
 
 def _means(returned: Any) -> dict[str, tf.Tensor]:
