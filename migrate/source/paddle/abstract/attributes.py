@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from migrate.source.paddle.abstract.host.sparse import METHODS, Matrix, attribute
 from migrate.source.paddle.abstract.run import Frame, Raised, Run
 from migrate.source.paddle.abstract.values import (
     Api,
@@ -74,6 +75,8 @@ def read(run: Run, node: ast.AST, value: Value, name: str) -> Value:
         run.lasting.reads(value, name)
     if isinstance(value, Fetched):
         return value
+    if isinstance(value, Matrix) and name not in METHODS:
+        return attribute(value, name)
     if isinstance(value, Tensor) and run.in_step and name == "shape":
         return Fetched()
     if isinstance(value, Tensor):
