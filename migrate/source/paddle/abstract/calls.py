@@ -296,7 +296,7 @@ def _python(function: Callable[..., Value], positional: list[Value], keywords: d
     if function is range and mentions(positional, Tensor | Size):
         raise Refuse(
             "a loop over a size that is known only when the model runs has no fixed number of turns in a graph; "
-            "compute on the whole tensor instead"
+            "compute on the whole tensor, or let `paddle.nn.RNN(cell)` take the steps of a cell"
         )
     if any(isinstance(item, Tensor | Size) for item in [*positional, *keywords.values()]):
         raise Refuse(f"Python's `{getattr(function, '__name__', 'function')}` of a tensor or its size is not supported")
