@@ -26,8 +26,9 @@ class Sums(Metric, in_graph=True):
     def __init_subclass__(cls, **named: Any) -> None:
         """Let `accumulate` return numbers where it is called on values."""
         super().__init_subclass__(in_graph=True, **named)
-        if "accumulate" in vars(cls):
-            cls.accumulate = _of_values(vars(cls)["accumulate"])  # type: ignore[method-assign]
+        name = "accumulate"
+        if name in vars(cls):
+            setattr(cls, name, _of_values(vars(cls)[name]))
 
     def __init__(self) -> None:
         """Begin without sums."""

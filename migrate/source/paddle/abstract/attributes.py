@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from migrate.source.paddle.abstract.libraries.matrices import Matrix
+from migrate.source.paddle.abstract.host.sparse import METHODS, Matrix, attribute
 from migrate.source.paddle.abstract.run import Frame, Raised, Run
 from migrate.source.paddle.abstract.values import (
     Api,
@@ -76,6 +76,8 @@ def read(run: Run, node: ast.AST, value: Value, name: str) -> Value:
         run.lasting.reads(value, name)
     if isinstance(value, Fetched):
         return value
+    if isinstance(value, Matrix) and name not in METHODS:
+        return attribute(value, name)
     if isinstance(value, Tensor) and run.in_step and name == "shape":
         return Fetched()
     if isinstance(value, Tensor):
@@ -100,8 +102,6 @@ def read(run: Run, node: ast.AST, value: Value, name: str) -> Value:
         return getattr(value, name)
     if isinstance(value, np.ndarray | np.generic) and name == "dtype":
         return Dtype(value.dtype.name)
-    if isinstance(value, Matrix) and name == "shape":
-        return value.shape
     if isinstance(value, np.finfo) and name in {"eps", "min", "max", "tiny"}:
         return getattr(value, name)
     if isinstance(value, Size) or value is None:

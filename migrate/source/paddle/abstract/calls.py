@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from migrate.source.paddle.abstract import attributes, fetched, layers, library_calls
+from migrate.source.paddle.abstract import attributes, layers, library_calls
 from migrate.source.paddle.abstract.gradients import derive
+from migrate.source.paddle.abstract.host import metrics
 from migrate.source.paddle.abstract.lasting import is_random
 from migrate.source.paddle.abstract.python_calls import (
     BUILTINS,
@@ -71,7 +72,7 @@ def call(run: Run, node: ast.AST, callee: Value, positional: list[Value], keywor
     """Call a value; raises `Refuse` for what is not supported."""
     if isinstance(callee, Unknown | Fetched):
         return callee
-    if run.in_step and (found := fetched.called(run, node, callee, positional, keywords)) is not None:
+    if run.in_step and (found := metrics.called(run, node, callee, positional, keywords)) is not None:
         return found[0]
     if isinstance(callee, Method) and isinstance(callee.receiver, Tensor):
         return _tensor_method(run, node, callee, positional, keywords)
@@ -80,8 +81,8 @@ def call(run: Run, node: ast.AST, callee: Value, positional: list[Value], keywor
     run.record_plain(node)
     if isinstance(callee, Api):
         return _api(run, node, callee.name, positional, keywords)
-    if isinstance(callee, Function) and fetched.is_step(run, callee):
-        return fetched.step(run, callee, positional, keywords)
+    if isinstance(callee, Function) and metrics.is_step(run, callee):
+        return metrics.step(run, callee, positional, keywords)
     if isinstance(callee, Function):
         return run.call_function(callee, positional, keywords)
     if isinstance(callee, Class):
@@ -295,7 +296,7 @@ def _python(function: Callable[..., Value], positional: list[Value], keywords: d
     if function is range and mentions(positional, Tensor | Size):
         raise Refuse(
             "a loop over a size that is known only when the model runs has no fixed number of turns in a graph; "
-            "compute on the whole tensor instead"
+            "compute on the whole tensor, or let `paddle.nn.RNN(cell)` take the steps of a cell"
         )
     if any(isinstance(item, Tensor | Size) for item in [*positional, *keywords.values()]):
         raise Refuse(f"Python's `{getattr(function, '__name__', 'function')}` of a tensor or its size is not supported")

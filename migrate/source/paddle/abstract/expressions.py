@@ -9,7 +9,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from migrate.source.paddle.abstract import attributes, fetched, indexing
+from migrate.source.paddle.abstract import attributes, indexing
+from migrate.source.paddle.abstract.host import metrics
+from migrate.source.paddle.abstract.host.sparse import Matrix
 from migrate.source.paddle.abstract.python_calls import BUILTINS, check_operands, check_power
 from migrate.source.paddle.abstract.run import Run
 from migrate.source.paddle.abstract.values import (
@@ -171,7 +173,7 @@ def _binary_node(run: Run, node: ast.BinOp) -> Value:
 
 def _unary(run: Run, node: ast.UnaryOp) -> Value:
     value = run.evaluate(node.operand)
-    if isinstance(value, Fetched) or (isinstance(node.op, ast.Not) and fetched.is_open(run, value)):
+    if isinstance(value, Fetched) or (isinstance(node.op, ast.Not) and metrics.is_open(run, value)):
         return Fetched()
     if isinstance(node.op, ast.Not):
         return not run.decide(node.operand, value)
@@ -189,7 +191,7 @@ def _bool(run: Run, node: ast.BoolOp) -> Value:
     stop = isinstance(node.op, ast.Or)
     for item in node.values[:-1]:
         value = run.evaluate(item)
-        if fetched.is_open(run, value):
+        if metrics.is_open(run, value):
             return [Fetched(), *map(run.evaluate, node.values[node.values.index(item) + 1 :])][0]
         if run.decide(item, value) is stop:
             return value
@@ -210,7 +212,7 @@ def _compare(run: Run, node: ast.Compare) -> Value:
     run.record_plain(node)
     if any(isinstance(value, Size) for value in values) and not isinstance(node.ops[0], ast.Is | ast.IsNot):
         return Tensor((), "bool")
-    if single in _ELEMENTS and any(isinstance(value, np.ndarray) for value in values):
+    if single in _ELEMENTS and any(isinstance(value, np.ndarray | Matrix) for value in values):
         return _COMPARE[type(node.ops[0])](*values)
     pairs = zip(node.ops, values[:-1], values[1:], strict=True)
     return all(_pair(op, left, right) for op, left, right in pairs)
@@ -225,8 +227,8 @@ def _pair(op: ast.cmpop, left: Value, right: Value) -> bool:
 
 def _conditional(run: Run, node: ast.IfExp) -> Value:
     value = run.evaluate(node.test)
-    if fetched.is_open(run, value):
-        return fetched.either(run.evaluate(node.body), run.evaluate(node.orelse))
+    if metrics.is_open(run, value):
+        return metrics.either(run.evaluate(node.body), run.evaluate(node.orelse))
     return run.evaluate(node.body if run.decide(node.test, value) else node.orelse)
 
 

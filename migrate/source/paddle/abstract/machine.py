@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from migrate.source.paddle.abstract import assignments, attributes, calls, control, expressions, fetched, number_loops
+from migrate.source.paddle.abstract import assignments, attributes, calls, control, expressions, number_loops
+from migrate.source.paddle.abstract.host import metrics
 from migrate.source.paddle.abstract.parameters import bind
 from migrate.source.paddle.abstract.run import FAILURES, Frame, Raised, Run
 from migrate.source.paddle.abstract.values import (
@@ -185,9 +186,9 @@ class Machine(Run):
 
     def _run_While(self, node: ast.While) -> None:
         turns = 0
-        while fetched.is_open(self, value := self.evaluate(node.test)) or self.decide(node.test, value):
+        while metrics.is_open(self, value := self.evaluate(node.test)) or self.decide(node.test, value):
             turns += 1
-            if fetched.is_open(self, value) and turns > 1:
+            if metrics.is_open(self, value) and turns > 1:
                 break
             if turns > MAX_TURNS:
                 self.problem(node, "this loop has more than half a million turns")
@@ -202,8 +203,8 @@ class Machine(Run):
 
     def _run_If(self, node: ast.If) -> None:
         value = self.evaluate(node.test)
-        if fetched.is_open(self, value):
-            return fetched.both(self, node)
+        if metrics.is_open(self, value):
+            return metrics.both(self, node)
         if isinstance(value, Tensor | Size) and control.is_check(node):
             self.checks.add(self.place(node))
             return

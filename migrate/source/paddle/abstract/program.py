@@ -10,7 +10,7 @@ import yaml
 
 from migrate.errors import MigrateError
 from migrate.source.paddle.abstract.data_files import DataFiles
-from migrate.source.paddle.abstract.fetched import is_metric
+from migrate.source.paddle.abstract.host.metrics import is_metric
 from migrate.source.paddle.abstract.layers import set_training
 from migrate.source.paddle.abstract.machine import Machine
 from migrate.source.paddle.abstract.modules import load

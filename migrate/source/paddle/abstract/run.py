@@ -124,7 +124,7 @@ class Run(ABC):
     defaults: dict[int, Value] = field(default_factory=dict)  #: default values, each one object for all calls
     lasting: Lasting = field(default_factory=Lasting)  #: what outlives a pass
     training: bool = True
-    in_step: bool = False  #: inside a method that runs in Python, on the values of a step (`fetched.py`)
+    in_step: bool = False  #: inside a method that runs in Python, on the values of a step (`host/metrics.py`)
     steps: int = 0
     data: DataFiles | None = None  #: what the program may read
     random: Random = field(default_factory=partial(Random, 0))

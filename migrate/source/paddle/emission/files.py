@@ -99,7 +99,7 @@ def _with_imports(file: cst.Module, names: Names) -> cst.Module:
 
 
 def write_reader(path: str, text: str) -> Written:
-    """Return the text of a reader: its base class is of the framework, and it makes arrays, where Paddle's makes tensors."""
+    """Return the text of a reader: its base class is of the framework, and it makes arrays, not tensors."""
     tree = ast.parse(text)
     imports = imported_names([node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)])
     everywhere = frozenset((node.lineno, node.col_offset) for node in ast.walk(tree) if isinstance(node, ast.stmt))

@@ -43,7 +43,7 @@ class Original:
         with _recorded() as made:
             self.model = self.trainer.create_model(self.config)
         self.metrics = metrics_of(self.trainer)
-        self.own = own_metrics(self.metrics, paddle.metric.Metric, lambda one: type(one).__module__.startswith("paddle."))
+        self.own = own_metrics(self.metrics, paddle.metric.Metric, _of_paddle)
         self.state = dict(self.model.state_dict())
         self.parameters = dict(self.model.named_parameters())
         held = {id(tensor) for tensor in self.state.values()}
@@ -108,6 +108,10 @@ def _recorded() -> Iterator[list[Any]]:
         yield made
     finally:
         LayerHelperBase.create_parameter = stock
+
+
+def _of_paddle(metric: Any) -> bool:
+    return type(metric).__module__.startswith("paddle.")
 
 
 def run(job: Mapping[str, Any]) -> dict[str, Any]:

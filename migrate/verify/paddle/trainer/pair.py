@@ -37,7 +37,7 @@ def measure(
     job = {"path": original, "config": dict(config), "batches": batches, "settings": settings, "rates": RATES}
     single = workers.run(_ORIGINAL, {**job, "dtype": "float32", "passes": True})
     job |= {"weights": single["weights"], "loose": single["loose"]}
-    moved = workers.run(_CONVERTED, {**job, "path": converted})
+    moved = workers.run(_CONVERTED, {**job, "path": converted, "data": original})
     if moved["failure"] and "evaluated" in single["batches"][0]:
         raise MigrateError(f"{converted}: infer_forward fails with {moved['failure']}, and not in the original")
     steps = steps_of(moved)
