@@ -40,6 +40,12 @@ def dense_places(program: Program) -> Mapping[Place, str]:
     return {(one.layer.path, one.layer.span): one.dense for one in embeddings(program) if one.dense}
 
 
+def table_places(program: Program) -> frozenset[Place]:
+    """Return where embeddings are made that become tables."""
+    dense = dense_places(program)
+    return frozenset((one.layer.path, one.layer.span) for one in embeddings(program)) - dense.keys()
+
+
 def _reason(program: Program, layer: Layer) -> str:
     if layer.whole_reads:
         path, span = layer.whole_reads[0]

@@ -29,7 +29,7 @@ from runtime import nn
 pytestmark = pytest.mark.paddle
 
 FOLDERS = Path(__file__).parent / "folders"
-NAMES = ["wide_deep", "sessions", "factors", "towers"]
+NAMES = ["wide_deep", "sessions", "factors", "towers", "experts", "titles", "transformer"]
 
 
 @pytest.fixture(autouse=True)
@@ -151,7 +151,7 @@ def test_a_folder_trains_on_its_sample_data(name: str, tmp_path: Path) -> None:
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         tf.compat.v1.set_random_seed(1)  # else one run in fourteen ends with a larger loss, as dropout falls
         training = nn.Training(trainer, settings(texts(name)), str(target), data_folder=str(FOLDERS / name))
-        history = training.run(session, 15)
+        history = training.run(session, 15, schedule="step")
     assert training.config["config_abs_dir"] == str(
         FOLDERS / name
     )  # PaddleRec's tool sets it; readers open files by it
