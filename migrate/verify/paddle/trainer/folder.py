@@ -45,8 +45,9 @@ def verify(original: str, converted: str, schema: Schema | None, settings_: Sett
     if not (second / TRAINER).is_file():
         raise MigrateError(f"{second}: has no {TRAINER}; give the folder that `migrate convert` wrote")
     files = {path.name: path.read_text(encoding="utf-8") for path in _texts(first)}
-    config = settings(files) | {"config_abs_dir": str(first)}
+    config = _changed(settings(files), settings_) | {"config_abs_dir": str(first)}
     batches, told = _batches(first, files, config, schema, settings_)
+    batches = [_modulo(items, settings_.ids) for items in batches] if settings_.ids else batches
     pair = measure(str(first), str(second), config, batches, settings_)
     comparisons, notes = list(pair.comparisons()), [told, *pair.notes]
     unsure = pair.undetermined()
@@ -61,6 +62,20 @@ def verify(original: str, converted: str, schema: Schema | None, settings_: Sett
             *again.notes,
         ]
     return Verification(original, converted, tuple(comparisons), tuple(notes))
+
+
+def _changed(config: dict[str, Any], settings_: Settings) -> dict[str, Any]:
+    """Return the configuration with the values that the user gives instead; a table may be too large for a proof."""
+    for key in settings_.changed:
+        if key not in config:
+            raise MigrateError(f"config.yaml has no `{key}`: set one of {', '.join(config)}")
+    return config | dict(settings_.changed)
+
+
+def _modulo(value: Any, most: int) -> Any:
+    if isinstance(value, list):
+        return [_modulo(item, most) for item in value]
+    return value % most if value.dtype.kind == "i" else value
 
 
 def _others(batches: list[Any], settings_: Settings) -> list[Any]:
