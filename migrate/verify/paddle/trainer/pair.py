@@ -101,13 +101,14 @@ class TrainerPair:
                 yield from self._steps(kind)
 
     def _lists(self, stage: str, what: str, name: str) -> Iterator[Comparison]:
-        sides = [[batch[what] for batch in side["batches"]] for side in (self.single, self.moved, self.double)]
+        wide = self.double if what in self.double["batches"][0] else self.single
+        sides = [[batch[what] for batch in side["batches"]] for side in (self.single, self.moved, wide)]
         counts = {len(batch) for side in sides for batch in side}
         if len(counts) != 1:
             raise MigrateError(f"the original and the converted model return different numbers of tensors ({counts})")
         for index in range(counts.pop()):
-            first, second, wide = (_flat([batch[index] for batch in side]) for side in sides)
-            yield _compared(stage, f"{name} {index}", first, second, wide)
+            first, second, third = (_flat([batch[index] for batch in side]) for side in sides)
+            yield _compared(stage, f"{name} {index}", first, second, third)
 
     def _loss(self) -> Comparison:
         first, second, wide = (
