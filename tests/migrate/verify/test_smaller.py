@@ -37,7 +37,7 @@ def model(tmp_path: Path) -> Path:
 def test_both_programs_get_the_values_and_the_ids(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Any] = []
     given = [[np.array([[7, 30]]), [np.array([10, 3])], np.array([12.5])]]
-    monkeypatch.setattr(folder, "_batches", lambda _, __, config, *___: seen.append(config) or (given, "of the reader"))
+    monkeypatch.setattr(folder.workers, "run", lambda _, job: seen.append(job["config"]) or {"batches": given})
     monkeypatch.setattr(folder, "measure", lambda *arguments: seen.extend(arguments[2:4]) or Nothing())
     options = ["--set", "hyper_parameters.rows=10", "--set", "hyper_parameters.sizes=[2]", "--ids", "10"]
     CliRunner().invoke(verify, [str(model), str(model), *options], catch_exceptions=False)
@@ -50,9 +50,7 @@ def test_both_programs_get_the_values_and_the_ids(model: Path, monkeypatch: pyte
 
 def test_a_value_that_the_configuration_does_not_have(model: Path) -> None:
     found = CliRunner().invoke(verify, [str(model), str(model), "--set", "rows=10"])
-    assert "config.yaml has no `rows`: set one of runner.train_batch_size, hyper" in str(
-        found.exception
-    )
+    assert "config.yaml has no `rows`: set one of runner.train_batch_size, hyper" in str(found.exception)
 
 
 @pytest.mark.parametrize("text", ["rows", "rows=[1"])

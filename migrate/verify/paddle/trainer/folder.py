@@ -22,6 +22,8 @@ from migrate.verify.settings import Settings
 _BATCHES = "migrate.verify.paddle.trainer.batches"
 #: Ids of drawn batches are below this number, if the batches are not those of the reader.
 _IDS = 10
+#: A BatchNorm of few samples leaves nothing of a gradient but rounding: two of them become 1 and -1, whatever they are.
+_SAMPLES = 32
 
 
 def has_trainer(path: str) -> bool:
@@ -47,18 +49,21 @@ def verify(original: str, converted: str, schema: Schema | None, settings_: Sett
     files = {path.name: path.read_text(encoding="utf-8") for path in _texts(first)}
     config = _changed(settings(files), settings_) | {"config_abs_dir": str(first)}
     batches, told = _batches(first, files, config, schema, settings_)
-    batches = [_modulo(items, settings_.ids) for items in batches] if settings_.ids else batches
     pair = measure(str(first), str(second), config, batches, settings_)
     comparisons, notes = list(pair.comparisons()), [told, *pair.notes]
     unsure = pair.undetermined()
     if unsure:
-        again = measure(str(first), str(second), config, _others(batches, settings_), settings_)
+        wide = config | {"runner.train_batch_size": max(_SAMPLES, _size(config))}
+        more, source = _batches(first, files, wide, schema, settings_)
+        if source != told:  # the sample data has not so many
+            wide, more = config, batches
+        again = measure(str(first), str(second), wide, _others(more, settings_), settings_)
         comparisons = [c for c in comparisons if c.verdict != "differs" or c.name not in unsure]
         comparisons += again.comparisons()
         notes += [
             f"the sample data does not determine the gradients of {', '.join(sorted(unsure))}, in the original either: "
             "they change in the second digit when weights change by one unit in the last place; they are compared on "
-            f"other ids, up to {_IDS}",
+            f"other ids, up to {_IDS}, in batches of {_size(wide)}",
             *again.notes,
         ]
     return Verification(original, converted, tuple(comparisons), tuple(notes))
@@ -72,10 +77,14 @@ def _changed(config: dict[str, Any], settings_: Settings) -> dict[str, Any]:
     return config | dict(settings_.changed)
 
 
-def _modulo(value: Any, most: int) -> Any:
+def _size(config: dict[str, Any], default: int = MOST) -> int:
+    return min(int(config.get("runner.train_batch_size") or default), MOST)
+
+
+def _modulo(value: Any, most: int | None) -> Any:
     if isinstance(value, list):
         return [_modulo(item, most) for item in value]
-    return value % most if value.dtype.kind == "i" else value
+    return value % most if most and value.dtype.kind == "i" else value
 
 
 def _others(batches: list[Any], settings_: Settings) -> list[Any]:
@@ -103,14 +112,14 @@ def _batches(
     if not inputs:
         try:
             found = workers.run(_BATCHES, {"path": str(folder), "config": config, "count": settings_.drawn})
-            return found["batches"], "batches are those of the model's reader and sample data"
+            return _modulo(found["batches"], settings_.ids), "batches are those of the model's reader and sample data"
         except (MigrateError, ModuleNotFoundError) as error:
             reason = str(error).splitlines()[0]
     else:
         reason = "the schema gives `inputs`"
     random = np.random.RandomState(settings_.seed)
     shapes = batch_of(files, folder, inputs)
-    size = min(int(config.get("runner.train_batch_size") or settings_.batch_size), MOST)
+    size = _size(config, settings_.batch_size)
     drawn = [list(_drawn(shapes, size, random)) for _ in range(settings_.drawn)]
     return drawn, f"batches are drawn, with ids below {_IDS}: {reason}"
 
