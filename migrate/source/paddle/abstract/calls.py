@@ -156,6 +156,9 @@ def _plain(
 def _builtin(run: Run, node: ast.AST, name: str, positional: list[Value], keywords: dict[str, Value]) -> Value:
     if name == "print":  # a tensor prints its description
         return None
+    if name not in _FIRST_ONLY:
+        for item in positional:
+            run.lasting.takes(item)
     special = _SPECIAL.get(name)
     if special is not None:
         return special(run, node, positional)
@@ -304,6 +307,8 @@ def _python(function: Callable[..., Value], positional: list[Value], keywords: d
 def _method(run: Run, node: ast.AST, method: Method, positional: list[Value], keywords: dict[str, Value]) -> Value:
     receiver, name = method.receiver, method.name
     run.lasting.changes(receiver, name)
+    for item in positional:
+        run.lasting.takes(item)
     if is_random(receiver):
         run.lasting.draws()
     if isinstance(receiver, Super):

@@ -22,6 +22,7 @@ from migrate.source.paddle.abstract.values import (
     LayerValue,
     Method,
     Module,
+    OneHot,
     Refuse,
     Size,
     Span,
@@ -175,6 +176,8 @@ class Run(ABC):
         """
         if mentions([positional, dict(keywords)], Unknown):
             return UNKNOWN
+        if mentions([positional, dict(keywords)], OneHot):
+            raise Refuse(f"only `nn.Linear` may read the one-hot input, and `{op.name}` needs its columns")
         bound = op.bind(positional, keywords)
         result = op.result(bound)
         if isinstance(result, Tensor) and any(result is value for value in bound.values()):

@@ -49,8 +49,8 @@ def test_a_planted_error_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
     def broken(*arguments: object) -> object:
         result = convert(*arguments)  # type: ignore[arg-type]
-        assert ") + embedding[:, self.columns]" in result.converted
-        text = result.converted.replace(") + embedding[:, self.columns]", ") - embedding[:, self.columns]")
+        assert "tf.nn.relu(linear_out)" in result.converted
+        text = result.converted.replace("tf.nn.relu(linear_out)", "tf.nn.relu(-linear_out)")
         return type(result)(result.path, result.kind, result.original, text)
 
     monkeypatch.setattr(oracle, "converted", broken)

@@ -1,4 +1,4 @@
-"""Adds type annotations to a converted model, from the values seen by the interpreter."""
+"""Adds type annotations to a converted model, from the values that were seen."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import libcst as cst
 from libcst import matchers as m
 
 from migrate.schema import Schema
-from migrate.source.paddle.facts.program import follow
-from migrate.source.paddle.facts.trainer import TRAINER
-from migrate.source.paddle.interpreter.signatures import ANY, Signature, type_of, union
+from migrate.source.paddle.abstract.program import TRAINER
+from migrate.source.paddle.one_hot.program import follow
+from migrate.source.paddle.one_hot.signatures import ANY, Signature, type_of, union
 
 
 def annotated(converted: str, path: str, text: str, schema: Schema, siblings: Mapping[str, str]) -> str:

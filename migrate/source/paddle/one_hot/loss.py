@@ -8,13 +8,14 @@ import libcst as cst
 
 from migrate.errors import MigrateError
 from migrate.schema import Task
-from migrate.source.paddle.edits import module
-from migrate.source.paddle.edits.rewrite import Facts, rewrite
-from migrate.source.paddle.facts import modules
-from migrate.source.paddle.facts.program import Program
-from migrate.source.paddle.facts.trainer import TRAINER
-from migrate.source.paddle.interpreter.calls import BUILTINS, SPECIAL
-from migrate.source.paddle.interpreter.run import Frame
+from migrate.source.paddle.abstract.modules import imported_names
+from migrate.source.paddle.abstract.program import TRAINER
+from migrate.source.paddle.abstract.python_calls import BUILTINS
+from migrate.source.paddle.emission.names import Names
+from migrate.source.paddle.one_hot import module
+from migrate.source.paddle.one_hot.names import imports_of
+from migrate.source.paddle.one_hot.program import Program
+from migrate.source.paddle.one_hot.rewriting import Rewritten, rewritten
 
 
 def check_tasks(program: Program) -> None:
@@ -34,28 +35,21 @@ def check_tasks(program: Program) -> None:
             )
 
 
-def loss_text(program: Program, facts: Facts) -> str:
-    """Return the text of `create_loss`; constructs that cannot be rewritten are added to `facts.refused`."""
+def loss_text(program: Program, names: Names) -> tuple[str, Rewritten | None]:
+    """Return the text of `create_loss`, and the rewritten trainer if it is from there."""
     if program.loss is None or program.trainer is None:
-        return _from_tasks(program)
+        return _from_tasks(program), None
     _check_free_names(program)
-    rewritten = rewrite(program.trainer.text, facts)
-    function = _find(rewritten, program.loss.owner.name if program.loss.owner else "", program.loss.node.name)
+    made = rewritten(program, program.trainer, names)
+    node = program.loss.node
+    assert isinstance(node, ast.FunctionDef)
+    function = _find(made.tree, program.loss.owner.name if program.loss.owner else "", node.name)
     parameters = function.params.with_changes(params=function.params.params[1:])
     lines = [line for line in function.leading_lines if line.comment is not None]
     plain = function.with_changes(params=parameters, leading_lines=lines)
-    return cst.Module([plain], default_indent=rewritten.default_indent).code
-
-
-def facts_of_loss(program: Program) -> Facts:
-    """Return the facts for rewriting the trainer's file."""
-    assert program.trainer is not None
-    path = program.trainer.path
-    return Facts(
-        modules.imported_names(program.trainer.tree),
-        {span: name for (where, span), name in program.run.methods.items() if where == path},
-        frozenset(span for where, span in program.run.executed if where == path),
-    )
+    first, last = node.lineno, node.end_lineno or node.lineno
+    made.refused = {span: told for span, told in made.refused.items() if first <= span[0] <= last}
+    return cst.Module([plain], default_indent=made.tree.default_indent).code, made
 
 
 def _find(file: cst.Module, owner: str, name: str) -> cst.FunctionDef:
@@ -70,21 +64,20 @@ def _find(file: cst.Module, owner: str, name: str) -> cst.FunctionDef:
 def _check_free_names(program: Program) -> None:
     """Record problems for names in `create_loss` that are neither its own nor Paddle's, as it becomes a function."""
     assert program.loss is not None and program.trainer is not None
-    node, names = program.loss.node, modules.imported_names(program.trainer.tree)
-    local = {item.arg for item in node.args.args[1:]} | BUILTINS.keys() | SPECIAL
+    node, names = program.loss.node, imported_names(imports_of(program.trainer.tree))
+    assert isinstance(node, ast.FunctionDef)
+    local = {item.arg for item in node.args.args[1:]} | BUILTINS.keys() | {"isinstance", "getattr", "hasattr", "print"}
     local |= {item.id for item in ast.walk(node) if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store)}
     allowed = local | {name for name, dotted in names.items() if dotted.partition(".")[0] == "paddle"}
-    program.run.frames.append(Frame(program.trainer, f"{node.name}"))
     for item in ast.walk(node):
         if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Load) and item.id not in allowed:
-            program.run.problem(
-                item,
-                f"the loss uses `{item.id}` of {program.trainer.path}; define it in create_loss",
-            )
+            told = f"the loss uses `{item.id}` of {program.trainer.path}; define it in create_loss"
+            program.run.problem_in(program.trainer, item, told)
         bound = item.arg if isinstance(item, ast.arg) else item.id if isinstance(item, ast.Name) else ""
         if bound in local & (module.RESERVED | names.keys()):
-            program.run.problem(item, f"the name `{bound}` is used by the converted code; rename it")
-    program.run.frames.pop()
+            program.run.problem_in(
+                program.trainer, item, f"the name `{bound}` is used by the converted code; rename it"
+            )
 
 
 def _from_tasks(program: Program) -> str:

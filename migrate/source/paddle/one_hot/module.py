@@ -1,28 +1,26 @@
-"""Assembles the converted module: imports, input layout, layers, the rewritten model, its loss, `build_model`."""
+"""Assembles the converted module: imports, input layout, the rewritten model, its loss, `build_model`."""
 
 from __future__ import annotations
 
-import ast
 import re
 import textwrap
 from collections.abc import Sequence
-from pathlib import Path
 
 import libcst as cst
 
-from migrate.source.paddle.facts import modules
-from migrate.source.paddle.facts.program import Program
+from migrate.source.paddle.emission.names import Names
+from migrate.source.paddle.one_hot import standalone
+from migrate.source.paddle.one_hot.names import OwnNames
+from migrate.source.paddle.one_hot.program import Program
 
 WIDTH = 120
 _FUTURE = "from __future__ import annotations"
-_EMITTED = Path(__file__).with_name("emitted.py")
-#: Emitted name -> the emitted names that it calls.
-_NEEDS = {"Linear": ("Layer", "with_fan"), "Sequential": ("Layer",), "LayerList": ("Layer",)}
 #: Names that are reserved for converted modules.
 RESERVED = frozenset(
     {
-        *("tf", "create_table", "column_blocks", "SPARSE_FEATURES", "SPARSE_OFFSETS", "SPARSE_ROWS", "DENSE_SIZE"),
-        *("Layer", "Linear", "Sequential", "LayerList", "with_fan", "place_side_by_side", "clip_by_value"),
+        *standalone.NAMES,
+        *("tf", "create_table", "SPARSE_FEATURES", "SPARSE_OFFSETS", "SPARSE_ROWS", "DENSE_SIZE"),
+        *("with_fan", "place_side_by_side", *standalone.HELPERS.values()),
         *("group_by_initializer", "Any", "Iterable", "Iterator"),
         *("sparse_keys", "create_embedding_table", "build_model", "create_loss"),
     }
@@ -37,51 +35,49 @@ def scope_name(class_name: str) -> str:
     return name.lower().strip("_") or "model"
 
 
-def assemble(
-    program: Program, rewritten: cst.Module, used: set[str], expressions: list[str], loss: str, target: str
-) -> str:
+def assemble(program: Program, rewritten: cst.Module, names: Names, expressions: list[str], loss: str) -> str:
     """Return the text of the converted module.
 
-    Its layers share one table, whose columns have different initializers. For targets without such tables (`rec_sdk`),
-    there is one table per initializer, which the program creates from `embedding_tables()` of the model.
+    Its layers are those of `runtime.nn` and share one table, whose columns have different initializers. For a target
+    without such tables (`names` without `runtime.nn`), the layers stand in the file, and there is one table per
+    initializer, which the program creates from `embedding_tables()` of the model.
 
     Args:
-        program: the followed model.
+        program: the executed model.
         rewritten: its file with Paddle's calls replaced.
-        used: emitted classes that the file uses.
+        names: how the file spells TensorFlow and layers.
         expressions: the input layers as Python expressions over `self`; empty if there are none.
         loss: the text of `create_loss`.
-        target: `runtime` or `rec_sdk`.
     """
-    grouped = target != "runtime"
-    body = rewritten.with_changes(body=[_finish_model(program, item, expressions, grouped) for item in rewritten.body])
-    head, rest = _split_at_imports(program, body)
-    if expressions:
-        used = used | {"place_side_by_side"} | ({"group_by_initializer"} if grouped else set())
-    parts = [*_prologue(program, expressions, grouped), *_emitted(used), rest.strip("\n"), loss]
-    parts += [_create_table(program)] if expressions and not grouped else []
-    parts.append(_build_model(program, bool(expressions)))
+    own = isinstance(names, OwnNames)
+    used = names.used | ({"place_side_by_side", "group_by_initializer"} if expressions else set())
+    body = rewritten.with_changes(
+        body=[_finish_model(program, item, expressions, "" if own else names.module()) for item in rewritten.body]
+    )
+    head, rest = _split_at_imports(body)
+    parts = [*_prologue(program, expressions, names), *(standalone.definitions(used) if own else ())]
+    parts += [rest.strip("\n"), loss]
+    parts += [_create_table(program)] if expressions and not own else []
+    parts.append(_build_model(program, bool(expressions), "" if own else names.module()))
     body_text = "\n\n\n".join(part.strip("\r\n") for part in parts if part.strip()) + "\n"
     text = (_headed(head, body_text) + body_text).replace("\r\n", "\n")
     return text.replace("\n", rewritten.default_newline)
 
 
-def _split_at_imports(program: Program, body: cst.Module) -> tuple[tuple[str, str], str]:
-    """Return the title, the imports that are kept, and the text after them, without imports of the framework."""
-    names = modules.imported_names(program.module.tree)
+def _split_at_imports(body: cst.Module) -> tuple[tuple[str, str], str]:
+    """Return the title, the imports, and the text after them."""
     title: list[cst.BaseStatement | cst.SimpleStatementLine] = []
     imports: list[cst.BaseStatement | cst.SimpleStatementLine] = []
     after: list[cst.BaseStatement | cst.SimpleStatementLine] = []
-    seen = False
-    for statement in body.body:
-        if _is_framework_import(statement, names):
-            seen = True
-        elif _is_import(statement):
+    for index, statement in enumerate(body.body):
+        if _is_import(statement):
             imports.append(statement)
         else:
-            (after if seen or imports or not _is_text(statement) else title).append(statement)
+            (after if index or not _is_text(statement) else title).append(statement)
     head = body.with_changes(body=title, footer=[])
-    kept = body.with_changes(header=[], body=imports, footer=[])
+    kept = body.with_changes(
+        header=[] if title or after[:1] == [body.body[0]] else body.header, body=imports, footer=[]
+    )
     rest = body.with_changes(header=[], body=after)
     return (head.code, kept.code), rest.code
 
@@ -90,7 +86,7 @@ def _headed(head: tuple[str, str], body: str) -> str:
     """Return the head of the module: that of the source, and the imports for annotations."""
     title, kept = (part.strip("\r\n") for part in head)
     imports = [line for line in kept.splitlines() if line != _FUTURE]
-    names = [name for name in ("Iterable", "Iterator") if re.search(rf"\b{name}\[", body)]
+    names = [name for name in ("Iterable", "Iterator", "Sequence") if re.search(rf"\b{name}\[", body)]
     imports += [f"from collections.abc import {', '.join(names)}"] if names else []
     if not any(re.match(r"from typing import .*\bAny\b", line) for line in imports):
         imports.append("from typing import Any")
@@ -108,19 +104,7 @@ def _is_import(statement: cst.BaseStatement) -> bool:
     return isinstance(statement, cst.SimpleStatementLine) and isinstance(statement.body[0], cst.Import | cst.ImportFrom)
 
 
-def _is_framework_import(statement: cst.BaseStatement, names: dict[str, str]) -> bool:
-    """True for an import of only Paddle's names, or of modules that the converted file does not use."""
-    if not isinstance(statement, cst.SimpleStatementLine) or not isinstance(
-        statement.body[0], cst.Import | cst.ImportFrom
-    ):
-        return False
-    node = ast.parse(cst.Module([statement.with_changes(leading_lines=[])]).code)
-    return all(dotted.partition(".")[0] not in modules.STANDARD for dotted in modules.imported_names(node).values())
-
-
-def _finish_model(
-    program: Program, item: cst.BaseStatement, expressions: list[str], grouped: bool
-) -> cst.BaseStatement:
+def _finish_model(program: Program, item: cst.BaseStatement, expressions: list[str], nn: str) -> cst.BaseStatement:
     """Add code that joins the input layers to the model's constructor, and the method with their initial values."""
     if not isinstance(item, cst.ClassDef) or item.name.value != program.name:
         return item
@@ -130,10 +114,10 @@ def _finish_model(
     )
     init = methods[place]
     assert isinstance(init, cst.FunctionDef)
-    ending = _statements(_constructor_end(expressions, grouped))
+    ending = _statements(_constructor_end(expressions, nn))
     methods[place] = init.with_changes(body=init.body.with_changes(body=[*init.body.body, *ending], footer=[]))
     if expressions:
-        method = cst.parse_module(_TABLES_METHOD if grouped else _INITIALIZER_METHOD).body[0]
+        method = cst.parse_module(_INITIALIZER_METHOD.format(nn=nn) if nn else _TABLES_METHOD).body[0]
         methods.insert(place + 1, method.with_changes(leading_lines=[cst.EmptyLine(indent=False)]))
     return item.with_changes(body=item.body.with_changes(body=methods))
 
@@ -145,34 +129,36 @@ def _statements(text: str) -> Sequence[cst.BaseStatement]:
     return function.body.body
 
 
-def _constructor_end(expressions: list[str], grouped: bool) -> str:
+def _constructor_end(expressions: list[str], nn: str) -> str:
+    naming = "" if nn else "self.name_layers()\n"
     if not expressions:
-        return "\nself.name_layers()\nself.input_layers = []\nself.emb_dim = 0\n"
+        return f"\n{naming}self.input_layers = []\nself.emb_dim = 0\n"
     listed = ", ".join(expressions)
     if len(listed) > WIDTH - 30:
         listed = "\n    " + ",\n    ".join(expressions) + ",\n"
     single_list = len(expressions) == 1 and expressions[0].startswith("*")
     value = f"list({expressions[0][1:]})" if single_list else f"[{listed}]"
-    if grouped:
+    if not nn:
         return (
             "\n# These layers read the model input. The rows of their kernels that belong to\n"
             "# sparse features are those of embedding tables, one for each initializer, with\n"
             "# the layers' columns side by side.\n"
-            f"self.name_layers()\nself.table_layers = group_by_initializer({value})\n"
+            f"{naming}self.table_layers = group_by_initializer({value})\n"
             "self.emb_dim = place_side_by_side([layer for layers in self.table_layers for layer in layers])\n"
         )
     return (
         "\n# These layers read the model input. One lookup serves them all: the rows of their\n"
         "# kernels that belong to sparse features stand side by side as the columns of one\n"
         "# embedding table.\n"
-        f"self.name_layers()\nself.input_layers = {value}\nself.emb_dim = place_side_by_side(self.input_layers)\n"
+        f"self.input_layers = {value}\n"
+        f"self.emb_dim = {nn}.one_hot.side_by_side(self, self.input_layers, DENSE_SIZE)\n"
     )
 
 
 _INITIALIZER_METHOD = '''\
 def embedding_initializer(self) -> Any:
     """Return the initial values of the embedding table: in each layer's columns its kernel's."""
-    return column_blocks([(layer.out_features, layer.weight_init) for layer in self.input_layers])
+    return {nn}.one_hot.initializer(self.input_layers)
 '''
 
 
@@ -183,11 +169,12 @@ def embedding_tables(self) -> list[tuple[int, Any]]:
 '''
 
 
-def _prologue(program: Program, expressions: list[str], grouped: bool) -> list[str]:
+def _prologue(program: Program, expressions: list[str], names: Names) -> list[str]:
     spec = program.schema.input
     imports = "import tensorflow.compat.v1 as tf"
-    if expressions and not grouped:
-        imports += "\n\nfrom runtime import create_table\nfrom runtime.initializers import column_blocks"
+    if not isinstance(names, OwnNames):
+        wanted = [*(["create_table"] if expressions else []), "nn" + _alias(names)]
+        imports += f"\n\nfrom runtime import {', '.join(wanted)}"
     layout = [
         f"#: the features of `sparse_feature` [batch, {len(spec.sparse)}], in order",
         *_tuple("SPARSE_FEATURES", [f'"{feature.name}"' for feature in spec.sparse]),
@@ -201,6 +188,10 @@ def _prologue(program: Program, expressions: list[str], grouped: bool) -> list[s
     ]
     text = imports + "\n\n" + "\n".join([*(layout if expressions else []), *dense])
     return [text, _SPARSE_KEYS.format(count=len(spec.sparse))] if expressions else [text]
+
+
+def _alias(names: Names) -> str:
+    return "" if names.layers == "nn" else f" as {names.layers}"
 
 
 def _ranges(program: Program) -> str:
@@ -229,16 +220,6 @@ def sparse_keys(sparse_feature: tf.Tensor) -> tf.Tensor:
 '''
 
 
-def _emitted(used: set[str]) -> list[str]:
-    """Return the text of the used emitted classes and functions, in the order of their file."""
-    wanted = set(used)
-    for name in used:
-        wanted |= set(_NEEDS.get(name, ()))
-    text = _EMITTED.read_text(encoding="utf-8")
-    nodes = [node for node in ast.parse(text).body if isinstance(node, ast.ClassDef | ast.FunctionDef)]
-    return [ast.get_source_segment(text, node) or "" for node in nodes if node.name in wanted]
-
-
 def _create_table(program: Program) -> str:
     return f'''\
 def create_embedding_table(model: {program.name}, name: str = "embedding") -> Any:
@@ -253,10 +234,23 @@ def create_embedding_table(model: {program.name}, name: str = "embedding") -> An
 '''
 
 
-def _build_model(program: Program, factored: bool) -> str:
+def _build_model(program: Program, factored: bool, nn: str) -> str:
     scope = scope_name(program.name)
-    call = "model((dense_feature, embedding))" if factored else "model(dense_feature)"
-    outputs = f"outputs = {call}" if program.returns_list else f"outputs = [{call}]"
+    given = "dense_feature"
+    if factored:
+        given = f"{nn}.one_hot.Input(dense_feature, embedding)" if nn else "(dense_feature, embedding)"
+    outputs = f"outputs = model({given})" if program.returns_list else f"outputs = [model({given})]"
+    built = f'''\
+    model.build("{scope}")
+    {outputs}'''
+    if not nn:
+        built = f'''\
+    with tf.variable_scope("{scope}", reuse=tf.AUTO_REUSE) as scope:
+        model.create_variables()
+        {outputs}'''
+    variable = "[weight.variable for weight in model.parameters()]"
+    if not nn:
+        variable = 'tf.get_collection(tf.GraphKeys.TRAINABLE_VARIABLES, scope=scope.name + "/")'
     embedding = (
         "the rows of `sparse_keys(ids)`, summed over the features,\n            float [batch, model.emb_dim]"
         if factored
@@ -287,13 +281,11 @@ def build_model(
         [batch]), `label` and `variable` (the model's trainable variables; the embedding
         table is not among them).
     """
-    with tf.variable_scope("{scope}", reuse=tf.AUTO_REUSE) as scope:
-        model.create_variables()
-        {outputs}
+{built}
     labels = tf.cast(label, tf.float32)
     loss = create_loss({_loss_call(program)})
     pred = [{", ".join(_predictions(program))}]
-    variable = tf.get_collection(tf.GraphKeys.TRAINABLE_VARIABLES, scope=scope.name + "/")
+    variable = {variable}
     return {{"loss": loss, "pred": pred, "label": label, "variable": variable}}
 '''
 
@@ -301,7 +293,7 @@ def build_model(
 def _loss_call(program: Program) -> str:
     if program.loss is None:
         return "outputs, labels"
-    return ", ".join(argument.replace("label[", "labels[") for argument in program.loss_arguments)
+    return ", ".join(program.loss_arguments)
 
 
 def _predictions(program: Program) -> list[str]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from migrate.source.paddle.facts.program import Program
-from migrate.source.paddle.mapping.values import Container, Instance, Linear, Refuse, Value
+from migrate.source.paddle.abstract.values import Container, Instance, Layer, Refuse, Value
+from migrate.source.paddle.one_hot.program import Program
 
 
 def input_expressions(program: Program) -> list[str]:
@@ -15,10 +15,14 @@ def input_expressions(program: Program) -> list[str]:
     so that the converted constructor works for any length.
     """
     size = program.schema.input.size
-    linears = program.run.linears
+    linears = program.linears
     paths = program.paths
-    spare = {id(layer) for layer in linears if not layer.used and layer.in_features == size and id(layer) in paths}
-    search = _Search({id(layer) for layer in program.input_linears}, spare)
+    spare = {
+        id(layer)
+        for layer in linears
+        if not layer.calls and layer.arguments["in_features"] == size and id(layer) in paths
+    }
+    search = _Search({id(layer) for layer in program.input_linears}, spare, program.written)
     search.visit("self", program.model)
     if search.wanted:
         missing = next(layer for layer in program.input_linears if id(layer) in search.wanted)
@@ -35,17 +39,18 @@ class _Search:
 
     wanted: set[int]  #: ids of input layers that are not found yet
     spare: set[int]  #: ids of unused layers that may be among them
+    written: frozenset[tuple[int, str]]  #: what only `forward` sets
     seen: set[int] = field(default_factory=set)
-    found: list[tuple[str, list[Linear]]] = field(default_factory=list)
+    found: list[tuple[str, list[Layer]]] = field(default_factory=list)
 
     def visit(self, at: str, value: Value) -> None:
         if id(value) in self.seen or not self.wanted:
             return
         self.seen.add(id(value))
-        if isinstance(value, Linear):
-            if id(value) in self.wanted:
-                self.wanted.discard(id(value))
-                self.found.append((at, [value]))
+        layer = value.stock if isinstance(value, Instance) else value
+        if isinstance(layer, Layer) and id(layer) in self.wanted:
+            self.wanted.discard(id(layer))
+            self.found.append((at, [layer]))
         elif isinstance(value, Container):
             self._items(at, value.items)
         elif isinstance(value, list | tuple):
@@ -54,7 +59,10 @@ class _Search:
             for key, item in value.items():
                 self.visit(f"{at}[{key!r}]", item)
         elif isinstance(value, Instance):
-            for name, item in [*value.attributes.items(), *value.sublayers.items()]:
+            held = [*value.attributes.items(), *value.sublayers.items()]
+            held = [(name, item) for name, item in held if (id(value), name) not in self.written]
+            # A list says more than the names of its layers.
+            for name, item in sorted(held, key=lambda pair: not isinstance(pair[1], list | tuple | dict | Container)):
                 self.visit(f"{at}.{name}" if name.isidentifier() else f"getattr({at}, {name!r})", item)
 
     def _items(self, at: str, items: list[Value]) -> None:

@@ -1,11 +1,11 @@
-"""Types of arguments and results of a model's functions, as seen by the interpreter."""
+"""Types of arguments and results of a model's functions, as seen by the machine."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from migrate.source.paddle.mapping.values import Container, Instance, Linear, RawInput, Tensor, Value
+from migrate.source.paddle.abstract.values import Container, Instance, Layer, OneHot, Tensor, Value
 
 ANY = "Any"
 TENSOR = "tf.Tensor"
@@ -36,11 +36,11 @@ def type_of(value: Value, depth: int = 0) -> str:
     """Return a value's type as an annotation of the converted module."""
     if value is None or isinstance(value, bool | int | float | str):
         return "None" if value is None else type(value).__name__
+    if isinstance(value, OneHot):
+        return INPUT
     if isinstance(value, Tensor):
         return TENSOR
-    if isinstance(value, RawInput):
-        return INPUT
-    if isinstance(value, Linear):
+    if isinstance(value, Layer) and value.name == "paddle.nn.Linear":
         return "Linear"
     if isinstance(value, Container):
         return value.kind

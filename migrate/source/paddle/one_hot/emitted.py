@@ -6,7 +6,7 @@ They keep what the conversion relies on and nothing more: a variable is called b
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import tensorflow.compat.v1 as tf
@@ -58,7 +58,9 @@ class Linear(Layer):
     embedding table.
     """
 
-    def __init__(self, in_features: int, out_features: int, weight_attr: Any = None, bias_attr: Any = None) -> None:
+    def __init__(
+        self, in_features: int, out_features: int, weight_attr: Any = None, bias_attr: Any = None, name: Any = None
+    ) -> None:
         super().__init__()
         self.in_features, self.out_features = in_features, out_features
         self.weight_init = with_fan(weight_attr or tf.glorot_uniform_initializer(), in_features, out_features)
@@ -130,6 +132,94 @@ class LayerList(Layer):
         return len(self.layers)
 
 
+class ReLU(Layer):
+    """max(x, 0)."""
+
+    def forward(self, x: tf.Tensor) -> tf.Tensor:
+        return tf.nn.relu(x)
+
+
+class Sigmoid(Layer):
+    """1 / (1 + exp(-x))."""
+
+    def forward(self, x: tf.Tensor) -> tf.Tensor:
+        return tf.sigmoid(x)
+
+
+class Tanh(Layer):
+    """The hyperbolic tangent."""
+
+    def forward(self, x: tf.Tensor) -> tf.Tensor:
+        return tf.tanh(x)
+
+
+class LeakyReLU(Layer):
+    """x, or a part of it below 0."""
+
+    def __init__(self, negative_slope: float = 0.01) -> None:
+        super().__init__()
+        self.negative_slope = negative_slope
+
+    def forward(self, x: tf.Tensor) -> tf.Tensor:
+        return tf.nn.leaky_relu(x, alpha=self.negative_slope)
+
+
+class Softmax(Layer):
+    """Shares that sum to 1 along a dimension."""
+
+    def __init__(self, axis: int = -1) -> None:
+        super().__init__()
+        self.axis = axis
+
+    def forward(self, x: tf.Tensor) -> tf.Tensor:
+        return tf.nn.softmax(x, axis=self.axis)
+
+
+def ParamAttr(name: str | None = None, initializer: Any = None) -> Any:
+    """Return how a parameter begins."""
+    return initializer
+
+
+def Constant(value: float = 0.0) -> Any:
+    """Equal values."""
+    return tf.constant_initializer(value)
+
+
+def Normal(mean: float = 0.0, std: float = 1.0, name: str | None = None) -> Any:
+    """A normal distribution."""
+    return tf.random_normal_initializer(mean, std)
+
+
+def TruncatedNormal(mean: float = 0.0, std: float = 1.0) -> Any:
+    """A normal distribution, cut two standard deviations from the mean."""
+    return tf.truncated_normal_initializer(mean, std)
+
+
+def Uniform(low: float = -1.0, high: float = 1.0, name: str | None = None) -> Any:
+    """A uniform distribution."""
+    return tf.random_uniform_initializer(low, high)
+
+
+def XavierUniform() -> Any:
+    """A uniform distribution that scales with both fans."""
+    return tf.glorot_uniform_initializer()
+
+
+def XavierNormal() -> Any:
+    """A normal distribution that scales with both fans; TensorFlow's glorot_normal is truncated."""
+    return tf.variance_scaling_initializer(1.0, "fan_avg", "untruncated_normal")
+
+
+def KaimingUniform() -> Any:
+    """A uniform distribution that scales with the inputs."""
+    return tf.variance_scaling_initializer(2.0, "fan_in", "uniform")
+
+
+def KaimingNormal() -> Any:
+    """A normal distribution that scales with the inputs."""
+    return tf.variance_scaling_initializer(2.0, "fan_in", "untruncated_normal")
+
+
 def with_fan(initializer: Any, fan_in: int, fan_out: int) -> Any:
     """Fix the range of an initializer that scales with the fan to that of the kernel.
 
@@ -162,10 +252,21 @@ def group_by_initializer(layers: list[Linear]) -> list[list[Linear]]:
     return list(groups.values())
 
 
-def clip_by_value(
-    t: tf.Tensor, clip_value_min: float = float("-inf"), clip_value_max: float = float("inf")
-) -> tf.Tensor:
+def clip_by_value(x: tf.Tensor, min: float = float("-inf"), max: float = float("inf")) -> tf.Tensor:
     """tf.clip_by_value, but no gradient passes exactly on a bound, as in the original."""
-    clipped = tf.clip_by_value(t, clip_value_min, clip_value_max)
-    inside = tf.logical_and(t > clip_value_min, t < clip_value_max)
+    clipped = tf.clip_by_value(x, min, max)
+    inside = tf.logical_and(x > min, x < max)
     return tf.where(inside, clipped, tf.stop_gradient(clipped))
+
+
+def log_loss(input: tf.Tensor, label: tf.Tensor, epsilon: float = 1e-4, name: str | None = None) -> tf.Tensor:
+    """-label log(input + epsilon) - (1 - label) log(1 - input + epsilon), element by element."""
+    return tf.losses.log_loss(label, input, epsilon=epsilon, reduction="none")
+
+
+def cut_out(input: tf.Tensor, axes: Sequence[int], starts: Sequence[int], ends: Sequence[int]) -> tf.Tensor:
+    """Part of a tensor: from a start to an end along each of some dimensions."""
+    parts = [slice(None)] * len(input.shape)
+    for i, axis in enumerate(axes):
+        parts[axis] = slice(starts[i], ends[i])
+    return input[tuple(parts)]
