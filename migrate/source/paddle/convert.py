@@ -19,9 +19,10 @@ from migrate.source.paddle.abstract.modules import imported_names
 from migrate.source.paddle.abstract.values import Module, Refuse, Span
 from migrate.source.paddle.one_hot import checks, loss, module
 from migrate.source.paddle.one_hot.annotations import annotated
+from migrate.source.paddle.one_hot.following import follow, model_arguments
 from migrate.source.paddle.one_hot.input_columns import input_expressions
 from migrate.source.paddle.one_hot.names import imports_of, names_of
-from migrate.source.paddle.one_hot.program import Program, follow, model_arguments
+from migrate.source.paddle.one_hot.program import Program
 from migrate.source.paddle.one_hot.rewriting import Rewritten, rewritten
 from migrate.source.paddle.report import findings
 from migrate.source.paddle.report.findings import for_runtime_alone

@@ -14,7 +14,7 @@ from migrate.errors import MigrateError
 from migrate.report.model import Comparison, Verification
 from migrate.schema import Schema, Task
 from migrate.source.paddle.abstract.program import settings as configured
-from migrate.source.paddle.one_hot.program import batch_layout, model_arguments
+from migrate.source.paddle.one_hot.following import batch_layout, model_arguments
 from migrate.verify import compare, laws, workers
 from migrate.verify.paddle.inputs import random_batches
 from migrate.verify.paddle.layout import Layout

@@ -37,9 +37,11 @@ class Side:
     initial: dict[str, np.ndarray] = field(default_factory=dict)
 
 
-def converted(source: str, schema: Schema, siblings: Mapping[str, str] | None = None) -> SourceResult:
+def converted(
+    source: str, schema: Schema, siblings: Mapping[str, str] | None = None, target: str = "runtime"
+) -> SourceResult:
     """Convert, and fail with the findings when something was refused."""
-    result = convert("net.py", source, Options(schema=schema), siblings or {})
+    result = convert("net.py", source, Options(schema=schema, target=target), siblings or {})
     assert result.changed, [(finding.location.line, finding.message) for finding in result.findings]
     return result
 
@@ -161,16 +163,16 @@ def run_tensorflow(
     spec = schema.input
     with tf.Graph().as_default(), tf.Session() as session:
         model = _model_class(module, schema)(**schema.model.arguments)
-        split = nn.one_hot.placed(model.input_layers)
+        split = _split(model)
         embedding = _embedding(module, split, schema, weights, batch, kind) if split else None
         dense = tf.constant(batch.dense.astype(kind))
         if double:
-            outputs, loss, trainable = _double(model, nn.one_hot.Input(dense, embedding) if split else dense)
+            outputs, loss, trainable = _double(model, _given(model, dense, embedding) if split else dense)
         else:
             built = module.build_model(model, embedding, dense, tf.constant(batch.labels))
             assert set(built) == {"loss", "pred", "label", "variable"}
             loss, trainable = built["loss"], built["variable"]
-            outputs = _listed(model(nn.one_hot.Input(dense, embedding) if split else dense))
+            outputs = _listed(model(_given(model, dense, embedding) if split else dense))
         variables = {_paddle_name(variable.name): variable for variable in trainable}
         assert set(variables) == set(weights)
         session.run(tf.global_variables_initializer())
@@ -186,6 +188,18 @@ def run_tensorflow(
                 module, schema, columns, gradients[f"{path}.weight"], row_gradient, batch
             )
         return Side(got, float(number), gradients, initial)
+
+
+def _split(model: Any) -> dict[str, slice]:
+    """Return path of a layer that reads the input -> its columns of the tables, side by side."""
+    if isinstance(model, nn.Layer):
+        return nn.one_hot.placed(model.input_layers)
+    layers = [layer for group in getattr(model, "table_layers", ()) for layer in group]
+    return {layer.path: layer.columns for layer in layers}
+
+
+def _given(model: Any, dense: Any, embedding: Any) -> Any:
+    return nn.one_hot.Input(dense, embedding) if isinstance(model, nn.Layer) else (dense, embedding)
 
 
 def _double(model: Any, inputs: Any) -> tuple[list[Any], Any, list[Any]]:
@@ -252,13 +266,14 @@ def compare(
     seed: int = 0,
     double: bool = False,
     tolerance: float = TOLERANCE,
+    target: str = "runtime",
 ) -> Side:
     """Convert and compare outputs, loss and all gradients with Paddle; returns Paddle's side.
 
     `double` compares in float64, to DOUBLE_TOLERANCE, the gradients of a mixture of the outputs in place of the loss.
     """
     rng = np.random.default_rng(seed)
-    result = converted(source, schema, siblings)
+    result = converted(source, schema, siblings, target)
     batch = rows(schema, rng)
     trainer = (siblings or {}).get("dygraph_model.py")
     expected, weights = run_paddle(source, schema, trainer, batch, rng, double)

@@ -10,7 +10,7 @@ from libcst import matchers as m
 
 from migrate.schema import Schema
 from migrate.source.paddle.abstract.program import TRAINER
-from migrate.source.paddle.one_hot.program import follow
+from migrate.source.paddle.one_hot.following import follow
 from migrate.source.paddle.one_hot.signatures import ANY, Signature, type_of, union
 
 

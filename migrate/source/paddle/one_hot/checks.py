@@ -256,11 +256,15 @@ def _about(attr: Value, seen: set[str]) -> str:
 
 
 def _check_random(program: Program) -> None:
-    """Record problems for ops that draw random numbers, or that count steps."""
-    for (path, span), site in program.run.sites.items():
-        if path == program.module.path and site.op is not None and _is_random(site.op.name):
+    """Record problems for ops of the model, or of its loss, that draw random numbers."""
+    lines = (0, 0)
+    if program.loss is not None and isinstance(program.loss.node, ast.FunctionDef):
+        lines = program.loss.node.lineno, program.loss.node.end_lineno or 0
+    for (path, span), site in list(program.run.sites.items()):
+        of_loss = program.trainer is not None and path == program.trainer.path and lines[0] <= span[0] <= lines[1]
+        if (path == program.module.path or of_loss) and site.op is not None and _is_random(site.op.name):
             told = f"`{site.op.name}` draws random numbers, which is not supported in a model with a one-hot input"
-            _problem(program, span, told)
+            program.run.problem_at(program.trainer if of_loss and program.trainer else program.module, span, told)
 
 
 def _is_random(name: str) -> bool:

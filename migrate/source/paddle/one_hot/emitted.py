@@ -17,7 +17,7 @@ DENSE_SIZE = 0
 class Layer:
     """A named tree of layers: a variable's name is its path in the original model."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str | None = None) -> None:
         self._sub_layers: dict[str, Layer] = {}
         self.path = ""
 
@@ -74,11 +74,11 @@ class Linear(Layer):
         self.weight = tf.get_variable(name + "/weight", [rows, self.out_features], initializer=self.weight_init)
         self.bias = self.bias_init and tf.get_variable(name + "/bias", [self.out_features], initializer=self.bias_init)
 
-    def forward(self, x: Any) -> tf.Tensor:
+    def forward(self, input: Any) -> tf.Tensor:
         if self.columns is None:
-            out = tf.matmul(x, self.weight)
+            out = tf.matmul(input, self.weight)
         else:
-            dense_feature, embedding = x
+            dense_feature, embedding = input
             out = tf.matmul(dense_feature, self.weight) + embedding[:, self.columns]
         return out + self.bias if self.bias_init else out
 
@@ -101,10 +101,10 @@ class Sequential(Layer):
     def __len__(self) -> int:
         return len(self.layers)
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, input: Any) -> Any:
         for layer in self.layers:
-            x = layer(x)
-        return x
+            input = layer(input)
+        return input
 
 
 class LayerList(Layer):
@@ -156,7 +156,7 @@ class Tanh(Layer):
 class LeakyReLU(Layer):
     """x, or a part of it below 0."""
 
-    def __init__(self, negative_slope: float = 0.01) -> None:
+    def __init__(self, negative_slope: float = 0.01, name: str | None = None) -> None:
         super().__init__()
         self.negative_slope = negative_slope
 
@@ -167,7 +167,7 @@ class LeakyReLU(Layer):
 class Softmax(Layer):
     """Shares that sum to 1 along a dimension."""
 
-    def __init__(self, axis: int = -1) -> None:
+    def __init__(self, axis: int = -1, name: str | None = None) -> None:
         super().__init__()
         self.axis = axis
 
@@ -175,8 +175,8 @@ class Softmax(Layer):
         return tf.nn.softmax(x, axis=self.axis)
 
 
-def ParamAttr(name: str | None = None, initializer: Any = None) -> Any:
-    """Return how a parameter begins."""
+def ParamAttr(name: str | None = None, initializer: Any = None, **defaults: Any) -> Any:
+    """Return how a parameter begins; other arguments are given with their default values."""
     return initializer
 
 
@@ -252,11 +252,24 @@ def group_by_initializer(layers: list[Linear]) -> list[list[Linear]]:
     return list(groups.values())
 
 
-def clip_by_value(x: tf.Tensor, min: float = float("-inf"), max: float = float("inf")) -> tf.Tensor:
+def clip_by_value(x: tf.Tensor, min: Any = None, max: Any = None, name: str | None = None) -> tf.Tensor:
     """tf.clip_by_value, but no gradient passes exactly on a bound, as in the original."""
-    clipped = tf.clip_by_value(x, min, max)
-    inside = tf.logical_and(x > min, x < max)
+    low, high = (float("-inf") if min is None else min), (float("inf") if max is None else max)
+    clipped = tf.clip_by_value(x, low, high)
+    inside = tf.logical_and(x > low, x < high)
     return tf.where(inside, clipped, tf.stop_gradient(clipped))
+
+
+def leaky_relu(x: tf.Tensor, negative_slope: float = 0.01, name: str | None = None) -> tf.Tensor:
+    """x, or a part of it below 0."""
+    return tf.nn.leaky_relu(x, alpha=negative_slope)
+
+
+def scaled(
+    x: tf.Tensor, scale: Any = 1.0, bias: float = 0.0, bias_after_scale: bool = True, name: str | None = None
+) -> tf.Tensor:
+    """x * scale + bias, or (x + bias) * scale."""
+    return x * scale + bias if bias_after_scale else (x + bias) * scale
 
 
 def log_loss(input: tf.Tensor, label: tf.Tensor, epsilon: float = 1e-4, name: str | None = None) -> tf.Tensor:

@@ -47,7 +47,7 @@ def rewritten(program: Program, module: Module, names: Names) -> Rewritten:
     )
     rewriter = _Rewriter(facts)
     tree = MetadataWrapper(cst.parse_module(module.text)).visit(rewriter)
-    if isinstance(names, OwnNames):
+    if isinstance(names, OwnNames) and not facts.refused:
         facts.refused.update(_left(module, tree, facts))
     return Rewritten(tree, names, facts.refused, rewriter.after, _outermost(rewriter.dead))
 
@@ -68,7 +68,7 @@ def _left(module: Module, tree: cst.Module, facts: Facts) -> dict[Span, str]:
     for node in m.findall(tree, m.Name()):
         assert isinstance(node, cst.Name)
         of_paddle = facts.imports.get(node.value, "").partition(".")[0] == "paddle"
-        if of_paddle and id(node) not in attributes | keywords:
+        if of_paddle and node.value not in facts.names.used and id(node) not in attributes | keywords:
             first = next(item for item in ast.walk(module.tree) if isinstance(item, ast.Name) and item.id == node.value)
             return {module.span(first): f"`{node.value}` is used as a value, which plain TensorFlow has no form of"}
     return {}
@@ -86,6 +86,22 @@ class _Rewriter(Rewriter):
         made = super().leave_Call(original_node, updated_node)
         if self._dotted(original_node.func) == LINEAR.name:
             self.after[self._span(original_node)] = cst.Module([]).code_for_node(made)
+        if isinstance(self.names, OwnNames):
+            self._check_arguments(original_node, made)
+        return made
+
+    def leave_Attribute(self, original_node: cst.Attribute, updated_node: cst.Attribute) -> cst.BaseExpression:
+        try:
+            return super().leave_Attribute(original_node, updated_node)
+        except Refuse as reason:  # unless an item of it is all that is read
+            self.facts.refused[self._span(original_node)] = str(reason)
+            return cst.Call(cst.Name("sizes"), [cst.Arg(updated_node.value)])
+
+    def leave_Subscript(self, original_node: cst.Subscript, updated_node: cst.Subscript) -> cst.BaseExpression:
+        made = super().leave_Subscript(original_node, updated_node)
+        site = self.facts.sites.get(self._span(original_node))
+        if site is not None and site.kind == "size" and made is not updated_node:
+            self.facts.refused.pop(self._span(original_node.value), None)
         return made
 
     def _is_dead(self, body: cst.BaseSuite) -> bool:
@@ -94,6 +110,18 @@ class _Rewriter(Rewriter):
             first, last = (self.get_metadata(PositionProvider, body.body[at]) for at in (0, -1))
             self.dead.append((first.start.line, last.end.line))
         return dead
+
+    def _check_arguments(self, original: cst.Call, made: cst.BaseExpression) -> None:
+        """Refuse a call of a definition in the file with arguments that it does not take."""
+        if not (isinstance(made, cst.Call) and isinstance(made.func, cst.Name) and made.func.value in self.names.used):
+            return
+        name, keywords = made.func.value, [arg.keyword.value for arg in made.args if arg.keyword is not None]
+        if name in standalone.NAMES | set(standalone.HELPERS.values()):
+            positional = sum(arg.keyword is None and not arg.star for arg in made.args)
+            lacking = standalone.lacks(name, positional, keywords)
+            if lacking:
+                told = f"`{lacking}` of `{name}` has no form in plain TensorFlow, which this target needs"
+                self.facts.refused[self._span(original)] = told
 
     def _written(self, span: Span, site: Site, call: cst.Call | None, args: Sequence[cst.Arg]) -> cst.BaseExpression:
         try:

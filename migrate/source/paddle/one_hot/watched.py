@@ -31,6 +31,10 @@ from migrate.source.paddle.one_hot.signatures import Signature
 from migrate.source.paddle.ops.spec import Op
 
 _KEPT = "the model that is converted begins as its class makes it"
+_SPLIT = "of the parameters of a model with a one-hot input, some rows are those of a table"
+_READS = frozenset(
+    {"set_value", "parameters", "named_parameters", "state_dict", "to_static_state_dict", "apply", "set_state_dict"}
+)
 _CHANGES = frozenset({"set_value", "add_sublayer", "add_parameter", "register_buffer", "create_parameter"})
 
 
@@ -73,6 +77,12 @@ class Watched(Machine):
     def call(self, node: ast.AST, callee: Value, positional: list[Value], keywords: dict[str, Value]) -> Value:
         """Call any value; of a trainer, record what it does with the model and the loss."""
         if not self.following:
+            if (
+                isinstance(callee, Method)
+                and callee.name in _READS
+                and isinstance(callee.receiver, Weight | LayerValue)
+            ):
+                raise Refuse(f"`.{callee.name}` is not supported here: {_SPLIT}")
             return super().call(node, callee, positional, keywords)
         if isinstance(callee, Class) and callee is self.model_class:
             return self._created(callee, positional, keywords)
@@ -114,7 +124,7 @@ class Watched(Machine):
 
     def set_attribute(self, node: ast.AST, receiver: Value, name: str, value: Value) -> None:
         """Set an attribute; a trainer must not set those of the model."""
-        if self.following and id(receiver) in self.parts:
+        if self.following and (id(receiver) in self.parts or isinstance(receiver, Class)):
             raise Refuse(f"`{name}` of the model is set here; {_KEPT}")
         super().set_attribute(node, receiver, name, value)
 

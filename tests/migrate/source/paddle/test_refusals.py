@@ -59,6 +59,9 @@ IN_CONSTRUCTOR = {
     "fails": ("a, b = [1, 2, 3]", "unpacked"),
     "endless": ("while True: pass", "half a million turns"),
     "huge": ("self.many = [0] * 10 ** 12", "a list this long"),
+    "set": ("self.fc.weight.set_value(paddle.zeros([20, 1]))", "`.set_value` is not supported here"),
+    "assigned": ("self.g = nn.Linear(n, 1, weight_attr=nn.initializer.Assign([[0.5]] * 20))", "a table cannot compute"),
+    "normalized": ("self.g = nn.BatchNorm1D(4)", "`paddle.nn.BatchNorm1D` is not supported"),
     "hidden-name": ("F = 3", "the name `F` is used by the converted code"),
     "return": ("return", "skip code added"),
 }
@@ -106,6 +109,14 @@ IN_FORWARD = {
         "return paddle.concat([self.fc(x), paddle.cast(self.fc(x), 'int64')], 1)",
         "of the dtypes float32, int64",
     ),
+    "kind": ("return self.fc(x) * (2 if isinstance(x, paddle.Tensor) else 1)", "asks what kind of value it is"),
+    "has": ("return self.fc(x) * (2 if hasattr(x, 'shape') else 1)", "asks what kind of value it is"),
+    "shape-of-input": ("return self.fc(x) / x.shape[1]", "only `nn.Linear` may read the one-hot input"),
+    "identity": ("return self.fc(nn.Identity()(x))", "only `nn.Linear` may read the one-hot input"),
+    "input-returned": ("return x", "`forward` must return tensors"),
+    "all-parameters": ("return self.fc(x) * len(self.parameters())", "`.parameters` is not supported here"),
+    "draws": ("return self.fc(x) * paddle.rand([1])", "draws random numbers"),
+    "dropout": ("return F.dropout(self.fc(x), 0.5)", "draws random numbers"),
     "two-kinds-of-receiver": (
         "return [v.split(*p) for v, p in [('a', []), (self.fc(x), [1, 1])]][1][0]",
         "is a tensor in one pass",
@@ -295,6 +306,7 @@ def test_a_loss_that_leans_on_its_trainer_is_refused() -> None:
 
 
 LOSSES = {
+    "random": ("return paddle.mean(paddle.nn.functional.dropout(pred))", "draws random numbers", 7),
     "vector": ("return pred * label", "a tensor of shape [None, 1]; it must be a scalar", 6),
     "shadow": ("tf = paddle.mean(pred); return tf", "the name `tf` is used by the converted code", 7),
     "shadow-import": ("paddle = 3; return 1.0", "the name `paddle` is used by the converted code", 7),

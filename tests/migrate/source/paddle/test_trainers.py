@@ -94,19 +94,19 @@ DEVIATIONS = {
         MADE,
         f"{MODEL}\n        for p in model.parameters():\n            p.stop_gradient = True\n        return model",
         "p.stop_gradient",
-        "whether a parameter trains",
+        "of the model is set here",
     ),
     "frozen": (
         MADE,
         f"{MODEL}\n        model.gate_0.weight.stop_gradient = True\n        return model",
         "stop_gradient",
-        "whether a parameter trains",
+        "of the model is set here",
     ),
     "frozen-with-the-optimizer": (
         ADAM,
         f"        dy_model.gate_0.weight.trainable = False\n{ADAM}",
         "trainable = False",
-        "whether a parameter trains",
+        "of the model is set here",
     ),
     "loaded": (
         MADE,
@@ -280,6 +280,36 @@ DEVIATIONS = {
         "passes the label `marital` as the parameter `label_income`",
     ),
     "base": ("class DygraphModel():", "class DygraphModel(paddle.Base):", "class Dy", "base class is not in its file"),
+    "class-changed": (
+        MADE,
+        f"        net.MMoELayer.forward = lambda self, x: x\n{MADE}",
+        "net.MMoELayer.forward",
+        "`forward` of the model is set here",
+    ),
+    "file-changed": (
+        "class DygraphModel():",
+        "net.MMoELayer.forward = lambda self, x: x\n\n\nclass DygraphModel():",
+        "net.MMoELayer.forward",
+        "`forward` of the model is set here",
+    ),
+    "attribute-set": (
+        MADE,
+        f"{MODEL}\n        model.expert_num = 1\n        return model",
+        "expert_num = 1",
+        "is set here",
+    ),
+    "list-cut": (
+        MADE,
+        f"{MODEL}\n        model._param_gate.pop()\n        return model",
+        "pop()",
+        "a list that was made",
+    ),
+    "layer-added": (
+        MADE,
+        f"{MODEL}\n        model.add_sublayer('extra', paddle.nn.Linear(4, 4))\n        return model",
+        "add_sublayer",
+        "made in the forward pass",
+    ),
     "infer": (
         "    def train_forward",
         "    def infer_forward(self, dy_model, metrics_list, batch_data, config):\n"
