@@ -1,4 +1,4 @@
-"""`migrate project`: write a complete training project from a model and its feature schema."""
+"""`migrate project`: write a complete training project from a model and its feature schema, or from its folder."""
 
 from __future__ import annotations
 
@@ -8,11 +8,17 @@ import click
 
 from migrate.cli.folders import FILE, FORCE, output_folder
 from migrate.cli.running import interruptible
+from migrate.errors import MigrateError
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("source", metavar="SRC", type=FILE)
-@click.option("--schema", required=True, metavar="FILE", type=FILE, help="Feature schema (YAML).")
+@click.option(
+    "--schema",
+    metavar="FILE",
+    type=FILE,
+    help="Feature schema (YAML); a Paddle model's folder needs none.",
+)
 @output_folder()
 @click.option(
     "--target",
@@ -36,14 +42,42 @@ from migrate.cli.running import interruptible
 )
 @FORCE
 @interruptible
-def project(source: Path, schema: Path, output: Path, target: str, style: str, entry: str, force: bool) -> None:
-    """Write a project that trains the model of SRC: model, training loop, settings, data, run.sh, README, test.
+def project(source: Path, schema: Path | None, output: Path, target: str, style: str, entry: str, force: bool) -> None:
+    """Write a project that trains the model of SRC: model, training loop, settings, data, test, README.
 
-    SRC is a Paddle model, or a TensorFlow one that is a function of its features (docs/project.md). The project is
-    written for Rec SDK's interface, and `bash run.sh` in the folder trains it on the bundled runtime.
+    SRC is a Paddle model's folder, with its trainer, reader and sample data: `python train.py` trains it. Or it is a
+    Paddle model that has a schema, or a TensorFlow one that is a function of its features: then the project is written
+    for Rec SDK's interface, and `bash run.sh` trains it on the bundled runtime (docs/project.md).
     """
+    if source.is_dir():
+        _of_folder(
+            source,
+            schema,
+            output,
+            {"--target": target == "rec_sdk", "--style": style != "session", "--entry": entry != ""},
+            force,
+        )
+        return
+    if schema is None:
+        trainer = source.parent / "dygraph_model.py"
+        folder = f", or give the folder {source.parent}" if trainer.is_file() else ""
+        raise MigrateError(f"{source}: a project of one file needs its columns; give --schema{folder}")
     from migrate.project.build import ProjectOptions, write_project
 
     files = write_project(ProjectOptions(source, schema, output, target, style, force, entry))
     click.echo(f"{output}: {', '.join(files)}")
     click.echo(f"next: bash {output / 'run.sh'}")
+
+
+def _of_folder(source: Path, schema: Path | None, output: Path, given: dict[str, bool], force: bool) -> None:
+    for option in [name for name, present in given.items() if present]:
+        raise MigrateError(
+            f"{option}: the project of a Paddle model's folder is trained by `runtime.nn` in a session; remove it"
+        )
+    from migrate.project.paddle_folder import write_folder
+    from migrate.schema import load_schema
+
+    inputs = load_schema(str(schema)).inputs if schema is not None else ()
+    files = write_folder(source, output, inputs, force)
+    click.echo(f"{output}: {', '.join(files)}")
+    click.echo(f"next: python {output / 'train.py'}")

@@ -93,6 +93,39 @@ def within_rounding(result: Comparison, original: Array, converted: Array, refer
     return replace(result, verdict="equal", tolerance=result.needed, note=note)
 
 
+#: Gradients below this are none: Adam's epsilon of 1e-8 makes of them a 1e-12th of a step. Products in float32 that
+#: underflow on the way leave 0 in one framework and not in the other.
+_NOTHING = 1e-20
+#: What is left of noise in float64, at most: its last place is 2e-9 of that of float32.
+_GONE = 1e-6
+
+
+def within_noise(result: Comparison, original: Array, noise: float, largest: float) -> Comparison:
+    """Return the result of a gradient, as equal if the original's own gradient is about as uncertain.
+
+    Args:
+        result: the comparison.
+        original: the original's gradient. If float64 leaves nothing of it, all of it is noise, such as that of a bias
+            that a softmax cancels out.
+        noise: by how much the original's own gradient changes when its weights change by one unit in the last place.
+        largest: the largest element of the gradients of all weights; noise that exceeds the gradient itself must be
+            small beside it.
+    """
+    if result.verdict != "differs" or not np.isfinite(result.max_abs):
+        return result
+    size = float(np.abs(original).max(initial=0.0))
+    gone = result.scale <= _GONE * size
+    sure = max(noise, size) if gone else noise
+    if result.max_abs <= _NOTHING:
+        told = "nothing but underflow"
+    elif result.max_abs <= _ROUNDING * sure and (gone or noise <= max(_MOST * result.scale, TOLERANCE * largest)):
+        told = f"0 but for rounding, {size:.1e}" if gone else f"within the original's own noise, {noise:.1e}"
+    else:
+        return result
+    note = "; ".join(part for part in (result.note, told) if part)
+    return replace(result, verdict="equal", tolerance=result.needed, note=note)
+
+
 def worst(comparisons: Sequence[Comparison], where: Sequence[str]) -> Comparison:
     """Return the worst of several comparisons of one tensor, with its entry of `where` in the note."""
     ranks = [(_ORDER.index(c.verdict), -c.needed) for c in comparisons]

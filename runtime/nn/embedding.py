@@ -6,12 +6,12 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime.lookup.sparse import sparse_lookup
 from runtime.nn.initializer import Initializer
 from runtime.nn.layer import Layer
 from runtime.nn.weights.creation import initializer_of
 from runtime.nn.weights.param_attr import attribute
 from runtime.nn.weights.parameter import Parameter
+from runtime.nn.weights.table_rules import PLAIN, TableRules
 from runtime.nn.weights.table_weight import TableWeight
 
 
@@ -26,7 +26,7 @@ class Embedding(Layer):
         sparse: bool = False,
         weight_attr: Any = None,
         name: str | None = None,
-        table: bool = True,
+        table: bool | TableRules = True,
     ) -> None:
         """Describe the rows.
 
@@ -38,8 +38,9 @@ class Embedding(Layer):
             sparse: Paddle's choice of the form of gradients; `weight.sparse` tells it to the optimizer.
             weight_attr: how rows begin and train.
             name: kept.
-            table: a table of this runtime, in which a row begins when its id is first trained. False: a variable of
-                shape [num_embeddings, embedding_dim], which `weight` then stands for in computations.
+            table: a table of this runtime, in which a row begins when its id is first trained, or as the rules say.
+                False: a variable of shape [num_embeddings, embedding_dim], which `weight` then stands for in
+                computations.
 
         Raises:
             ValueError: a size is below 1, `padding_idx` is not an id, or `weight_attr=False`.
@@ -52,8 +53,9 @@ class Embedding(Layer):
         shape = (self._num_embeddings, self._embedding_dim)
         settings = attribute(weight_attr)
         start, padding = initializer_of(settings), self.padding
+        rules = table if isinstance(table, TableRules) else PLAIN
         made: TableWeight | Parameter = (
-            TableWeight(shape, start, settings, padding)
+            TableWeight(shape, start, settings, padding, rules)
             if table
             else Parameter(shape, start if padding is None else _Padded(start, padding), self._dtype, settings)
         )
@@ -70,7 +72,7 @@ class Embedding(Layer):
         """Return the rows of ids, int32 or int64."""
         weight = self.weight
         if isinstance(weight, TableWeight):
-            rows = sparse_lookup(weight.table, x, is_train=self.training, is_grad=weight.trainable)
+            rows = weight.rows(x, self.training)
         else:
             rows = tf.nn.embedding_lookup(weight.variable, x)
         if self.padding is None:

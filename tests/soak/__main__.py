@@ -68,6 +68,10 @@ PARTS = {
         "each combination of the parameters of all tests",
         [(*_PYTEST, "--every-case", "tests")],
     ),
+    "paddle": Part(
+        "1,000 mutated Paddle models: refused with a finding, or equal to Paddle",
+        [(_PYTHON, "-m", "tests.soak.paddle_mutants", "--count", "1000")],
+    ),
     "fuzz": Part(
         "mutated sources and random sequences of operations, ten times as many as in `make test` and more",
         [

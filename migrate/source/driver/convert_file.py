@@ -89,7 +89,8 @@ def _frontend(kind: str, path: str, text: str, options: Options, siblings: Mappi
 
         if not options.selection.wants("paddle-layer-class"):
             return SourceResult(path, kind, text, text)
-        if options.target != "runtime" or options.switches != NO_SWITCHES:
+        alone = options.target != "runtime" or options.switches != NO_SWITCHES
+        if alone and not convert.is_folder(path, options, siblings):
             result: SourceResult = convert.for_runtime_alone(path, text)
         else:
             result = convert.convert(path, text, options, siblings)

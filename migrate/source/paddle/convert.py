@@ -17,6 +17,7 @@ from migrate.source.files.conversion_result import SourceResult
 from migrate.source.paddle import folder
 from migrate.source.paddle.abstract.modules import imported_names
 from migrate.source.paddle.abstract.values import Module, Refuse, Span
+from migrate.source.paddle.emission import table_rules
 from migrate.source.paddle.one_hot import checks, loss, module
 from migrate.source.paddle.one_hot.annotations import annotated
 from migrate.source.paddle.one_hot.following import follow, model_arguments
@@ -28,7 +29,7 @@ from migrate.source.paddle.report import findings
 from migrate.source.paddle.report.findings import for_runtime_alone
 from migrate.source.settings.options import Options
 
-__all__ = ["annotated", "convert", "follow", "for_runtime_alone", "model_arguments"]
+__all__ = ["annotated", "convert", "follow", "for_runtime_alone", "is_folder", "model_arguments"]
 
 
 def convert(path: str, text: str, options: Options, siblings: Mapping[str, str]) -> SourceResult:
@@ -45,7 +46,8 @@ def convert(path: str, text: str, options: Options, siblings: Mapping[str, str])
         construct has an `unsupported` finding.
 
     Raises:
-        MigrateError: the schema contradicts the source, or the converted text is not valid Python.
+        MigrateError: the schema contradicts the source, a folder has no such target or switch, or the converted text is
+            not valid Python.
     """
     try:
         ast.parse(text)
@@ -62,9 +64,16 @@ def convert(path: str, text: str, options: Options, siblings: Mapping[str, str])
         raise MigrateError(f"{path}: the converted text is not valid Python ({error}); report this as a bug") from error
 
 
+def is_folder(path: str, options: Options, siblings: Mapping[str, str]) -> bool:
+    """Return whether a file is converted with the trainer of its folder, not by a schema of its columns."""
+    return (options.schema is None or bool(options.schema.inputs)) and folder.concerns(path, siblings)
+
+
 def _convert(path: str, text: str, options: Options, siblings: Mapping[str, str]) -> SourceResult:
-    if (options.schema is None or options.schema.inputs) and folder.concerns(path, siblings):
-        return folder.convert(path, text, siblings, options.schema.inputs if options.schema else ())
+    if is_folder(path, options, siblings):
+        table_rules.check(options.target, options.switches)
+        inputs = options.schema.inputs if options.schema else ()
+        return folder.convert(path, text, siblings, inputs, options.switches)
     if not checks.defines_model(text):
         base = checks.foreign_base(text) if options.schema else None
         return findings.foreign_base(path, text, base) if base else findings.no_model(path, text)

@@ -13,8 +13,12 @@ from migrate.source.paddle.abstract.data_files import DataFiles
 from migrate.source.paddle.abstract.program import TRAINER, Program, execute, settings
 from migrate.source.paddle.abstract.readers import batch_of
 from migrate.source.paddle.abstract.run import Problem
+from migrate.source.paddle.emission import table_rules
 from migrate.source.paddle.emission.files import Written, write, write_reader
 from migrate.source.paddle.report import folder_findings
+from migrate.targets.switches import Switches
+
+NO_SWITCHES = Switches()
 
 
 def concerns(path: str, siblings: Mapping[str, str]) -> bool:
@@ -22,7 +26,9 @@ def concerns(path: str, siblings: Mapping[str, str]) -> bool:
     return Path(path).name == TRAINER or TRAINER in siblings
 
 
-def convert(path: str, text: str, siblings: Mapping[str, str], inputs: Batch = ()) -> SourceResult:
+def convert(
+    path: str, text: str, siblings: Mapping[str, str], inputs: Batch = (), switches: Switches = NO_SWITCHES
+) -> SourceResult:
     """Convert one file of a model's folder; nothing is written.
 
     Args:
@@ -30,6 +36,7 @@ def convert(path: str, text: str, siblings: Mapping[str, str], inputs: Batch = (
         text: its contents.
         siblings: the other Python and YAML files of the folder, name -> contents.
         inputs: the items of a batch, if the schema gives them.
+        switches: what its tables do, checked by `table_rules.check`.
 
     Returns:
         The converted file and its findings. If a construct that the trainer executes is not supported, all files of the
@@ -48,14 +55,14 @@ def convert(path: str, text: str, siblings: Mapping[str, str], inputs: Batch = (
     if name not in {module.path for module in program.run.modules.values()} | {reader}:
         return folder_findings.not_reached(path, text)
     problems = list(program.run.problems.values())
-    texts = {} if problems else _texts(program, files, reader)
+    texts = {} if problems else _texts(program, files, reader, table_rules.arguments(switches))
     for where, written in texts.items():
         problems += [_problem(where, files[where], span, message) for span, message in written.refused.items()]
     if problems:
         return folder_findings.refused(path, text, problems)
     converted = texts[name].text
     compile(converted, path, "exec")
-    return folder_findings.converted(path, text, converted, program, name == reader)
+    return folder_findings.converted(path, text, converted, program, name == reader, switches)
 
 
 @functools.lru_cache(maxsize=2)
@@ -64,10 +71,10 @@ def _executed(files: tuple[tuple[str, str], ...], folder: str, inputs: Batch) ->
     return execute(texts, batch_of(texts, folder, inputs), DataFiles(Path(folder)))
 
 
-def _texts(program: Program, files: Mapping[str, str], reader: str) -> dict[str, Written]:
+def _texts(program: Program, files: Mapping[str, str], reader: str, rules: str) -> dict[str, Written]:
     """Return the files of the program that are of the framework, rewritten."""
     executed = {module.path for module in program.run.modules.values()} - {reader}
-    texts = {name: write(program, name) for name in sorted(executed) if name in files}
+    texts = {name: write(program, name, rules) for name in sorted(executed) if name in files}
     if reader in files:
         texts[reader] = write_reader(reader, files[reader])
     return texts

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import paddle
@@ -10,28 +10,46 @@ import paddle.nn.functional as F
 from paddle.base.layer_helper_base import LayerHelperBase
 
 _SINGLE = ("float32", paddle.float32)
+#: Functions whose results are float32 where their arguments or their defaults say so.
+_MADE = {
+    paddle: (
+        *("to_tensor", "assign", "full", "full_like", "zeros", "zeros_like", "ones", "ones_like"),
+        *("arange", "linspace", "eye"),
+    ),
+    F: ("one_hot", "sequence_mask"),
+}
 
 
 def complete() -> None:
-    """Replace `F.log_loss`, which has only a float32 kernel, by its formula; call this before importing the source.
+    """Let a program compute in float64 where it says float32; call this before importing the source."""
+    for owner, name, function in patches():
+        setattr(owner, name, function)
 
-    Casts to float32, which trainers make of their batches, become casts to float64; weights that are made as float32,
-    such as by `paddle.create_parameter`, are made as float64, as the float64 weights could not be set otherwise.
+
+def patches() -> Iterator[tuple[Any, str, Callable[..., Any]]]:
+    """Yield what is replaced: the owner, the name, and the function that is put there.
+
+    `F.log_loss` and `clip_by_norm` have only float32 kernels, and are replaced by their formulas. Casts to float32,
+    which trainers make of their batches, become casts to float64; so do tensors that are made as float32. Weights that
+    are made as float32, such as by `paddle.create_parameter`, are made as float64, as the float64 weights could not be
+    set otherwise.
     """
-    F.log_loss = log_loss
-    paddle.nn.functional.log_loss = log_loss
-    paddle.to_tensor = _wide(paddle.to_tensor)
+    yield F, "log_loss", log_loss
+    yield paddle.nn.clip, "clip_by_norm", clip_by_norm
+    for module, names in _MADE.items():
+        for name in names:
+            yield module, name, _wide(getattr(module, name))
     for owner, name in ((paddle, "cast"), (paddle.Tensor, "astype"), (paddle.Tensor, "cast")):
-        setattr(owner, name, _renamed(getattr(owner, name)))
-    LayerHelperBase.create_parameter = _widened(LayerHelperBase.create_parameter)
+        yield owner, name, _renamed(getattr(owner, name))
+    yield LayerHelperBase, "create_parameter", _widened(LayerHelperBase.create_parameter)
 
 
 def _wide(stock: Callable[..., Any]) -> Callable[..., Any]:
-    def to_tensor(*arguments: Any, **keywords: Any) -> Any:
-        made = stock(*arguments, **keywords)
-        return made.astype("float64") if made.dtype == paddle.float32 else made
+    def made(*arguments: Any, **keywords: Any) -> Any:
+        result = stock(*arguments, **keywords)
+        return result.astype("float64") if result.dtype == paddle.float32 else result
 
-    return to_tensor
+    return made
 
 
 def _renamed(stock: Callable[..., Any]) -> Callable[..., Any]:
@@ -51,3 +69,13 @@ def _widened(stock: Callable[..., Any]) -> Callable[..., Any]:
 def log_loss(input: Any, label: Any, epsilon: float = 1e-4, name: str | None = None) -> Any:
     """Return -label log(input + epsilon) - (1 - label) log(1 - input + epsilon), as Paddle documents it."""
     return -label * paddle.log(input + epsilon) - (1.0 - label) * paddle.log(1.0 - input + epsilon)
+
+
+def clip_by_norm(x: Any, max_norm: float, name: str | None = None) -> Any:
+    """Return x, divided by as much as makes its length `max_norm` if it is longer; chosen rows stay such."""
+    values = x
+    if x.is_selected_rows():
+        x = paddle.nn.clip.merge_selected_rows(x)  # the kernel of `scale` fails where a row is there twice
+        values = paddle.nn.clip.get_tensor_from_selected_rows(x)
+    length = float(paddle.sqrt(paddle.sum(values * values)))
+    return x if length <= max_norm else paddle.scale(x, max_norm / length)

@@ -6,6 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from runtime.nn.functional.per_channel import spread
 from runtime.nn.functional.windows import (
     channels_last,
     channels_second,
@@ -100,7 +101,9 @@ def _convolution(
     parts = zip(tf.split(x, groups, -1), tf.split(weight, groups, -1), strict=True)
     found = [_plain(part, kernel, stride, dilation) for part, kernel in parts]
     out = found[0] if groups == 1 else tf.concat(found, -1)
-    out = out if bias is None else out + bias
+    if bias is not None:
+        axes = list(range(dims + 1))
+        out = out + spread(tf.reshape(tf.convert_to_tensor(bias), [*[1] * len(axes), -1]), out, axes)
     return out if channel_last else channels_second(out)
 
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from runtime.nn.functional.per_channel import mean_over, spread
+
 v1 = tf.compat.v1
 _LAYOUTS = ("NC", "NCL", "NCHW", "NCDHW", "NLC", "NHWC", "NDHWC")
 _UPDATES = "runtime.nn.running_values"
@@ -56,10 +58,11 @@ def batch_norm(
         raise ValueError(f"batch_norm got a tensor of shape {x.shape}: give one of at least two dimensions")
     channel = 1 if data_format[1] == "C" else rank - 1
     shape = [-1 if axis == channel else 1 for axis in range(rank)]
+    axes = [axis for axis in range(rank) if axis != channel]
     from_batch = training if use_global_stats is None else not use_global_stats
     if from_batch:
-        axes = [axis for axis in range(rank) if axis != channel]
-        mean, variance = _moments(x, axes)
+        mean = mean_over(x, axes)
+        variance = mean_over(tf.math.squared_difference(x, spread(mean, x, axes)), axes)
         _run(running_mean, running_var, tf.squeeze(mean, axes), tf.squeeze(variance, axes), momentum)
         if not training:
             mean, variance = tf.stop_gradient(mean), tf.stop_gradient(variance)
@@ -67,7 +70,14 @@ def batch_norm(
         mean, variance = (tf.reshape(tf.convert_to_tensor(value), shape) for value in (running_mean, running_var))
     if weight is None or bias is None:
         weight, bias = (one if one is None else tf.stop_gradient(tf.convert_to_tensor(one)) for one in (weight, bias))
-    return _scaled((x - mean) * tf.math.rsqrt(variance + epsilon), weight, bias, shape)
+    scale = tf.math.rsqrt(variance + epsilon)
+    if weight is not None:
+        weight = spread(tf.reshape(tf.convert_to_tensor(weight), shape), x, axes)
+    if bias is not None:
+        bias = spread(tf.reshape(tf.convert_to_tensor(bias), shape), x, axes)
+    normal = (x - spread(mean, x, axes)) * spread(scale, x, axes)
+    normal = normal if weight is None else normal * weight
+    return normal if bias is None else normal + bias
 
 
 def layer_norm(

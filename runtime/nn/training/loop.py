@@ -7,7 +7,7 @@ import importlib
 import itertools
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,13 @@ import numpy as np
 import tensorflow as tf
 
 from runtime.nn import metric
+from runtime.nn.optimizer.scheduler import LRScheduler
 from runtime.nn.training.data import pipeline
+from runtime.nn.training.evictions import Evictions
 
 v1 = tf.compat.v1
+_CHECKPOINT = "model.ckpt"
+_SCHEDULES = ("", "step", "epoch")
 
 
 def settings(path: str) -> dict[str, Any]:
@@ -27,8 +31,7 @@ def settings(path: str) -> dict[str, Any]:
     def flat(value: Any, prefix: str) -> dict[str, Any]:
         found: dict[str, Any] = {}
         for key, item in value.items() if isinstance(value, Mapping) else ():
-            found[f"{prefix}{key}"] = item
-            found |= flat(item, f"{prefix}{key}.")
+            found |= flat(item, f"{prefix}{key}.") if isinstance(item, Mapping) else {f"{prefix}{key}": item}
         return found
 
     return flat(yaml.safe_load(Path(path).read_text(encoding="utf-8")), "")
@@ -53,27 +56,47 @@ class Training:
         Raises:
             ValueError: the configuration names no data or reader, or the data has no batch.
         """
-        self.config, self.folder, self.data_folder = dict(config), Path(folder), Path(data_folder or folder)
+        self.folder, self.data_folder = Path(folder), Path(data_folder or folder)
+        self.config = {"config_abs_dir": str(self.data_folder.resolve()), **config}
         self.model = trainer.create_model(self.config)
         self.model.build(name)
         made = trainer.create_metrics() if hasattr(trainer, "create_metrics") else ([], [])
-        self.metrics, self.metric_names = made if isinstance(made, tuple) else (made, [])
+        self.metrics, names = made if isinstance(made, tuple) else (made, [])
         self.train_data = v1.data.make_initializable_iterator(self.data("train"))
         self.model.train()
         returned = trainer.train_forward(self.model, self.metrics, self.train_data.get_next(), self.config)
         self.loss = returned[0]
-        self.step = trainer.create_optimizer(self.model, self.config).minimize(self.loss)
+        optimizer = trainer.create_optimizer(self.model, self.config)
+        self.step, self.schedules = optimizer.minimize(self.loss), [one.step() for one in _schedules(optimizer)]
         self.updates = metric.updates()
-        self.values = [item.accumulate() for item in self.metrics]
-        self.reset = v1.group(*[item.reset() for item in self.metrics])
-        self.evaluation: tuple[Any, Any] | None = None
+        self.values = {
+            name: item.accumulate() for name, item in zip(_named(self.metrics, names), self.metrics, strict=True)
+        }
+        self.tested = self.values
+        self.resets = [item.reset() for item in self.metrics]
+        self.evaluation: tuple[Any, Any, dict[str, tf.Tensor]] | None = None
         if hasattr(trainer, "infer_forward") and self.config.get("runner.test_data_dir"):
             iterator = v1.data.make_initializable_iterator(self.data("infer"))
             self.model.eval()
             known = len(self.updates)
             with contextlib.suppress(NotImplementedError):  # it may not be converted
-                trainer.infer_forward(self.model, self.metrics, iterator.get_next(), self.config)
-                self.evaluation = iterator.initializer, metric.updates()[known:]
+                returned = trainer.infer_forward(self.model, self.metrics, iterator.get_next(), self.config)
+                self.tested = self.values or self._measured_here(returned)
+                updates, means = metric.updates()[known:], _means(returned)
+                if updates or means:  # else nothing is measured
+                    self.evaluation = iterator.initializer, updates, means
+        self.evictions = Evictions()
+
+    def _measured_here(self, returned: Any) -> dict[str, Any]:
+        """Return the AUC where the trainer has no metrics, but its evaluation tells predictions and labels."""
+        told = returned[-1] if isinstance(returned, list | tuple) and returned else None
+        if not isinstance(told, Mapping) or not {"prediction", "label"} <= set(told):
+            return {}
+        area = metric.Auc()
+        ones = tf.reshape(tf.cast(told["prediction"], tf.float32), [-1])
+        area.update(tf.stack([1.0 - ones, ones], 1), told["label"])
+        self.resets.append(area.reset())
+        return {"auc": area.accumulate()}
 
     def data(self, kind: str) -> tf.data.Dataset:
         """Return the batches of `runner.train_data_dir` or `runner.test_data_dir`."""
@@ -87,45 +110,107 @@ class Training:
         dataset = importlib.import_module(reader).RecDataset(files, self.config)
         return pipeline(dataset, int(self.config.get(f"runner.{kind}_batch_size") or 1), drop_last=True)
 
-    def run(self, session: Any, epochs: int | None = None, steps: int | None = None) -> list[dict[str, float]]:
+    def run(
+        self,
+        session: Any,
+        epochs: int | None = None,
+        steps: int | None = None,
+        model_dir: str | None = None,
+        schedule: str = "",
+    ) -> list[dict[str, float]]:
         """Initialize all variables, train, and evaluate after each epoch; return the metrics of each epoch.
 
         Args:
             session: a v1 session of the graph.
             epochs: how often the data is gone through; None: as the configuration says.
             steps: how many batches are taken for training and for evaluation in an epoch; None: all.
+            model_dir: a folder where `model.ckpt-NUMBER` is saved after each epoch. If it has one already, training
+                goes on from the latest with the epochs that are left. None: nothing is saved.
+            schedule: after what a scheduler of the learning rate goes on: "step" or "epoch". The default leaves it at
+                its first rate, as PaddleRec's own tool does, and says so.
+
+        Raises:
+            ValueError: `schedule` is something else.
         """
+        if schedule not in _SCHEDULES:
+            raise ValueError(f'schedule={schedule!r}: give "step" or "epoch", or leave it out')
+        if self.schedules and not schedule:
+            print('the learning rate stays at its first value; run(schedule="step") or "epoch" lets it go on')
         session.run(v1.group(v1.global_variables_initializer(), v1.local_variables_initializer()))
+        saver = None if model_dir is None else v1.train.Saver()
+        first = 0 if saver is None else _restored(saver, session, str(model_dir))
+        self.evictions.start(session)
         history = []
-        for epoch in range(int(self.config.get("runner.epochs") or 1) if epochs is None else epochs):
-            began, taken, loss = time.time(), 0, float("nan")
-            session.run((self.train_data.initializer, self.reset))
-            while steps is None or taken < steps:
-                try:
-                    loss, _, _ = session.run((self.loss, self.updates, self.step))
-                except tf.errors.OutOfRangeError:
-                    break
-                taken += 1
-            told = {"loss": float(np.mean(loss)), "steps": taken, "seconds": time.time() - began}
-            told |= self._measured(session, "train")
+        for epoch in range(first, int(self.config.get("runner.epochs") or 1) if epochs is None else epochs):
+            began = time.time()
+            losses = self._train(session, steps, self.schedules if schedule == "step" else [])
+            told = {"loss": sum(losses) / len(losses) if losses else float("nan"), "steps": len(losses)}
+            told |= {"seconds": time.time() - began, **_prefixed("train", session.run(self.values))}
             if self.evaluation is not None:
-                self._evaluate(session, steps)
-                told |= self._measured(session, "test")
+                told |= self._evaluate(session, steps) | _prefixed("test", session.run(self.tested))
+            if schedule == "epoch":
+                session.run(self.schedules)
             history.append(told)
             print(f"epoch {epoch}: " + ", ".join(f"{key} {value:.6g}" for key, value in told.items()), flush=True)
+            if saver is not None:
+                saver.save(session, str(Path(str(model_dir)) / _CHECKPOINT), global_step=epoch + 1)
         return history
 
-    def _measured(self, session: Any, prefix: str) -> dict[str, float]:
-        names = self.metric_names or [f"metric {i}" for i in range(len(self.values))]
-        values = session.run(self.values)
-        return {f"{prefix} {name}": float(np.mean(value)) for name, value in zip(names, values, strict=False)}
+    def _train(self, session: Any, steps: int | None, after: Sequence[tf.Operation]) -> list[float]:
+        """Go through the data once; return the loss of each step."""
+        losses: list[float] = []
+        session.run((self.train_data.initializer, self.resets))
+        while steps is None or len(losses) < steps:
+            try:
+                loss, _, _ = session.run((self.loss, self.updates, self.step))
+            except tf.errors.OutOfRangeError:
+                break
+            session.run(after)
+            losses.append(float(np.mean(loss)))
+            self.evictions.after_step(session)
+        return losses
 
-    def _evaluate(self, session: Any, steps: int | None) -> None:
+    def _evaluate(self, session: Any, steps: int | None) -> dict[str, float]:
+        """Go through the data of evaluation; return the means of what `infer_forward` tells."""
         assert self.evaluation is not None
-        initializer, updates = self.evaluation
-        session.run((initializer, self.reset))
+        initializer, updates, means = self.evaluation
+        session.run((initializer, self.resets))
+        found: list[dict[str, float]] = []
         for _ in itertools.count() if steps is None else range(steps):
             try:
-                session.run(updates)
+                found.append(session.run((means, updates))[0])
             except tf.errors.OutOfRangeError:
-                return
+                break
+        return {f"test {name}": float(np.mean([one[name] for one in found])) for name in means if found}
+
+
+def _schedules(optimizer: Any) -> list[Any]:
+    """Return the scheduler of an optimizer, if it has one."""
+    rate = getattr(optimizer, "_learning_rate", None)
+    return [rate] if isinstance(rate, LRScheduler) else []
+
+
+def _means(returned: Any) -> dict[str, tf.Tensor]:
+    """Return the means of the numbers in the dictionary that `infer_forward` returns after its metrics."""
+    told = returned[1] if isinstance(returned, tuple) and len(returned) > 1 else None
+    items = told.items() if isinstance(told, Mapping) else ()
+    return {name: tf.reduce_mean(tf.cast(one, tf.float32)) for name, one in items if isinstance(one, tf.Tensor)}
+
+
+def _named(metrics: Sequence[Any], names: Sequence[str]) -> list[str]:
+    """Return a name for each metric: the trainer's, or its number."""
+    return [*names[: len(metrics)], *(f"metric {i}" for i in range(len(names), len(metrics)))]
+
+
+def _prefixed(prefix: str, values: Mapping[str, Any]) -> dict[str, float]:
+    return {f"{prefix} {name}": float(np.mean(value)) for name, value in values.items()}
+
+
+def _restored(saver: Any, session: Any, model_dir: str) -> int:
+    """Restore the latest checkpoint of a folder; return how many epochs it has behind it, 0 if there is none."""
+    Path(model_dir).mkdir(parents=True, exist_ok=True)
+    latest = tf.train.latest_checkpoint(model_dir)
+    if latest is None:
+        return 0
+    saver.restore(session, latest)
+    return int(latest.rpartition("-")[2])

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from runtime.lookup.sparse import sparse_lookup
 from runtime.nn.initializer import Assign, Constant, Initializer
 from runtime.nn.weights.param_attr import ParamAttr
+from runtime.nn.weights.table_rules import PLAIN, TableRules
 from runtime.nn.weights.weight import Weight, loose_name
 from runtime.ranks import placements
 from runtime.table.create import create_table, tables
@@ -25,7 +27,12 @@ class TableWeight(Weight):
     is_table = True
 
     def __init__(
-        self, shape: Sequence[int], initializer: Any, attr: ParamAttr | None = None, padding: int | None = None
+        self,
+        shape: Sequence[int],
+        initializer: Any,
+        attr: ParamAttr | None = None,
+        padding: int | None = None,
+        rules: TableRules = PLAIN,
     ) -> None:
         """Describe the rows; nothing is created in the graph.
 
@@ -34,9 +41,10 @@ class TableWeight(Weight):
             initializer: of a row.
             attr: how they train.
             padding: an id whose row is zero; None: there is none.
+            rules: admission, eviction, and bounds of the table.
         """
         super().__init__(shape, initializer, tf.float32, attr)
-        self.padding = padding
+        self.padding, self.rules = padding, rules
         self._table: Table | None = None
 
     @property
@@ -58,6 +66,11 @@ class TableWeight(Weight):
         """The table's anchor: gradients of it have ids for indices."""
         return self.table.variable
 
+    def rows(self, ids: Any, training: bool) -> Any:
+        """Return the rows of ids, int32 or int64; `training` begins those of new ids and counts."""
+        told = self.rules.of_lookup(training)
+        return sparse_lookup(self.table, ids, is_train=training, is_grad=self.trainable, access_and_evict_config=told)
+
     def build(self, name: str) -> None:
         """Create the table, called after the embedding that holds it and the current variable scope; once.
 
@@ -74,7 +87,8 @@ class TableWeight(Weight):
         called = _table_name(name.removesuffix(_SUFFIX))
         shared = any(one.table_name == called for one in tables())
         rows, dim = self.declared_shape
-        self._table = create_table(tf.int64, dim, called, self._law(), device_vocabulary_size=rows)
+        bounds = self.rules.of_table()
+        self._table = create_table(tf.int64, dim, called, self._law(), device_vocabulary_size=rows, **bounds)
         if not shared:
             self._begin_with(*self._known_rows())
 

@@ -161,3 +161,25 @@ def test_signatures_are_paddles(name: str) -> None:
 def test_bad_arguments(act: Any, words: str) -> None:
     with tf.Graph().as_default(), pytest.raises(ValueError, match=words):
         act()
+
+
+def test_sums_of_many_elements_keep_their_digits() -> None:
+    """128 images of 32 by 32 have 131072 elements in each channel, more than one float32 sum can add."""
+    x = np.random.RandomState(1).normal(1.0, 2.0, (128, 2, 32, 32)).astype(np.float32)
+    wide = x.astype(np.float64)
+    mean, variance = wide.mean((0, 2, 3)), wide.var((0, 2, 3))
+    normal = (wide - mean[:, None, None]) / np.sqrt(variance[:, None, None] + 1e-5)
+    upstream = (normal + 1.0).astype(np.float32)  # with sums that do not cancel out
+    expected = [0.1 * mean, 0.9 + 0.1 * variance, (upstream * normal).sum((0, 2, 3)), upstream.sum((0, 2, 3))]
+    with tf.Graph().as_default(), v1.Session() as session:
+        norm, conv = nn.BatchNorm2D(2), nn.Conv2D(2, 2, 1)
+        norm.build("norm")
+        conv.build("conv")
+        weights = [norm.weight.variable, norm.bias.variable]
+        found = tf.gradients(norm(tf.constant(x)), weights, upstream)
+        found += tf.gradients(conv(tf.constant(x)), [conv.bias.variable], upstream)
+        session.run(v1.global_variables_initializer())
+        gradients, _ = session.run((found, v1.get_collection(v1.GraphKeys.UPDATE_OPS)))
+        running = session.run([norm._mean.variable, norm._variance.variable])
+    for got, wanted in zip([*running, *gradients], [*expected, expected[-1]], strict=True):
+        np.testing.assert_allclose(got, wanted, rtol=1e-6)

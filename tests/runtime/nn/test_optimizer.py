@@ -106,6 +106,16 @@ NOT_SPARSE: dict[str, Make] = {  # Paddle dies or refuses with a sparse gradient
         ],
     ),
     "adamax": lambda s, p, m: s.optimizer.Adamax(0.05, parameters=p),
+    "adadelta": lambda s, p, m: s.optimizer.Adadelta(0.5, 1e-4, 0.9, p),
+    "adadelta_l2": lambda s, p, m: s.optimizer.Adadelta(0.5, 1e-4, 0.9, p, weight_decay=0.1),
+    "lamb": lambda s, p, m: s.optimizer.Lamb(0.05, parameters=p),
+    "lamb_clip": lambda s, p, m: s.optimizer.Lamb(
+        0.05, 0.2, 0.8, 0.99, 1e-4, p, grad_clip=s.nn.ClipGradByGlobalNorm(1.0)
+    ),
+    "lamb_some": lambda s, p, m: s.optimizer.Lamb(0.05, parameters=p, exclude_from_weight_decay_fn=lambda p: True),
+    "lamb_always": lambda s, p, m: s.optimizer.Lamb(
+        0.05, parameters=p, exclude_from_weight_decay_fn=lambda p: True, always_adapt=True
+    ),
     "clip_value_dense": lambda s, p, m: s.optimizer.SGD(0.05, p, grad_clip=s.nn.ClipGradByValue(0.4)),
 }
 ATTRIBUTES: dict[str, Callable[[Side], Any]] = {

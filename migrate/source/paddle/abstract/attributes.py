@@ -14,7 +14,6 @@ from migrate.source.paddle.abstract.run import Frame, Raised, Run
 from migrate.source.paddle.abstract.values import (
     Api,
     Class,
-    Config,
     Container,
     Described,
     Dtype,
@@ -253,10 +252,3 @@ def super_of(frame: Frame) -> Super:
     if function is None or function.owner is None or not isinstance(function.receiver, Instance):
         raise Refuse("`super()` is used outside of a method")
     return Super(function.owner, function.receiver)
-
-
-def config_methods(value: Config, name: str, positional: list[Value]) -> Value:
-    """Call a method of the configuration."""
-    if name == "get":
-        return value.values.get(positional[0], positional[1] if len(positional) > 1 else None)
-    raise Refuse(f"method `{name}` of the configuration is not supported")

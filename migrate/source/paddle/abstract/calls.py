@@ -23,7 +23,6 @@ from migrate.source.paddle.abstract.values import (
     UNKNOWN,
     Api,
     Class,
-    Config,
     Container,
     Described,
     Dtype,
@@ -328,8 +327,6 @@ def _method(run: Run, node: ast.AST, method: Method, positional: list[Value], ke
         return layers.own_method(run, node, receiver, name, positional, keywords)
     if isinstance(receiver, Described):
         return registry.described_method(receiver, name, positional)
-    if isinstance(receiver, Config):
-        return attributes.config_methods(receiver, name, positional)
     if isinstance(receiver, Iterable) and name == "format" and mentions([positional, keywords], Tensor | Size):
         return str(receiver)
     if isinstance(receiver, list) and name == "sort" and mentions(receiver, Tensor):

@@ -15,7 +15,6 @@ from migrate.source.paddle.abstract.run import Run
 from migrate.source.paddle.abstract.values import (
     UNKNOWN,
     Api,
-    Config,
     Container,
     Dtype,
     Function,
@@ -227,8 +226,6 @@ def _subscript(run: Run, node: ast.Subscript) -> Value:
         return indexing.item(run, node, value, index)
     if isinstance(value, Container):
         return indexing.of_container(value, index)
-    if isinstance(value, Config):
-        return value.values[index]
     if isinstance(value, attributes.Sizes):
         return indexing.of_sizes(run, node, value, index)
     if mentions(index, Tensor | Size):

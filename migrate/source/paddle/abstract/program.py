@@ -14,7 +14,7 @@ from migrate.source.paddle.abstract.layers import set_training
 from migrate.source.paddle.abstract.machine import Machine
 from migrate.source.paddle.abstract.modules import load
 from migrate.source.paddle.abstract.run import Frame, Problem
-from migrate.source.paddle.abstract.values import Class, Config, Function, Instance, Module, Refuse, Stop, Tensor, Value
+from migrate.source.paddle.abstract.values import Class, Function, Instance, Module, Refuse, Stop, Tensor, Value
 
 TRAINER, CONFIG = "dygraph_model.py", "config.yaml"
 CLASS = "DygraphModel"  #: the class that PaddleRec instantiates
@@ -49,7 +49,7 @@ def execute(files: Mapping[str, str], batch: Value, data: DataFiles | None = Non
         MigrateError: config.yaml cannot be read.
     """
     run = Machine(files=files, data=data)
-    config = Config(settings(files))
+    config = settings(files)
     module = load(run, TRAINER, files[TRAINER])
     program = Program(run, module)
     run.frames.append(Frame(module, ""))
@@ -60,7 +60,7 @@ def execute(files: Mapping[str, str], batch: Value, data: DataFiles | None = Non
     return program
 
 
-def _execute(program: Program, config: Config, batch: Value) -> None:
+def _execute(program: Program, config: dict[str, Value], batch: Value) -> None:
     run, cls = program.run, trainer_class(program.module)
     if cls is None:
         raise MigrateError(f"{TRAINER}: has no class with `create_model` and `train_forward`; add one")
@@ -87,7 +87,7 @@ def _execute(program: Program, config: Config, batch: Value) -> None:
     def forward(name: str, training: bool) -> None:
         for layer in run.made:
             set_training(layer, training)
-        before = [*run.modules.values(), *run.made, trainer, program.model, program.optimizer, program.metrics]
+        before = [*run.modules.values(), *run.made, trainer, config, program.model, program.optimizer, program.metrics]
         run.lasting.begin([*before, *run.defaults.values()])
         with contextlib.suppress(Stop):
             method(name, program.model, program.metrics, _fresh(batch), config)
@@ -128,9 +128,8 @@ def settings(files: Mapping[str, str]) -> dict[str, Value]:
 
 
 def flatten(value: Value, prefix: str = "") -> dict[str, Value]:
-    """Return nested settings by their dotted names."""
+    """Return nested settings by their dotted names; a group has no name of its own, as in PaddleRec."""
     flat: dict[str, Value] = {}
     for key, item in value.items() if isinstance(value, dict) else ():
-        flat[f"{prefix}{key}"] = item
-        flat |= flatten(item, f"{prefix}{key}.")
+        flat |= flatten(item, f"{prefix}{key}.") if isinstance(item, dict) else {f"{prefix}{key}": item}
     return flat

@@ -49,7 +49,12 @@ _MODULES = {
     "operator": operator,
     "functools": functools,
 }
-_ITERTOOLS = frozenset({"chain", "combinations", "permutations", "product", "accumulate", "repeat", "islice", "count"})
+_ITERTOOLS = frozenset(
+    [
+        *("chain", "chain.from_iterable", "combinations", "permutations", "product", "accumulate", "repeat", "islice"),
+        *("count", "zip_longest"),
+    ]
+)
 _ENDLESS = (*(itertools.count, itertools.repeat, itertools.permutations, itertools.combinations, itertools.accumulate),)
 #: Functions whose numbers are sizes of what they make.
 _MAKERS = frozenset(
@@ -198,7 +203,7 @@ def library_function(name: str) -> Callable[..., Value] | None:
     if module == "math" and "." not in rest:
         return getattr(math, rest, None)
     if module == "itertools" and rest in _ITERTOOLS:
-        return getattr(itertools, rest, None)
+        return functools.reduce(getattr, rest.split("."), itertools)  # type: ignore[return-value]
     if module == "operator" and not rest.startswith("_"):
         return getattr(operator, rest, None)
     if name in {"collections.OrderedDict", "collections.defaultdict", "collections.deque", "collections.Counter"}:

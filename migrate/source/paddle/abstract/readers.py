@@ -28,7 +28,6 @@ from migrate.source.paddle.abstract.run import FAILURES, Frame
 from migrate.source.paddle.abstract.values import (
     Api,
     Class,
-    Config,
     Instance,
     Module,
     Refuse,
@@ -192,7 +191,7 @@ def _samples(run: _Reader, module: Module, values: dict[str, Value], place: str)
     names = [name for name in run.data.names(place) if not name.startswith(".")][:MAX_FILES]
     paths = [posixpath.join(FOLDER, posixpath.normpath(place), name) for name in names]
     run.frames.append(Frame(module, _CLASS))
-    config = Config({**values, "config_abs_dir": FOLDER})
+    config = {**values, "config_abs_dir": FOLDER}
     reader = run.call(cls.node, cls, [paths], {"config": config})
     if not isinstance(reader, Instance):
         raise Refuse(f"`{_CLASS}` cannot be made")
@@ -210,7 +209,7 @@ def _of_feeds(files: Mapping[str, str], values: dict[str, Value]) -> Value:
         cls = module.names.get(_FEEDS)
         if isinstance(cls, Class):
             run.frames.append(Frame(module, _FEEDS))
-            model = run.call(cls.node, cls, [Config(values)], {})
+            model = run.call(cls.node, cls, [dict(values)], {})
             feeds = attributes.special(run, cls.node, model, "create_feeds")
             if isinstance(feeds, list | tuple) and feeds and all(isinstance(item, Tensor) for item in feeds):
                 return [_free(item, _batch_size(values)) for item in feeds]

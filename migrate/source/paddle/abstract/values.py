@@ -210,13 +210,6 @@ class Method:
     name: str
 
 
-@dataclass(frozen=True, eq=False)
-class Config:
-    """The configuration that trainers get: `config.get("a.b", default)` and `config["a.b"]`, with flattened keys."""
-
-    values: dict[str, Value]
-
-
 @dataclass(eq=False)
 class Module:
     """A parsed file and its top-level names."""

@@ -13,7 +13,7 @@ from migrate.source.paddle.abstract.program import Program
 from migrate.source.paddle.abstract.values import Module, Span
 from migrate.source.paddle.emission.names import Names, names_for
 from migrate.source.paddle.emission.rewriter import Facts, rewrite
-from migrate.source.paddle.emission.tables import dense_places
+from migrate.source.paddle.emission.tables import dense_places, table_places
 
 #: What readers may use of the framework: base classes, and the number of their process.
 _OF_READERS = ("paddle.io", "paddle.distributed.get_")
@@ -27,10 +27,19 @@ class Written:
     refused: dict[Span, str] = field(default_factory=dict)
 
 
-def write(program: Program, path: str) -> Written:
-    """Return the text of one of the program's files for TensorFlow; it must have been executed."""
+def write(program: Program, path: str, rules: str = "") -> Written:
+    """Return the text of one of the program's files for TensorFlow; it must have been executed.
+
+    Args:
+        program: the executed program.
+        path: the file's.
+        rules: arguments of `nn.TableRules` for the embeddings that become tables; empty: they get none.
+    """
     module = next(item for item in program.run.modules.values() if item.path == path)
     facts = facts_of(program, module)
+    if rules:
+        facts.ruled = frozenset(span for where, span in table_places(program) if where == path)
+        facts.rules = rules
     rewritten = rewrite(module.text, facts)
     return Written(_with_imports(rewritten, facts.names).code, facts.refused)
 

@@ -33,6 +33,8 @@ class Facts:
     executed: frozenset[Start]  #: where the executed statements begin
     dense: frozenset[Span]  #: embeddings whose whole matrix is read
     names: Names
+    ruled: frozenset[Span] = frozenset()  #: embeddings whose tables get rules
+    rules: str = ""  #: arguments of `nn.TableRules`
     refused: dict[Span, str] = field(default_factory=dict)
     notes: dict[Span, str] = field(default_factory=dict)
 
@@ -54,6 +56,8 @@ class Rewriter(cst.CSTTransformer):
         site = self.facts.sites.get(span)
         if span in self.facts.dense:
             return _with_argument(updated_node, "table", "False")
+        if span in self.facts.ruled:
+            return _with_argument(updated_node, "table", f"{self.names.nn('TableRules')}({self.facts.rules})")
         if site is None:
             return self._constant(original_node, updated_node)
         if site.kind == "len":

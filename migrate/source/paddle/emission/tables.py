@@ -12,7 +12,8 @@ from migrate.source.paddle.abstract.values import Described, Layer, Value
 
 EMBEDDING = "paddle.nn.Embedding"
 #: Optimizers that move every row at every step, in a way that tables have no exact form of.
-_ALL_ROWS = ("paddle.optimizer.Momentum", "paddle.optimizer.AdamW")
+_ALL_ROWS = tuple(f"paddle.optimizer.{name}" for name in ("AdamW", "RMSProp", "Adadelta", "Adamax", "Lamb"))
+_MOMENTUM = "paddle.optimizer.Momentum"  #: a table makes up for steps without a gradient, at one rate
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,12 @@ def dense_places(program: Program) -> Mapping[Place, str]:
     return {(one.layer.path, one.layer.span): one.dense for one in embeddings(program) if one.dense}
 
 
+def table_places(program: Program) -> frozenset[Place]:
+    """Return where embeddings are made that become tables."""
+    dense = dense_places(program)
+    return frozenset((one.layer.path, one.layer.span) for one in embeddings(program)) - dense.keys()
+
+
 def _reason(program: Program, layer: Layer) -> str:
     if layer.whole_reads:
         path, span = layer.whole_reads[0]
@@ -47,6 +54,8 @@ def _reason(program: Program, layer: Layer) -> str:
     for one in optimizer if isinstance(optimizer, list | tuple) else [optimizer]:
         if isinstance(one, Described) and one.name in _ALL_ROWS:
             return f"`{one.name.rpartition('.')[2]}` moves every row at every step"
+        if isinstance(one, Described) and one.name == _MOMENTUM and not _is_number(one.arguments.get("learning_rate")):
+            return "`Momentum` moves every row at every step, by a rate that changes"
         if isinstance(one, Described) and _decays(one.arguments.get("weight_decay")):
             return "the optimizer's weight decay changes every row at every step"
     attr = layer.arguments.get("weight_attr")
@@ -55,7 +64,11 @@ def _reason(program: Program, layer: Layer) -> str:
     return ""
 
 
+def _is_number(value: Value) -> bool:
+    return isinstance(value, int | float)
+
+
 def _decays(value: Value) -> bool:
     if isinstance(value, Described):
         return bool(value.arguments.get("coeff"))
-    return isinstance(value, int | float) and value != 0
+    return _is_number(value) and value != 0

@@ -13,7 +13,7 @@ from migrate.source.paddle.abstract.layers import named_layers
 from migrate.source.paddle.abstract.modules import load
 from migrate.source.paddle.abstract.program import TRAINER, settings
 from migrate.source.paddle.abstract.run import Frame
-from migrate.source.paddle.abstract.values import Class, Config, Function, Instance, Module, Refuse, Stop, Value
+from migrate.source.paddle.abstract.values import Class, Function, Instance, Module, Refuse, Stop, Value
 from migrate.source.paddle.one_hot import feeds
 from migrate.source.paddle.one_hot.feeds import Fed, items_in
 from migrate.source.paddle.one_hot.optimizer import Optimizer, is_plain, optimizer_of
@@ -33,7 +33,7 @@ class Driver:
     run: Watched
     module: Module
     cls: Class
-    config: Config
+    config: dict[str, Value]
     trainer: Value = None
     metrics: Value = None
 
@@ -50,7 +50,7 @@ class Driver:
         run.frames.append(Frame(self.module, self.cls.name))
         depth = len(run.frames)
         run.following = True
-        kept = [*run.modules.values(), *run.made, run.model, self.trainer, self.metrics, self.config.values]
+        kept = [*run.modules.values(), *run.made, run.model, self.trainer, self.metrics, self.config]
         run.lasting.begin([*kept, *run.defaults.values()])
         try:
             return run.call_function(function, list(arguments), {})
@@ -102,7 +102,7 @@ def trainer_of(run: Watched, model: Class, siblings: Mapping[str, str]) -> Drive
         return None
     found = cls.find(CREATE_LOSS)
     run.loss_node = found[0] if found else None
-    made = Driver(run, module, cls, Config(settings(siblings)))
+    made = Driver(run, module, cls, settings(siblings))
     _check_class(made)
     made.trainer = Instance(module.path, module.span(cls.node), cls=cls)
     made.follow("__init__", [])

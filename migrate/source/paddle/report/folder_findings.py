@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from migrate.report.model import Applicability, Finding, Location, State, TableRecord
@@ -11,9 +12,11 @@ from migrate.source.files.conversion_result import SourceResult
 from migrate.source.paddle.abstract.program import TRAINER, Program
 from migrate.source.paddle.abstract.run import Problem
 from migrate.source.paddle.abstract.values import Class, Described, Instance, Module, Span, Value
+from migrate.source.paddle.emission import table_rules
 from migrate.source.paddle.emission.tables import Embedding, embeddings
 from migrate.source.paddle.ops import registry
 from migrate.source.paddle.report import model_findings
+from migrate.targets.switches import Switches
 
 KIND = "paddle"
 
@@ -78,7 +81,7 @@ def _unsupported(path: str, problem: Problem) -> Finding:
     )
 
 
-def converted(path: str, text: str, new: str, program: Program, is_reader: bool) -> SourceResult:
+def converted(path: str, text: str, new: str, program: Program, is_reader: bool, switches: Switches) -> SourceResult:
     """Return the result for a converted file."""
     name = Path(path).name
     if is_reader:
@@ -87,12 +90,13 @@ def converted(path: str, text: str, new: str, program: Program, is_reader: bool)
         return SourceResult(path, KIND, text, new, tuple(found))
     module = next(item for item in program.run.modules.values() if item.path == name)
     tables = [one for one in embeddings(program) if one.layer.path == name]
-    found = [*_classes(path, module, program), *(_embedding(path, one) for one in tables)]
+    found = [*_classes(path, module, program), *(_embedding(path, one, switches) for one in tables)]
+    found += _without_effect(path, program, switches) if name == TRAINER else []
     found += _trainer(path, module, program) if name == TRAINER else []
     found += [_not_evaluated(path, problem) for problem in program.evaluation[:1] if name == TRAINER]
     found += model_findings.untrained_weights(path, name, program)
     found += _dead(path, module, program)
-    records = tuple(_record(path, one, program) for one in tables if not one.dense)
+    records = tuple(_record(path, one, program, switches) for one in tables if not one.dense)
     return SourceResult(path, KIND, text, new, tuple(found), records)
 
 
@@ -114,7 +118,13 @@ def _classes(path: str, module: Module, program: Program) -> list[Finding]:
     return found
 
 
-def _embedding(path: str, one: Embedding) -> Finding:
+def _without_effect(path: str, program: Program, switches: Switches) -> list[Finding]:
+    tables = any(not one.dense for one in embeddings(program))
+    texts = table_rules.without_effect(switches, tables)
+    return [Finding("paddle-embedding", "file", State.NOTED, Location(path, 1, 1), text) for text in texts]
+
+
+def _embedding(path: str, one: Embedding, switches: Switches) -> Finding:
     rows, dim = one.layer.weights["weight"].shape or (None, None)
     name = one.path or "an embedding that no layer holds"
     where = _at(path, one.layer.span)
@@ -122,16 +132,20 @@ def _embedding(path: str, one: Embedding) -> Finding:
         message = f"`{name}` [{rows}, {dim}] stays a dense variable, because {one.dense}"
         return Finding("paddle-embedding", "layer", State.NOTED, where, message)
     message = f"`{name}` [{rows}, {dim}] is a table that grows; ids beyond {rows} get rows instead of an error"
-    return _applied("paddle-embedding", "table", where, message, name)
+    found = _applied("paddle-embedding", "table", where, message, name)
+    rules = table_rules.words(switches)
+    if not rules:
+        return found
+    return replace(found, message=f"{message}; {rules}", applicability=Applicability.CHANGES_VALUES)
 
 
-def _record(path: str, one: Embedding, program: Program) -> TableRecord:
+def _record(path: str, one: Embedding, program: Program, switches: Switches) -> TableRecord:
     rows, dim = one.layer.weights["weight"].shape or ("", "")
     return TableRecord(
         name=one.path or "embedding",
         location=_at(path, one.layer.span),
         verdict=State.APPLIED,
-        applicability=Applicability.EXACT,
+        applicability=Applicability.CHANGES_VALUES if table_rules.words(switches) else Applicability.EXACT,
         dim=str(dim),
         rows=str(rows),
         initializer=_initializer(one.layer.arguments.get("weight_attr")),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +55,37 @@ def tensors_in(value: Any, kind: type | tuple[type, ...]) -> Iterator[Any]:
     elif isinstance(value, dict):
         for item in value.values():
             yield from tensors_in(item, kind)
+
+
+def dense(gradient: Any, shape: Sequence[int]) -> Array:
+    """Return a gradient as an array [*shape]; it may be a pair of rows' numbers, which may repeat, and their values."""
+    if not isinstance(gradient, tuple):
+        return np.asarray(gradient)
+    whole = np.zeros(shape, np.float64)
+    np.add.at(whole, gradient[0], gradient[1])
+    return whole
+
+
+#: Arrays of more rows are handed on as the rows that differ: a step changes few rows of a large embedding.
+_MANY = 10_000
+
+
+def packed(value: Array, before: Array | None = None) -> Any:
+    """Return an array, or of one with many rows those that differ from `before` (0): their numbers and values."""
+    if not value.ndim or len(value) < _MANY:
+        return value
+    changed = value != (0 if before is None else before)
+    rows = np.flatnonzero(changed.reshape(len(value), -1).any(axis=1))
+    return rows, value[rows]
+
+
+def unpacked(value: Any, before: Array) -> Array:
+    """Return the array that `packed` was given."""
+    if not isinstance(value, tuple):
+        return np.asarray(value)
+    whole = before.astype(value[1].dtype)
+    whole[value[0]] = value[1]
+    return whole
 
 
 def mask(number: int, shape: tuple[int, ...], p: float) -> Array:

@@ -12,10 +12,11 @@ import numpy as np
 import tensorflow as tf
 
 from migrate.errors import MigrateError
-from migrate.verify.paddle.trainer.common import EPSILON, Array, mask, metrics_of, tensors_in, trainer_of
+from migrate.verify.paddle.trainer import draws
+from migrate.verify.paddle.trainer.common import EPSILON, Array, mask, metrics_of, packed, tensors_in, trainer_of
 from migrate.verify.settings import Settings
 from runtime import nn
-from runtime.nn import masks
+from runtime.nn import functional, masks
 from runtime.nn.weights.weight import Weight
 
 v1 = tf.compat.v1
@@ -40,16 +41,20 @@ class Converted:
         self.outputs, self.loss = self._graph(training=True)
         self.updates = v1.get_collection(v1.GraphKeys.UPDATE_OPS)
         self.weights = dict(self.model.named_parameters())
-        self.gradients = _gradients(self.loss, self.weights)
-        self.steps = {kind: self._optimizer(kind, rate).minimize(self.loss) for kind, rate in job["rates"].items()}
+        self.gradients = _gradients(self.loss, {name: w for name, w in self.weights.items() if w.trainable})
+        self.steps = {kind: self._step(self._optimizer(kind, rate)) for kind, rate in job["rates"].items()}
         if hasattr(self.trainer, "create_optimizer"):
             own = self.trainer.create_optimizer(self.model, self.config)
             if hasattr(own, "minimize"):
-                self.steps["own"] = own.minimize(self.loss)
+                self.steps["own"] = self._step(own)
         self.evaluated: list[tf.Tensor] = []
+        self.failure = ""  #: of the evaluation
         if hasattr(self.trainer, "infer_forward"):
-            with contextlib.suppress(NotImplementedError):  # it may not be converted
-                self.evaluated = self._graph(training=False)[0]
+            try:
+                with contextlib.suppress(NotImplementedError):  # it may not be converted
+                    self.evaluated = self._graph(training=False)[0]
+            except Exception as error:  # its batches may have other parts than those of training
+                self.failure = f"{type(error).__name__}: {error}"
 
     def _graph(self, training: bool) -> tuple[list[tf.Tensor], Any]:
         (self.model.train if training else self.model.eval)()
@@ -64,7 +69,7 @@ class Converted:
         self.model.forward = watched
         counter = iter(range(1_000_000))
         try:
-            with masks.drawn_by(lambda shape, p: _mask(next(counter), shape, p)):
+            with masks.drawn_by(lambda shape, p: _mask(next(counter), shape, p)), _drawn():
                 method = self.trainer.train_forward if training else self.trainer.infer_forward
                 returned = method(self.model, self.metrics, self.items, self.config)
         finally:
@@ -78,6 +83,19 @@ class Converted:
         if kind == "adam":
             return nn.optimizer.Adam(rate, epsilon=EPSILON, parameters=parameters)
         return nn.optimizer.Adagrad(rate, epsilon=1e-6, parameters=parameters, initial_accumulator_value=0.0)
+
+    def _step(self, optimizer: Any) -> tuple[tf.Operation, dict[str, Any]]:
+        """Return the op of a training step, and by path the very gradients that it applies."""
+        applied: dict[int, Any] = {}
+        stock = optimizer.apply_gradients
+
+        def watched(pairs: Any) -> tf.Operation:
+            applied.update({id(weight): gradient for weight, gradient in pairs if gradient is not None})
+            return stock(pairs)
+
+        optimizer.apply_gradients = watched
+        step = optimizer.minimize(self.loss)
+        return step, {name: applied[id(w)] for name, w in self.weights.items() if id(w) in applied}
 
     def feed(self, items: Any) -> dict[tf.Tensor, Array]:
         """Return what is fed for a batch."""
@@ -96,6 +114,42 @@ def _recorded() -> Iterator[list[Weight]]:
 
     with mock.patch.object(Weight, "__init__", init):
         yield made
+
+
+class _Drawer(functional.Drawer):
+    """Draws the numbers that the original draws, by the number of the call."""
+
+    def __init__(self) -> None:
+        self.number = -1
+
+    def _given(self, function: Any, dtype: tf.DType, *inputs: Any) -> tf.Tensor:
+        self.number += 1
+        number = self.number
+        return tf.numpy_function(lambda *given: function(number, *given).astype(dtype.as_numpy_dtype), inputs, dtype)
+
+    def uniform(self, shape: Any, dtype: tf.DType, low: Any, high: Any) -> tf.Tensor:
+        return low + (high - low) * self._given(draws.uniform, dtype, shape)
+
+    def normal(self, shape: Any, dtype: tf.DType) -> tf.Tensor:
+        return self._given(draws.normal, dtype, shape)
+
+    def integers(self, shape: Any, dtype: tf.DType, low: Any, high: Any) -> tf.Tensor:
+        return self._given(draws.integers, dtype, shape, low, high)
+
+    def permutation(self, count: Any, dtype: tf.DType) -> tf.Tensor:
+        return self._given(draws.permutation, dtype, count)
+
+    def choices(self, weights: tf.Tensor, count: int, replacement: bool) -> tf.Tensor:
+        return self._given(draws.choices, tf.int64, weights, count, replacement)
+
+
+@contextlib.contextmanager
+def _drawn() -> Iterator[None]:
+    functional.draw_with(_Drawer())
+    try:
+        yield
+    finally:
+        functional.draw_with(functional.Drawer())
 
 
 def _mask(number: int, shape: tf.Tensor, p: float) -> tf.Tensor:
@@ -123,6 +177,17 @@ def _gradients(loss: tf.Tensor, weights: Mapping[str, Any]) -> dict[str, Any]:
     return {name: gradient for name, gradient in zip(weights, found, strict=True) if gradient is not None}
 
 
+def _padding(side: Converted) -> dict[str, int]:
+    """Return the padding rows by path: Paddle trains those of `sparse=True`; of a table they are always zero."""
+    layers = [one for one in side.model.sublayers(include_self=True) if isinstance(one, nn.Embedding)]
+    found = {
+        id(one.weight): one.padding
+        for one in layers
+        if one.padding is not None and (one.weight.sparse or one.weight.is_table)
+    }
+    return {name: found[id(weight)] for name, weight in side.weights.items() if id(weight) in found}
+
+
 def _variable(weight: Any) -> Any:
     return weight.table.variable if weight.is_table else weight.variable
 
@@ -146,10 +211,9 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
             session.run(initializer)
             batches = job["batches"]
             result: dict[str, Any] = {
+                "failure": side.failure,
                 "initial": nn.read_weights(side.model, session),
-                "padding": {
-                    name: w.padding for name, w in side.weights.items() if getattr(w, "padding", None) is not None
-                },
+                "padding": _padding(side),
             }
             result["batches"] = [_passes(side, session, restart, items) for items in batches[: settings.batches]]
             for kind, step in side.steps.items():
@@ -170,11 +234,10 @@ def _passes(side: Converted, session: Any, restart: Any, items: Any) -> dict[str
     restart()
     feed = side.feed(items)
     outputs, loss, gradients, _ = session.run((side.outputs, side.loss, side.gradients, side.updates), feed)
-    shapes = {name: weight.declared_shape for name, weight in side.weights.items()}
     found = {
         "outputs": outputs,
         "loss": np.reshape(loss, -1),
-        "gradients": {name: _scattered(value, shapes[name]) for name, value in gradients.items()},
+        "gradients": {name: _rows(value) for name, value in gradients.items()},
         "running": {
             name: value for name, value in nn.read_weights(side.model, session).items() if name not in side.weights
         },
@@ -185,17 +248,27 @@ def _passes(side: Converted, session: Any, restart: Any, items: Any) -> dict[str
     return found
 
 
-def _scattered(gradient: Any, shape: Sequence[int]) -> Array:
-    if isinstance(gradient, np.ndarray | np.generic):
-        return np.asarray(gradient)
-    dense = np.zeros(shape, np.float64)
-    np.add.at(dense, gradient.indices, gradient.values)
-    return dense.astype(np.float32)
-
-
-def _steps(side: Converted, session: Any, step: Any, batches: Sequence[Any], count: int) -> Iterator[dict[str, Any]]:
+def _steps(
+    side: Converted, session: Any, step: tuple[tf.Operation, dict[str, Any]], batches: Sequence[Any], count: int
+) -> Iterator[dict[str, Any]]:
+    """Yield of each step the loss before it, the gradients that it applied, and the values after it."""
+    operation, gradients = step
+    before = nn.read_weights(side.model, session)
     for number in range(count):
         feed = side.feed(batches[number % len(batches)])
         loss = session.run(side.loss, feed)
-        session.run(step, feed)
-        yield {"loss": np.reshape(loss, -1), "values": nn.read_weights(side.model, session)}
+        _, applied = session.run((operation, gradients), feed)
+        after = nn.read_weights(side.model, session)
+        yield {
+            "loss": np.reshape(loss, -1),
+            "gradients": {name: _rows(value) for name, value in applied.items()},
+            "values": {name: packed(value, before[name]) for name, value in after.items()},
+        }
+        before = after
+
+
+def _rows(gradient: Any) -> Any:
+    """Return an array, or the rows of one and their values, as a pair."""
+    if isinstance(gradient, np.ndarray | np.generic):
+        return packed(np.asarray(gradient))
+    return np.asarray(gradient.indices), np.asarray(gradient.values)

@@ -41,11 +41,11 @@ def verify(original: str, converted: str, schema: Schema | None, settings_: Sett
     Raises:
         MigrateError: a folder has no trainer, or one of the programs fails.
     """
-    first, second = folder_of(original), folder_of(converted)
+    first, second = folder_of(original).resolve(), folder_of(converted).resolve()
     if not (second / TRAINER).is_file():
         raise MigrateError(f"{second}: has no {TRAINER}; give the folder that `migrate convert` wrote")
     files = {path.name: path.read_text(encoding="utf-8") for path in _texts(first)}
-    config = settings(files) | {"config_abs_dir": str(first.resolve())}
+    config = settings(files) | {"config_abs_dir": str(first)}
     batches, told = _batches(first, files, config, schema, settings_)
     pair = measure(str(first), str(second), config, batches, settings_)
     return Verification(original, converted, tuple(pair.comparisons()), (told, *pair.notes))

@@ -4,26 +4,24 @@ from __future__ import annotations
 
 import contextlib
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import paddle
-import paddle.nn.functional as F
 from paddle.base.layer_helper_base import LayerHelperBase
 
 from migrate.errors import MigrateError
 from migrate.verify.paddle import double
+from migrate.verify.paddle.trainer.chance import Chance
 from migrate.verify.paddle.trainer.common import (
-    EPSILON,
     Array,
-    mask,
     metrics_of,
     started_weights,
     tensors_in,
     trainer_of,
 )
-from migrate.verify.paddle.trainer.kernels import textbook_adam
+from migrate.verify.paddle.trainer.following import followed, gradients_of
 from migrate.verify.settings import Settings
 
 
@@ -39,7 +37,7 @@ class Original:
         if self.dtype == "float64":
             paddle.set_default_dtype("float64")
             double.complete()
-        self.masks = _Masks()
+        self.chance = Chance()
         self.trainer = trainer_of(job["path"])
         with _recorded() as made:
             self.model = self.trainer.create_model(self.config)
@@ -80,9 +78,9 @@ class Original:
             return returned
 
         self.model.forward = watched
-        self.masks.number = 0
+        self.chance.number = 0
         try:
-            with self.masks.given():
+            with self.chance.given():
                 method = self.trainer.train_forward if training else self.trainer.infer_forward
                 returned = method(self.model, self.metrics, self.batch(items), self.config)
         finally:
@@ -110,45 +108,20 @@ def _recorded() -> Iterator[list[Any]]:
         LayerHelperBase.create_parameter = stock
 
 
-class _Masks:
-    """Gives dropout its masks by number."""
-
-    def __init__(self) -> None:
-        self.number = 0
-
-    @contextlib.contextmanager
-    def given(self) -> Iterator[None]:
-        stock = F.dropout
-        F.dropout = paddle.nn.functional.common.dropout = self._dropout
-        try:
-            yield
-        finally:
-            F.dropout = paddle.nn.functional.common.dropout = stock
-
-    def _dropout(
-        self,
-        x: Any,
-        p: float = 0.5,
-        axis: Any = None,
-        training: bool = True,
-        mode: str = "upscale_in_train",
-        name: Any = None,
-    ) -> Any:
-        if p == 0 or (mode == "upscale_in_train" and not training):
-            return x
-        if not training:
-            return x * (1 - p)
-        axes = None if axis is None else [axis] if isinstance(axis, int) else list(axis)
-        shape = tuple(size if axes is None or i in axes else 1 for i, size in enumerate(x.shape))
-        kept = paddle.to_tensor(mask(self.number, shape, p).astype(str(x.dtype).rpartition(".")[2]))
-        self.number += 1
-        return x * kept * (1 / (1 - p) if mode == "upscale_in_train" else 1.0)
-
-
 def run(job: Mapping[str, Any]) -> dict[str, Any]:
-    """Measure outputs, loss, gradients and steps from the given weights, or from the model's own with some noise."""
+    """Measure the original in a process of its own; see `measured`."""
+    return measured(Original(job), job)
+
+
+def measured(side: Original, job: Mapping[str, Any]) -> dict[str, Any]:
+    """Measure what the job asks for.
+
+    Args:
+        side: the trainer and its model.
+        job: `weights` and `loose` are where it starts, by default the model's own with some noise. With `passes`,
+            outputs, loss and gradients are measured; with `moved`, the steps of the converted trainer are followed.
+    """
     settings: Settings = job["settings"]
-    side = Original(job)
     for tensor, value in zip(side.loose, job.get("loose", ()), strict=False):
         tensor.set_value(value.astype(side.dtype))
     initial = side.values()
@@ -156,23 +129,12 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
         {name: value.shape for name, value in initial.items()}, initial, settings.seed
     )
     batches = job["batches"]
-    result: dict[str, Any] = {
-        "initial": initial,
-        "weights": weights,
-        "loose": [tensor.numpy() for tensor in side.loose],
-        "trained": [name for name, p in side.parameters.items() if not p.stop_gradient],
-        "batches": [_passes(side, weights, items) for items in batches[: settings.batches]],
-    }
-    for kind, rate in job["rates"].items():
-        result[kind] = _steps(side, weights, _cycled(batches, settings.steps), _optimizer(kind, rate, side))
-    own = side.trainer.create_optimizer(side.model, side.config) if hasattr(side.trainer, "create_optimizer") else None
-    if isinstance(own, paddle.optimizer.Optimizer):
-        result["own"] = _steps(side, weights, _cycled(batches, settings.steps), own)
+    result: dict[str, Any] = {"initial": initial, "weights": weights, "loose": [one.numpy() for one in side.loose]}
+    if job["passes"]:
+        result["batches"] = [_passes(side, weights, items) for items in batches[: settings.batches]]
+    if "moved" in job:
+        result |= followed(side, weights, batches, job)
     return result
-
-
-def _cycled(batches: Sequence[Any], count: int) -> list[Any]:
-    return [batches[i % len(batches)] for i in range(count)]
 
 
 def _passes(side: Original, weights: Mapping[str, Array], items: Any) -> dict[str, Any]:
@@ -185,46 +147,15 @@ def _passes(side: Original, weights: Mapping[str, Array], items: Any) -> dict[st
     found = {
         "outputs": [output.numpy() for output in outputs],
         "loss": loss.numpy().reshape(-1),
-        "gradients": {name: None if p.grad is None else _dense(p.grad, p.shape) for name, p in side.parameters.items()},
+        "gradients": gradients_of(side.parameters),
         "running": {name: value for name, value in side.values().items() if name not in side.parameters},
     }
     side.model.clear_gradients()
     side.load(weights)
     if hasattr(side.trainer, "infer_forward"):
-        with contextlib.suppress(NotImplementedError), paddle.no_grad():
-            found["evaluated"] = [output.numpy() for output in side.forward(items, training=False)[0]]
+        try:
+            with paddle.no_grad():
+                found["evaluated"] = [output.numpy() for output in side.forward(items, training=False)[0]]
+        except Exception as error:  # its batches may have other parts than those of training
+            found["not evaluated"] = f"{type(error).__name__}: {error}"
     return found
-
-
-def _dense(gradient: Any, shape: Sequence[int]) -> Array:
-    """Return a gradient as an array; of a sparse embedding Paddle has only the rows that were looked up."""
-    if not gradient.is_selected_rows():
-        values: Array = gradient.numpy()
-        return values
-    dense = np.zeros(shape, np.float64)
-    np.add.at(dense, np.asarray(gradient.rows()), gradient.numpy())
-    return dense
-
-
-def _steps(
-    side: Original, weights: Mapping[str, Array], batches: Sequence[Any], optimizer: Any
-) -> list[dict[str, Any]]:
-    side.load(weights)
-    steps = []
-    with textbook_adam(side.model, optimizer):
-        for items in batches:
-            _, loss = side.forward(items)
-            loss.backward()
-            optimizer.step()
-            optimizer.clear_grad()
-            steps.append({"loss": loss.numpy().reshape(-1), "values": side.values()})
-    return steps
-
-
-def _optimizer(kind: str, rate: float, side: Original) -> Any:
-    parameters = list(side.model.parameters())
-    if kind == "sgd":
-        return paddle.optimizer.SGD(rate, parameters)
-    if kind == "adam":
-        return paddle.optimizer.Adam(rate, epsilon=EPSILON, parameters=parameters)
-    return paddle.optimizer.Adagrad(rate, epsilon=1e-6, parameters=parameters, initial_accumulator_value=0.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -10,7 +11,8 @@ import numpy as np
 from migrate.errors import MigrateError
 from migrate.report.model import Comparison
 from migrate.verify import compare, workers
-from migrate.verify.paddle.trainer.common import RATES, Array
+from migrate.verify.compare import worst
+from migrate.verify.paddle.trainer.common import RATES, Array, dense, unpacked
 from migrate.verify.settings import Settings
 
 _ORIGINAL, _CONVERTED = "migrate.verify.paddle.trainer.original", "migrate.verify.paddle.trainer.converted"
@@ -33,16 +35,32 @@ def measure(
         MigrateError: one of the programs fails; the message has its last lines.
     """
     job = {"path": original, "config": dict(config), "batches": batches, "settings": settings, "rates": RATES}
-    single = workers.run(_ORIGINAL, {**job, "dtype": "float32"})
-    known = {"weights": single["weights"], "loose": single["loose"]}
-    wide, moved = workers.run_together(
-        [(_ORIGINAL, {**job, **known, "dtype": "float64"}), (_CONVERTED, {**job, **known, "path": converted})]
+    single = workers.run(_ORIGINAL, {**job, "dtype": "float32", "passes": True})
+    job |= {"weights": single["weights"], "loose": single["loose"]}
+    moved = workers.run(_CONVERTED, {**job, "path": converted})
+    if moved["failure"] and "evaluated" in single["batches"][0]:
+        raise MigrateError(f"{converted}: infer_forward fails with {moved['failure']}, and not in the original")
+    steps = steps_of(moved)
+    following, wide = workers.run_together(
+        [
+            (_ORIGINAL, {**job, "dtype": "float32", "passes": False, "moved": steps}),
+            (_ORIGINAL, {**job, "dtype": "float64", "passes": True, "moved": steps}),
+        ]
     )
-    if isinstance(moved, MigrateError):
-        raise moved
+    if isinstance(following, MigrateError):
+        raise following
+    single |= following
     double = single if isinstance(wide, MigrateError) else wide
-    notes = (f"no float64 reference: {str(wide).splitlines()[0]}",) if isinstance(wide, MigrateError) else ()
-    return TrainerPair(single, double, moved, notes)
+    notes = [f"no float64 reference: {str(wide).splitlines()[0]}"] if isinstance(wide, MigrateError) else []
+    why = single["batches"][0].get("not evaluated")
+    notes += [f"the evaluation is not compared: infer_forward fails with {why}"] if why else []
+    return TrainerPair(single, double, moved, tuple(notes))
+
+
+def steps_of(moved: Result) -> dict[str, Any]:
+    """Return what the original needs of the converted trainer's results to follow it."""
+    gradients = [batch["gradients"] for batch in moved["batches"]]
+    return {"gradients": gradients, **{kind: moved[kind] for kind in (*RATES, "own") if kind in moved}}
 
 
 class TrainerPair:
@@ -94,7 +112,8 @@ class TrainerPair:
                 for side in (self.single, self.moved, self.double)
             ]
             if any(value.any() for value in values):
-                yield _compared("gradient", name, values[0], values[1], values[2], kind="gradient")
+                found = _compared("gradient", name, values[0], values[1], values[2], kind="gradient")
+                yield compare.within_noise(found, values[0], self.single["noise"].get(name, 0.0), self.largest)
 
     def _running(self) -> Iterator[Comparison]:
         for name in self.single["batches"][0]["running"]:
@@ -109,8 +128,58 @@ class TrainerPair:
         first, second, wide = (np.concatenate([step["loss"] for step in side]) for side in sides)
         yield _compared(kind, "loss", first, second, wide)
         for name in self.single["weights"]:
-            first, second, wide = (_flat([self._rows(name, side[-1]["values"][name])]) for side in sides)
-            yield _compared(kind, name, first, second, wide)
+            yield worst(*zip(*self._movements(kind, name, sides), strict=True))
+
+    def _movements(
+        self, kind: str, name: str, sides: tuple[Sequence[Result], Sequence[Result], Sequence[Result]]
+    ) -> Iterator[tuple[Comparison, str]]:
+        """Yield the comparisons of a weight at each step, and where each is: its gradient, and how far it moves."""
+        whole = self.single["weights"][name]
+        for number, steps in enumerate(zip(*sides, strict=True), 1):
+            values = [unpacked(step["values"][name], whole) for step in steps]
+            before, after = self._rows(name, whole), [self._rows(name, value) for value in values]
+            if name in self.single["batches"][0]["gradients"]:
+                first, second, wide = self._gradients_of(name, steps)
+                found = _compared(kind, name, first, second, wide)
+                noise = steps[0]["noise"].get(name, 0.0)
+                yield compare.within_noise(found, first, noise, self.largest), f"gradient of step {number}"
+                first, second, wide = (value.astype(np.float64) - before for value in after)
+                second = first + _beyond(second - first, after[1], self._repeats(name, steps[1]))
+                yield _compared(kind, name, first, second, wide), f"movement of step {number}"
+            else:
+                first, second, wide = after
+                yield _compared(kind, name, first, second, wide), f"value after step {number}"
+            whole = values[1]
+
+    @functools.cached_property
+    def largest(self) -> float:
+        """The largest element of the original's gradients."""
+        found = (gradient for batch in self.single["batches"] for gradient in batch["gradients"].values())
+        values = (gradient[1] if isinstance(gradient, tuple) else gradient for gradient in found)
+        return max((float(np.abs(value).max(initial=0.0)) for value in values if value is not None), default=0.0)
+
+    def _repeats(self, name: str, step: Result) -> Array | int:
+        """Return how often each row was looked up: Paddle's SGD rounds a row as often as it adds to it."""
+        gradient, shape = step["gradients"].get(name), self.single["weights"][name].shape
+        if not isinstance(gradient, tuple):
+            return 0
+        counts = np.bincount(gradient[0].reshape(-1), minlength=shape[0]).reshape(-1, *[1] * (len(shape) - 1))
+        return self._rows(name, counts)
+
+    def _gradients_of(self, name: str, sides: Sequence[Result]) -> list[Array]:
+        like = self.single["weights"][name]
+        return [self._rows(name, _or_zeros(side["gradients"].get(name), like)).reshape(-1) for side in sides]
+
+
+#: How many units of the last place a weight may be off, when a step adds a number to it that is equal but for rounding.
+_UNITS = 2
+
+
+def _beyond(difference: Array, values: Array, repeats: Array | int) -> Array:
+    """Return by how much a difference exceeds what float32 can tell of values of that size; 0 where it does not."""
+    units = (_UNITS + repeats) * np.spacing(np.abs(values).astype(np.float32)).astype(np.float64)
+    beyond: Array = np.sign(difference) * np.maximum(np.abs(difference) - units, 0.0)
+    return beyond
 
 
 def _compared(stage: str, name: str, first: Array, second: Array, wide: Array, kind: str = "tensor") -> Comparison:
@@ -122,5 +191,5 @@ def _flat(values: Sequence[Array]) -> Array:
     return np.concatenate([np.asarray(value).reshape(-1) for value in values]) if values else np.zeros(0)
 
 
-def _or_zeros(value: Array | None, like: Array) -> Array:
-    return np.zeros(like.shape, like.dtype) if value is None else value
+def _or_zeros(value: Any, like: Array) -> Array:
+    return np.zeros(like.shape, like.dtype) if value is None else dense(value, like.shape)

@@ -22,14 +22,14 @@ from migrate.source.paddle import folder
 from migrate.source.paddle.abstract.program import settings
 from migrate.verify.paddle.trainer import batches as batch_worker
 from migrate.verify.paddle.trainer import common, converted, original
-from migrate.verify.paddle.trainer.pair import TrainerPair
+from migrate.verify.paddle.trainer.pair import TrainerPair, steps_of
 from migrate.verify.settings import Settings
 from runtime import nn
 
 pytestmark = pytest.mark.paddle
 
 FOLDERS = Path(__file__).parent / "folders"
-NAMES = ["wide_deep", "sessions"]
+NAMES = ["wide_deep", "sessions", "factors", "towers", "experts", "titles", "transformer"]
 
 
 @pytest.fixture(autouse=True)
@@ -44,7 +44,7 @@ def clean_imports() -> Iterator[None]:
 
 def forget(known: set[str]) -> None:
     for name in set(sys.modules) - known:
-        if name in {"net", "dygraph_model", "slot_reader", "session_reader"}:
+        if name in {"net", "dygraph_model"} or name.endswith("_reader"):
             del sys.modules[name]
 
 
@@ -61,33 +61,42 @@ def results(name: str) -> dict[str, SourceResult]:
     }
 
 
-def written(name: str, target: Path, change: tuple[str, str] = ("", "")) -> Path:
-    """Write the converted files; with `change` a text of net.py is another."""
+def written(name: str, target: Path) -> Path:
+    """Write the converted files."""
     for one, result in results(name).items():
-        text = result.converted
-        if one == "net.py" and change[0]:
-            assert change[0] in text
-            text = text.replace(*change)
-        (target / one).write_text(text)
+        (target / one).write_text(result.converted)
     return target
 
 
-def compared(name: str, target: Path) -> TrainerPair:
-    config = settings(texts(name))
+def begun(name: str) -> tuple[original.Original, dict[str, Any], dict[str, Any]]:
+    """Return the original, the job of both sides, and what the original measures before the converted one runs."""
     job: dict[str, Any] = {
         "path": str(FOLDERS / name),
-        "config": config,
+        "config": settings(texts(name)),
         "settings": Settings(steps=3, batches=2),
         "rates": common.RATES,
         "dtype": "float32",
         "count": 3,
+        "passes": True,
     }
     known = set(sys.modules)
     job["batches"] = batch_worker.run(job)["batches"]
-    single = original.run(job)
+    side = original.Original(job)
+    single = original.measured(side, job)
     forget(known)
-    moved = converted.run({**job, "path": str(target), "weights": single["weights"], "loose": single["loose"]})
-    return TrainerPair(single, single, moved)
+    return side, {**job, "weights": single["weights"], "loose": single["loose"]}, single
+
+
+def ended(side: original.Original, job: dict[str, Any], single: dict[str, Any], target: Path) -> TrainerPair:
+    known = set(sys.modules)
+    moved = converted.run({**job, "path": str(target)})
+    forget(known)
+    follows = original.measured(side, {**job, "passes": False, "moved": steps_of(moved)})
+    return TrainerPair(single | follows, single | follows, moved)
+
+
+def compared(name: str, target: Path) -> TrainerPair:
+    return ended(*begun(name), target)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -99,9 +108,39 @@ def test_a_folder_computes_what_paddle_computes(name: str, tmp_path: Path) -> No
     assert all(c.scale > 0 for c in comparisons if c.stage in {"forward", "loss"})
 
 
-def test_a_planted_error_is_found(tmp_path: Path) -> None:
-    changed = written("sessions", tmp_path, ("self.width**-0.5", "self.width**-0.51"))
-    assert any(c.verdict == "differs" for c in compared("sessions", changed).comparisons())
+STEPS = {"sgd", "adagrad", "adam", "own"}
+#: What is planted in the converted files, and which stages must differ: these, and no others.
+PLANTED = {
+    "a number": ("y = layer(y)", "y = layer(y) * 1.0001", {"forward", "loss", "gradient"} | STEPS),
+    "one weight for another": ("rows + [numbers]", "rows[::-1] + [numbers]", {"forward", "loss", "gradient"} | STEPS),
+    "a gradient": ("y = layer(y)", "y = layer(y) * 1.001 - 0.001 * tf.stop_gradient(layer(y))", {"gradient"} | STEPS),
+    "an epsilon": ("lazy_mode=True", "lazy_mode=True, epsilon=1e-7", {"own"}),
+    "a rate": ("learning_rate=rate", "learning_rate=rate * 1.0001", {"own"}),
+    "a beta": ("lazy_mode=True", "lazy_mode=True, beta2=0.9991", {"own"}),
+    "rows that move": (", lazy_mode=True", "", {"own"}),
+}
+
+
+@pytest.mark.one_case
+def test_a_planted_error_is_found_in_its_stages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(FOLDERS / "wide_deep", tmp_path / "wide_deep")
+    net = tmp_path / "wide_deep" / "net.py"
+    net.write_text(net.read_text().replace('name="Slots", ', ""))  # Paddle takes a name once in a process
+    monkeypatch.setattr(sys.modules[__name__], "FOLDERS", tmp_path)
+    target = tmp_path / "converted"
+    target.mkdir()
+    written("wide_deep", target)
+    right = {path: path.read_text() for path in target.iterdir()}
+    side, job, single = begun("wide_deep")
+    wrong = {}
+    for name, (before, after, expected) in {"nothing": ("", "", set()), **PLANTED}.items():
+        assert any(before in text for text in right.values()), name
+        for path, text in right.items():
+            path.write_text(text.replace(before, after) if before else text)
+        found = {c.stage for c in ended(side, job, single, target).comparisons() if c.verdict == "differs"}
+        if found != expected:
+            wrong[name] = found ^ expected
+    assert not wrong
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -112,7 +151,7 @@ def test_a_folder_trains_on_its_sample_data(name: str, tmp_path: Path) -> None:
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         tf.compat.v1.set_random_seed(1)  # else one run in fourteen ends with a larger loss, as dropout falls
         training = nn.Training(trainer, settings(texts(name)), str(target), data_folder=str(FOLDERS / name))
-        history = training.run(session, 15)
+        history = training.run(session, 15, schedule="step")
     assert history[-1]["loss"] < history[0]["loss"]
     assert history[-1].get("train auc", 1.0) > 0.6
 
@@ -139,6 +178,15 @@ def test_an_embedding_that_is_read_whole_stays_dense() -> None:
     assert any(
         "`items` [12, 6] stays a dense variable, because its whole matrix is read at net.py:" in m for m in messages
     )
+
+
+def test_momentum_trains_tables_at_one_rate_only() -> None:
+    assert "by a rate that changes" in results("factors")["net.py"].findings[-1].message
+    files = texts("factors")
+    head, _, tail = files["dygraph_model.py"].partition("        rate = ")
+    files["dygraph_model.py"] = head + "        rate = 0.1\n" + tail.partition("\n")[2]
+    result = folder.convert(str(FOLDERS / "factors" / "net.py"), files.pop("net.py"), files)
+    assert [table.name for table in result.tables] == ["linear.one", "pairs.rows"]
 
 
 def test_the_second_conversion_changes_nothing() -> None:

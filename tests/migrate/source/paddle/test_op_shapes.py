@@ -13,8 +13,10 @@ import pytest
 from migrate.source.paddle.abstract.indexing import GETITEM
 from migrate.source.paddle.abstract.values import Size, Tensor
 from migrate.source.paddle.ops import drawing, environment, registry
+from tests.support.paddle import coverage
 from tests.support.paddle.op_examples import Example, Execution, Refused, examples, executed, leaves
 from tests.support.paddle.op_results import Computed, Graph, in_paddle, lines_of
+from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.paddle
 
@@ -89,6 +91,12 @@ def test_each_op_has_examples_and_they_reach_each_form() -> None:
         if i not in reached.get(id(op), set()) and op.name not in EFFECTS
     ]
     assert missed == []
+
+
+def test_docs_are_up_to_date() -> None:
+    written = coverage.page([execution(open_batch) for open_batch in (False, True)])
+    text = (ROOT / "docs" / "paddle_coverage.md").read_text()
+    assert text == written, "run `python -m tests.support.paddle.coverage > docs/paddle_coverage.md`"
 
 
 @pytest.mark.parametrize("open_batch", [False, True])

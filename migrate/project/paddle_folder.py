@@ -1,0 +1,160 @@
+"""Writes a project that trains a Paddle model's folder on its own reader and sample data."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from migrate.errors import MigrateError
+from migrate.folders import new_folder
+from migrate.report.model import Finding, State
+from migrate.schema import Batch
+from migrate.source.files.conversion_result import SourceResult
+from migrate.source.paddle import folder as model_folder
+from migrate.source.paddle.abstract.program import TRAINER, settings
+
+MOST = 64  #: MiB of data that are copied
+#: File of a project -> its template.
+_WRITTEN = {
+    "train.py": "folder_train.py.jinja",
+    "test_smoke.py": "folder_test.py.jinja",
+    "README.md": "folder_readme.md.jinja",
+}
+_BAD = {State.UNSUPPORTED, State.FAILED}
+
+
+@dataclass(frozen=True)
+class _Texts:
+    """The text files of the project by name."""
+
+    converted: Mapping[str, str]
+    kept: Mapping[str, str]
+    notes: tuple[str, ...]
+    trainer: str  #: name of the trainer's class
+
+
+def write_folder(source: Path, output: Path, inputs: Batch = (), force: bool = False) -> list[str]:
+    """Write the project atomically and return the names of its files and folders.
+
+    Args:
+        source: the model's folder.
+        output: the project's.
+        inputs: the items of a batch, if a schema gives them.
+        force: replace the output folder.
+
+    Raises:
+        MigrateError: the folder has no trainer, something in it does not convert, or the output folder is not empty.
+    """
+    texts = _converted(source, inputs)
+    data = list(_data(source, settings(texts.kept)))
+    made = _made(source.resolve().name, texts, [path.as_posix() for path in data])
+    clash = sorted({*made} & {*texts.converted, *texts.kept})
+    if clash:
+        raise MigrateError(f"{source / clash[0]}: the project has a file of this name; rename it")
+    with new_folder(output, replace=force) as target:
+        for name, text in {**texts.kept, **texts.converted, **made}.items():
+            (target / name).write_text(text, encoding="utf-8")
+        for path in data:
+            _copy(source / path, target / path)
+    return sorted([*texts.kept, *texts.converted, *made, *(f"{path.as_posix()}" for path in data)])
+
+
+def _converted(source: Path, inputs: Batch) -> _Texts:
+    files = {path.name: _read(path) for path in sorted(source.iterdir()) if path.suffix in {".py", ".yaml", ".yml"}}
+    if TRAINER not in files:
+        raise MigrateError(f"{source}: has no {TRAINER}; give a Paddle model's folder, or a file and its --schema")
+    results = {name: _result(source, name, files, inputs) for name in files if name.endswith(".py")}
+    findings = [finding for result in results.values() for finding in result.findings]
+    bad = [finding for finding in findings if finding.state in _BAD]
+    if bad:
+        where = bad[0].location
+        raise MigrateError(f"{where.path}:{where.line}: {bad[0].message}; {bad[0].action}")
+    converted = {name: result.converted for name, result in results.items() if result.changed}
+    # What the trainer does not use, and needs Paddle, stays behind.
+    kept = {name: text for name, text in files.items() if name not in converted and "paddle" not in _code(name, text)}
+    return _Texts(converted, kept, tuple(_notes(findings)), _class_of(results[TRAINER]))
+
+
+def _result(source: Path, name: str, files: Mapping[str, str], inputs: Batch) -> SourceResult:
+    siblings = {other: text for other, text in files.items() if other != name}
+    return model_folder.convert((source / name).as_posix(), files[name], siblings, inputs)
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise MigrateError(f"{path}: cannot be read ({error}); save it as UTF-8") from error
+
+
+def _code(name: str, text: str) -> str:
+    """Return what may import Paddle: the text of a Python file without comments' lines."""
+    lines = text.splitlines() if name.endswith(".py") else ()
+    return "\n".join(line for line in lines if not line.lstrip().startswith("#"))
+
+
+def _class_of(trainer: SourceResult) -> str:
+    scopes = [
+        f.location.scope for f in trainer.findings if f.rule in {"paddle-trainer", "paddle-optimizer", "paddle-loss"}
+    ]
+    return next((scope.partition(".")[0] for scope in scopes if scope), "DygraphModel")
+
+
+def _notes(findings: list[Finding]) -> Iterator[str]:
+    """Yield what the owner should know of the conversion."""
+    for finding in findings:
+        if finding.state in {State.NOTED, State.SUGGESTED} and finding.subject != "file":
+            yield f"`{Path(finding.location.path).name}:{finding.location.line}`: {finding.message}"
+
+
+def _data(source: Path, config: Mapping[str, object]) -> Iterator[Path]:
+    """Yield the files and folders below the model's folder that its settings name, up to a bound on their size."""
+    root = source.resolve()
+    named = {str(value) for value in config.values() if isinstance(value, str) and value.strip(". /")}
+    found = []
+    for text in sorted(named):
+        path = (root / text.replace("{workspace}", ".")).resolve()
+        if path.exists() and path.is_relative_to(root) and path != root and path.suffix not in {".py", ".yaml", ".yml"}:
+            found.append(path.relative_to(root))
+    chosen = [path for path in found if not any(other in path.parents for other in found)]
+    if sum(_size(source / path) for path in chosen) <= MOST * 2**20:
+        yield from chosen
+
+
+def _size(path: Path) -> int:
+    files = path.rglob("*") if path.is_dir() else [path]
+    return sum(file.stat().st_size for file in files if file.is_file())
+
+
+def _copy(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if source.is_dir():
+        shutil.copytree(source, target)
+    else:
+        shutil.copyfile(source, target)
+
+
+def _made(name: str, texts: _Texts, data: list[str]) -> dict[str, str]:
+    """Return the files that are written from templates."""
+    environment = Environment(
+        loader=PackageLoader("migrate.templates", "project"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    values = {
+        "name": name,
+        "module": TRAINER.removesuffix(".py"),
+        "trainer": texts.trainer,
+        "converted": sorted(texts.converted),
+        "kept": sorted([*texts.kept, *data]),
+        "data": data,
+        "notes": texts.notes,
+        "most": MOST,
+    }
+    return {file: environment.get_template(template).render(**values) for file, template in _WRITTEN.items()}

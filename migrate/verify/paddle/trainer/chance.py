@@ -1,0 +1,115 @@
+"""Replaces what Paddle draws by chance: dropout's masks, and random tensors."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import paddle
+import paddle.nn.functional as F
+
+from migrate.verify.paddle.trainer import draws
+from migrate.verify.paddle.trainer.common import mask
+
+
+class Chance:
+    """Gives dropout its masks, and functions such as `paddle.rand` their numbers, by the number of the call."""
+
+    def __init__(self) -> None:
+        """Begin to count."""
+        self.number = 0  #: of the next mask
+        self.drawn = 0  #: of the next tensor
+
+    @contextlib.contextmanager
+    def given(self) -> Iterator[None]:
+        """Count from 0, and replace Paddle's functions inside."""
+        self.number = self.drawn = 0
+        drawing: dict[str, Callable[..., Any]] = {
+            "uniform": self._uniform,
+            "rand": lambda shape, dtype=None, name=None: self._uniform(shape, dtype, 0.0, 1.0),
+            "randn": self._randn,
+            "standard_normal": self._randn,
+            "normal": self._normal,
+            "randint": self._randint,
+            "randint_like": self._randint_like,
+            "randperm": self._randperm,
+            "multinomial": self._multinomial,
+            "bernoulli": self._bernoulli,
+        }
+        with contextlib.ExitStack() as stack:
+            for owner in (F, paddle.nn.functional.common):
+                stack.enter_context(mock.patch.object(owner, "dropout", self._dropout))
+            for name, function in drawing.items():
+                stack.enter_context(mock.patch.object(paddle, name, function))
+            stack.enter_context(mock.patch.object(paddle.Tensor, "multinomial", drawing["multinomial"]))
+            yield
+
+    def _dropout(
+        self,
+        x: Any,
+        p: float = 0.5,
+        axis: Any = None,
+        training: bool = True,
+        mode: str = "upscale_in_train",
+        name: Any = None,
+    ) -> Any:
+        if p == 0 or (mode == "upscale_in_train" and not training):
+            return x
+        if not training:
+            return x * (1 - p)
+        axes = None if axis is None else [axis] if isinstance(axis, int) else list(axis)
+        shape = tuple(size if axes is None or i in axes else 1 for i, size in enumerate(x.shape))
+        kept = paddle.to_tensor(mask(self.number, shape, p).astype(str(x.dtype).rpartition(".")[2]))
+        self.number += 1
+        return x * kept * (1 / (1 - p) if mode == "upscale_in_train" else 1.0)
+
+    def _next(self) -> int:
+        self.drawn += 1
+        return self.drawn - 1
+
+    def _uniform(
+        self, shape: Any, dtype: Any = None, min: Any = -1.0, max: Any = 1.0, seed: int = 0, name: Any = None
+    ) -> Any:
+        drawn = paddle.to_tensor(draws.uniform(self._next(), _sizes(shape))).astype(dtype or _default())
+        return min + (max - min) * drawn
+
+    def _randn(self, shape: Any, dtype: Any = None, name: Any = None) -> Any:
+        drawn = draws.normal(self._next(), _sizes(shape)).astype(np.float32)
+        return paddle.to_tensor(drawn).astype(dtype or _default())
+
+    def _normal(self, mean: Any = 0.0, std: Any = 1.0, shape: Any = None, name: Any = None) -> Any:
+        for given in (mean, std):
+            if isinstance(given, paddle.Tensor):
+                return mean + std * self._randn(given.shape, given.dtype)
+        return mean + std * self._randn([1] if shape is None else shape)
+
+    def _randint(self, low: Any = 0, high: Any = None, shape: Any = (1,), dtype: Any = None, name: Any = None) -> Any:
+        low, high = (0, low) if high is None else (low, high)
+        return paddle.to_tensor(draws.integers(self._next(), _sizes(shape), low, high)).astype(dtype or "int64")
+
+    def _randint_like(self, x: Any, low: Any = 0, high: Any = None, dtype: Any = None, name: Any = None) -> Any:
+        return self._randint(low, high, x.shape).astype(dtype or x.dtype)
+
+    def _randperm(self, n: Any, dtype: Any = "int64", name: Any = None) -> Any:
+        return paddle.to_tensor(draws.permutation(self._next(), int(n))).astype(dtype)
+
+    def _multinomial(self, x: Any, num_samples: int = 1, replacement: bool = False, name: Any = None) -> Any:
+        weights = x.numpy()
+        rows = weights[None] if weights.ndim == 1 else weights
+        drawn = draws.choices(self._next(), rows, num_samples, replacement)
+        return paddle.to_tensor((drawn[0] if weights.ndim == 1 else drawn).astype(np.int64))
+
+    def _bernoulli(self, x: Any, name: Any = None) -> Any:
+        return (self._uniform(x.shape, "float32", 0.0, 1.0).astype(x.dtype) < x).astype(x.dtype)
+
+
+def _sizes(shape: Any) -> list[int]:
+    values = shape.numpy().reshape(-1) if isinstance(shape, paddle.Tensor) else np.atleast_1d(shape)
+    return [int(size) for size in values]
+
+
+def _default() -> str:
+    return str(paddle.get_default_dtype())

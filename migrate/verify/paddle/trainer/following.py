@@ -1,0 +1,172 @@
+"""Follows the steps of the converted trainer with the original's optimizers.
+
+Two programs that step by themselves drift apart for no other reason than rounding: Adam and Adagrad make full steps of
+gradients that are 0 but for rounding, and a relu at 0 then opens in one of them only. So before each step the original
+takes the weights that the converted trainer has, computes its own loss and gradients, which are compared, and its
+optimizer applies the gradients that the converted trainer applied. What either of them keeps from step to step, such
+as moments, it computes by itself. Thus a step shows what an optimizer does, by digits that rounding leaves alone, and
+the loss and the gradients are compared at each weight on the way.
+
+Where gradients differ, the original tells how sure it is of its own: see `noise_of`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import paddle
+import paddle.nn.functional as F
+
+from migrate.verify.compare import TOLERANCE
+from migrate.verify.paddle.trainer.common import EPSILON, Array, dense, packed, unpacked
+from migrate.verify.paddle.trainer.kernels import textbook_adam
+
+
+def followed(side: Any, weights: Mapping[str, Array], batches: Sequence[Any], job: Mapping[str, Any]) -> dict[str, Any]:
+    """Return for each optimizer that the converted trainer has stepped with what the original has.
+
+    Args:
+        side: an `Original`.
+        weights: where the steps start.
+        batches: as in the job of the converted trainer.
+        job: `moved` has the steps of the converted trainer, `rates` are the learning rates.
+    """
+    moved = job["moved"]
+    passes = zip(batches, moved["gradients"], strict=False)
+    noise = _largest([noise_of(side, weights, items, given) for items, given in passes])
+    result: dict[str, Any] = {"noise": noise}
+    for kind, rate in job["rates"].items():
+        result[kind] = list(_steps(side, weights, batches, _optimizer(kind, rate, side), moved[kind]))
+    if "own" in moved and hasattr(side.trainer, "create_optimizer"):
+        own = side.trainer.create_optimizer(side.model, side.config)
+        if isinstance(own, paddle.optimizer.Optimizer):
+            result["own"] = list(_steps(side, weights, batches, own, moved["own"]))
+    return result
+
+
+def _steps(
+    side: Any, weights: Mapping[str, Array], batches: Sequence[Any], optimizer: Any, moved: Sequence[Mapping[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    before = weights
+    with textbook_adam(side.model, optimizer):
+        for number, step in enumerate(moved):
+            items = batches[number % len(batches)]
+            noise = noise_of(side, before, items, step["gradients"])
+            optimizer.clear_grad()
+            loss = _backward(side, before, items)
+            found = gradients_of(side.parameters)
+            give_gradients(side.parameters, step["gradients"])
+            optimizer.step()
+            optimizer.clear_grad()
+            after = {name: packed(value, before[name]) for name, value in side.values().items()}
+            yield {"loss": loss, "gradients": found, "values": after, "noise": noise}
+            before = {name: unpacked(value, before[name]) for name, value in step["values"].items()}
+
+
+def _backward(side: Any, weights: Mapping[str, Array], items: Any) -> Array:
+    side.load(weights)
+    _, loss = side.forward(items)
+    loss.backward()
+    values: Array = loss.numpy().reshape(-1)
+    return values
+
+
+#: How often the noise of a gradient is measured; a bias of one element has one number from each.
+_TRIES = 4
+
+
+def noise_of(side: Any, weights: Mapping[str, Array], items: Any, given: Mapping[str, Any]) -> dict[str, float]:
+    """Return by path how far gradients move when each weight moves by at most one unit in the last place.
+
+    That is as sure as float32 is of them: weights were rounded by as much when they were stored. Only measured in
+    float32, and where a given gradient is not that of the original; else there is nothing to excuse.
+    """
+    if side.dtype != "float32":
+        return {}
+    first = _own(side, weights, items)
+    if all(_same(first[name], given.get(name)) for name in first):
+        return {}
+    random = np.random.RandomState(5)
+    return _largest(
+        [
+            {name: float(np.abs(value - first[name]).max(initial=0.0)) for name, value in moved.items()}
+            for moved in (_own(side, _nudged(weights, random), items) for _ in range(_TRIES))
+        ]
+    )
+
+
+def _own(side: Any, weights: Mapping[str, Array], items: Any) -> dict[str, Array]:
+    side.model.clear_gradients()
+    _backward(side, weights, items)
+    found = {
+        name: dense(g, side.parameters[name].shape)
+        for name, g in gradients_of(side.parameters).items()
+        if g is not None
+    }
+    side.model.clear_gradients()
+    return found
+
+
+def _same(first: Array, given: Any) -> bool:
+    second = 0.0 if given is None else dense(given, first.shape)
+    return bool(np.abs(first - second).max(initial=0.0) <= TOLERANCE * np.abs(first).max(initial=0.0))
+
+
+def _nudged(weights: Mapping[str, Array], random: np.random.RandomState) -> dict[str, Array]:
+    floats = {name: value for name, value in weights.items() if value.dtype.kind == "f"}
+    moved = {name: value + np.spacing(value) * random.randint(-1, 2, value.shape) for name, value in floats.items()}
+    return {**weights, **{name: value.astype(floats[name].dtype) for name, value in moved.items()}}
+
+
+def _largest(found: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    return {name: max(one.get(name, 0.0) for one in found) for name in {name for one in found for name in one}}
+
+
+def gradients_of(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the gradients by path: an array, None, or rows that were looked up and their values, as a pair."""
+    return {name: None if p.grad is None else _rows(p.grad) for name, p in parameters.items()}
+
+
+def _rows(gradient: Any) -> Any:
+    chosen = gradient.is_selected_rows()
+    return (np.asarray(gradient.rows()), gradient.numpy()) if chosen else packed(gradient.numpy())
+
+
+def give_gradients(parameters: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+    """Let each parameter that has a gradient have the given one, or zeros where none is given; rows stay rows."""
+    terms = []
+    for name, parameter in parameters.items():
+        if parameter.grad is None:
+            continue
+        value, chosen, kind = (
+            given.get(name),
+            parameter.grad.is_selected_rows(),
+            str(parameter.dtype).rpartition(".")[2],
+        )
+        known = np.asarray(parameter.grad.rows()) if chosen else None
+        parameter.clear_gradient(False)
+        if known is not None:
+            rows, values = value if isinstance(value, tuple) else (known, _chosen(value, known, parameter.shape))
+            looked_up = F.embedding(paddle.to_tensor(rows.astype(np.int64)), parameter, sparse=True)
+            terms.append((looked_up * paddle.to_tensor(values.astype(kind))).sum())
+        else:
+            whole = np.zeros(parameter.shape) if value is None else dense(value, parameter.shape)
+            terms.append((parameter * paddle.to_tensor(whole.astype(kind))).sum())
+    if terms:
+        paddle.add_n(terms).backward()
+
+
+def _chosen(value: Any, rows: Array, shape: Sequence[int]) -> Array:
+    found: Array = np.zeros([len(rows), *shape[1:]]) if value is None else np.asarray(value)[rows]
+    return found
+
+
+def _optimizer(kind: str, rate: float, side: Any) -> Any:
+    parameters = list(side.model.parameters())
+    if kind == "sgd":
+        return paddle.optimizer.SGD(rate, parameters)
+    if kind == "adam":
+        return paddle.optimizer.Adam(rate, epsilon=EPSILON, parameters=parameters)
+    return paddle.optimizer.Adagrad(rate, epsilon=1e-6, parameters=parameters, initial_accumulator_value=0.0)

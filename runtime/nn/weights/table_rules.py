@@ -1,0 +1,59 @@
+"""`TableRules`: what the table of an embedding does beyond growing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import tensorflow as tf
+
+from runtime import _validation
+from runtime.storage.tiers import Storage
+
+
+@dataclass(frozen=True)
+class TableRules:
+    """Admission, eviction and bounds of an embedding's table, for `Embedding(..., table=TableRules(...))`."""
+
+    #: An id gets a row in the training lookup in which it occurs for the `admission`-th time, each occurrence counted;
+    #: until then it reads zeros and is not trained. 0 or 1: at once.
+    admission: int = 0
+    #: Seconds without a training lookup after which an id's row may be evicted, with its slots and counter, by
+    #: `Training` or a `runtime.EvictHook`; 0: never.
+    eviction: int = 0
+    #: Tiers below memory for rows that do not fit there, a `runtime.Storage`.
+    storage: Storage | None = None
+    #: Limit for the memory of rows and index in bytes; None: there is none.
+    max_bytes: int | None = None
+    #: At the limit: "error", or "evict" for the rows that were least recently used.
+    when_full: str = "error"
+
+    def __post_init__(self) -> None:
+        """Check the fields.
+
+        Raises:
+            ValueError: a field has a wrong type or range.
+        """
+        _validation.integer("admission", self.admission, 0)
+        _validation.integer("eviction", self.eviction, 0)
+        if self.storage is not None:
+            _validation.kind("storage", self.storage, Storage, "a runtime.Storage or None")
+
+    def of_lookup(self, training: bool) -> dict[str, Any] | None:
+        """Return what a lookup is told of admission and eviction; None where there is neither."""
+        if self.admission <= 1 and not self.eviction:
+            return None
+        told: dict[str, Any] = {"access_threshold": max(self.admission, 1)}
+        if self.eviction:
+            told["eviction_threshold"] = self.eviction
+            if training:
+                told["timestamp"] = tf.cast(tf.timestamp(), tf.int64)
+        return told
+
+    def of_table(self) -> dict[str, Any]:
+        """Return the arguments of `create_table`."""
+        given = {"storage": self.storage, "max_bytes": self.max_bytes, "when_full": self.when_full}
+        return {name: value for name, value in given.items() if value is not None}
+
+
+PLAIN = TableRules()

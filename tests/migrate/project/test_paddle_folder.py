@@ -1,0 +1,144 @@
+"""`migrate project FOLDER` writes a program that trains a Paddle model's folder on its own reader and sample data."""
+
+from __future__ import annotations
+
+import math
+import os
+import runpy
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from migrate.cli.main import cli
+from migrate.errors import MigrateError
+from tests.support.paths import ROOT
+
+FOLDER = ROOT / "tests" / "migrate" / "source" / "paddle" / "folders" / "wide_deep"
+OWN = ("dygraph_model", "net", "slot_reader")
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    """A copy of the model's folder, with files that its trainer does not use."""
+    model = tmp_path / "model"
+    shutil.copytree(FOLDER, model)
+    (model / "static_model.py").write_text("import paddle.static\n")
+    (model / "numbers_of.py").write_text("# no paddle here\nCOUNT = 3\n")
+    (model / "other.yaml").write_text((model / "config.yaml").read_text())
+    return model
+
+
+@pytest.fixture(autouse=True)
+def clean_imports() -> Iterator[None]:
+    """Forget what the programs import, and where they run."""
+    here, path = Path.cwd(), list(sys.path)
+    yield
+    os.chdir(here)
+    sys.path[:] = path
+    for name in OWN:
+        sys.modules.pop(name, None)
+
+
+def project(*arguments: Any) -> Any:
+    return CliRunner().invoke(cli, ["project", *map(str, arguments)], catch_exceptions=False)
+
+
+def trained(folder: Path, *arguments: Any) -> list[dict[str, float]]:
+    history: list[dict[str, float]] = runpy.run_path(str(folder / "train.py"))["main"]([*map(str, arguments)])
+    return history
+
+
+def test_a_project_trains_evaluates_and_goes_on(model: Path, tmp_path: Path, capsys: Any) -> None:
+    out = tmp_path / "out"
+    assert project(model, "-o", out).exit_code == 0
+    shutil.rmtree(model)  # the project has all that it needs
+    history = trained(out, "--seed", 3)
+    assert len(history) == 3  # as config.yaml says
+    assert {"loss", "steps", "train auc", "test auc"} <= set(history[0])
+    assert all(math.isfinite(value) for told in history for value in told.values())
+    assert (out / "model" / "model.ckpt-3.index").exists()
+    assert trained(out) == [] and "raise --epochs" in capsys.readouterr().out
+    further = trained(out, "--epochs", 12)
+    assert len(further) == 9
+    assert further[0]["loss"] < history[0]["loss"] and further[-1]["test auc"] > 0.7
+    assert "epoch 11: loss " in capsys.readouterr().out
+
+
+def test_what_a_project_has(model: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    told = project(model, "-o", out)
+    assert f"next: python {out}/train.py" in told.output
+    names = {path.name for path in out.iterdir()}
+    code = {"dygraph_model.py", "net.py", "slot_reader.py", "numbers_of.py", "train.py", "test_smoke.py"}
+    assert names == code | {"README.md", "config.yaml", "other.yaml", "data"}
+    assert "import paddle" not in "".join((out / name).read_text() for name in code)
+    readme = (out / "README.md").read_text()
+    assert "| `net.py` | converted" in readme and "| `data/train` | as it was |" in readme
+    assert "`is_compiled" not in readme and "--data-folder`, the folder" not in readme
+    for command in (["format", "--check"], ["check"]):
+        ruff = [sys.executable, "-m", "ruff", *command, "--no-cache", "--isolated"]
+        subprocess.run([*ruff, "train.py", "test_smoke.py"], cwd=out, check=True)
+
+
+def test_a_trainer_without_metrics_is_measured_by_what_evaluation_tells(model: Path, tmp_path: Path) -> None:
+    trainer = model / "dygraph_model.py"
+    text = trainer.read_text()
+    text = text.replace('[paddle.metric.Auc("ROC")], ["auc"]', "[], []").replace(
+        "        metrics_list[0].update(preds=both.numpy(), labels=label.numpy())\n", ""
+    )
+    trainer.write_text(text.replace("metrics_list, None", '[], {"prediction": pred, "label": label}'))
+    project(model, "-o", tmp_path / "out")
+    last = trained(tmp_path / "out", "--epochs", 12, "--seed", 3)[-1]
+    assert last["test auc"] > 0.7 and "train auc" not in last
+
+
+def test_data_elsewhere_is_given_by_its_folder(model: Path, tmp_path: Path) -> None:
+    (model / "config.yaml").write_text((model / "config.yaml").read_text().replace("data/train", "../far/train"))
+    shutil.copytree(model / "data", tmp_path / "far")
+    schema = tmp_path / "schema.yaml"
+    items = "".join(f"  - {{shape: [null, {n}], dtype: {kind}}}\n" for n, kind in [(1, "int64")] * 4 + [(3, "float32")])
+    schema.write_text(f"version: 1\ninputs:\n{items}")
+    out = tmp_path / "out"
+    assert project(model, "--schema", schema, "-o", out).exit_code == 0
+    assert not (out / "data").exists() and "Give `--data-folder`" in (out / "README.md").read_text()
+    assert len(trained(out, "--data-folder", model, "--epochs", 1, "--model-dir", tmp_path / "kept")) == 1
+    assert (tmp_path / "kept" / "model.ckpt-1.index").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--target", "rec_sdk"], "--target: the project of a Paddle model's folder is trained by `runtime.nn`"),
+        (["--style", "estimator"], "--style: the project"),
+        (["--entry", "f"], "--entry: the project"),
+    ],
+)
+def test_options_of_other_projects_are_refused(arguments: list[str], told: str, tmp_path: Path) -> None:
+    with pytest.raises(MigrateError, match=told):
+        cli.main(["project", str(FOLDER), "-o", str(tmp_path / "out"), *arguments], standalone_mode=False)
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_does_not_convert_writes_nothing(model: Path, tmp_path: Path) -> None:
+    out, net = tmp_path / "out", model / "net.py"
+    net.write_text(net.read_text().replace("return F.sigmoid(y", "y = y * y.item()\n        return F.sigmoid(y"))
+    with pytest.raises(MigrateError, match=r"net\.py:57: .*item"):
+        cli.main(["project", str(model), "-o", str(out)], standalone_mode=False)
+    (model / "dygraph_model.py").unlink()
+    with pytest.raises(MigrateError, match=r"has no dygraph_model\.py; give a Paddle model's folder"):
+        cli.main(["project", str(model), "-o", str(out)], standalone_mode=False)
+    with pytest.raises(MigrateError, match=r"one file needs its columns; give --schema, or give the folder"):
+        cli.main(["project", str(FOLDER / "net.py"), "-o", str(out)], standalone_mode=False)
+    assert not out.exists()
+
+
+def test_a_name_that_the_project_needs_is_refused(model: Path, tmp_path: Path) -> None:
+    (model / "train.py").write_text("print(1)\n")
+    with pytest.raises(MigrateError, match=r"train\.py: the project has a file of this name; rename it"):
+        cli.main(["project", str(model), "-o", str(tmp_path / "out")], standalone_mode=False)

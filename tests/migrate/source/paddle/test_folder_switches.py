@@ -1,0 +1,100 @@
+"""What a target and its switches mean for a model's folder: rules of its tables, a note, or one sentence and code 2."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import tensorflow as tf
+from click.testing import CliRunner
+
+from migrate.cli.main import cli
+from migrate.errors import MigrateError
+from migrate.verify.paddle.trainer import common
+from runtime import nn
+
+FOLDERS = Path(__file__).parent / "folders"
+
+
+@pytest.fixture(autouse=True)
+def clean_imports() -> Iterator[None]:
+    here, path = Path.cwd(), list(sys.path)
+    yield
+    os.chdir(here)
+    sys.path[:] = path
+    for name in ("net", "dygraph_model", "slot_reader", "session_reader"):
+        sys.modules.pop(name, None)
+
+
+def converted(name: str, target: Path, *given: str) -> str:
+    """Convert a folder; return what the report says."""
+    report = target.with_suffix(".json")
+    arguments = ["convert", str(FOLDERS / name), "-o", str(target), "--report", str(report), *given]
+    done = CliRunner().invoke(cli, arguments, catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return report.read_text()
+
+
+def test_rules_of_tables_are_written_and_hold(tmp_path: Path) -> None:
+    told = converted("wide_deep", tmp_path / "out", "--admission", "3", "--eviction", "86400")
+    assert "ids that were seen fewer than 3 times read zeros and are not trained; rows that were not looked up" in told
+    assert '"changes-values"' in told
+    net = next((tmp_path / "out").rglob("net.py"))
+    assert "table=nn.TableRules(admission=3, eviction=86400))" in net.read_text()
+    config = nn.settings(str(FOLDERS / "wide_deep" / "config.yaml"))
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        trainer = common.trainer_of(str(net.parent))
+        training = nn.Training(trainer, config, str(net.parent), data_folder=str(FOLDERS / "wide_deep"))
+        table = training.model.embedding.weight.table
+        assert table.admission.access_threshold == 3 and table.admission.eviction_threshold == 86400
+        (first,) = training.run(session, 1, steps=1)
+        few = session.run(table.size())
+        training.run(session, 1)
+        assert first["loss"] > 0 and session.run(table.size()) > few
+
+
+def test_an_embedding_that_stays_dense_gets_no_rules(tmp_path: Path) -> None:
+    converted("sessions", tmp_path / "out", "--admission", "2")
+    net = next((tmp_path / "out").rglob("net.py")).read_text()
+    assert "nn.Embedding(items, width, table=False)" in net
+    assert "nn.Embedding(items, 1, table=nn.TableRules(admission=2))" in net
+
+
+def test_switches_without_effect_are_noted(tmp_path: Path) -> None:
+    told = converted("wide_deep", tmp_path / "out", "--dynamic-expansion", "--cache-mode", "DDR", "--admission", "1")
+    for switch in ("--dynamic-expansion", "--cache-mode DDR", "--admission 1"):
+        assert f"{switch} has no effect" in told
+    assert "TableRules" not in next((tmp_path / "out").rglob("net.py")).read_text()
+
+
+def test_a_model_without_tables_says_so(tmp_path: Path) -> None:
+    model = tmp_path / "model"
+    shutil.copytree(FOLDERS / "wide_deep", model)
+    trainer = model / "dygraph_model.py"
+    trainer.write_text(trainer.read_text().replace("Adam(", "AdamW(").replace(", lazy_mode=True", ""))
+    given = ["check", str(model), "--admission", "2", "--eviction", "60"]
+    done = CliRunner().invoke(cli, given, catch_exceptions=False)
+    assert "no embedding of the model becomes a table: --admission has no effect" in done.output
+    assert "--eviction has no effect" in done.output
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (["--target", "rec_sdk"], "--target rec_sdk: .* remove --target .`migrate project FILE --schema"),
+        (["--target", "deeprec"], "--target deeprec: .* remove --target$"),
+        (["--target", "sok"], "--target sok: .* remove --target$"),
+        (["--modify-graph"], "--modify-graph: .* remove it for a Paddle model's folder"),
+        (["--multi-lookup"], "remove --multi-lookup"),
+        (["--cache-mode", "SSD"], "remove --cache-mode"),
+        (["--eviction", "5steps"], "write --eviction in seconds"),
+    ],
+)
+def test_what_a_folder_cannot_have_is_refused(given: list[str], told: str, tmp_path: Path) -> None:
+    with pytest.raises(MigrateError, match=told):  # main.py ends with the code 2
+        cli.main(["convert", str(FOLDERS / "wide_deep"), "-o", str(tmp_path / "out"), *given], standalone_mode=False)
+    assert not (tmp_path / "out").exists()

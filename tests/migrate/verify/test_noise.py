@@ -1,0 +1,55 @@
+"""When a gradient that differs is equal: where the original's own is not surer than that."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from migrate.verify import compare
+from migrate.verify.paddle.trainer import pair
+from migrate.verify.paddle.trainer.common import dense, packed, unpacked
+
+ONE = np.array([1.0, -0.5], np.float32)
+TINY = np.array([3e-8, -1e-8], np.float32)
+#: name -> original, converted, float64, noise, largest gradient of all, and whether they are equal.
+CASES = {
+    "noise of a tenth of a thousandth": (ONE, ONE + 3e-5, ONE, 1e-5, 1.0, True),
+    "more than the noise": (ONE, ONE + 1e-3, ONE, 1e-5, 1.0, False),
+    "no noise was found": (ONE, ONE + 3e-5, ONE, 0.0, 1.0, False),
+    "noise that hides the gradient": (ONE, ONE + 1.0, ONE, 1.0, 1.0, False),
+    "noise that hides a gradient far below all": (TINY, TINY * 2, TINY * 0.9, 3e-8, 1.0, True),
+    "such noise, but beyond it": (TINY, TINY * 20, TINY * 0.9, 3e-8, 1.0, False),
+    "nothing in float64": (TINY, TINY * -2, TINY * 1e-9, 0.0, 1e-4, True),
+    "nothing in float64, but in the converted": (TINY, TINY * 20, TINY * 1e-9, 0.0, 1e-4, False),
+    "something in float64": (TINY, TINY * -2, TINY * 1e-3, 0.0, 1e-4, False),
+    "underflow": (ONE * 1e-26, ONE * 0, ONE * 1e-26, 0.0, 1.0, True),
+    "not finite": (ONE, ONE * np.float32(np.inf), ONE, np.inf, np.inf, False),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_noise_excuses_what_is_not_larger(name: str) -> None:
+    original, converted, wide, noise, largest, expected = CASES[name]
+    result = compare.compare("gradient", "w", original, converted, wide)
+    assert result.verdict == "differs"
+    found = compare.within_noise(result, original, noise, largest)
+    assert (found.verdict == "equal") == expected
+    assert not expected or found.note != result.note
+
+
+def test_a_movement_is_known_to_the_last_places_of_the_weight() -> None:
+    weight = np.array([1.0, 8.0, 1e-3], np.float32)
+    unit = np.spacing(weight).astype(np.float64)
+    assert not pair._beyond(2 * unit, weight, 0).any() and (pair._beyond(3 * unit, weight, 0) == unit).all()
+    assert (pair._beyond(-3 * unit, weight, np.array([0, 0, 1])) == [-unit[0], -unit[1], 0]).all()
+
+
+def test_rows_stand_for_an_array_that_changes_little() -> None:
+    before = np.ones([20_000, 2], np.float32)
+    after = before.copy()
+    after[[3, 7]] = [[1, 2], [3, 1]]
+    rows, values = packed(after, before)
+    assert list(rows) == [3, 7] and values.shape == (2, 2)
+    np.testing.assert_array_equal(unpacked((rows, values), before), after)
+    np.testing.assert_array_equal(dense(packed(after - before), before.shape), after - before)
+    assert packed(ONE, ONE) is ONE and unpacked(ONE, ONE) is ONE

@@ -1,0 +1,119 @@
+"""docs/paddle_coverage.md: what is supported of Paddle, and by how many tests each form is reached.
+
+python -m tests.support.paddle.coverage > docs/paddle_coverage.md
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from migrate.source.paddle.abstract.indexing import GETITEM
+from migrate.source.paddle.layers.registry import SPECS
+from migrate.source.paddle.ops import registry
+from migrate.source.paddle.ops.described import DESCRIBED
+from migrate.source.paddle.ops.spec import Op
+from tests.support.paddle.layer_cases import programs
+from tests.support.paddle.op_examples import PATH, Example, Execution, examples, executed, program
+
+HEAD = """# What of Paddle is supported
+
+<!-- Written by `python -m tests.support.paddle.coverage`; a test compares it with the code. -->
+
+[Paddle models](paddle.md) that come as a folder may use these. What is not here is refused at its line.
+
+**Functions.** A call is written in the first form that computes the same for the shapes and dtypes at hand; the last
+one, `nn.functional`, computes what Paddle does for all of them. A number tells in how many tests a form is reached:
+examples that are executed with known sizes and with an open batch, and compared with Paddle 2.6.2 by value, shape,
+dtype and gradient. *as it is*: the text stays.
+"""
+LAYERS = """
+**Layers** have Paddle's name, arguments, defaults, shapes of weights and layout in `runtime.nn`. Calls are compared
+with Paddle by the shapes and dtypes of weights and results, values, and gradients.
+"""
+KEPT = """
+**Objects** that `runtime.nn` has under the same name and arguments; steps of optimizers and values of schedules,
+metrics and initializers are compared with Paddle's.
+"""
+#: Modules in the order of the page, and the title of each.
+_MODULES = {
+    "paddle.nn.functional": "`paddle.nn.functional`",
+    "paddle": "`paddle`",
+    "numpy": "views of NumPy, in `create_feeds`",
+    "operator": "operators and items",
+}
+
+
+def page(executions: Sequence[Execution]) -> str:
+    """Return the text of the page; the executions are of all examples."""
+    ops = list(dict.fromkeys([*registry.all_ops(), GETITEM]))
+    reached = _reached(executions)
+    forms = sum(len(_spellings(op)) for op in ops)
+    tests = sum(reached.values())
+    count = sum(len(op.examples) for op in ops)
+    lines = [HEAD, f"{len(ops)} functions, {forms} forms, {count} examples, {tests} tests."]
+    for module, title in _MODULES.items():
+        chosen = sorted((op for op in ops if _module(op) == module), key=lambda op: op.name)
+        lines += ["", f"### {title}", "", "| function | methods, other names | forms: tests |", "|---|---|---|"]
+        lines += [_row(op, reached) for op in chosen]
+    lines += [LAYERS, "| layer | constructions | calls |", "|---|---|---|", *_layers()]
+    lines += [KEPT, "| object |", "|---|", *(f"| {_code(op.paddle)} |" for op in DESCRIBED.values())]
+    return "\n".join(lines) + "\n"
+
+
+def _module(op: Op) -> str:
+    return next((module for module in _MODULES if module != "paddle" and op.name.startswith(module)), "paddle")
+
+
+def _reached(executions: Iterable[Execution]) -> Counter[tuple[int, int]]:
+    """Return how many examples reach each form of each op: (id of the op, index of the form) -> number."""
+    known = examples()
+    places = _places(known)
+    found: Counter[tuple[int, int]] = Counter()
+    for execution in executions:
+        for (path, span), site in execution.run.sites.items():
+            example = places.get(span[0]) if path == PATH else None
+            if example is not None and site.op is example.op:
+                found[id(site.op), site.form] += 1
+    return found
+
+
+def _places(known: list[Example]) -> dict[int, Example]:
+    """Return the line of each example's expression in the program."""
+    functions = [node for node in ast.parse(program(known)).body if isinstance(node, ast.FunctionDef)]
+    return {node.body[0].lineno: example for node, example in zip(functions, known, strict=True)}
+
+
+def _spellings(op: Op) -> list[str]:
+    """Return the forms of an op, the helper's last; one that takes whatever is given leaves no room for a helper."""
+    texts = [form.tf or "as it is" for form in op.forms]
+    return texts if op.forms and op.forms[-1].ignored else [*texts, f"nn.functional.{op.functional}"]
+
+
+def _row(op: Op, reached: Counter[tuple[int, int]]) -> str:
+    forms = [
+        f"{'*as it is*' if text == 'as it is' else _code(text)}: {reached[id(op), index]}"
+        for index, text in enumerate(_spellings(op))
+        if reached[id(op), index] or index < len(op.forms)
+    ]
+    names = ", ".join(_code(name) for name in [*(f".{method}" for method in op.methods), *op.aliases])
+    return f"| {_code(op.paddle)} | {names} | {', '.join(forms)} |"
+
+
+def _code(text: str) -> str:
+    return f"`{text}`".replace("|", "\\|")
+
+
+def _layers() -> Iterator[str]:
+    """Yield a row for each layer: how often it is constructed in the tests, and called."""
+    written = [(text, calls) for _, text, calls in programs()]
+    for name, spec in sorted(SPECS.items()):
+        short = name.removeprefix("paddle.nn.")
+        uses = [(text, calls) for text, calls in written if re.search(rf"\bnn\.{short}\(", text)]
+        yield f"| {_code(spec.paddle)} | {len(uses)} | {sum(len(calls) for _, calls in uses)} |"
+
+
+if __name__ == "__main__":
+    print(page([executed(examples(), open_batch) for open_batch in (False, True)]), end="")
