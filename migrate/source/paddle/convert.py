@@ -90,9 +90,9 @@ def _convert(path: str, text: str, options: Options, siblings: Mapping[str, str]
 
 def _emit(program: Program, target: str) -> tuple[str, Rewritten]:
     """Return the converted text, and what became of the file's parts; problems are added to the machine."""
-    checks.check(program)
-    expressions = _expressions(program)
     names = names_of(program.module, imported_names(imports_of(program.module.tree)), target)
+    checks.check(program, names)
+    expressions = _expressions(program)
     made = rewritten(program, program.module, names)
     _report(program, program.module, made.refused)
     text, trainer = loss.loss_text(program, names)

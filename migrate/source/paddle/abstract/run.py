@@ -12,6 +12,7 @@ from random import Random
 
 from numpy.random import RandomState
 
+from migrate.source.paddle.abstract import one_hot
 from migrate.source.paddle.abstract.data_files import DataFiles
 from migrate.source.paddle.abstract.gradients import derive
 from migrate.source.paddle.abstract.lasting import Lasting
@@ -176,9 +177,11 @@ class Run(ABC):
         """
         if mentions([positional, dict(keywords)], Unknown):
             return UNKNOWN
-        if mentions([positional, dict(keywords)], OneHot):
-            raise Refuse(f"only `nn.Linear` may read the one-hot input, and `{op.name}` needs its columns")
         bound = op.bind(positional, keywords)
+        if mentions([positional, dict(keywords)], OneHot):
+            itself, row = one_hot.through(op, bound)
+            self.record(node, kind, itself)
+            return row
         result = op.result(bound)
         if isinstance(result, Tensor) and any(result is value for value in bound.values()):
             result = Tensor(result.shape, result.dtype, result.array)  # a tensor of its own, as in Paddle

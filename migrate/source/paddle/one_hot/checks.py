@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from migrate.source.paddle.abstract.layers import named_layers
 from migrate.source.paddle.abstract.modules import imported_names
 from migrate.source.paddle.abstract.values import Described, Layer, Span, Value
+from migrate.source.paddle.emission.names import Names
 from migrate.source.paddle.layers import activation
 from migrate.source.paddle.layers.linear import LINEAR
-from migrate.source.paddle.one_hot.module import RESERVED, scope_name
+from migrate.source.paddle.one_hot.module import reserved, scope_name
 from migrate.source.paddle.one_hot.names import imports_of
 from migrate.source.paddle.one_hot.program import Program
 from migrate.source.paddle.ops import drawing, registry
@@ -85,10 +86,10 @@ def _imported(tree: ast.Module) -> Iterator[str]:
             yield node.module or ""
 
 
-def check(program: Program) -> None:
+def check(program: Program, names: Names) -> None:
     """Record problems for all that is executed but not converted."""
     _check_imports(program)
-    _check_names(program)
+    _check_names(program, reserved(names))
     _check_constructor(program)
     _check_layers(program)
     _check_parameters(program)
@@ -114,13 +115,13 @@ def _check_imports(program: Program) -> None:
             program.run.problem_in(program.module, node, told)
 
 
-def _check_names(program: Program) -> None:
+def _check_names(program: Program, taken: frozenset[str]) -> None:
     """Record problems for names that collide with converted code."""
     run, module = program.run, program.module
     names = imported_names(imports_of(module.tree))
     for node in ast.walk(module.tree):
         bound = _bound_name(node)
-        if bound in RESERVED or bound in names:
+        if bound in taken or bound in names:
             run.problem_in(module, node, f"the name `{bound}` is used by the converted code; rename it")
         if isinstance(node, ast.FunctionDef) and node.decorator_list:
             run.problem_in(module, node, f"the decorators of `{node.name}` are not supported")

@@ -39,7 +39,7 @@ def loss_text(program: Program, names: Names) -> tuple[str, Rewritten | None]:
     """Return the text of `create_loss`, and the rewritten trainer if it is from there."""
     if program.loss is None or program.trainer is None:
         return _from_tasks(program), None
-    _check_free_names(program)
+    _check_free_names(program, names)
     made = rewritten(program, program.trainer, names)
     node = program.loss.node
     assert isinstance(node, ast.FunctionDef)
@@ -61,7 +61,7 @@ def _find(file: cst.Module, owner: str, name: str) -> cst.FunctionDef:
     raise LookupError(f"{owner}.{name}")
 
 
-def _check_free_names(program: Program) -> None:
+def _check_free_names(program: Program, spelled: Names) -> None:
     """Record problems for names in `create_loss` that are neither its own nor Paddle's, as it becomes a function."""
     assert program.loss is not None and program.trainer is not None
     node, names = program.loss.node, imported_names(imports_of(program.trainer.tree))
@@ -74,7 +74,7 @@ def _check_free_names(program: Program) -> None:
             told = f"the loss uses `{item.id}` of {program.trainer.path}; define it in create_loss"
             program.run.problem_in(program.trainer, item, told)
         bound = item.arg if isinstance(item, ast.arg) else item.id if isinstance(item, ast.Name) else ""
-        if bound in local & (module.RESERVED | names.keys()):
+        if bound in local & (module.reserved(spelled) | names.keys()):
             program.run.problem_in(
                 program.trainer, item, f"the name `{bound}` is used by the converted code; rename it"
             )

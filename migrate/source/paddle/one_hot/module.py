@@ -15,16 +15,20 @@ from migrate.source.paddle.one_hot.names import OwnNames
 from migrate.source.paddle.one_hot.program import Program
 
 _FUTURE = "from __future__ import annotations"
-#: Names that are reserved for converted modules.
-RESERVED = frozenset(
+_OWN = frozenset({*standalone.NAMES, "with_fan", *standalone.HELPERS.values()})
+_OWN |= {"place_side_by_side", "group_by_initializer"}
+_RESERVED = frozenset(
     {
-        *standalone.NAMES,
         *("tf", "create_table", "SPARSE_FEATURES", "SPARSE_OFFSETS", "SPARSE_ROWS", "DENSE_SIZE"),
-        *("with_fan", "place_side_by_side", *standalone.HELPERS.values()),
-        *("group_by_initializer", "Any", "Iterable", "Iterator"),
+        *("Any", "Iterable", "Iterator", "Sequence"),
         *("sparse_keys", "create_embedding_table", "build_model", "create_loss"),
     }
 )
+
+
+def reserved(names: Names) -> frozenset[str]:
+    """Return the names that a converted module binds itself."""
+    return _RESERVED | (_OWN if isinstance(names, OwnNames) else {names.layers})
 
 
 def scope_name(class_name: str) -> str:

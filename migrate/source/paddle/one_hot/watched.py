@@ -26,7 +26,7 @@ from migrate.source.paddle.abstract.values import (
     Weight,
 )
 from migrate.source.paddle.one_hot import optimizer
-from migrate.source.paddle.one_hot.feeds import after
+from migrate.source.paddle.one_hot.feeds import Fed, after
 from migrate.source.paddle.one_hot.signatures import Signature
 from migrate.source.paddle.ops.spec import Op
 
@@ -126,6 +126,10 @@ class Watched(Machine):
         """Set an attribute; a trainer must not set those of the model."""
         if self.following and (id(receiver) in self.parts or isinstance(receiver, Class)):
             raise Refuse(f"`{name}` of the model is set here; {_KEPT}")
+        if self.following and isinstance(receiver, Tensor) and not isinstance(receiver, Fed) and name != "name":
+            raise Refuse(f"`{name}` of what the model or the loss returns is set here, which changes what is trained")
+        if isinstance(receiver, Class) and receiver.find(name) is not None:
+            raise Refuse(f"`{receiver.name}.{name}` is replaced here; define it in the class")
         super().set_attribute(node, receiver, name, value)
 
     def _run_With(self, node: ast.With) -> None:

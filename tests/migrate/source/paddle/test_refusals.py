@@ -79,7 +79,7 @@ IN_FORWARD = {
     "concat": ("return self.fc(paddle.concat([x, x], axis=1))", "only `nn.Linear` may read the one-hot input"),
     "slice": ("return self.fc(x[:, 0:20])", "only `nn.Linear` may read the one-hot input"),
     "sum": ("return self.fc(x + 0.0)", "only `nn.Linear` may read the one-hot input"),
-    "raw-method": ("return self.fc(x.reshape([-1, 20]))", "may read the one-hot input"),
+    "raw-method": ("return self.fc(x.reshape([-1, 20]).abs())", "may read the one-hot input"),
     "decision": ("return F.relu(self.fc(x)) if self.fc(x) else self.fc(x)", "depends on the value of a tensor"),
     "membership": ("return self.fc(x) if self.fc(x) in [self.fc(x)] else 0", "this comparison of tensors"),
     "uncalled": ("return 1 if self.fc(x).sum else 0", "`forward` must return tensors"),
@@ -109,6 +109,8 @@ IN_FORWARD = {
         "return paddle.concat([self.fc(x), paddle.cast(self.fc(x), 'int64')], 1)",
         "of the dtypes float32, int64",
     ),
+    "cast": ("return self.fc(x.astype('int64'))", "only `nn.Linear` may read the one-hot input"),
+    "cut-rows": ("return self.fc(x.reshape([-1, 10]))", "only `nn.Linear` may read the one-hot input"),
     "kind": ("return self.fc(x) * (2 if isinstance(x, paddle.Tensor) else 1)", "asks what kind of value it is"),
     "has": ("return self.fc(x) * (2 if hasattr(x, 'shape') else 1)", "asks what kind of value it is"),
     "shape-of-input": ("return self.fc(x) / x.shape[1]", "only `nn.Linear` may read the one-hot input"),
@@ -190,6 +192,22 @@ def test_layers_that_nothing_reads_are_none_of_the_table() -> None:
     assert result.changed and "*self.unused" not in result.converted, result.findings
     (table,) = [item for item in result.findings if item.subject == "table"]
     assert table.location.scope == "Net.__init__"
+
+
+def test_a_method_that_is_replaced_after_the_class_is_refused() -> None:
+    (found,) = findings(model() + "\n\nNet.forward = lambda self, x: self.fc(x) * 2\n")
+    assert "`Net.forward` is replaced here" in found.message
+
+
+def test_names_are_taken_only_where_the_file_defines_them() -> None:
+    source = model(init="Normal, Softmax = 1, 2")
+    assert convert("net.py", source, Options(schema=SCHEMA), {}).changed
+    found = convert("net.py", source, Options(schema=SCHEMA, target="rec_sdk"), {}).findings
+    assert {item.message for item in found} == {
+        f"the name `{name}` is used by the converted code; rename it" for name in ("Normal", "Softmax")
+    }
+    (found,) = findings(model(init="nn = 3"))
+    assert "the name `nn` is used by the converted code" in found.message
 
 
 def test_the_last_of_two_definitions_counts() -> None:

@@ -186,6 +186,10 @@ BEYOND = {
     "integers": ("pass", "return self.fc(x) + paddle.cast(self.fc(x), 'int64') / 2"),
     "function-as-value": ("pass", "op = paddle.concat; return op([self.fc(x)], 1)"),
     "class-as-value": ("pass", "return {'a': nn.ReLU}['a']()(self.fc(x))"),
+    "columns-kept": (
+        "pass",
+        "y = paddle.reshape(x, [-1, 20]); z = y.astype('float32').cast(dtype=paddle.float32); return self.fc(z)",
+    ),
     "own-linear": ("self.g = Mine(n, 1)", "return self.g(x)"),
 }
 MINE = "class Mine(nn.Linear):\n    def forward(self, x):\n        return super().forward(x) * 2.0\n\n\n"

@@ -280,6 +280,18 @@ DEVIATIONS = {
         "passes the label `marital` as the parameter `label_income`",
     ),
     "base": ("class DygraphModel():", "class DygraphModel(paddle.Base):", "class Dy", "base class is not in its file"),
+    "loss-stopped": (
+        RETURN,
+        f"        loss.stop_gradient = True\n{RETURN}",
+        "loss.stop_gradient",
+        "changes what is trained",
+    ),
+    "output-stopped": (
+        f"        pred_income, pred_marital = {FORWARD}",
+        f"        pred_income, pred_marital = {FORWARD}\n        pred_income.stop_gradient = True",
+        "pred_income.stop_gradient",
+        "changes what is trained",
+    ),
     "class-changed": (
         MADE,
         f"        net.MMoELayer.forward = lambda self, x: x\n{MADE}",
