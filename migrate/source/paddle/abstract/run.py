@@ -12,7 +12,6 @@ from random import Random
 
 from numpy.random import RandomState
 
-from migrate.source.paddle.abstract import one_hot
 from migrate.source.paddle.abstract.data_files import DataFiles
 from migrate.source.paddle.abstract.gradients import derive
 from migrate.source.paddle.abstract.lasting import Lasting
@@ -34,6 +33,7 @@ from migrate.source.paddle.abstract.values import (
     Weight,
     mentions,
 )
+from migrate.source.paddle.layers import one_hot
 from migrate.source.paddle.ops.spec import Op
 
 MAX_STEPS = 10_000_000  #: limit for the whole program
