@@ -18,7 +18,7 @@ from migrate.source.paddle.ops import registry
 _NOT_REACHED = 'raise NotImplementedError("not converted: the given configuration does not come here")'
 _CHECKED = "# checked: sizes that are known when the graph runs"
 #: Modules that stand for themselves.
-_MODULES = {"paddle.nn": "", "paddle.nn.functional": "functional", "paddle.nn.initializer": "initializer"}
+MODULES = {"paddle.nn": "", "paddle.nn.functional": "functional", "paddle.nn.initializer": "initializer"}
 Start = tuple[int, int]
 
 
@@ -195,8 +195,8 @@ class Rewriter(cst.CSTTransformer):
     def _reference(self, original: cst.Name | cst.Attribute, updated: cst.BaseExpression) -> cst.BaseExpression:
         """Rewrite a name of Paddle; a module of Paddle is rewritten with the name after it."""
         dotted = self._dotted(original)
-        if dotted in _MODULES:  # such as in `getattr(F, name)`
-            return cst.parse_expression(self.names.nn(_MODULES[dotted]) if _MODULES[dotted] else self.names.module())
+        if dotted in MODULES:  # such as in `getattr(F, name)`
+            return cst.parse_expression(self.names.nn(MODULES[dotted]) if MODULES[dotted] else self.names.module())
         if dotted is None or not dotted.startswith("paddle."):
             return updated
         if self.facts.arrays and dotted == "paddle.to_tensor":
