@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Mapping
 from pathlib import Path
@@ -60,7 +61,7 @@ def convert(
     readers = _readers(files)
     if name == TRAINER and program.instead_of is not None:
         return folder_findings.replaced(path, text, list(program.instead_of.run.problems.values()))
-    if name not in {module.path for module in program.run.modules.values()} | readers:
+    if name not in {module.path for module in program.run.modules.values()} | readers.keys():
         return folder_findings.not_reached(path, text, program.path, program.apart if name == STATIC else "")
     problems = list(program.run.problems.values())
     texts = {} if problems else _texts(program, files, readers, table_rules.arguments(switches))
@@ -68,6 +69,8 @@ def convert(
         problems += [_problem(where, files[where], span, message) for span, message in written.refused.items()]
     if problems:
         return folder_findings.refused(path, text, problems)
+    if name not in texts:
+        return folder_findings.not_reached(path, text, program.path)
     converted = texts[name].text
     compile(converted, path, "exec")
     return folder_findings.converted(path, text, converted, program, name in readers, settings(files), switches)
@@ -99,18 +102,31 @@ def _with_static(program: Program, texts: Mapping[str, str], folder: str) -> Pro
     return program
 
 
-def _readers(files: Mapping[str, str]) -> set[str]:
-    """Return the files that read samples: the one that the configuration names, and those of slots in lines of text."""
-    slots = {name for name, text in files.items() if name.endswith(".py") and _SLOTS in text}
-    named = f"{settings(files).get('runner.train_reader_path')}.py"
-    return ({named} if named in files else set()) | (slots if trainer_of(files) == STATIC else set())
+def _readers(files: Mapping[str, str]) -> dict[str, bool]:
+    """Return the files with readers -> whether it is that of training; evaluation may have another.
+
+    Of a static model, those that read slots in lines of text are all of training.
+    """
+    values = settings(files)
+    named = {f"{values.get(f'runner.{kind}_reader_path')}.py": kind == "train" for kind in ("infer", "train")}
+    slots = [name for name, text in files.items() if name.endswith(".py") and _SLOTS in text]
+    found = {name: trains for name, trains in named.items() if name in files}
+    return found | (dict.fromkeys(slots, True) if trainer_of(files) == STATIC else {})
 
 
-def _texts(program: Program, files: Mapping[str, str], readers: set[str], rules: str) -> dict[str, Written]:
-    """Return the files of the program that are of the framework, rewritten."""
-    executed = {module.path for module in program.run.modules.values()} - readers
+def _texts(program: Program, files: Mapping[str, str], readers: Mapping[str, bool], rules: str) -> dict[str, Written]:
+    """Return the files of the program that are of the framework, rewritten.
+
+    A reader of evaluation alone that cannot be rewritten is left out: training does without it.
+    """
+    executed = {module.path for module in program.run.modules.values()} - readers.keys()
     texts = {name: write(program, name, rules) for name in sorted(executed) if name in files}
-    return texts | {name: write_reader(name, files[name]) for name in sorted(readers)}
+    for reader, trains in readers.items():
+        with contextlib.nullcontext() if trains else contextlib.suppress(SyntaxError):
+            written = write_reader(reader, files[reader])
+            if trains or not written.refused:
+                texts[reader] = written
+    return texts
 
 
 def _problem(path: str, text: str, span: tuple[int, int, int, int], message: str) -> Problem:

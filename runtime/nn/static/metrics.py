@@ -6,12 +6,12 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime.nn.metric import Metric
+from runtime.nn.metric import Sums
 
 v1 = tf.compat.v1
 
 
-class RunningSums(Metric):
+class RunningSums(Sums):
     """Sums by name, float64 in local variables."""
 
     def __init__(self, shapes: dict[str, list[int]]) -> None:

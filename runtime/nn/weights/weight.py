@@ -62,6 +62,9 @@ class Weight:
         self.path = ""
         #: Its place in the order in which weights were described.
         self.serial = next(_serial)
+        #: Of a layer over one-hot inputs: the columns of the table that are its other rows, and the start of all rows.
+        self.columns: slice | None = None
+        self.whole: Any = None
 
     @property
     def built(self) -> bool:

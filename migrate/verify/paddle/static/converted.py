@@ -161,6 +161,7 @@ def _passes(side: Converted, session: Any, initializer: Any, like: Mapping[str, 
         "outputs": outputs,
         "loss": np.reshape(loss, -1),
         "gradients": {name: _scattered(value, like[name].shape) for name, value in gradients.items()},
+        "metrics": {},  # those of a graph are fetched
         "running": {n: v for n, v in side.values(like, session).items() if not side.weights[n].trainable},
     }
     session.run(initializer)

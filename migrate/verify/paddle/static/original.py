@@ -221,6 +221,7 @@ def _passes(side: Original, weights: Mapping[str, Array], items: Any) -> dict[st
         "outputs": found[:count],
         "loss": found[count].reshape(-1),
         "gradients": dict(zip(names, found[count + 1 :], strict=True)),
+        "metrics": {},  # those of a graph are fetched
         "running": {name: value for name, value in side.values().items() if name not in trained},
     }
 
