@@ -67,7 +67,7 @@ class Training:
         self.model.train()
         returned = trainer.train_forward(self.model, self.metrics, self.train_data.get_next(), self.config)
         self.loss = returned[0]
-        optimizer = trainer.create_optimizer(self.model, self.config)
+        self.optimizer = optimizer = trainer.create_optimizer(self.model, self.config)
         self.step, self.schedules = optimizer.minimize(self.loss), [one.step() for one in _schedules(optimizer)]
         self.updates = metric.updates()
         self.values = {
@@ -212,10 +212,11 @@ def _prefixed(prefix: str, values: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _restored(saver: Any, session: Any, model_dir: str) -> int:
-    """Restore the latest checkpoint of a folder; return how many epochs it has behind it, 0 if there is none."""
+    """Restore the latest checkpoint of a folder; return how many epochs it has behind it, 0 if it does not say."""
     Path(model_dir).mkdir(parents=True, exist_ok=True)
     latest = tf.train.latest_checkpoint(model_dir)
     if latest is None:
         return 0
     saver.restore(session, latest)
-    return int(latest.rpartition("-")[2])
+    number = latest.rpartition("-")[2]
+    return int(number) if number.isdigit() else 0
