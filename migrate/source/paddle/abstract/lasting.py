@@ -86,7 +86,7 @@ class Lasting:
             raise Refuse(f"an iterator that was made before is used up: {_ONCE}; make a list of it")
 
     def draws(self, function: str = "") -> None:
-        """Raise `Refuse` for a function that draws a random number of Python or NumPy, or sets their seed, in a pass."""
+        """Raise `Refuse` for a function that draws random numbers of Python or NumPy in a pass, or sets their seed."""
         if self.begun and function == "seed":
             raise Refuse("a seed that each step sets is set once, when the graph is built; set it before training")
         if self.begun:

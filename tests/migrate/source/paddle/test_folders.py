@@ -237,6 +237,11 @@ REFUSED = {
         "a weight has no attribute `fast` that can be set",
     ),
     "weights made anew": ("", "y = nn.Linear(1, 1)(y)", "a layer with weights is made in the forward pass"),
+    "a copy of the model": (
+        "",
+        "y = copy.deepcopy(self._deep[0])(y)",
+        "a layer with weights is made in the forward pass",
+    ),
     "an iterator of before": (
         "self.turns = iter([1, 2])",
         "y = y * next(self.turns)",
@@ -249,7 +254,7 @@ def with_lines(init: str, forward: str) -> dict[str, str]:
     """Return the files of `wide_deep` with lines added to its network."""
     files = texts("wide_deep")
     place = "        scale = paddle.ones"
-    net = files["net.py"].replace("import math\n", "import math\n\nimport nltk\nimport numpy as np\n")
+    net = files["net.py"].replace("import math\n", "import copy\nimport math\n\nimport nltk\nimport numpy as np\n")
     net = net.replace("        self._deep = []\n", f"        self._deep = []\n        {init or 'pass'}\n")
     return files | {"net.py": net.replace(place, f"        {forward}\n{place}")}
 
