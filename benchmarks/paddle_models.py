@@ -22,7 +22,7 @@ from migrate.report.model import State, Verification
 from migrate.schema import Schema, load_schema
 
 TRAINER = "dygraph_model.py"
-STAGES = ("forward", "loss", "gradient", "running values", "sgd", "adagrad", "adam", "own")
+STAGES = ("forward", "loss", "gradient", "running values", "metrics", "sgd", "adagrad", "adam", "own")
 _TRAIN = """
 import importlib, sys
 import tensorflow as tf
@@ -129,7 +129,9 @@ def trained(folder: Path, target: Path, seconds: float) -> str:
     """Train an epoch in a process of its own; return what it told, or why it failed."""
     command = [sys.executable, "-c", _TRAIN, str(target.resolve()), str(folder.resolve())]
     try:
-        run = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
+        run = subprocess.run(  # a trainer may read data of its own
+            command, capture_output=True, text=True, timeout=seconds, check=False, cwd=folder
+        )
     except subprocess.TimeoutExpired:
         return f"no: takes longer than {seconds:.0f} s"
     told = [text for text in run.stdout.splitlines() if text.startswith("TRAINED ")]

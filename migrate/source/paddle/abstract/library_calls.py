@@ -15,7 +15,7 @@ from collections.abc import Callable
 import numpy as np
 
 from migrate.source.paddle.abstract.data_files import FOLDER, DataFiles
-from migrate.source.paddle.abstract.libraries import matrices
+from migrate.source.paddle.abstract.host import sparse
 from migrate.source.paddle.abstract.run import Run
 from migrate.source.paddle.abstract.values import UNKNOWN, Refuse, Value
 
@@ -38,7 +38,7 @@ _UNSAFE = {
     "pickle": "reading a pickle runs code that it holds",
     "pandas": "its tables are no tensors; save what it computes with `np.save`, and load that",
     "h5py": "HDF5 files are not read",
-    "scipy": "only its sparse matrices are; save what it computes with `np.save`, and load that",
+    "scipy": "only sparse matrices of two dimensions are followed; save what it computes with `np.save`, and load that",
     "subprocess": "commands are not run",
 }
 
@@ -46,6 +46,8 @@ _UNSAFE = {
 def find(run: Run, name: str) -> Callable[..., Value] | None:
     """Return the function of a dotted name, or None; raises `Refuse` for what is not executed for a reason."""
     module, _, function = name.partition(".")
+    if name in sparse.FUNCTIONS:
+        return sparse.FUNCTIONS[name]
     if name in _PLAIN:
         return _PLAIN[name]
     if module in _UNSAFE:
@@ -136,12 +138,11 @@ _PLAIN: dict[str, Callable[..., Value]] = {
     "paddle.distributed.get_rank": lambda: 0,
     "paddle.distributed.get_world_size": lambda: 1,
     "paddle.io.get_worker_info": lambda: None,
-    **dict.fromkeys((f"scipy.sparse.{name}" for name in matrices.CLASSES), matrices.Matrix),
 }
 #: Methods of the objects that these functions return.
 METHODS: dict[type, frozenset[str]] = {
+    sparse.Matrix: sparse.METHODS,
     np.random.RandomState: _NUMPY_RANDOM,
     random.Random: _RANDOM,
-    matrices.Matrix: matrices.METHODS,
     re.Match: frozenset({"group", "groups", "start", "end", "span"}),
 }

@@ -15,8 +15,8 @@ from migrate.source.paddle.emission.names import Names, names_for
 from migrate.source.paddle.emission.rewriter import Facts, Start, rewrite
 from migrate.source.paddle.emission.tables import dense_places, table_places
 
-#: What readers may use of the framework: base classes, and the number of their process.
-_OF_READERS = ("paddle.io", "paddle.distributed.get_")
+#: What readers may use of the framework: base classes, the number of their process, and tensors, which become arrays.
+_OF_READERS = ("paddle.io", "paddle.distributed.get_", "paddle.to_tensor")
 
 
 @dataclass
@@ -99,12 +99,12 @@ def _with_imports(file: cst.Module, names: Names) -> cst.Module:
 
 
 def write_reader(path: str, text: str) -> Written:
-    """Return the text of a reader: only its base class is of the framework, and its code makes arrays, not tensors."""
+    """Return the text of a reader: its base class is of the framework, and it makes arrays, not tensors."""
     tree = ast.parse(text)
     imports = imported_names([node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)])
     everywhere = frozenset((node.lineno, node.col_offset) for node in ast.walk(tree) if isinstance(node, ast.stmt))
     nowhere: frozenset[Span] = frozenset()
-    facts = Facts(imports, {}, nowhere, nowhere, everywhere, nowhere, names_for(tree, imports))
+    facts = Facts(imports, {}, nowhere, nowhere, everywhere, nowhere, names_for(tree, imports), arrays=True)
     rewritten = rewrite(text, facts)
     refused = {}
     for node in ast.walk(tree):
