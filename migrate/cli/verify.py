@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import click
 
@@ -27,6 +28,18 @@ import click
 @click.option(
     "--seed", type=click.IntRange(0), default=1, show_default=True, help="Seed of the random weights and inputs."
 )
+@click.option(
+    "--set",
+    "changed",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="A value of config.yaml for both programs, such as a smaller table (folders of Paddle models).",
+)
+@click.option(
+    "--ids",
+    type=click.IntRange(2),
+    help="Take whole numbers of the batches modulo this, to fit smaller tables (folders of Paddle models).",
+)
 @click.option("--report", "reports", metavar="FILE", multiple=True, help="Write a report; the extension is the format.")
 @click.option("--verbose", is_flag=True, help="Print every tensor, not only the worst of each stage.")
 def verify(
@@ -37,6 +50,8 @@ def verify(
     batches: int,
     batch_size: int,
     seed: int,
+    changed: tuple[str, ...],
+    ids: int | None,
     reports: tuple[str, ...],
     verbose: bool,
 ) -> None:
@@ -54,7 +69,7 @@ def verify(
 
     for path in reports:
         writers.check_path(path)
-    settings = Settings(steps, batches, batch_size, seed)
+    settings = Settings(steps, batches, batch_size, seed, dict(map(_pair, changed)), ids)
     click.echo(f"running {original} and {converted}", err=True)
     result = pair.verify(original, converted, load_schema(schema) if schema else None, settings)
     for line in show.render(result, verbose):
@@ -63,3 +78,17 @@ def verify(
         writers.write(make_report(result, schema), path)
         click.echo(f"wrote {path}", err=True)
     sys.exit(0 if result.passed else 1)
+
+
+def _pair(text: str) -> tuple[str, Any]:
+    """Return the key and the value, which is YAML, of KEY=VALUE."""
+    import yaml
+
+    key, equals, value = text.partition("=")
+    try:
+        parsed = yaml.safe_load(value)
+    except yaml.YAMLError:
+        equals = ""
+    if not equals:
+        raise click.BadParameter(f"`{text}` is not KEY=VALUE, such as hyper_parameters.sparse_feature_number=1000")
+    return key, parsed

@@ -22,6 +22,8 @@ def verify(original: str, converted: str, schema: Schema | None, settings: Setti
 
         if folder.has_trainer(original) and _is_paddle(original):
             return folder.verify(original, converted, schema, settings)
+    if settings.changed or settings.ids:
+        raise MigrateError("--set and --ids apply to folders of Paddle models; leave them out")
     kind, _ = imports(original), imports(converted)
     if "paddle" in kind:
         from migrate.verify.paddle.pair import verify as verify_paddle

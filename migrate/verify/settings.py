@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -13,6 +15,8 @@ class Settings:
     batches: int = 3  #: number of batches for which outputs, loss and gradients are compared
     batch_size: int = 32  #: rows per batch, for Paddle models, whose inputs are generated here
     seed: int = 1  #: seed of random weights and inputs
+    changed: Mapping[str, Any] = field(default_factory=dict)  #: values of a folder's config.yaml instead of its own
+    ids: int | None = None  #: the ids of a folder's batches are taken modulo this number
 
     @property
     def drawn(self) -> int:

@@ -33,6 +33,9 @@ def batch_norm(
     `tf.GraphKeys.UPDATE_OPS`: running * momentum + batch * (1 - momentum), of the variance that divides by the number
     of elements.
 
+    A batch that has one element in each channel has no variance: while training it is returned as it is, and changes no
+    running value; weight and bias have gradients of 0.
+
     Args:
         x: [batch, channel, ...], or [batch, ..., channel] with a layout whose second letter is not C.
         running_mean: a `Parameter` [channel], or a variable.
@@ -60,10 +63,11 @@ def batch_norm(
     shape = [-1 if axis == channel else 1 for axis in range(rank)]
     axes = [axis for axis in range(rank) if axis != channel]
     from_batch = training if use_global_stats is None else not use_global_stats
+    alone = _has_one(x, axes) if from_batch else None
     if from_batch:
         mean = mean_over(x, axes)
         variance = mean_over(tf.math.squared_difference(x, spread(mean, x, axes)), axes)
-        _run(running_mean, running_var, tf.squeeze(mean, axes), tf.squeeze(variance, axes), momentum)
+        _run(running_mean, running_var, tf.squeeze(mean, axes), tf.squeeze(variance, axes), momentum, alone)
         if not training:
             mean, variance = tf.stop_gradient(mean), tf.stop_gradient(variance)
     else:
@@ -71,13 +75,14 @@ def batch_norm(
     if weight is None or bias is None:
         weight, bias = (one if one is None else tf.stop_gradient(tf.convert_to_tensor(one)) for one in (weight, bias))
     scale = tf.math.rsqrt(variance + epsilon)
-    if weight is not None:
-        weight = spread(tf.reshape(tf.convert_to_tensor(weight), shape), x, axes)
-    if bias is not None:
-        bias = spread(tf.reshape(tf.convert_to_tensor(bias), shape), x, axes)
-    normal = (x - spread(mean, x, axes)) * spread(scale, x, axes)
-    normal = normal if weight is None else normal * weight
-    return normal if bias is None else normal + bias
+
+    def part(value: Any, instead: float) -> tf.Tensor:
+        value = tf.reshape(tf.convert_to_tensor(value), shape)
+        return spread(value if alone is None else tf.where(alone, tf.cast(instead, value.dtype), value), x, axes)
+
+    normal = (x - part(mean, 0.0)) * part(scale, 1.0)
+    normal = normal if weight is None else normal * part(weight, 1.0)
+    return normal if bias is None else normal + part(bias, 0.0)
 
 
 def layer_norm(
@@ -158,14 +163,32 @@ def _scaled(x: tf.Tensor, weight: Any, bias: Any, shape: list[int]) -> tf.Tensor
     return x if bias is None else x + tf.reshape(tf.convert_to_tensor(bias), shape)
 
 
-def _run(mean: Any, variance: Any, batch_mean: tf.Tensor, batch_variance: tf.Tensor, momentum: float) -> None:
-    """Add the update of running values to the graph's updates; one layer's come one after the other."""
+def _has_one(x: tf.Tensor, axes: list[int]) -> tf.Tensor | None:
+    """Return whether x has one element along all axes together, or None where its static shape says that it has not."""
+    if any(x.shape[axis] not in {None, 1} for axis in axes):
+        return None
+    return tf.equal(tf.reduce_prod(tf.gather(tf.shape(x), axes)), 1)
+
+
+def _run(
+    mean: Any,
+    variance: Any,
+    batch_mean: tf.Tensor,
+    batch_variance: tf.Tensor,
+    momentum: float,
+    alone: tf.Tensor | None,
+) -> None:
+    """Add the update of running values to the graph's updates; one layer's come one after the other.
+
+    `alone`, a condition or None, is whether the values stay.
+    """
     variables = [getattr(value, "variable", value) for value in (mean, variance)]
     key = f"{_UPDATES}/{variables[0].name}"
     with tf.control_dependencies(v1.get_collection(key)):
         for variable, batch in zip(variables, (batch_mean, batch_variance), strict=True):
-            kept = variable.read_value() * momentum
-            change = v1.assign(variable, kept + tf.stop_gradient(batch) * (1 - momentum))
+            before = variable.read_value()
+            after = before * momentum + tf.stop_gradient(batch) * (1 - momentum)
+            change = v1.assign(variable, after if alone is None else tf.where(alone, before, after))
             v1.add_to_collection(key, change.op)
             v1.add_to_collection(v1.GraphKeys.UPDATE_OPS, change.op)
 

@@ -87,15 +87,17 @@ def test_undetermined_gradients_are_compared_on_other_ids(tmp_path: Path, monkey
     (tmp_path / "dygraph_model.py").touch()
     given = [[np.array([[0, 7], [30, 0]]), np.array([0, 1]), np.array([0.0, 0.5])]]
     pairs = [Measured("differs", {"w"}), Measured("equal", set()), Measured("differs", set())]
-    seen = []
+    seen: list[Any] = []
+    configs: list[Any] = []
 
     def measure(*arguments: Any) -> Any:
         seen.append(arguments[3])
         return pairs[len(seen) - 1]
 
-    monkeypatch.setattr(folder, "_batches", lambda *arguments: (given, "of the reader"))
+    monkeypatch.setattr(folder, "_batches", lambda *arguments: configs.append(arguments[2]) or (given, "of the reader"))
     monkeypatch.setattr(folder, "measure", measure)
     found = folder.verify(str(tmp_path), str(tmp_path), None, Settings())
+    assert "runner.train_batch_size" not in configs[0] and configs[1]["runner.train_batch_size"] == 128
     ids, labels, numbers = seen[1][0]
     assert ids.min() > 0 and ids.max() <= 10 and ids.shape == (2, 2) and ids.dtype == given[0][0].dtype
     assert labels.tolist() == [0, 1] and numbers.tolist() == [0.0, 0.5]
@@ -103,3 +105,43 @@ def test_undetermined_gradients_are_compared_on_other_ids(tmp_path: Path, monkey
     assert "does not determine the gradients of w" in found.notes[1]
     last = folder.verify(str(tmp_path), str(tmp_path), None, Settings())
     assert len(seen) == 3 and [c.verdict for c in last.comparisons] == ["differs", "differs", "equal"]
+
+
+@pytest.mark.parametrize(("enough", "size"), [(True, 32), (False, 2)])
+def test_batches_of_two_become_larger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, enough: bool, size: int) -> None:
+    """A BatchNorm of two samples leaves no gradient but rounding."""
+    (tmp_path / "dygraph_model.py").touch()
+    (tmp_path / "config.yaml").write_text("runner:\n  train_batch_size: 2\n")
+    seen: list[Any] = []
+
+    def batches(*arguments: Any) -> Any:
+        rows = int(arguments[2]["runner.train_batch_size"])
+        return [[np.zeros([rows, 1])]], "of the reader" if enough or rows == 2 else "drawn"
+
+    def measure(*arguments: Any) -> Any:
+        seen.append(arguments)
+        return Measured("differs", {"w"})
+
+    monkeypatch.setattr(folder, "_batches", batches)
+    monkeypatch.setattr(folder, "measure", measure)
+    found = folder.verify(str(tmp_path), str(tmp_path), None, Settings())
+    assert [(a[2]["runner.train_batch_size"], len(a[3][0][0])) for a in seen] == [(2, 2), (size, size)]
+    assert f"in batches of {size}" in found.notes[1]
+
+
+def test_what_was_not_sure_in_any_stage() -> None:
+    """The gradients of a pass, those of a step, and running values, which have no gradient."""
+    values = {"w": ONE, "mean": ONE}
+    noise = {"w": 0.2, "mean": 1e-4}
+
+    def side(factor: float, moved: float) -> dict[str, Any]:
+        gradients = {"w": ONE * factor, "mean": None}
+        after = {"w": ONE * 0.9, "mean": ONE * np.float32(1.5 + moved)}
+        step = {"loss": ONE[:1], "gradients": gradients, "values": after, "noise": noise}
+        whole = {"outputs": [], "loss": ONE[:1], "gradients": {"w": ONE, "mean": None}, "running": {}}
+        return {"batches": [whole], "sgd": [step], "weights": values, "noise": {}, "padding": {}}
+
+    for moved, expected in ((3e-4, ["equal", "differs", "equal"]), (3e-3, ["equal", "differs", "differs"])):
+        found = pair.TrainerPair(side(1.0, 0.0), side(1.0, 0.0), side(1.3, moved))
+        assert [c.verdict for c in found.comparisons() if c.stage == "sgd"] == expected
+        assert found.undetermined() == {"w"}

@@ -23,7 +23,8 @@ SEQUENCES = RANDOM.normal(1.0, 2.0, (4, 3, 5)).astype(np.float32)
 LAST = RANDOM.normal(1.0, 2.0, (4, 5, 3)).astype(np.float32)
 IMAGES = RANDOM.normal(1.0, 2.0, (4, 3, 5, 2)).astype(np.float32)
 IMAGES_LAST = RANDOM.normal(1.0, 2.0, (4, 5, 2, 3)).astype(np.float32)
-INPUTS = (ROWS, SEQUENCES, LAST, IMAGES, IMAGES_LAST)
+ROW, POINT = ROWS[:1], IMAGES[:1, :, :1, :1]
+INPUTS = (ROWS, SEQUENCES, LAST, IMAGES, IMAGES_LAST, ROW, POINT)
 
 
 def layer(kind: str, *arguments: Any, **named: Any) -> Any:
@@ -45,6 +46,10 @@ CASES = [
     (layer("BatchNorm", 3, "relu", True, 0.8), 3),
     (layer("BatchNorm", 3, act="sigmoid", data_layout="NHWC"), 2),
     (layer("BatchNorm", 3, use_global_stats=True, param_attr=False), 1),
+    (layer("BatchNorm1D", 3), 5),  # one element in each channel: returned as it is while training
+    (layer("BatchNorm1D", 3, use_global_stats=True), 5),
+    (layer("BatchNorm2D", 3), 6),
+    (layer("BatchNorm", 3, "relu"), 6),
     (layer("LayerNorm", 3), 0),
     (layer("LayerNorm", 3, 1e-8), 2),
     (layer("LayerNorm", [3, 5]), 1),
@@ -68,6 +73,9 @@ RUNNING = [
     (layer("BatchNorm1D", 3), 0, True),
     (layer("BatchNorm1D", 3, 0.5), 1, True),
     (layer("BatchNorm2D", 3, data_format="NHWC"), 4, True),
+    (layer("BatchNorm1D", 3), 5, True),
+    (layer("BatchNorm2D", 3), 6, True),
+    (layer("BatchNorm1D", 3, use_global_stats=False), 5, False),
     (layer("BatchNorm", 3, is_test=True, momentum=0.7), 3, True),
     (layer("BatchNorm", 3, use_global_stats=True), 0, True),
     (layer("BatchNorm1D", 3, use_global_stats=True), 0, True),
@@ -92,7 +100,7 @@ def test_running_values_over_steps() -> None:
             outputs.append(one(tensors[of]))
             twice.append(one(tensors[of] * 2.0 + 1.0))
         updates = v1.get_collection(v1.GraphKeys.UPDATE_OPS)
-        assert len(updates) == 4 * 6
+        assert len(updates) == 4 * 9
         session.run(v1.global_variables_initializer())
         for one, other in zip(ours, theirs, strict=True):
             nn.load_weights(one, weights_of(other), session)

@@ -35,7 +35,7 @@ def assign(run: Run, target: ast.expr, value: Value) -> None:
     elif isinstance(target, ast.Tuple | ast.List):
         _unpack(run, target, value)
     elif isinstance(target, ast.Attribute):
-        set_attribute(run, target, run.evaluate(target.value), target.attr, value)
+        run.set_attribute(target, run.evaluate(target.value), target.attr, value)
     elif isinstance(target, ast.Subscript):
         _assign_item(run, target, value)
     else:

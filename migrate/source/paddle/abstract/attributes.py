@@ -25,6 +25,7 @@ from migrate.source.paddle.abstract.values import (
     LayerValue,
     Method,
     Module,
+    OneHot,
     Refuse,
     Size,
     Super,
@@ -38,6 +39,7 @@ from migrate.source.paddle.ops import registry
 
 #: Attributes of a layer's object that are its own arguments, under the names that Paddle gives them.
 _STORED = {"_num_embeddings": "num_embeddings", "_embedding_dim": "embedding_dim", "_padding_idx": "padding_idx"}
+_OF_ROWS = frozenset({"shape", "ndim", "rank", "T", "dtype"})
 _OWN = frozenset(
     [
         "add_sublayer",
@@ -62,6 +64,7 @@ _OWN = frozenset(
 _CONSTANTS = {
     **{f"sys.float_info.{name}": getattr(sys.float_info, name) for name in ("max", "min", "epsilon")},
     "sys.maxsize": sys.maxsize,
+    "numpy.newaxis": None,
 }
 
 
@@ -109,6 +112,8 @@ def read(run: Run, node: ast.AST, value: Value, name: str) -> Value:
 
 
 def _of_tensor(run: Run, node: ast.AST, value: Tensor, name: str) -> Value:
+    if isinstance(value, OneHot) and name in _OF_ROWS:
+        raise Refuse(f"only `nn.Linear` may read the one-hot input, and `{name}` is of a row of all its columns")
     if name == "shape":
         if value.shape is None:
             raise Refuse("the shape of this tensor is not known when the model is converted")

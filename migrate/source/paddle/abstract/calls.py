@@ -33,6 +33,7 @@ from migrate.source.paddle.abstract.values import (
     Layer,
     LayerValue,
     Method,
+    OneHot,
     Refuse,
     Size,
     Super,
@@ -161,6 +162,9 @@ def _plain(
 def _builtin(run: Run, node: ast.AST, name: str, positional: list[Value], keywords: dict[str, Value]) -> Value:
     if name == "print":  # a tensor prints its description
         return None
+    if name not in _FIRST_ONLY:
+        for item in positional:
+            run.lasting.takes(item)
     special = _SPECIAL.get(name)
     if special is not None:
         return special(run, node, positional)
@@ -202,8 +206,15 @@ def _sum(run: Run, node: ast.AST, items: list[Value], start: Value = 0) -> Value
     return total
 
 
+def _not_one_hot(value: Value) -> None:
+    """Raise `Refuse` for a question about a one-hot input, which is a tensor in Paddle and none in what is written."""
+    if isinstance(value, OneHot):
+        raise Refuse("only `nn.Linear` may read the one-hot input, and this asks what kind of value it is")
+
+
 def _isinstance(run: Run, node: ast.AST, given: list[Value]) -> Value:
     value, kind = given
+    _not_one_hot(value)
     for item in kind if isinstance(kind, tuple) else (kind,):
         if isinstance(item, Class):
             matches = isinstance(value, Instance) and item in value.cls.order
@@ -227,6 +238,7 @@ def _isinstance(run: Run, node: ast.AST, given: list[Value]) -> Value:
 def _getattr(run: Run, node: ast.AST, given: list[Value]) -> Value:
     if len(given) < 2 or not isinstance(given[1], str):
         raise Refuse("`getattr` needs a name that can be determined")
+    _not_one_hot(given[0])
     try:
         return attributes.read(run, node, given[0], given[1])
     except Refuse:
@@ -236,6 +248,7 @@ def _getattr(run: Run, node: ast.AST, given: list[Value]) -> Value:
 
 
 def _hasattr(run: Run, node: ast.AST, given: list[Value]) -> Value:
+    _not_one_hot(given[0])
     try:
         attributes.read(run, node, given[0], given[1])
     except Refuse:
@@ -269,6 +282,7 @@ def _next(run: Run, node: ast.AST, given: list[Value]) -> Value:
 
 def _type(run: Run, node: ast.AST, given: list[Value]) -> Value:
     value = given[0]
+    _not_one_hot(value)
     return value.cls if isinstance(value, Instance) else type(value)
 
 
@@ -309,6 +323,8 @@ def _python(function: Callable[..., Value], positional: list[Value], keywords: d
 def _method(run: Run, node: ast.AST, method: Method, positional: list[Value], keywords: dict[str, Value]) -> Value:
     receiver, name = method.receiver, method.name
     run.lasting.changes(receiver, name)
+    for item in positional:
+        run.lasting.takes(item)
     if is_random(receiver):
         run.lasting.draws()
     if isinstance(receiver, Super):

@@ -48,6 +48,8 @@ def find(run: Run, name: str) -> Callable[..., Value] | None:
     module, _, function = name.partition(".")
     if name in sparse.FUNCTIONS:
         return sparse.FUNCTIONS[name]
+    if name in _PLAIN:
+        return _PLAIN[name]
     if module in _UNSAFE:
         raise Refuse(f"`{name}` is not executed, because {_UNSAFE[module]}")
     if (module == "random" and function in _RANDOM) or name.startswith("numpy.random."):
@@ -64,9 +66,7 @@ def find(run: Run, name: str) -> Callable[..., Value] | None:
         return lambda pattern, *a, **k: _regex(function, pattern, *a, **k)
     if name.startswith("os.path.") and name.removeprefix("os.path.") in _PATHS:
         return getattr(posixpath, name.removeprefix("os.path."), None)
-    if run.data is not None and (read := _files(run.data).get(name)) is not None:
-        return read
-    return _PLAIN.get(name)
+    return None if run.data is None else _files(run.data).get(name)
 
 
 def _files(data: DataFiles) -> dict[str, Callable[..., Value]]:

@@ -23,6 +23,7 @@ from migrate.source.paddle.abstract.values import (
     LayerValue,
     Method,
     Module,
+    OneHot,
     Refuse,
     Size,
     Span,
@@ -33,6 +34,7 @@ from migrate.source.paddle.abstract.values import (
     Weight,
     mentions,
 )
+from migrate.source.paddle.layers import one_hot
 from migrate.source.paddle.ops.spec import Op
 
 MAX_STEPS = 10_000_000  #: limit for the whole program
@@ -180,6 +182,10 @@ class Run(ABC):
         if mentions([positional, dict(keywords)], Fetched):
             raise Refuse("a tensor and an array meet here; call `.numpy()` of the tensor, or `paddle.to_tensor`")
         bound = op.bind(positional, keywords)
+        if mentions([positional, dict(keywords)], OneHot):
+            itself, row = one_hot.through(op, bound)
+            self.record(node, kind, itself)
+            return row
         result = op.result(bound)
         if isinstance(result, Tensor) and any(result is value for value in bound.values()):
             result = Tensor(result.shape, result.dtype, result.array)  # a tensor of its own, as in Paddle

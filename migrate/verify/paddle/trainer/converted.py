@@ -86,7 +86,7 @@ class Converted:
         try:
             with masks.drawn_by(lambda shape, p: _mask(next(counter), shape, p)), _drawn():
                 method = self.trainer.train_forward if training else self.trainer.infer_forward
-                returned = method(self.model, self.metrics, self.items, self.config)
+                returned = method(self.model, self.metrics, _fresh(self.items), self.config)
         finally:
             del self.model.forward
         return outputs, returned[0] if training else None
@@ -129,6 +129,11 @@ def _recorded() -> Iterator[list[Weight]]:
 
     with mock.patch.object(Weight, "__init__", init):
         yield made
+
+
+def _fresh(items: Any) -> Any:
+    """Return lists of their own, which the program may change."""
+    return [_fresh(item) for item in items] if isinstance(items, list) else items
 
 
 class _Drawer(functional.Drawer):

@@ -86,7 +86,7 @@ _TRIES = 4
 
 
 class _Noise:
-    """How far the original's gradients move when each weight moves by at most one unit in the last place.
+    """How far gradients and running values of the original move when each weight does by at most one last place.
 
     That is as sure as float32 is of them: weights were rounded by as much when they were stored. It is only measured in
     float32, and where a given gradient is not that of the original; else there is nothing to excuse. What was found
@@ -100,22 +100,35 @@ class _Noise:
     def measure(
         self, weights: Mapping[str, Array], items: Any, own: Mapping[str, Any], given: Mapping[str, Any]
     ) -> dict[str, float]:
-        """Return the noise by path; all gradients of the parameters are zero afterwards, if they have any."""
+        """Return the noise by path; all gradients of the parameters are zero afterwards, if they have any.
+
+        Args:
+            weights: where the pass began.
+            items: the batch.
+            own: the gradients of that pass, which also left the running values.
+            given: those of the converted trainer.
+        """
         if self.side.dtype != "float32":
             return {}
         arrays = self._arrays(own)
         far = {name: self._far(name, value, given.get(name)) for name, value in arrays.items()}
+        arrays |= self._running(arrays)
         if all(far[name] <= 2 * self.found.get(name, 0.0) for name in far):
-            return {name: self.found.get(name, 0.0) for name in far}
+            return {name: self.found.get(name, 0.0) for name in arrays}
         random, noise = np.random.RandomState(5), dict.fromkeys(arrays, 0.0)
         for _ in range(_TRIES):
             self.side.model.clear_gradients()
             _backward(self.side, _nudged(weights, random), items)
-            for name, value in self._arrays(gradients_of(self.side.parameters)).items():
+            moved = self._arrays(gradients_of(self.side.parameters))
+            for name, value in {**moved, **self._running(moved)}.items():
                 noise[name] = max(noise[name], float(np.abs(value - arrays[name]).max(initial=0.0)))
         self.side.model.clear_gradients()
         self.found = {name: max(value, self.found.get(name, 0.0)) for name, value in noise.items()}
         return noise
+
+    def _running(self, gradients: Mapping[str, Array]) -> dict[str, Array]:
+        """Return the values of what has no gradient: a pass may change running values."""
+        return {name: value for name, value in self.side.values().items() if name not in gradients}
 
     def _arrays(self, gradients: Mapping[str, Any]) -> dict[str, Array]:
         shapes = {name: parameter.shape for name, parameter in self.side.parameters.items()}

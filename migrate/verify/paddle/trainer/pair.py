@@ -73,6 +73,7 @@ class TrainerPair:
     def __init__(self, single: Result, double: Result, moved: Result, notes: tuple[str, ...] = ()) -> None:
         """Take the results of the workers: the original in float32 and float64, and the converted trainer."""
         self.single, self.double, self.moved, self.notes = single, double, moved, notes
+        self._unsure: set[str] = set()
 
     def _rows(self, name: str, value: Array) -> Array:
         """Return the values without the padding row, which Paddle trains under `sparse=True`, but never reads."""
@@ -80,16 +81,23 @@ class TrainerPair:
         return value if padding is None else np.delete(value, padding, axis=0)
 
     def undetermined(self) -> set[str]:
-        """Return the weights whose gradients these batches do not determine, in the original either.
+        """Return the weights whose gradients or running values these batches do not determine, in the original either.
 
         An example is a maximum over a sequence that ends in padding: a recurrent layer comes to rest there, and how
         many of its values are the largest is a matter of their last place. Paddle gives each the whole gradient.
         """
-        noise = self.single["noise"]
-        return {c.name for c in self._gradients() if compare.is_undetermined(c, noise.get(c.name, 0.0))}
+        self.comparisons()
+        return self._unsure
 
-    def comparisons(self) -> Iterator[Comparison]:
-        """Yield all comparisons, stage by stage."""
+    def comparisons(self) -> Sequence[Comparison]:
+        """Return all comparisons, stage by stage."""
+        return self._all
+
+    @functools.cached_property
+    def _all(self) -> Sequence[Comparison]:
+        return tuple(self._stages())
+
+    def _stages(self) -> Iterator[Comparison]:
         yield from self._lists("forward", "outputs", "output")
         yield self._loss()
         yield from self._gradients()
@@ -102,13 +110,14 @@ class TrainerPair:
                 yield from self._steps(kind)
 
     def _lists(self, stage: str, what: str, name: str) -> Iterator[Comparison]:
-        sides = [[batch[what] for batch in side["batches"]] for side in (self.single, self.moved, self.double)]
+        wide = self.double if what in self.double["batches"][0] else self.single
+        sides = [[batch[what] for batch in side["batches"]] for side in (self.single, self.moved, wide)]
         counts = {len(batch) for side in sides for batch in side}
         if len(counts) != 1:
             raise MigrateError(f"the original and the converted model return different numbers of tensors ({counts})")
         for index in range(counts.pop()):
-            first, second, wide = (_flat([batch[index] for batch in side]) for side in sides)
-            yield _compared(stage, f"{name} {index}", first, second, wide)
+            first, second, third = (_flat([batch[index] for batch in side]) for side in sides)
+            yield _compared(stage, f"{name} {index}", first, second, third)
 
     def _loss(self) -> Comparison:
         first, second, wide = (
@@ -127,7 +136,7 @@ class TrainerPair:
             ]
             if any(value.any() for value in values):
                 found = _compared("gradient", name, values[0], values[1], values[2], kind="gradient")
-                yield compare.within_noise(found, values[0], self.single["noise"].get(name, 0.0), self.largest)
+                yield self._sure(found, values[0], self.single["noise"])
 
     def _by_name(self, what: str, stage: str) -> Iterator[Comparison]:
         for name in self.single["batches"][0][what]:
@@ -135,7 +144,7 @@ class TrainerPair:
                 _flat([batch[what][name] for batch in side["batches"]])
                 for side in (self.single, self.moved, self.double)
             )
-            yield _compared(stage, name, first, second, wide)
+            yield self._sure(_compared(stage, name, first, second, wide), first, self.single["noise"], False)
 
     def _steps(self, kind: str) -> Iterator[Comparison]:
         sides = (self.single[kind], self.moved[kind], self.double.get(kind, self.single[kind]))
@@ -155,15 +164,25 @@ class TrainerPair:
             if name in self.single["batches"][0]["gradients"]:
                 first, second, wide = self._gradients_of(name, steps)
                 found = _compared(kind, name, first, second, wide)
-                noise = steps[0]["noise"].get(name, 0.0)
-                yield compare.within_noise(found, first, noise, self.largest), f"gradient of step {number}"
+                yield self._sure(found, first, steps[0]["noise"]), f"gradient of step {number}"
                 first, second, wide = (value.astype(np.float64) - before for value in after)
                 second = first + _beyond(second - first, after[1], self._repeats(name, steps[1]))
-                yield _compared(kind, name, first, second, wide), f"movement of step {number}"
+                found = _compared(kind, name, first, second, wide)
+                if steps[0]["gradients"].get(name) is None:  # the pass changes it, not the optimizer
+                    found = self._sure(found, first, steps[0]["noise"], False)
+                yield found, f"movement of step {number}"
             else:
                 first, second, wide = after
-                yield _compared(kind, name, first, second, wide), f"value after step {number}"
+                found = _compared(kind, name, first, second, wide)
+                yield self._sure(found, first, steps[0]["noise"], False), f"value after step {number}"
             whole = values[1]
+
+    def _sure(self, found: Comparison, first: Array, noise: Mapping[str, float], gradient: bool = True) -> Comparison:
+        """Return the comparison of a gradient or a running value, as equal where the original's own is no surer."""
+        known = noise.get(found.name, 0.0)
+        if compare.is_undetermined(found, known):
+            self._unsure.add(found.name)
+        return compare.within_noise(found, first, known, self.largest if gradient else 0.0)
 
     @functools.cached_property
     def largest(self) -> float:

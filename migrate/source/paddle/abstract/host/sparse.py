@@ -1,6 +1,7 @@
 """Sparse matrices of SciPy, by shape and dtype: a program computes them in Python, before its graph.
 
-SciPy is not called. `toarray()` gives an array, of which `paddle.to_tensor` makes a constant of the graph.
+SciPy is not called. `toarray()` gives an array, of which `paddle.to_tensor` makes a constant of the graph; a reader may
+cut it into samples where the entries are known.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 from migrate.source.paddle.abstract.values import Dtype, Refuse, Tensor, Value
 
 Pair = tuple[int, int]
+_MAX_SIZE = 50_000_000  #: numbers of an array
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,6 +25,8 @@ class Matrix:
     shape: Pair
     dtype: np.dtype[Any]
     dense: bool = False
+    #: Values, rows and columns of the entries; None after operations.
+    entries: tuple[Any, Any, Any] | None = None
 
     @property
     def T(self) -> Matrix:
@@ -85,9 +89,15 @@ class Matrix:
 
     tocsr = tocsc = tocoo = tolil = todok = copy
 
-    def toarray(self) -> Tensor:
-        """Return the array of it."""
-        return Tensor(self.shape, self.dtype.name, array=True)
+    def toarray(self) -> Value:
+        """Return the array of it; entries of the same place are added."""
+        if self.entries is None:
+            return Tensor(self.shape, self.dtype.name, array=True)
+        if self.shape[0] * self.shape[1] > _MAX_SIZE:
+            raise Refuse("an array this large is not supported")
+        array = np.zeros(self.shape, self.dtype)
+        np.add.at(array, self.entries[1:], self.entries[0])
+        return array
 
     def __add__(self, other: Value) -> Matrix:
         if isinstance(other, Matrix) or other == 0:
@@ -142,15 +152,23 @@ def _made(given: Value, shape: Value = None, dtype: Value = None, copy: Value = 
     if isinstance(given, Tensor):
         raise Refuse("a matrix of SciPy of a tensor's values is not supported")
     if isinstance(given, tuple) and all(isinstance(size, int) for size in given):
-        return Matrix(_pair(given), kind or np.dtype(np.float64))
+        empty = np.zeros(0, np.int64)
+        return Matrix(_pair(given), kind or np.dtype(np.float64), entries=(empty, empty, empty))
     if not isinstance(given, tuple):
         array = np.asarray(given)
         return Matrix(_pair(array.shape), kind or array.dtype)
-    if shape is None and len(given) == 2:
-        shape = tuple(int(np.max(places)) + 1 for places in given[1])
-    if shape is None:
-        raise Refuse("give this matrix its `shape`")
-    return Matrix(_pair(shape), kind or np.asarray(given[0]).dtype)
+    if len(given) != 2:  # row pointers in place of rows
+        if shape is None:
+            raise Refuse("give this matrix its `shape`")
+        return Matrix(_pair(shape), kind or np.asarray(given[0]).dtype)
+    values, rows, columns = np.asarray(given[0]), *(np.asarray(places, np.int64).reshape(-1) for places in given[1])
+    if not len(values) == len(rows) == len(columns):
+        raise ValueError("values, rows and columns differ in number")
+    found = [int(places.max(initial=-1)) + 1 for places in (rows, columns)]
+    sizes = _pair(found if shape is None else shape)
+    if any(have > size for have, size in zip(found, sizes, strict=True)):
+        raise ValueError("an entry is beyond the matrix's shape")
+    return Matrix(sizes, kind or values.dtype, entries=(values, rows, columns))
 
 
 def _pair(shape: Value) -> Pair:
@@ -161,5 +179,5 @@ def _pair(shape: Value) -> Pair:
 
 #: SciPy's dotted name -> function.
 FUNCTIONS: dict[str, Callable[..., Value]] = dict.fromkeys(
-    (f"scipy.sparse.{kind}_matrix" for kind in ("coo", "csr", "csc", "lil", "dok")), _made
+    (f"scipy.sparse.{kind}_{end}" for kind in ("coo", "csr", "csc", "lil", "dok") for end in ("matrix", "array")), _made
 )
