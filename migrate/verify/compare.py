@@ -126,6 +126,11 @@ def within_noise(result: Comparison, original: Array, noise: float, largest: flo
     return replace(result, verdict="equal", tolerance=result.needed, note=note)
 
 
+def is_undetermined(result: Comparison, noise: float) -> bool:
+    """Return whether a gradient differs, but its own noise leaves no two digits of it in the original either."""
+    return result.verdict == "differs" and noise > _MOST * result.scale and result.max_abs <= _ROUNDING * noise
+
+
 def worst(comparisons: Sequence[Comparison], where: Sequence[str]) -> Comparison:
     """Return the worst of several comparisons of one tensor, with its entry of `where` in the note."""
     ranks = [(_ORDER.index(c.verdict), -c.needed) for c in comparisons]

@@ -29,10 +29,9 @@ def complete() -> None:
 def patches() -> Iterator[tuple[Any, str, Callable[..., Any]]]:
     """Yield what is replaced: the owner, the name, and the function that is put there.
 
-    `F.log_loss` and `clip_by_norm` have only float32 kernels, and are replaced by their formulas. Casts to float32,
-    which trainers make of their batches, become casts to float64; so do tensors that are made as float32. Weights that
-    are made as float32, such as by `paddle.create_parameter`, are made as float64, as the float64 weights could not be
-    set otherwise.
+    Functions that have only float32 kernels are replaced by their formulas. Casts to float32, which trainers make of
+    their batches, become casts to float64; so do tensors that are made as float32. Weights that are made as float32,
+    such as by `paddle.create_parameter`, are made as float64, as the float64 weights could not be set otherwise.
     """
     yield F, "log_loss", log_loss
     yield paddle.nn.clip, "clip_by_norm", clip_by_norm

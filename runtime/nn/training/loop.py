@@ -48,7 +48,7 @@ class Training:
         Args:
             trainer: an object with `create_model`, `create_optimizer`, `create_metrics`, `train_forward` and perhaps
                 `infer_forward`.
-            config: settings by dotted names.
+            config: settings by dotted names; without `config_abs_dir`, that is `data_folder`.
             folder: the model's folder, in which the reader is found.
             name: the model's scope in the graph.
             data_folder: the folder to which the configuration's paths of data are relative; None: `folder`.

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 
 from migrate.verify import compare
-from migrate.verify.paddle.trainer import pair
+from migrate.verify.paddle.trainer import folder, pair
 from migrate.verify.paddle.trainer.common import dense, packed, unpacked
+from migrate.verify.settings import Settings
 
 ONE = np.array([1.0, -0.5], np.float32)
 TINY = np.array([3e-8, -1e-8], np.float32)
@@ -53,3 +58,48 @@ def test_rows_stand_for_an_array_that_changes_little() -> None:
     np.testing.assert_array_equal(unpacked((rows, values), before), after)
     np.testing.assert_array_equal(dense(packed(after - before), before.shape), after - before)
     assert packed(ONE, ONE) is ONE and unpacked(ONE, ONE) is ONE
+
+
+def test_a_gradient_without_two_digits_of_its_own_is_undetermined() -> None:
+    result = compare.compare("gradient", "w", ONE, ONE * 1.3, ONE)
+    assert compare.is_undetermined(result, 0.2) and not compare.is_undetermined(result, 0.05), "beyond its noise"
+    assert not compare.is_undetermined(compare.compare("gradient", "w", ONE, ONE * 1.003, ONE), 0.005), "two digits"
+    assert not compare.is_undetermined(compare.compare("gradient", "w", ONE, ONE, ONE), 1.0), "equal"
+
+
+class Measured:
+    """Stands for a pair of trainers."""
+
+    notes = ()
+
+    def __init__(self, verdict: str, unsure: set[str]) -> None:
+        self.verdict, self.unsure = verdict, unsure
+
+    def undetermined(self) -> set[str]:
+        return self.unsure
+
+    def comparisons(self) -> list[Any]:
+        found = [compare.compare(stage, "w", ONE, ONE) for stage in ("gradient", "sgd")]
+        return [replace(one, verdict=self.verdict) for one in found] + [compare.compare("loss", "loss", ONE, ONE)]
+
+
+def test_undetermined_gradients_are_compared_on_other_ids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "dygraph_model.py").touch()
+    given = [[np.array([[0, 7], [30, 0]]), np.array([0, 1]), np.array([0.0, 0.5])]]
+    pairs = [Measured("differs", {"w"}), Measured("equal", set()), Measured("differs", set())]
+    seen = []
+
+    def measure(*arguments: Any) -> Any:
+        seen.append(arguments[3])
+        return pairs[len(seen) - 1]
+
+    monkeypatch.setattr(folder, "_batches", lambda *arguments: (given, "of the reader"))
+    monkeypatch.setattr(folder, "measure", measure)
+    found = folder.verify(str(tmp_path), str(tmp_path), None, Settings())
+    ids, labels, numbers = seen[1][0]
+    assert ids.min() > 0 and ids.max() <= 10 and ids.shape == (2, 2) and ids.dtype == given[0][0].dtype
+    assert labels.tolist() == [0, 1] and numbers.tolist() == [0.0, 0.5]
+    assert [c.verdict for c in found.comparisons] == ["equal"] * 4
+    assert "does not determine the gradients of w" in found.notes[1]
+    last = folder.verify(str(tmp_path), str(tmp_path), None, Settings())
+    assert len(seen) == 3 and [c.verdict for c in last.comparisons] == ["differs", "differs", "equal"]

@@ -57,11 +57,14 @@ def tensors_in(value: Any, kind: type | tuple[type, ...]) -> Iterator[Any]:
             yield from tensors_in(item, kind)
 
 
-def dense(gradient: Any, shape: Sequence[int]) -> Array:
-    """Return a gradient as an array [*shape]; it may be a pair of rows' numbers, which may repeat, and their values."""
+def dense(gradient: Any, shape: Sequence[int], dtype: Any = np.float64) -> Array:
+    """Return a gradient as an array [*shape]; it may be a pair of rows' numbers, which may repeat, and their values.
+
+    `dtype` is that of the sums of rows that repeat.
+    """
     if not isinstance(gradient, tuple):
         return np.asarray(gradient)
-    whole = np.zeros(shape, np.float64)
+    whole = np.zeros(shape, dtype)
     np.add.at(whole, gradient[0], gradient[1])
     return whole
 

@@ -60,7 +60,11 @@ def measure(
 def steps_of(moved: Result) -> dict[str, Any]:
     """Return what the original needs of the converted trainer's results to follow it."""
     gradients = [batch["gradients"] for batch in moved["batches"]]
-    return {"gradients": gradients, **{kind: moved[kind] for kind in (*RATES, "own") if kind in moved}}
+    return {
+        "gradients": gradients,
+        "padding": moved["padding"],
+        **{kind: moved[kind] for kind in (*RATES, "own") if kind in moved},
+    }
 
 
 class TrainerPair:
@@ -74,6 +78,15 @@ class TrainerPair:
         """Return the values without the padding row, which Paddle trains under `sparse=True`, but never reads."""
         padding = self.moved["padding"].get(name)
         return value if padding is None else np.delete(value, padding, axis=0)
+
+    def undetermined(self) -> set[str]:
+        """Return the weights whose gradients these batches do not determine, in the original either.
+
+        An example is a maximum over a sequence that ends in padding: a recurrent layer comes to rest there, and how
+        many of its values are the largest is a matter of their last place. Paddle gives each the whole gradient.
+        """
+        noise = self.single["noise"]
+        return {c.name for c in self._gradients() if compare.is_undetermined(c, noise.get(c.name, 0.0))}
 
     def comparisons(self) -> Iterator[Comparison]:
         """Yield all comparisons, stage by stage."""

@@ -152,6 +152,9 @@ def test_a_folder_trains_on_its_sample_data(name: str, tmp_path: Path) -> None:
         tf.compat.v1.set_random_seed(1)  # else one run in fourteen ends with a larger loss, as dropout falls
         training = nn.Training(trainer, settings(texts(name)), str(target), data_folder=str(FOLDERS / name))
         history = training.run(session, 15, schedule="step")
+    assert training.config["config_abs_dir"] == str(
+        FOLDERS / name
+    )  # PaddleRec's tool sets it; readers open files by it
     assert history[-1]["loss"] < history[0]["loss"]
     assert history[-1].get("train auc", 1.0) > 0.6
 
