@@ -139,7 +139,7 @@ class TrainerPair:
                 yield self._sure(found, values[0], self.single["noise"])
 
     def _by_name(self, what: str, stage: str) -> Iterator[Comparison]:
-        for name in self.single["batches"][0][what]:
+        for name in self.single["batches"][0].get(what, ()):
             first, second, wide = (
                 _flat([batch[what][name] for batch in side["batches"]])
                 for side in (self.single, self.moved, self.double)
