@@ -355,7 +355,7 @@ def test_wrong_use_is_one_sentence(tmp_path: Path) -> None:
         "--data": (saved, new, "--data", converted, "--report", saved),
         "already exists": (new, saved, "--converted", converted, "--like", saved),
         "does not fit the trainer": (new, back, "--converted", converted, "--like", saved),
-        "give the folder that the": (saved, new, "--converted", converted, "--data", tmp_path / "empty"),
+        "with --data": (saved, new, "--converted", converted, "--data", tmp_path / "empty"),
     }
     before = sorted(tmp_path.rglob("*[!c]"))
     for told, given in cases.items():
