@@ -1,6 +1,6 @@
 """Which models of a directory convert: every folder with a `dygraph_model.py`, converted, verified and trained.
 
-python -m benchmarks.paddle_models DIRECTORY [--only NAME] [--keep FOLDER] [--seconds 300]
+python -m benchmarks.paddle_models DIRECTORY [--only NAME] [--schemas FOLDER] [--keep FOLDER] [--seconds 300]
 
 Prints a Markdown table: whether the folder converts, which stages equal Paddle's (forward, loss, gradients, steps of
 SGD, Adagrad and Adam, and of the trainer's own optimizer), whether it trains on its sample data, and else why not.
@@ -19,9 +19,10 @@ from pathlib import Path
 
 from migrate.errors import MigrateError
 from migrate.report.model import State, Verification
+from migrate.schema import Schema, load_schema
 
 TRAINER = "dygraph_model.py"
-STAGES = ("forward", "loss", "gradient", "running values", "sgd", "adagrad", "adam", "own")
+STAGES = ("forward", "loss", "gradient", "running values", "metrics", "sgd", "adagrad", "adam", "own")
 _TRAIN = """
 import importlib, sys
 import tensorflow as tf
@@ -53,6 +54,7 @@ def main(given: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("directory", type=Path)
     parser.add_argument("--only", action="append", default=[], help="a folder's name or path, repeatable")
+    parser.add_argument("--schemas", type=Path, help="folder of schemas with `inputs`: rank/deeprec.yaml and so on")
     parser.add_argument("--keep", type=Path, help="folder for the converted models (default: a temporary one)")
     parser.add_argument("--seconds", type=float, default=300, help="time for one model (default 300)")
     options = parser.parse_args(given)
@@ -63,20 +65,22 @@ def main(given: Sequence[str] | None = None) -> int:
         for folder in chosen:
             name = folder.relative_to(options.directory).as_posix()
             target = (options.keep or Path(scratch)) / name
-            rows.append(tried(name, folder, target, options.seconds))
+            rows.append(tried(name, folder, target, options.seconds, options.schemas))
             print(line(rows[-1]), file=sys.stderr, flush=True)
     print("\n".join(table(rows)))
     return 0
 
 
-def tried(name: str, folder: Path, target: Path, seconds: float) -> Row:
-    """Convert, verify and train one folder."""
+def tried(name: str, folder: Path, target: Path, seconds: float, schemas: Path | None = None) -> Row:
+    """Convert, verify and train one folder, with the schema of its name if there is one."""
     row, began = Row(name), time.monotonic()
     try:
-        row.reason = convert(folder, target)
+        path = None if schemas is None else schemas / f"{name}.yaml"
+        schema = load_schema(path) if path is not None and path.is_file() else None
+        row.reason = convert(folder, target, schema)
         row.converted = not row.reason
         if row.converted:
-            for comparison in verified(folder, target).comparisons:
+            for comparison in verified(folder, target, schema).comparisons:
                 worst = row.stages.get(comparison.stage, "equal")
                 row.stages[comparison.stage] = "differs" if comparison.verdict == "differs" else worst
             row.trained = trained(folder, target, seconds)
@@ -86,7 +90,7 @@ def tried(name: str, folder: Path, target: Path, seconds: float) -> Row:
     return row
 
 
-def convert(folder: Path, target: Path) -> str:
+def convert(folder: Path, target: Path, schema: Schema | None = None) -> str:
     """Write the converted files of a folder; return why it is not converted, or an empty text."""
     from migrate.source.paddle import folder as of_folder
 
@@ -96,7 +100,7 @@ def convert(folder: Path, target: Path) -> str:
         if not name.endswith(".py"):
             continue
         siblings = {other: text for other, text in texts.items() if other != name}
-        result = of_folder.convert(str(folder / name), texts[name], siblings)
+        result = of_folder.convert(str(folder / name), texts[name], siblings, () if schema is None else schema.inputs)
         bad = [item for item in result.findings if item.state in {State.UNSUPPORTED, State.FAILED}]
         if name == TRAINER and not result.changed:
             first = bad[0] if bad else result.findings[0]
@@ -113,19 +117,21 @@ def texts_in(folder: Path) -> list[Path]:
     return sorted(path for path in folder.iterdir() if path.suffix in {".py", ".yaml"} and path.is_file())
 
 
-def verified(folder: Path, target: Path) -> Verification:
+def verified(folder: Path, target: Path, schema: Schema | None = None) -> Verification:
     """Compare both folders."""
     from migrate.verify.paddle.trainer.folder import verify
     from migrate.verify.settings import Settings
 
-    return verify(str(folder), str(target), None, Settings(steps=3, batches=2))
+    return verify(str(folder), str(target), schema, Settings(steps=3, batches=2))
 
 
 def trained(folder: Path, target: Path, seconds: float) -> str:
     """Train an epoch in a process of its own; return what it told, or why it failed."""
     command = [sys.executable, "-c", _TRAIN, str(target.resolve()), str(folder.resolve())]
     try:
-        run = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
+        run = subprocess.run(  # a trainer may read data of its own
+            command, capture_output=True, text=True, timeout=seconds, check=False, cwd=folder
+        )
     except subprocess.TimeoutExpired:
         return f"no: takes longer than {seconds:.0f} s"
     told = [text for text in run.stdout.splitlines() if text.startswith("TRAINED ")]

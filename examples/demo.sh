@@ -24,7 +24,7 @@ show "5/8 data for the Paddle MMoE, in the format of Census-Income (KDD)" \
 show "6/8 convert the Paddle model: one-hot Linears become one embedding table" \
   migrate convert examples/mmoe/net.py --schema "$out/data/schema.yaml" -o "$out/mmoe" --report "$out/mmoe.json"
 step "    its diff, constructor and forward" "diff -u examples/mmoe/net.py $out/mmoe/net.py"
-diff -u examples/mmoe/net.py "$out/mmoe/net.py" | sed -n '/class MMoELayer(Layer)/,$p' || true
+diff -u examples/mmoe/net.py "$out/mmoe/net.py" | sed -n '/class MMoELayer(nn.Layer)/,$p' || true
 show "7/8 prove it against Paddle" \
   migrate verify examples/mmoe/net.py "$out/mmoe/net.py" --schema "$out/data/schema.yaml" --report "$out/mmoe-proof.json"
 show "8/8 train it: batch 32, learning rate 0.001" \

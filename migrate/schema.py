@@ -88,6 +88,8 @@ class BatchItem:
 
     shape: tuple[int | None, ...]  #: None is a size that varies, such as that of the batch
     dtype: str  #: one of `DTYPES`
+    start: float = 0  #: the least number that `migrate verify` draws
+    below: float | None = None  #: drawn numbers are less; None leaves it to `migrate verify`
 
 
 Batch: TypeAlias = "tuple[BatchItem | Batch, ...]"  #: items may be lists of items
@@ -233,12 +235,24 @@ def _batch(top: Section, where: str, items: list[object], left: Iterator[int]) -
 def _batch_item(top: Section, where: str, item: object, left: Iterator[int]) -> BatchItem:
     if next(left, None) is None:  # YAML's aliases make lists that are much longer than their text
         raise top.fail("inputs", f"has more than {MAX_ITEMS} items; give fewer")
-    section = Section(top.path, where, item, ("shape", "dtype"))
+    section = Section(top.path, where, item, ("shape", "dtype", "from", "below"))
     shape = section.items("shape", "a list of sizes, with null for one that varies")
     for size in shape:
         if size is not None and (type(size) is not int or not 0 < size <= MAX_COLUMNS):
             raise section.fail("shape", f"has the size {kind(size)}; give a number of at least 1, or null if it varies")
-    return BatchItem(tuple(size if isinstance(size, int) else None for size in shape), _dtype(section))
+    sizes = tuple(size if isinstance(size, int) else None for size in shape)
+    return BatchItem(sizes, _dtype(section), *_drawn(section))
+
+
+def _drawn(section: Section) -> tuple[float, float | None]:
+    """Return the numbers between which an item is drawn, from the first to below the second."""
+    bounds = [section.number(key, 0) if key in section.values else None for key in ("from", "below")]
+    start, below = bounds[0] or 0, bounds[1]
+    if bounds[0] is not None and below is None:
+        raise section.fail("below", "is missing; give a number above `from`")
+    if below is not None and not start < below:
+        raise section.fail("below", f"is {below:g}, but `from` is {start:g}; give a larger number")
+    return start, below
 
 
 def _dtype(section: Section) -> str:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import click
+
+from migrate.errors import MigrateError
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("old", metavar="OLD")
 @click.argument("new", metavar="NEW")
-@click.option(
-    "--report", required=True, metavar="FILE", help="JSON report of the conversion, from `migrate convert --report`."
-)
+@click.option("--report", metavar="FILE", help="JSON report of the conversion, from `migrate convert --report`.")
+@click.option("--converted", metavar="FOLDER", help="For a Paddle model: the folder that `migrate convert` wrote.")
+@click.option("--data", metavar="FOLDER", help="For a Paddle model: where its configuration's paths start.")
 @click.option(
     "--map",
     "names",
@@ -19,16 +23,38 @@ import click
     help="Name of the variable that holds a table's rows (repeatable).",
 )
 @click.option("--parts", multiple=True, metavar="TABLE=N", help="Number of partitions of a table's variable.")
-@click.option("--like", metavar="CHECKPOINT", help="Checkpoint of the converted program whose contents NEW must match.")
+@click.option(
+    "--like",
+    metavar="CHECKPOINT",
+    help="Checkpoint whose contents NEW must match; for a .pdparams NEW, a file of the original model.",
+)
 @click.option("--force", is_flag=True, help="Overwrite NEW if it exists.")
 def checkpoint(
-    old: str, new: str, report: str, names: tuple[str, ...], parts: tuple[str, ...], like: str | None, force: bool
+    old: str,
+    new: str,
+    report: str | None,
+    converted: str | None,
+    data: str | None,
+    names: tuple[str, ...],
+    parts: tuple[str, ...],
+    like: str | None,
+    force: bool,
 ) -> None:
     """Write NEW, a checkpoint for the converted program, from OLD, a checkpoint of the original program.
 
     OLD is a prefix as returned by Saver.save, or a directory with checkpoints. Row i of a converted variable becomes
     the row of key i, with its optimizer slots; all other variables are copied. Exit code 0, or 2 on an error.
+
+    With --converted, OLD is a Paddle model's .pdparams file, with .pdopt beside it, or the folder that has it. If NEW
+    is a .pdparams file, OLD is a checkpoint of the converted program, and --like a .pdparams file of the original.
     """
+    if converted is not None:
+        _paddle(old, new, converted, data, like, force, {"--report": report, "--map": names, "--parts": parts})
+        return
+    if report is None:
+        raise MigrateError(f"{old}: give --report FILE, or for a Paddle model --converted FOLDER")
+    if data is not None:
+        raise MigrateError(f"--data {data}: is for a Paddle model; give --converted FOLDER, too")
     from migrate.checkpoint.moving import move
 
     done = move(old, new, report, names, parts, like, force)
@@ -41,4 +67,19 @@ def checkpoint(
         if moved.move.optimizer == "sgd":
             slots = "no optimizer slots (gradient descent has none)"
         click.echo(f"{moved.move.variable} [{moved.rows}, {moved.dim}] -> table {moved.move.table}, {slots}")
+    click.echo(f"wrote {new}", err=True)
+
+
+def _paddle(
+    old: str, new: str, converted: str, data: str | None, like: str | None, force: bool, others: Mapping[str, object]
+) -> None:
+    from migrate.checkpoint.paddle import moving
+
+    extra = [option for option, value in others.items() if value]
+    if extra:
+        raise MigrateError(f"{extra[0]}: is for a checkpoint of TensorFlow; leave it out with --converted")
+    if like is not None and not moving.is_back(new):
+        raise MigrateError(f"--like {like}: with --converted it is for a .pdparams NEW; leave it out")
+    for sentence in moving.move(old, new, converted, data, like, force):
+        click.echo(sentence)
     click.echo(f"wrote {new}", err=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -50,8 +51,9 @@ def write_folder(source: Path, output: Path, inputs: Batch = (), force: bool = F
         MigrateError: the folder has no trainer, something in it does not convert, or the output folder is not empty.
     """
     texts = _converted(source, inputs)
-    data = list(_data(source, settings(texts.kept)))
-    made = _made(source.resolve().name, texts, [path.as_posix() for path in data])
+    config = settings(texts.kept)
+    data = list(_data(source, config))
+    made = _made(source, texts, [path.as_posix() for path in data], _has_all(data, config))
     clash = sorted({*made} & {*texts.converted, *texts.kept})
     if clash:
         raise MigrateError(f"{source / clash[0]}: the project has a file of this name; rename it")
@@ -125,6 +127,13 @@ def _data(source: Path, config: Mapping[str, object]) -> Iterator[Path]:
         yield from chosen
 
 
+def _has_all(data: list[Path], config: Mapping[str, object]) -> bool:
+    """Return whether the data of training and evaluation is copied."""
+    named = [config.get(f"runner.{kind}_data_dir") for kind in ("train", "test")]
+    wanted = [Path(posixpath.normpath(name)) for name in named if isinstance(name, str) and name]
+    return all(any(path == own or own in path.parents for own in data) for path in wanted)
+
+
 def _size(path: Path) -> int:
     files = path.rglob("*") if path.is_dir() else [path]
     return sum(file.stat().st_size for file in files if file.is_file())
@@ -138,8 +147,8 @@ def _copy(source: Path, target: Path) -> None:
         shutil.copyfile(source, target)
 
 
-def _made(name: str, texts: _Texts, data: list[str]) -> dict[str, str]:
-    """Return the files that are written from templates."""
+def _made(source: Path, texts: _Texts, data: list[str], complete: bool) -> dict[str, str]:
+    """Return the files that are written from templates; if data stays where it is, they name its folder."""
     environment = Environment(
         loader=PackageLoader("migrate.templates", "project"),
         undefined=StrictUndefined,
@@ -148,12 +157,12 @@ def _made(name: str, texts: _Texts, data: list[str]) -> dict[str, str]:
         keep_trailing_newline=True,
     )
     values = {
-        "name": name,
+        "name": source.resolve().name,
         "module": TRAINER.removesuffix(".py"),
         "trainer": texts.trainer,
         "converted": sorted(texts.converted),
         "kept": sorted([*texts.kept, *data]),
-        "data": data,
+        "data_folder": "" if complete else str(source.resolve()),
         "notes": texts.notes,
         "most": MOST,
     }

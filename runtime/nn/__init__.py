@@ -6,7 +6,7 @@ tensors keep Paddle's layout, and weights have Paddle's shapes.
 
 from __future__ import annotations
 
-from runtime.nn import functional, initializer, metric, optimizer, regularizer
+from runtime.nn import functional, initializer, metric, one_hot, optimizer, regularizer
 from runtime.nn.activation import (
     CELU,
     ELU,
@@ -170,6 +170,7 @@ __all__ = [
     "load_weights",
     "metric",
     "no_grad",
+    "one_hot",
     "optimizer",
     "read_weights",
     "regularizer",

@@ -8,10 +8,15 @@ import tensorflow as tf
 
 from runtime.nn import functional
 from runtime.nn.layer import Layer
+from runtime.nn.one_hot import Input, product
 
 
 class Linear(Layer):
-    """`x @ weight + bias` along the last dimension of x, with `weight` [in_features, out_features]."""
+    """`x @ weight + bias` along the last dimension of x, with `weight` [in_features, out_features].
+
+    Placed side by side with others (`one_hot.side_by_side`), `weight` has only the rows of numbers; its other
+    rows are columns of a table.
+    """
 
     def __init__(
         self,
@@ -37,11 +42,22 @@ class Linear(Layer):
         self.name = name
 
     def forward(self, input: Any) -> tf.Tensor:
-        """Return outputs [..., out_features] of inputs [..., in_features] of any rank from 1."""
+        """Return outputs [..., out_features] of inputs [..., in_features] of any rank from 1, or of a `one_hot.Input`.
+
+        Raises:
+            ValueError: a layer that is placed side by side gets a tensor, or another one a `one_hot.Input`.
+        """
+        result = product(input, self.weight) if isinstance(input, Input) else self._of_rows(input)
+        return result if self.bias is None else result + self.bias
+
+    def _of_rows(self, input: Any) -> tf.Tensor:
+        if getattr(self.weight, "columns", None) is not None:
+            raise ValueError(
+                f"the weight `{self.weight.path}` has columns of a table, and gets a tensor: give it a one_hot.Input"
+            )
         x = tf.convert_to_tensor(input)
         weight = tf.convert_to_tensor(self.weight)
-        product = tf.matmul(x, weight) if x.shape.rank == 2 else tf.tensordot(x, weight, 1)
-        return product if self.bias is None else product + self.bias
+        return tf.matmul(x, weight) if x.shape.rank == 2 else tf.tensordot(x, weight, 1)
 
 
 class Identity(Layer):

@@ -6,47 +6,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import tensorflow as tf
 
+from runtime.nn.metric_base import COLLECTION, Metric, updates
+
+__all__ = ["Accuracy", "Auc", "Metric", "Precision", "Recall", "Sums", "updates"]
+
 v1 = tf.compat.v1
-_COLLECTION = "runtime/nn/metric_updates"
 
 
-def updates() -> list[tf.Operation]:
-    """Return the update ops of all metrics in the current graph, in the order of the calls."""
-    found: list[tf.Operation] = v1.get_collection(_COLLECTION)
-    return found
+class Sums(Metric, in_graph=True):
+    """A metric of Paddle: sums over batches by name; on values, as in a metric of the program's own, of values."""
 
-
-class Metric:
-    """Base class: sums over batches by name."""
+    def __init_subclass__(cls, **named: Any) -> None:
+        """Let `accumulate` return numbers where it is called on values."""
+        super().__init_subclass__(in_graph=True, **named)
+        name = "accumulate"
+        if name in vars(cls):
+            setattr(cls, name, _of_values(vars(cls)[name]))
 
     def __init__(self) -> None:
         """Begin without sums."""
         self._sums: WeakKeyDictionary[tf.Graph, dict[str, tf.Variable]] = WeakKeyDictionary()
+        self._values: dict[str, tf.Tensor] = {}
 
-    def compute(self, *args: Any) -> Any:
-        """Return what `update` takes: the arguments themselves."""
-        return args
-
-    def update(self, *args: Any) -> Any:
-        """Add a batch."""
-        raise NotImplementedError
-
-    def accumulate(self) -> Any:
-        """Return the value over all batches since the last reset."""
-        raise NotImplementedError
-
-    def name(self) -> Any:
-        """Return the name."""
-        raise NotImplementedError
-
-    def reset(self) -> tf.Operation:
+    def reset(self) -> Any:
         """Return the op that forgets all batches."""
+        if tf.executing_eagerly():
+            self._values = {}
+            return None
         return tf.group(*(one.initializer for one in self._variables().values()))
 
     def shapes(self) -> dict[str, list[int]]:
@@ -72,17 +65,31 @@ class Metric:
 
     def sum(self, name: str) -> tf.Tensor:
         """Return a sum as it is when it is read."""
+        if tf.executing_eagerly():
+            return self._values.get(name, tf.zeros(self.shapes()[name], tf.float64))
         return self._variables()[name].read_value()
 
-    def add(self, **parts: Any) -> tf.Operation:
+    def add(self, **parts: Any) -> Any:
         """Return the op that adds a batch's parts to the sums; `updates()` has it, too."""
+        if tf.executing_eagerly():
+            self._values |= {name: self.sum(name) + tf.cast(part, tf.float64) for name, part in parts.items()}
+            return None
         held = self._variables()
         done = tf.group(*(v1.assign_add(held[name], tf.cast(part, tf.float64)) for name, part in parts.items()))
-        v1.add_to_collection(_COLLECTION, done)
+        v1.add_to_collection(COLLECTION, done)
         return done
 
 
-class Accuracy(Metric):
+def _of_values(method: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    @functools.wraps(method)
+    def accumulate(self: Any) -> Any:
+        found = method(self)
+        return tf.nest.map_structure(lambda one: one.numpy(), found) if tf.executing_eagerly() else found
+
+    return accumulate
+
+
+class Accuracy(Sums):
     """Share of the rows whose label is among the k largest predictions, for each k of `topk`."""
 
     def __init__(self, topk: Sequence[int] = (1,), name: str | None = None) -> None:
@@ -133,7 +140,7 @@ class Accuracy(Metric):
         return {"total": [len(self.topk)], "count": []}
 
 
-class _Share(Metric):
+class _Share(Sums):
     """True positives divided by them and other rows."""
 
     def __init__(self, name: str) -> None:
@@ -184,7 +191,7 @@ class Recall(_Share):
         return self._add(tf.equal(labels, 1.0), tf.equal(rounded, labels))
 
 
-class Auc(Metric):
+class Auc(Sums):
     """Area under the curve of true by false positives, from a histogram of the predictions."""
 
     def __init__(self, curve: str = "ROC", num_thresholds: int = 4095, name: str = "auc") -> None:

@@ -30,9 +30,18 @@ def test_a_whole_schema_may_have_inputs() -> None:
     assert parse_schema(text, "s.yaml").inputs == (BatchItem((None, 1), "int64"),)
 
 
+def test_an_item_may_tell_the_range_of_its_numbers() -> None:
+    text = "inputs: [{shape: [3], dtype: int64, from: 2, below: 9}, {shape: [3], dtype: float32, below: 0.5}]"
+    assert parse_inputs(text, "s.yaml") == (BatchItem((3,), "int64", 2, 9), BatchItem((3,), "float32", 0, 0.5))
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        ("inputs: [{shape: [1], dtype: int64, from: 2}]", "`inputs[0].below` is missing; give a number above `from`"),
+        ("inputs: [{shape: [1], dtype: int64, from: 2, below: 2}]", "`inputs[0].below` is 2, but `from` is 2; give"),
+        ("inputs: [{shape: [1], dtype: int64, below: 0}]", "`inputs[0].below` is 0, but `from` is 0; give a larger"),
+        ("inputs: [{shape: [1], dtype: int64, below: a}]", "`inputs[0].below` is 'a'; give a number"),
         ("inputs: 3", "s.yaml: `inputs` is 3; give a list of items"),
         ("inputs: []", "s.yaml: `inputs` is empty"),
         ("inputs: [3]", "s.yaml: `inputs[0]` is 3; give a mapping of `shape`, `dtype`"),

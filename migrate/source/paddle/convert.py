@@ -1,8 +1,8 @@
 """Converts Paddle dygraph models: an `nn.Layer` becomes a TensorFlow v1 module with the same classes, loops and names.
 
-The source is interpreted symbolically, never imported or run. `x·W + b` of every `nn.Linear` that reads the raw input
-is split exactly: dense columns remain a matrix product, each one-hot group becomes a lookup of one row, and the kernels
-of all these layers are side by side in one embedding table.
+The source is executed with abstract tensors, never imported or run. `x·W + b` of every `nn.Linear` that reads the
+one-hot input of a schema is split exactly: dense columns remain a matrix product, each one-hot group becomes a lookup
+of one row, and the kernels of all these layers are side by side in one embedding table.
 """
 
 from __future__ import annotations
@@ -15,17 +15,16 @@ import libcst as cst
 from migrate.errors import MigrateError
 from migrate.source.files.conversion_result import SourceResult
 from migrate.source.paddle import folder
-from migrate.source.paddle.checks import refusals
-from migrate.source.paddle.edits import loss, module
-from migrate.source.paddle.edits.annotations import annotated
-from migrate.source.paddle.edits.rewrite import Facts, rewrite
+from migrate.source.paddle.abstract.modules import imported_names
+from migrate.source.paddle.abstract.values import Module, Refuse, Span
 from migrate.source.paddle.emission import table_rules
-from migrate.source.paddle.facts import modules
-from migrate.source.paddle.facts.input_columns import input_expressions
-from migrate.source.paddle.facts.program import Program, follow, model_arguments
-from migrate.source.paddle.interpreter.interpreter import Interpreter
-from migrate.source.paddle.interpreter.run import Problem
-from migrate.source.paddle.mapping.values import Refuse
+from migrate.source.paddle.one_hot import checks, loss, module
+from migrate.source.paddle.one_hot.annotations import annotated
+from migrate.source.paddle.one_hot.following import follow, model_arguments
+from migrate.source.paddle.one_hot.input_columns import input_expressions
+from migrate.source.paddle.one_hot.names import imports_of, names_of
+from migrate.source.paddle.one_hot.program import Program
+from migrate.source.paddle.one_hot.rewriting import Rewritten, rewritten
 from migrate.source.paddle.report import findings
 from migrate.source.paddle.report.findings import for_runtime_alone
 from migrate.source.settings.options import Options
@@ -75,51 +74,35 @@ def _convert(path: str, text: str, options: Options, siblings: Mapping[str, str]
         table_rules.check(options.target, options.switches)
         inputs = options.schema.inputs if options.schema else ()
         return folder.convert(path, text, siblings, inputs, options.switches)
-    if not refusals.defines_model(text):
-        base = refusals.foreign_base(text) if options.schema else None
+    if not checks.defines_model(text):
+        base = checks.foreign_base(text) if options.schema else None
         return findings.foreign_base(path, text, base) if base else findings.no_model(path, text)
     if options.schema is None:
         return findings.no_schema(path, text)
     run, program = follow(path, text, options.schema, siblings)
-    refusals.check_references(run, run.modules["net"])
     if program is not None:
         loss.check_tasks(program)
-        converted, facts = _emit(program, options.target)
+        converted, made = _emit(program, options.target)
         if not run.problems:
-            return findings.converted(program, converted, facts)
-    return findings.refused(path, text, run)
+            return findings.converted(program, converted, made)
+    return findings.refused(path, text, run.problems.values())
 
 
-def _emit(program: Program, target: str) -> tuple[str, Facts]:
-    """Return the converted text and the facts of its rewriting; problems are added to the run."""
-    run = program.run
-    facts = _facts(program)
-    refusals.check_names(program)
+def _emit(program: Program, target: str) -> tuple[str, Rewritten]:
+    """Return the converted text, and what became of the file's parts; problems are added to the machine."""
+    names = names_of(program.module, imported_names(imports_of(program.module.tree)), target)
+    checks.check(program, names)
     expressions = _expressions(program)
-    rewritten = rewrite(program.module.text, facts)
-    _report(run, program.module.path, program.module.text, facts)
-    text = ""
-    if program.loss is not None and program.trainer is not None:
-        loss_facts = loss.facts_of_loss(program)
-        text = loss.loss_text(program, loss_facts)
-        facts.used |= loss_facts.used - {"Layer"}
-        _report_loss(program, loss_facts)
-    else:
-        text = loss.loss_text(program, facts)
-    if run.problems:
-        return program.module.text, facts
-    converted = module.assemble(program, rewritten, facts.used, expressions, text, target)
-    compile(converted, program.module.path, "exec")
-    return converted, facts
-
-
-def _facts(program: Program) -> Facts:
-    path, run = program.module.path, program.run
-    return Facts(
-        modules.imported_names(program.module.tree),
-        {span: name for (where, span), name in run.methods.items() if where == path},
-        frozenset(span for where, span in run.executed if where == path),
-    )
+    made = rewritten(program, program.module, names)
+    _report(program, program.module, made.refused)
+    text, trainer = loss.loss_text(program, names)
+    if trainer is not None and program.trainer is not None:
+        _report(program, program.trainer, trainer.refused)
+    if program.run.problems:
+        return program.module.text, made
+    converted = module.assemble(program, made.tree, names, expressions, text)
+    compile(converted, program.path, "exec")
+    return converted, made
 
 
 def _expressions(program: Program) -> list[str]:
@@ -128,8 +111,7 @@ def _expressions(program: Program) -> list[str]:
     try:
         found = input_expressions(program)
     except Refuse as reason:
-        node = program.model.cls.node if program.model.cls else program.module.tree
-        refusals.add_problem(program.run, program.module, node, str(reason))
+        program.run.problem_in(program.module, program.model.cls.node, str(reason))
         return []
     if not found and not program.run.problems:
         raise MigrateError(
@@ -139,18 +121,8 @@ def _expressions(program: Program) -> list[str]:
     return found
 
 
-def _report(run: Interpreter, path: str, text: str, facts: Facts) -> None:
-    lines, tree = text.splitlines(), ast.parse(text)
-    known = {(where, span[:2]) for where, span in run.problems}
-    for refusal in facts.refused:
-        if (path, refusal.span[:2]) not in known:
-            line = refusal.span[0]
-            scope = next((name for name, first, last in refusals.scopes(tree) if first <= line <= last), "")
-            run.problems[path, refusal.span] = Problem(path, refusal.span, scope, str(refusal), lines[line - 1].strip())
-
-
-def _report_loss(program: Program, facts: Facts) -> None:
-    assert program.loss is not None and program.trainer is not None
-    first, last = program.loss.node.lineno, program.loss.node.end_lineno or program.loss.node.lineno
-    facts.refused[:] = [item for item in facts.refused if first <= item.span[0] <= last]
-    _report(program.run, program.trainer.path, program.trainer.text, facts)
+def _report(program: Program, file: Module, refused: Mapping[Span, str]) -> None:
+    known = {span[:2] for where, span in program.run.problems if where == file.path}
+    for span, told in refused.items():
+        if span[:2] not in known:
+            program.run.problem_at(file, span, told)

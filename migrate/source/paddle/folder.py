@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Mapping
 from pathlib import Path
@@ -51,18 +52,20 @@ def convert(
         line = error.lineno or 1
         told = f"is not valid Python ({error.msg})"
         return folder_findings.refused(path, text, [Problem(error.filename or name, (line, 0, line, 0), "", told, "")])
-    reader = f"{settings(files).get('runner.train_reader_path')}.py"
-    if name not in {module.path for module in program.run.modules.values()} | {reader}:
+    readers = _readers(files)
+    if name not in {module.path for module in program.run.modules.values()} | readers.keys():
         return folder_findings.not_reached(path, text)
     problems = list(program.run.problems.values())
-    texts = {} if problems else _texts(program, files, reader, table_rules.arguments(switches))
+    texts = {} if problems else _texts(program, files, readers, table_rules.arguments(switches))
     for where, written in texts.items():
         problems += [_problem(where, files[where], span, message) for span, message in written.refused.items()]
     if problems:
         return folder_findings.refused(path, text, problems)
+    if name not in texts:
+        return folder_findings.not_reached(path, text)
     converted = texts[name].text
     compile(converted, path, "exec")
-    return folder_findings.converted(path, text, converted, program, name == reader, switches)
+    return folder_findings.converted(path, text, converted, program, name in readers, switches)
 
 
 @functools.lru_cache(maxsize=2)
@@ -71,12 +74,25 @@ def _executed(files: tuple[tuple[str, str], ...], folder: str, inputs: Batch) ->
     return execute(texts, batch_of(texts, folder, inputs), DataFiles(Path(folder)))
 
 
-def _texts(program: Program, files: Mapping[str, str], reader: str, rules: str) -> dict[str, Written]:
-    """Return the files of the program that are of the framework, rewritten."""
-    executed = {module.path for module in program.run.modules.values()} - {reader}
+def _readers(files: Mapping[str, str]) -> dict[str, bool]:
+    """Return the files with readers -> whether it is that of training; evaluation may have another."""
+    values = settings(files)
+    named = {f"{values.get(f'runner.{kind}_reader_path')}.py": kind == "train" for kind in ("infer", "train")}
+    return {name: trains for name, trains in named.items() if name in files}
+
+
+def _texts(program: Program, files: Mapping[str, str], readers: Mapping[str, bool], rules: str) -> dict[str, Written]:
+    """Return the files of the program that are of the framework, rewritten.
+
+    A reader of evaluation alone that cannot be rewritten is left out: training does without it.
+    """
+    executed = {module.path for module in program.run.modules.values()} - readers.keys()
     texts = {name: write(program, name, rules) for name in sorted(executed) if name in files}
-    if reader in files:
-        texts[reader] = write_reader(reader, files[reader])
+    for reader, trains in readers.items():
+        with contextlib.nullcontext() if trains else contextlib.suppress(SyntaxError):
+            written = write_reader(reader, files[reader])
+            if trains or not written.refused:
+                texts[reader] = written
     return texts
 
 

@@ -16,6 +16,7 @@ from migrate.verify.loading import load_module
 from migrate.verify.paddle.inputs import Batch, random_batches
 from migrate.verify.settings import Settings
 from migrate.verify.tensorflow.initial import table_law, table_rows, variable_law
+from runtime import nn
 from runtime.optimizers import adagrad, adam, gradient_descent
 
 Array = NDArray[Any]
@@ -50,7 +51,7 @@ class Converted:
 
     def layers(self) -> dict[str, slice]:
         """Return Paddle path -> columns of the table, for each layer that reads the raw input."""
-        return {layer.path: layer.columns for layer in getattr(self.model, "input_layers", ())} if self.table else {}
+        return nn.one_hot.placed(getattr(self.model, "input_layers", ())) if self.table else {}
 
     def _get(self, name: str) -> Any:
         if not hasattr(self.module, name):

@@ -64,6 +64,7 @@ def _of_tasks(schema: Schema, outputs: Sequence[Any], labels: Any) -> Any:
 
 
 def _task_loss(task: Task, output: Any, label: Any) -> Any:
+    output = output if len(output.shape) > 1 else output.reshape([-1, 1])
     if task.loss == "cross_entropy":
         return F.cross_entropy(output, label.astype("int64"))
     chosen = output if output.shape[1] == 1 else output[:, task.positive : task.positive + 1]

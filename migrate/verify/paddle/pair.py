@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from migrate.errors import MigrateError
 from migrate.report.model import Comparison, Verification
 from migrate.schema import Schema, Task
-from migrate.source.paddle.facts.program import batch_layout, model_arguments
-from migrate.source.paddle.facts.trainer import configuration
+from migrate.source.paddle.abstract.program import settings as configured
+from migrate.source.paddle.one_hot.following import batch_layout, model_arguments
 from migrate.verify import compare, laws, workers
 from migrate.verify.paddle.inputs import random_batches
 from migrate.verify.paddle.layout import Layout
@@ -80,7 +80,7 @@ def _model(original: str, schema: Schema) -> dict[str, Any]:
     return {
         "class": name,
         "arguments": arguments,
-        "config": configuration(siblings).values,
+        "config": configured(siblings),
         "layout": batch_layout(original, text, schema, siblings),
     }
 

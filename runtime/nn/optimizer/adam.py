@@ -80,9 +80,12 @@ class Adam(Optimizer):
         """Return a beta to the power of this step."""
         return self.slot(step.weight, f"{name}_pow", step.settings[name], []).read_value()
 
+    #: The settings whose powers are kept.
+    _powers: tuple[str, ...] = ("beta1", "beta2")
+
     def _advance(self, step: Step) -> list[tf.Operation]:
-        names = ("beta1", "beta2")
-        powers = [self.slot(step.weight, f"{name}_pow", shape=[]) for name in names]
+        names = self._powers
+        powers = [self.slot(step.weight, f"{name}_pow", step.settings[name], []) for name in names]
         return [
             v1.assign(power, power.read_value() * step.settings[name]).op
             for power, name in zip(powers, names, strict=True)
@@ -197,6 +200,8 @@ class AdamW(Adam):
 
 class Adamax(Adam):
     """`m` as in `Adam`; `n = max(beta2 n + epsilon, |g|); w -= rate / (1 - beta1**t) * m / n`."""
+
+    _powers = ("beta1",)
 
     def __init__(
         self,

@@ -40,6 +40,8 @@ class TableRule(NamedTuple):
     rule: str
     hyper: Sequence[Any]
     starts: tuple[float, ...] = ()
+    #: By what Paddle's slots are multiplied in the table.
+    unit: float = 1.0
 
 
 class Optimizer:
@@ -72,6 +74,7 @@ class Optimizer:
         every = {**settings, "grad_clip": grad_clip} | ({"weight_decay": weight_decay} if self.decoupled else {})
         self._groups = groups_of(kind, parameters, every, weight_decay, self.decoupled)
         self._slots: WeakKeyDictionary[tf.Graph, dict[tuple[int, str], Any]] = WeakKeyDictionary()
+        self._rules: WeakKeyDictionary[tf.Graph, list[tuple[TableWeight, TableRule]]] = WeakKeyDictionary()
 
     def get_lr(self) -> Any:
         """Return the learning rate: a float, or of a scheduler a float32 scalar tensor."""
@@ -175,6 +178,7 @@ class Optimizer:
         """Return the op that updates the rows of a table."""
         assert isinstance(step.weight, TableWeight)
         rule = self.table_rule(step)
+        self._rules.setdefault(v1.get_default_graph(), []).append((step.weight, rule))
         return update_by_rule(step.weight.table, step.gradient, rule.rule, rule.hyper, rule.starts)
 
     def table_rule(self, step: Step) -> TableRule:
@@ -205,6 +209,14 @@ class Optimizer:
                     use_resource=True,
                 )
         return slots[key]
+
+    def slots(self) -> dict[tuple[int, str], Any]:
+        """Return the variables of the current graph that belong to weights, by (id of the weight, name)."""
+        return dict(self._slots.get(v1.get_default_graph(), {}))
+
+    def rules(self) -> list[tuple[TableWeight, TableRule]]:
+        """Return the tables that are trained in the current graph, and how."""
+        return list(self._rules.get(v1.get_default_graph(), []))
 
 
 def _tensor(gradient: Any) -> tf.Tensor:

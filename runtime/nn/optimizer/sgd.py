@@ -106,7 +106,9 @@ class Momentum(Optimizer):
         if isinstance(self._learning_rate, LRScheduler):
             self.refuse_table(step.weight, "all rows go on moving at the rate of the scheduler")
         hyper = [step.rate, step.settings["momentum"], float(step.settings["use_nesterov"])]
-        return TableRule("keras_momentum", hyper, (0.0,))
+        group = next(group for group in self._groups if any(one is step.weight for one in group.weights))
+        moves = -float(self.get_lr()) * group.factor(step.weight)  # the table keeps movements, not velocities
+        return TableRule("keras_momentum", hyper, (0.0,), moves or 1.0)
 
     def _on_variable(self, step: Step) -> tf.Operation:
         velocity, factor = self.slot(step.weight, "velocity"), step.settings["momentum"]

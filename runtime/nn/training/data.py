@@ -32,6 +32,22 @@ class IterableDataset(Dataset):
         raise NotImplementedError(f"{type(self).__name__} defines no __iter__")
 
 
+def array(data: Any, dtype: Any = None, place: Any = None, stop_gradient: bool = True) -> Array:
+    """Return the array of the tensor that Paddle makes of `data`: lists of Python's floats are float32.
+
+    Args:
+        data: an array, a number, or nested lists of them.
+        dtype: that of the result; None: that of the data.
+        place: without effect.
+        stop_gradient: without effect.
+    """
+    del place, stop_gradient
+    made = np.asarray(data)
+    if not isinstance(data, np.ndarray | np.generic) and made.dtype == np.float64:
+        made = made.astype(np.float32)
+    return made if dtype is None else made.astype(tf.as_dtype(dtype).as_numpy_dtype)
+
+
 def pipeline(dataset: Any, batch_size: int | None, drop_last: bool = False) -> tf.data.Dataset:
     """Return the batches of a dataset of samples, as Paddle's loader makes them.
 

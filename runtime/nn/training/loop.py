@@ -54,7 +54,8 @@ class Training:
             data_folder: the folder to which the configuration's paths of data are relative; None: `folder`.
 
         Raises:
-            ValueError: the configuration names no data or reader, or the data has no batch.
+            ValueError: the configuration names no data or reader for training, a folder of data is not there, or it
+                has no batch.
         """
         self.folder, self.data_folder = Path(folder), Path(data_folder or folder)
         self.config = {"config_abs_dir": str(self.data_folder.resolve()), **config}
@@ -66,7 +67,7 @@ class Training:
         self.model.train()
         returned = trainer.train_forward(self.model, self.metrics, self.train_data.get_next(), self.config)
         self.loss = returned[0]
-        optimizer = trainer.create_optimizer(self.model, self.config)
+        self.optimizer = optimizer = trainer.create_optimizer(self.model, self.config)
         self.step, self.schedules = optimizer.minimize(self.loss), [one.step() for one in _schedules(optimizer)]
         self.updates = metric.updates()
         self.values = {
@@ -75,7 +76,8 @@ class Training:
         self.tested = self.values
         self.resets = [item.reset() for item in self.metrics]
         self.evaluation: tuple[Any, Any, dict[str, tf.Tensor]] | None = None
-        if hasattr(trainer, "infer_forward") and self.config.get("runner.test_data_dir"):
+        measured = all(self.config.get(f"runner.{key}") for key in ("test_data_dir", "infer_reader_path"))
+        if hasattr(trainer, "infer_forward") and measured:
             iterator = v1.data.make_initializable_iterator(self.data("infer"))
             self.model.eval()
             known = len(self.updates)
@@ -106,7 +108,10 @@ class Training:
             raise ValueError(f"the configuration has no data and reader for {kind}: give runner.{kind}_reader_path")
         if str(self.folder.resolve()) not in sys.path:
             sys.path.insert(0, str(self.folder.resolve()))
-        files = sorted(str(path) for path in (self.data_folder / where).iterdir() if not path.name.startswith("."))
+        place = self.data_folder / where
+        if not place.is_dir():
+            raise ValueError(f"there is no folder {place} with data for {kind}: give the data_folder it lies in")
+        files = sorted(str(path) for path in place.iterdir() if not path.name.startswith("."))
         dataset = importlib.import_module(reader).RecDataset(files, self.config)
         return pipeline(dataset, int(self.config.get(f"runner.{kind}_batch_size") or 1), drop_last=True)
 
@@ -207,10 +212,11 @@ def _prefixed(prefix: str, values: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _restored(saver: Any, session: Any, model_dir: str) -> int:
-    """Restore the latest checkpoint of a folder; return how many epochs it has behind it, 0 if there is none."""
+    """Restore the latest checkpoint of a folder; return how many epochs it has behind it, 0 if it does not say."""
     Path(model_dir).mkdir(parents=True, exist_ok=True)
     latest = tf.train.latest_checkpoint(model_dir)
     if latest is None:
         return 0
     saver.restore(session, latest)
-    return int(latest.rpartition("-")[2])
+    number = latest.rpartition("-")[2]
+    return int(number) if number.isdigit() else 0

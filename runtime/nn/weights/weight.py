@@ -40,6 +40,9 @@ class Weight:
         self.trainable = self.attr.trainable
         #: Its place in the model, such as `linear_0.weight`; empty as long as no model was built.
         self.path = ""
+        #: Of a layer over one-hot inputs: the columns of the table that are its other rows, and the start of all rows.
+        self.columns: slice | None = None
+        self.whole: Any = None
 
     @property
     def built(self) -> bool:

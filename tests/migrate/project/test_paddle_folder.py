@@ -41,7 +41,7 @@ def clean_imports() -> Iterator[None]:
     yield
     os.chdir(here)
     sys.path[:] = path
-    for name in OWN:
+    for name in (*OWN, "other"):
         sys.modules.pop(name, None)
 
 
@@ -98,16 +98,39 @@ def test_a_trainer_without_metrics_is_measured_by_what_evaluation_tells(model: P
     assert last["test auc"] > 0.7 and "train auc" not in last
 
 
+def test_evaluation_may_have_a_reader_of_its_own(model: Path, tmp_path: Path) -> None:
+    text = (model / "config.yaml").read_text()
+    (model / "config.yaml").write_text(text.replace("infer_reader_path: slot_reader", "infer_reader_path: other"))
+    reader = (model / "slot_reader.py").read_text()
+    (model / "other.py").write_text(reader.replace("in lines:", "in list(lines)[:24]:"))
+    project(model, "-o", tmp_path / "out")
+    (told,) = trained(tmp_path / "out", "--epochs", 1)
+    assert "import paddle" not in (tmp_path / "out" / "other.py").read_text() and "test auc" in told
+    (model / "other.py").write_text(reader.replace("yield output", "yield paddle.to_tensor(output)") + "import paddle")
+    assert project(model, "-o", tmp_path / "alone").exit_code == 0  # training does without it
+    assert not (tmp_path / "alone" / "other.py").exists()
+
+
+def test_without_a_reader_for_evaluation_training_is_measured_alone(model: Path, tmp_path: Path) -> None:
+    text = (model / "config.yaml").read_text()
+    (model / "config.yaml").write_text(text.replace("infer_reader_path", "other_reader_path"))
+    project(model, "-o", tmp_path / "out")
+    (told,) = trained(tmp_path / "out", "--epochs", 1)
+    assert "train auc" in told and "test auc" not in told
+
+
 def test_data_elsewhere_is_given_by_its_folder(model: Path, tmp_path: Path) -> None:
     (model / "config.yaml").write_text((model / "config.yaml").read_text().replace("data/train", "../far/train"))
     shutil.copytree(model / "data", tmp_path / "far")
     schema = tmp_path / "schema.yaml"
     items = "".join(f"  - {{shape: [null, {n}], dtype: {kind}}}\n" for n, kind in [(1, "int64")] * 4 + [(3, "float32")])
     schema.write_text(f"version: 1\ninputs:\n{items}")
-    out = tmp_path / "out"
+    out = tmp_path / "other" / "out"
     assert project(model, "--schema", schema, "-o", out).exit_code == 0
-    assert not (out / "data").exists() and "Give `--data-folder`" in (out / "README.md").read_text()
-    assert len(trained(out, "--data-folder", model, "--epochs", 1, "--model-dir", tmp_path / "kept")) == 1
+    assert not (out / "data").exists() and f"by default `{model}`" in (out / "README.md").read_text()
+    with pytest.raises(ValueError, match=r"there is no folder .*far/train with data for train: give the data_folder"):
+        trained(out, "--data-folder", out)
+    assert len(trained(out, "--epochs", 1, "--model-dir", tmp_path / "kept")) == 1
     assert (tmp_path / "kept" / "model.ckpt-1.index").exists()
 
 

@@ -158,9 +158,9 @@ def test_at_its_own_initial_values_the_model_proves_nothing(pair: Pair) -> None:
 
 def test_one_sign_in_the_converted_module_turns_it_red(mmoe: Path, tmp_path: Path) -> None:
     text = mmoe.read_text()
-    assert "+ embedding[:, self.columns]" in text
+    assert "Input(dense_feature, embedding)" in text
     flipped = tmp_path / "net.py"
-    flipped.write_text(text.replace("+ embedding[:, self.columns]", "- embedding[:, self.columns]"))
+    flipped.write_text(text.replace("Input(dense_feature, embedding)", "Input(dense_feature, -embedding)"))
     report = tmp_path / "r.json"
     options = ["--schema", str(EXAMPLE / "schema.yaml"), "--steps", "1", "--batches", "1", "--report", str(report)]
     result = CliRunner().invoke(verify, [str(EXAMPLE / "net.py"), str(flipped), *options])
@@ -196,8 +196,9 @@ def test_a_fan_of_the_converted_kernel_is_another_law(dnn: tuple[Path, Path, Sch
     """Glorot's limit from the dense rows alone would start the model elsewhere."""
     original, converted, schema = dnn
     text = converted.read_text()
-    assert "fan_in + fan_out" in text
-    converted.write_text(text.replace("fan_in + fan_out", "3 + fan_out"))
+    assert "nn.Linear(size, 8)" in text
+    narrow = "nn.Linear(size, 8, weight_attr=nn.initializer.XavierUniform(fan_in=3))"
+    converted.write_text(text.replace("nn.Linear(size, 8)", narrow))
     pair = measure(str(original), str(converted), schema, Settings(steps=1, batches=1))
     assert {c.stage for c in failures(pair)} == {"initial"}
     assert {"first.weight [table]", "first.weight [dense]"} <= {c.name for c in failures(pair)}

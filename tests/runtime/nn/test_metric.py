@@ -89,8 +89,8 @@ def test_values_are_those_of_paddle() -> None:
 
 
 @pytest.mark.usefixtures("graph")
-def test_a_metric_of_the_program_adds_its_own_sums() -> None:
-    class Mean(nn.metric.Metric):
+def test_a_metric_in_the_graph_adds_its_own_sums() -> None:
+    class Mean(nn.metric.Sums):
         def shapes(self) -> dict[str, list[int]]:
             return {"sum": [], "count": []}
 
@@ -107,3 +107,66 @@ def test_a_metric_of_the_program_adds_its_own_sums() -> None:
         session.run(v1.local_variables_initializer())
         session.run(update)
         assert session.run(value) == 3.0
+
+
+def own_metrics(metric: Any, framework: Any) -> list[Any]:
+    """Return metrics that keep what they count in Python, for Paddle and for graphs."""
+
+    class ByKind(metric.Metric):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.auc = metric.Auc()
+            self.reset()
+
+        def update(self, preds: Any, labels: Any, kinds: Any, count: int = 1) -> None:
+            assert isinstance(preds, framework.Tensor)
+            preds, labels, kinds = preds.numpy(), labels.numpy(), kinds.numpy()
+            for kind in range(count):
+                self.sizes.append(len(kinds[kinds == kind]))
+                self.auc.reset()
+                self.auc.update(preds[kinds == kind], labels[kinds == kind])
+                self.areas.append(self.auc.accumulate())
+
+        def accumulate(self) -> Any:
+            rows = sum(self.sizes)
+            return float(sum(n * area for n, area in zip(self.sizes, self.areas, strict=True)) / rows) if rows else 0.0
+
+        def reset(self) -> None:
+            self.sizes: list[int] = []
+            self.areas: list[float] = []
+
+        def name(self) -> str:
+            return "by kind"
+
+    class Weighted(ByKind):
+        def update(self, preds: Any, labels: Any, kinds: Any, count: int = 1) -> None:
+            super().update(preds, labels, kinds, count=count)
+            self.sizes[-1] *= 2
+
+    return [ByKind(), Weighted()]
+
+
+@pytest.mark.usefixtures("graph")
+def test_metrics_that_count_in_python_get_the_values_of_each_step() -> None:
+    ours, theirs = own_metrics(nn.metric, tf), own_metrics(paddle.metric, paddle)
+    preds, labels, kinds = v1.placeholder(tf.float32, [None, 2]), v1.placeholder(tf.int64), v1.placeholder(tf.int64)
+    for metric in ours:
+        metric.update(preds, labels, kinds=kinds, count=2)
+    values = [metric.accumulate() for metric in ours]
+    resets = [metric.reset() for metric in ours]
+    assert len(nn.metric.updates()) == 2  # those of the metric inside are not of the graph
+    with v1.Session() as session:
+        assert session.run(values) == [0.0, 0.0]
+        for number, (p, label) in enumerate(PAIRS):
+            kind = RANDOM.integers(0, 2, len(p))
+            session.run(nn.metric.updates(), {preds: p, labels: label, kinds: kind})
+            for metric in theirs:
+                metric.update(*map(paddle.to_tensor, (p, label, kind)), count=2)
+            expected = [metric.accumulate() for metric in theirs]
+            np.testing.assert_allclose(session.run(values), expected, 1e-12)
+            assert number < 1 or min(expected) > 0
+            if number == 2:
+                session.run(resets)
+                assert session.run(values) == [0.0, 0.0]
+                for metric in theirs:
+                    metric.reset()

@@ -19,6 +19,7 @@ from migrate.schema import Schema
 from migrate.source.files.conversion_result import SourceResult
 from migrate.source.paddle.convert import convert
 from migrate.source.settings.options import Options
+from runtime import nn
 
 TOLERANCE = 1e-5
 #: in float64 nothing is lost to cancellation, so random models can be held to this
@@ -36,9 +37,11 @@ class Side:
     initial: dict[str, np.ndarray] = field(default_factory=dict)
 
 
-def converted(source: str, schema: Schema, siblings: Mapping[str, str] | None = None) -> SourceResult:
+def converted(
+    source: str, schema: Schema, siblings: Mapping[str, str] | None = None, target: str = "runtime"
+) -> SourceResult:
     """Convert, and fail with the findings when something was refused."""
-    result = convert("net.py", source, Options(schema=schema), siblings or {})
+    result = convert("net.py", source, Options(schema=schema, target=target), siblings or {})
     assert result.changed, [(finding.location.line, finding.message) for finding in result.findings]
     return result
 
@@ -140,6 +143,7 @@ def _task_loss(schema: Schema, outputs: list[Any], batch: Rows) -> Any:
         index = schema.labels.index(task.label)
         label = paddle.to_tensor(batch.labels[:, index : index + 1].astype(np.float32))
         output = outputs[task.output]
+        output = output if len(output.shape) > 1 else output.reshape([-1, 1])
         if task.loss == "log_loss":
             column = output[:, task.positive : task.positive + 1]
             loss = functional.log_loss(column, label, epsilon=task.epsilon)
@@ -159,17 +163,16 @@ def run_tensorflow(
     spec = schema.input
     with tf.Graph().as_default(), tf.Session() as session:
         model = _model_class(module, schema)(**schema.model.arguments)
-        split = {layer.path: layer for layer in model.input_layers}
-        embedding = _embedding(module, model, schema, weights, batch, kind) if split else None
+        split = _split(model)
+        embedding = _embedding(module, split, schema, weights, batch, kind) if split else None
         dense = tf.constant(batch.dense.astype(kind))
         if double:
-            outputs, loss, trainable = _double(model, (dense, embedding) if split else dense)
+            outputs, loss, trainable = _double(model, _given(model, dense, embedding) if split else dense)
         else:
             built = module.build_model(model, embedding, dense, tf.constant(batch.labels))
             assert set(built) == {"loss", "pred", "label", "variable"}
             loss, trainable = built["loss"], built["variable"]
-            with tf.variable_scope(str(trainable[0].name).partition("/")[0], reuse=True):
-                outputs = _listed(model((dense, embedding) if split else dense))
+            outputs = _listed(model(_given(model, dense, embedding) if split else dense))
         variables = {_paddle_name(variable.name): variable for variable in trainable}
         assert set(variables) == set(weights)
         session.run(tf.global_variables_initializer())
@@ -180,17 +183,30 @@ def run_tensorflow(
         slots = {path: _or_zeros(tf.gradients(loss, variable)[0], variable) for path, variable in variables.items()}
         rows_slot = tf.gradients(loss, embedding)[0] if split else tf.zeros([])
         got, number, gradients, row_gradient = session.run([outputs, loss, slots, rows_slot])
-        for path, layer in split.items():
+        for path, columns in split.items():
             gradients[f"{path}.weight"] = _whole(
-                module, schema, layer, gradients[f"{path}.weight"], row_gradient, batch
+                module, schema, columns, gradients[f"{path}.weight"], row_gradient, batch
             )
         return Side(got, float(number), gradients, initial)
 
 
+def _split(model: Any) -> dict[str, slice]:
+    """Return path of a layer that reads the input -> its columns of the tables, side by side."""
+    if isinstance(model, nn.Layer):
+        return nn.one_hot.placed(model.input_layers)
+    layers = [layer for group in getattr(model, "table_layers", ()) for layer in group]
+    return {layer.path: layer.columns for layer in layers}
+
+
+def _given(model: Any, dense: Any, embedding: Any) -> Any:
+    return nn.one_hot.Input(dense, embedding) if isinstance(model, nn.Layer) else (dense, embedding)
+
+
 def _double(model: Any, inputs: Any) -> tuple[list[Any], Any, list[Any]]:
-    with tf.variable_scope("model", dtype=tf.float64, reuse=tf.AUTO_REUSE):
-        model.create_variables()
-        outputs = _listed(model(inputs))
+    for _, weight in model.named_weights():
+        weight.declared_dtype = tf.float64
+    model.build("model")
+    outputs = _listed(model(inputs))
     loss = tf.add_n([tf.reduce_sum(output * mixed(output.shape)) for output in outputs])
     return outputs, loss, tf.trainable_variables()
 
@@ -200,12 +216,17 @@ def _listed(outputs: Any) -> list[Any]:
 
 
 def _embedding(
-    module: types.ModuleType, model: Any, schema: Schema, weights: dict[str, np.ndarray], batch: Rows, kind: Any
+    module: types.ModuleType,
+    split: Mapping[str, slice],
+    schema: Schema,
+    weights: dict[str, np.ndarray],
+    batch: Rows,
+    kind: Any,
 ) -> Any:
     """Return the summed rows of the table that Paddle's kernels make."""
     columns = list(schema.input.key_columns)
-    kernels = np.concatenate([weights[f"{layer.path}.weight"][columns] for layer in model.input_layers], axis=1)
-    assert kernels.shape == (module.SPARSE_ROWS, model.emb_dim)
+    kernels = np.concatenate([weights[f"{path}.weight"][columns] for path in split], axis=1)
+    assert kernels.shape == (module.SPARSE_ROWS, max(part.stop for part in split.values()))
     keys = module.sparse_keys(tf.constant(batch.ids))
     return tf.reduce_sum(tf.gather(tf.constant(kernels.astype(kind)), keys), axis=1)
 
@@ -215,14 +236,14 @@ def _or_zeros(gradient: Any, variable: Any) -> Any:
 
 
 def _whole(
-    module: types.ModuleType, schema: Schema, layer: Any, dense: np.ndarray, row_gradient: np.ndarray, batch: Rows
+    module: types.ModuleType, schema: Schema, columns: slice, dense: np.ndarray, row_gradient: np.ndarray, batch: Rows
 ) -> np.ndarray:
     """Return the gradient of a whole kernel from that of its dense rows and of the looked-up rows."""
-    full = np.zeros((schema.input.size, layer.out_features), dense.dtype)
+    full = np.zeros((schema.input.size, columns.stop - columns.start), dense.dtype)
     full[list(schema.input.dense_columns)] = dense
     keys = batch.ids + np.array(module.SPARSE_OFFSETS)
     for position in range(batch.ids.shape[1]):
-        np.add.at(full, np.array(schema.input.key_columns)[keys[:, position]], row_gradient[:, layer.columns])
+        np.add.at(full, np.array(schema.input.key_columns)[keys[:, position]], row_gradient[:, columns])
     return full
 
 
@@ -245,13 +266,14 @@ def compare(
     seed: int = 0,
     double: bool = False,
     tolerance: float = TOLERANCE,
+    target: str = "runtime",
 ) -> Side:
     """Convert and compare outputs, loss and all gradients with Paddle; returns Paddle's side.
 
     `double` compares in float64, to DOUBLE_TOLERANCE, the gradients of a mixture of the outputs in place of the loss.
     """
     rng = np.random.default_rng(seed)
-    result = converted(source, schema, siblings)
+    result = converted(source, schema, siblings, target)
     batch = rows(schema, rng)
     trainer = (siblings or {}).get("dygraph_model.py")
     expected, weights = run_paddle(source, schema, trainer, batch, rng, double)

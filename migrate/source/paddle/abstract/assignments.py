@@ -12,6 +12,7 @@ from migrate.source.paddle.abstract.values import (
     UNKNOWN,
     Class,
     Container,
+    Fetched,
     Instance,
     Layer,
     LayerValue,
@@ -34,7 +35,7 @@ def assign(run: Run, target: ast.expr, value: Value) -> None:
     elif isinstance(target, ast.Tuple | ast.List):
         _unpack(run, target, value)
     elif isinstance(target, ast.Attribute):
-        set_attribute(run, target, run.evaluate(target.value), target.attr, value)
+        run.set_attribute(target, run.evaluate(target.value), target.attr, value)
     elif isinstance(target, ast.Subscript):
         _assign_item(run, target, value)
     else:
@@ -43,6 +44,8 @@ def assign(run: Run, target: ast.expr, value: Value) -> None:
 
 def _unpack(run: Run, target: ast.Tuple | ast.List, value: Value) -> None:
     starred = [i for i, item in enumerate(target.elts) if isinstance(item, ast.Starred)]
+    if isinstance(value, Fetched):
+        value = [value] * len(target.elts)
     if isinstance(value, Tensor) and value.shape and value.shape[0] == len(target.elts):
         run.loops.add(run.place(target))
         value = [Tensor(value.shape[1:], value.dtype, sources=(value,))] * len(target.elts)
@@ -102,6 +105,8 @@ def _assign_item(run: Run, target: ast.Subscript, value: Value) -> None:
     run.lasting.changes(receiver)
     if isinstance(receiver, Container):
         receiver.sublayers[str(index)] = value
+    elif isinstance(receiver, Fetched) or isinstance(index, Fetched):
+        pass  # an array of a step
     elif isinstance(receiver, list | dict | np.ndarray) and not isinstance(index, Unknown):
         receiver[index] = value
     elif not isinstance(receiver, Unknown):

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from migrate.source.paddle.abstract.host.sparse import METHODS, Matrix, attribute
 from migrate.source.paddle.abstract.run import Frame, Raised, Run
 from migrate.source.paddle.abstract.values import (
     Api,
@@ -17,12 +18,14 @@ from migrate.source.paddle.abstract.values import (
     Container,
     Described,
     Dtype,
+    Fetched,
     Function,
     Instance,
     Layer,
     LayerValue,
     Method,
     Module,
+    OneHot,
     Refuse,
     Size,
     Super,
@@ -36,6 +39,7 @@ from migrate.source.paddle.ops import registry
 
 #: Attributes of a layer's object that are its own arguments, under the names that Paddle gives them.
 _STORED = {"_num_embeddings": "num_embeddings", "_embedding_dim": "embedding_dim", "_padding_idx": "padding_idx"}
+_OF_ROWS = frozenset({"shape", "ndim", "rank", "T", "dtype"})
 _OWN = frozenset(
     [
         "add_sublayer",
@@ -60,6 +64,7 @@ _OWN = frozenset(
 _CONSTANTS = {
     **{f"sys.float_info.{name}": getattr(sys.float_info, name) for name in ("max", "min", "epsilon")},
     "sys.maxsize": sys.maxsize,
+    "numpy.newaxis": None,
 }
 
 
@@ -71,6 +76,12 @@ def read(run: Run, node: ast.AST, value: Value, name: str) -> Value:
     """Return `value.name` at a node."""
     if isinstance(value, Instance | Layer | Class | Module):
         run.lasting.reads(value, name)
+    if isinstance(value, Fetched):
+        return value
+    if isinstance(value, Matrix) and name not in METHODS:
+        return attribute(value, name)
+    if isinstance(value, Tensor) and run.in_step and name == "shape":
+        return Fetched()
     if isinstance(value, Tensor):
         return _of_tensor(run, node, value, name)
     if isinstance(value, Api):
@@ -101,6 +112,8 @@ def read(run: Run, node: ast.AST, value: Value, name: str) -> Value:
 
 
 def _of_tensor(run: Run, node: ast.AST, value: Tensor, name: str) -> Value:
+    if isinstance(value, OneHot) and name in _OF_ROWS:
+        raise Refuse(f"only `nn.Linear` may read the one-hot input, and `{name}` is of a row of all its columns")
     if name == "shape":
         if value.shape is None:
             raise Refuse("the shape of this tensor is not known when the model is converted")

@@ -10,6 +10,7 @@ import numpy as np
 
 from migrate.source.paddle.abstract import attributes, layers, library_calls
 from migrate.source.paddle.abstract.gradients import derive
+from migrate.source.paddle.abstract.host import metrics
 from migrate.source.paddle.abstract.lasting import is_random
 from migrate.source.paddle.abstract.python_calls import (
     BUILTINS,
@@ -26,11 +27,13 @@ from migrate.source.paddle.abstract.values import (
     Container,
     Described,
     Dtype,
+    Fetched,
     Function,
     Instance,
     Layer,
     LayerValue,
     Method,
+    OneHot,
     Refuse,
     Size,
     Super,
@@ -68,8 +71,10 @@ _TYPES = {
 
 def call(run: Run, node: ast.AST, callee: Value, positional: list[Value], keywords: dict[str, Value]) -> Value:
     """Call a value; raises `Refuse` for what is not supported."""
-    if isinstance(callee, Unknown):
-        return UNKNOWN
+    if isinstance(callee, Unknown | Fetched):
+        return callee
+    if run.in_step and (found := metrics.called(run, node, callee, positional, keywords)) is not None:
+        return found[0]
     if isinstance(callee, Method) and isinstance(callee.receiver, Tensor):
         return _tensor_method(run, node, callee, positional, keywords)
     if isinstance(callee, Api) and (op := _op_of(callee.name, positional, keywords)) is not None:
@@ -77,6 +82,8 @@ def call(run: Run, node: ast.AST, callee: Value, positional: list[Value], keywor
     run.record_plain(node)
     if isinstance(callee, Api):
         return _api(run, node, callee.name, positional, keywords)
+    if isinstance(callee, Function) and metrics.is_step(run, callee):
+        return metrics.step(run, callee, positional, keywords)
     if isinstance(callee, Function):
         return run.call_function(callee, positional, keywords)
     if isinstance(callee, Class):
@@ -155,6 +162,9 @@ def _plain(
 def _builtin(run: Run, node: ast.AST, name: str, positional: list[Value], keywords: dict[str, Value]) -> Value:
     if name == "print":  # a tensor prints its description
         return None
+    if name not in _FIRST_ONLY:
+        for item in positional:
+            run.lasting.takes(item)
     special = _SPECIAL.get(name)
     if special is not None:
         return special(run, node, positional)
@@ -196,8 +206,15 @@ def _sum(run: Run, node: ast.AST, items: list[Value], start: Value = 0) -> Value
     return total
 
 
+def _not_one_hot(value: Value) -> None:
+    """Raise `Refuse` for a question about a one-hot input, which is a tensor in Paddle and none in what is written."""
+    if isinstance(value, OneHot):
+        raise Refuse("only `nn.Linear` may read the one-hot input, and this asks what kind of value it is")
+
+
 def _isinstance(run: Run, node: ast.AST, given: list[Value]) -> Value:
     value, kind = given
+    _not_one_hot(value)
     for item in kind if isinstance(kind, tuple) else (kind,):
         if isinstance(item, Class):
             matches = isinstance(value, Instance) and item in value.cls.order
@@ -221,6 +238,7 @@ def _isinstance(run: Run, node: ast.AST, given: list[Value]) -> Value:
 def _getattr(run: Run, node: ast.AST, given: list[Value]) -> Value:
     if len(given) < 2 or not isinstance(given[1], str):
         raise Refuse("`getattr` needs a name that can be determined")
+    _not_one_hot(given[0])
     try:
         return attributes.read(run, node, given[0], given[1])
     except Refuse:
@@ -230,6 +248,7 @@ def _getattr(run: Run, node: ast.AST, given: list[Value]) -> Value:
 
 
 def _hasattr(run: Run, node: ast.AST, given: list[Value]) -> Value:
+    _not_one_hot(given[0])
     try:
         attributes.read(run, node, given[0], given[1])
     except Refuse:
@@ -263,6 +282,7 @@ def _next(run: Run, node: ast.AST, given: list[Value]) -> Value:
 
 def _type(run: Run, node: ast.AST, given: list[Value]) -> Value:
     value = given[0]
+    _not_one_hot(value)
     return value.cls if isinstance(value, Instance) else type(value)
 
 
@@ -290,7 +310,7 @@ def _python(function: Callable[..., Value], positional: list[Value], keywords: d
     if function is range and mentions(positional, Tensor | Size):
         raise Refuse(
             "a loop over a size that is known only when the model runs has no fixed number of turns in a graph; "
-            "compute on the whole tensor instead"
+            "compute on the whole tensor, or let `paddle.nn.RNN(cell)` take the steps of a cell"
         )
     if any(isinstance(item, Tensor | Size) for item in [*positional, *keywords.values()]):
         raise Refuse(f"Python's `{getattr(function, '__name__', 'function')}` of a tensor or its size is not supported")
@@ -303,6 +323,8 @@ def _python(function: Callable[..., Value], positional: list[Value], keywords: d
 def _method(run: Run, node: ast.AST, method: Method, positional: list[Value], keywords: dict[str, Value]) -> Value:
     receiver, name = method.receiver, method.name
     run.lasting.changes(receiver, name)
+    for item in positional:
+        run.lasting.takes(item)
     if is_random(receiver):
         run.lasting.draws()
     if isinstance(receiver, Super):

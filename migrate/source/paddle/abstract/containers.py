@@ -66,8 +66,8 @@ def call(target: Container, name: str, positional: list[Value]) -> Value:
         items.insert(*positional)
         target.sublayers.clear()
     else:
-        given = positional[0].items if isinstance(positional[0], Container) else positional[0]
-        items = [given] if name == "append" else list(given)
+        given = positional[0]
+        items = [given] if name == "append" else list(given.items if isinstance(given, Container) else given)
     for item in items:
         _append(target, item)
     return target

@@ -10,6 +10,8 @@ from collections.abc import Callable
 import numpy as np
 
 from migrate.source.paddle.abstract import attributes, indexing
+from migrate.source.paddle.abstract.host import metrics
+from migrate.source.paddle.abstract.host.sparse import Matrix
 from migrate.source.paddle.abstract.python_calls import BUILTINS, check_operands, check_power
 from migrate.source.paddle.abstract.run import Run
 from migrate.source.paddle.abstract.values import (
@@ -17,6 +19,7 @@ from migrate.source.paddle.abstract.values import (
     Api,
     Container,
     Dtype,
+    Fetched,
     Function,
     Instance,
     Refuse,
@@ -74,6 +77,8 @@ def binary(run: Run, node: ast.AST, op: ast.operator, left: Value, right: Value)
     if isinstance(left, Tensor) or isinstance(right, Tensor):
         return run.apply(node, registry.operator_of(type(op).__name__), [left, right], {}, "operator")
     run.record_plain(node)
+    if isinstance(left, Fetched) or isinstance(right, Fetched):
+        return Fetched()
     if isinstance(left, Size) or isinstance(right, Size):
         return _sized(op, left, right)
     if type(op) not in _BINARY:
@@ -167,9 +172,11 @@ def _binary_node(run: Run, node: ast.BinOp) -> Value:
 
 
 def _unary(run: Run, node: ast.UnaryOp) -> Value:
-    if isinstance(node.op, ast.Not):
-        return not run.truth(node.operand)
     value = run.evaluate(node.operand)
+    if isinstance(value, Fetched) or (isinstance(node.op, ast.Not) and metrics.is_open(run, value)):
+        return Fetched()
+    if isinstance(node.op, ast.Not):
+        return not run.decide(node.operand, value)
     if isinstance(value, Unknown):
         return UNKNOWN
     if isinstance(value, Tensor):
@@ -184,6 +191,8 @@ def _bool(run: Run, node: ast.BoolOp) -> Value:
     stop = isinstance(node.op, ast.Or)
     for item in node.values[:-1]:
         value = run.evaluate(item)
+        if metrics.is_open(run, value):
+            return [Fetched(), *map(run.evaluate, node.values[node.values.index(item) + 1 :])][0]
         if run.decide(item, value) is stop:
             return value
     return run.evaluate(node.values[-1])
@@ -193,6 +202,8 @@ def _compare(run: Run, node: ast.Compare) -> Value:
     values = [run.evaluate(item) for item in [node.left, *node.comparators]]
     if any(isinstance(value, Unknown) for value in values):
         return UNKNOWN
+    if any(isinstance(value, Fetched) for value in values) and not any(isinstance(value, Tensor) for value in values):
+        return Fetched()
     single = len(node.ops) == 1 and type(node.ops[0]).__name__
     if any(isinstance(value, Tensor) for value in values) and not isinstance(node.ops[0], ast.Is | ast.IsNot):
         if single and not isinstance(node.ops[0], ast.In | ast.NotIn) and None not in values:
@@ -201,7 +212,7 @@ def _compare(run: Run, node: ast.Compare) -> Value:
     run.record_plain(node)
     if any(isinstance(value, Size) for value in values) and not isinstance(node.ops[0], ast.Is | ast.IsNot):
         return Tensor((), "bool")
-    if single in _ELEMENTS and any(isinstance(value, np.ndarray) for value in values):
+    if single in _ELEMENTS and any(isinstance(value, np.ndarray | Matrix) for value in values):
         return _COMPARE[type(node.ops[0])](*values)
     pairs = zip(node.ops, values[:-1], values[1:], strict=True)
     return all(_pair(op, left, right) for op, left, right in pairs)
@@ -215,13 +226,18 @@ def _pair(op: ast.cmpop, left: Value, right: Value) -> bool:
 
 
 def _conditional(run: Run, node: ast.IfExp) -> Value:
-    return run.evaluate(node.body if run.truth(node.test) else node.orelse)
+    value = run.evaluate(node.test)
+    if metrics.is_open(run, value):
+        return metrics.either(run.evaluate(node.body), run.evaluate(node.orelse))
+    return run.evaluate(node.body if run.decide(node.test, value) else node.orelse)
 
 
 def _subscript(run: Run, node: ast.Subscript) -> Value:
     value, index = run.evaluate(node.value), run.evaluate(node.slice)
     if isinstance(value, Unknown) or mentions(index, Unknown):
         return UNKNOWN
+    if isinstance(value, Fetched) or (mentions(index, Fetched) and not isinstance(value, Tensor)):
+        return Fetched()
     if isinstance(value, Tensor):
         return indexing.item(run, node, value, index)
     if isinstance(value, Container):
@@ -278,6 +294,8 @@ def _fstring(run: Run, node: ast.JoinedStr) -> Value:
     for item in node.values:
         if isinstance(item, ast.FormattedValue):
             value = run.evaluate(item.value)
+            if isinstance(value, Fetched):
+                continue
             if not isinstance(value, int | float | str) or item.conversion != -1:
                 raise Refuse("this f-string is not supported")
             parts.append(format(value, run.evaluate(item.format_spec) if item.format_spec else ""))

@@ -17,6 +17,7 @@ from migrate.source.paddle.abstract.values import (
     Instance,
     Layer,
     LayerValue,
+    OneHot,
     Refuse,
     Super,
     Unknown,
@@ -25,6 +26,7 @@ from migrate.source.paddle.abstract.values import (
     mentions,
 )
 from migrate.source.paddle.layers import registry as layer_specs
+from migrate.source.paddle.layers.linear import LINEAR
 from migrate.source.paddle.layers.spec import LayerSpec
 from migrate.source.paddle.ops import registry
 from migrate.source.paddle.ops.shapes import dtype_name
@@ -124,6 +126,12 @@ def forward(run: Run, node: ast.AST, layer: LayerValue, positional: list[Value],
 def _stock_forward(run: Run, node: ast.AST, layer: Layer, positional: list[Value], keywords: dict[str, Value]) -> Value:
     """Call a layer of Paddle."""
     layer.calls += 1
+    if mentions([positional, keywords], OneHot):
+        if layer.name != LINEAR.name:
+            raise Refuse(f"only `nn.Linear` may read the one-hot input, and `{layer.name}` needs its columns")
+        layer.lookups += 1
+    if 0 < layer.lookups < layer.calls:
+        raise Refuse("one layer is called on the one-hot input and on another tensor; use two layers")
     spec = layer_specs.find(layer.name)
     assert spec is not None
     result = spec.call(layer, positional, keywords, lambda part, given: forward(run, node, part, given, {}))

@@ -15,6 +15,7 @@ from collections.abc import Callable
 import numpy as np
 
 from migrate.source.paddle.abstract.data_files import FOLDER, DataFiles
+from migrate.source.paddle.abstract.host import sparse
 from migrate.source.paddle.abstract.run import Run
 from migrate.source.paddle.abstract.values import UNKNOWN, Refuse, Value
 
@@ -37,7 +38,7 @@ _UNSAFE = {
     "pickle": "reading a pickle runs code that it holds",
     "pandas": "its tables are no tensors; save what it computes with `np.save`, and load that",
     "h5py": "HDF5 files are not read",
-    "scipy": "its matrices are no tensors; save what it computes with `np.save`, and load that",
+    "scipy": "only sparse matrices of two dimensions are followed; save what it computes with `np.save`, and load that",
     "subprocess": "commands are not run",
 }
 
@@ -45,6 +46,10 @@ _UNSAFE = {
 def find(run: Run, name: str) -> Callable[..., Value] | None:
     """Return the function of a dotted name, or None; raises `Refuse` for what is not executed for a reason."""
     module, _, function = name.partition(".")
+    if name in sparse.FUNCTIONS:
+        return sparse.FUNCTIONS[name]
+    if name in _PLAIN:
+        return _PLAIN[name]
     if module in _UNSAFE:
         raise Refuse(f"`{name}` is not executed, because {_UNSAFE[module]}")
     if (module == "random" and function in _RANDOM) or name.startswith("numpy.random."):
@@ -61,9 +66,7 @@ def find(run: Run, name: str) -> Callable[..., Value] | None:
         return lambda pattern, *a, **k: _regex(function, pattern, *a, **k)
     if name.startswith("os.path.") and name.removeprefix("os.path.") in _PATHS:
         return getattr(posixpath, name.removeprefix("os.path."), None)
-    if run.data is not None and (read := _files(run.data).get(name)) is not None:
-        return read
-    return _PLAIN.get(name)
+    return None if run.data is None else _files(run.data).get(name)
 
 
 def _files(data: DataFiles) -> dict[str, Callable[..., Value]]:
@@ -138,6 +141,7 @@ _PLAIN: dict[str, Callable[..., Value]] = {
 }
 #: Methods of the objects that these functions return.
 METHODS: dict[type, frozenset[str]] = {
+    sparse.Matrix: sparse.METHODS,
     np.random.RandomState: _NUMPY_RANDOM,
     random.Random: _RANDOM,
     re.Match: frozenset({"group", "groups", "start", "end", "span"}),

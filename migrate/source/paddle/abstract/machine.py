@@ -6,11 +6,13 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from migrate.source.paddle.abstract import assignments, attributes, calls, control, expressions, number_loops
+from migrate.source.paddle.abstract.host import metrics
 from migrate.source.paddle.abstract.parameters import bind
 from migrate.source.paddle.abstract.run import FAILURES, Frame, Raised, Run
 from migrate.source.paddle.abstract.values import (
     Class,
     Container,
+    Fetched,
     Function,
     Module,
     Refuse,
@@ -102,11 +104,15 @@ class Machine(Run):
         """Return the items of an iterable; record where a tensor is iterated."""
         value = attributes.iterated(self, node, self.evaluate(node))
         self.lasting.takes(value)
+        if isinstance(value, Fetched):
+            return [value]
         if isinstance(value, Container):
             return list(value.sublayers if value.kind == "LayerDict" else value.items)
         if isinstance(value, Tensor) and value.shape and value.shape[0] is not None:
             self.loops.add(self.place(node))
             return [Tensor(value.shape[1:], value.dtype, value.array, sources=(value,))] * value.shape[0]
+        if isinstance(value, Tensor) and self.in_step:
+            return [Tensor(None if value.shape is None else value.shape[1:], value.dtype)]
         if isinstance(value, Tensor | Size):
             self.problem(node, "a loop over the rows of a batch has no fixed number of turns in a graph")
         elif isinstance(value, Iterable):
@@ -180,8 +186,10 @@ class Machine(Run):
 
     def _run_While(self, node: ast.While) -> None:
         turns = 0
-        while self.truth(node.test):
+        while metrics.is_open(self, value := self.evaluate(node.test)) or self.decide(node.test, value):
             turns += 1
+            if metrics.is_open(self, value) and turns > 1:
+                break
             if turns > MAX_TURNS:
                 self.problem(node, "this loop has more than half a million turns")
                 raise Stop
@@ -195,6 +203,8 @@ class Machine(Run):
 
     def _run_If(self, node: ast.If) -> None:
         value = self.evaluate(node.test)
+        if metrics.is_open(self, value):
+            return metrics.both(self, node)
         if isinstance(value, Tensor | Size) and control.is_check(node):
             self.checks.add(self.place(node))
             return
@@ -209,7 +219,7 @@ class Machine(Run):
 
     def _run_Assert(self, node: ast.Assert) -> None:
         value = self.evaluate(node.test)
-        if isinstance(value, Tensor | Size):
+        if isinstance(value, Tensor | Size) and not self.in_step:
             self.checks.add(self.place(node))
         elif not self.decide(node.test, value):
             if self.trying:

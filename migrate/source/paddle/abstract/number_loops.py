@@ -31,10 +31,13 @@ def turns_of(run: Run, node: ast.For) -> Turns | None:
     if not isinstance(node.target, ast.Name) or node.orelse:
         return None
     found = _Body(run, node.target.id)
-    body = [found.statement(statement) for statement in node.body]
-    if None in body:
-        return None
-    loop = ast.For(ast.Name(node.target.id, ast.Store()), ast.Name("_items", ast.Load()), list(filter(None, body)), [])
+    body: list[ast.stmt] = []
+    for statement in node.body:
+        copied = found.statement(statement)
+        if copied is None:  # what follows may use names that this statement assigns
+            return None
+        body.append(copied)
+    loop = ast.For(ast.Name(node.target.id, ast.Store()), ast.Name("_items", ast.Load()), body, [])
     arguments = ast.arguments([], [ast.arg("_items")], None, [], [], None, [])
     module = ast.Module([ast.FunctionDef("turns", arguments, [loop], [], None)], [])
     names: dict[str, Value] = {"__builtins__": {}, **found.values}

@@ -10,6 +10,7 @@ import yaml
 
 from migrate.errors import MigrateError
 from migrate.source.paddle.abstract.data_files import DataFiles
+from migrate.source.paddle.abstract.host.metrics import is_metric
 from migrate.source.paddle.abstract.layers import set_training
 from migrate.source.paddle.abstract.machine import Machine
 from migrate.source.paddle.abstract.modules import load
@@ -81,6 +82,7 @@ def _execute(program: Program, config: dict[str, Value], batch: Value) -> None:
 
     program.model = method("create_model", config)
     program.optimizer = method("create_optimizer", program.model, config)
+    _check_optimizer(program)
     made = method("create_metrics")
     program.metrics = made[0] if isinstance(made, tuple) else made
 
@@ -94,12 +96,36 @@ def _execute(program: Program, config: dict[str, Value], batch: Value) -> None:
 
     forward("train_forward", True)
     program.complete = "train_forward" in program.results
+    _measure(program)
     if not run.problems:
         trained = run.recorded()
         forward("infer_forward", False)
         if run.problems:  # evaluation may want another batch; training is converted alone
             program.evaluation = list(run.problems.values())
             run.restore(trained)
+
+
+def _check_optimizer(program: Program) -> None:
+    """Refuse an optimizer of the program's own, whose steps are Python."""
+    made = program.optimizer
+    for one in made if isinstance(made, list | tuple) else [made]:
+        found = one.cls.find("step") if isinstance(one, Instance) else None
+        if found is not None:
+            told = "takes its steps in Python; a graph needs one of `paddle.optimizer`, or convert this class by hand"
+            program.run.frames.append(Frame(found[1].module, one.cls.name))
+            program.run.problem(found[0], f"the optimizer `{one.cls.name}` {told}")
+            program.run.frames.pop()
+
+
+def _measure(program: Program) -> None:
+    """Execute what training calls of the metrics after its steps."""
+    run, held = program.run, program.metrics
+    for metric in held if isinstance(held, list | tuple) else ():
+        for name in ("accumulate", "reset") if is_metric(metric) else ():
+            found = metric.cls.find(name)
+            if found is not None:
+                with contextlib.suppress(Stop):
+                    run.call(found[0], Function(found[0], found[1].module, found[1], metric), [], {})
 
 
 def _fresh(batch: Value) -> Value:

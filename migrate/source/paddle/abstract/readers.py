@@ -20,6 +20,7 @@ from migrate.schema import Batch, BatchItem
 from migrate.source.paddle.abstract import attributes
 from migrate.source.paddle.abstract.collate import collate
 from migrate.source.paddle.abstract.data_files import FOLDER, DataFiles
+from migrate.source.paddle.abstract.libraries import pictures, words
 from migrate.source.paddle.abstract.limits import bounded_memory
 from migrate.source.paddle.abstract.machine import Machine
 from migrate.source.paddle.abstract.modules import load
@@ -71,6 +72,8 @@ class _Reader(Machine):
     def call(self, node: ast.AST, callee: Value, positional: list[Value], keywords: dict[str, Value]) -> Value:
         if isinstance(callee, Api) and callee.name in _HERE:
             return _HERE[callee.name](*positional, **keywords)
+        if isinstance(callee, Api) and callee.name == "cv2.imread" and self.data is not None:
+            return pictures.imread(self.data, *positional, **keywords)
         return super().call(node, callee, positional, keywords)
 
 
@@ -86,7 +89,14 @@ def _data(name: Value, shape: Value, dtype: Value = "float32", lod_level: Value 
     return Tensor(tuple(sizes), dtype_name(dtype, "float32"))
 
 
-_HERE: dict[str, Callable[..., Value]] = {"paddle.to_tensor": _to_tensor, "paddle.static.data": _data}
+#: Those of other libraries give a batch its shapes, but not its numbers: no trainer may call them.
+_HERE: dict[str, Callable[..., Value]] = {
+    "paddle.to_tensor": _to_tensor,
+    "paddle.static.data": _data,
+    **dict.fromkeys(("nltk.word_tokenize", "nltk.tokenize.word_tokenize"), words.word_tokenize),
+    "nltk.download": lambda *given, **named: True,
+    "cv2.resize": pictures.resize,
+}
 
 
 def batch_of(files: Mapping[str, str], folder: str | Path | None, inputs: Batch = ()) -> Value:

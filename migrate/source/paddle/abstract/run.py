@@ -18,10 +18,12 @@ from migrate.source.paddle.abstract.lasting import Lasting
 from migrate.source.paddle.abstract.values import (
     UNKNOWN,
     Container,
+    Fetched,
     Function,
     LayerValue,
     Method,
     Module,
+    OneHot,
     Refuse,
     Size,
     Span,
@@ -32,6 +34,7 @@ from migrate.source.paddle.abstract.values import (
     Weight,
     mentions,
 )
+from migrate.source.paddle.layers import one_hot
 from migrate.source.paddle.ops.spec import Op
 
 MAX_STEPS = 10_000_000  #: limit for the whole program
@@ -123,6 +126,7 @@ class Run(ABC):
     defaults: dict[int, Value] = field(default_factory=dict)  #: default values, each one object for all calls
     lasting: Lasting = field(default_factory=Lasting)  #: what outlives a pass
     training: bool = True
+    in_step: bool = False  #: inside a method that runs in Python, on the values of a step (`host/metrics.py`)
     steps: int = 0
     data: DataFiles | None = None  #: what the program may read
     random: Random = field(default_factory=partial(Random, 0))
@@ -175,7 +179,13 @@ class Run(ABC):
         """
         if mentions([positional, dict(keywords)], Unknown):
             return UNKNOWN
+        if mentions([positional, dict(keywords)], Fetched):
+            raise Refuse("a tensor and an array meet here; call `.numpy()` of the tensor, or `paddle.to_tensor`")
         bound = op.bind(positional, keywords)
+        if mentions([positional, dict(keywords)], OneHot):
+            itself, row = one_hot.through(op, bound)
+            self.record(node, kind, itself)
+            return row
         result = op.result(bound)
         if isinstance(result, Tensor) and any(result is value for value in bound.values()):
             result = Tensor(result.shape, result.dtype, result.array)  # a tensor of its own, as in Paddle
@@ -221,11 +231,11 @@ class Run(ABC):
             raise Stop
         if isinstance(value, Container):
             return bool(value.items)
-        if isinstance(value, Tensor | Size):
+        if isinstance(value, Tensor | Size) and not self.in_step:
             what = "the size of a batch" if isinstance(value, Size) else "the value of a tensor"
             self.problem(node, f"this condition depends on {what}, which is not known when the graph is built")
             raise Stop
-        if isinstance(value, Method | Function | LayerValue):
+        if isinstance(value, Method | Function | LayerValue | Fetched | Tensor | Size):
             return True
         try:
             return bool(value)

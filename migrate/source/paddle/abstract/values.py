@@ -58,9 +58,23 @@ class Tensor:
         return self.dtype is not None and self.dtype.startswith("float")
 
 
+@dataclass(eq=False)
+class OneHot(Tensor):
+    """A model's input of a schema: rows of numbers and one-hot groups. Only `nn.Linear` reads it, as a lookup."""
+
+
 @dataclass(frozen=True)
 class Size:
     """A size of a tensor that is known only when the model runs: an integer in Paddle, a scalar tensor in a graph."""
+
+
+class Fetched:
+    """What is known only in a step, in Python: an array of NumPy, or a number."""
+
+    __array_ufunc__ = None  # NumPy leaves operators to this class
+
+    def __repr__(self) -> str:
+        return "a value of a step"
 
 
 @dataclass(frozen=True)
@@ -112,6 +126,7 @@ class Layer(LayerValue):
     name: str = ""  #: Paddle's dotted name
     arguments: Mapping[str, Value] = field(default_factory=dict)
     calls: int = 0
+    lookups: int = 0  #: calls on a model's one-hot input
     own: dict[str, Value] = field(default_factory=dict)  #: attributes that the program sets
     whole_reads: list[tuple[str, Span]] = field(default_factory=list)  #: where the weight itself is read
 

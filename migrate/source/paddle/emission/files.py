@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from migrate.source.paddle.abstract.modules import imported_names
-from migrate.source.paddle.abstract.program import Program
+from migrate.source.paddle.abstract.program import Program, trainer_class
 from migrate.source.paddle.abstract.values import Module, Span
 from migrate.source.paddle.emission.names import Names, names_for
-from migrate.source.paddle.emission.rewriter import Facts, rewrite
+from migrate.source.paddle.emission.rewriter import Facts, Start, rewrite
 from migrate.source.paddle.emission.tables import dense_places, table_places
 
-#: What readers may use of the framework: base classes, and the number of their process.
-_OF_READERS = ("paddle.io", "paddle.distributed.get_")
+#: What readers may use of the framework: base classes, the number of their process, and tensors, which become arrays.
+_OF_READERS = ("paddle.io", "paddle.distributed.get_", "paddle.to_tensor")
 
 
 @dataclass
@@ -56,7 +56,18 @@ def facts_of(program: Program, module: Module) -> Facts:
         frozenset(span[:2] for where, span in run.executed if where == path),
         frozenset(span for where, span in dense_places(program) if where == path),
         names_for(module.tree, imports),
+        stopped=_stopped(program, module),
     )
+
+
+def _stopped(program: Program, module: Module) -> frozenset[Start]:
+    """Return where the body of `infer_forward` begins if it could not be executed."""
+    cls = trainer_class(program.module)
+    method = cls.find("infer_forward") if cls is not None and program.evaluation else None
+    if method is None or method[1].module is not module or not isinstance(method[0], ast.FunctionDef):
+        return frozenset()
+    first = method[0].body[0]
+    return frozenset({module.span(first)[:2]})
 
 
 def _with_imports(file: cst.Module, names: Names) -> cst.Module:
@@ -88,12 +99,12 @@ def _with_imports(file: cst.Module, names: Names) -> cst.Module:
 
 
 def write_reader(path: str, text: str) -> Written:
-    """Return the text of a reader: only its base class is of the framework, and its code makes arrays, not tensors."""
+    """Return the text of a reader: its base class is of the framework, and it makes arrays, not tensors."""
     tree = ast.parse(text)
     imports = imported_names([node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)])
     everywhere = frozenset((node.lineno, node.col_offset) for node in ast.walk(tree) if isinstance(node, ast.stmt))
     nowhere: frozenset[Span] = frozenset()
-    facts = Facts(imports, {}, nowhere, nowhere, everywhere, nowhere, names_for(tree, imports))
+    facts = Facts(imports, {}, nowhere, nowhere, everywhere, nowhere, names_for(tree, imports), arrays=True)
     rewritten = rewrite(text, facts)
     refused = {}
     for node in ast.walk(tree):

@@ -18,7 +18,7 @@ from migrate.source.paddle.ops import registry
 _NOT_REACHED = 'raise NotImplementedError("not converted: the given configuration does not come here")'
 _CHECKED = "# checked: sizes that are known when the graph runs"
 #: Modules that stand for themselves.
-_MODULES = {"paddle.nn": "", "paddle.nn.functional": "functional", "paddle.nn.initializer": "initializer"}
+MODULES = {"paddle.nn": "", "paddle.nn.functional": "functional", "paddle.nn.initializer": "initializer"}
 Start = tuple[int, int]
 
 
@@ -35,8 +35,10 @@ class Facts:
     names: Names
     ruled: frozenset[Span] = frozenset()  #: embeddings whose tables get rules
     rules: str = ""  #: arguments of `nn.TableRules`
+    arrays: bool = False  #: whether tensors are arrays, as in a reader
     refused: dict[Span, str] = field(default_factory=dict)
     notes: dict[Span, str] = field(default_factory=dict)
+    stopped: frozenset[Start] = frozenset()  #: where the bodies of functions begin that could not be executed
 
 
 class Rewriter(cst.CSTTransformer):
@@ -193,10 +195,12 @@ class Rewriter(cst.CSTTransformer):
     def _reference(self, original: cst.Name | cst.Attribute, updated: cst.BaseExpression) -> cst.BaseExpression:
         """Rewrite a name of Paddle; a module of Paddle is rewritten with the name after it."""
         dotted = self._dotted(original)
-        if dotted in _MODULES:  # such as in `getattr(F, name)`
-            return cst.parse_expression(self.names.nn(_MODULES[dotted]) if _MODULES[dotted] else self.names.module())
+        if dotted in MODULES:  # such as in `getattr(F, name)`
+            return cst.parse_expression(self.names.nn(MODULES[dotted]) if MODULES[dotted] else self.names.module())
         if dotted is None or not dotted.startswith("paddle."):
             return updated
+        if self.facts.arrays and dotted == "paddle.to_tensor":
+            return cst.parse_expression(self.names.nn("data.array"))
         if (op := registry.find(dotted)) is not None:
             return cst.parse_expression(self.names.helper(op.functional))
         spelled = self.names.kept(dotted) if not dotted.rpartition(".")[2].islower() or _function(dotted) else None
@@ -258,8 +262,10 @@ class Rewriter(cst.CSTTransformer):
         return updated_node
 
     def _is_dead(self, body: cst.BaseSuite) -> bool:
-        """Whether a block was not executed and has something of Paddle, so that it cannot stay as it is."""
+        """Whether a block cannot stay as it is: it was not executed, and has something of Paddle or could not be."""
         place = self.get_metadata(PositionProvider, body.body[0]).start
+        if (place.line, place.column) in self.facts.stopped:
+            return True
         if (place.line, place.column) in self.facts.executed:
             return False
         names = m.findall(body, m.Name() | m.Attribute())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from migrate.source.paddle.abstract.values import Tensor, Value
+from migrate.source.paddle.abstract.values import Fetched, Tensor, Value
 from migrate.source.paddle.ops.conditions import plain_dtype
 from migrate.source.paddle.ops.shapes import dtype_name, reshaped, sizes_of, tensor
 from migrate.source.paddle.ops.spec import Arguments, Form, Op
@@ -87,3 +87,15 @@ NUMPY = Op(
     helper="assign",
     examples=("f_2_3.numpy()", "i_2_3.numpy()"),
 )
+
+
+def _number(bound: Arguments) -> Fetched:
+    tensor(bound["x"])
+    return Fetched()
+
+
+#: Where a tensor has a value, in a metric of the program's own: method -> op.
+NUMBERS: dict[str, Op] = {
+    "item": Op("paddle.Tensor.item(x)", _number, (Form("x.numpy().item()"),)),
+    "tolist": Op("paddle.Tensor.tolist(x)", _number, (Form("x.numpy().tolist()"),)),
+}

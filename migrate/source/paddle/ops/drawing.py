@@ -28,7 +28,8 @@ def _normal(bound: Arguments) -> Tensor:
 
 
 def _order(bound: Arguments) -> Tensor:
-    return Tensor(tuple(sizes_of(bound["n"])), dtype_name(bound["dtype"], "int64"))
+    sizes = [None] if isinstance(bound["n"], Tensor) else sizes_of(bound["n"])
+    return Tensor(tuple(sizes), dtype_name(bound["dtype"], "int64"))
 
 
 def _multinomial(bound: Arguments) -> Tensor:
@@ -76,7 +77,11 @@ OPS: tuple[Op, ...] = (
     Op(
         "paddle.randperm(n, dtype='int64', name=None)",
         _order,
-        examples=("paddle.randperm(4)", "paddle.randperm(n=3, dtype='int32')"),
+        examples=(
+            "paddle.randperm(4)",
+            "paddle.randperm(n=3, dtype='int32')",
+            "paddle.randperm(paddle.shape(f_2_3)[0])",
+        ),
     ),
     Op(
         "paddle.multinomial(x, num_samples=1, replacement=False, name=None)",

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
+from collections.abc import Iterable, Mapping
 
 from migrate.report.model import Applicability, Finding, Location, State, TableRecord
 from migrate.source.files.conversion_result import SourceResult
-from migrate.source.paddle.checks import refusals
-from migrate.source.paddle.edits.rewrite import Facts
-from migrate.source.paddle.facts.program import Program
-from migrate.source.paddle.facts.trainer import TRAINER
-from migrate.source.paddle.interpreter.interpreter import Interpreter
-from migrate.source.paddle.mapping.values import Class, Initializer, Linear, Span
+from migrate.source.paddle.abstract.program import TRAINER
+from migrate.source.paddle.abstract.run import Problem
+from migrate.source.paddle.abstract.values import Class, Described, Layer, Span, Value
+from migrate.source.paddle.one_hot.program import Program
+from migrate.source.paddle.one_hot.rewriting import Rewritten
+from migrate.source.paddle.one_hot.watched import scopes
+from migrate.source.paddle.ops import registry
 
 KIND = "paddle"
 
@@ -89,10 +91,10 @@ def not_python(path: str, text: str, line: int, problem: str) -> SourceResult:
     return SourceResult(path, KIND, text, text, (finding,))
 
 
-def refused(path: str, text: str, run: Interpreter) -> SourceResult:
+def refused(path: str, text: str, problems: Iterable[Problem]) -> SourceResult:
     """Return the result for a model with unsupported constructs: the whole file is left unchanged."""
     found = []
-    for problem in sorted(run.problems.values(), key=lambda item: (item.path != path, item.span)):
+    for problem in sorted(problems, key=lambda item: (item.path == TRAINER, item.path, item.span)):
         found.append(
             Finding(
                 rule="paddle-unsupported",
@@ -109,14 +111,15 @@ def refused(path: str, text: str, run: Interpreter) -> SourceResult:
 
 
 def _beside(path: str, name: str) -> str:
-    """Return the path of a file for reports; the trainer is in the folder of the model."""
+    """Return the path of a file for reports; all files are in the folder of the model."""
     folder = path.rpartition("/")[0]
-    return f"{folder}/{name}" if name == TRAINER and folder else name
+    return f"{folder}/{name}" if folder else name
 
 
-def converted(program: Program, text: str, facts: Facts) -> SourceResult:
+def converted(program: Program, text: str, made: Rewritten) -> SourceResult:
     """Return the result for a converted model."""
-    found = [*_classes(program), *_layers(program, facts)]
+    layer = made.names.kept(registry.LAYER) or ""
+    found = [*_classes(program, layer), *_layers(program, made.after)]
     tables: tuple[TableRecord, ...] = ()
     if program.input_linears:
         record = _table(program)
@@ -124,40 +127,53 @@ def converted(program: Program, text: str, facts: Facts) -> SourceResult:
         found.append(_table_finding(program, record))
     found.append(_loss(program))
     found += _optimizer(program)
-    return SourceResult(program.module.path, KIND, program.module.text, text, tuple(found), tables)
+    found += [_not_reached(program, first, last) for first, last in made.dead]
+    return SourceResult(program.path, KIND, program.module.text, text, tuple(found), tables)
+
+
+def _not_reached(program: Program, first: int, last: int) -> Finding:
+    return Finding(
+        rule="paddle-not-reached",
+        subject="use",
+        state=State.NOTED,
+        location=_place(program, (first, 0, last, 0)),
+        message="this is not reached with the given arguments; it raises NotImplementedError",
+        before=program.module.lines[first - 1].strip(),
+    )
 
 
 def _place(program: Program, span: Span) -> Location:
-    names = refusals.scopes(program.module.tree)
+    names = scopes(program.module.tree)
     scope = next((name for name, first, last in names if first <= span[0] <= last), "")
-    return Location(program.module.path, span[0], span[2], scope)
+    return Location(program.path, span[0], span[2], scope)
 
 
-def _classes(program: Program) -> list[Finding]:
+def _classes(program: Program, layer: str) -> list[Finding]:
     result = []
     for cls in program.module.names.values():
-        if isinstance(cls, Class) and cls.is_layer:
+        if isinstance(cls, Class) and cls.module is program.module and cls.derives(registry.LAYER):
             span = program.module.span(cls.node)
+            base = next((item.name for item in cls.bases if isinstance(item, Class)), layer)
             result.append(
                 Finding(
                     rule="paddle-layer-class",
                     subject="layer",
                     state=State.APPLIED,
-                    location=Location(program.module.path, span[0], span[2], cls.name),
+                    location=Location(program.path, span[0], span[2], cls.name),
                     message=f"class `{cls.name}` becomes a TensorFlow module with the same methods and names",
                     reason="; ".join(program.overridden) if cls is program.model.cls else "",
                     applicability=Applicability.EXACT,
                     before=program.module.lines[span[0] - 1].strip(),
-                    after=f"class {cls.name}({cls.base.name if cls.base else 'Layer'}):",
+                    after=f"class {cls.name}({base}):",
                 )
             )
     return result
 
 
-def _layers(program: Program, facts: Facts) -> list[Finding]:
+def _layers(program: Program, after: Mapping[Span, str]) -> list[Finding]:
     """Return one finding for each call that creates Linear layers."""
-    sites: dict[Span, list[Linear]] = defaultdict(list)
-    for layer in program.run.linears:
+    sites: dict[Span, list[Layer]] = defaultdict(list)
+    for layer in program.linears:
         sites[layer.span].append(layer)
     lines = program.module.lines
     return [
@@ -170,8 +186,8 @@ def _layers(program: Program, facts: Facts) -> list[Finding]:
             reason=_layer_reason(made),
             applicability=Applicability.EXACT,
             before=_source(lines, span),
-            after=facts.after.get(span, ""),
-            table="embedding" if any(layer.fed_raw for layer in made) else "",
+            after=after.get(span, ""),
+            table="embedding" if any(layer.lookups for layer in made) else "",
         )
         for span, made in sites.items()
     ]
@@ -184,11 +200,11 @@ def _source(lines: list[str], span: Span) -> str:
     return "\n".join([lines[first - 1][start:], *lines[first : last - 1], lines[last - 1][:stop]])
 
 
-def _layer_message(made: list[Linear], paths: dict[int, str]) -> str:
+def _layer_message(made: list[Layer], paths: dict[int, str]) -> str:
     names = [paths.get(id(layer), "?") for layer in made]
     listed = f"`{names[0]}`" if len(names) == 1 else f"`{names[0]}` to `{names[-1]}` ({len(names)} layers)"
-    raw = sum(layer.fed_raw for layer in made)
-    unused = sum(not layer.used for layer in made)
+    raw = sum(bool(layer.lookups) for layer in made)
+    unused = sum(not layer.calls for layer in made)
     if not raw:
         text = f"`nn.Linear` {listed} becomes a dense layer"
     elif raw == len(made):
@@ -198,8 +214,8 @@ def _layer_message(made: list[Linear], paths: dict[int, str]) -> str:
     return text + (f"; {unused} of them are never used" if unused else "")
 
 
-def _layer_reason(made: list[Linear]) -> str:
-    if not any(layer.fed_raw for layer in made):
+def _layer_reason(made: list[Layer]) -> str:
+    if not any(layer.lookups for layer in made):
         return "kernel, bias and initial values are the same"
     return "x·W + b = dense·W_dense + the sum of the rows of W that the one-hot groups select + b"
 
@@ -207,7 +223,7 @@ def _layer_reason(made: list[Linear]) -> str:
 def _table(program: Program) -> TableRecord:
     layers = program.input_linears
     first = layers[0].span
-    kinds = sorted({_initializer_text(layer.weight) for layer in layers})
+    kinds = sorted({_initializer_text(layer.arguments.get("weight_attr")) for layer in layers})
     return TableRecord(
         name="embedding",
         location=_place(program, first),
@@ -221,11 +237,13 @@ def _table(program: Program) -> TableRecord:
     )
 
 
-def _initializer_text(value: Initializer | None) -> str:
-    if value is None:
+def _initializer_text(value: Value) -> str:
+    if isinstance(value, Described) and value.name == "paddle.ParamAttr":
+        value = value.arguments.get("initializer")
+    if not isinstance(value, Described):
         return "XavierUniform()"
     given = ", ".join(f"{key}={item!r}" for key, item in value.arguments.items() if key != "name" and item is not None)
-    return f"{value.name}({given})"
+    return f"{value.name.rpartition('.')[2]}({given})"
 
 
 def _table_finding(program: Program, record: TableRecord) -> Finding:
@@ -254,7 +272,7 @@ def _loss(program: Program) -> Finding:
             rule="paddle-loss",
             subject="loss",
             state=State.APPLIED,
-            location=Location(_beside(program.module.path, TRAINER), span[0], span[2], f"{owner}create_loss"),
+            location=Location(_beside(program.path, TRAINER), span[0], span[2], f"{owner}create_loss"),
             message="the loss is converted from the trainer's `create_loss`",
             applicability=Applicability.EXACT,
             before="create_loss",
@@ -285,7 +303,7 @@ def _optimizer(program: Program) -> list[Finding]:
             rule="paddle-optimizer",
             subject="optimizer",
             state=State.SUGGESTED if beyond else State.NOTED,
-            location=Location(_beside(program.module.path, TRAINER), made.line, made.end_line, "create_optimizer"),
+            location=Location(_beside(program.path, TRAINER), made.line, made.end_line, "create_optimizer"),
             message=f"the trainer's optimizer {told} is not converted" + (f": {beyond}" if beyond else ""),
             reason="the converted module has no training step, only a loss",
             action="implement these in your training step" if beyond else "",

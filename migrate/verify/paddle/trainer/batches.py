@@ -29,16 +29,18 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
     if not data or not name:
         raise MigrateError(f"{folder}/config.yaml: names no reader and no sample data; give `inputs` in a schema")
     files = sorted(str(path) for path in (folder / data).iterdir() if not path.name.startswith("."))
-    size = int(config.get("runner.train_batch_size") or MOST)
+    given = config.get("runner.train_batch_size")
+    size = None if given is None else min(int(given), MOST)  # without a size, the reader makes whole batches
     dataset = importlib.import_module(name).RecDataset(files, config=config)
-    loader = DataLoader(dataset, batch_size=min(size, MOST), drop_last=True, return_list=True)
+    loader = DataLoader(dataset, batch_size=size, drop_last=size is not None, return_list=True)
     batches: list[Any] = []
     for items in loader:
         batches.append(_arrays(items))
         if len(batches) == job["count"]:
             break
     if not batches:
-        raise MigrateError(f"{folder / data}: has no batch of {min(size, MOST)} samples; give more data")
+        told = "" if size is None else f" of {size} samples"
+        raise MigrateError(f"{folder / data}: has no batch{told}; give more data")
     return {"batches": batches}
 
 

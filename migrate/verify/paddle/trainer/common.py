@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +43,12 @@ def metrics_of(trainer: Any) -> Any:
     """Return the metrics that the trainer makes, as its `train_forward` gets them."""
     made = trainer.create_metrics() if hasattr(trainer, "create_metrics") else []
     return made[0] if isinstance(made, tuple) else made
+
+
+def own_metrics(held: Any, base: type, stock: Callable[[Any], bool]) -> list[Any]:
+    """Return the metrics that the program defines itself: of class `base`, but not of the framework's."""
+    listed = held if isinstance(held, list | tuple) else []
+    return [metric for metric in listed if isinstance(metric, base) and not stock(metric)]
 
 
 def tensors_in(value: Any, kind: type | tuple[type, ...]) -> Iterator[Any]:

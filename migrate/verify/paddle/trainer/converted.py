@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -13,7 +14,16 @@ import tensorflow as tf
 
 from migrate.errors import MigrateError
 from migrate.verify.paddle.trainer import draws
-from migrate.verify.paddle.trainer.common import EPSILON, Array, mask, metrics_of, packed, tensors_in, trainer_of
+from migrate.verify.paddle.trainer.common import (
+    EPSILON,
+    Array,
+    mask,
+    metrics_of,
+    own_metrics,
+    packed,
+    tensors_in,
+    trainer_of,
+)
 from migrate.verify.settings import Settings
 from runtime import nn
 from runtime.nn import functional, masks
@@ -31,6 +41,7 @@ class Converted:
         np.random.seed(1)
         random.seed(1)
         self.trainer = trainer_of(job["path"])
+        os.chdir(job.get("data") or job["path"])  # a trainer may read data of its own
         with _recorded() as made:
             self.model = self.trainer.create_model(self.config)
         held = {id(weight) for _, weight in self.model.named_weights()}
@@ -40,6 +51,10 @@ class Converted:
         self.items = _placeholders(job["batches"], self.config.get("runner.train_batch_size") == 1)
         self.outputs, self.loss = self._graph(training=True)
         self.updates = v1.get_collection(v1.GraphKeys.UPDATE_OPS)
+        own = own_metrics(self.metrics, nn.metric.Metric, lambda one: isinstance(one, nn.metric.Sums))
+        self.counted = nn.metric.updates() if own else []  #: with one of the program's own, what training adds
+        self.measures = {type(one).__name__: one.accumulate() for one in own}
+        self.resets = [one.reset() for one in own]
         self.weights = dict(self.model.named_parameters())
         self.gradients = _gradients(self.loss, {name: w for name, w in self.weights.items() if w.trainable})
         self.steps = {kind: self._step(self._optimizer(kind, rate)) for kind, rate in job["rates"].items()}
@@ -71,7 +86,7 @@ class Converted:
         try:
             with masks.drawn_by(lambda shape, p: _mask(next(counter), shape, p)), _drawn():
                 method = self.trainer.train_forward if training else self.trainer.infer_forward
-                returned = method(self.model, self.metrics, self.items, self.config)
+                returned = method(self.model, self.metrics, _fresh(self.items), self.config)
         finally:
             del self.model.forward
         return outputs, returned[0] if training else None
@@ -114,6 +129,11 @@ def _recorded() -> Iterator[list[Weight]]:
 
     with mock.patch.object(Weight, "__init__", init):
         yield made
+
+
+def _fresh(items: Any) -> Any:
+    """Return lists of their own, which the program may change."""
+    return [_fresh(item) for item in items] if isinstance(items, list) else items
 
 
 class _Drawer(functional.Drawer):
@@ -237,10 +257,13 @@ def _loose(weights: Sequence[Weight], values: Sequence[Array]) -> list[tuple[Any
 def _passes(side: Converted, session: Any, restart: Any, items: Any) -> dict[str, Any]:
     restart()
     feed = side.feed(items)
-    outputs, loss, gradients, _ = session.run((side.outputs, side.loss, side.gradients, side.updates), feed)
+    session.run(side.resets)
+    wanted = (side.outputs, side.loss, side.gradients, side.updates, side.counted)
+    outputs, loss, gradients, _, _ = session.run(wanted, feed)
     found = {
         "outputs": outputs,
         "loss": np.reshape(loss, -1),
+        "metrics": {name: np.reshape(value, -1) for name, value in session.run(side.measures).items()},
         "gradients": {name: _rows(value) for name, value in gradients.items()},
         "running": {
             name: value for name, value in nn.read_weights(side.model, session).items() if name not in side.weights

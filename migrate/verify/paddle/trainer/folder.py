@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +12,13 @@ from migrate.report.model import Verification
 from migrate.schema import Schema
 from migrate.source.paddle.abstract.program import TRAINER, settings
 from migrate.source.paddle.abstract.readers import batch_of
-from migrate.source.paddle.abstract.values import Tensor, Value
 from migrate.verify import workers
 from migrate.verify.paddle.trainer.common import MOST
+from migrate.verify.paddle.trainer.drawn import IDS, drawn
 from migrate.verify.paddle.trainer.pair import measure
 from migrate.verify.settings import Settings
 
 _BATCHES = "migrate.verify.paddle.trainer.batches"
-#: Ids of drawn batches are below this number, if the batches are not those of the reader.
-_IDS = 10
 #: A BatchNorm of few samples leaves nothing of a gradient but rounding: two of them become 1 and -1, whatever they are.
 _SAMPLES = 32
 
@@ -63,7 +60,7 @@ def verify(original: str, converted: str, schema: Schema | None, settings_: Sett
         notes += [
             f"the sample data does not determine the gradients of {', '.join(sorted(unsure))}, in the original either: "
             "they change in the second digit when weights change by one unit in the last place; they are compared on "
-            f"other ids, up to {_IDS}, in batches of {_size(wide)}",
+            f"other ids, up to {IDS}, in batches of {_size(wide)}",
             *again.notes,
         ]
     return Verification(original, converted, tuple(comparisons), tuple(notes))
@@ -95,7 +92,7 @@ def _others(batches: list[Any], settings_: Settings) -> list[Any]:
         if isinstance(value, list):
             return [other(item) for item in value]
         most = int(value.max(initial=0)) if value.dtype.kind == "i" else 0
-        return random.randint(1, min(most, _IDS) + 1, value.shape).astype(value.dtype) if most > 1 else value
+        return random.randint(1, min(most, IDS) + 1, value.shape).astype(value.dtype) if most > 1 else value
 
     return [other(items) for items in batches]
 
@@ -108,29 +105,13 @@ def _batches(
     folder: Path, files: dict[str, str], config: dict[str, Any], schema: Schema | None, settings_: Settings
 ) -> tuple[list[Any], str]:
     """Return batches of the reader, or drawn ones where the reader does not run, and which of both they are."""
+    try:
+        found = workers.run(_BATCHES, {"path": str(folder), "config": config, "count": settings_.drawn})
+        return _modulo(found["batches"], settings_.ids), "batches are those of the model's reader and sample data"
+    except (MigrateError, ModuleNotFoundError) as error:
+        reason = str(error).splitlines()[0]
     inputs = schema.inputs if schema is not None else ()
-    if not inputs:
-        try:
-            found = workers.run(_BATCHES, {"path": str(folder), "config": config, "count": settings_.drawn})
-            return _modulo(found["batches"], settings_.ids), "batches are those of the model's reader and sample data"
-        except (MigrateError, ModuleNotFoundError) as error:
-            reason = str(error).splitlines()[0]
-    else:
-        reason = "the schema gives `inputs`"
-    random = np.random.RandomState(settings_.seed)
-    shapes = batch_of(files, folder, inputs)
     size = _size(config, settings_.batch_size)
-    drawn = [list(_drawn(shapes, size, random)) for _ in range(settings_.drawn)]
-    return drawn, f"batches are drawn, with ids below {_IDS}: {reason}"
-
-
-def _drawn(items: Value, size: int, random: np.random.RandomState) -> Iterator[Any]:
-    for item in items:
-        if not isinstance(item, Tensor):
-            yield list(_drawn(item, size, random))
-            continue
-        shape = [size if i == 0 else 5 if known is None else known for i, known in enumerate(item.shape or (None,))]
-        if str(item.dtype).startswith("float"):
-            yield random.uniform(0, 1, shape).astype(item.dtype)
-        else:
-            yield random.randint(0, 2 if item.dtype == "bool" else _IDS, shape).astype(item.dtype)
+    batches = drawn(inputs or batch_of(files, folder), size, settings_.drawn, settings_.seed)
+    told = "as `inputs` of the schema tell" if inputs else f"with ids below {IDS}"
+    return batches, f"batches are drawn, {told}, because the reader does not run: {reason}"

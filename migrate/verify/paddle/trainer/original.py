@@ -17,6 +17,7 @@ from migrate.verify.paddle.trainer.chance import Chance
 from migrate.verify.paddle.trainer.common import (
     Array,
     metrics_of,
+    own_metrics,
     started_weights,
     tensors_in,
     trainer_of,
@@ -42,6 +43,7 @@ class Original:
         with _recorded() as made:
             self.model = self.trainer.create_model(self.config)
         self.metrics = metrics_of(self.trainer)
+        self.own = own_metrics(self.metrics, paddle.metric.Metric, _of_paddle)
         self.state = dict(self.model.state_dict())
         self.parameters = dict(self.model.named_parameters())
         held = {id(tensor) for tensor in self.state.values()}
@@ -108,6 +110,10 @@ def _recorded() -> Iterator[list[Any]]:
         LayerHelperBase.create_parameter = stock
 
 
+def _of_paddle(metric: Any) -> bool:
+    return type(metric).__module__.startswith("paddle.")
+
+
 def run(job: Mapping[str, Any]) -> dict[str, Any]:
     """Measure the original in a process of its own; see `measured`."""
     return measured(Original(job), job)
@@ -139,6 +145,8 @@ def measured(side: Original, job: Mapping[str, Any]) -> dict[str, Any]:
 
 def _passes(side: Original, weights: Mapping[str, Array], items: Any) -> dict[str, Any]:
     side.load(weights)
+    for metric in side.own:
+        metric.reset()
     outputs, loss = side.forward(items)
     if not isinstance(loss, paddle.Tensor):
         raise MigrateError("train_forward must return the loss first; correct it")
@@ -147,6 +155,7 @@ def _passes(side: Original, weights: Mapping[str, Array], items: Any) -> dict[st
     found = {
         "outputs": [output.numpy() for output in outputs],
         "loss": loss.numpy().reshape(-1),
+        "metrics": {type(one).__name__: np.reshape(one.accumulate(), -1) for one in side.own},
         "gradients": gradients_of(side.parameters),
         "running": {name: value for name, value in side.values().items() if name not in side.parameters},
     }

@@ -37,7 +37,7 @@ def measure(
     job = {"path": original, "config": dict(config), "batches": batches, "settings": settings, "rates": RATES}
     single = workers.run(_ORIGINAL, {**job, "dtype": "float32", "passes": True})
     job |= {"weights": single["weights"], "loose": single["loose"]}
-    moved = workers.run(_CONVERTED, {**job, "path": converted})
+    moved = workers.run(_CONVERTED, {**job, "path": converted, "data": original})
     if moved["failure"] and "evaluated" in single["batches"][0]:
         raise MigrateError(f"{converted}: infer_forward fails with {moved['failure']}, and not in the original")
     steps = steps_of(moved)
@@ -101,7 +101,8 @@ class TrainerPair:
         yield from self._lists("forward", "outputs", "output")
         yield self._loss()
         yield from self._gradients()
-        yield from self._running()
+        yield from self._by_name("running", "running values")
+        yield from self._by_name("metrics", "metrics")
         if "evaluated" in self.single["batches"][0] and "evaluated" in self.moved["batches"][0]:
             yield from self._lists("forward", "evaluated", "evaluated output")
         for kind in (*RATES, "own"):
@@ -137,13 +138,13 @@ class TrainerPair:
                 found = _compared("gradient", name, values[0], values[1], values[2], kind="gradient")
                 yield self._sure(found, values[0], self.single["noise"])
 
-    def _running(self) -> Iterator[Comparison]:
-        for name in self.single["batches"][0]["running"]:
+    def _by_name(self, what: str, stage: str) -> Iterator[Comparison]:
+        for name in self.single["batches"][0][what]:
             first, second, wide = (
-                _flat([batch["running"][name] for batch in side["batches"]])
+                _flat([batch[what][name] for batch in side["batches"]])
                 for side in (self.single, self.moved, self.double)
             )
-            yield self._sure(_compared("running values", name, first, second, wide), first, self.single["noise"], False)
+            yield self._sure(_compared(stage, name, first, second, wide), first, self.single["noise"], False)
 
     def _steps(self, kind: str) -> Iterator[Comparison]:
         sides = (self.single[kind], self.moved[kind], self.double.get(kind, self.single[kind]))

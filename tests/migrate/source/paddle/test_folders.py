@@ -105,7 +105,8 @@ def test_a_folder_computes_what_paddle_computes(name: str, tmp_path: Path) -> No
     comparisons = list(compared(name, written(name, tmp_path)).comparisons())
     assert [c for c in comparisons if c.verdict == "differs"] == []
     assert {"forward", "loss", "gradient", "sgd", "adagrad", "adam", "own"} <= {c.stage for c in comparisons}
-    assert all(c.scale > 0 for c in comparisons if c.stage in {"forward", "loss"})
+    assert all(c.scale > 0 for c in comparisons if c.stage in {"forward", "loss", "metrics"})
+    assert [c.name for c in comparisons if c.stage == "metrics"] == (["Misses"] if name == "sessions" else [])
 
 
 STEPS = {"sgd", "adagrad", "adam", "own"}

@@ -10,7 +10,7 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 from migrate.schema import load_schema
-from runtime import sparse_lookup
+from runtime import nn, sparse_lookup
 from tests.support.paddle import cases as cases
 from tests.support.paddle import oracle as oracle
 
@@ -31,7 +31,7 @@ def test_constants_are_equal_to_the_bit_in_variables_and_table(tmp_path: Path) -
         kernels = session.run(lookup)
         size = session.run(table.size())
     assert size == 0
-    split = {f"{layer.path}.weight": layer.columns for layer in model.input_layers}
+    split = {f"{path}.weight": columns for path, columns in nn.one_hot.placed(model.input_layers).items()}
     assert len(split) == 10 and kernels.shape == (488, 144)
     for name, value in expected.initial.items():
         if name in split:
@@ -71,7 +71,7 @@ def test_distributions_are_those_of_paddle(initializer: str, tmp_path: Path) -> 
     with tf.Graph().as_default(), tf.Session() as session:
         tf.set_random_seed(7)
         layer = module.OneLayer(300).fc
-        actual = session.run(layer.weight_init([300, 200], dtype=tf.float32))
+        actual = session.run(layer.weight.whole([300, 200], dtype=tf.float32))
         module.OneLayer(300).embedding_initializer()
     paddle.set_default_dtype("float32")
     names: dict[str, type] = {}

@@ -36,6 +36,17 @@ def test_models_agree(name: str, tmp_path: Path) -> None:
     assert any(abs(gradient).max() > 0 for gradient in side.gradients.values())
 
 
+@pytest.mark.parametrize("name", [*cases.MODELS, "mmoe"])
+@pytest.mark.one_case
+def test_a_file_without_the_runtime_agrees(name: str, tmp_path: Path) -> None:
+    files = cases.example_files()
+    text, schema = files["net.py"], load_schema(cases.EXAMPLE / "schema.yaml")
+    if name != "mmoe":
+        text, schema = cases.source(cases.MODELS[name][0]), cases.MODELS[name][1]
+    oracle.compare(text, schema, tmp_path, files if name == "mmoe" else {}, seed=3, target="rec_sdk")
+    assert "runtime" not in (tmp_path / "converted_net.py").read_text()
+
+
 def test_a_parameter_that_never_trains_is_still_there(tmp_path: Path) -> None:
     source, schema = cases.MODELS["ple-one-level"]
     side = oracle.compare(cases.source(source), schema, tmp_path)
@@ -49,8 +60,8 @@ def test_a_planted_error_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
     def broken(*arguments: object) -> object:
         result = convert(*arguments)  # type: ignore[arg-type]
-        assert ") + embedding[:, self.columns]" in result.converted
-        text = result.converted.replace(") + embedding[:, self.columns]", ") - embedding[:, self.columns]")
+        assert "tf.nn.relu(linear_out)" in result.converted
+        text = result.converted.replace("tf.nn.relu(linear_out)", "tf.nn.relu(-linear_out)")
         return type(result)(result.path, result.kind, result.original, text)
 
     monkeypatch.setattr(oracle, "converted", broken)

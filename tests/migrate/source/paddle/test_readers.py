@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from migrate.schema import BatchItem
+from migrate.source.paddle.abstract.host.sparse import FUNCTIONS
 from migrate.source.paddle.abstract.readers import batch_of
-from migrate.source.paddle.abstract.values import Tensor
+from migrate.source.paddle.abstract.values import Refuse, Tensor
 from tests.support.paddle.reader_files import CONFIG, ITERABLE, write
 
 SLOTS = """
@@ -218,6 +219,60 @@ def test_a_reader_of_whole_batches_is_taken_as_it_is(tmp_path: Path) -> None:
 def test_given_inputs_are_taken_without_a_reader() -> None:
     given = (BatchItem((None, 1), "int64"), (BatchItem((None,), "float32"),))
     assert spec(batch_of({}, None, given)) == [((None, 1), "int64"), [((None,), "float32")]]
+
+
+LIBRARIES = """
+    import os, cv2, nltk, scipy.sparse
+    from nltk.tokenize import word_tokenize
+    from scipy import sparse
+    nltk.download("punkt")
+
+    class RecDataset(IterableDataset):
+        def __init__(self, file_list, config):
+            super().__init__()
+            self.ids, self.files = {}, file_list
+            for text in [str(i) for i in range(1200)]:
+                word = "word" + text
+                self.ids[word] = len(self.ids)
+
+        def __iter__(self):
+            for file in self.files:
+                if file.endswith(".png"):
+                    continue
+                picture = cv2.imread(file.replace(".txt", ".png"))
+                small = np.transpose(cv2.resize(picture, (4, 8)), (2, 0, 1))[:, np.newaxis]
+                for line in open(file):
+                    words = [self.ids.get(word, 0) for word in word_tokenize(line)]
+                    cells = ([1.0] * len(words), ([0] * len(words), words))
+                    row = sparse.coo_matrix(cells, shape=[1, 6], dtype=np.float32).toarray()
+                    counts = scipy.sparse.csr_matrix(cells, shape=(2, 7))
+                    yield np.array(words), row, counts.toarray().sum(0), picture, small, counts.shape[0]
+"""
+
+
+def test_what_readers_use_of_scipy_nltk_and_opencv(tmp_path: Path) -> None:
+    files = write(tmp_path, LIBRARIES, {"data/train/a.txt": "word5, word3!\nword2 word1 word2 word4\n"})
+    (tmp_path / "data/train/a.png").write_bytes(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x05\0\0\0\x03 more")
+    assert spec(batch_of(files, tmp_path)) == [
+        ((None, 4), "int64"),
+        ((None, 1, 6), "float32"),
+        ((None, 7), "float64"),
+        ((None, 3, 5, 3), "uint8"),
+        ((None, 3, 1, 8, 4), "uint8"),
+        ((None,), "int64"),
+    ]
+
+
+def test_a_sparse_matrix_adds_the_entries_of_a_place() -> None:
+    entries, made = ([1, 2, 4], ([0, 1, 0], [2, 0, 2])), FUNCTIONS["scipy.sparse.coo_matrix"]
+    assert made(entries, dtype="int16").toarray().tolist() == [[0, 0, 5], [2, 0, 0]]
+    assert made((2, 1)).tocsr().toarray().tolist() == [[0], [0]]
+    with pytest.raises(ValueError, match="beyond"):
+        made(entries, shape=(2, 2))
+    with pytest.raises(Refuse, match="array this large"):
+        made(entries, shape=(10**6, 10**6)).toarray()
+    with pytest.raises(ValueError, match="differ in number"):
+        made(([1], ([0, 1], [0, 1])))
 
 
 STATIC = """

@@ -22,5 +22,5 @@ class RecDataset(paddle.io.IterableDataset):
                     np.array(ids + [0] * free).astype("int64"),
                     mask,
                     np.int64(line[1]),
-                    np.float32(line[0]),
+                    paddle.to_tensor(float(line[0])),
                 ]

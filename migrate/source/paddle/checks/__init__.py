@@ -1,1 +1,0 @@
-"""What a converted Paddle model cannot do: refusals."""

@@ -1,1 +1,0 @@
-"""Generates the text of the converted module."""

@@ -1,1 +1,0 @@
-"""What a Paddle model and its trainer are: classes, inputs, arguments."""

@@ -1,1 +1,0 @@
-"""A symbolic interpreter of Paddle models, which does not need Paddle."""

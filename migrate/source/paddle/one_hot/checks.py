@@ -1,0 +1,272 @@
+"""What a model with one-hot inputs must not have, although it can be executed: refusals, each with its line."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import re
+import sys
+from collections.abc import Iterator
+
+from migrate.source.paddle.abstract.layers import named_layers
+from migrate.source.paddle.abstract.modules import imported_names
+from migrate.source.paddle.abstract.values import Described, Layer, Span, Value
+from migrate.source.paddle.emission.names import Names
+from migrate.source.paddle.layers import activation
+from migrate.source.paddle.layers.linear import LINEAR
+from migrate.source.paddle.one_hot.module import reserved, scope_name
+from migrate.source.paddle.one_hot.names import imports_of
+from migrate.source.paddle.one_hot.program import Program
+from migrate.source.paddle.ops import drawing, registry
+
+_PLAIN_DUNDERS = frozenset({"__init__", "__doc__", "__repr__", "__str__", "__all__"})
+_NAME = re.compile(r"[A-Za-z0-9_-]+")
+_NAME_RULE = "names of TensorFlow variables consist of ASCII letters, digits, `_` and `-`"
+#: Names that the converted layers use.
+RESERVED_ATTRIBUTES = frozenset(
+    [
+        *("path", "columns", "name_layers", "create_variables", "input_layers", "table_layers", "embedding_tables"),
+        *("emb_dim", "embedding_initializer", "_sub_layers", "build", "named_weights"),
+    ]
+)
+#: Layers that hold nothing, and compute the same in training and evaluation.
+_PLAIN_LAYERS = {spec.name for spec in activation.SPECS if not spec.name.endswith("PReLU")} | {
+    LINEAR.name,
+    "paddle.nn.Identity",
+    "paddle.nn.Flatten",
+    "paddle.nn.CosineSimilarity",
+}
+_RANDOM = {op.name for op in drawing.OPS}
+#: Arguments of `ParamAttr` that change how a parameter trains -> their defaults.
+_TRAINING = {"learning_rate": 1.0, "regularizer": None, "trainable": True, "do_model_average": True, "need_clip": True}
+
+
+def defines_model(text: str) -> bool:
+    """Return whether a file defines a class that derives from `nn.Layer`; raises SyntaxError."""
+    tree = ast.parse(text)
+    names = imported_names(_at_top(tree))
+    classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+    return any(_dotted(base, names) == registry.LAYER for node in classes for base in node.bases)
+
+
+def _at_top(tree: ast.Module) -> list[ast.Import | ast.ImportFrom]:
+    return [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+
+
+def _dotted(node: ast.AST, names: Value) -> str:
+    if isinstance(node, ast.Name):
+        return registry.canonical(names[node.id]) if node.id in names else ""
+    if isinstance(node, ast.Attribute):
+        parent = _dotted(node.value, names)
+        return registry.canonical(f"{parent}.{node.attr}") if parent else ""
+    return ""
+
+
+def foreign_base(text: str) -> ast.ClassDef | None:
+    """Return the first class whose base comes from another file and may be a layer; None if Paddle is not imported."""
+    tree = ast.parse(text)
+    names = imported_names(_at_top(tree))
+    if not any(dotted.partition(".")[0] == "paddle" for dotted in _imported(tree)):
+        return None
+    known = {"paddle", *dir(builtins), *sys.stdlib_module_names}
+    known |= {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef):
+            dotted = [_dotted(base, names) or ast.unparse(base) for base in node.bases]
+            if any(name.partition(".")[0] not in known for name in dotted):
+                return node
+    return None
+
+
+def _imported(tree: ast.Module) -> Iterator[str]:
+    for node in imports_of(tree):
+        if isinstance(node, ast.Import):
+            yield from (item.name for item in node.names)
+        else:
+            yield node.module or ""
+
+
+def check(program: Program, names: Names) -> None:
+    """Record problems for all that is executed but not converted."""
+    _check_imports(program)
+    _check_names(program, reserved(names))
+    _check_constructor(program)
+    _check_layers(program)
+    _check_parameters(program)
+    _check_random(program)
+
+
+def _problem(program: Program, span: Span, message: str) -> None:
+    program.run.problem_at(program.module, span, message)
+
+
+def _check_imports(program: Program) -> None:
+    """Only this file is converted: names of other files of the folder are refused where they are used."""
+    names = imported_names(imports_of(program.module.tree))
+    allowed = {"paddle", "numpy", *sys.stdlib_module_names}
+    for node in ast.walk(program.module.tree):
+        if isinstance(node, ast.ImportFrom) and any(item.name == "*" for item in node.names):
+            told = f"`from {node.module} import *` does not tell which names it binds; name them"
+            program.run.problem_in(program.module, node, told)
+        if not isinstance(node, ast.Name) or node.id not in names or isinstance(node.ctx, ast.Store):
+            continue
+        if names[node.id].partition(".")[0] not in allowed:
+            told = f"`{names[node.id]}` comes from another module, which is not converted; define it in this file"
+            program.run.problem_in(program.module, node, told)
+
+
+def _check_names(program: Program, taken: frozenset[str]) -> None:
+    """Record problems for names that collide with converted code."""
+    run, module = program.run, program.module
+    names = imported_names(imports_of(module.tree))
+    for node in ast.walk(module.tree):
+        bound = _bound_name(node)
+        if bound in taken or bound in names:
+            run.problem_in(module, node, f"the name `{bound}` is used by the converted code; rename it")
+        if isinstance(node, ast.FunctionDef) and node.decorator_list:
+            run.problem_in(module, node, f"the decorators of `{node.name}` are not supported")
+        if isinstance(node, ast.ClassDef):
+            _check_members(program, node)
+        if isinstance(node, ast.Attribute):
+            _check_attribute(program, node)
+
+
+def _check_attribute(program: Program, node: ast.Attribute) -> None:
+    if node.attr == "training":
+        told = "`training` is read, but the converted module has one graph for training and evaluation; leave it out"
+        program.run.problem_in(program.module, node, told)
+    if isinstance(node.ctx, ast.Store) and node.attr in RESERVED_ATTRIBUTES:
+        told = f"the name `{node.attr}` is used by the converted layers; rename it"
+        program.run.problem_in(program.module, node, told)
+
+
+def _check_members(program: Program, node: ast.ClassDef) -> None:
+    """Record problems for class members that would replace those of layers, or change how calls work."""
+    for item in node.body:
+        targets = item.targets if isinstance(item, ast.Assign) else [getattr(item, "target", None)]
+        names = [target.id for target in targets if isinstance(target, ast.Name)]
+        names += [item.name] if isinstance(item, ast.FunctionDef) else []
+        for name in names:
+            told = ""
+            if name in RESERVED_ATTRIBUTES or name == "add_sublayer":
+                told = f"the name `{name}` is used by the converted layers; rename it"
+            elif name.startswith("__") and name.endswith("__") and name not in _PLAIN_DUNDERS:
+                told = f"the special method `{name}` is not supported; remove it"
+            if told:
+                program.run.problem_in(program.module, item, told)
+
+
+def _bound_name(node: ast.AST) -> str:
+    if isinstance(node, ast.ClassDef | ast.FunctionDef):
+        return node.name
+    if isinstance(node, ast.arg):
+        return node.arg
+    return node.id if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) else ""
+
+
+def _check_constructor(program: Program) -> None:
+    cls, run, module = program.model.cls, program.run, program.module
+    if not _NAME.fullmatch(scope_name(program.name)):
+        told = f"the class name `{program.name}` cannot be used for variable names; {_NAME_RULE}"
+        run.problem_in(module, cls.node, told)
+    own = [node for node in cls.node.body if isinstance(node, ast.FunctionDef) and node.name == "__init__"]
+    if not own:
+        run.problem_in(module, cls.node, f"{program.name} has no constructor; add one")
+    for function in own:
+        if not function.args.args or function.args.args[0].arg != "self":
+            run.problem_in(module, function, "the first parameter of the model's constructor must be called `self`")
+        if function.body[0].lineno == function.lineno:
+            told = "the body of the constructor must not be on the line of `def`; put it on lines of its own"
+            run.problem_in(module, function, told)
+        for node in ast.walk(function):
+            if isinstance(node, ast.Return):
+                told = "a `return` in the model's constructor would skip code added by the conversion; remove it"
+                run.problem_in(module, node, told)
+
+
+def _check_layers(program: Program) -> None:
+    """Record problems for layers that do more than compute, and for names of layers that are no names of variables."""
+    paths = program.paths
+    for layer in program.run.made:
+        if isinstance(layer, Layer) and layer.name not in _PLAIN_LAYERS:
+            told = f"`{layer.name}` is not supported in a model with a one-hot input"
+            _problem(program, layer.span, f"{told}; convert the model's folder without a schema, or leave it out")
+        elif isinstance(layer, Layer) and layer.calls and id(layer) not in paths and layer.weights:
+            told = "this layer is used but not registered, so Paddle does not train it; use add_sublayer or LayerList"
+            _problem(program, layer.span, told)
+    for replaced in program.run.replaced:
+        told = f"two layers have the name {replaced.name!r}, and Paddle does not train the first; rename one of them"
+        _problem(program, replaced.place[1], told)
+    for _, layer in named_layers(program.model):
+        for name in layer.sublayers:
+            at = layer.sublayers[name].span
+            if not _NAME.fullmatch(name):
+                _problem(program, at, f"a layer has the name {name!r}, but {_NAME_RULE}")
+            elif name in RESERVED_ATTRIBUTES or _is_method(layer, name):
+                _problem(program, at, f"the name {name!r} of this layer is also an attribute; rename one of them")
+
+
+def _is_method(layer: Value, name: str) -> bool:
+    cls = getattr(layer, "cls", None)
+    return cls is not None and cls.find(name) is not None
+
+
+def _check_parameters(program: Program) -> None:
+    """Record problems for parameters of no layer, and for those that train in a way of their own."""
+    seen: set[str] = set()
+    for weight in program.run.parameters:
+        told = "a parameter of `create_parameter` is not supported in a model with a one-hot input; use `nn.Linear`"
+        _problem(program, weight.place[1], told)
+    for layer in program.linears:
+        for which in ("weight_attr", "bias_attr"):
+            told = _about(layer.arguments.get(which), seen)
+            if told:
+                _problem(program, layer.span, told)
+        weights = layer.weights
+        if "weight" not in weights:
+            _problem(program, layer.span, "a `nn.Linear` without a weight is not supported")
+        if layer.whole_reads:
+            span = layer.whole_reads[0][1]
+            told = "reading a layer's `weight` is not supported in a model with a one-hot input; call the layer"
+            if layer.whole_reads[0][0] == program.module.path:
+                _problem(program, span, told)
+
+
+def _about(attr: Value, seen: set[str]) -> str:
+    """Return why an attribute of a parameter is refused, or an empty text."""
+    if isinstance(attr, str):
+        return "a parameter given by its name may be shared with another layer; give an initializer instead"
+    if not isinstance(attr, Described):
+        return ""
+    if attr.name.startswith("paddle.regularizer"):
+        return f"`{attr.name}` changes how the parameter trains and is not converted"
+    if attr.name == "paddle.nn.initializer.Assign":
+        return "`paddle.nn.initializer.Assign` gives values that a table cannot compute; use another initializer"
+    if attr.name != "paddle.ParamAttr":
+        return ""
+    for name, default in _TRAINING.items():
+        value = attr.arguments.get(name, default)
+        if value != default:
+            told = getattr(value, "name", repr(value))
+            return f"`{name}={told}` of `ParamAttr` changes how the parameter trains and is not converted"
+    label = attr.arguments.get("name")
+    if label is not None and label in seen:
+        return f"two parameters have the name {label!r}; use different names"
+    seen |= {label} if label is not None else set()
+    return _about(attr.arguments.get("initializer"), seen)
+
+
+def _check_random(program: Program) -> None:
+    """Record problems for ops of the model, or of its loss, that draw random numbers."""
+    lines = (0, 0)
+    if program.loss is not None and isinstance(program.loss.node, ast.FunctionDef):
+        lines = program.loss.node.lineno, program.loss.node.end_lineno or 0
+    for (path, span), site in list(program.run.sites.items()):
+        of_loss = program.trainer is not None and path == program.trainer.path and lines[0] <= span[0] <= lines[1]
+        if (path == program.module.path or of_loss) and site.op is not None and _is_random(site.op.name):
+            told = f"`{site.op.name}` draws random numbers, which is not supported in a model with a one-hot input"
+            program.run.problem_at(program.trainer if of_loss and program.trainer else program.module, span, told)
+
+
+def _is_random(name: str) -> bool:
+    return name in _RANDOM or "dropout" in name or name.endswith(("gumbel_softmax", "rrelu"))

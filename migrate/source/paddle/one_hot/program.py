@@ -1,0 +1,73 @@
+"""A model with its schema and trainer, executed: layers, what reads the input, outputs, and the trainer's loss."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from migrate.schema import Schema
+from migrate.source.paddle.abstract.layers import named_layers
+from migrate.source.paddle.abstract.values import (
+    Function,
+    Instance,
+    Layer,
+    Module,
+    Tensor,
+    Value,
+)
+from migrate.source.paddle.layers.linear import LINEAR
+from migrate.source.paddle.one_hot.optimizer import Optimizer
+from migrate.source.paddle.one_hot.watched import Watched
+
+
+@dataclass
+class Program:
+    """A model after its constructor and `forward` have been executed, and what its trainer does with it."""
+
+    schema: Schema
+    run: Watched
+    path: str  #: of the model's file, as reports show it
+    module: Module
+    model: Instance
+    arguments: dict[str, Value]
+    outputs: list[Tensor] = field(default_factory=list)
+    returns_list: bool = True
+    trainer: Module | None = None
+    loss: Function | None = None
+    optimizer: Optimizer | None = None  #: what `create_optimizer` makes
+    overridden: list[str] = field(default_factory=list)  #: where the schema's arguments are not `create_model`'s
+    batch_input: int | None = None  #: the item of the reader's batch that the model is given
+    batch_labels: dict[int, int] = field(default_factory=dict)  #: item of the batch -> column of the labels
+    written: frozenset[tuple[int, str]] = frozenset()  #: (id of an object, attribute) that `forward` sets
+    columns: list[Layer] = field(default_factory=list)  #: the layers whose kernels share the table, from left to right
+    loss_arguments: list[str] = field(
+        default_factory=list
+    )  #: how `build_model` calls it: `outputs[0]`, `labels[:, 0:1]`
+
+    @property
+    def name(self) -> str:
+        """The name of the model class."""
+        return self.model.cls.name
+
+    @property
+    def emb_dim(self) -> int:
+        """The number of columns of the embedding table."""
+        return sum(int(layer.arguments["out_features"]) for layer in self.columns)
+
+    @property
+    def paths(self) -> dict[int, str]:
+        """id of a layer -> its path in Paddle."""
+        return {id(layer): path for path, layer in named_layers(self.model)} | {
+            id(layer.stock): path
+            for path, layer in named_layers(self.model)
+            if isinstance(layer, Instance) and layer.stock is not None
+        }
+
+    @property
+    def linears(self) -> list[Layer]:
+        """All `nn.Linear`, in order of creation."""
+        return [layer for layer in self.run.made if isinstance(layer, Layer) and layer.name == LINEAR.name]
+
+    @property
+    def input_linears(self) -> list[Layer]:
+        """The layers that read the one-hot input, in order of creation."""
+        return [layer for layer in self.linears if layer.lookups]

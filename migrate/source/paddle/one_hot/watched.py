@@ -1,0 +1,226 @@
+"""The machine that watches a trainer: what it does with the model, with the batch and with the loss."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from migrate.source.paddle.abstract.layers import named_layers
+from migrate.source.paddle.abstract.machine import Machine
+from migrate.source.paddle.abstract.parameters import bind
+from migrate.source.paddle.abstract.run import Frame, Problem
+from migrate.source.paddle.abstract.values import (
+    Api,
+    Class,
+    Function,
+    Instance,
+    LayerValue,
+    Method,
+    Module,
+    Refuse,
+    Span,
+    Tensor,
+    Value,
+    Weight,
+)
+from migrate.source.paddle.one_hot import optimizer
+from migrate.source.paddle.one_hot.feeds import Fed, after
+from migrate.source.paddle.one_hot.signatures import Signature
+from migrate.source.paddle.ops.spec import Op
+
+_KEPT = "the model that is converted begins as its class makes it"
+_SPLIT = "of the parameters of a model with a one-hot input, some rows are those of a table"
+_READS = frozenset(
+    {"set_value", "parameters", "named_parameters", "state_dict", "to_static_state_dict", "apply", "set_state_dict"}
+)
+_CHANGES = frozenset({"set_value", "add_sublayer", "add_parameter", "register_buffer", "create_parameter"})
+
+
+@dataclass(eq=False)
+class LossCall:
+    """One call of `create_loss`."""
+
+    node: ast.AST
+    arguments: dict[str, Value]
+    spelled: dict[str, str]  #: parameter -> source text of its argument
+    made: Tensor
+
+
+@dataclass
+class Watched(Machine):
+    """Executes a model, and then its trainer, whose calls of the model and of the loss are recorded, not executed."""
+
+    model_class: Class | None = None
+    model: Instance | None = None
+    loss_node: ast.FunctionDef | None = None
+    returned: Value = None  #: what the model returns
+    following: bool = False  #: whether the trainer is executed
+    made_with: list[dict[str, Value]] = field(default_factory=list)  #: arguments of the model's class
+    inputs: list[tuple[Value, Module, ast.AST]] = field(default_factory=list)  #: what the model is called with, where
+    losses: list[LossCall] = field(default_factory=list)
+    outputs: dict[int, tuple[Tensor, int]] = field(default_factory=dict)  #: id -> output of the model, its index
+    origins: dict[int, tuple[Value, Module, ast.AST]] = field(
+        default_factory=dict
+    )  #: id of a tensor -> where it is made
+    optimizers: dict[int, optimizer.Made] = field(default_factory=dict)
+    signatures: dict[tuple[str, str], Signature] = field(default_factory=dict)  #: file and function -> types
+    parts: set[int] = field(default_factory=set)  #: ids of the model, its layers and its weights
+
+    def watch(self, model: Instance) -> None:
+        """Remember what belongs to the model, which a trainer must not change."""
+        self.model = model
+        for _, layer in named_layers(model):
+            self.parts |= {id(layer), *map(id, layer.weights.values())}
+
+    def call(self, node: ast.AST, callee: Value, positional: list[Value], keywords: dict[str, Value]) -> Value:
+        """Call any value; of a trainer, record what it does with the model and the loss."""
+        if not self.following:
+            if (
+                isinstance(callee, Method)
+                and callee.name in _READS
+                and isinstance(callee.receiver, Weight | LayerValue)
+            ):
+                raise Refuse(f"`.{callee.name}` is not supported here: {_SPLIT}")
+            return super().call(node, callee, positional, keywords)
+        if isinstance(callee, Class) and callee is self.model_class:
+            return self._created(callee, positional, keywords)
+        if callee is self.model or self._is_forward(callee):
+            return self._passed(node, [*positional, *keywords.values()])
+        if isinstance(callee, Function) and callee.node is self.loss_node:
+            return self._lost(node, callee, positional, keywords)
+        if isinstance(callee, Api) and optimizer.is_class(callee.name):
+            return self._optimizer(node, callee.name, positional, keywords)
+        if isinstance(callee, Method) and callee.name in _CHANGES and isinstance(callee.receiver, Weight | LayerValue):
+            raise Refuse(f"`.{callee.name}` changes which parameters are trained, or how they begin; {_KEPT}")
+        return super().call(node, callee, positional, keywords)
+
+    def call_function(self, function: Function, positional: list[Value], keywords: dict[str, Value]) -> Value:
+        """Execute a function, and record the types of its arguments and of its result."""
+        if isinstance(function.node, ast.Lambda):
+            return super().call_function(function, positional, keywords)
+        if self.following and function.node.decorator_list:
+            self.problem_in(function.module, function.node.decorator_list[0], "a decorator is not supported here")
+        key = (function.module.path, function.name)
+        signature = self.signatures.setdefault(key, Signature())
+        given = positional if function.receiver is None else [function.receiver, *positional]
+        with contextlib.suppress(Refuse):  # the call itself is refused
+            signature.called(bind(self, function, given, keywords))
+        result = super().call_function(function, positional, keywords)
+        signature.returned(result)
+        return result
+
+    def apply(
+        self, node: ast.AST, op: Op, positional: list[Value], keywords: Mapping[str, Value], kind: str = "call"
+    ) -> Value:
+        """Execute an op; of a trainer, an item of the batch that keeps its values is still that item."""
+        if self.following and (kept := after(op, positional, keywords)) is not None:
+            return kept
+        result = super().apply(node, op, positional, keywords, kind)
+        if self.following and isinstance(result, Tensor):
+            self.origins[id(result)] = (result, self.frame.module, node)
+        return result
+
+    def set_attribute(self, node: ast.AST, receiver: Value, name: str, value: Value) -> None:
+        """Set an attribute; a trainer must not set those of the model."""
+        if self.following and (id(receiver) in self.parts or isinstance(receiver, Class)):
+            raise Refuse(f"`{name}` of the model is set here; {_KEPT}")
+        if self.following and isinstance(receiver, Tensor) and not isinstance(receiver, Fed) and name != "name":
+            raise Refuse(f"`{name}` of what the model or the loss returns is set here, which changes what is trained")
+        if isinstance(receiver, Class) and receiver.find(name) is not None:
+            raise Refuse(f"`{receiver.name}.{name}` is replaced here; define it in the class")
+        super().set_attribute(node, receiver, name, value)
+
+    def _run_With(self, node: ast.With) -> None:
+        if self.following:
+            raise Refuse("`with` statements are not supported in the trainer")
+        super()._run_With(node)
+
+    def problem_in(self, module: Module, node: ast.AST, message: str) -> None:
+        """Record a problem at a node of a file."""
+        self.frames.append(Frame(module, scope_of(module, node)))
+        self.problem(node, message)
+        self.frames.pop()
+
+    def problem_at(self, module: Module, span: Span, message: str) -> None:
+        """Record a problem at a position of a file."""
+        scope = next((name for name, first, last in scopes(module.tree) if first <= span[0] <= last), "")
+        source = module.lines[span[0] - 1].strip()
+        self.problems.setdefault((module.path, span), Problem(module.path, span, scope, message, source))
+
+    def blame(self, value: Value, module: Module, node: ast.AST, message: str) -> None:
+        """Record a problem where a value is made; at `node` if that is not known."""
+        found = next((self.origins[id(item)] for item in _tensors(value) if id(item) in self.origins), None)
+        self.problem_in(*(found[1:] if found else (module, node)), message)
+
+    def _is_forward(self, callee: Value) -> bool:
+        if not isinstance(callee, Function) or callee.receiver is not self.model or self.model is None:
+            return False
+        found = self.model.cls.find("forward")
+        return found is not None and callee.node is found[0]
+
+    def _created(self, cls: Class, positional: list[Value], keywords: dict[str, Value]) -> Value:
+        found = cls.find("__init__")
+        if found is not None:
+            function = Function(found[0], found[1].module, found[1], None, found[1].closure)
+            names = bind(self, function, [None, *positional], keywords)
+            names.pop(found[0].args.args[0].arg)
+            self.made_with.append(names)
+        return self.model
+
+    def _passed(self, node: ast.AST, given: list[Value]) -> Value:
+        self.inputs += [(value, self.frame.module, node) for value in given]
+        outputs = [replace(item, sources=()) for item in self.listed()]
+        self.outputs |= {id(item): (item, index) for index, item in enumerate(outputs)}
+        return outputs if isinstance(self.returned, list | tuple) else outputs[0]
+
+    def listed(self) -> list[Tensor]:
+        """Return the outputs of the model."""
+        return list(self.returned) if isinstance(self.returned, list | tuple) else [self.returned]
+
+    def _lost(self, node: ast.AST, function: Function, positional: list[Value], keywords: dict[str, Value]) -> Value:
+        receiver = [] if function.receiver is None else [function.receiver]
+        names = bind(self, function, [*receiver, *positional], keywords)
+        first = function.node.args.args[0].arg
+        names.pop(first)
+        order = [item.arg for item in function.node.args.args if item.arg != first]
+        made = Tensor(())
+        self.losses.append(LossCall(node, names, _spelled(node, order), made))
+        return made
+
+    def _optimizer(self, node: ast.AST, name: str, positional: list[Value], keywords: dict[str, Value]) -> Value:
+        made = optimizer.made(name, positional, keywords, node)
+        self.optimizers[id(made.value)] = made
+        return made.value
+
+
+def _spelled(node: ast.AST, order: list[str]) -> dict[str, str]:
+    if not isinstance(node, ast.Call) or any(isinstance(item, ast.Starred) for item in node.args):
+        return {}
+    texts = dict(zip(order, map(ast.unparse, node.args), strict=False))
+    return texts | {item.arg: ast.unparse(item.value) for item in node.keywords if item.arg}
+
+
+def _tensors(value: Value) -> list[Value]:
+    if isinstance(value, list | tuple):
+        return [leaf for item in value for leaf in _tensors(item)]
+    return [value]
+
+
+def scope_of(module: Module, node: ast.AST) -> str:
+    """Return the qualified name of the method, function or class around a node of a file."""
+    line = getattr(node, "lineno", 0)
+    return next((name for name, first, last in scopes(module.tree) if first <= line <= last), "")
+
+
+def scopes(tree: ast.Module) -> list[tuple[str, int, int]]:
+    """Return (qualified name, first line, last line) of methods, functions and classes, innermost first."""
+    found = []
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef):
+            methods = [item for item in node.body if isinstance(item, ast.FunctionDef)]
+            found += [(f"{node.name}.{item.name}", item.lineno, item.end_lineno or item.lineno) for item in methods]
+        if isinstance(node, ast.ClassDef | ast.FunctionDef):
+            found.append((node.name, node.lineno, node.end_lineno or node.lineno))
+    return found

@@ -1,0 +1,43 @@
+"""Draws batches where a model's reader does not run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from migrate.schema import BatchItem
+from migrate.source.paddle.abstract.values import Tensor, Value
+
+IDS = 10  #: ids are below this number, if nothing tells more
+_VARYING = 5  #: a size that varies, but for the first
+
+
+def drawn(items: Value, size: int, count: int, seed: int) -> list[Any]:
+    """Return batches of random arrays, in nested lists.
+
+    Args:
+        items: `inputs` of a schema, whose items may tell the range of their numbers; or the batch of the reader.
+        size: the first size of each array, where it varies.
+        count: the number of batches.
+        seed: the seed of the random numbers.
+    """
+    random = np.random.RandomState(seed)
+    return [_drawn(items, size, random) for _ in range(count)]
+
+
+def _drawn(item: Value, size: int, random: np.random.RandomState) -> Any:
+    if isinstance(item, dict):
+        item = list(item.values())
+    if isinstance(item, list | tuple):
+        return [_drawn(one, size, random) for one in item]
+    assert isinstance(item, Tensor | BatchItem)
+    sizes = (None,) if item.shape is None else item.shape
+    shape = [known or (_VARYING if axis else size) for axis, known in enumerate(sizes)]
+    floating = str(item.dtype).startswith("float")
+    start, below = (item.start, item.below) if isinstance(item, BatchItem) else (0, None)
+    if below is None:
+        below = 1 if floating else 2 if item.dtype == "bool" else IDS
+    if floating:
+        return random.uniform(start, below, shape).astype(item.dtype)
+    return random.randint(int(np.ceil(start)), int(np.ceil(below)), shape).astype(item.dtype)

@@ -1,0 +1,143 @@
+"""What an optimizer has learned, as arrays by weight and slot: to go on where another program stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import tensorflow as tf
+from numpy.typing import NDArray
+
+from runtime.checkpoint.live_tables import replace_rows, snapshot_rows
+from runtime.checkpoint.rows import optimizer_kind
+from runtime.nn.layer import Layer
+from runtime.nn.optimizer.base import Optimizer, TableRule
+from runtime.nn.weights.table_weight import TableWeight
+
+v1 = tf.compat.v1
+Array = NDArray[Any]
+#: (path of a weight, slot) -> values; a slot has the name that it has for a variable: `moment1`, `velocity`, …
+Slots = dict[tuple[str, str], Array]
+_FORMAT = 2
+#: Rule of a table -> names of its slots, in the order of a row.
+_NAMES = {
+    "sgd": (),
+    "adagrad": ("moment",),
+    "lazy_adam": ("moment1", "moment2"),
+    "adam": ("moment1", "moment2"),
+    "adam_scaled": ("moment1", "moment2"),
+    "keras_momentum": ("velocity",),
+}
+
+
+class _Trained(NamedTuple):
+    """A table, with the names of its slots."""
+
+    path: str
+    weight: TableWeight
+    rule: TableRule
+    names: tuple[str, ...]
+
+
+def read_slots(optimizer: Optimizer, model: Layer, session: Any) -> Slots:
+    """Return the slots of all weights that the optimizer trains in the session's graph.
+
+    A table's are those of the ids 0 to `num_embeddings - 1`; an id without a row has what a row begins with.
+
+    Raises:
+        ValueError: a table has a row of an id beyond.
+    """
+    found: Slots = session.run(_variables(optimizer, model))
+    for one in _tables(optimizer, model):
+        rows = snapshot_rows(one.weight.table, session)
+        count = one.weight.declared_shape[0]
+        beyond = rows.keys[(rows.keys < 0) | (rows.keys >= count)]
+        if len(beyond):
+            raise ValueError(
+                f"the table `{one.path}` has a row of the id {beyond[0]}, and the model's embedding ends at "
+                f"{count - 1}: give it as many num_embeddings as there are ids"
+            )
+        for number, (name, start) in enumerate(zip(one.names, one.rule.starts, strict=True)):
+            values = np.full(one.weight.declared_shape, start, np.float32)
+            if rows.slot_count:  # else no row was updated yet
+                values[rows.keys] = rows.slot(number)
+            found[one.path, name] = values * np.float32(1 / one.rule.unit)
+    return found
+
+
+def load_slots(optimizer: Optimizer, model: Layer, slots: Mapping[tuple[str, str], Any], session: Any) -> list[str]:
+    """Set slots in an initialized session, after `load_weights`; return the paths of weights for which none is given.
+
+    Raises:
+        ValueError: the optimizer keeps no such slot, a weight has only some of its slots, or a shape is another one.
+    """
+    variables, tables = _variables(optimizer, model), _tables(optimizer, model)
+    shapes = {key: tuple(variable.shape.as_list()) for key, variable in variables.items()}
+    shapes |= {(one.path, name): one.weight.declared_shape for one in tables for name in one.names}
+    given = _checked(type(optimizer).__name__, shapes, slots)
+    starts = [variables[key].initializer for key in given if key in variables]
+    values = [value for key, value in given.items() if key in variables]
+    session.run(starts, {op.inputs[1]: value for op, value in zip(starts, values, strict=True)})
+    for one in tables:
+        if one.names and (one.path, one.names[0]) in given:
+            scaled = [given[one.path, name] * np.float32(one.rule.unit) for name in one.names]
+            _replace(one, scaled, session)
+    return sorted({path for path, _ in shapes} - {path for path, _ in given})
+
+
+def _paths(model: Layer) -> dict[int, str]:
+    return {id(weight): path for path, weight in model.named_weights()}
+
+
+def _variables(optimizer: Optimizer, model: Layer) -> dict[tuple[str, str], Any]:
+    paths = _paths(model)
+    return {(paths[key], name): one for (key, name), one in optimizer.slots().items() if key in paths}
+
+
+def _tables(optimizer: Optimizer, model: Layer) -> list[_Trained]:
+    paths = _paths(model)
+    return [
+        _Trained(paths[id(weight)], weight, rule, _NAMES[rule.rule])
+        for weight, rule in optimizer.rules()
+        if id(weight) in paths
+    ]
+
+
+def _checked(
+    kind: str, shapes: Mapping[tuple[str, str], tuple[int, ...]], slots: Mapping[tuple[str, str], Any]
+) -> Slots:
+    given: Slots = {}
+    for (path, name), value in slots.items():
+        shape = shapes.get((path, name))
+        if shape is None:
+            kept = ", ".join(slot for of, slot in shapes if of == path) or "nothing"
+            raise ValueError(
+                f"{kind} keeps no `{name}` of the weight `{path}`, but {kept}: make the optimizer that the slots are of"
+            )
+        array = np.asarray(value, np.float32)
+        if array.shape != shape and not (array.size == 1 and shape == ()):
+            raise ValueError(
+                f"the slot `{name}` of the weight `{path}` has shape {list(shape)}, but its values have shape "
+                f"{list(array.shape)}: make the model with the sizes that they were saved with"
+            )
+        given[path, name] = array.reshape(shape)
+    begun = {path for path, _ in given}
+    for path, name in shapes:
+        if path in begun and (path, name) not in given:
+            raise ValueError(f"there are no values for the slot `{name}` of the weight `{path}`: give all of its slots")
+    return given
+
+
+def _replace(one: _Trained, slots: list[Array], session: Any) -> None:
+    """Give the rows of a table their slots."""
+    table = one.weight.table
+    rows = snapshot_rows(table, session)
+    starts = np.array(one.rule.starts, np.float32).view(np.uint32).astype(np.int64)
+    kind = optimizer_kind(one.rule.rule)
+    meta = np.array([_FORMAT, table.seed, table.dim, len(slots), kind, *starts], np.int64)
+    new = (rows.keys, rows.values, np.concatenate([slot[rows.keys] for slot in slots], 1), meta)
+    with tf.control_dependencies(None):
+        places = [v1.placeholder(part.dtype, [None] * part.ndim) for part in new]
+        write = replace_rows(table, places)
+    session.run(write, dict(zip(places, new, strict=True)))

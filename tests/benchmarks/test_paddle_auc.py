@@ -1,0 +1,80 @@
+"""`benchmarks.paddle_auc`: both sides of a small model reach the same AUC, and the table says how ranges lie."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from benchmarks import paddle_auc, paddle_auc_part
+from benchmarks.paddle_models import convert
+from migrate.errors import MigrateError
+from tests.support.paths import ROOT
+
+FOLDERS = ROOT / "tests" / "migrate" / "source" / "paddle" / "folders"
+FOLDER = FOLDERS / "wide_deep"
+
+
+@pytest.fixture(autouse=True)
+def clean_imports() -> Iterator[None]:
+    here, path = Path.cwd(), list(sys.path)
+    yield
+    os.chdir(here)
+    sys.path[:] = path
+    forget()
+
+
+def forget() -> None:
+    for name in ("net", "dygraph_model", "slot_reader"):
+        sys.modules.pop(name, None)
+
+
+@pytest.mark.paddle
+def test_both_sides_are_trained_alike(tmp_path: Path) -> None:
+    assert convert(FOLDER, tmp_path) == ""
+    found = []
+    for side, folder in (("paddle", FOLDER), ("converted", tmp_path)):
+        sys.path.insert(0, str(folder))
+        trained = getattr(paddle_auc_part, f"{side}_trained")
+        found.append([trained(folder, FOLDER, 6, seed) for seed in (1, 2)])
+        forget()
+        sys.path.remove(str(folder))
+    for histories in found:
+        assert [len(history) for history in histories] == [6, 6]
+        assert histories[0][0]["auc"] != histories[1][0]["auc"]  # seeds differ
+        assert all(history[-1]["auc"] > 0.6 for history in histories)
+
+
+def test_the_table_says_whether_ranges_overlap(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reached = {"paddle": (0.6, 0.7), "converted": (0.7, 0.8)}
+
+    def trained(side: str, folder: Path, data: Path, epochs: int, seeds: int) -> list[list[dict[str, float]]]:
+        assert (data, epochs, seeds) == (FOLDER, 2, 2)  # as many epochs as any row needs
+        return [[{"auc": 0.5 if side == "paddle" else 0.4}, {"auc": value}] for value in reached[side]]
+
+    monkeypatch.setattr(paddle_auc, "trained", trained)
+    monkeypatch.setattr(paddle_auc, "convert", lambda folder, target: "" if folder == FOLDER else "net.py:3: why")
+    assert paddle_auc.main([str(FOLDERS), "--only", "sessions"]) == 1
+    assert "sessions: net.py:3: why" in capsys.readouterr().err
+    assert paddle_auc.main([str(FOLDERS), "--only", "wide_deep:2", "--seeds", "2"]) == 0
+    capsys.readouterr()
+    assert paddle_auc.main([str(FOLDERS), "--only", "wide_deep:1,2", "--only", "sessions", "--seeds", "2"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    count = len((FOLDER / "data" / "train" / "part-0").read_text().splitlines())
+    start = f"| wide_deep | auc | 1 | {count} lines, tested on the same |"
+    assert lines[2] == f"{start} 0.500 (0.500 to 0.500) | 0.400 (0.400 to 0.400) | no |"
+    assert lines[3].endswith("| 0.650 (0.600 to 0.700) | 0.750 (0.700 to 0.800) | yes |")
+    assert lines[-1] == "Mean (smallest to largest) of 2 seeds; 1 of 2 ranges overlap."
+
+
+def test_a_side_that_fails_says_why(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    failed = subprocess.CompletedProcess([], 1, "epoch 0\n", "Traceback\nValueError: no such model\n")
+    monkeypatch.setattr(subprocess, "run", lambda *given, **named: failed)
+    with pytest.raises(MigrateError, match="the converted side fails: ValueError: no such model"):
+        paddle_auc.trained("converted", tmp_path, tmp_path, 1, 1)

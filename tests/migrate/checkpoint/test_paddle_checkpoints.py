@@ -1,0 +1,373 @@
+"""`migrate checkpoint` of Paddle's files: the converted trainer goes on as Paddle does, and Paddle as the trainer."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import pickle
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from click.testing import CliRunner, Result
+
+from migrate.checkpoint.paddle import moving, process
+from migrate.checkpoint.paddle.state_file import read_state, write_state
+from migrate.cli.main import cli
+from migrate.errors import MigrateError
+from migrate.source.paddle import folder
+from runtime import nn
+
+pytestmark = pytest.mark.paddle
+
+NET = """
+import paddle
+import paddle.nn as nn
+
+
+class Net(nn.Layer):
+    def __init__(self, rows, width):
+        super().__init__()
+        self.items = nn.Embedding(rows, width, padding_idx=0, weight_attr=paddle.ParamAttr(name="Items"))
+        self.kinds = nn.Embedding(5, width)
+        self.first = nn.Linear(width, width)
+        self.norm = nn.BatchNorm1D(width)
+        self.again = self.first
+        self.still = nn.Linear(width, width, weight_attr=paddle.ParamAttr(trainable=False))
+        self.scale = self.create_parameter(shape=[width])
+
+    def forward(self, items, kinds):
+        whole = paddle.mean(self.kinds.weight)
+        rows = paddle.mean(self.items(items), axis=1) + paddle.squeeze(self.kinds(kinds), axis=1)
+        hidden = self.norm(self.first(rows))
+        hidden = self.still(nn.functional.relu(self.again(hidden))) * self.scale
+        return paddle.sum(hidden, axis=1, keepdim=True) + whole
+"""
+TRAINER = """
+import net
+import paddle
+
+
+class DygraphModel():
+    def create_model(self, config):
+        return net.Net(config.get("hyper_parameters.rows"), config.get("hyper_parameters.width"))
+
+    def create_loss(self, out, label):
+        return paddle.mean(paddle.square(out - label))
+
+    def create_optimizer(self, dy_model, config):
+        return paddle.optimizer.OPTIMIZER, parameters=dy_model.parameters())
+
+    def create_metrics(self):
+        return [], []
+
+    def train_forward(self, dy_model, metrics_list, batch_data, config):
+        loss = self.create_loss(dy_model.forward(batch_data[0], batch_data[1]), batch_data[2])
+        return loss, metrics_list, {"loss": loss}
+"""
+READER = """
+import numpy as np
+from paddle.io import IterableDataset
+
+
+class RecDataset(IterableDataset):
+    def __init__(self, file_list, config):
+        super().__init__()
+        self.file_list = file_list
+
+    def __iter__(self):
+        for file in self.file_list:
+            with open(file, "r") as lines:
+                for line in lines:
+                    parts = line.strip().split(" ")
+                    ids = [int(part) for part in parts[:4]]
+                    yield [
+                        np.array(ids[:3]).astype("int64"),
+                        np.array(ids[3:]).astype("int64"),
+                        np.array([float(parts[4])]).astype("float32"),
+                    ]
+"""
+CONFIG = """
+runner:
+  train_data_dir: data
+  train_reader_path: plain_reader
+  train_batch_size: 8
+  epochs: 2
+hyper_parameters: {rows: 30, width: 4}
+"""
+ADAM = "Adam(learning_rate=0.05"
+SCHEDULE = "paddle.optimizer.lr.ExponentialDecay(0.1, 0.9)"
+ADAGRAD = f"Adagrad(learning_rate={SCHEDULE}, initial_accumulator_value=0.1"
+
+
+@pytest.fixture(autouse=True)
+def here(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Build trainers in this process, and forget what they import, and where they run."""
+    where, path = Path.cwd(), list(sys.path)
+    monkeypatch.setattr(moving, "_run", run)
+    yield
+    os.chdir(where)
+    sys.path[:] = path
+    forget()
+
+
+def forget() -> None:
+    for name in ("net", "dygraph_model", "plain_reader"):
+        sys.modules.pop(name, None)
+
+
+def run(job: Mapping[str, Any], scratch: Path) -> dict[str, Any]:
+    where = Path.cwd()
+    forget()
+    process.main(*(str(path) for path in written_job(job, scratch)))
+    os.chdir(where)
+    found: dict[str, Any] = pickle.loads((scratch / "result").read_bytes())
+    if "error" in found:
+        raise MigrateError(found["error"])
+    return found
+
+
+def written_job(job: Mapping[str, Any], scratch: Path) -> tuple[Path, Path]:
+    (scratch / "job").write_bytes(pickle.dumps(dict(job)))
+    return scratch / "job", scratch / "result"
+
+
+def folders(root: Path, optimizer: str = ADAM, net: str = NET) -> tuple[Path, Path]:
+    """Write a model's folder, and the converted one."""
+    first, second = root / "original", root / "converted"
+    files = {"net.py": net, "dygraph_model.py": TRAINER.replace("OPTIMIZER", optimizer)}
+    files |= {"plain_reader.py": READER, "config.yaml": CONFIG}
+    drawn = np.random.RandomState(3)
+    lines = [
+        " ".join(map(str, (*drawn.randint(0, 30, 3), drawn.randint(5), round(drawn.rand(), 3)))) for _ in range(80)
+    ]
+    for place in (first, second):
+        (place / "data").mkdir(parents=True)
+        (place / "data" / "part").write_text("\n".join(lines))
+        (place / "config.yaml").write_text(CONFIG)
+    for name, text in files.items():
+        (first / name).write_text(text)
+        if name.endswith(".py"):
+            others = {other: files[other] for other in files if other != name}
+            (second / name).write_text(folder.convert(str(first / name), text, others).converted)
+    return first, second
+
+
+class Original:
+    """The trainer in Paddle."""
+
+    def __init__(self, where: Path, state: Path | None = None) -> None:
+        import paddle
+
+        forget()
+        sys.path.insert(0, str(where))
+        self.config = nn.settings(str(where / "config.yaml"))
+        self.trainer = importlib.import_module("dygraph_model").DygraphModel()
+        paddle.seed(1)
+        self.names = paddle.base.unique_name.UniqueNameGenerator()  # as in a process of its own
+        with self.named():
+            self.model = self.trainer.create_model(self.config)
+            self.optimizer = self.trainer.create_optimizer(self.model, self.config)
+        if state is not None:
+            self.model.set_state_dict(paddle.load(str(state)))
+            self.optimizer.set_state_dict(paddle.load(str(state.with_suffix(".pdopt"))))
+        reader = importlib.import_module("plain_reader").RecDataset([str(where / "data" / "part")], {})
+        samples = [*iter(reader)]
+        groups = [samples[i : i + 8] for i in range(0, len(samples), 8)]
+        self.batches = [[paddle.to_tensor(np.stack(part)) for part in zip(*group, strict=True)] for group in groups]
+        sys.path.remove(str(where))
+
+    @contextlib.contextmanager
+    def named(self) -> Iterator[None]:
+        import paddle
+
+        others = paddle.utils.unique_name.switch(self.names)
+        yield
+        paddle.utils.unique_name.switch(others)
+
+    def train(self, steps: int) -> list[float]:
+        with self.named():
+            return [self.step(items) for items in self.batches[:steps]]
+
+    def step(self, items: Any) -> float:
+        loss = self.trainer.train_forward(self.model, [], items, self.config)[0]
+        loss.backward()
+        self.optimizer.step()
+        self.optimizer.clear_grad()
+        if not isinstance(self.optimizer._learning_rate, float):
+            self.optimizer._learning_rate.step()
+        return float(loss)
+
+    def save(self, state: Path) -> Path:
+        import paddle
+
+        paddle.save(self.model.state_dict(), str(state))
+        paddle.save(self.optimizer.state_dict(), str(state.with_suffix(".pdopt")))
+        return state
+
+
+def go_on(where: Path, model_dir: Path, epochs: int = 2) -> float:
+    """Train the converted program for ten steps from a checkpoint; return the mean loss."""
+    forget()
+    sys.path.insert(0, str(where))
+    trainer = importlib.import_module("dygraph_model").DygraphModel()
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        training = nn.Training(trainer, nn.settings(str(where / "config.yaml")), str(where))
+        return training.run(session, epochs, model_dir=str(model_dir), schedule="step")[0]["loss"]
+
+
+def command(*given: Any) -> Result:
+    return CliRunner().invoke(cli, ["checkpoint", *map(str, given)])
+
+
+def refused(*given: Any) -> str:
+    result = command(*given)
+    assert isinstance(result.exception, MigrateError), (result.output, result.exception)
+    assert "\n" not in str(result.exception)
+    return str(result.exception)
+
+
+def done(*given: Any) -> str:
+    result = command(*given)
+    assert result.exit_code == 0, (result.output, result.exception)
+    return result.output
+
+
+def assert_equal(first: Path, second: Path, tolerance: float = 2e-5) -> None:
+    """Compare two files entry by entry; slots relative to the largest element, as training rounds."""
+    sides = read_state(first), read_state(second)
+    assert set(sides[0]) == set(sides[1])
+    for key, value in sides[0].items():
+        other = sides[1][key]
+        if isinstance(value, dict):
+            assert {k: pytest.approx(v) for k, v in value.items()} == other, key
+            continue
+        assert value.shape == other.shape and value.dtype == other.dtype, key
+        scale = max(float(np.abs(value).max()), 1e-6)
+        assert np.abs(value - other).max() <= tolerance * scale + 1e-7, key
+
+
+@pytest.mark.parametrize(
+    "optimizer", [ADAM, ADAGRAD, "Momentum(learning_rate=0.02"], ids=["adam", "adagrad", "momentum"]
+)
+def test_training_goes_on_in_the_other_program_and_back(optimizer: str, tmp_path: Path) -> None:
+    first, second = folders(tmp_path, optimizer)
+    (tmp_path / "saved").mkdir()
+    original = Original(first)
+    original.train(3)
+    saved = original.save(tmp_path / "saved" / "rec.pdparams")
+    told = done(saved.parent, tmp_path / "run" / "model.ckpt-1", "--converted", second)
+    assert "begins anew" not in told and "no slots" not in told
+    same = tmp_path / "back" / "same.pdparams"
+    done(tmp_path / "run" / "model.ckpt-1", same, "--converted", second, "--like", saved.parent)
+    assert_equal(saved, same, 0.0)
+    assert_equal(saved.with_suffix(".pdopt"), same.with_suffix(".pdopt"), 3e-7)
+
+    losses = original.train(10)
+    assert Original(first, same).train(10) == pytest.approx(losses, rel=1e-5)
+    assert go_on(second, tmp_path / "run") == pytest.approx(np.mean(losses), rel=1e-5)
+    moved = tmp_path / "back" / "moved.pdparams"
+    done(tmp_path / "run" / "model.ckpt-2", moved, "--converted", second, "--like", saved)
+    later = original.save(tmp_path / "saved" / "later.pdparams")
+    assert_equal(later, moved)
+    assert_equal(later.with_suffix(".pdopt"), moved.with_suffix(".pdopt"))
+    assert Original(first, moved).train(10) == pytest.approx(original.train(10), rel=1e-4)
+
+
+def saved_once(root: Path) -> tuple[Path, Path]:
+    """Return a file of Paddle's after three steps of Adam, and the converted folder."""
+    first, second = folders(root)
+    original = Original(first)
+    original.train(3)
+    return original.save(root / "rec.pdparams"), second
+
+
+def test_the_model_has_all_kinds_of_weights(tmp_path: Path) -> None:
+    net = (folders(tmp_path)[1] / "net.py").read_text()
+    assert 'nn.Embedding(rows, width, padding_idx=0, weight_attr=nn.ParamAttr(name="Items"))' in net
+    assert "nn.Embedding(5, width, table=False)" in net
+
+
+def test_bad_files_are_one_sentence_and_write_nothing(tmp_path: Path) -> None:
+    saved, converted = saved_once(tmp_path)
+    weights, slots = read_state(saved), read_state(saved.with_suffix(".pdopt"))
+    few = {key: value for key, value in weights.items() if key != "norm.weight"}
+    cases = {
+        "there are no values for the weight `norm.weight`": (few, slots),
+        "the model has no weight `more`": (weights | {"more": weights["scale"]}, slots),
+        "the weight `scale` has shape [4]": (weights | {"scale": weights["scale"][:2]}, slots),
+        "no values for the slot `moment2` of the weight `items.weight`": (
+            weights,
+            {key: value for key, value in slots.items() if key != "Items_moment2_0"},
+        ),
+        "Adam keeps no `velocity` of the weight `scale`": (weights, slots | {"net_0.w_0_velocity_0": weights["scale"]}),
+        "the model has no weight for `other_moment1_0`": (weights, slots | {"other_moment1_0": weights["scale"]}),
+        "`Items_speed_0` is a slot that": (weights, slots | {"Items_speed_0": weights["scale"]}),
+        "the trainer's is a number": (weights, slots | {"LR_Scheduler": {"last_epoch": 3, "last_lr": 0.1}}),
+        "has no names of parameters": ({k: v for k, v in weights.items() if isinstance(v, np.ndarray)}, slots),
+    }
+    bad = tmp_path / "bad.pdparams"
+    for told, (first, second) in cases.items():
+        write_state(bad, first)
+        write_state(bad.with_suffix(".pdopt"), second)
+        before = sorted(tmp_path.rglob("*[!c]"))
+        assert told in refused(bad, tmp_path / "new" / "model.ckpt-1", "--converted", converted)
+        assert sorted(tmp_path.rglob("*[!c]")) == before, told
+
+
+class Planted:
+    """What a file must not be able to run."""
+
+    def __reduce__(self) -> Any:
+        return os.mkdir, ("planted",)
+
+
+def test_only_plain_data_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    _, converted = folders(tmp_path)
+    bad = tmp_path / "bad.pdparams"
+    for content in (pickle.dumps({"a": Planted()}), b"no pickle", pickle.dumps([1]), pickle.dumps({"a": ["b"]})):
+        bad.write_bytes(content)
+        assert refused(bad, "new", "--converted", converted).startswith(f"{bad}: ")
+    assert not Path("planted").exists()
+    for protocol in (2, 4):
+        bad.write_bytes(pickle.dumps({"a": np.arange(3.0), "b": {"last_epoch": 1}}, protocol))
+        assert read_state(bad)["a"].tolist() == [0.0, 1.0, 2.0]
+
+
+def test_wrong_use_is_one_sentence(tmp_path: Path) -> None:
+    saved, converted = saved_once(tmp_path)
+    (tmp_path / "empty").mkdir()
+    new, back = tmp_path / "model.ckpt-1", tmp_path / "back.pdparams"
+    cases: dict[str, tuple[Any, ...]] = {
+        "has no dygraph_model.py": (saved, new, "--converted", tmp_path / "empty"),
+        "has no .pdparams file": (tmp_path / "empty", new, "--converted", converted),
+        "cannot be read (No such file": (tmp_path / "no.pdparams", new, "--converted", converted),
+        "give --report FILE, or for a Paddle model --converted FOLDER": (saved, new),
+        "with --like": (new, back, "--converted", converted),
+        "--map: is for a checkpoint of TensorFlow": (saved, new, "--converted", converted, "--map", "a=b"),
+        "--like": (saved, new, "--converted", converted, "--like", saved),
+        "--data": (saved, new, "--data", converted, "--report", saved),
+        "already exists": (new, saved, "--converted", converted, "--like", saved),
+        "does not fit the trainer": (new, back, "--converted", converted, "--like", saved),
+        "give the folder that the": (saved, new, "--converted", converted, "--data", tmp_path / "empty"),
+    }
+    before = sorted(tmp_path.rglob("*[!c]"))
+    for told, given in cases.items():
+        assert told in refused(*given)
+    assert sorted(tmp_path.rglob("*[!c]")) == before
+
+
+def test_a_process_of_its_own_writes_what_the_trainer_restores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    saved, converted = saved_once(tmp_path)
+    monkeypatch.undo()
+    saved.with_suffix(".pdopt").unlink()
+    told = done(saved, tmp_path / "run" / "model.ckpt-1", "--converted", converted)
+    assert "no rec.pdopt beside it: the optimizer begins anew" in told
+    assert tf.train.latest_checkpoint(str(tmp_path / "run")) == str(tmp_path / "run" / "model.ckpt-1")
+    assert "already exists" in refused(saved, tmp_path / "run" / "model.ckpt-1", "--converted", converted)

@@ -1,0 +1,118 @@
+"""Batches for the proof of a trainer: drawn ones where its reader does not run, and what trainers do with them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from migrate.schema import parse_inputs
+from migrate.source.paddle import folder
+from migrate.source.paddle.abstract.values import Tensor
+from migrate.verify.paddle.trainer import common
+from migrate.verify.paddle.trainer.drawn import drawn
+from migrate.verify.paddle.trainer.pair import TrainerPair, steps_of
+from migrate.verify.settings import Settings
+
+SCHEMA = """
+version: 1
+inputs:
+  - {shape: [null, 2], dtype: int64, from: 3, below: 7}
+  - [{shape: [4, 3], dtype: float32, from: -2, below: -1.5}, {shape: [null], dtype: int64, below: 2}]
+"""
+TRAINER = """
+import paddle
+import paddle.nn as nn
+
+
+class Net(nn.Layer):
+    def __init__(self):
+        super().__init__()
+        self.rows = nn.Embedding(7, 3)
+        self.out = nn.Linear(3, 1)
+
+    def forward(self, ids, scale):
+        return self.out(self.rows(ids).sum(1) * scale)
+
+
+class DygraphModel:
+    def create_model(self, config):
+        return Net()
+
+    def create_feeds(self, batch):
+        batch[1] = batch[1][0]
+        batch[0] = batch[0] + 0
+        return batch
+
+    def train_forward(self, model, metrics, batch, config):
+        ids, scale = self.create_feeds(batch)
+        loss = paddle.mean(paddle.square(model.forward(ids, scale[0])))
+        return loss, metrics, {"loss": loss}
+
+    def infer_forward(self, model, metrics, batch, config):
+        return metrics, {"y": model.forward(GIVEN)}
+"""
+
+
+@pytest.fixture(autouse=True)
+def clean_imports() -> Iterator[None]:
+    """Forget the programs, and where they run."""
+    here, path = Path.cwd(), list(sys.path)
+    yield
+    os.chdir(here)
+    sys.path[:] = path
+    sys.modules.pop("dygraph_model", None)
+
+
+def test_numbers_are_drawn_within_the_ranges_of_the_schema() -> None:
+    (ids, (scales, labels)), other = drawn(parse_inputs(SCHEMA, "s.yaml"), 50, 2, 1)
+    assert ids.shape == (50, 2) and set(ids.flat) == {3, 4, 5, 6} and ids.dtype == np.int64
+    assert scales.shape == (4, 3) and scales.min() >= -2 and scales.max() < -1.5 and scales.dtype == np.float32
+    assert labels.shape == (50,) and set(labels) == {0, 1}
+    assert (other[0] != ids).any()
+
+
+def test_a_batch_that_is_one_tensor_or_a_dict_is_drawn() -> None:
+    (batch,) = drawn(Tensor((None, None), "int64"), 3, 1, 1)
+    assert batch.shape == (3, 5) and batch.max() < 10
+    (batch,) = drawn({"a": Tensor((2,), "bool"), "b": Tensor((), "float64")}, 3, 1, 1)
+    assert [item.dtype.name for item in batch] == ["bool", "float64"]
+
+
+@pytest.mark.paddle
+@pytest.mark.parametrize(
+    ("given", "evaluated"), [("self.create_feeds(batch)[0], 1.0", True), ("*self.create_feeds(batch), 1.0", False)]
+)
+def test_trainers_that_change_their_batch_or_want_another_for_evaluation(
+    given: str, evaluated: bool, tmp_path: Path
+) -> None:
+    text = TRAINER.replace("GIVEN", given)
+    inputs = parse_inputs(SCHEMA, "s.yaml")
+    (tmp_path / "original").mkdir()
+    (tmp_path / "original/dygraph_model.py").write_text(text)
+    result = folder.convert(str(tmp_path / "original/dygraph_model.py"), text, {}, inputs)
+    (tmp_path / "dygraph_model.py").write_text(result.converted)
+    pair = compared(tmp_path, drawn(inputs, 4, 1, 1))
+    assert [one for one in pair.comparisons() if one.verdict == "differs"] == []
+    assert ("evaluated" in pair.single["batches"][0]) == evaluated
+    assert ("not evaluated" in pair.single["batches"][0]) != evaluated
+
+
+def compared(target: Path, batches: list[Any]) -> TrainerPair:
+    from migrate.verify.paddle.trainer import converted, original
+
+    settings = Settings(steps=1, batches=1)
+    job = {"config": {}, "batches": batches, "settings": settings, "rates": common.RATES, "dtype": "float32"}
+    job |= {"path": str(target / "original"), "passes": True}
+    single = original.run(job)
+    job |= {"weights": single["weights"], "loose": single["loose"]}
+    sys.modules.pop("dygraph_model", None)
+    moved = converted.run({**job, "path": str(target)})
+    sys.modules.pop("dygraph_model", None)
+    single |= original.run({**job, "passes": False, "moved": steps_of(moved)})
+    return TrainerPair(single, single, moved)
