@@ -138,7 +138,7 @@ def test_what_was_not_sure_in_any_stage() -> None:
         gradients = {"w": ONE * factor, "mean": None}
         after = {"w": ONE * 0.9, "mean": ONE * np.float32(1.5 + moved)}
         step = {"loss": ONE[:1], "gradients": gradients, "values": after, "noise": noise}
-        whole = {"outputs": [], "loss": ONE[:1], "gradients": {"w": ONE, "mean": None}, "running": {}}
+        whole = {"outputs": [], "loss": ONE[:1], "gradients": {"w": ONE, "mean": None}, "running": {}, "metrics": {}}
         return {"batches": [whole], "sgd": [step], "weights": values, "noise": {}, "padding": {}}
 
     for moved, expected in ((3e-4, ["equal", "differs", "equal"]), (3e-3, ["equal", "differs", "differs"])):
