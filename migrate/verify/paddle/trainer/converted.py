@@ -48,7 +48,7 @@ class Converted:
         self.loose = [weight for weight in made if id(weight) not in held]  #: weights that no layer of the model holds
         self.model.build("model")
         self.metrics = metrics_of(self.trainer)
-        self.items = _placeholders(job["batches"])
+        self.items = _placeholders(job["batches"], self.config.get("runner.train_batch_size") == 1)
         self.outputs, self.loss = self._graph(training=True)
         self.updates = v1.get_collection(v1.GraphKeys.UPDATE_OPS)
         own = own_metrics(self.metrics, nn.metric.Metric, lambda one: isinstance(one, nn.metric.Sums))
@@ -176,8 +176,11 @@ def _mask(number: int, shape: tf.Tensor, p: float) -> tf.Tensor:
     return tf.numpy_function(lambda sizes: mask(number, tuple(sizes), p), [shape], tf.bool)
 
 
-def _placeholders(batches: Sequence[Any]) -> Any:
-    """Return placeholders like the batches, with a size that is not known for the first dimension."""
+def _placeholders(batches: Sequence[Any], one_by_one: bool) -> Any:
+    """Return placeholders like the batches, with a size that is not known for the first dimension.
+
+    It is known to be 1 where samples are taken one by one: then the converted program may rely on it.
+    """
 
     def made(values: Sequence[Any]) -> Any:
         if not isinstance(values[0], np.ndarray):
@@ -186,7 +189,8 @@ def _placeholders(batches: Sequence[Any]) -> Any:
         if len(ranks) > 1:
             raise MigrateError("the items of the batches differ in the number of their dimensions")
         sizes = [{value.shape[axis] for value in values} for axis in range(ranks.pop())]
-        shape = [None if axis == 0 or len(found) > 1 else found.pop() for axis, found in enumerate(sizes)]
+        varies = [len(found) > 1 or (axis == 0 and not one_by_one) for axis, found in enumerate(sizes)]
+        shape = [None if more else found.pop() for more, found in zip(varies, sizes, strict=True)]
         return v1.placeholder(values[0].dtype, shape)
 
     return made(batches)

@@ -57,7 +57,7 @@ def verify(original: str, converted: str, schema: Schema | None, settings_: Sett
     if unsure:
         wide = config | {"runner.train_batch_size": max(_SAMPLES, _size(config))}
         more, source = _batches(first, files, wide, schema, settings_)
-        if source != told:  # the sample data has not so many
+        if source != told or _size(config) == 1:  # too few samples, or a program that takes them one by one
             wide, more = config, batches
         again = measure(str(first), str(second), wide, _others(more, settings_), settings_)
         comparisons = [c for c in comparisons if c.verdict != "differs" or c.name not in unsure]
