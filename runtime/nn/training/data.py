@@ -52,7 +52,7 @@ def pipeline(dataset: Any, batch_size: int | None, drop_last: bool = False) -> t
     """Return the batches of a dataset of samples, as Paddle's loader makes them.
 
     Samples are arrays, numbers, and lists, tuples or dicts of them; the arrays of a batch are stacked. A size that is
-    not the same in all of the first batches is not known in the graph.
+    not the same in all of the first batches is not known in the graph, nor is the number of samples, unless it is 1.
 
     Args:
         dataset: a `Dataset`, `IterableDataset` or any iterable of samples.
@@ -71,7 +71,8 @@ def pipeline(dataset: Any, batch_size: int | None, drop_last: bool = False) -> t
     if not first:
         raise ValueError(f"the data has no batch of {batch_size} samples: give more data, or a smaller batch_size")
     columns = [_flat(batch) for batch in first]
-    signature = tuple(_spec([column[i] for column in columns]) for i in range(len(columns[0])))
+    alone = drop_last and batch_size == 1  # programs may compute with such a size while the graph is built
+    signature = tuple(_spec([column[i] for column in columns], alone) for i in range(len(columns[0])))
     flat = tf.data.Dataset.from_generator(batches, output_signature=signature)
     return flat.map(lambda *items: _nested(first[0], iter(items))).prefetch(1)
 
@@ -122,10 +123,11 @@ def _nested(like: Any, items: Iterator[tf.Tensor]) -> Any:
     return tuple(_nested(part, items) for part in like) if isinstance(like, tuple) else next(items)
 
 
-def _spec(values: Sequence[Array]) -> tf.TensorSpec:
+def _spec(values: Sequence[Array], alone: bool) -> tf.TensorSpec:
     ranks = {value.ndim for value in values}
     if len(ranks) > 1:
         raise ValueError("parts of the samples differ in the number of their dimensions: reshape them in the reader")
     sizes = [{value.shape[axis] for value in values} for axis in range(ranks.pop())]
-    shape = [None if axis == 0 or len(found) > 1 else found.pop() for axis, found in enumerate(sizes)]
+    free = [len(found) > 1 or (axis == 0 and not alone) for axis, found in enumerate(sizes)]
+    shape = [None if unknown else found.pop() for unknown, found in zip(free, sizes, strict=True)]
     return tf.TensorSpec(shape, values[0].dtype)

@@ -371,3 +371,21 @@ def test_a_process_of_its_own_writes_what_the_trainer_restores(tmp_path: Path, m
     assert "no rec.pdopt beside it: the optimizer begins anew" in told
     assert tf.train.latest_checkpoint(str(tmp_path / "run")) == str(tmp_path / "run" / "model.ckpt-1")
     assert "already exists" in refused(saved, tmp_path / "run" / "model.ckpt-1", "--converted", converted)
+
+
+def test_weights_in_plain_lists_begin_anew_and_rows_beyond_are_refused(tmp_path: Path) -> None:
+    net = NET.replace(
+        "        self.scale =",
+        "        self.loose = [paddle.create_parameter([width], 'float32')]\n        self.scale =",
+    ).replace("* self.scale", "* self.scale + self.loose[0]")
+    first, second = folders(tmp_path, net=net)
+    original = Original(first)
+    original.train(3)
+    saved = original.save(tmp_path / "rec.pdparams")
+    told = done(saved, tmp_path / "model.ckpt-1", "--converted", second)
+    assert "1 weights are in no layer, so no state dict has them: they begin anew, as in Paddle\n" in told
+    data = second / "data" / "part"
+    data.write_text(data.read_text().replace(" 7 ", " 70 "))
+    go_on(second, tmp_path)
+    why = refused(tmp_path / "model.ckpt-2", tmp_path / "back.pdparams", "--converted", second, "--like", saved)
+    assert "the table `items.weight` has a row of the id 70, and the model's embedding ends at 29" in why

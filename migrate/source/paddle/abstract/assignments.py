@@ -80,6 +80,9 @@ def set_attribute(run: Run, node: ast.AST, receiver: Value, name: str, value: Va
     elif isinstance(receiver, Layer) and name not in receiver.weights:
         run.lasting.writes(receiver, name)
         receiver.own[name] = value
+    elif isinstance(receiver, Tensor):
+        what = "weight" if isinstance(receiver, Weight) else "tensor"
+        raise Refuse(f"a {what} has no attribute `{name}` that can be set; keep the value in an attribute of the layer")
     elif not isinstance(receiver, Instance):
         raise Refuse("only attributes of objects of the program can be set")
     else:

@@ -49,7 +49,7 @@ from migrate.source.paddle.ops.spec import Op
 _FIRST_ONLY = frozenset({"isinstance", "hasattr", "callable", "print", "type", "len", "issubclass"})
 _NOT_IN_GRAPHS = {
     "set_value": "only parameters are set, by an initializer such as `nn.initializer.Assign`",
-    "backward": "the optimizer's `minimize` computes gradients",
+    "backward": "the optimizer's `minimize` computes gradients, after `train_forward`",
     "gradient": "use `tf.gradients`",
     "item": "it has no value when the graph is built; return the tensor, and take the value of what the session gives",
 }
@@ -139,6 +139,8 @@ def _api(run: Run, node: ast.AST, name: str, positional: list[Value], keywords: 
         raise Refuse(f"`{name}` is not supported")
     if mentions([positional, keywords], Tensor):
         raise Refuse(f"`{name}` of a tensor is not supported")
+    if name.startswith("copy.") and any(map(attributes.is_layer, positional)):
+        run.lasting.makes_weights()
     return _python(found, *_plain(run, node, positional, keywords))
 
 

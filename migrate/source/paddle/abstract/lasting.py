@@ -85,8 +85,10 @@ class Lasting:
         if self.begun and hasattr(items, "__next__") and id(items) in self.kept:
             raise Refuse(f"an iterator that was made before is used up: {_ONCE}; make a list of it")
 
-    def draws(self) -> None:
-        """Raise `Refuse` for a random number of Python or NumPy in a pass."""
+    def draws(self, function: str = "") -> None:
+        """Raise `Refuse` for a function that draws random numbers of Python or NumPy in a pass, or sets their seed."""
+        if self.begun and function == "seed":
+            raise Refuse("a seed that each step sets is set once, when the graph is built; set it before training")
         if self.begun:
             raise Refuse("a random number of Python is drawn once, when the graph is built; draw with `paddle.rand`")
 

@@ -53,7 +53,7 @@ def find(run: Run, name: str) -> Callable[..., Value] | None:
     if module in _UNSAFE:
         raise Refuse(f"`{name}` is not executed, because {_UNSAFE[module]}")
     if (module == "random" and function in _RANDOM) or name.startswith("numpy.random."):
-        run.lasting.draws()
+        run.lasting.draws(name.rpartition(".")[2])
     if module == "random" and function in _RANDOM:
         found: Callable[..., Value] = getattr(run.random, function)
         return found

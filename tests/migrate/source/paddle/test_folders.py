@@ -230,7 +230,19 @@ REFUSED = {
     "a number that counts steps": ("self.count = 0", "self.count += 1", "`count` is read and then set: it changes"),
     "a list that grows": ("self.past = []", "self.past.append(y)", "a list that was made before is changed"),
     "a random number of Python": ("", "y = y * np.random.rand()", "is drawn once, when the graph is built"),
+    "a seed that each step sets": ("", "np.random.seed(1)", "a seed that each step sets is set once"),
+    "words in a model": ("", "y = y * len(nltk.word_tokenize('a b'))", "`nltk.word_tokenize` is not supported"),
+    "an attribute of a weight": (
+        "self.w = self.create_parameter([1])",
+        "self.w.fast = None",
+        "a weight has no attribute `fast` that can be set",
+    ),
     "weights made anew": ("", "y = nn.Linear(1, 1)(y)", "a layer with weights is made in the forward pass"),
+    "a copy of the model": (
+        "",
+        "y = copy.deepcopy(self._deep[0])(y)",
+        "a layer with weights is made in the forward pass",
+    ),
     "an iterator of before": (
         "self.turns = iter([1, 2])",
         "y = y * next(self.turns)",
@@ -243,7 +255,7 @@ def with_lines(init: str, forward: str) -> dict[str, str]:
     """Return the files of `wide_deep` with lines added to its network."""
     files = texts("wide_deep")
     place = "        scale = paddle.ones"
-    net = files["net.py"].replace("import math\n", "import math\n\nimport numpy as np\n")
+    net = files["net.py"].replace("import math\n", "import copy\nimport math\n\nimport nltk\nimport numpy as np\n")
     net = net.replace("        self._deep = []\n", f"        self._deep = []\n        {init or 'pass'}\n")
     return files | {"net.py": net.replace(place, f"        {forward}\n{place}")}
 
