@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.paddle_models import convert
+from benchmarks.paddle_models import TRAINER, convert
 from migrate.errors import MigrateError
 from migrate.source.paddle.abstract.program import settings
 
@@ -92,8 +92,8 @@ def compared(name: str, folder: Path, target: Path, epochs: Sequence[int], seeds
     Raises:
         MigrateError: it does not convert, or a side fails.
     """
-    reason = convert(folder, target)
-    if reason:
+    trainer, reason = convert(folder, target)
+    if trainer != TRAINER:
         raise MigrateError(f"{name}: {reason}")
     places = {"paddle": folder, "converted": target}
     found = [trained(side, places[side], folder, max(epochs), seeds) for side in SIDES]

@@ -35,7 +35,7 @@ def forget() -> None:
 
 @pytest.mark.paddle
 def test_both_sides_are_trained_alike(tmp_path: Path) -> None:
-    assert convert(FOLDER, tmp_path) == ""
+    assert convert(FOLDER, tmp_path) == ("dygraph_model.py", "")
     found = []
     for side, folder in (("paddle", FOLDER), ("converted", tmp_path)):
         sys.path.insert(0, str(folder))
@@ -59,7 +59,8 @@ def test_the_table_says_whether_ranges_overlap(
         return [[{"auc": 0.5 if side == "paddle" else 0.4}, {"auc": value}] for value in reached[side]]
 
     monkeypatch.setattr(paddle_auc, "trained", trained)
-    monkeypatch.setattr(paddle_auc, "convert", lambda folder, target: "" if folder == FOLDER else "net.py:3: why")
+    converts = {FOLDER: ("dygraph_model.py", "")}
+    monkeypatch.setattr(paddle_auc, "convert", lambda folder, _: converts.get(folder, ("", "net.py:3: why")))
     assert paddle_auc.main([str(FOLDERS), "--only", "sessions"]) == 1
     assert "sessions: net.py:3: why" in capsys.readouterr().err
     assert paddle_auc.main([str(FOLDERS), "--only", "wide_deep:2", "--seeds", "2"]) == 0

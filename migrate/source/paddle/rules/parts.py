@@ -79,6 +79,23 @@ class Reader(Rule):
 
 
 @register
+class Entry(Rule):
+    """The entry policy of a `sparse_embedding` becomes the table's admission, or has no effect, which is reported."""
+
+    id = "paddle-entry"
+    title = "An entry policy becomes admission"
+
+
+@register
+class Server(Rule):
+    """Settings of a parameter server are not read: rows train with the optimizer of the file."""
+
+    id = "paddle-server"
+    title = "Settings of a parameter server are reported"
+    applicability = None
+
+
+@register
 class Untrained(Rule):
     """A weight that Paddle does not train, although nothing says so, gets a note: the converted model keeps it so.
 

@@ -255,8 +255,9 @@ def with_lines(init: str, forward: str) -> dict[str, str]:
     """Return the files of `wide_deep` with lines added to its network."""
     files = texts("wide_deep")
     place = "        scale = paddle.ones"
-    net = files["net.py"].replace("import math\n", "import copy\nimport math\n\nimport nltk\nimport numpy as np\n")
+    net = files["net.py"].replace("import math\n", "import copy\nimport math\n\nimport numpy as np\n")
     net = net.replace("        self._deep = []\n", f"        self._deep = []\n        {init or 'pass'}\n")
+    net = net.replace("import copy\n", "import copy\nimport nltk\n") if "nltk" in forward else net
     return files | {"net.py": net.replace(place, f"        {forward}\n{place}")}
 
 
