@@ -186,7 +186,8 @@ train_op = tf.train.AdamAsyncOptimizer(learning_rate=0.1).minimize(loss, global_
 seen = table.get_frequency([3, 4, 5])
 with tf.train.MonitoredTrainingSession(checkpoint_dir="saved", save_checkpoint_steps=2) as sess:
     for _ in range(5):
-        print("loss", *sess.run([loss, train_op, seen])[::2])
+        value = sess.run([loss, train_op])[0]
+        print("loss", value, sess.run(seen))
 """,
 }
 DRIVER = """
