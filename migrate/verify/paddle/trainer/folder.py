@@ -86,6 +86,8 @@ def _size(config: dict[str, Any], default: int = MOST) -> int:
 def _modulo(value: Any, most: int | None) -> Any:
     if isinstance(value, list):
         return [_modulo(item, most) for item in value]
+    if most and value.dtype.kind == "f":  # readers may give ids as floats
+        return np.where((value >= most) & (value == np.floor(value)), value % most, value).astype(value.dtype)
     return value % most if most and value.dtype.kind == "i" else value
 
 
