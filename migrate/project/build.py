@@ -63,15 +63,20 @@ def write_files(files: Mapping[str, str], output: Path, force: bool = False) -> 
         (folder / "run.sh").chmod(0o777 & (folder / "run.sh").stat().st_mode | 0o111)
 
 
-def render(facts: ProjectFacts, target: str, style: str) -> Mapping[str, str]:
-    """Return the files of a project, name -> text."""
-    environment = Environment(
+def templates() -> Environment:
+    """Return the templates of projects."""
+    return Environment(
         loader=PackageLoader("migrate.templates", "project"),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+
+
+def render(facts: ProjectFacts, target: str, style: str) -> Mapping[str, str]:
+    """Return the files of a project, name -> text."""
+    environment = templates()
     files = {
         name: environment.get_template(template).render(**facts.values(), target=target, style=style)
         for name, template in (FILES | TABLES if facts.call else FILES).items()

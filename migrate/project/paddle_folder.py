@@ -8,10 +8,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
 from migrate.errors import MigrateError
 from migrate.folders import new_folder
+from migrate.project.build import templates
 from migrate.report.model import Finding, State
 from migrate.schema import Batch
 from migrate.source.files.conversion_result import SourceResult
@@ -149,13 +148,7 @@ def _copy(source: Path, target: Path) -> None:
 
 def _made(source: Path, texts: _Texts, data: list[str], complete: bool) -> dict[str, str]:
     """Return the files that are written from templates; if data stays where it is, they name its folder."""
-    environment = Environment(
-        loader=PackageLoader("migrate.templates", "project"),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
+    environment = templates()
     values = {
         "name": source.resolve().name,
         "module": TRAINER.removesuffix(".py"),

@@ -59,6 +59,8 @@ class RMSProp(Optimizer):
     `centered` subtracts the square of the mean gradient, kept like `s`, from `s` in the divisor.
     """
 
+    every_row = "the mean of squares of all rows decays at each step"
+
     def __init__(
         self,
         learning_rate: Any,
@@ -89,15 +91,6 @@ class RMSProp(Optimizer):
         """
         settings = {"rho": rho, "epsilon": epsilon, "momentum": momentum, "centered": centered}
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name, settings)
-
-    def table_rule(self, step: Step) -> TableRule:
-        """Refuse.
-
-        Raises:
-            ValueError: always.
-        """
-        self.refuse_table(step.weight, "the mean of squares of all rows decays at each step")
-        raise AssertionError
 
     def _on_variable(self, step: Step) -> tf.Operation:
         weight, settings, gradient = step.weight, step.settings, step.gradient

@@ -201,6 +201,8 @@ class AdamW(Adam):
 class Adamax(Adam):
     """`m` as in `Adam`; `n = max(beta2 n + epsilon, |g|); w -= rate / (1 - beta1**t) * m / n`."""
 
+    every_row = "all rows go on moving"
+
     _powers = ("beta1",)
 
     def __init__(
@@ -220,15 +222,6 @@ class Adamax(Adam):
             ValueError: an argument is something else, or a beta is not in [0, 1).
         """
         super().__init__(learning_rate, beta1, beta2, epsilon, parameters, weight_decay, grad_clip, name=name)
-
-    def table_rule(self, step: Step) -> TableRule:
-        """Refuse.
-
-        Raises:
-            ValueError: always.
-        """
-        self.refuse_table(step.weight, "all rows go on moving")
-        raise AssertionError
 
     def _on_variable(self, step: Step) -> tf.Operation:
         weight, settings = step.weight, step.settings

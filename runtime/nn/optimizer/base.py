@@ -49,6 +49,8 @@ class Optimizer:
 
     #: Whether `weight_decay` shrinks the weights themselves instead of being a part of the gradient.
     decoupled = False
+    #: Why each step changes every row, so that a table cannot be trained; empty for an optimizer that has a rule.
+    every_row = ""
 
     def __init__(
         self,
@@ -187,12 +189,14 @@ class Optimizer:
     def _on_table(self, step: Step) -> tf.Operation:
         """Return the op that updates the rows of a table."""
         assert isinstance(step.weight, TableWeight)
+        if self.every_row:
+            self.refuse_table(step.weight, self.every_row)
         rule = self.table_rule(step)
         self._rules.setdefault(v1.get_default_graph(), []).append((step.weight, rule))
         return update_by_rule(step.weight.table, step.gradient, rule.rule, rule.hyper, rule.starts)
 
     def table_rule(self, step: Step) -> TableRule:
-        """Return how rows of a table are updated."""
+        """Return how rows of a table are updated; not asked where `every_row` says why they cannot be."""
         raise NotImplementedError
 
     def _on_variable(self, step: Step) -> tf.Operation:

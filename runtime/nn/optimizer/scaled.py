@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from runtime.nn.optimizer.adam import Adam
-from runtime.nn.optimizer.base import Optimizer, Step, TableRule
+from runtime.nn.optimizer.base import Optimizer, Step
 from runtime.nn.weights.weight import Weight
 
 v1 = tf.compat.v1
@@ -19,6 +19,8 @@ class Adadelta(Optimizer):
 
     Then `w -= rate * m`.
     """
+
+    every_row = "the means of squares of all rows decay at each step"
 
     def __init__(
         self,
@@ -47,15 +49,6 @@ class Adadelta(Optimizer):
         settings = {"epsilon": epsilon, "rho": rho}
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name, settings)
 
-    def table_rule(self, step: Step) -> TableRule:
-        """Refuse.
-
-        Raises:
-            ValueError: always.
-        """
-        self.refuse_table(step.weight, "the means of squares of all rows decay at each step")
-        raise AssertionError
-
     def _on_variable(self, step: Step) -> tf.Operation:
         weight, gradient, rho, epsilon = step.weight, step.gradient, step.settings["rho"], step.settings["epsilon"]
         square, moved = self.slot(weight, "avg_squared_grad"), self.slot(weight, "avg_squared_update")
@@ -71,6 +64,8 @@ class Lamb(Adam):
 
     The factor is 1 where one of both lengths is 0.
     """
+
+    every_row = "the length of the whole matrix scales each step"
 
     def __init__(
         self,
@@ -118,15 +113,6 @@ class Lamb(Adam):
         )
         for group in self._groups:
             group.settings.update({"lamb_weight_decay": lamb_weight_decay, "always_adapt": always_adapt})
-
-    def table_rule(self, step: Step) -> TableRule:
-        """Refuse.
-
-        Raises:
-            ValueError: always.
-        """
-        self.refuse_table(step.weight, "the length of the whole matrix scales each step")
-        raise AssertionError
 
     def _on_variable(self, step: Step) -> tf.Operation:
         weight, settings, gradient = step.weight, step.settings, step.gradient

@@ -170,7 +170,8 @@ class Training:
                 loss, _, _ = session.run((self.loss, self.updates, self.step))
             except tf.errors.OutOfRangeError:
                 break
-            session.run(after)
+            if after:
+                session.run(after)
             losses.append(float(np.mean(loss)))
             self.evictions.after_step(session)
         return losses

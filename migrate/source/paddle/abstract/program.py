@@ -41,6 +41,24 @@ class Program:
     complete: bool = False  #: whether all was executed
     evaluation: list[Problem] = field(default_factory=list)  #: why evaluation is not converted
 
+    def call(self, name: str, *given: Value) -> Value:
+        """Execute a method of the trainer, if it has one, and record what it returns.
+
+        Raises:
+            Stop: the method is refused; the run has the problem.
+        """
+        assert self.trainer is not None
+        found = self.trainer.cls.find(name)
+        if found is None:
+            return None
+        function = Function(found[0], found[1].module, found[1], self.trainer)
+        try:
+            self.results[name] = self.run.call_function(function, list(given), {})
+        except Refuse as reason:
+            self.run.problem(found[0], str(reason))
+            raise Stop from None
+        return self.results[name]
+
 
 def execute(files: Mapping[str, str], batch: Value, data: DataFiles | None = None) -> Program:
     """Execute the trainer of a model's folder with one batch.
@@ -73,18 +91,7 @@ def _execute(program: Program, config: dict[str, Value], batch: Value) -> None:
     trainer = run.call(cls.node, cls, [], {})
     program.trainer = trainer
 
-    def method(name: str, *given: Value) -> Value:
-        found = cls.find(name)
-        if found is None:
-            return None
-        function = Function(found[0], found[1].module, found[1], trainer)
-        try:
-            program.results[name] = run.call_function(function, list(given), {})
-        except Refuse as reason:
-            run.problem(found[0], str(reason))
-            raise Stop from None
-        return program.results[name]
-
+    method = program.call
     program.model = method("create_model", config)
     program.optimizer = method("create_optimizer", program.model, config)
     _check_optimizer(program)

@@ -19,7 +19,6 @@ from migrate.source.paddle.abstract.values import (
     Api,
     Class,
     Described,
-    Function,
     Method,
     Module,
     Refuse,
@@ -125,20 +124,8 @@ def _execute(program: Program, run: StaticMachine, config: dict[str, Value]) -> 
     cls = _trainer_class(program.module)
     if cls is None:
         raise MigrateError(f"{STATIC}: has no class with `create_feeds` and `net`; add one")
-    program.trainer = trainer = run.call(cls.node, cls, [config], {})
-
-    def method(name: str, *given: Value) -> Value:
-        found = cls.find(name)
-        if found is None:
-            return None
-        function = Function(found[0], found[1].module, found[1], trainer)
-        try:
-            program.results[name] = run.call_function(function, list(given), {})
-        except Refuse as reason:
-            run.problem(found[0], str(reason))
-            raise Stop from None
-        return program.results[name]
-
+    program.trainer = run.call(cls.node, cls, [config], {})
+    method = program.call
     feeds = method("create_feeds")
     if run.problems:
         return
