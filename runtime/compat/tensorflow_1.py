@@ -36,11 +36,10 @@ class _TensorFlow1(ModuleType):
 
 
 @contextlib.contextmanager
-def served(estimator: bool, facade: str) -> Iterator[ModuleType]:
+def served(facade: str) -> Iterator[ModuleType]:
     """Let `import tensorflow` return this module; modules that were imported before keep TensorFlow 2.
 
-    So the whole runtime is imported first, except other façades; with `estimator` also tf.estimator, if TensorFlow has
-    it.
+    So the whole runtime is imported first, except other façades, and tf.estimator, if TensorFlow has it.
     """
     top = Path(runtime.__file__).parent
     for path in sorted(top.rglob("*.py")):
@@ -48,9 +47,8 @@ def served(estimator: bool, facade: str) -> Iterator[ModuleType]:
         other = parts[0] == "compat" and len(parts) > 2 and parts[1] != facade
         if parts[0] not in _LEFT_OUT and not other and parts[-1] not in ("__init__", "__main__"):
             importlib.import_module(".".join(("runtime", *parts)))
-    if estimator:
-        with contextlib.suppress(AttributeError, ImportError):
-            _ = tf.compat.v1.estimator.Estimator
+    with contextlib.suppress(AttributeError, ImportError):
+        _ = tf.compat.v1.estimator.Estimator
     shim = _TensorFlow1("tensorflow", tf.__doc__)
     for name in ("__path__", "__file__", "__spec__", "__version__"):
         setattr(shim, name, getattr(tf, name))

@@ -18,6 +18,7 @@ from runtime.compat.mx_rec.features.feature_spec import FeatureSpec
 from runtime.compat.mx_rec.graph import host_pipeline_ops, pipeline
 from runtime.compat.mx_rec.hardware import iteration_loop, npu
 from runtime.compat.mx_rec.ranks import broadcast
+from runtime.compat.settings import heeding
 from runtime.optimizers._base import TableOptimizer
 
 __all__ = ["install", "uninstall"]
@@ -26,6 +27,7 @@ v1: Any = tf.compat.v1
 _changes: Changes | None = None
 
 
+@heeding("RECMIGRATE_MX_REC")
 def install() -> None:
     """Let programs written for Rec SDK run: make `mx_rec`, `rec_sdk_common` and the hardware's packages importable.
 
