@@ -2,7 +2,7 @@
 
 python -m tests.soak.paddle_mutants [--count 1000] [--seed 1] [--keep FOLDER]
 
-A mutant is one of the test's own folders with one to three changes of its network, its trainer or its configuration:
+A mutant is one of the test's own folders with a trainer, with one to three changes of its network, its trainer or its configuration:
 numbers, functions, operators, arguments, statements. Paddle and TensorFlow run each mutant in a process of its own.
 """
 
@@ -251,7 +251,7 @@ def main() -> int:
     sources = {
         path.name: {one.name: one.read_text() for one in path.iterdir() if one.suffix in {".py", ".yaml"}}
         for path in sorted(FOLDERS.iterdir())
-        if (path / "net.py").exists() and path.name in (options.only or [path.name])
+        if (path / "dygraph_model.py").exists() and path.name in (options.only or [path.name])
     }
     counts: collections.Counter[str] = collections.Counter()
     for number in range(options.count):
