@@ -20,6 +20,7 @@ _SIZES = "rows lie in memory that grows, as many as the other sizes allow"
 WITHOUT_EFFECT: Mapping[str, Mapping[str, str]] = {
     "ACGPushOpsToDatasetHook": {"dump_graph": "it modifies nothing: GraphModifierHook does, and has such an argument"},
     "DumpConfig": dict.fromkeys(("args", "kwargs"), _HARDWARE),
+    "FixedLossScaleManager.update_loss_scale": {"finite_grads": "the scale is fixed"},
     "IterationPerLoop.load_iteration_per_loop_var": {"sess": "the number is not kept in the session"},
     "NPUBroadcastGlobalVariablesHook": {"index": _HARDWARE, "root_rank": "all but 0 is refused"},
     "NPURunConfig": {"settings": f"those that TensorFlow's RunConfig has not are {_HARDWARE}; the log names them"},
