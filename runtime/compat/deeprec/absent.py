@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-__all__ = ["CollectiveStrategy", "WorkQueue", "_Linear", "keep_weights", "lacking"]
+__all__ = ["CollectiveStrategy", "WorkQueue", "keep_weights", "lacking"]
 
 
 class WorkQueue:
@@ -22,19 +22,6 @@ class WorkQueue:
             f"WorkQueue({works!r}) is not supported: read the files by tf.data.Dataset.from_tensor_slices(files), with "
             "shuffle and repeat for its epochs and shard(workers, worker) for each worker's share"
         )
-
-
-class _Linear:
-    """A layer of `tf.contrib.rnn`, which programs import but rarely use."""
-
-    def __init__(self, *settings: Any, **named: Any) -> None:
-        """Refuse it.
-
-        Raises:
-            NotImplementedError: always.
-        """
-        del settings, named
-        raise NotImplementedError("_Linear of tf.contrib.rnn is not supported: use tf.layers.Dense on tf.concat")
 
 
 class CollectiveStrategy:

@@ -15,6 +15,7 @@ from runtime.compat.deeprec import (
     composed,
     config_pb2,
     contrib,
+    distribution,
     grouped,
     incremental,
     lookups,
@@ -51,6 +52,7 @@ def add_modules(changes: Changes) -> None:
         sys.modules[_FRAMEWORK], "embedding", changes.add_module(f"{_FRAMEWORK}.embedding", {"config_pb2": enums})
     )
     _add_to_inner_modules(changes)
+    distribution.answer(changes)
     changes.add_modules(_contrib(), below="tensorflow")
     for module in (tf, v1):
         changes.set(module, "contrib", sys.modules[_CONTRIB])
@@ -105,11 +107,12 @@ def _contrib() -> dict[str, dict[str, Any]]:
         f"{_CONTRIB}.layers": {**column, **over, "safe_embedding_lookup_sparse": found["safe_embedding_lookup_sparse"]},
         f"{_LAYERS}.feature_column": column,
         f"{_LAYERS}.feature_column_ops": over,
+        f"{_CONTRIB}.feature_column": _of(contrib, ("sequence_input_layer",)),
         f"{_LAYERS}.embedding_ops": found,
         f"{_CONTRIB}.framework": {**read, "get_or_create_global_step": v1.train.get_or_create_global_step},
         f"{_CONTRIB}.framework.python.framework.checkpoint_utils": read,
         f"{_CONTRIB}.rnn": {name: value for name, value in vars(v1.nn.rnn_cell).items() if name[0] != "_"},
-        f"{_CONTRIB}.rnn.python.ops.core_rnn_cell": _of(absent, ("_Linear",)),
+        f"{_CONTRIB}.rnn.python.ops.core_rnn_cell": _of(contrib, ("_Linear",)),
     }
     return {name: {**contents, "__getattr__": absent.lacking(name)} for name, contents in made.items()}
 

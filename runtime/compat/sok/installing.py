@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from runtime import ranks
 from runtime.compat.changes import Changes
+from runtime.compat.settings import heeding
 from runtime.compat.sok import horovod, layers, starting
 from runtime.compat.sok.dumping import dump, load
 from runtime.compat.sok.dynamic import DynamicVariable
@@ -92,6 +93,7 @@ CONTENTS = {
 } | {f"{_PACKAGE}.{module}": contents for module, contents in _SMALL.items()}
 
 
+@heeding("RECMIGRATE_SOK")
 def install() -> None:
     """Let programs written for SparseOperationKit run: make both its generations importable under its name.
 
