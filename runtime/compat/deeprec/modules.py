@@ -40,6 +40,12 @@ _PYTHON = "tensorflow.python"
 _FRAMEWORK = "tensorflow.core.framework"
 _CONTRIB = "tensorflow.contrib"
 _LAYERS = f"{_CONTRIB}.layers.python.layers"
+#: Names that TensorFlow 1's inner modules had, and that are elsewhere in TensorFlow 2.
+_MOVED = {
+    "framework.ops": ("IndexedSlices", "Tensor"),
+    "ops.array_ops": ("stack", "unstack"),
+    "ops.control_flow_ops": ("Assert", "case", "cond", "while_loop"),
+}
 _MADE = ("embedding_variable", "multihash_variable")
 
 
@@ -135,6 +141,9 @@ def _add_to_inner_modules(changes: Changes) -> None:
     for name, ours in lookups.LOOKUPS.items():
         for one in (name, f"{name}_v2"):
             added["ops.embedding_ops"][one] = lookups.extended(getattr(inner, one), ours)
+    for module, moved in _MOVED.items():
+        inner = importlib.import_module(f"{_PYTHON}.{module}")
+        added.setdefault(module, {}).update({name: getattr(v1, name) for name in moved if not hasattr(inner, name)})
     for module, names in added.items():
         for name, value in names.items():
             changes.set(sys.modules[f"{_PYTHON}.{module}"], name, value)

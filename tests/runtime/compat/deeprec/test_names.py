@@ -23,6 +23,9 @@ _NAMES = {
     "ops.prefetch": ("staged",),
     "ops.work_queue": ("WorkQueue",),
     "data.experimental.ops.parquet_dataset_ops": ("ParquetDataset",),
+    "framework.ops": ("IndexedSlices", "Tensor", "Graph"),
+    "ops.array_ops": ("stack", "unstack", "concat"),
+    "ops.control_flow_ops": ("case", "cond", "while_loop", "group"),
     "feature_column.feature_column_v2": ("embedding_column", "group_embedding_column_scope"),
 }
 
