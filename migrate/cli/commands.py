@@ -15,7 +15,7 @@ from migrate.cli import console
 HELP = {"help_option_names": ["-h", "--help"]}
 
 
-class PathText(click.ParamType):  # type: ignore[type-arg] - generic since click 8.5
+class PathText(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.5
     """A path, passed on as it was given; the shell completes it."""
 
     name = "path"

@@ -82,7 +82,8 @@ def _child(
         for number in closed:
             os.close(number)
         opened = [
-            open(number, mode, closefd=False) if number not in closed else None for number, mode in enumerate("rww")
+            open(number, mode, closefd=False) if number not in closed else None
+            for number, mode in enumerate("rww")  # noqa: SIM115
         ]
         sys.stdin, sys.stdout, sys.stderr = opened
         for capability in _MAY_READ_ALL:
