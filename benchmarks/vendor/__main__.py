@@ -20,19 +20,19 @@ import tensorflow as tf
 from benchmarks.vendor import page
 from benchmarks.vendor.programs import Listing, Outcome, run
 
-_FACADES = ("deeprec", "mx_rec", "sok")
+_LISTS = ("deeprec", "rec_sdk", "sok")
 
 
 def main(given: Sequence[str] | None = None) -> int:
     """Run the programs; return 0 if all ran."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.vendor", description=__doc__.split("\n\n")[0])
-    parser.add_argument("facade", choices=_FACADES)
+    parser.add_argument("vendor", choices=_LISTS)
     parser.add_argument("directory", type=Path, help="the vendor's repository")
     parser.add_argument("--only", action="append", default=[], help="a text in a program's name, repeatable")
     parser.add_argument("--work", type=Path, help="keep what the programs print and write in this folder")
     parser.add_argument("--page", type=Path, help="the file of the page")
     options = parser.parse_args(given)
-    listing: Listing = importlib.import_module(f"benchmarks.vendor.{options.facade}").LISTING
+    listing: Listing = importlib.import_module(f"benchmarks.vendor.{options.vendor}").LISTING
     chosen = [one for one in listing.programs if not options.only or any(text in one.name for text in options.only)]
     outcomes: list[Outcome] = []
     with tempfile.TemporaryDirectory() as scratch:

@@ -50,6 +50,7 @@ def _programs(top: str, kinds: Mapping[str, Iterable[str]]) -> Iterable[Program]
 _SHOWS = r"(AUC\d? = |global_step = |test_auc: )\S+"
 LISTING = Listing(
     "deeprec",
+    "deeprec",
     "DeepRec's model zoo under the façade",
     """The programs are those of `openeuler-mirror/sra_benchmark`, in `modelzoo`, by the default command: all switches
 stay as they are (Parquet, fused embeddings and ops, smart stages), only the steps and the batch are small. They need

@@ -77,7 +77,8 @@ def _taobao(rows: int, numbers: random.Random) -> Columns:
 
 def _write_amazon(folder: Path, numbers: random.Random) -> None:
     users, items, categories = (
-        [f"{kind}{number}" for number in range(size)] for kind, size in (("U", 100), ("B", 200), ("C", 20))
+        [f"{kind}{number}" for number in range(size)]
+        for kind, size in (("U", 100), ("B", 195), ("C", 15))  # square with a default
     )
     for name, words in (
         ("uid_voc", users),

@@ -19,8 +19,8 @@ def text(listing: Listing, outcomes: Sequence[Outcome], versions: str) -> str:
         [
             f"# {listing.title}",
             "",
-            f"`python -m benchmarks.vendor {listing.facade} DIRECTORY` wrote this page; `benchmarks/vendor/"
-            f"{listing.facade}.py` lists the programs. {versions}",
+            f"`python -m benchmarks.vendor {listing.name} DIRECTORY` wrote this page; `benchmarks/vendor/"
+            f"{listing.name}.py` lists the programs. {versions}",
             "",
             listing.text.strip(),
             "",

@@ -58,8 +58,9 @@ class Program:
 class Listing:
     """The programs of a vendor, and the data that they read."""
 
-    #: The last name of `runtime.compat.<façade>`.
+    #: The last name of `runtime.compat.<façade>`; its list is `benchmarks/vendor/<name>.py`.
     facade: str
+    name: str
     title: str
     #: Markdown above the table: where the programs are from, and what they need.
     text: str

@@ -32,6 +32,7 @@ def _listing() -> Listing:
     mended = {"settings.txt": ("wrogn", "right")}
     return Listing(
         "deeprec",
+        "deeprec",
         "Programs",
         "From somewhere.",
         (
@@ -70,5 +71,5 @@ def test_programs_run_in_copies_of_their_folders(
 
 def test_tests_are_told_with_their_count() -> None:
     tests = Program("ops", ("-m", "pytest", "a_test.py"), r"\d+ passed", codes=(0, 1))
-    written = page.text(Listing("sok", "T", "", (tests,)), [Outcome(tests, True, "3 passed", 1.0)], "")
+    written = page.text(Listing("sok", "sok", "T", "", (tests,)), [Outcome(tests, True, "3 passed", 1.0)], "")
     assert "| `ops -m pytest` | runs as it is (3 passed) | `-m pytest a_test.py` |" in written

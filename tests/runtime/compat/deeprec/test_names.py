@@ -102,8 +102,6 @@ def test_columns_of_contrib(rec: Any) -> None:
         feature_column.sparse_column_with_embedding("a", ev_option=option, evconfig=option)
     with pytest.raises(TypeError, match="needs a sparse_id_column and a dimension"):
         feature_column.embedding_column(dimension=3)
-    with pytest.raises(NotImplementedError, match=r"use tf\.feature_column.linear_model"):
-        feature_column_ops.weighted_sum_from_feature_columns({}, columns)
     with pytest.raises(ValueError, match=r"adaptive_mask_tensors` \['a'\] of input_layer is not supported"):
         rec.feature_column.input_layer({"a": ids}, columns[:1], adaptive_mask_tensors={"a": None})
 
@@ -146,8 +144,6 @@ def test_staged_batches_are_the_batches(rec: Any) -> None:
     ):
         with pytest.raises(ValueError, match=said):
             rec.staged(batch, **settings)
-    with pytest.raises(NotImplementedError, match="keep_weights of a variable_scope"):
-        rec.variable_scope("deep").keep_weights(dtype=rec.float32)
 
 
 def test_a_dataset_of_parquet_files(rec: Any, tmp_path: Path) -> None:
