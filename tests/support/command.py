@@ -82,8 +82,8 @@ def _child(
         for number in closed:
             os.close(number)
         opened = [
-            open(number, mode, closefd=False) if number not in closed else None
-            for number, mode in enumerate("rww")  # noqa: SIM115
+            open(number, mode, closefd=False) if number not in closed else None  # noqa: SIM115
+            for number, mode in enumerate("rww")
         ]
         sys.stdin, sys.stdout, sys.stderr = opened
         for capability in _MAY_READ_ALL:
