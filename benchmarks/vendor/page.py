@@ -37,7 +37,7 @@ def text(listing: Listing, outcomes: Sequence[Outcome], versions: str) -> str:
             "| program | result | command |",
             "|---|---|---|",
             *(
-                f"| `{one.program.name}` | {_result(one)}{_others(one, more)} | `{_command(one)}` |"
+                f"| `{one.program.name}` | {_result(one)}{_others(one, more)}{_remark(one)} | `{_command(one)}` |"
                 for one, *more in of_one
             ),
             "",
@@ -59,7 +59,7 @@ def _result(outcome: Outcome) -> str:
     else:
         result = f"runs with {with_what}" if with_what else "runs as it is"
         result += f" ({_short(outcome.said)})" if program.codes != (0,) else ""
-    return f"{result}. {program.remark}" if program.remark else result
+    return result
 
 
 def _others(first: Outcome, others: Sequence[Outcome]) -> str:
@@ -68,6 +68,10 @@ def _others(first: Outcome, others: Sequence[Outcome]) -> str:
     ran = [text for one, text in switched if one.ended]
     failed = [f"with {text} it does not: {_short(one.said)}" for one, text in switched if not one.ended]
     return "".join(f"; {text}" for text in ([f"as well with {', '.join(ran)}"] if ran else []) + failed)
+
+
+def _remark(outcome: Outcome) -> str:
+    return f". {outcome.program.remark}" if outcome.program.remark else ""
 
 
 def _difference(usual: Mapping[str, str], other: Mapping[str, str]) -> str:

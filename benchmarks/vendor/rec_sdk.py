@@ -69,12 +69,14 @@ def _programs() -> Iterable[Program]:
         rounds = tuple({"USE_MODE": mode} for mode in ("train", "load_and_train", "predict"))
         yield Program(_DEMO, ("--tf1", "main.py"), done, switches=switches, rounds=rounds, smaller=_SHORT_DEMO)
     for switches in _switched(_OF_ESTIMATOR):
-        exports = switches["USE_EXPORT_SAVED_MODEL"] == "1"  # which deletes the checkpoints that predict would read
-        rounds = tuple({"RUN_MODE": mode} for mode in ("train_and_evaluate", "predict")[: 1 if exports else 2])
+        # An export deletes the checkpoints that predict would read.
+        predicts = switches["USE_EXPORT_SAVED_MODEL"] == "0" and switches["USE_MODIFY_GRAPH"] == "1"
+        rounds = tuple({"RUN_MODE": mode} for mode in ("train_and_evaluate", "predict")[: 2 if predicts else 1])
         yield Program(
             _ESTIMATOR,
             ("--tf1", "main.py", *_STEPS),
             done,
+            remark="With `USE_MODIFY_GRAPH=0` it trains and evaluates alone: its predict lacks an `is_eval=True`",
             switches=switches,
             rounds=rounds,
             smaller=_SHORT_ESTIMATOR,
