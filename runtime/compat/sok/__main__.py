@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import sys
+from pathlib import Path
 
 from runtime.compat.running import run_script
+from runtime.compat.sok.surroundings.connecting import connects
 
 USAGE = """usage: python -m runtime.compat.sok [-n RANKS [--engine NAME]] [--tf1] script.py [argument ...]
 
@@ -36,6 +38,10 @@ def _launched(ranks: int, arguments: list[str]) -> int:
     engine = "collectives" if importlib.util.find_spec("horovod") is None else "horovod"
     if arguments[:1] == ["--engine"] and arguments[1:2] in (["collectives"], ["horovod"]):
         engine, arguments = arguments[1], arguments[2:]
+    script = next((Path(one) for one in arguments if not one.startswith("-")), None)
+    if ranks > 1 and script is not None and not connects(script):
+        print(f"runtime.compat.sok: {script} connects no ranks: {ranks} processes run alone", file=sys.stderr)
+        engine = "alone"
     return launch([sys.executable, "-m", "runtime.compat.sok", *arguments], ranks, engine=engine)
 
 

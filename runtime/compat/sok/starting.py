@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from runtime import ranks
 
-__all__ = ["Init", "forget", "init", "require_init"]
+__all__ = ["Init", "forget", "has_begun", "init", "require_init"]
 
 _begun: dict[str, Any] = {}
 
@@ -69,6 +69,11 @@ def Init(**kwargs: Any) -> tf.Tensor:
         raise ValueError(f"`global_batch_size` {batch!r} of sok.Init must be a multiple of the {engine.size} ranks")
     _begun.update(tool=_begun.get("tool", "horovod"), batch=batch)
     return tf.constant("OK", name="sok_init")
+
+
+def has_begun() -> bool:
+    """Whether `init` or `Init` was called."""
+    return bool(_begun)
 
 
 def require_init(what: str) -> None:
