@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Sequence
 
 from migrate.report.model import Applicability, Comparison, Finding, FlowStep, Location, State, TableRecord
 
-_APPLICABILITY = {
+APPLICABILITIES = {
     Applicability.EXACT: "exact",
     Applicability.ASSUMPTION: "with an assumption",
     Applicability.CHANGES_VALUES: "changes values",
 }
-_STATE = {
+STATES = {
     State.APPLIED: "converted",
     State.AVAILABLE: "convertible",
     State.SUGGESTED: "needs a decision",
@@ -49,8 +49,8 @@ def verdict(item: Finding | TableRecord) -> str:
     """Return the verdict in words, e.g. `converted, exact` or `left unchanged`."""
     state = item.state if isinstance(item, Finding) else item.verdict
     if item.applicability is None or state not in {State.APPLIED, State.AVAILABLE, State.SUGGESTED}:
-        return _STATE[state]
-    return f"{_STATE[state]}, {_APPLICABILITY[item.applicability]}"
+        return STATES[state]
+    return f"{STATES[state]}, {APPLICABILITIES[item.applicability]}"
 
 
 def comparison_verdict(comparison: Comparison) -> str:

@@ -1,29 +1,30 @@
-"""`python -m runtime.compat.deeprec script.py args…` runs a script written for DeepRec, as TensorFlow 1 would."""
+"""`python -m runtime.compat.deeprec [options] script.py …` runs a program for DeepRec, as TensorFlow 1 would."""
 
 from __future__ import annotations
 
 import contextlib
 import sys
+from typing import Any
 
-from runtime.compat.running import run_script
+import tensorflow as tf
 
-USAGE = "usage: python -m runtime.compat.deeprec script.py [argument ...]"
+from runtime.compat.deeprec import install
+from runtime.compat.running import parsed, run_program
+from runtime.compat.tensorflow_1 import served
+
+FACADE = "runtime.compat.deeprec"
 
 
 def main(arguments: list[str]) -> int:
-    """Run the script `arguments[0]` as the main module with the other arguments; return its exit code."""
-    return run_script("runtime.compat.deeprec", arguments, _prepared, USAGE)
+    """Run the program, a script or with -m a module, as the main module with its arguments; return its exit code."""
+    options, program = parsed(FACADE, arguments, install)
+    return run_program(FACADE, program, lambda: _prepared(options))
 
 
-def _prepared(source: bytes) -> contextlib.AbstractContextManager[object]:
-    import tensorflow as tf
-
-    from runtime.compat.deeprec import install
-    from runtime.compat.tensorflow_1 import served
-
+def _prepared(options: dict[str, Any]) -> contextlib.AbstractContextManager[object]:
     tf.compat.v1.disable_v2_behavior()
-    install()
-    return served(estimator=b"estimator" in source, facade="deeprec")
+    install(**options)
+    return served("deeprec")
 
 
 if __name__ == "__main__":

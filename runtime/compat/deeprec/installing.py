@@ -24,6 +24,7 @@ from runtime.compat.deeprec import (
     variable,
 )
 from runtime.compat.deeprec.modules import CATEGORIES, add_modules
+from runtime.compat.settings import heeding
 from runtime.optimizers import deeprec as optimizers
 
 __all__ = ["install", "uninstall"]
@@ -55,6 +56,7 @@ class _Either(ModuleType):
 _changes: Changes | None = None
 
 
+@heeding("RECMIGRATE_DEEPREC")
 def install(hbm_as_dram: bool = False, group_ftrl: bool = True) -> None:
     """Let programs written for DeepRec run: add its names to `tf` and `tf.compat.v1`, and TensorFlow 1's to `tf`.
 

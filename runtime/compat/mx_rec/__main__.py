@@ -1,41 +1,41 @@
-"""`python -m runtime.compat.mx_rec [--tf1] script.py args…` runs a script written for Rec SDK."""
+"""`python -m runtime.compat.mx_rec [options] script.py args…` runs a program written for Rec SDK."""
 
 from __future__ import annotations
 
 import contextlib
 import sys
+from typing import Any
 
-from runtime.compat.running import run_script
+import tensorflow as tf
 
-USAGE = """usage: python -m runtime.compat.mx_rec [--tf1] script.py [argument ...]
+from runtime.compat.mx_rec import install
+from runtime.compat.running import parsed, run_program
+from runtime.compat.settings import heeding
+from runtime.compat.tensorflow_1 import served
 
-  --tf1  for scripts of TensorFlow 1.15: `import tensorflow` gives its names, and its behaviour"""
+FACADE = "runtime.compat.mx_rec"
 
 
 def main(arguments: list[str]) -> int:
-    """Run the script, the first argument after the option, as the main module; return its exit code."""
-    version_1 = arguments[:1] == ["--tf1"]
-    return run_script(
-        "runtime.compat.mx_rec",
-        arguments[version_1:],
-        lambda source: _prepared(source, version_1),
-        USAGE,
-    )
+    """Run the program, a script or with -m a module, as the main module with its arguments; return its exit code."""
+    options, program = parsed(FACADE, arguments, start, install)
+    return run_program(FACADE, program, lambda: start(**options))
 
 
-def _prepared(source: bytes, version_1: bool) -> contextlib.AbstractContextManager[object]:
-    import tensorflow as tf
+@heeding("RECMIGRATE_MX_REC")
+def start(tf1: bool = False, **settings: Any) -> contextlib.AbstractContextManager[object]:
+    """Install the façade and return the context of the program; other arguments are those of `install`.
 
-    from runtime.compat.mx_rec import install
-    from runtime.compat.tensorflow_1 import served
-
-    install()
-    if not version_1:
+    Args:
+        tf1: for programs of TensorFlow 1.15: `import tensorflow` gives its names, and its behaviour
+    """
+    install(**settings)
+    if not tf1:
         return contextlib.nullcontext()
     tf.compat.v1.disable_v2_behavior()
     # With ref variables, a step that updates a variable while it computes other gradients has varying results.
     tf.compat.v1.enable_resource_variables()
-    return served(estimator=b"stimator" in source, facade="mx_rec")
+    return served("mx_rec")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""`python -m runtime.compat.sok [-n RANKS [--engine NAME]] [--tf1] script.py …` runs a script written for SOK."""
+"""`python -m runtime.compat.sok [-n RANKS] [options] script.py …` runs a program written for SOK."""
 
 from __future__ import annotations
 
@@ -6,60 +6,71 @@ import contextlib
 import importlib.util
 import sys
 from pathlib import Path
+from typing import Any, Literal
 
-from runtime.compat.running import run_script
+import tensorflow as tf
+
+from runtime import ranks as processes
+from runtime.compat.running import parsed, run_program
+from runtime.compat.settings import as_arguments, heeding
+from runtime.compat.sok.installing import install
 from runtime.compat.sok.surroundings.connecting import connects
+from runtime.compat.tensorflow_1 import served
+from runtime.launch import launch
 
-USAGE = """usage: python -m runtime.compat.sok [-n RANKS [--engine NAME]] [--tf1] script.py [argument ...]
-
-  -n RANKS  as so many processes on this machine, which share the tables
-  --engine collectives | horovod
-            what connects them: Horovod where it is installed, else TensorFlow's collectives
-  --tf1     for scripts of TensorFlow 1.15: `import tensorflow` gives its names, and its behaviour"""
+FACADE = "runtime.compat.sok"
+_LAUNCHING = ("ranks", "engine")
 
 
 def main(arguments: list[str]) -> int:
-    """Run the script, the first argument after the options, as the main module; return its exit code."""
-    if arguments[:1] == ["-n"] and len(arguments) > 1 and arguments[1].isdigit() and int(arguments[1]) > 0:
-        return _launched(int(arguments[1]), arguments[2:])
-    version_1 = arguments[:1] == ["--tf1"]
-    return run_script(
-        "runtime.compat.sok",
-        arguments[version_1:],
-        lambda source: _prepared(source, version_1),
-        USAGE,
-    )
-
-
-def _launched(ranks: int, arguments: list[str]) -> int:
-    from runtime.launch import launch
-
-    # If Horovod is installed, the script imports it, so it connects the ranks unless another engine is requested.
-    engine = "collectives" if importlib.util.find_spec("horovod") is None else "horovod"
-    if arguments[:1] == ["--engine"] and arguments[1:2] in (["collectives"], ["horovod"]):
-        engine, arguments = arguments[1], arguments[2:]
-    script = next((Path(one) for one in arguments if not one.startswith("-")), None)
-    if ranks > 1 and script is not None and not connects(script):
-        print(f"runtime.compat.sok: {script} connects no ranks: {ranks} processes run alone", file=sys.stderr)
+    """Run the program, a script or with -m a module, as the main module with its arguments; return its exit code."""
+    options, program = parsed(FACADE, arguments, start, install, launching, short={"ranks": "-n"})
+    own = {name: options.pop(name) for name in _LAUNCHING if name in options}
+    try:
+        ranks, engine = launching(**own)
+    except ValueError as error:
+        print(f"{FACADE}: {error}", file=sys.stderr)
+        return 2
+    if ranks < 1:
+        return run_program(FACADE, program, lambda: start(**options))
+    # No rank launches others, though the variable may ask each for it.
+    if ranks > 1 and program[0] != "-m" and not connects(Path(program[0])):
+        print(f"{FACADE}: {program[0]} connects no ranks: {ranks} processes run alone", file=sys.stderr)
         engine = "alone"
-    return launch([sys.executable, "-m", "runtime.compat.sok", *arguments], ranks, engine=engine)
+    command = [sys.executable, "-m", FACADE, *as_arguments({**options, "ranks": 0}), *program]
+    return launch(command, ranks, engine=engine)
 
 
-def _prepared(source: bytes, version_1: bool) -> contextlib.AbstractContextManager[object]:
-    import tensorflow as tf
+@heeding("RECMIGRATE_SOK")
+def launching(ranks: int = 0, engine: Literal["auto", "collectives", "horovod"] = "auto") -> tuple[int, str]:
+    """Return how many ranks are to be launched, 0 for none, and what connects them.
 
-    from runtime import ranks
-    from runtime.compat.sok.installing import install
-    from runtime.compat.tensorflow_1 import served
+    Args:
+        ranks: run as so many processes on this machine, which share the tables
+        engine: what connects them; "auto" is Horovod where it is installed, else TensorFlow's collectives
+    """
+    if engine == "auto":
+        # If Horovod is installed, the program imports it, so it connects the ranks.
+        engine = "collectives" if importlib.util.find_spec("horovod") is None else "horovod"
+    return ranks, engine
 
-    ranks.start()  # before the script runs any op
-    install()
-    if not version_1:
+
+@heeding("RECMIGRATE_SOK")
+def start(tf1: bool = False, **settings: Any) -> contextlib.AbstractContextManager[object]:
+    """Connect the ranks, install the façade and return the context of the program.
+
+    Args:
+        tf1: for programs of TensorFlow 1.15: `import tensorflow` gives its names, and its behaviour
+        settings: the arguments of `install`
+    """
+    processes.start()  # before the program runs any op
+    install(**settings)
+    if not tf1:
         return contextlib.nullcontext()
     tf.compat.v1.disable_v2_behavior()
     # With ref variables, a step that updates a variable while it computes other gradients has varying results.
     tf.compat.v1.enable_resource_variables()
-    return served(estimator=b"stimator" in source, facade="sok")
+    return served("sok")
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from runtime import ranks
 from runtime.compat.changes import Changes
+from runtime.compat.settings import heeding
 from runtime.compat.sok import horovod, layers, starting
 from runtime.compat.sok.dumping import dump, load
 from runtime.compat.sok.dynamic import DynamicVariable
@@ -93,12 +94,17 @@ CONTENTS = {
 } | {f"{_PACKAGE}.{module}": contents for module, contents in _SMALL.items()}
 
 
-def install() -> None:
+@heeding("RECMIGRATE_SOK")
+def install(legacy_optimizers: bool = False) -> None:
     """Let programs written for SparseOperationKit run: make both its generations importable under its name.
 
     If Horovod is not installed, or TensorFlow's collectives connect the ranks (so that Horovod would see only one),
     `horovod.tensorflow` provides what such programs use of it, over `runtime.ranks`. TensorFlow is not changed; only
     `sok.init(use_legacy_optimizer=True)` does so, as in SOK.
+
+    Args:
+        legacy_optimizers: make `tf.keras.optimizers` the legacy ones at once, as they are before TensorFlow 2.11, for
+            programs that do not call `sok.init`
     """
     global _changes
     uninstall()
@@ -109,6 +115,8 @@ def install() -> None:
             changes.add_modules(horovod.MODULES)
         if importlib.util.find_spec("nvtx") is None:
             changes.add_modules({"nvtx": profiling.CONTENTS})
+        if legacy_optimizers:
+            starting.use_legacy()
     except BaseException:
         uninstall()
         raise

@@ -78,7 +78,7 @@ def test_a_strategy_is_collective_or_localized(rec: Any) -> None:
 
 
 def test_every_name_of_tensorflow_1_is_served_as_it_means_it() -> None:
-    with served(estimator=False, facade="deeprec") as module:
+    with served("deeprec") as module:
         assert sys.modules["tensorflow"] is module
         names = [
             name

@@ -64,10 +64,11 @@ with tf.Session() as session:
 CATEGORICAL = 'tf.feature_column.categorical_column_with_embedding("item", dtype=tf.dtypes.int64, ev_option=option)'
 
 
-def _run(path: Path, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+def _run(path: Path, program: str, *arguments: str, before: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
+    """Run the program as a script, or with `before` as what these arguments make of its path."""
     path.write_text(program)
     environment = os.environ | {"PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"}
-    command = [forking.python(), "-m", "runtime.compat.deeprec", str(path), *arguments]
+    command = [forking.python(), "-m", "runtime.compat.deeprec", *(before or [str(path)]), *arguments]
     return subprocess.run(command, capture_output=True, text=True, env=environment, cwd=path.parent)
 
 
@@ -132,3 +133,25 @@ def test_arguments_exit_codes_and_tracebacks_are_the_scripts(tmp_path: Path) -> 
     )
     assert missing.returncode == 2
     assert "none.py" in missing.stderr
+
+
+_MODULE = """
+import sys
+
+import tensorflow as tf
+from runtime.compat.deeprec import storage
+
+print(sys.argv, __name__, tf.Session.__name__, storage._hbm_as_dram)
+if len(sys.argv) > 1:
+    raise KeyError(sys.argv[1])
+"""
+
+
+def test_a_module_runs_as_by_python_m_with_the_options_before_it(tmp_path: Path) -> None:
+    script = tmp_path / "model_as_module.py"
+    done = _run(script, _MODULE, "-x", before=("--hbm-as-dram", "-m", "model_as_module"))
+    assert (done.returncode, done.stdout) == (1, f"['{script}', '-x'] __main__ Session True\n")
+    assert [line.split(",")[0].strip() for line in done.stderr.splitlines()[-4:-2]] == [
+        "Traceback (most recent call last):",
+        f'File "{script}"',
+    ]

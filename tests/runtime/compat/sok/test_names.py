@@ -19,6 +19,7 @@ from runtime.compat.sok.surroundings import profiling
 from runtime.compat.sok.surroundings.connecting import connects
 from tests.support.ranks import thread_ranks
 
+_LEGACY: Any = getattr(tf.keras.optimizers, "legacy", None) if not hasattr(tf.keras, "Variable") else None
 hvd = SimpleNamespace(**CONTENTS)
 _GIVEN = np.array([[3.0, -1.0, 2.0], [4.0, 5.0, -2.0]], np.float32)  # of each rank
 
@@ -140,10 +141,12 @@ def test_a_script_that_connects_no_ranks_runs_alone_in_each_process(
     script = tmp_path / "script.py"
     script.write_text("import numpy\n")
     started: list[Any] = []
-    monkeypatch.setattr(launch, "launch", lambda command, ranks, **given: started.append((ranks, given)) or 0)
+    monkeypatch.setattr(command, "launch", lambda command, ranks, **given: started.append((ranks, given)) or 0)
     assert command.main(["-n", "2", "--engine", "collectives", str(script)]) == 0
     assert started == [(2, {"engine": "alone"})]
     assert "connects no ranks: 2 processes run alone" in capfd.readouterr().err
+    assert command.main(["-n", "2", "--engine", "collectives", "-m", "pytest"]) == 0
+    assert started[1] == (2, {"engine": "collectives"})
     monkeypatch.undo()
     monkeypatch.setenv("TF_CONFIG", "of another job")
     told: list[dict[str, str]] = []
@@ -151,3 +154,16 @@ def test_a_script_that_connects_no_ranks_runs_alone_in_each_process(
     with pytest.raises(ZeroDivisionError):
         launch.launch(["python"], 2, engine="alone")
     assert "TF_CONFIG" not in told[0]
+
+
+@pytest.mark.skipif(_LEGACY is None, reason="Keras 3 has no legacy optimizers")
+def test_legacy_optimizers_for_programs_that_do_not_begin_sok() -> None:
+    before = tf.keras.optimizers
+    installing.install(legacy_optimizers=True)
+    try:
+        assert tf.keras.optimizers.SGD is _LEGACY.SGD
+        with pytest.raises(RuntimeError, match=r"needs sok\.init\(\)"):
+            starting.require_init("sok.Variable")
+    finally:
+        installing.uninstall()
+    assert tf.keras.optimizers is before
