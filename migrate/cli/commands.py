@@ -12,10 +12,12 @@ from click.shell_completion import CompletionItem
 
 from migrate.cli import console
 
+#: The variable by which a shell asks for completions, as click names it.
+COMPLETE = "_MIGRATE_COMPLETE"
 HELP = {"help_option_names": ["-h", "--help"]}
 
 
-class PathText(click.ParamType):  # type: ignore[type-arg] - generic since click 8.5
+class PathText(click.ParamType):  # type: ignore[type-arg]
     """A path, passed on as it was given; the shell completes it."""
 
     name = "path"
