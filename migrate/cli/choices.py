@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from migrate.cli.commands import PATH
+from migrate.cli.commands import PATH, RULE
 
 if TYPE_CHECKING:
     from migrate.source.settings.options import Given, RuleFile
@@ -42,8 +42,12 @@ OPTIONS = (
         multiple=True,
         help="Leave out these files and directories below PATH, e.g. tests,*_old.py (repeatable).",
     ),
-    click.option("--select", metavar="RULE,…", multiple=True, help="Apply only these rules: ids, or prefixes of ids."),
-    click.option("--ignore", metavar="RULE,…", multiple=True, help="Do not apply these rules. See migrate rules list."),
+    click.option(
+        "--select", metavar="RULE,…", type=RULE, multiple=True, help="Apply only these rules (ids or prefixes)."
+    ),
+    click.option(
+        "--ignore", metavar="RULE,…", type=RULE, multiple=True, help="Do not apply these rules; see migrate rules list."
+    ),
     click.option(
         "--rules", metavar="FILE", type=PATH, multiple=True, help="A Python file with custom rules (repeatable)."
     ),

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
 if TYPE_CHECKING:
     from migrate.report.model import State
 
+Item = TypeVar("Item")
 #: Key of a context's `meta`, and its values.
 LEVEL = "migrate.level"
 QUIET, NORMAL, VERBOSE = 0, 1, 2
@@ -35,6 +37,15 @@ def say(text: str) -> None:
 def shows_progress() -> bool:
     """True where a person watches, who wants to know how long it takes: standard error is a terminal."""
     return level() > QUIET and sys.stderr.isatty()
+
+
+def with_progress(items: Iterable[Item], count: int, text: str) -> Iterator[Item]:
+    """Yield the items, and show a bar with the time left to who watches."""
+    if not shows_progress():
+        yield from items
+        return
+    with click.progressbar(items, length=count, label=text, file=sys.stderr, show_pos=True) as bar:
+        yield from bar
 
 
 def forced_color() -> bool | None:

@@ -190,4 +190,7 @@ def test_a_shell_completes_commands_options_and_paths(work: Path) -> None:
     assert completed("migrate check --output-format g") == ["plain,github"]
     assert completed("migrate check sr") == ["file,sr"]
     assert completed("migrate convert -o o") == ["dir,o"]
+    assert completed("migrate check --select tf-gather,tf-embedding-lookup-") == [
+        "plain,tf-gather,tf-embedding-lookup-sparse"
+    ]
     assert migrate(["completion"], work, env={"SHELL": "/bin/tcsh"}).code == 2
