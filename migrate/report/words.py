@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from migrate.report.model import Applicability, Comparison, Finding, FlowStep, Location, State, TableRecord
 
-_APPLICABILITY = {
+APPLICABILITIES = {
     Applicability.EXACT: "exact",
     Applicability.ASSUMPTION: "with an assumption",
     Applicability.CHANGES_VALUES: "changes values",
@@ -57,7 +57,7 @@ def verdict(item: Finding | TableRecord) -> str:
     state = item.state if isinstance(item, Finding) else item.verdict
     if item.applicability is None or state not in {State.APPLIED, State.AVAILABLE, State.SUGGESTED}:
         return STATES[state]
-    return f"{STATES[state]}, {_APPLICABILITY[item.applicability]}"
+    return f"{STATES[state]}, {APPLICABILITIES[item.applicability]}"
 
 
 def comparison_verdict(comparison: Comparison) -> str:

@@ -46,7 +46,7 @@ def _rule(rule: RuleRecord) -> dict[str, Any]:
         "shortDescription": {"text": f"{rule.title}."},
         "fullDescription": {"text": first or f"{rule.title}."},
         "help": {"text": page.replace("`", ""), "markdown": page},
-        **({"helpUri": f"{url.rstrip('/')}/rules.html#{rule.id}"} if url else {}),
+        **({"helpUri": f"{url.rstrip('/')}/rules/{rule.id}.html"} if url else {}),
     }
 
 

@@ -11,10 +11,12 @@ import tensorflow as tf
 from runtime.compat.changes import Changes
 from runtime.compat.deeprec import (
     absent,
+    collective,
     columns,
     composed,
     config_pb2,
     contrib,
+    distribution,
     grouped,
     incremental,
     lookups,
@@ -23,6 +25,8 @@ from runtime.compat.deeprec import (
     staging,
     switches,
     variable,
+    weights,
+    work_queue,
 )
 from runtime.optimizers import deeprec as optimizers
 
@@ -39,6 +43,12 @@ _PYTHON = "tensorflow.python"
 _FRAMEWORK = "tensorflow.core.framework"
 _CONTRIB = "tensorflow.contrib"
 _LAYERS = f"{_CONTRIB}.layers.python.layers"
+#: Names that TensorFlow 1's inner modules had, and that are elsewhere in TensorFlow 2.
+_MOVED = {
+    "framework.ops": ("IndexedSlices", "Tensor"),
+    "ops.array_ops": ("stack", "unstack"),
+    "ops.control_flow_ops": ("Assert", "case", "cond", "while_loop"),
+}
 _MADE = ("embedding_variable", "multihash_variable")
 
 
@@ -51,6 +61,7 @@ def add_modules(changes: Changes) -> None:
         sys.modules[_FRAMEWORK], "embedding", changes.add_module(f"{_FRAMEWORK}.embedding", {"config_pb2": enums})
     )
     _add_to_inner_modules(changes)
+    distribution.answer(changes)
     changes.add_modules(_contrib(), below="tensorflow")
     for module in (tf, v1):
         changes.set(module, "contrib", sys.modules[_CONTRIB])
@@ -75,8 +86,8 @@ def _own() -> dict[str, dict[str, Any]]:
             "lookup_tier": lookups.lookup_tier,
         },
         f"{_PYTHON}.ops.prefetch": _of(staging, ("make_prefetch_hook", "prefetch_join", "staged")),
-        f"{_PYTHON}.ops.work_queue": _of(absent, ("WorkQueue",)),
-        f"{_PYTHON}.distribute.group_embedding_collective_strategy": _of(absent, ("CollectiveStrategy",)),
+        f"{_PYTHON}.ops.work_queue": _of(work_queue, ("WorkQueue",)),
+        f"{_PYTHON}.distribute.group_embedding_collective_strategy": _of(collective, ("CollectiveStrategy",)),
         f"{data}.parquet_dataset_ops": _of(parquet, ("ParquetDataset", "read_parquet")),
         f"{data}.dataframe": _of(parquet, ("DataFrame",)),
     }
@@ -105,11 +116,12 @@ def _contrib() -> dict[str, dict[str, Any]]:
         f"{_CONTRIB}.layers": {**column, **over, "safe_embedding_lookup_sparse": found["safe_embedding_lookup_sparse"]},
         f"{_LAYERS}.feature_column": column,
         f"{_LAYERS}.feature_column_ops": over,
+        f"{_CONTRIB}.feature_column": _of(contrib, ("sequence_input_layer",)),
         f"{_LAYERS}.embedding_ops": found,
         f"{_CONTRIB}.framework": {**read, "get_or_create_global_step": v1.train.get_or_create_global_step},
         f"{_CONTRIB}.framework.python.framework.checkpoint_utils": read,
         f"{_CONTRIB}.rnn": {name: value for name, value in vars(v1.nn.rnn_cell).items() if name[0] != "_"},
-        f"{_CONTRIB}.rnn.python.ops.core_rnn_cell": _of(absent, ("_Linear",)),
+        f"{_CONTRIB}.rnn.python.ops.core_rnn_cell": _of(contrib, ("_Linear",)),
     }
     return {name: {**contents, "__getattr__": absent.lacking(name)} for name, contents in made.items()}
 
@@ -132,10 +144,13 @@ def _add_to_inner_modules(changes: Changes) -> None:
     for name, ours in lookups.LOOKUPS.items():
         for one in (name, f"{name}_v2"):
             added["ops.embedding_ops"][one] = lookups.extended(getattr(inner, one), ours)
+    for module, moved in _MOVED.items():
+        inner = importlib.import_module(f"{_PYTHON}.{module}")
+        added.setdefault(module, {}).update({name: getattr(v1, name) for name in moved if not hasattr(inner, name)})
     for module, names in added.items():
         for name, value in names.items():
             changes.set(sys.modules[f"{_PYTHON}.{module}"], name, value)
-    changes.set(v1.variable_scope, "keep_weights", absent.keep_weights)
+    changes.set(v1.variable_scope, "keep_weights", weights.keep_weights)
     for module, name in (("client.session", "BaseSession"), ("training.server_lib", "Server")):
         owner = getattr(sys.modules[f"{_PYTHON}.{module}"], name)
         changes.set(owner, "__init__", switches.unwrapping(owner.__init__))

@@ -18,12 +18,29 @@ _Session = v1.train.MonitoredTrainingSession
 
 
 class Scaffold(v1.train.Scaffold):  # type: ignore[misc]
-    """TensorFlow's Scaffold, with DeepRec's argument `incremental_save_restore`."""
+    """TensorFlow's Scaffold, with DeepRec's argument `incremental_save_restore`.
+
+    A `local_init_op` of the program's own also initializes lookup tables, as the default one does: published programs
+    leave that out, and could not run a step without it.
+    """
 
     def __init__(self, *args: Any, incremental_save_restore: bool = False, **kwargs: Any) -> None:
         """Take the arguments of TensorFlow's; the hook that saves increments creates what it needs."""
         del incremental_save_restore
         super().__init__(*args, **kwargs)
+        self._local_init: Any = None
+
+    def finalize(self) -> Any:
+        """Create what is lacking, and finalize the graph."""
+        given = super().local_init_op
+        if given is not None and not v1.get_default_graph().finalized:
+            self._local_init = tf.group(given, v1.tables_initializer())
+        return super().finalize()
+
+    @property
+    def local_init_op(self) -> Any:
+        """The op that initializes local variables, and tables."""
+        return super().local_init_op if self._local_init is None else self._local_init
 
 
 class IncrementHook(v1.train.SessionRunHook):  # type: ignore[misc]

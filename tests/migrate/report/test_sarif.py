@@ -125,7 +125,7 @@ def test_rules_say_what_they_are_about(monkeypatch: pytest.MonkeyPatch) -> None:
     named["Project-URL"] = "Documentation, https://docs.example.org/recmigrate/"
     monkeypatch.setattr(metadata, "metadata", lambda name: named)
     told = log(whole)["runs"][0]["tool"]["driver"]["rules"][1]
-    assert told["helpUri"] == "https://docs.example.org/recmigrate/rules.html#tf-embedding-lookup"
+    assert told["helpUri"] == "https://docs.example.org/recmigrate/rules/tf-embedding-lookup.html"
 
 
 def test_a_place_in_a_notebook_is_a_place_in_its_file() -> None:

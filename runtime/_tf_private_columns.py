@@ -1,0 +1,30 @@
+"""Private names of TensorFlow's feature columns; tests/runtime/test_private_names.py guards each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.python.feature_column import feature_column
+
+__all__ = ["LazyBuilder", "is_sequence", "scope_of", "sequence_output"]
+
+#: Transforms features once for all columns that read them.
+LazyBuilder: Any = feature_column._LazyBuilder
+
+
+def is_sequence(column: Any) -> bool:
+    """Whether a column gives sequences."""
+    return isinstance(column, feature_column._SequenceDenseColumn)
+
+
+def scope_of(column: Any) -> str:
+    """Return the name of the variable scope of a column's variables."""
+    return str(column._var_scope_name)
+
+
+def sequence_output(column: Any, builder: Any, settings: Mapping[str, Any]) -> tuple[tf.Tensor, tf.Tensor]:
+    """Return a column's embeddings, float32 [batch, time, dim], and the lengths of its sequences, int64 [batch]."""
+    found = column._get_sequence_dense_tensor(builder, **settings)
+    return found.dense_tensor, found.sequence_length
