@@ -1,7 +1,8 @@
 """The data model of a report: findings, tables, comparisons. Writers and the diff read it; nothing here renders it.
 
 Format history (`SCHEMA`): 1.0 first version; 1.1 `drawing` of a finding, line 0 for a whole file;
-1.2 `by_parts` and `identity` of a table; 1.3 `target` of a file; 1.4 `steps` of a finding.
+1.2 `by_parts` and `identity` of a table; 1.3 `target` of a file; 1.4 `steps` of a finding;
+1.5 `rules`.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from rewriter.plan.region import Region
 
 #: The rule of findings about tables of a graph, which another command converts than tables in source.
 GRAPH_RULE = "graph-table"
-SCHEMA = ("recmigrate-report", 1, 4)
+SCHEMA = ("recmigrate-report", 1, 5)
 
 
 class State(str, Enum):
@@ -156,6 +157,15 @@ class InputFile:
 
 
 @dataclass(frozen=True)
+class RuleRecord:
+    """What a rule of the findings says of itself."""
+
+    id: str
+    title: str  #: one line, no full stop
+    text: str = ""  #: paragraphs, with an empty line between them
+
+
+@dataclass(frozen=True)
 class Report:
     """Everything that one command found and did."""
 
@@ -168,6 +178,7 @@ class Report:
     verifications: tuple[Verification, ...] = ()
     #: versions and platform, the only part that may differ between machines; None: not collected yet
     environment: tuple[tuple[str, str], ...] | None = field(default=None, compare=False)
+    rules: tuple[RuleRecord, ...] = ()  #: those of the findings that are known, by id; old reports have none
 
 
 def _digest(*parts: str) -> str:
