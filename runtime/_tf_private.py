@@ -27,6 +27,7 @@ from tensorflow.python.ops.control_flow_v2_func_graphs import (
     WhileCondFuncGraph,
 )
 from tensorflow.python.ops.resource_variable_ops import ResourceVariable
+from tensorflow.python.ops.resources import register_resource
 from tensorflow.python.trackable import resource as trackable_resource
 from tensorflow.python.trackable.base import Trackable
 from tensorflow.python.training import checkpoint_utils, saver, warm_starting_util
@@ -59,6 +60,7 @@ __all__ = [
     "nodes_called",
     "order_by_handle",
     "parse_object_graph",
+    "register_resource",
     "replace_saver",
     "stateful_types",
     "time_checkpoints",

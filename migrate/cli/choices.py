@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from migrate.cli.commands import PATH
+
 if TYPE_CHECKING:
     from migrate.source.settings.options import Given, RuleFile
 
@@ -36,7 +38,9 @@ OPTIONS = (
     *SWITCHES,
     click.option("--select", metavar="RULE,…", multiple=True, help="Apply only these rules: ids, or prefixes of ids."),
     click.option("--ignore", metavar="RULE,…", multiple=True, help="Do not apply these rules. See migrate rules list."),
-    click.option("--rules", metavar="FILE", multiple=True, help="A Python file with custom rules (repeatable)."),
+    click.option(
+        "--rules", metavar="FILE", type=PATH, multiple=True, help="A Python file with custom rules (repeatable)."
+    ),
 )
 
 

@@ -12,8 +12,10 @@ import click
 
 from migrate.cli.choices import choices
 from migrate.cli.command_line import command_line
+from migrate.cli.commands import DIRECTORY, PATH, command
+from migrate.cli.console import say
 from migrate.cli.reports import REPORT, check_reports
-from migrate.cli.running import Running, how, interruptible, running_options
+from migrate.cli.running import Running, how, running_options
 from migrate.errors import MigrateError
 
 if TYPE_CHECKING:
@@ -32,12 +34,18 @@ KERAS_TRAINS = (".fit(", ".train_on_batch(", ".apply_gradients(", ".minimize(")
 STREAM_NAME = click.option(
     "--stdin-filename", metavar="NAME", default="<stdin>", help="File name to use in findings when PATH is `-`."
 )
-SCHEMA = click.option("--schema", metavar="FILE", help="Feature schema (YAML) of a Paddle model.")
+SCHEMA = click.option("--schema", metavar="FILE", type=PATH, help="Feature schema (YAML) of a Paddle model.")
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@command()
 @PATHS
-@click.option("-o", "--output", metavar="DIR", help="Output directory; relative paths are kept. Default: ./migrated")
+@click.option(
+    "-o",
+    "--output",
+    metavar="DIR",
+    type=DIRECTORY,
+    help="Output directory; relative paths are kept. Default: ./migrated",
+)
 @click.option("--in-place", is_flag=True, help="Overwrite the input files.")
 @click.option("--diff", "show_diff", is_flag=True, help="Print unified diffs to stdout and write nothing.")
 @click.option("--mark", is_flag=True, help="Write a comment above each statement that blocks a table.")
@@ -47,7 +55,6 @@ SCHEMA = click.option("--schema", metavar="FILE", help="Feature schema (YAML) of
 @STREAM_NAME
 @running_options
 @choices
-@interruptible
 def convert(
     paths: tuple[str, ...],
     output: str | None,
@@ -88,18 +95,17 @@ def convert(
     if directory is not None and any(one.result.changed for one in done):
         _next_step(done, directory, schema)
     if in_place and written:
-        click.echo(f"undo: {shlex.join(['migrate', 'revert', *paths])}", err=True)
+        say(f"undo: {shlex.join(['migrate', 'revert', *paths])}")
     sys.exit(_exit_code(report, ignore_available=True))
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@command()
 @PATHS
 @SCHEMA
 @REPORT
 @STREAM_NAME
 @running_options
 @choices
-@interruptible
 def check(
     paths: tuple[str, ...],
     schema: str | None,
@@ -213,9 +219,9 @@ def _finish(report: Report, done: Sequence[Converted], reports: Sequence[str]) -
     if problem:
         raise MigrateError(problem)
     for line in summary_lines(report):
-        click.echo(line, err=True)
+        say(line)
     for path in reports:
-        click.echo(f"report: {path}", err=True)
+        say(f"report: {path}")
 
 
 def _next_step(done: Sequence[Converted], directory: Path, schema: str | None) -> None:
@@ -227,7 +233,7 @@ def _next_step(done: Sequence[Converted], directory: Path, schema: str | None) -
     if any(finding.rule == "paddle-trainer" for one in done for finding in one.result.findings):
         files = [path.rpartition("/")[0] or "." for path in files]  # a trainer's model is proven as a whole
     needed = ["--schema", schema] if schema is not None and first.result.kind == "paddle" else []
-    click.echo(f"next: {shlex.join(['migrate', 'verify', *files, *needed])}", err=True)
+    say(f"next: {shlex.join(['migrate', 'verify', *files, *needed])}")
 
 
 def _verifiable(one: Converted) -> bool:

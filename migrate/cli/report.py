@@ -6,14 +6,17 @@ import sys
 
 import click
 
+from migrate.cli.commands import PATH, group
+from migrate.cli.console import say
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+
+@group()
 def report() -> None:
     """Show, render and compare the reports that `--report FILE.json` writes."""
 
 
 @report.command()
-@click.argument("path", metavar="R")
+@click.argument("path", metavar="R", type=PATH)
 def show(path: str) -> None:
     """Print the report R (a JSON report) as text.
 
@@ -28,8 +31,8 @@ def show(path: str) -> None:
 
 
 @report.command()
-@click.argument("paths", metavar="R...", nargs=-1, required=True)
-@click.option("-o", "--output", metavar="FILE", required=True, help="Output file.")
+@click.argument("paths", metavar="R...", nargs=-1, required=True, type=PATH)
+@click.option("-o", "--output", metavar="FILE", type=PATH, required=True, help="Output file.")
 def html(paths: tuple[str, ...], output: str) -> None:
     """Write the reports R (JSON) as one self-contained HTML page, e.g. a conversion and its verification."""
     from pathlib import Path
@@ -40,12 +43,12 @@ def html(paths: tuple[str, ...], output: str) -> None:
     from migrate.report.serialize import read_report
 
     write_atomically(Path(output), writers.render(merge([read_report(path) for path in paths]), ".html"))
-    click.echo(f"wrote {output}", err=True)
+    say(f"wrote {output}")
 
 
 @report.command()
-@click.argument("old", metavar="A")
-@click.argument("new", metavar="B")
+@click.argument("old", metavar="A", type=PATH)
+@click.argument("new", metavar="B", type=PATH)
 @click.option("--format", "style", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def diff(old: str, new: str, style: str) -> None:
     """Compare the report A with the later report B: what is new, updated, moved, fixed, unchanged.

@@ -6,12 +6,14 @@ from collections.abc import Sequence
 
 import click
 
+from migrate.cli.commands import PATH
 from migrate.errors import MigrateError
 
 REPORT = click.option(
     "--report",
     "reports",
     metavar="FILE",
+    type=PATH,
     multiple=True,
     help="Write a report; the extension is its format: .json, .html, … (repeatable).",
 )

@@ -194,10 +194,15 @@ def linear_model(
     zeros = v1.zeros_initializer()
     sums = [stock(features, others, *settings)] if others else []
     with v1.variable_scope(None, default_name="linear_model"):
-        made = [
-            v1.feature_column.embedding_column(one, units, sparse_combiner, zeros, trainable=trainable) for one in own
-        ]
-        sums += [v1.feature_column.input_layer(features, [one]) for one in made]
+        for one in own:
+            made = v1.feature_column.embedding_column(one, units, sparse_combiner, zeros, trainable=trainable)
+            found: dict[Any, Any] = {}
+            sums.append(v1.feature_column.input_layer(features, [made], cols_to_vars=found))
+            if cols_to_vars is not None:
+                cols_to_vars[one] = found[made]
         if others:
             return tf.add_n(sums)
-        return tf.add_n(sums) + v1.get_variable("bias_weights", [units], initializer=zeros, trainable=trainable)
+        bias = v1.get_variable("bias_weights", [units], initializer=zeros, trainable=trainable)
+        if cols_to_vars is not None:
+            cols_to_vars["bias"] = [bias]
+        return tf.add_n(sums) + bias

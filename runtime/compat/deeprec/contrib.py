@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 import tensorflow as tf
 
@@ -153,13 +153,22 @@ def input_from_feature_columns(
         return v1.feature_column.input_layer(columns_to_tensors, feature_columns, weight_collections, trainable)
 
 
-def weighted_sum_from_feature_columns(columns_to_tensors: Any, feature_columns: Any, **named: Any) -> NoReturn:
-    """Refuse it.
+def weighted_sum_from_feature_columns(
+    columns_to_tensors: Any,
+    feature_columns: Any,
+    num_outputs: int,
+    weight_collections: Any = None,
+    trainable: bool = True,
+    scope: Any = None,
+) -> tuple[tf.Tensor, dict[Any, list[Any]], Any]:
+    """Return a linear model: outputs float32 [batch, num_outputs], the variables of each column, and the bias.
 
-    Raises:
-        NotImplementedError: always.
+    A row of ids counts as the sum of their weights. All variables begin at zero.
     """
-    del columns_to_tensors, named
-    raise NotImplementedError(
-        f"weighted_sum_from_feature_columns of {feature_columns!r} is not supported: use tf.feature_column.linear_model"
-    )
+    found: dict[Any, list[Any]] = {}
+    with v1.variable_scope(scope, default_name="weighted_sum_from_feature_columns"):
+        outputs = v1.feature_column.linear_model(
+            columns_to_tensors, feature_columns, num_outputs, "sum", weight_collections, trainable, cols_to_vars=found
+        )
+    (bias,) = found.pop("bias")
+    return outputs, found, bias

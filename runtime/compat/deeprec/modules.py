@@ -11,6 +11,7 @@ import tensorflow as tf
 from runtime.compat.changes import Changes
 from runtime.compat.deeprec import (
     absent,
+    collective,
     columns,
     composed,
     config_pb2,
@@ -24,6 +25,8 @@ from runtime.compat.deeprec import (
     staging,
     switches,
     variable,
+    weights,
+    work_queue,
 )
 from runtime.optimizers import deeprec as optimizers
 
@@ -40,6 +43,12 @@ _PYTHON = "tensorflow.python"
 _FRAMEWORK = "tensorflow.core.framework"
 _CONTRIB = "tensorflow.contrib"
 _LAYERS = f"{_CONTRIB}.layers.python.layers"
+#: Names that TensorFlow 1's inner modules had, and that are elsewhere in TensorFlow 2.
+_MOVED = {
+    "framework.ops": ("IndexedSlices", "Tensor"),
+    "ops.array_ops": ("stack", "unstack"),
+    "ops.control_flow_ops": ("Assert", "case", "cond", "while_loop"),
+}
 _MADE = ("embedding_variable", "multihash_variable")
 
 
@@ -77,8 +86,8 @@ def _own() -> dict[str, dict[str, Any]]:
             "lookup_tier": lookups.lookup_tier,
         },
         f"{_PYTHON}.ops.prefetch": _of(staging, ("make_prefetch_hook", "prefetch_join", "staged")),
-        f"{_PYTHON}.ops.work_queue": _of(absent, ("WorkQueue",)),
-        f"{_PYTHON}.distribute.group_embedding_collective_strategy": _of(absent, ("CollectiveStrategy",)),
+        f"{_PYTHON}.ops.work_queue": _of(work_queue, ("WorkQueue",)),
+        f"{_PYTHON}.distribute.group_embedding_collective_strategy": _of(collective, ("CollectiveStrategy",)),
         f"{data}.parquet_dataset_ops": _of(parquet, ("ParquetDataset", "read_parquet")),
         f"{data}.dataframe": _of(parquet, ("DataFrame",)),
     }
@@ -135,10 +144,13 @@ def _add_to_inner_modules(changes: Changes) -> None:
     for name, ours in lookups.LOOKUPS.items():
         for one in (name, f"{name}_v2"):
             added["ops.embedding_ops"][one] = lookups.extended(getattr(inner, one), ours)
+    for module, moved in _MOVED.items():
+        inner = importlib.import_module(f"{_PYTHON}.{module}")
+        added.setdefault(module, {}).update({name: getattr(v1, name) for name in moved if not hasattr(inner, name)})
     for module, names in added.items():
         for name, value in names.items():
             changes.set(sys.modules[f"{_PYTHON}.{module}"], name, value)
-    changes.set(v1.variable_scope, "keep_weights", absent.keep_weights)
+    changes.set(v1.variable_scope, "keep_weights", weights.keep_weights)
     for module, name in (("client.session", "BaseSession"), ("training.server_lib", "Server")):
         owner = getattr(sys.modules[f"{_PYTHON}.{module}"], name)
         changes.set(owner, "__init__", switches.unwrapping(owner.__init__))

@@ -48,5 +48,9 @@ WITHOUT_EFFECT: Mapping[str, Mapping[str, str]] = {
         "stage_subgraph_thread_pool_id": _NO_BUFFER,
         "stage_subgraph_stream_id": _NO_BUFFER,
     },
+    "WorkQueue": {
+        "num_slices": "it cuts tables into slices; files are whole in DeepRec, too",
+        "num_clients": "each taker waits its turn, however many there are",
+    },
     "mark_target_node": {"nodes": "it guides a graph optimization of DeepRec's that changes no result"},
 }

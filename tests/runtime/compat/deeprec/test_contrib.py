@@ -101,3 +101,35 @@ def test_the_distribution_says_that_it_is_deeprecs(rec: Any, monkeypatch: pytest
         assert found("numpy").version == np.__version__
     deeprec.uninstall()
     assert sys.modules["pkg_resources"] is None
+
+
+def test_a_weighted_sum_is_that_of_the_rows_and_the_bias(rec: Any) -> None:
+    from tensorflow.contrib.layers.python.layers import feature_column, feature_column_ops
+
+    rows = [[1, 2, 2], [], [3]]
+    own = feature_column.sparse_column_with_embedding("own", rec.int64)
+    stock = rec.feature_column.categorical_column_with_identity("stock", 5)
+    features = {"own": _lists(rec, rows), "stock": _lists(rec, rows)}
+    output, variables, bias = feature_column_ops.weighted_sum_from_feature_columns(features, [own], num_outputs=2)
+    both, of_both, _ = feature_column_ops.weighted_sum_from_feature_columns(features, [own, stock], 2, scope="both")
+    target = np.array([[1.0, 0.0], [0.0, 1.0], [2.0, 2.0]], np.float32)
+    train = rec.train.GradientDescentOptimizer(0.1).minimize(
+        rec.reduce_sum(output * target) + rec.reduce_sum(both * target)
+    )
+    assert [one.op.name for one in variables[own]] == [
+        "weighted_sum_from_feature_columns/linear_model/input_layer/own_embedding/embedding_weights"
+    ]
+    assert set(of_both) == {own, stock} and bias.shape == [2]
+    with rec.Session() as session:
+        session.run(rec.global_variables_initializer())
+        assert not session.run(output).any()
+        session.run(train)
+        found, of_two, by_bias = session.run([output, both, bias])
+    weights = np.zeros((5, 2), np.float32)
+    for ids, gradient in zip(rows, target, strict=True):
+        for one in ids:
+            weights[one] -= 0.1 * gradient
+    sums = np.array([weights[ids].sum(0) if ids else np.zeros(2) for ids in rows])
+    np.testing.assert_allclose(by_bias, -0.1 * target.sum(0), rtol=1e-6)
+    np.testing.assert_allclose(found, sums + by_bias, rtol=1e-5)
+    np.testing.assert_allclose(of_two, 2 * sums + by_bias, rtol=1e-5)

@@ -1,0 +1,64 @@
+"""The page about a vendor's programs: a table of what runs, with which option, and what does not, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.vendor.programs import Listing, Outcome
+
+__all__ = ["text"]
+
+_LONGEST = 160
+
+
+def text(listing: Listing, outcomes: Sequence[Outcome], versions: str) -> str:
+    """Return the page in Markdown; `versions` says by what the programs were run."""
+    counted = [sum(one.ended for one in outcomes), sum(one.ended and not _changed(one) for one in outcomes)]
+    return "\n".join(
+        [
+            f"# {listing.title}",
+            "",
+            f"`python -m benchmarks.vendor {listing.name} DIRECTORY` wrote this page; `benchmarks/vendor/"
+            f"{listing.name}.py` lists the programs. {versions}",
+            "",
+            listing.text.strip(),
+            "",
+            f"{counted[0]} of {len(outcomes)} programs run, {counted[1]} of them as they are.",
+            "",
+            f"Each command follows `python -m runtime.compat.{listing.facade}`, in the folder of its program.",
+            "",
+            "| program | result | command |",
+            "|---|---|---|",
+            *(f"| `{one.program.name}` | {_result(one)} | `{_command(one)}` |" for one in outcomes),
+            "",
+        ]
+    )
+
+
+def _changed(outcome: Outcome) -> bool:
+    return bool(outcome.program.options or outcome.program.mended or outcome.program.variables)
+
+
+def _result(outcome: Outcome) -> str:
+    program = outcome.program
+    given = [*(f"`{name}={value}`" for name, value in program.variables.items()), *map("`{}`".format, program.options)]
+    mends = [f"an error of its own mended: `{_short(a)}` is `{_short(b)}`" for a, b in program.mended.values()]
+    with_what = ", ".join(filter(None, [" ".join(given), *mends]))
+    if not outcome.ended:
+        result = f"does not run: {_short(outcome.said)}"
+    else:
+        result = f"runs with {with_what}" if with_what else "runs as it is"
+        result += f" ({_short(outcome.said)})" if program.codes != (0,) else ""
+    return f"{result}. {program.remark}" if program.remark else result
+
+
+def _command(outcome: Outcome) -> str:
+    words = (one.format(data="DATA", repository="REPOSITORY") for one in outcome.program.command)
+    return " ".join(f"'{word}'" if " " in word else word for word in words)
+
+
+def _short(said: str) -> str:
+    """Return a text for a cell of a table, without the paths of the machine that ran it."""
+    one_line = " ".join(said.split()).replace("|", "\\|").replace(str(Path.home()), "~")
+    return one_line if len(one_line) <= _LONGEST else f"{one_line[:_LONGEST]}…"

@@ -1,0 +1,96 @@
+"""What all commands share: `-h`, `--quiet`, `--verbose`, hints for mistyped names, and paths that a shell completes."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from migrate.cli import console
+
+HELP = {"help_option_names": ["-h", "--help"]}
+
+
+class PathText(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.5
+    """A path, passed on as it was given; the shell completes it."""
+
+    name = "path"
+
+    def __init__(self, kind: str = "file") -> None:
+        self.kind = kind  #: what is completed: `file`, or `dir`
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Leave the completion to the shell."""
+        return [CompletionItem(incomplete, type=self.kind)]
+
+
+PATH, DIRECTORY = PathText(), PathText("dir")
+
+
+class Command(click.Command):
+    """A command that has the common options."""
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        super().__init__(*arguments, **{"context_settings": HELP, **settings})
+        self.params += [
+            click.Option(
+                ["-q", "--quiet"],
+                is_flag=True,
+                expose_value=False,
+                callback=functools.partial(_chosen, console.QUIET),
+                help="Print results and errors only.",
+            ),
+            click.Option(
+                ["-v", "--verbose"],
+                is_flag=True,
+                expose_value=False,
+                callback=functools.partial(_chosen, console.VERBOSE),
+                help="Print more; after an internal error, where it happened.",
+            ),
+        ]
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command, in the colours that the environment asks for."""
+        ctx.color = console.forced_color()
+        return super().invoke(ctx)
+
+
+def _chosen(level: int, ctx: click.Context, parameter: click.Parameter, value: bool) -> None:
+    if value and ctx.meta.setdefault(console.LEVEL, level) != level:
+        raise click.UsageError("--quiet and --verbose cannot be combined; give one of them")
+
+
+class Group(click.Group):
+    """A group that says which of its commands a mistyped name resembles."""
+
+    command_class = Command
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        super().__init__(*arguments, **{"context_settings": HELP, **settings})
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that is named; raises UsageError for a name that none has."""
+        name = args[0]
+        known = self.list_commands(ctx)
+        if name not in known and not name.startswith("-") and not ctx.resilient_parsing:
+            close = [f"'{one}'" for one in difflib.get_close_matches(name.lower(), known, n=2)]
+            raise click.UsageError(
+                f"No such command {name!r}." + (f" Did you mean {' or '.join(close)}?" if close else ""), ctx
+            )
+        return super().resolve_command(ctx, args)
+
+
+def command() -> Callable[[Callable[..., None]], Command]:
+    """Return the decorator that makes a function a command."""
+    return click.command(cls=Command)
+
+
+def group() -> Callable[[Callable[..., None]], Group]:
+    """Return the decorator that makes a function a group of commands."""
+    return click.group(cls=Group)
