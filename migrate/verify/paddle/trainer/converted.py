@@ -24,6 +24,7 @@ from migrate.verify.paddle.trainer.common import (
     tensors_in,
     trainer_of,
 )
+from migrate.verify.paddle.trainer.shared import gradients_shared
 from migrate.verify.settings import Settings
 from runtime import nn
 from runtime.nn import functional, masks
@@ -221,7 +222,8 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
     settings: Settings = job["settings"]
     with tf.Graph().as_default():
         v1.set_random_seed(1)
-        side = Converted(job)
+        with gradients_shared():
+            side = Converted(job)
         initializer = v1.group(v1.global_variables_initializer(), v1.local_variables_initializer())
         with v1.Session() as session:
             loose = _loose(side.loose, job["loose"])
