@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import importlib
 import sys
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NoReturn
 
 import tensorflow as tf
 
 from runtime.compat.changes import Changes
 from runtime.compat.deeprec import (
-    absent,
     collective,
     columns,
     composed,
@@ -30,7 +30,7 @@ from runtime.compat.deeprec import (
 )
 from runtime.optimizers import deeprec as optimizers
 
-__all__ = ["CATEGORIES", "add_modules"]
+__all__ = ["CATEGORIES", "add_modules", "lacking"]
 
 v1: Any = tf.compat.v1
 CATEGORIES = (
@@ -67,6 +67,16 @@ def add_modules(changes: Changes) -> None:
         changes.set(module, "contrib", sys.modules[_CONTRIB])
 
 
+def lacking(module: str) -> Callable[[str], NoReturn]:
+    """Return the `__getattr__` of a module that only has the names that programs for EmbeddingVariables use."""
+
+    def get(name: str) -> NoReturn:
+        advice = "" if name.startswith("__") else ": use its counterpart in tf.compat.v1, or leave it out"
+        raise AttributeError(f"{module}.{name} is not supported by runtime.compat.deeprec{advice}")
+
+    return get
+
+
 def _of(module: Any, names: Any) -> dict[str, Any]:
     return {name: getattr(module, name) for name in names}
 
@@ -91,7 +101,7 @@ def _own() -> dict[str, dict[str, Any]]:
         f"{data}.parquet_dataset_ops": _of(parquet, ("ParquetDataset", "read_parquet")),
         f"{data}.dataframe": _of(parquet, ("DataFrame",)),
     }
-    return {name: {**contents, "__getattr__": absent.lacking(name)} for name, contents in made.items()}
+    return {name: {**contents, "__getattr__": lacking(name)} for name, contents in made.items()}
 
 
 def _add(changes: Changes, name: str, contents: dict[str, Any]) -> Any:
@@ -123,7 +133,7 @@ def _contrib() -> dict[str, dict[str, Any]]:
         f"{_CONTRIB}.rnn": {name: value for name, value in vars(v1.nn.rnn_cell).items() if name[0] != "_"},
         f"{_CONTRIB}.rnn.python.ops.core_rnn_cell": _of(contrib, ("_Linear",)),
     }
-    return {name: {**contents, "__getattr__": absent.lacking(name)} for name, contents in made.items()}
+    return {name: {**contents, "__getattr__": lacking(name)} for name, contents in made.items()}
 
 
 def _add_to_inner_modules(changes: Changes) -> None:
@@ -139,6 +149,7 @@ def _add_to_inner_modules(changes: Changes) -> None:
             "embedding_column": tf.feature_column.embedding_column,
             "group_embedding_column_scope": grouped.group_embedding_column_scope,
         },
+        "feature_column.sequence_feature_column": _of(columns, ("sequence_categorical_column_with_embedding",)),
     }
     inner = sys.modules[f"{_PYTHON}.ops.embedding_ops"]
     for name, ours in lookups.LOOKUPS.items():
