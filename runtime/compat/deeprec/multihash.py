@@ -73,7 +73,8 @@ def over_multihash(stock: Any, column: Any, dimension: Any, *args: Any, **kwargs
     width = sum(spec.widths) if spec.operation == "concat" else spec.widths[0]
     categorical = MultihashColumn(column.key, _BUCKETS, spec)
     made = getattr(stock, "__wrapped__", stock)(categorical, width, *args, **kwargs)
-    return _over(type(made))(**made._asdict())
+    stock_class: Any = type(made)
+    return _over(stock_class)(**made._asdict())
 
 
 @functools.cache
