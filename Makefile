@@ -18,13 +18,14 @@ PYTEST  := -m pytest $(CASES) --numprocesses=$(WORKERS) --maxprocesses=4 --dist=
 NATIVE := runtime/native/librecmigrate.so
 NATIVE_SOURCES := $(wildcard $(foreach part,store store/* ops,$(addprefix runtime/native/$(part)/,*.h *.cc)))
 
-.PHONY: help setup horovod demo check hooks test test-tf221 wheel-test lint types tidy bench soak sanitize clean
+.PHONY: help setup horovod demo docs check hooks test test-tf221 wheel-test lint types tidy bench soak sanitize clean
 
 # TensorFlow 2.15.1's oneDNN thread pool was seen to die at random in batch matmuls (migrate/verify/workers.py has the trace).
 demo: export TF_ENABLE_ONEDNN_OPTS = 0
 
 help:
 	@echo "make demo        convert, prove and train the example models; writes demo-output/report.html"
+	@echo "make docs        the documentation site, in build/site: strict, its links checked"
 	@echo "make check       what was changed, in a minute: ruff, clang-format, mypy, its tests (SINCE=main: on a branch)"
 	@echo "make test        all tests (TensorFlow 2.15.1, Paddle 2.6.2 as the oracle, native tests)"
 	@echo "                 CASES=--every-case: each combination of a test's parameters, not two of them"
@@ -129,6 +130,19 @@ $(VENV)/.tools: constraints/tools.txt $(VENV)/.locked
 	@echo "==> adding clang-tidy and pre-commit to $(VENV)"
 	@$(BIN)/$(PIP) -r constraints/tools.txt
 	@touch $@
+
+# Not at the same time as the package is installed into the same environment.
+$(VENV)/.docs: constraints/docs.txt | $(VENV)/.installed
+	@echo "==> adding MkDocs to $(VENV)"
+	@$(BIN)/$(PIP) -r constraints/docs.txt
+	@touch $@
+
+# A warning is an error: a link to nothing, a page that no menu has, a page that asks another host for something.
+# Not with --quiet: MkDocs then does not count the warnings that it does not print.
+docs: export NO_MKDOCS_2_WARNING = 1
+docs: $(VENV)/.docs
+	@echo "==> the documentation site"
+	@$(BIN)/python -m mkdocs build --strict && echo "open build/site/index.html"
 
 # Before each commit, git then lays out the files in it (.pre-commit-config.yaml). `.venv/bin/pre-commit uninstall` ends that.
 hooks: $(VENV)/.tools

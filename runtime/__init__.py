@@ -11,6 +11,7 @@ from runtime.lookup import gradients as _gradients  # noqa: F401 - importing reg
 from runtime.lookup.batch_rows import looked_up_rows
 from runtime.lookup.grouped import grouped_lookup
 from runtime.lookup.grouped_pooled import grouped_embedding_lookup_sparse, grouped_safe_embedding_lookup_sparse
+from runtime.lookup.local import local_lookup, local_rows
 from runtime.lookup.partitioned import partitioned_lookup
 from runtime.lookup.pooled import embedding_lookup_sparse, safe_embedding_lookup_sparse
 from runtime.lookup.prefetch import prefetch
@@ -20,6 +21,7 @@ from runtime.policy.eviction import EvictHook, evict_by_age, evict_by_norm, evic
 from runtime.storage.tiers import Storage
 from runtime.table.admission_rules import CountingBloom
 from runtime.table.create import create_table, tables
+from runtime.table.of_rows import table_of_rows
 from runtime.table.status import status
 from runtime.table.table import Table
 from runtime.table.tier_summaries import tier_summaries
@@ -50,6 +52,8 @@ __all__ = [
     "grouped_safe_embedding_lookup_sparse",
     "init",
     "initializers",
+    "local_lookup",
+    "local_rows",
     "looked_up_rows",
     "optimizers",
     "partitioned_lookup",
@@ -60,6 +64,7 @@ __all__ = [
     "set_threshold",
     "sparse_lookup",
     "status",
+    "table_of_rows",
     "tables",
     "terminate_config_initializer",
     "tier_summaries",

@@ -18,7 +18,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import FrameType
 from typing import IO, NoReturn
 
@@ -60,10 +60,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def launch(command: Sequence[str], ranks: int, grace_seconds: float = 5.0, engine: str = "collectives") -> int:
     """Run `command` once for each rank and wait for all; return 0, or the exit code of the first one to fail.
 
+    The engine is "collectives", "horovod", or "alone", which connects nobody.
+
     Raises:
         ImportError: the engine is "horovod", and Horovod is not installed.
     """
-    variables = _of_horovod(ranks) if engine == "horovod" else _of_tensorflow(ranks)
+    made: dict[str, Callable[[int], Sequence[Mapping[str, str]]]] = {
+        "horovod": _of_horovod,
+        "collectives": _of_tensorflow,
+        "alone": lambda ranks: [{}] * ranks,
+    }
+    variables = made[engine](ranks)
     if engine == "collectives" and ranks > 1:
         print(f"runtime.launch: {_OPEN}", file=sys.stderr, flush=True)
     inherited = {name: value for name, value in os.environ.items() if name not in _OTHERS}

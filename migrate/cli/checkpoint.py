@@ -6,15 +6,23 @@ from collections.abc import Mapping
 
 import click
 
+from migrate.cli.commands import DIRECTORY, PATH, command
+from migrate.cli.console import say
 from migrate.errors import MigrateError
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("old", metavar="OLD")
-@click.argument("new", metavar="NEW")
-@click.option("--report", metavar="FILE", help="JSON report of the conversion, from `migrate convert --report`.")
-@click.option("--converted", metavar="FOLDER", help="For a Paddle model: the folder that `migrate convert` wrote.")
-@click.option("--data", metavar="FOLDER", help="For a Paddle model: where its configuration's paths start.")
+@command()
+@click.argument("old", metavar="OLD", type=PATH)
+@click.argument("new", metavar="NEW", type=PATH)
+@click.option(
+    "--report", metavar="FILE", type=PATH, help="JSON report of the conversion, from `migrate convert --report`."
+)
+@click.option(
+    "--converted", metavar="FOLDER", type=DIRECTORY, help="For a Paddle model: the folder that `migrate convert` wrote."
+)
+@click.option(
+    "--data", metavar="FOLDER", type=DIRECTORY, help="For a Paddle model: where its configuration's paths start."
+)
 @click.option(
     "--map",
     "names",
@@ -26,6 +34,7 @@ from migrate.errors import MigrateError
 @click.option(
     "--like",
     metavar="CHECKPOINT",
+    type=PATH,
     help="Checkpoint whose contents NEW must match; for a .pdparams NEW, a file of the original model.",
 )
 @click.option("--force", is_flag=True, help="Overwrite NEW if it exists.")
@@ -67,7 +76,7 @@ def checkpoint(
         if moved.move.optimizer == "sgd":
             slots = "no optimizer slots (gradient descent has none)"
         click.echo(f"{moved.move.variable} [{moved.rows}, {moved.dim}] -> table {moved.move.table}, {slots}")
-    click.echo(f"wrote {new}", err=True)
+    say(f"wrote {new}")
 
 
 def _paddle(
@@ -82,4 +91,4 @@ def _paddle(
         raise MigrateError(f"--like {like}: with --converted it is for a .pdparams NEW; leave it out")
     for sentence in moving.move(old, new, converted, data, like, force):
         click.echo(sentence)
-    click.echo(f"wrote {new}", err=True)
+    say(f"wrote {new}")

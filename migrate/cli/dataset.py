@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING
 
 import click
 
+from migrate.cli.commands import PATH, group
+from migrate.cli.console import say, shows_progress, with_progress
 from migrate.cli.folders import FILE, FORCE, output_folder
-from migrate.cli.running import interruptible
 
 if TYPE_CHECKING:
     from migrate.dataset.census.reading import Row
 
 
-@click.group()
+@group()
 def dataset() -> None:
     """Build a feature map and TFRecords from raw data files."""
 
@@ -39,7 +40,11 @@ def _silent(rows: Iterable[Row], source: Path, text: str) -> Iterable[Row]:
 @dataset.command()
 @click.argument("inputs", nargs=-1, required=True, metavar="INPUT...", type=FILE)
 @click.option(
-    "--schema", required=True, metavar="FILE", help="Schema of the columns (docs/dataset.md), or criteo, or census."
+    "--schema",
+    required=True,
+    metavar="FILE",
+    type=PATH,
+    help="Schema of the columns (docs/dataset.md), or criteo, or census.",
 )
 @output_folder()
 @click.option(
@@ -78,7 +83,6 @@ def _silent(rows: Iterable[Row], source: Path, text: str) -> Iterable[Row]:
     help="How much of a file a process reads at a time.",
 )
 @FORCE
-@interruptible
 def build(
     inputs: tuple[Path, ...],
     schema: str,
@@ -110,9 +114,9 @@ def build(
         force=force,
     )
     with _ended_by_sigterm():
-        result = build_dataset(options, _bar if sys.stderr.isatty() else _no_bar)
+        result = build_dataset(options, with_progress)
     if result.skipped:
-        click.echo(f"{result.skipped:,} rows skipped; first: {result.first_skipped}", err=True)
+        say(f"{result.skipped:,} rows skipped; first: {result.first_skipped}")
     click.echo(f"{output}: {result.rows:,} rows in {result.shards} file{'s' * (result.shards != 1)}")
 
 
@@ -124,15 +128,6 @@ def _ended_by_sigterm() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-def _bar(results: Iterable[object], count: int, text: str) -> Iterator[object]:
-    with click.progressbar(results, length=count, label=text, file=sys.stderr) as bar:
-        yield from bar
-
-
-def _no_bar(results: Iterable[object], count: int, text: str) -> Iterable[object]:
-    return results
 
 
 @dataset.command()
@@ -183,7 +178,7 @@ def census(
     from migrate.dataset.census.build import CensusOptions, build_census
 
     options = CensusOptions(train, test, synthetic, map_from, unseen == "reserve", normalize, seed)
-    result = build_census(options, output, _shown if sys.stderr.isatty() else _silent)
+    result = build_census(options, output, _shown if shows_progress() else _silent)
     click.echo(
         f"{output}: {result.train_rows:,} training and {result.test_rows:,} test rows, "
         f"{len(result.sizes)} sparse features with {sum(result.sizes)} ids"

@@ -1,46 +1,124 @@
-"""Ends the command on an error that it cannot handle: one sentence on stderr, and exit code 2."""
+"""Runs the command and ends the process: an exit code, at most one sentence on stderr, and never a traceback.
+
+0: done; 1: work is left; 2: the command could not run; 130: ended by Ctrl-C; 141: nobody reads the output any more.
+The last two are those that shells give for the signals SIGINT and SIGPIPE.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import io
 import os
+import select
 import sys
+from collections.abc import Callable
 
 import click
 
+from migrate.cli.console import forced_color
 from migrate.errors import MigrateError
 
 FAILED = 2
+INTERRUPTED = 130
+UNREAD = 141
 #: Packages of this distribution: if one of their modules is missing, the installation itself is broken.
 OWN = ("migrate", "rewriter", "runtime")
 #: Module name -> package name, where the two differ.
 PACKAGES = {"paddle": "paddlepaddle", "yaml": "PyYAML", "google": "protobuf"}
+LONGEST = 300
 
 
-def end(error: MigrateError | OSError | ModuleNotFoundError) -> None:
-    """Print the error and end the process, even if stderr cannot be written."""
-    with contextlib.suppress(OSError):
-        click.echo(f"migrate: {sentence(error)}", err=True)
+def prepare_streams() -> None:
+    """Open standard streams that the caller closed, and let text that the terminal cannot show be printed escaped.
+
+    Without this, the first file that the command opens would get the number of a closed stream, and what is printed
+    would be written to it.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest number that is free
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        stream = getattr(sys, name) or open(os.devnull, mode, encoding="utf-8")  # noqa: SIM115, PTH123 - stays open
+        setattr(sys, name, stream)
+        if mode == "w" and isinstance(stream, io.TextIOWrapper):
+            with contextlib.suppress(OSError):
+                stream.reconfigure(errors="backslashreplace")
+
+
+def finish(command: Callable[[], object]) -> int:
+    """Call the command, print why it failed, if so, and return the exit code of the process."""
+    try:
+        code = _code_of(command)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        code = _failed("interrupted", INTERRUPTED)
+    except BaseException as error:
+        code = UNREAD if isinstance(error, BrokenPipeError) and _nobody_reads() else _failed(sentence(error), FAILED)
+        if code == FAILED and _is_internal(error) and {"-v", "--verbose"} & set(sys.argv):
+            import traceback
+
+            traceback.print_exception(error)
     # Buffered output cannot be written either; without this, Python would try at exit and print a traceback.
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
         except OSError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-    sys.exit(FAILED)
+    return code
 
 
-def sentence(error: MigrateError | OSError | ModuleNotFoundError) -> str:
-    """Return the message for an exception: the thing, what is wrong with it, and the remedy.
+def _code_of(command: Callable[[], object]) -> int:
+    try:
+        command()
+    except click.exceptions.Exit as error:
+        return error.exit_code
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except SystemExit as error:
+        return error.code if isinstance(error.code, int) else 0 if error.code is None else FAILED
+    return 0
 
-    Raises:
-        ModuleNotFoundError: a module of this distribution is missing.
-    """
+
+def _failed(text: str, code: int) -> int:
+    with contextlib.suppress(OSError):
+        click.echo(f"{click.style('migrate:', fg='red', bold=True)} {text}", err=True, color=forced_color())
+    return code
+
+
+def _nobody_reads() -> bool:
+    """True if a pipe that the command prints to is closed at its other end."""
+    poll = select.poll()
+    for number in (1, 2):
+        poll.register(number, 0)  # errors are told in any case
+    return any(event & select.POLLERR for _, event in poll.poll(0))
+
+
+def _is_internal(error: BaseException) -> bool:
+    return not isinstance(error, (MigrateError, OSError, ModuleNotFoundError)) or _is_own(error)
+
+
+def _is_own(error: BaseException) -> bool:
+    name = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else "another"
+    return name in ("", *OWN)
+
+
+def sentence(error: BaseException) -> str:
+    """Return the message for an exception: the thing, what is wrong with it, and the remedy."""
+    if isinstance(error, MigrateError):
+        return str(error)
     if isinstance(error, OSError):
         return _of_system(error)
-    if isinstance(error, ModuleNotFoundError):
-        return _of_module(error)
-    return str(error)
+    if isinstance(error, ModuleNotFoundError) and not _is_own(error):
+        name = str(error.name).partition(".")[0]
+        package = PACKAGES.get(name, name)
+        return f"this command needs the module `{name}`, which is not installed; run `pip install {package}`"
+    if isinstance(error, MemoryError):
+        return "the memory is used up; give fewer files at once, or --jobs 1"
+    what = " ".join(f"{type(error).__name__}: {error}".split())[:LONGEST]
+    return f"internal error, {what}; this is a mistake of migrate: report it with what --verbose prints"
 
 
 def _of_system(error: OSError) -> str:
@@ -48,11 +126,3 @@ def _of_system(error: OSError) -> str:
     if error.filename is None:
         return f"the output cannot be written ({what}); free some space or redirect the output"
     return f"{os.fsdecode(error.filename)}: {what}; check that it exists and that its permissions are right"
-
-
-def _of_module(error: ModuleNotFoundError) -> str:
-    name = (error.name or "").partition(".")[0]
-    if not name or name in OWN:
-        raise error
-    package = PACKAGES.get(name, name)
-    return f"this command needs the module `{name}`, which is not installed; run `pip install {package}`"

@@ -8,15 +8,18 @@ from typing import TYPE_CHECKING
 import click
 
 from migrate.cli.choices import choices
+from migrate.cli.commands import DIRECTORY, PATH, command
 
 if TYPE_CHECKING:
     from migrate.source.settings.options import Given
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@command()
 @click.argument("place", metavar="FILE:LINE")
-@click.option("--schema", metavar="FILE", help="Feature schema (YAML) of a Paddle model.")
-@click.option("--project", metavar="DIR", help="Directory that is converted. Default: the project of FILE.")
+@click.option("--schema", metavar="FILE", type=PATH, help="Feature schema (YAML) of a Paddle model.")
+@click.option(
+    "--project", metavar="DIR", type=DIRECTORY, help="Directory that is converted. Default: the project of FILE."
+)
 @choices
 def explain(place: str, schema: str | None, project: str | None, given: Given) -> None:
     """Explain what was found at a line, and why it is or is not converted.

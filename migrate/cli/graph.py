@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from migrate.cli.command_line import command_line
+from migrate.cli.commands import PATH, command
+from migrate.cli.console import say
 from migrate.cli.reports import REPORT, check_reports
 
 if TYPE_CHECKING:
@@ -15,9 +17,9 @@ if TYPE_CHECKING:
     from rewriter.proof.result import Proof
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("source", metavar="SRC")
-@click.argument("target", metavar="[DST]", required=False)
+@command()
+@click.argument("source", metavar="SRC", type=PATH)
+@click.argument("target", metavar="[DST]", required=False, type=PATH)
 @click.option("--tables", default="auto", show_default=True, help="auto, or names of variables, separated by commas.")
 @click.option(
     "--explain", "tensor", metavar="TENSOR", help="Only explain whether the variable of this tensor converts, and why."
@@ -137,9 +139,9 @@ def _rewritten(source: str, target: str, names: Any, force: bool) -> dict[str, P
 
     done = rewrite_file(Path(source), Path(target), names, force)
     if done.written is None:
-        click.echo("no variable converts, so nothing was written", err=True)
+        say("no variable converts, so nothing was written")
     else:
         tables = f"{len(done.moved)} {'table' if len(done.moved) == 1 else 'tables'}"
-        click.echo(f"wrote {done.written}: {tables}; removed {done.removed} replaced ops", err=True)
-        click.echo(done.next_step(), err=True)
+        say(f"wrote {done.written}: {tables}; removed {done.removed} replaced ops")
+        say(done.next_step())
     return {tags: one.plan for tags, one in done.graphs.items()}

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import importlib
 import os
+import sys
 
 import click
 
 from migrate import __version__
-from migrate.cli.ending import end
-from migrate.errors import MigrateError
+from migrate.cli.commands import COMPLETE, Group
+from migrate.cli.ending import finish, prepare_streams
 
 #: name -> (module with a click command of the same name, one-line help)
 COMMANDS = {
     "convert": ("migrate.cli.convert", "Convert source files; write the result, a diff and reports."),
-    "check": ("migrate.cli.convert", "Report what convert would do, without changing files."),
+    "check": ("migrate.cli.check", "Report what convert would do, without changing files."),
     "explain": ("migrate.cli.explain", "Explain what was found at FILE:LINE, and why it is or is not converted."),
     "revert": ("migrate.cli.revert", "Undo conversions from their stored edits."),
     "rules": ("migrate.cli.rules", "List, explain and test the conversion rules."),
@@ -24,10 +25,11 @@ COMMANDS = {
     "dataset": ("migrate.cli.dataset", "Build a feature map and TFRecords from raw data files."),
     "project": ("migrate.cli.project", "Write a complete training project for a model."),
     "report": ("migrate.cli.report", "Show, render and compare reports."),
+    "completion": ("migrate.cli.completion", "Print the script by which a shell completes this command."),
 }
 
 
-class LazyGroup(click.Group):
+class LazyGroup(Group):
     """A click group that knows its commands' names and help without importing them."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -44,17 +46,26 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=LazyGroup)
 @click.version_option(__version__, prog_name="migrate")
 def cli() -> None:
     """Convert recommendation models to dynamic embedding tables, and verify the result."""
 
 
 def main() -> None:
-    """Run the command; an error becomes one sentence on stderr and exit code 2."""
+    """Run the command and end the process; `migrate.cli.ending` says how."""
+    prepare_streams()
     # Suppress TensorFlow's start-up notices, unless the user set the variable.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-    try:
-        cli.main(prog_name="migrate")
-    except (MigrateError, OSError, ModuleNotFoundError) as error:
-        end(error)
+    sys.exit(finish(_run))
+
+
+def _run() -> None:
+    """Run what the command line says, or answer a shell that completes it."""
+    asked = os.environ.get(COMPLETE)
+    if asked:
+        from click.shell_completion import shell_complete
+
+        sys.exit(shell_complete(cli, {}, "migrate", COMPLETE, asked))
+    with cli.make_context("migrate", sys.argv[1:]) as context:
+        cli.invoke(context)

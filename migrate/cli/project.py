@@ -6,12 +6,12 @@ from pathlib import Path
 
 import click
 
+from migrate.cli.commands import command
 from migrate.cli.folders import FILE, FORCE, output_folder
-from migrate.cli.running import interruptible
 from migrate.errors import MigrateError
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@command()
 @click.argument("source", metavar="SRC", type=FILE)
 @click.option(
     "--schema",
@@ -41,7 +41,6 @@ from migrate.errors import MigrateError
     help="In a TensorFlow file: the function, class or CLASS.METHOD that builds the model.",
 )
 @FORCE
-@interruptible
 def project(source: Path, schema: Path | None, output: Path, target: str, style: str, entry: str, force: bool) -> None:
     """Write a project that trains the model of SRC: model, training loop, settings, data, test, README.
 

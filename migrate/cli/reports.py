@@ -6,14 +6,27 @@ from collections.abc import Sequence
 
 import click
 
+from migrate.cli.commands import PATH
 from migrate.errors import MigrateError
 
 REPORT = click.option(
     "--report",
     "reports",
     metavar="FILE",
+    type=PATH,
     multiple=True,
     help="Write a report; the extension is its format: .json, .html, … (repeatable).",
+)
+
+#: As the writers of `migrate.report.writers.PRINTED`, which is not imported for `--help`.
+STYLES = ("text", "json", "github", "sarif", "markdown")
+STYLE = click.option(
+    "--output-format",
+    "style",
+    type=click.Choice(STYLES),
+    default="text",
+    show_default=True,
+    help="Format of what is printed to standard output.",
 )
 
 

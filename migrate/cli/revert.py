@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import click
 
+from migrate.cli.commands import PATH, command
+from migrate.cli.console import say
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("paths", metavar="[PATH...]", nargs=-1)
-@click.option("--from", "source", metavar="FILE|DIR", help="Read the edits from a JSON report or an output directory.")
+
+@command()
+@click.argument("paths", metavar="[PATH...]", nargs=-1, type=PATH)
+@click.option(
+    "--from", "source", metavar="FILE|DIR", type=PATH, help="Read the edits from a JSON report or an output directory."
+)
 @click.option("--merge", is_flag=True, help="In files changed since, undo only the converted lines.")
 @click.option("--diff", "show_diff", is_flag=True, help="Print unified diffs to stdout and write nothing.")
 def revert(paths: tuple[str, ...], source: str | None, merge: bool, show_diff: bool) -> None:
@@ -29,13 +34,10 @@ def revert(paths: tuple[str, ...], source: str | None, merge: bool, show_diff: b
         return
     apply(found)
     for item in found:
-        click.echo(f"{item.path}: {'reverted' if item.changed else 'already reverted'}", err=True)
+        say(f"{item.path}: {'reverted' if item.changed else 'already reverted'}")
         if item.remaining:
-            click.echo(
-                f"{item.path}: an earlier conversion was followed by other changes; undo it with revert --merge",
-                err=True,
-            )
+            say(f"{item.path}: an earlier conversion was followed by other changes; undo it with revert --merge")
     left = still_converted(found)
     if left:
         shown = ", ".join(left[:3]) + (f" and {len(left) - 3} more" if len(left) > 3 else "")
-        click.echo(f"still converted: {shown}; revert these as well if they belong to the same program", err=True)
+        say(f"still converted: {shown}; revert these as well if they belong to the same program")

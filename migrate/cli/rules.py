@@ -7,14 +7,19 @@ from typing import TYPE_CHECKING
 
 import click
 
+from migrate.cli.commands import PATH, RULE, group
+from migrate.cli.console import say, with_progress
+
 if TYPE_CHECKING:
     from migrate.source.rules import Rule
     from migrate.source.settings.options import RuleFile
 
-RULES = click.option("--rules", "files", metavar="FILE", multiple=True, help="A Python file with custom rules.")
+RULES = click.option(
+    "--rules", "files", metavar="FILE", type=PATH, multiple=True, help="A Python file with custom rules."
+)
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@group()
 def rules() -> None:
     """List, explain and test the conversion rules."""
 
@@ -38,7 +43,7 @@ def list_rules(files: tuple[str, ...], as_markdown: bool) -> None:
 
 
 @rules.command()
-@click.argument("identifier", metavar="ID")
+@click.argument("identifier", metavar="ID", type=RULE)
 @RULES
 def explain(identifier: str, files: tuple[str, ...]) -> None:
     """Print what the rule ID does, with examples of code that it converts and that it leaves unchanged."""
@@ -52,7 +57,7 @@ def explain(identifier: str, files: tuple[str, ...]) -> None:
 
 
 @rules.command()
-@click.argument("path", metavar="[FILE]", required=False)
+@click.argument("path", metavar="[FILE]", required=False, type=PATH)
 def test(path: str | None) -> None:
     """Run the examples of all rules, or of the rules in FILE; exit code 1 when one has another result."""
     from migrate.source.configuration.user_rules import rules_of
@@ -61,12 +66,12 @@ def test(path: str | None) -> None:
     files = _files((path,) if path else ())
     tested = rules_of(files) if path else _known(files)
     failed = count = 0
-    for outcome in run_examples(tested, files):
+    for outcome in with_progress(run_examples(tested, files), sum(len(rule.examples) for rule in tested), "testing"):
         count += 1
         if outcome.problem:
             failed += 1
             click.echo(f"{outcome.rule.id}: {outcome.example.title}: {outcome.problem.rstrip()}")
-    click.echo(f"{count - failed} of {count} examples of {len(tested)} rules passed", err=True)
+    say(f"{count - failed} of {count} examples of {len(tested)} rules passed")
     sys.exit(1 if failed else 0)
 
 

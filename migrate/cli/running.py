@@ -1,8 +1,7 @@
-"""Options, progress bar and Ctrl-C handling of `convert` and `check`."""
+"""Options and progress bar of `convert` and `check`."""
 
 from __future__ import annotations
 
-import functools
 import os
 import sys
 from collections.abc import Callable
@@ -10,13 +9,15 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 import click
 
+from migrate.cli.commands import DIRECTORY
+from migrate.cli.console import shows_progress
+
 if TYPE_CHECKING:
     from pathlib import Path
 
     from migrate.source.driver.run import How
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-INTERRUPTED = 130  #: exit code that shells use for a program ended by Ctrl-C
 
 
 class Running(TypedDict):
@@ -36,7 +37,12 @@ def running_options(command: Command) -> Command:
             "-j", "--jobs", metavar="N", type=click.IntRange(min=1), help="Number of processes. Default: one per CPU."
         ),
         click.option("--no-cache", is_flag=True, help="Do not reuse results of earlier runs."),
-        click.option("--cache-dir", metavar="DIR", help="Directory of the result cache. Default: ~/.cache/recmigrate"),
+        click.option(
+            "--cache-dir",
+            metavar="DIR",
+            type=DIRECTORY,
+            help="Directory of the result cache. Default: ~/.cache/recmigrate",
+        ),
         click.option("--no-gitignore", is_flag=True, help="Also convert files that .gitignore excludes."),
         click.option("--include-generated", is_flag=True, help="Also convert generated files."),
     )
@@ -60,7 +66,7 @@ def how(running: Running, skip: Path | None = None) -> How:
         generated=running["include_generated"],
         jobs=running["jobs"] or len(os.sched_getaffinity(0)),
         cache=None if running["no_cache"] or directory is None else Cache(directory),
-        progress=Progress() if sys.stderr.isatty() else None,
+        progress=Progress() if shows_progress() else None,
     )
 
 
@@ -77,17 +83,3 @@ class Progress:
         self._bar.update(done - self._bar.pos)
         if done == total:
             self._bar.__exit__(None, None, None)
-
-
-def interruptible(command: Command) -> Command:
-    """Let Ctrl-C end a command with a short message and exit code 130; no file is left partly written."""
-
-    @functools.wraps(command)
-    def run(*arguments: Any, **options: Any) -> Any:
-        try:
-            return command(*arguments, **options)
-        except KeyboardInterrupt:
-            click.echo("\nmigrate: interrupted", err=True)
-            sys.exit(INTERRUPTED)
-
-    return run  # type: ignore[return-value]

@@ -7,11 +7,14 @@ from typing import Any
 
 import click
 
+from migrate.cli.commands import PATH, command
+from migrate.cli.console import VERBOSE, level, say
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("original", metavar="ORIGINAL")
-@click.argument("converted", metavar="CONVERTED")
-@click.option("--schema", metavar="FILE", help="Feature schema (YAML); required for a Paddle model.")
+
+@command()
+@click.argument("original", metavar="ORIGINAL", type=PATH)
+@click.argument("converted", metavar="CONVERTED", type=PATH)
+@click.option("--schema", metavar="FILE", type=PATH, help="Feature schema (YAML); required for a Paddle model.")
 @click.option(
     "--steps", type=click.IntRange(1), default=10, show_default=True, help="Number of optimizer steps to compare."
 )
@@ -40,8 +43,9 @@ import click
     type=click.IntRange(2),
     help="Take whole numbers of the batches modulo this, to fit smaller tables (folders of Paddle models).",
 )
-@click.option("--report", "reports", metavar="FILE", multiple=True, help="Write a report; the extension is the format.")
-@click.option("--verbose", is_flag=True, help="Print every tensor, not only the worst of each stage.")
+@click.option(
+    "--report", "reports", metavar="FILE", type=PATH, multiple=True, help="Write a report; the extension is the format."
+)
 def verify(
     original: str,
     converted: str,
@@ -53,13 +57,12 @@ def verify(
     changed: tuple[str, ...],
     ids: int | None,
     reports: tuple[str, ...],
-    verbose: bool,
 ) -> None:
     """Run ORIGINAL and CONVERTED on the same random weights and batches, and compare the results stage by stage.
 
     The stages are initial values, outputs, loss, gradients and optimizer steps. Two tensors are equal when
-    max|difference| <= 1e-5 * max|value|. Exit code 0 when all are equal, 1 when some differ or the conversion changes
-    values, 2 when a program could not run.
+    max|difference| <= 1e-5 * max|value|. --verbose prints every tensor, not only the worst of each stage. Exit code 0
+    when all are equal, 1 when some differ or the conversion changes values, 2 when a program could not run.
     """
     from migrate.report import writers
     from migrate.schema import load_schema
@@ -70,13 +73,13 @@ def verify(
     for path in reports:
         writers.check_path(path)
     settings = Settings(steps, batches, batch_size, seed, dict(map(_pair, changed)), ids)
-    click.echo(f"running {original} and {converted}", err=True)
+    say(f"running {original} and {converted}")
     result = pair.verify(original, converted, load_schema(schema) if schema else None, settings)
-    for line in show.render(result, verbose):
+    for line in show.render(result, level() >= VERBOSE):
         click.echo(line)
     for path in reports:
         writers.write(make_report(result, schema), path)
-        click.echo(f"wrote {path}", err=True)
+        say(f"wrote {path}")
     sys.exit(0 if result.passed else 1)
 
 

@@ -15,7 +15,7 @@ from migrate.report.model import Finding, State
 from migrate.schema import Batch
 from migrate.source.files.conversion_result import SourceResult
 from migrate.source.paddle import folder as model_folder
-from migrate.source.paddle.abstract.program import TRAINER, settings
+from migrate.source.paddle.abstract.program import STATIC, TRAINER, configuration, settings
 
 MOST = 64  #: MiB of data that are copied
 #: File of a project -> its template.
@@ -34,6 +34,7 @@ class _Texts:
     converted: Mapping[str, str]
     kept: Mapping[str, str]
     notes: tuple[str, ...]
+    module: str  #: name of the trainer's file
     trainer: str  #: name of the trainer's class
 
 
@@ -66,9 +67,15 @@ def write_folder(source: Path, output: Path, inputs: Batch = (), force: bool = F
 
 def _converted(source: Path, inputs: Batch) -> _Texts:
     files = {path.name: _read(path) for path in sorted(source.iterdir()) if path.suffix in {".py", ".yaml", ".yml"}}
-    if TRAINER not in files:
-        raise MigrateError(f"{source}: has no {TRAINER}; give a Paddle model's folder, or a file and its --schema")
+    if not {TRAINER, STATIC} & set(files):
+        raise MigrateError(
+            f"{source}: has no {TRAINER} or {STATIC}; give a Paddle model's folder, or a file and its --schema"
+        )
     results = {name: _result(source, name, files, inputs) for name in files if name.endswith(".py")}
+    first = next((name for name in (TRAINER, STATIC) if name in results), "")
+    module = next((name for name in (TRAINER, STATIC) if name in results and results[name].changed), first)
+    if module != first:  # only the static model can be a graph
+        del results[first]
     findings = [finding for result in results.values() for finding in result.findings]
     bad = [finding for finding in findings if finding.state in _BAD]
     if bad:
@@ -77,7 +84,7 @@ def _converted(source: Path, inputs: Batch) -> _Texts:
     converted = {name: result.converted for name, result in results.items() if result.changed}
     # What the trainer does not use, and needs Paddle, stays behind.
     kept = {name: text for name, text in files.items() if name not in converted and "paddle" not in _code(name, text)}
-    return _Texts(converted, kept, tuple(_notes(findings)), _class_of(results[TRAINER]))
+    return _Texts(converted, kept, tuple(_notes(findings)), module, _class_of(results[module]))
 
 
 def _result(source: Path, name: str, files: Mapping[str, str], inputs: Batch) -> SourceResult:
@@ -102,7 +109,8 @@ def _class_of(trainer: SourceResult) -> str:
     scopes = [
         f.location.scope for f in trainer.findings if f.rule in {"paddle-trainer", "paddle-optimizer", "paddle-loss"}
     ]
-    return next((scope.partition(".")[0] for scope in scopes if scope), "DygraphModel")
+    default = "StaticModel" if Path(trainer.path).name == STATIC else "DygraphModel"
+    return next((scope.partition(".")[0] for scope in scopes if scope), default)
 
 
 def _notes(findings: list[Finding]) -> Iterator[str]:
@@ -151,8 +159,10 @@ def _made(source: Path, texts: _Texts, data: list[str], complete: bool) -> dict[
     environment = templates()
     values = {
         "name": source.resolve().name,
-        "module": TRAINER.removesuffix(".py"),
+        "module": texts.module.removesuffix(".py"),
         "trainer": texts.trainer,
+        "static": texts.module == STATIC,
+        "settings": configuration(texts.kept),
         "converted": sorted(texts.converted),
         "kept": sorted([*texts.kept, *data]),
         "data_folder": "" if complete else str(source.resolve()),

@@ -7,17 +7,18 @@ from collections.abc import Callable, Iterable, Sequence
 
 from migrate.report.model import Applicability, Comparison, Finding, FlowStep, Location, State, TableRecord
 
-_APPLICABILITY = {
+APPLICABILITIES = {
     Applicability.EXACT: "exact",
     Applicability.ASSUMPTION: "with an assumption",
     Applicability.CHANGES_VALUES: "changes values",
 }
-_STATE = {
+#: The verdict of each state, in all formats and in the terminal.
+STATES = {
     State.APPLIED: "converted",
     State.AVAILABLE: "convertible",
     State.SUGGESTED: "needs a decision",
     State.UNSUPPORTED: "left unchanged",
-    State.OPAQUE: "not analysed",
+    State.OPAQUE: "unsupported",
     State.FAILED: "failed",
     State.NOTED: "note",
 }
@@ -40,6 +41,12 @@ def place(location: Location) -> str:
     return f"{location.path}:{location.line}" if location.line else location.path
 
 
+def file_of(location: Location) -> tuple[str, str]:
+    """Return the path of the file, and `cell ID` for a place in a notebook, whose lines are not those of the file."""
+    path, colon, cell = location.path.partition(".ipynb:")
+    return (f"{path}.ipynb", cell) if colon else (location.path, "")
+
+
 def line(location: Location) -> str:
     """Return `line 12`, or `whole file`."""
     return f"line {location.line}" if location.line else "whole file"
@@ -49,8 +56,8 @@ def verdict(item: Finding | TableRecord) -> str:
     """Return the verdict in words, e.g. `converted, exact` or `left unchanged`."""
     state = item.state if isinstance(item, Finding) else item.verdict
     if item.applicability is None or state not in {State.APPLIED, State.AVAILABLE, State.SUGGESTED}:
-        return _STATE[state]
-    return f"{_STATE[state]}, {_APPLICABILITY[item.applicability]}"
+        return STATES[state]
+    return f"{STATES[state]}, {APPLICABILITIES[item.applicability]}"
 
 
 def comparison_verdict(comparison: Comparison) -> str:

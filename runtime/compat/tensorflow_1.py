@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -57,11 +58,26 @@ def served(facade: str) -> Iterator[ModuleType]:
     served_as = {"tensorflow": shim, "tensorflow.compat": tf.compat, "tensorflow.compat.v1": tf.compat.v1}
     before = {name: sys.modules.get(name) for name in served_as}
     sys.modules.update(served_as)
+    made = tf.compat.v1.get_variable
+    tf.compat.v1.get_variable = _with_whole_sizes(made)
     try:
         yield shim
     finally:
+        tf.compat.v1.get_variable = made
         for name, module in before.items():
             if module is None:
                 sys.modules.pop(name, None)
             else:
                 sys.modules[name] = module
+
+
+def _with_whole_sizes(stock: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `get_variable` for shapes as `[n / 2, dim]`, whose whole floats are sizes in TensorFlow 1."""
+
+    @functools.wraps(stock)
+    def get_variable(name: str, shape: Any = None, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(shape, (list, tuple)):
+            shape = [int(size) if isinstance(size, float) and size.is_integer() else size for size in shape]
+        return stock(name, shape, *args, **kwargs)
+
+    return get_variable

@@ -82,7 +82,7 @@ class MultiHeadAttention(Layer):
         values = self._heads(self.v_proj(query if value is None else value))
         products = tf.matmul(queries * tf.constant(self.head_dim**-0.5, queries.dtype), keys, transpose_b=True)
         mask = added_mask(attn_mask, products.dtype)
-        weights = tf.nn.softmax(products if mask is None else products + mask)
+        weights = functional.softmax(products if mask is None else products + mask)
         if self.dropout:
             weights = dropped(weights, self.dropout, training=self.training)
         out = tf.transpose(tf.matmul(weights, values), [0, 2, 1, 3])

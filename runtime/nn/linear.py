@@ -7,6 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from runtime.nn import functional
+from runtime.nn.functional.matrix import with_bias
 from runtime.nn.layer import Layer
 from runtime.nn.one_hot import Input, product
 
@@ -48,7 +49,7 @@ class Linear(Layer):
             ValueError: a layer that is placed side by side gets a tensor, or another one a `one_hot.Input`.
         """
         result = product(input, self.weight) if isinstance(input, Input) else self._of_rows(input)
-        return result if self.bias is None else result + self.bias
+        return result if self.bias is None else with_bias(result, self.bias)
 
     def _of_rows(self, input: Any) -> tf.Tensor:
         if getattr(self.weight, "columns", None) is not None:

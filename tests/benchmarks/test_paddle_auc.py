@@ -1,4 +1,4 @@
-"""`benchmarks.paddle_auc`: both sides of a small model reach the same AUC, and the table says how ranges lie."""
+"""`benchmarks.paddle.auc`: both sides of a small model reach the same AUC, and the table says how ranges lie."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import paddle_auc, paddle_auc_part
-from benchmarks.paddle_models import convert
+from benchmarks.paddle import auc, auc_part
+from benchmarks.paddle.models import convert
 from migrate.errors import MigrateError
 from tests.support.paths import ROOT
 
@@ -39,7 +39,7 @@ def test_both_sides_are_trained_alike(tmp_path: Path) -> None:
     found = []
     for side, folder in (("paddle", FOLDER), ("converted", tmp_path)):
         sys.path.insert(0, str(folder))
-        trained = getattr(paddle_auc_part, f"{side}_trained")
+        trained = getattr(auc_part, f"{side}_trained")
         found.append([trained(folder, FOLDER, 6, seed) for seed in (1, 2)])
         forget()
         sys.path.remove(str(folder))
@@ -58,14 +58,14 @@ def test_the_table_says_whether_ranges_overlap(
         assert (data, epochs, seeds) == (FOLDER, 2, 2)  # as many epochs as any row needs
         return [[{"auc": 0.5 if side == "paddle" else 0.4}, {"auc": value}] for value in reached[side]]
 
-    monkeypatch.setattr(paddle_auc, "trained", trained)
+    monkeypatch.setattr(auc, "trained", trained)
     converts = {FOLDER: ("dygraph_model.py", "")}
-    monkeypatch.setattr(paddle_auc, "convert", lambda folder, _: converts.get(folder, ("", "net.py:3: why")))
-    assert paddle_auc.main([str(FOLDERS), "--only", "sessions"]) == 1
+    monkeypatch.setattr(auc, "convert", lambda folder, _: converts.get(folder, ("", "net.py:3: why")))
+    assert auc.main([str(FOLDERS), "--only", "sessions"]) == 1
     assert "sessions: net.py:3: why" in capsys.readouterr().err
-    assert paddle_auc.main([str(FOLDERS), "--only", "wide_deep:2", "--seeds", "2"]) == 0
+    assert auc.main([str(FOLDERS), "--only", "wide_deep:2", "--seeds", "2"]) == 0
     capsys.readouterr()
-    assert paddle_auc.main([str(FOLDERS), "--only", "wide_deep:1,2", "--only", "sessions", "--seeds", "2"]) == 1
+    assert auc.main([str(FOLDERS), "--only", "wide_deep:1,2", "--only", "sessions", "--seeds", "2"]) == 1
     lines = capsys.readouterr().out.splitlines()
     count = len((FOLDER / "data" / "train" / "part-0").read_text().splitlines())
     start = f"| wide_deep | auc | 1 | {count} lines, tested on the same |"
@@ -78,4 +78,4 @@ def test_a_side_that_fails_says_why(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     failed = subprocess.CompletedProcess([], 1, "epoch 0\n", "Traceback\nValueError: no such model\n")
     monkeypatch.setattr(subprocess, "run", lambda *given, **named: failed)
     with pytest.raises(MigrateError, match="the converted side fails: ValueError: no such model"):
-        paddle_auc.trained("converted", tmp_path, tmp_path, 1, 1)
+        auc.trained("converted", tmp_path, tmp_path, 1, 1)

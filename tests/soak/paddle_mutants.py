@@ -158,15 +158,21 @@ def judged(folder: Path, names: tuple[str, ...], out: Path) -> dict[str, Any]:
 
 def _failure_in_paddle(folder: Path, files: dict[str, str]) -> str:
     """Return how the trainer of a folder fails in Paddle; empty if it runs."""
+    for name in ("net", "dygraph_model"):  # those of the converted program
+        sys.modules.pop(name, None)
     from migrate.source.paddle.abstract.program import settings
     from migrate.verify.paddle.trainer import batches, original
     from migrate.verify.settings import Settings
 
-    job: dict[str, Any] = {"path": str(folder), "config": settings(files), "count": 1, "dtype": "float32"}
+    config = settings(files) | {"config_abs_dir": str(folder)}
+    job: dict[str, Any] = {"path": str(folder), "config": config, "count": 2, "dtype": "float32"}
     try:
         found = batches.run(job)["batches"]
-        job |= {"settings": Settings(steps=1, batches=1), "rates": {}, "batches": found, "passes": True}
-        original.measured(original.Original(job), job)
+        job |= {"settings": Settings(steps=2, batches=2), "rates": {}, "batches": found, "passes": True}
+        side = original.Original(job)
+        original.measured(side, job)
+        if hasattr(side.trainer, "create_optimizer"):
+            side.trainer.create_optimizer(side.model, side.config)
     except BaseException as error:
         return f"{type(error).__name__}: {error}"[:200]
     return ""
@@ -198,6 +204,9 @@ def _compared(folder: Path, out: Path, files: dict[str, str]) -> dict[str, Any]:
         moved = converted.run({**job, "path": str(out)})
         follows = original.measured(side, {**job, "passes": False, "moved": steps_of(moved)})
     except BaseException as error:
+        failure = _failure_in_paddle(folder, files)  # on later batches, or in its own optimizer
+        if failure:
+            return {"verdict": "fails in Paddle", "reason": failure}
         where = traceback.extract_tb(error.__traceback__)[-1]
         told = f"{type(error).__name__}: {error}"[:400] + f" ({Path(where.filename).name}:{where.lineno})"
         return {"verdict": "FAILS CONVERTED", "reason": told}
@@ -251,7 +260,7 @@ def main() -> int:
     sources = {
         path.name: {one.name: one.read_text() for one in path.iterdir() if one.suffix in {".py", ".yaml"}}
         for path in sorted(FOLDERS.iterdir())
-        if (path / "net.py").exists() and path.name in (options.only or [path.name])
+        if (path / "dygraph_model.py").exists() and path.name in (options.only or [path.name])
     }
     counts: collections.Counter[str] = collections.Counter()
     for number in range(options.count):

@@ -58,7 +58,7 @@ def convert(
         line = error.lineno or 1
         told = f"is not valid Python ({error.msg})"
         return folder_findings.refused(path, text, [Problem(error.filename or name, (line, 0, line, 0), "", told, "")])
-    readers = _readers(files)
+    readers = _readers(files, program.path == STATIC)
     if name == TRAINER and program.instead_of is not None:
         return folder_findings.replaced(path, text, list(program.instead_of.run.problems.values()))
     if name not in {module.path for module in program.run.modules.values()} | readers.keys():
@@ -102,7 +102,7 @@ def _with_static(program: Program, texts: Mapping[str, str], folder: str) -> Pro
     return program
 
 
-def _readers(files: Mapping[str, str]) -> dict[str, bool]:
+def _readers(files: Mapping[str, str], static: bool) -> dict[str, bool]:
     """Return the files with readers -> whether it is that of training; evaluation may have another.
 
     Of a static model, those that read slots in lines of text are all of training.
@@ -111,7 +111,7 @@ def _readers(files: Mapping[str, str]) -> dict[str, bool]:
     named = {f"{values.get(f'runner.{kind}_reader_path')}.py": kind == "train" for kind in ("infer", "train")}
     slots = [name for name, text in files.items() if name.endswith(".py") and _SLOTS in text]
     found = {name: trains for name, trains in named.items() if name in files}
-    return found | (dict.fromkeys(slots, True) if trainer_of(files) == STATIC else {})
+    return found | (dict.fromkeys(slots, True) if static else {})
 
 
 def _texts(program: Program, files: Mapping[str, str], readers: Mapping[str, bool], rules: str) -> dict[str, Written]:

@@ -59,7 +59,7 @@ def page(rule: Rule) -> Iterator[str]:
         yield ""
         yield REFUSED
     for row in rows:
-        yield from textwrap.wrap(_refused(row), WIDTH, initial_indent="  - ", subsequent_indent="    ")
+        yield from textwrap.wrap(refused(row), WIDTH, initial_indent="  - ", subsequent_indent="    ")
 
 
 def documentation(rule: Rule) -> list[str]:
@@ -93,17 +93,22 @@ def markdown(rules: Iterable[Rule]) -> str:
     found = list(rules)
     parts = [HEAD, "| Rule | | |\n|---|---|---|\n"]
     parts += [f"| [`{rule.id}`](#{rule.id}) | {KINDS[rule.applicability]} | {rule.title} |\n" for rule in found]
-    for rule in found:
-        parts.append(f"\n## {rule.id}\n\n**{rule.title}.** {_sentence(MEANINGS[rule.applicability])}\n")
-        parts += [f"\n{paragraph}\n" for paragraph in documentation(rule)]
-        parts += [f"\nSafety: {rule.fix_safety}\n"] if rule.fix_safety else []
-        parts += [_example(example) for example in rule.examples]
-        rows = refusals_of(rule)
-        parts += [f"\n{REFUSED}\n\n", *(f"- {_refused(row)}\n" for row in rows)] if rows else []
+    parts += [f"\n## {rule.id}\n{markdown_of(rule)}" for rule in found]
     return "".join(parts)
 
 
-def _refused(row: Refusal) -> str:
+def markdown_of(rule: Rule) -> str:
+    """Return the text on a rule below its heading."""
+    parts = [f"\n**{rule.title}.** {_sentence(MEANINGS[rule.applicability])}\n"]
+    parts += [f"\n{paragraph}\n" for paragraph in documentation(rule)]
+    parts += [f"\nSafety: {rule.fix_safety}\n"] if rule.fix_safety else []
+    parts += [_example(example) for example in rule.examples]
+    rows = refusals_of(rule)
+    parts += [f"\n{REFUSED}\n\n", *(f"- {refused(row)}\n" for row in rows)] if rows else []
+    return "".join(parts)
+
+
+def refused(row: Refusal) -> str:
     """Return a row as a sentence or two; what the code shows is `...`."""
     words = _Shown()
     message, reason, action = (text.format_map(words) for text in (row.message, row.reason, row.action))

@@ -19,6 +19,7 @@ __all__ = [
     "ASCEND_TIMESTAMP",
     "EVAL_CHANNEL_ID",
     "LIBASC_OPS_SO",
+    "LIBREC_CPU_SO",
     "LIBREC_EOS_OPS_SO",
     "LIBREC_TF_REC_V1_CPU_SO",
     "MAX_INT32",
@@ -42,6 +43,7 @@ ASCEND_TIMESTAMP = TIMESTAMP_COLLECTION
 LIBREC_EOS_OPS_SO = "libeos_ops.so"
 LIBASC_OPS_SO = "libasc_ops.so"
 LIBREC_TF_REC_V1_CPU_SO = "libtf_rec_v1_cpu.so"
+LIBREC_CPU_SO = "librec_cpu.so"
 MAX_INT32 = 2**31 - 1
 TRAIN_CHANNEL_ID, EVAL_CHANNEL_ID = 0, 1
 #: The key that Rec SDK reserves.

@@ -10,7 +10,7 @@ from typing import Any
 import tensorflow as tf
 
 from runtime import _tf_private, _validation
-from runtime.compat import graph_modifier
+from runtime.compat import contrib_layers, graph_modifier
 from runtime.compat.changes import Changes
 from runtime.compat.mx_rec import environment, modules, state
 from runtime.compat.mx_rec.checkpoint import saver, schedule, warm_start
@@ -24,6 +24,7 @@ from runtime.optimizers._base import TableOptimizer
 __all__ = ["install", "uninstall"]
 
 v1: Any = tf.compat.v1
+_FACADE = "runtime.compat.mx_rec"
 _changes: Changes | None = None
 
 
@@ -41,13 +42,14 @@ def install() -> None:
     uninstall()
     environment.check()
     graph_modifier.part("GraphModifierHook")  # importing it starts recording the element structure of iterators
-    _changes = changes = Changes("runtime.compat.mx_rec")
+    _changes = changes = Changes(_FACADE)
     try:
         contents = {name: dict(found) for name, found in modules.CONTENTS.items()}
         for name, found in contents.items():
             if name in npu.CONTENTS and name.startswith(("npu_bridge", "npu_device")):
                 _add_estimators(name, found)
         changes.add_modules(contents)
+        contrib_layers.add(changes, {}, _FACADE)
         optimizer = v1.train.Optimizer
         changes.set(optimizer, "compute_gradients", _merging(optimizer.compute_gradients))
         changes.set(TableOptimizer, "apply_gradients", _merged(TableOptimizer.apply_gradients))

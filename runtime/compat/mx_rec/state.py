@@ -64,6 +64,8 @@ class GraphState:
     modified: bool = False
     started: bool = False
     initializers: dict[bool, tf.Operation] = dataclasses.field(default_factory=dict)
+    #: The ops that make the iterators of the graph, each with the dataset and the iterator that it had.
+    makers: list[tuple[tf.Operation, tf.Tensor, tf.Tensor]] = dataclasses.field(default_factory=list)
 
     def numbered(self, name: str) -> str:
         """Return `<name>_<n>`, where n counts the optimizers of this name in this graph; checkpoints use this name."""

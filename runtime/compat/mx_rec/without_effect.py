@@ -19,8 +19,8 @@ _SIZES = "rows lie in memory that grows, as many as the other sizes allow"
 #: For each function or class: its arguments, and why they have no effect.
 WITHOUT_EFFECT: Mapping[str, Mapping[str, str]] = {
     "ACGPushOpsToDatasetHook": {"dump_graph": "it modifies nothing: GraphModifierHook does, and has such an argument"},
-    "CustomizedOptimizer": {"args": "it is refused", "kwargs": "it is refused"},
     "DumpConfig": dict.fromkeys(("args", "kwargs"), _HARDWARE),
+    "FixedLossScaleManager.update_loss_scale": {"finite_grads": "the scale is fixed"},
     "IterationPerLoop.load_iteration_per_loop_var": {"sess": "the number is not kept in the session"},
     "NPUBroadcastGlobalVariablesHook": {"index": _HARDWARE, "root_rank": "all but 0 is refused"},
     "NPURunConfig": {"settings": f"those that TensorFlow's RunConfig has not are {_HARDWARE}; the log names them"},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import sys
+from pathlib import Path
 from typing import Any, Literal
 
 import tensorflow as tf
@@ -13,6 +14,7 @@ from runtime import ranks as processes
 from runtime.compat.running import parsed, run_program
 from runtime.compat.settings import as_arguments, heeding
 from runtime.compat.sok.installing import install
+from runtime.compat.sok.surroundings.connecting import connects
 from runtime.compat.tensorflow_1 import served
 from runtime.launch import launch
 
@@ -32,6 +34,9 @@ def main(arguments: list[str]) -> int:
     if ranks < 1:
         return run_program(FACADE, program, lambda: start(**options))
     # No rank launches others, though the variable may ask each for it.
+    if ranks > 1 and program[0] != "-m" and not connects(Path(program[0])):
+        print(f"{FACADE}: {program[0]} connects no ranks: {ranks} processes run alone", file=sys.stderr)
+        engine = "alone"
     command = [sys.executable, "-m", FACADE, *as_arguments({**options, "ranks": 0}), *program]
     return launch(command, ranks, engine=engine)
 

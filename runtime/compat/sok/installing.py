@@ -22,10 +22,12 @@ from runtime.compat.sok.layers import (
     get_embedding,
 )
 from runtime.compat.sok.lookups import all2all_dense_embedding, lookup_sparse, sparse_read_and_evict
+from runtime.compat.sok.loss_scaling import LossScaleOptimizer
 from runtime.compat.sok.optimizers import SGD, LazyAdamOptimizer, OptimizerScope, OptimizerWrapper
 from runtime.compat.sok.saver import Saver
 from runtime.compat.sok.starting import Init, init
 from runtime.compat.sok.static import DistributedVariable, LocalizedVariable, Variable
+from runtime.compat.sok.surroundings import communication, profiling
 from runtime.compat.sok.variables import assign, export, filter_variables, split_embedding_variable_from_others
 from runtime.ranks.process_group import started_for
 
@@ -65,6 +67,7 @@ _MODULES: dict[str, tuple[Any, ...]] = {
     "tf.keras.optimizers": (Adam, LazyAdamOptimizer),
     "tf.keras.optimizers.adam": (Adam,),
     "tf.keras.optimizers.lazy_adam": (LazyAdamOptimizer,),
+    "tf.keras.mixed_precision": (LossScaleOptimizer,),
     # 2.x, and its former name as an experiment
     "experiment": _SECOND,
     "distributed_variable": _VARIABLES,
@@ -81,11 +84,9 @@ _TOP: dict[str, Any] = {
 #: Modules with few functions that need nothing of this package.
 _SMALL: dict[str, dict[str, Any]] = {
     "kit_lib": {"in_tensorflow2": lambda: True},
-    "communication": {
-        **dict.fromkeys(("rank", "global_gpu_id"), ranks.rank),
-        **dict.fromkeys(("num_ranks", "num_gpus"), ranks.size),
-        **{"local_rank": ranks.local_rank, "id_in_rank": lambda: 0, "num_gpu_per_rank": lambda: 1},
-    },
+    "communication": communication.COMMUNICATION,
+    "utils": communication.UTILS,
+    "tf": {"unique": tf.unique},
 }
 CONTENTS = {
     ".".join(filter(None, (_PACKAGE, module))): _by_name(*contents) | ({} if module else _TOP)
@@ -94,12 +95,16 @@ CONTENTS = {
 
 
 @heeding("RECMIGRATE_SOK")
-def install() -> None:
+def install(legacy_optimizers: bool = False) -> None:
     """Let programs written for SparseOperationKit run: make both its generations importable under its name.
 
     If Horovod is not installed, or TensorFlow's collectives connect the ranks (so that Horovod would see only one),
     `horovod.tensorflow` provides what such programs use of it, over `runtime.ranks`. TensorFlow is not changed; only
     `sok.init(use_legacy_optimizer=True)` does so, as in SOK.
+
+    Args:
+        legacy_optimizers: make `tf.keras.optimizers` the legacy ones at once, as they are before TensorFlow 2.11, for
+            programs that do not call `sok.init`
     """
     global _changes
     uninstall()
@@ -107,13 +112,11 @@ def install() -> None:
     try:
         changes.add_modules(CONTENTS)
         if importlib.util.find_spec("horovod") is None or "collectives" in (ranks.current().name, started_for()):
-            changes.add_modules(
-                {
-                    "horovod.tensorflow": horovod.CONTENTS,
-                    "horovod.tensorflow.mpi_ops": horovod.CONTENTS,
-                    "horovod.tensorflow.compression": horovod.COMPRESSION,
-                }
-            )
+            changes.add_modules(horovod.MODULES)
+        if importlib.util.find_spec("nvtx") is None:
+            changes.add_modules({"nvtx": profiling.CONTENTS})
+        if legacy_optimizers:
+            starting.use_legacy()
     except BaseException:
         uninstall()
         raise

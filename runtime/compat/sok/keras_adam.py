@@ -21,6 +21,15 @@ class _KerasAdam(_keras.optimizers.Adam):  # type: ignore[misc]
         return super().apply_gradients(grads_and_vars, *args, **kwargs)
 
 
+class _GraphAdam(v1.train.AdamOptimizer):  # type: ignore[misc]
+    """TensorFlow 1's Adam, with the attribute by which programs of SOK 1.x begin its state."""
+
+    @property
+    def initializer(self) -> Any:
+        """An op that does nothing: the variables of the optimizer are among the global ones."""
+        return tf.no_op()
+
+
 def Adam(
     learning_rate: Any = 0.001,
     beta_1: float = 0.9,
@@ -41,4 +50,4 @@ def Adam(
         return _KerasAdam(learning_rate, beta_1, beta_2, epsilon, amsgrad, name=name, **kwargs)
     if amsgrad or kwargs:
         raise ValueError(f"sok's Adam in a v1 graph supports neither amsgrad nor {sorted(kwargs)}: leave them out")
-    return v1.train.AdamOptimizer(learning_rate, beta_1, beta_2, epsilon, name=name)
+    return _GraphAdam(learning_rate, beta_1, beta_2, epsilon, name=name)

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from runtime import ranks
 
-__all__ = ["Init", "forget", "init", "require_init"]
+__all__ = ["Init", "forget", "has_begun", "init", "require_init", "use_legacy"]
 
 _begun: dict[str, Any] = {}
 
@@ -30,10 +30,10 @@ def init(comm_tool: str = "horovod", use_legacy_optimizer: bool = True) -> None:
         )
     ranks.start()
     if use_legacy_optimizer:
-        _use_legacy()
+        use_legacy()
 
 
-def _use_legacy() -> None:
+def use_legacy() -> None:
     """Make `tf.keras.optimizers` and `tf.optimizers` the legacy ones, together with their schedules."""
     keras: Any = tf.keras
     legacy: Any = getattr(keras.optimizers, "legacy", None)
@@ -71,13 +71,18 @@ def Init(**kwargs: Any) -> tf.Tensor:
     return tf.constant("OK", name="sok_init")
 
 
+def has_begun() -> bool:
+    """Whether `init` or `Init` was called."""
+    return "tool" in _begun
+
+
 def require_init(what: str) -> None:
     """Check that `init` or `Init` was called.
 
     Raises:
         RuntimeError: neither was.
     """
-    if not _begun:
+    if not has_begun():
         raise RuntimeError(f"{what} needs sok.init() of SOK 2.x, or sok.Init(global_batch_size=...) of 1.x, before it")
 
 

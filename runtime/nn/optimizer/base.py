@@ -101,6 +101,8 @@ class Optimizer:
         """
         del startup_program
         self._take_program()
+        if holders:
+            holders[-1].losses.append(loss)
         chosen = None if parameters is None else {id(weight) for weight in parameters}
         left = {id(weight) for weight in no_grad_set or ()}
         weights = [

@@ -7,6 +7,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from runtime.nn.functional.activation import softmax
+from runtime.nn.functional.matrix import with_bias
 from runtime.nn.static.program import Program, current
 from runtime.nn.weights.creation import parameter
 
@@ -15,7 +17,7 @@ _ACTIVATIONS: dict[str | None, Any] = {
     "relu": tf.nn.relu,
     "sigmoid": tf.sigmoid,
     "tanh": tf.tanh,
-    "softmax": tf.nn.softmax,
+    "softmax": softmax,
 }
 
 
@@ -55,7 +57,7 @@ def fc(
     weight = _held(program, parameter([math.prod(inner), int(size)], weight_attr), f"{kind}.w_0")
     bias = _held(program, parameter([int(size)], bias_attr, is_bias=True), f"{kind}.b_0")
     result = tf.matmul(flat, weight.variable)
-    result = result if bias is None else result + bias.variable
+    result = result if bias is None else with_bias(result, bias.variable)
     outer = tf.shape(x)[:num_flatten_dims]
     shaped = tf.reshape(result, tf.concat([outer, [size]], 0))
     shaped.set_shape([*x.shape[:num_flatten_dims], size])

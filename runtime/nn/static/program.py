@@ -29,6 +29,7 @@ class Program:
         self._layers: list[Any] = []
         self._held: dict[str, Weight] = {}
         self._numbers: Any = None
+        self.losses: list[Any] = []  #: what optimizers minimize in it
 
     @property
     def weights(self) -> dict[str, Weight]:

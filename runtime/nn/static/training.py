@@ -16,6 +16,7 @@ import tensorflow as tf
 from runtime.nn import metric
 from runtime.nn.static import readers
 from runtime.nn.static.program import Program
+from runtime.nn.training.checkpoints import Checkpoints
 
 v1 = tf.compat.v1
 
@@ -36,7 +37,8 @@ class StaticTraining:
             data_folder: the folder to which the configuration's paths of data are relative; None: `folder`.
 
         Raises:
-            ValueError: the configuration names no data or reader, or the trainer makes no optimizer.
+            ValueError: the configuration names no data or reader, a folder of data is not there, or the trainer makes
+                no optimizer.
         """
         self.config, self.folder, self.data_folder = dict(config), Path(folder), Path(data_folder or folder)
         self.feeds = list(trainer.create_feeds())
@@ -49,6 +51,7 @@ class StaticTraining:
         if len(steps) == known:
             raise ValueError("create_optimizer makes no step: call `minimize` of an optimizer in it")
         self.step = v1.group(*steps[known:])
+        self.loss = tf.add_n([tf.reduce_mean(loss) for loss in self.program.losses])
         self.updates = metric.updates()
         self.evaluation: tuple[Any, Any] | None = None
         if hasattr(trainer, "infer_net") and self.config.get("runner.test_data_dir", self._folder("infer")):
@@ -66,7 +69,10 @@ class StaticTraining:
         where = self._folder(kind)
         if not where:
             raise ValueError(f"the configuration has no data for {kind}: give runner.{kind}_data_dir")
-        files = sorted(str(path) for path in (self.data_folder / where).iterdir() if not path.name.startswith("."))
+        place = self.data_folder / where
+        if not place.is_dir():
+            raise ValueError(f"there is no folder {place} with data for {kind}: give the data_folder it lies in")
+        files = sorted(str(path) for path in place.iterdir() if not path.name.startswith("."))
         size = int(self.config.get(f"runner.{kind}_batch_size") or 1)
         module = reader_of(self.config, self.folder)
         kinds = [one for one in vars(module).values() if inspect.isclass(one) and one.__module__ == module.__name__]
@@ -78,42 +84,58 @@ class StaticTraining:
             reader.init(self.config)
         return readers.pipeline(reader, files, self.feeds, size)
 
-    def run(self, session: Any, epochs: int | None = None, steps: int | None = None) -> list[dict[str, float]]:
-        """Initialize all variables, train, and evaluate after each epoch; return what `net` gives by epoch.
+    def run(
+        self, session: Any, epochs: int | None = None, steps: int | None = None, model_dir: str | None = None
+    ) -> list[dict[str, float]]:
+        """Initialize all variables, train, and evaluate after each epoch.
 
         Args:
             session: a v1 session of the graph.
             epochs: how often the data is gone through; None: as the configuration says.
             steps: how many batches are taken for training and for evaluation in an epoch; None: all.
+            model_dir: a folder where `model.ckpt-NUMBER` is saved after each epoch. If it has one already, training
+                goes on from the latest with the epochs that are left. None: nothing is saved.
+
+        Returns:
+            By epoch: the mean loss, and what `net` and `infer_net` give for their last batch.
         """
         local = v1.local_variables_initializer()
         session.run(v1.group(v1.global_variables_initializer(), local))
+        checkpoints = Checkpoints(model_dir)
         history = []
-        for epoch in range(int(self.config.get("runner.epochs") or 1) if epochs is None else epochs):
+        for epoch in range(
+            checkpoints.restore(session), int(self.config.get("runner.epochs") or 1) if epochs is None else epochs
+        ):
             began = time.time()
             session.run((self.train_data.initializer, local))
-            values, taken = self._through(session, (self.fetches, self.updates, self.step), steps)
-            told = {"steps": float(taken), "seconds": time.time() - began}
-            told |= {f"train {name}": float(np.mean(value)) for name, value in values.items()}
+            given = self._through(session, (self.fetches, self.loss, self.updates, self.step), steps)
+            losses = [values[1] for values in given]
+            told = {"loss": float(np.mean(losses)) if losses else float("nan"), "steps": float(len(losses))}
+            told |= {"seconds": time.time() - began, **_means("train", given)}
             if self.evaluation is not None:
                 initializer, fetches = self.evaluation
                 session.run((initializer, local))
-                values, _ = self._through(session, (fetches, [], []), steps)
-                told |= {f"test {name}": float(np.mean(value)) for name, value in values.items()}
+                told |= _means("test", self._through(session, (fetches, [], []), steps))
             history.append(told)
             print(f"epoch {epoch}: " + ", ".join(f"{key} {value:.6g}" for key, value in told.items()), flush=True)
+            checkpoints.save(session, epoch + 1)
         return history
 
-    def _through(self, session: Any, wanted: Any, steps: int | None) -> tuple[dict[str, Any], int]:
-        values: dict[str, Any] = {}
-        taken = 0
-        while steps is None or taken < steps:
+    def _through(self, session: Any, wanted: Any, steps: int | None) -> list[Any]:
+        """Run what is wanted for each batch; return all of it."""
+        found: list[Any] = []
+        while steps is None or len(found) < steps:
             try:
-                values = session.run(wanted)[0]
+                found.append(session.run(wanted))
             except tf.errors.OutOfRangeError:
                 break
-            taken += 1
-        return values, taken
+        return found
+
+
+def _means(prefix: str, given: list[Any]) -> dict[str, float]:
+    """Return the means of the last batch's values by name: sums over batches, such as an AUC, are complete there."""
+    last = given[-1][0] if given else {}
+    return {f"{prefix} {name}": float(np.mean(value)) for name, value in last.items()}
 
 
 def reader_of(config: Mapping[str, Any], folder: Path) -> Any:

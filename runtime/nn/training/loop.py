@@ -16,11 +16,11 @@ import tensorflow as tf
 
 from runtime.nn import metric
 from runtime.nn.optimizer.scheduler import LRScheduler
+from runtime.nn.training.checkpoints import Checkpoints
 from runtime.nn.training.data import pipeline
 from runtime.nn.training.evictions import Evictions
 
 v1 = tf.compat.v1
-_CHECKPOINT = "model.ckpt"
 _SCHEDULES = ("", "step", "epoch")
 
 
@@ -142,8 +142,8 @@ class Training:
         if self.schedules and not schedule:
             print('the learning rate stays at its first value; run(schedule="step") or "epoch" lets it go on')
         session.run(v1.group(v1.global_variables_initializer(), v1.local_variables_initializer()))
-        saver = None if model_dir is None else v1.train.Saver()
-        first = 0 if saver is None else _restored(saver, session, str(model_dir))
+        checkpoints = Checkpoints(model_dir)
+        first = checkpoints.restore(session)
         self.evictions.start(session)
         history = []
         for epoch in range(first, int(self.config.get("runner.epochs") or 1) if epochs is None else epochs):
@@ -157,8 +157,7 @@ class Training:
                 session.run(self.schedules)
             history.append(told)
             print(f"epoch {epoch}: " + ", ".join(f"{key} {value:.6g}" for key, value in told.items()), flush=True)
-            if saver is not None:
-                saver.save(session, str(Path(str(model_dir)) / _CHECKPOINT), global_step=epoch + 1)
+            checkpoints.save(session, epoch + 1)
         return history
 
     def _train(self, session: Any, steps: int | None, after: Sequence[tf.Operation]) -> list[float]:
@@ -210,14 +209,3 @@ def _named(metrics: Sequence[Any], names: Sequence[str]) -> list[str]:
 
 def _prefixed(prefix: str, values: Mapping[str, Any]) -> dict[str, float]:
     return {f"{prefix} {name}": float(np.mean(value)) for name, value in values.items()}
-
-
-def _restored(saver: Any, session: Any, model_dir: str) -> int:
-    """Restore the latest checkpoint of a folder; return how many epochs it has behind it, 0 if it does not say."""
-    Path(model_dir).mkdir(parents=True, exist_ok=True)
-    latest = tf.train.latest_checkpoint(model_dir)
-    if latest is None:
-        return 0
-    saver.restore(session, latest)
-    number = latest.rpartition("-")[2]
-    return int(number) if number.isdigit() else 0

@@ -20,6 +20,8 @@ _serial = itertools.count()
 class Holder(Protocol):
     """A program that is being built (`runtime.nn.static`): it names and creates weights, and counts layers."""
 
+    losses: list[Any]
+
     def made(self, layer: Any) -> None:
         """Take note of a new layer."""
 

@@ -20,7 +20,25 @@ from migrate.errors import MigrateError
 from tests.support.paths import ROOT
 
 FOLDER = ROOT / "tests" / "migrate" / "source" / "paddle" / "folders" / "wide_deep"
-OWN = ("dygraph_model", "net", "slot_reader")
+OWN = ("dygraph_model", "net", "slot_reader", "static_model", "line_reader")
+#: A trainer that loops over a size that only the run knows.
+LOOPING = """
+import paddle
+
+
+class DygraphModel:
+    def create_model(self, config):
+        return paddle.nn.Linear(3, 1)
+
+    def create_optimizer(self, model, config):
+        return paddle.optimizer.SGD(0.1, parameters=model.parameters())
+
+    def train_forward(self, model, metrics, batch, config):
+        loss = 0
+        for row in batch[0]:
+            loss = loss + model(row)
+        return loss, metrics, None
+"""
 
 
 @pytest.fixture
@@ -153,8 +171,9 @@ def test_what_does_not_convert_writes_nothing(model: Path, tmp_path: Path) -> No
     net.write_text(net.read_text().replace("return F.sigmoid(y", "y = y * y.item()\n        return F.sigmoid(y"))
     with pytest.raises(MigrateError, match=r"net\.py:57: .*item"):
         cli.main(["project", str(model), "-o", str(out)], standalone_mode=False)
-    (model / "dygraph_model.py").unlink()
-    with pytest.raises(MigrateError, match=r"has no dygraph_model\.py; give a Paddle model's folder"):
+    for name in ("dygraph_model.py", "static_model.py"):
+        (model / name).unlink()
+    with pytest.raises(MigrateError, match=r"has no dygraph_model\.py or static_model\.py; give a Paddle model"):
         cli.main(["project", str(model), "-o", str(out)], standalone_mode=False)
     with pytest.raises(MigrateError, match=r"one file needs its columns; give --schema, or give the folder"):
         cli.main(["project", str(FOLDER / "net.py"), "-o", str(out)], standalone_mode=False)
@@ -165,3 +184,18 @@ def test_a_name_that_the_project_needs_is_refused(model: Path, tmp_path: Path) -
     (model / "train.py").write_text("print(1)\n")
     with pytest.raises(MigrateError, match=r"train\.py: the project has a file of this name; rename it"):
         cli.main(["project", str(model), "-o", str(tmp_path / "out")], standalone_mode=False)
+
+
+@pytest.mark.parametrize("beside", [False, True], ids=["alone", "beside a trainer that cannot be a graph"])
+def test_a_static_model_is_trained(tmp_path: Path, beside: bool, capsys: Any) -> None:
+    shutil.copytree(FOLDER.parent / "clicks", tmp_path / "model")
+    if beside:
+        (tmp_path / "model" / "dygraph_model.py").write_text(LOOPING)
+    told = project(tmp_path / "model", "-o", tmp_path / "out")
+    assert told.exit_code == 0, told.output
+    first = trained(tmp_path / "out", "--epochs", 2, "--steps", 2)
+    assert [one["steps"] for one in first] == [2, 2] and "train auc" in first[0] and "test auc" in first[1]
+    (further,) = trained(tmp_path / "out", "--epochs", 3)
+    assert further["steps"] == 5 and math.isfinite(further["loss"])
+    assert "epoch 2: loss" in capsys.readouterr().out and not (tmp_path / "out" / "dygraph_model.py").exists()
+    assert "`infer_net`" in (tmp_path / "out" / "README.md").read_text()

@@ -86,3 +86,48 @@ def test_values_and_that_all_weights_have_gradients() -> None:
     parts = np.stack([X[:, :, start:end].mean(-1) for start, end in ((0, 2), (1, 3), (3, 5), (4, 6))], -1)
     np.testing.assert_allclose(found["parts"], parts, rtol=1e-5, atol=1e-6)
     assert all(np.abs(np.asarray(one)).sum() > 0 for one in gradients)
+
+
+def test_softmax_of_one_element_is_exact_and_trains_nothing() -> None:
+    """Adam makes full steps of whatever is not 0: `tf.nn.softmax` gives 1 - 6e-8, and a gradient."""
+    masked = np.full((64, 20), -(2.0**32) + 1, np.float32)
+    masked[:, 3] = 0.3
+    for x, axis in ((masked, -1), (masked.T, 0), (masked[:, 3:4], 1)):
+        with tf.Graph().as_default(), v1.Session() as session:
+            given = tf.constant(x)
+            shares = nn.functional.softmax(given, axis)
+            upstream = RANDOM.normal(size=x.shape).astype(np.float32)
+            value, gradient = session.run([shares, tf.gradients(shares, given, upstream)[0]])
+        assert np.array_equal(value, (x == np.float32(0.3)).astype(np.float32))
+        assert not gradient.any()
+
+
+def test_softmax_has_a_second_gradient() -> None:
+    x = tf.constant(X[0])
+    with tf.GradientTape() as outer:
+        outer.watch(x)
+        with tf.GradientTape() as inner:
+            inner.watch(x)
+            total = tf.reduce_sum(nn.functional.softmax(x) ** 2)
+        first = inner.gradient(total, x)
+    with tf.GradientTape() as stock_outer:
+        stock_outer.watch(x)
+        with tf.GradientTape() as stock_inner:
+            stock_inner.watch(x)
+            stock_total = tf.reduce_sum(tf.nn.softmax(x) ** 2)
+        stock = stock_inner.gradient(stock_total, x)
+    assert np.allclose(first, stock, atol=1e-6)
+    assert np.allclose(outer.gradient(first, x), stock_outer.gradient(stock, x), atol=1e-6)
+
+
+def test_the_gradient_of_a_bias_is_summed_as_exactly_as_float32_allows() -> None:
+    """The terms cancel: of `+`, TensorFlow sums them one after the other, and is off by 1e-4 and more."""
+    terms = RANDOM.normal(size=(2000, 4, 8)).astype(np.float32)
+    terms[:, -1] = -terms[:, :-1].sum(1)
+    with tf.Graph().as_default(), v1.Session() as session:
+        layer = nn.Linear(2, 8)
+        layer.build("model")
+        out = layer(tf.zeros([2000, 4, 2]))
+        gradient = tf.gradients(out, layer.bias.variable, terms)[0]
+        found = session.run(gradient)
+    assert np.abs(found - terms.astype(np.float64).sum((0, 1))).max() < 3e-5

@@ -43,7 +43,7 @@ SINKS: Mapping[str, Mapping[str, str]] = {
         "assign": "READ.assign(values)\n",
         "l2_loss": "y = tf.nn.l2_loss(READ)\n",
         "arithmetic": "y = READ * 2\n",
-        "stock lookup": "y = tf.nn.embedding_lookup(READ, ids)\n",
+        "stock lookup": "y = tf.nn.embedding_lookup([READ], ids)\n",
         "library": "import somewhere\ny = somewhere.weigh(READ)\n",
     },
     "optimizer": {
@@ -54,7 +54,7 @@ SINKS: Mapping[str, Mapping[str, str]] = {
     },
     "wrapped": {
         "rate": "READ.learning_rate = 0.5\n",
-        "others": "READ.apply_gradients(zip(g, [kernel]))\n",
+        "state": "y = READ.variables()\n",
         "library": "import somewhere\nsomewhere.train(READ)\n",
     },
 }

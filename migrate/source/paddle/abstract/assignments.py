@@ -6,7 +6,8 @@ import ast
 
 import numpy as np
 
-from migrate.source.paddle.abstract.attributes import Sizes, is_layer
+from migrate.source.paddle.abstract import containers
+from migrate.source.paddle.abstract.attributes import Sizes, is_layer, is_property
 from migrate.source.paddle.abstract.run import Run
 from migrate.source.paddle.abstract.values import (
     UNKNOWN,
@@ -76,7 +77,7 @@ def set_attribute(run: Run, node: ast.AST, receiver: Value, name: str, value: Va
         receiver.constants[name] = value
     elif isinstance(receiver, Container):
         run.lasting.changes(receiver)
-        receiver.sublayers[name] = value
+        containers.hold(receiver, name, value)
     elif isinstance(receiver, Layer) and name not in receiver.weights:
         run.lasting.writes(receiver, name)
         receiver.own[name] = value
@@ -85,6 +86,8 @@ def set_attribute(run: Run, node: ast.AST, receiver: Value, name: str, value: Va
         raise Refuse(f"a {what} has no attribute `{name}` that can be set; keep the value in an attribute of the layer")
     elif not isinstance(receiver, Instance):
         raise Refuse("only attributes of objects of the program can be set")
+    elif (found := receiver.cls.find(name)) is not None and is_property(found[0]):
+        raise Refuse(f"`{name}` is a property, and setting it is not supported; set the attribute that it reads")
     else:
         run.lasting.writes(receiver, name)
         if is_layer(receiver):
@@ -107,7 +110,7 @@ def _assign_item(run: Run, target: ast.Subscript, value: Value) -> None:
     receiver, index = run.evaluate(target.value), run.evaluate(target.slice)
     run.lasting.changes(receiver)
     if isinstance(receiver, Container):
-        receiver.sublayers[str(index)] = value
+        containers.hold(receiver, str(index), value)
     elif isinstance(receiver, Fetched) or isinstance(index, Fetched):
         pass  # an array of a step
     elif isinstance(receiver, list | dict | np.ndarray) and not isinstance(index, Unknown):

@@ -6,7 +6,7 @@ import ast
 
 from migrate.source.paddle.abstract.attributes import is_layer
 from migrate.source.paddle.abstract.run import Run
-from migrate.source.paddle.abstract.values import Container, Refuse, Value, Weight
+from migrate.source.paddle.abstract.values import Container, Refuse, Unknown, Value, Weight
 
 
 def make(run: Run, node: ast.AST, kind: str, positional: list[Value], keywords: dict[str, Value]) -> Value:
@@ -15,7 +15,7 @@ def make(run: Run, node: ast.AST, kind: str, positional: list[Value], keywords: 
     run.made.append(result)
     if kind == "LayerDict":
         for name, item in dict(positional[0] if positional else {}).items():
-            result.sublayers[name] = item
+            hold(result, name, item)
         return result
     items = positional
     if kind != "Sequential":
@@ -24,21 +24,28 @@ def make(run: Run, node: ast.AST, kind: str, positional: list[Value], keywords: 
         )
     for item in items:
         if isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str):
-            result.sublayers[item[0]] = item[1]
+            hold(result, *item)
         else:
             _append(result, item)
     return result
 
 
-def _append(target: Container, item: Value) -> None:
+def hold(target: Container, name: str, item: Value) -> None:
+    """Register what a container is given under a name; what is not known has been refused where it was made."""
+    if isinstance(item, Unknown):
+        return
     if target.kind == "ParameterList":
         if not isinstance(item, Weight):
             raise Refuse("an `nn.ParameterList` holds parameters")
-        target.weights[str(len(target.weights))] = item
+        target.weights[name] = item
     elif not is_layer(item):
         raise Refuse(f"`nn.{target.kind}` holds layers, not {type(item).__name__}")
     else:
-        target.sublayers[str(len(target.sublayers))] = item
+        target.sublayers[name] = item
+
+
+def _append(target: Container, item: Value) -> None:
+    hold(target, str(len(target.items)), item)
 
 
 #: Methods of containers.
@@ -55,9 +62,9 @@ def call(target: Container, name: str, positional: list[Value]) -> Value:
     if name in {"items", "keys", "values"}:
         return list(getattr(target.sublayers, name)())
     if name == "update":
-        target.sublayers.update(
-            dict(positional[0].sublayers if isinstance(positional[0], Container) else positional[0])
-        )
+        given = positional[0]
+        for key, item in dict(given.sublayers if isinstance(given, Container) else given).items():
+            hold(target, key, item)
         return None
     if name in {"pop", "clear"}:
         return getattr(target.sublayers, name)(*positional)

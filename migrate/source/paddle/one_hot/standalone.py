@@ -22,6 +22,7 @@ HELPERS = {
     "slice": "cut_out",
     "scale": "scaled",
     "leaky_relu": "leaky_relu",
+    "softmax": "softmax",
 }
 #: Function of one tensor -> TensorFlow's, where it is used as a value.
 FUNCTIONS = {
@@ -31,7 +32,8 @@ FUNCTIONS = {
 #: Emitted name -> the emitted names that it needs.
 _NEEDS = {
     "Linear": ("Layer", "with_fan"),
-    **dict.fromkeys(("Sequential", "LayerList", "ReLU", "Sigmoid", "Tanh", "LeakyReLU", "Softmax"), ("Layer",)),
+    "Softmax": ("Layer", "softmax"),
+    **dict.fromkeys(("Sequential", "LayerList", "ReLU", "Sigmoid", "Tanh", "LeakyReLU"), ("Layer",)),
 }
 
 

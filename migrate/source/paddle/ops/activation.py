@@ -35,11 +35,11 @@ def _ranked(bound: Arguments) -> bool:
     return isinstance(x, Tensor) and bool(x.rank) and x.floating
 
 
-def _along(name: str) -> Op:
+def _along(name: str, *forms: Form) -> Op:
     return Op(
         f"{_F}.{name}(x, axis=-1, dtype=None, name=None)",
         _softmax,
-        (Form(f"tf.nn.{name}(logits=x, axis=axis)", _ranked),),
+        forms,
         examples=(
             f"{_F}.{name}(f_2_3)",
             f"{_F}.{name}(x=f_2_3_4, axis=1)",
@@ -136,8 +136,8 @@ OPS: tuple[Op, ...] = (
     _op("hardshrink(x, threshold=0.5, name=None)", "f_2_3, threshold=0.25"),
     _op("tanhshrink(x, name=None)"),
     _op("thresholded_relu(x, threshold=1.0, name=None)", "f_2_3, 0.25"),
-    _along("softmax"),
-    _along("log_softmax"),
+    _along("softmax"),  # tf.nn.softmax of one element is 1 - 6e-8
+    _along("log_softmax", Form("tf.nn.log_softmax(logits=x, axis=axis)", _ranked)),
     Op(
         f"{_F}.prelu(x, weight, data_format='NCHW', name=None)",
         same_float,

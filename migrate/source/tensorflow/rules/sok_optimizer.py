@@ -61,6 +61,18 @@ class SokOptimizer(Rule):
             "make a separate optimizer for each",
         ),
         Refusal(
+            "counts-together",
+            "`{shown}` trains SOK variables and others",
+            "it counts the steps of both together, which changes its updates",
+            "make a separate optimizer for each",
+        ),
+        Refusal(
+            "several-optimizers",
+            "`{shown}` may wrap optimizers that update differently",
+            "the runtime has a separate optimizer for each formula",
+            "wrap each in a call of its own",
+        ),
+        Refusal(
             "new-keras-optimizer",
             "`{shown}` is the new Keras optimizer",
             "with `use_legacy_optimizer=False`, its epsilon is at another place in the formula",

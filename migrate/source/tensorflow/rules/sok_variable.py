@@ -95,12 +95,6 @@ class SokVariable(Rule):
             "call the function there, and pass its result",
         ),
         Refusal(
-            "rows-of-matrix",
-            "the initial rows of `{label}` are a matrix",
-            "the rows are imported on the next line, which works only in eager code",
-            "bind it to a name of its own, in eager code, or give it `shape` and `initializer`",
-        ),
-        Refusal(
             "values-of-function",
             "`{shown}` initialises a table",
             "its values are a function of the whole shape",
@@ -137,14 +131,10 @@ class SokVariable(Rule):
             + " emb_initializer=tf.constant_initializer(0.5))\n",
         ),
         Example(
-            "a matrix of initial rows, in eager code",
+            "a matrix of initial rows",
             HEAD + "item = sok.Variable(values)\n",
-            AFTER
-            + "\nitem_rows = tf.cast(values, tf.float32)\n"
-            + 'item = create_table(key_dtype=tf.int64, dim=item_rows.shape[1], name="item",'
-            + " emb_initializer=tf.zeros_initializer(),\n"
-            + "                    device_vocabulary_size=item_rows.shape[0])\n"
-            + "item.import_rows(tf.range(item_rows.shape[0]), item_rows)\n",
+            "import tensorflow as tf\nfrom runtime import table_of_rows\n"
+            + 'item = table_of_rows(rows=values, name="item")\n',
         ),
         Example(
             "an initializer that is not known",

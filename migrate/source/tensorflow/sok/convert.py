@@ -8,6 +8,7 @@ from migrate.source.tensorflow.edits.whole_file_draft import Draft
 from migrate.source.tensorflow.edits.whole_file_findings import WholeFile, Wording, judged
 from migrate.source.tensorflow.sok.gradients import read_gradients
 from migrate.source.tensorflow.sok.horovod import Horovod
+from migrate.source.tensorflow.sok.local_uses import read_transfers
 from migrate.source.tensorflow.sok.lookups import read_lookups
 from migrate.source.tensorflow.sok.optimizers import read_optimizers
 from migrate.source.tensorflow.sok.program import read_program
@@ -30,6 +31,7 @@ def sok_variables(file: File, assume: bool) -> WholeFile:
     tables = Tables(draft, [one.call for one in made])
     read_filters(draft)
     read_lookups(draft, tables)
+    read_transfers(draft, tables, made)
     read_uses(draft, tables, made)
     read_optimizers(draft, tables, made)
     read_gradients(draft, tables, made)

@@ -58,7 +58,7 @@ def _sparse(draft: Draft, call: cst.Call, given: dict[str, cst.Arg], single: boo
     if filtered is not None and literal(filtered.value) is not False:
         draft.block(filtered, LOOKUP, "frequency-filter")
     ways, weights = given.get("combiners"), given.get("sp_weights")
-    if ways is None and weights is not None and _are_texts(weights.value):  # in releases that take them third
+    if ways is None and weights is not None and _are_texts(draft, weights.value):  # in releases that take them third
         ways, weights = weights, None
     _check_columns(draft, given["sp_ids"].value, weights, single)
     _check_ways(draft, ways)
@@ -103,7 +103,11 @@ def _check_ways(draft: Draft, ways: cst.Arg | None) -> None:
             draft.block(ways, LOOKUP, "combiner-spelling", given=repr(one))
 
 
-def _are_texts(node: cst.BaseExpression) -> bool:
+def _are_texts(draft: Draft, node: cst.BaseExpression) -> bool:
+    """True for a text or a list of texts, also one that is put together, as in `["mean"] * n + ["sum"]`."""
+    node = resolve(draft.tree, node)
+    if isinstance(node, cst.BinaryOperation):
+        return _are_texts(draft, node.left) or _are_texts(draft, node.right)
     found = literal(node)
     return isinstance(found, str) or (
         isinstance(found, list | tuple) and bool(found) and all(isinstance(one, str) for one in found)

@@ -1,8 +1,4 @@
-"""Optimizers of SOK's variables: each becomes the runtime's with the same update formula.
-
-SOK applies an optimizer only to the rows of a batch of a DynamicVariable, so Adam is lazy there. On a static variable
-the optimizer works as on any variable.
-"""
+"""Optimizers of SOK's variables: each becomes the runtime's with the same update formula."""
 
 from __future__ import annotations
 
@@ -12,128 +8,82 @@ import libcst as cst
 
 from migrate.source.files.edits import Edit
 from migrate.source.tensorflow.base.arguments import bind, is_none, literal
-from migrate.source.tensorflow.base.bindings import is_fixed, is_target
+from migrate.source.tensorflow.base.bindings import builtin, is_fixed, is_target
+from migrate.source.tensorflow.base.insertion_points import line_after
 from migrate.source.tensorflow.edits.whole_file_draft import Draft, Part
 from migrate.source.tensorflow.facts.optimizers.values import means_the_same
 from migrate.source.tensorflow.sok.gradients import last_name
+from migrate.source.tensorflow.sok.optimizer_forms import FORMS, KERAS_ADAGRAD, OWN, Form
 from migrate.source.tensorflow.sok.symbols import OPTIMIZER, sok_calls, sok_name
 from migrate.source.tensorflow.sok.tables import Kind, Tables
 from migrate.source.tensorflow.sok.variable_uses import is_pairs, is_update
 from migrate.source.tensorflow.sok.variables import Made
 from migrate.targets.layout import keywords
 
-
-@dataclass(frozen=True)
-class Form:
-    """An optimizer, and the runtime's with the same update formula."""
-
-    module: str  #: updates only the rows of the batch
-    parameters: tuple[str, ...]
-    renamed: dict[str, str] = field(default_factory=dict)
-    defaults: dict[str, str] = field(default_factory=dict)  #: those that differ
-    static: str = ""  #: the module for a static variable, where it differs
-    none: tuple[str, ...] = ()  #: arguments that must be absent, None, False or 0
-    static_renamed: dict[str, str] = field(default_factory=dict)
-
-
-def _same(*names: str) -> dict[str, str]:
-    return {name: name for name in names}
-
-
-_RATE = _same("learning_rate")
-_SGD = Form("gradient_descent", ("learning_rate", "use_locking", "name"), _RATE)
-_ADAGRAD = Form(
-    "adagrad",
-    ("learning_rate", "initial_accumulator_value", "use_locking", "name"),
-    _RATE | _same("initial_accumulator_value"),
-    {"initial_accumulator_value": "0.1"},
-)
-_ADAM = Form(
-    "lazy_adam",
-    ("learning_rate", "beta1", "beta2", "epsilon", "use_locking", "name"),
-    _RATE | _same("beta1", "beta2", "epsilon"),
-    static="adam",
-)
-_MOMENTUM = Form(
-    "momentum",
-    ("learning_rate", "momentum", "use_locking", "name", "use_nesterov"),
-    _RATE | _same("momentum", "use_nesterov"),
-)
-_KERAS_SGD = Form(
-    "gradient_descent",
-    ("learning_rate", "momentum", "nesterov", "name"),
-    _RATE,
-    {"learning_rate": "0.01"},
-    none=("momentum", "nesterov"),
-)
-_KERAS_ADAGRAD = Form(
-    "adagrad",
-    ("learning_rate", "initial_accumulator_value", "epsilon", "name"),
-    _RATE | _same("initial_accumulator_value", "epsilon"),
-    {"initial_accumulator_value": "0.1", "epsilon": "1e-07"},
-)
-_KERAS_ADAM = Form(
-    "lazy_adam",
-    ("learning_rate", "beta_1", "beta_2", "epsilon", "amsgrad", "name"),
-    _RATE | {"beta_1": "beta1", "beta_2": "beta2", "epsilon": "epsilon"},
-    {"epsilon": "1e-07"},
-    static="keras_adam",
-    none=("amsgrad",),
-    static_renamed=_RATE | _same("beta_1", "beta_2", "epsilon"),
-)
-_FORMS = {
-    "train.GradientDescentOptimizer": _SGD,
-    "train.AdagradOptimizer": _ADAGRAD,
-    "train.AdamOptimizer": _ADAM,
-    "train.MomentumOptimizer": _MOMENTUM,
-    **{f"{home}SGD": _KERAS_SGD for home in ("keras.optimizers.", "optimizers.", "keras.optimizers.legacy.")},
-    **{f"{home}Adagrad": _KERAS_ADAGRAD for home in ("keras.optimizers.", "optimizers.", "keras.optimizers.legacy.")},
-    **{f"{home}Adam": _KERAS_ADAM for home in ("keras.optimizers.", "optimizers.", "keras.optimizers.legacy.")},
-}
-_LAZY = Form("lazy_adam", _ADAM.parameters, _ADAM.renamed)
-_OWN = {
-    "SGD": Form("gradient_descent", ("lr",), {"lr": "learning_rate"}),
-    "optimizers.Adam": _KERAS_ADAM,
-    "optimizers.LazyAdamOptimizer": _LAZY,
-}
 _METHODS = {"apply_gradients", "compute_gradients", "minimize"}
+
+
+@dataclass
+class _Steps:
+    """The optimizers of a file while they are read."""
+
+    draft: Draft
+    tables: Tables
+    kinds: set[bool]  #: whether its variables are DynamicVariables
+    done: list[cst.Call] = field(default_factory=list)  #: what makes an optimizer of tables
+    twins: dict[int, str] = field(default_factory=dict)  #: an optimizer of others -> the name of the one of tables
 
 
 def read_optimizers(draft: Draft, tables: Tables, made: list[Made]) -> None:
     """Replace SOK's optimizers, and those that train only variables of SOK."""
     kinds = {one.name == "DynamicVariable" for one in made}
-    done: list[cst.Call] = []
+    steps = _Steps(draft, tables, kinds)
+    done = steps.done
     for call, name in sok_calls(draft.file):
         if name == "OptimizerWrapper":
             given = draft.arguments(call, ("optimizer",), OPTIMIZER)
             wrapped = given["optimizer"].value if given and "optimizer" in given else None
-            inner = tables.makers(wrapped) if wrapped is not None else None
-            _write(draft, call, inner[0] if inner and len(inner) == 1 else None, kinds)
+            _write(draft, call, tables.makers(wrapped) if wrapped is not None else None, kinds)
             if wrapped is not None:
-                _alone(draft, tables, wrapped)
+                _alone(draft, tables, wrapped, beside=False)
             done.append(call)
-        elif name in _OWN:
-            _write(draft, call, call, kinds)
+        elif name in OWN:
+            _write(draft, call, [call], kinds)
             done.append(call)
     for call in draft.tree.calls:
         if not isinstance(call.func, cst.Attribute) or call.func.attr.value not in _METHODS:
             continue
         trained = _trained(draft, call)
         if last_name(call.func) != "compute_gradients" and any(tables.kind(one) is not None for one in trained):
-            _updated(draft, tables, call, trained, kinds, done)
+            _updated(steps, call, trained)
         elif any(value.node is one for value in tables.results(call.func.value) for one in done):
             _foreign(draft, tables, trained)
     for one in done:
         _followed(draft, tables, one)
 
 
-def _alone(draft: Draft, tables: Tables, node: cst.BaseExpression) -> None:
-    """Block other uses of the wrapped optimizer: of its learning rate, or with other variables."""
+def _alone(draft: Draft, tables: Tables, node: cst.BaseExpression, *, beside: bool) -> None:
+    """Block other uses of an optimizer, as of its learning rate, except steps with other variables.
+
+    `beside` is true for one that trains tables itself, by steps that get an optimizer of their own.
+
+    SOK's wrapper counts its own steps, and slots belong to variables, so steps with others do not change its own.
+    """
     for other in tables.uses_of(tables.results(node)):
-        if other is not node:
-            around = draft.tree.parent(other)
+        around = draft.tree.parent(other)
+        call = draft.tree.parent(around) if around is not None else None
+        step = isinstance(around, cst.Attribute) and around.attr.value in _METHODS and isinstance(call, cst.Call)
+        apart = step and isinstance(call, cst.Call) and (beside or not _has_tables(draft, tables, call))
+        shows = isinstance(call, cst.Call) and isinstance(around, cst.Arg) and builtin(draft.tree, call.func) == "print"
+        if other is not node and not apart and not shows:
             shown = " ".join(draft.tree.source(around if around is not None else other).split())[:60]
             draft.block(other, OPTIMIZER, "wrapped-used", shown=shown)
+
+
+def _has_tables(draft: Draft, tables: Tables, call: cst.Call) -> bool:
+    """True for a step that may train tables; one whose variables cannot be read may."""
+    trained = _trained(draft, call)
+    return not trained or any(tables.kind(one) is not None for one in trained)
 
 
 def _foreign(draft: Draft, tables: Tables, trained: list[cst.BaseExpression]) -> None:
@@ -161,15 +111,9 @@ def _trained(draft: Draft, call: cst.Call) -> list[cst.BaseExpression]:
     return [one.value for one in listed.elements] if isinstance(listed, cst.List | cst.Tuple) else [listed]
 
 
-def _updated(
-    draft: Draft,
-    tables: Tables,
-    call: cst.Call,
-    trained: list[cst.BaseExpression],
-    kinds: set[bool],
-    done: list[cst.Call],
-) -> None:
+def _updated(steps: _Steps, call: cst.Call, trained: list[cst.BaseExpression]) -> None:
     """Remove arguments of Keras' optimizers from an update, and replace a stock optimizer of tables."""
+    draft, tables, done = steps.draft, steps.tables, steps.done
     tree = draft.tree
     for arg in call.args[1:]:
         if arg.keyword is not None and arg.keyword.value == "experimental_aggregate_gradients":
@@ -182,25 +126,101 @@ def _updated(
     makers = tables.makers(call.func.value) or []
     if makers and all(one in done for one in makers):
         return
-    if len(makers) != 1 or draft.file.names.of(makers[0].func) not in _FORMS:
+    if len(makers) != 1 or _form_of(draft, makers[0]) is None:
         shown = " ".join(tree.source(call.func.value).split())[:60]
         draft.block(call, OPTIMIZER, "unknown-wrapper", shown=shown)
         return
-    for other in tree.calls:
-        used = isinstance(other.func, cst.Attribute) and tables.makers(other.func.value) == makers
-        if used and other is not call and not (is_update(other) and tree.source(other) == tree.source(call)):
+    others = [
+        other
+        for other in tree.calls
+        if isinstance(other.func, cst.Attribute) and tables.makers(other.func.value) == makers and other is not call
+    ]
+    apart = [other for other in others if not _has_tables(draft, tables, other)]
+    for other in others:
+        if other not in apart and not (is_update(other) and tree.source(other) == tree.source(call)):
             shown = " ".join(tree.source(other).split())[:60]
             draft.block(other, OPTIMIZER, "also-trains-others", shown=shown)
-    _write(draft, makers[0], makers[0], kinds)
+    if apart:
+        _twin(steps, call, makers[0])
+        return
+    _write(draft, makers[0], makers, steps.kinds)
     done.append(makers[0])
 
 
-def _write(draft: Draft, call: cst.Call, inner: cst.BaseExpression | None, kinds: set[bool]) -> None:
-    tree, shown = draft.tree, " ".join(draft.tree.source(call).split())[:60]
-    name = draft.file.names.of(inner.func) if isinstance(inner, cst.Call) else None
-    own = sok_name(tree, inner.func) if isinstance(inner, cst.Call) else ""
-    form = _FORMS.get(name or "") or _OWN.get(own)
-    given = bind(inner, form.parameters) if form is not None and isinstance(inner, cst.Call) else None
+def _twin(steps: _Steps, call: cst.Call, made: cst.Call) -> None:
+    """Give the tables an optimizer beside that of other variables, where no step of one changes those of the other."""
+    assert isinstance(call.func, cst.Attribute)
+    draft, tree = steps.draft, steps.draft.tree
+    used, around = call.func.value, tree.parent(made)
+    target = around.targets[0].target if isinstance(around, cst.Assign) and len(around.targets) == 1 else None
+    scope = tree.enclosing(made, cst.FunctionDef)
+    seen = (scope is None or tree.contains(scope, used)) and not tree.enclosing(made, cst.ClassDef)
+    if not isinstance(target, cst.Name) or not isinstance(used, cst.Name) or not seen:
+        draft.block(call, OPTIMIZER, "also-trains-others", shown=_shown(draft, call))
+        return
+    form = _form_of(draft, made)
+    if form is not None and form.counts:
+        draft.block(call, OPTIMIZER, "counts-together", shown=_shown(draft, made))
+    written = _read(draft, made, made, steps.kinds)
+    if written is None:
+        return
+    if id(made) not in steps.twins:
+        _alone(draft, steps.tables, used, beside=True)
+        steps.twins[id(made)] = draft.local(f"table_{target.value}")
+        draft.edits.append(line_after(tree, made, [f"{steps.twins[id(made)]} = {_text(draft, written)}"]))
+        _tell(draft, made, written)
+    draft.replace(used, steps.twins[id(made)])
+
+
+def _form_of(draft: Draft, made: cst.Call) -> Form | None:
+    """Return the form of an optimizer of TensorFlow, of `tf_keras`, or of SOK."""
+    name = draft.file.names.of(made.func) or ""
+    imported, shadowed = draft.tree.imported_names(made.func)
+    old = next((one for one in imported if one.startswith("tf_keras.")), "") if not shadowed else ""
+    return FORMS.get(name or old.removeprefix("tf_")) or OWN.get(sok_name(draft.tree, made.func))
+
+
+def _write(draft: Draft, call: cst.Call, makers: list[cst.Call] | None, kinds: set[bool]) -> None:
+    """Replace the call that makes an optimizer of tables; `makers` are those that may have made the one it wraps."""
+    if not makers:
+        draft.block(call, OPTIMIZER, "unknown-optimizer", shown=_shown(draft, call))
+        return
+    found = [_read(draft, call, one, kinds) for one in makers]
+    if None in found:
+        return
+    if any(one != found[0] for one in found):
+        draft.block(call, OPTIMIZER, "several-optimizers", shown=_shown(draft, call))
+        return
+    written = found[0]
+    assert written is not None
+    draft.replace(call, _text(draft, written))
+    _tell(draft, call, written)
+
+
+def _text(draft: Draft, written: tuple[str, dict[str, str]]) -> str:
+    module, texts = written
+    return f"{draft.function(module)}.create_hash_optimizer({', '.join(keywords(**texts))})"
+
+
+def _tell(draft: Draft, call: cst.Call, written: tuple[str, dict[str, str]]) -> None:
+    module = written[0]
+    function = f"{draft.function(module)}.create_hash_optimizer"
+    reason = "like SOK's Adam, it updates only the rows of the batch" if module == "lazy_adam" else ""
+    message = f"`{_shown(draft, call)}` becomes `{function}`"
+    draft.parts.append(Part(call, OPTIMIZER, "optimizer", module, message, f"{function}(...)", reason))
+
+
+def _shown(draft: Draft, call: cst.Call) -> str:
+    return " ".join(draft.tree.source(call).split())[:60]
+
+
+def _read(draft: Draft, call: cst.Call, inner: cst.Call, kinds: set[bool]) -> tuple[str, dict[str, str]] | None:
+    """Return the runtime's module for an optimizer, and its arguments as texts; None, and a blocker, for any other."""
+    tree, shown = draft.tree, _shown(draft, call)
+    form = _form_of(draft, inner)
+    given = bind(inner, form.parameters) if form is not None else None
+    if form is not None and given is not None and form.momentum and not _is_off(given.get("momentum")):
+        form = form.momentum if kinds == {True} else form
     refused = (
         [one for one in form.none if not _is_off(given.get(one))] if form is not None and given is not None else []
     )
@@ -209,9 +229,9 @@ def _write(draft: Draft, call: cst.Call, inner: cst.BaseExpression | None, kinds
             draft.block(call, OPTIMIZER, "unknown-option", shown=shown, option=refused[0])
         else:
             draft.block(call, OPTIMIZER, "unknown-optimizer", shown=shown)
-        return
+        return None
     module, renamed = form.module, form.renamed
-    if form is _KERAS_ADAGRAD and "legacy" not in str(name) and _is_new(draft):
+    if form is KERAS_ADAGRAD and "legacy" not in tree.source(inner.func) and _is_new(draft):
         draft.block(call, OPTIMIZER, "new-keras-optimizer", shown=shown)
     if form.static:
         if not kinds:
@@ -220,19 +240,16 @@ def _write(draft: Draft, call: cst.Call, inner: cst.BaseExpression | None, kinds
             draft.block(call, OPTIMIZER, "both-kinds", shown=shown)
         if kinds == {False}:
             module, renamed = form.static, form.static_renamed or form.renamed
+    rate = given.get("learning_rate")
+    if form.constant and rate is not None and not isinstance(literal(rate.value), int | float):
+        draft.block(rate, OPTIMIZER, "computed-option", option="learning_rate")
     texts = dict(form.defaults) if module != "keras_adam" else {}
     for one, ours in renamed.items():
         if one in given:
             if inner is not call and not _is_same(draft, given[one].value, call):
                 draft.block(given[one], OPTIMIZER, "computed-option", option=one)
             texts[ours] = tree.source(given[one].value)
-    order = list(dict.fromkeys(renamed.values()))
-    arguments = keywords(**{one: texts[one] for one in order if one in texts})
-    function = f"{draft.function(module)}.create_hash_optimizer"
-    draft.replace(call, f"{function}({', '.join(arguments)})")
-    reason = "like SOK's Adam, it updates only the rows of the batch" if module == "lazy_adam" else ""
-    message = f"`{shown}` becomes `{function}`"
-    draft.parts.append(Part(call, OPTIMIZER, "optimizer", module, message, f"{function}(...)", reason))
+    return module, {one: texts[one] for one in dict.fromkeys(renamed.values()) if one in texts}
 
 
 def _is_new(draft: Draft) -> bool:

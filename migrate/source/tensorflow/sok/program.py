@@ -14,14 +14,24 @@ from migrate.source.tensorflow.base.rule_kinds import FileRule
 from migrate.source.tensorflow.base.rule_registry import rules
 from migrate.source.tensorflow.edits.whole_file_draft import Draft, Part
 from migrate.source.tensorflow.sok.horovod import Horovod, is_horovod
-from migrate.source.tensorflow.sok.symbols import HOROVOD, LACKING, PROGRAM, ROOT, imports_of, sok_calls, spelled
+from migrate.source.tensorflow.sok.symbols import (
+    HOROVOD,
+    LACKING,
+    LOCAL,
+    PROGRAM,
+    ROOT,
+    imports_of,
+    sok_calls,
+    sok_name,
+    spelled,
+)
 from migrate.source.tensorflow.sok.tf1_imports import read_version
 from migrate.source.tensorflow.sok.tf_spelling import builds_graph, tensorflow
 
 _READ = {
     "Variable", "DynamicVariable", "DistributedEmbedding", "All2AllDenseEmbedding", "lookup_sparse",
     "all2all_dense_embedding", "filter_variables", "split_embedding_variable_from_others", "OptimizerWrapper", "SGD",
-    "optimizers.Adam", "optimizers.LazyAdamOptimizer", "init", "Init", "OptimizerScope",
+    "optimizers.Adam", "optimizers.LazyAdamOptimizer", "init", "Init", "OptimizerScope", *LOCAL,
 }  # fmt: skip
 
 
@@ -77,8 +87,18 @@ def _mentions(draft: Draft) -> None:
         if inner or id(node) in called or tree.enclosing(node, cst.ImportFrom) or tree.enclosing(node, cst.Import):
             continue
         imported, _ = tree.imported_names(node)
-        if any(name == ROOT or name.startswith(ROOT + ".") for name in imported):
+        if sok_name(tree, node) == "tf_version":
+            draft.replace(node, _version(draft))
+        elif any(name == ROOT or name.startswith(ROOT + ".") for name in imported):
             draft.block(node, PROGRAM, "not-called", text=tree.source(node))
+
+
+def _version(draft: Draft) -> str:
+    """Return a name for TensorFlow's version as numbers, which a line behind the imports binds."""
+    if not any("__version__" in line for line in draft.behind):
+        name = draft.local("version")
+        draft.behind.append(f'{name} = [int(part) for part in {tensorflow(draft)}.__version__.split(".")[:2]]')
+    return draft.behind[-1].partition(" ")[0]
 
 
 def _surroundings(draft: Draft) -> None:

@@ -22,8 +22,8 @@ _OPTIMIZERS = {name: f"optimizers.{name}" for name in ("Adam", "LazyAdamOptimize
 HOMES = {
     **dict.fromkeys(
         (
-            "create_table", "get_dense_and_sparse_variable", "grouped_embedding_lookup_sparse", "ranks",
-            "sparse_lookup", "tables", "unique_name",
+            "create_table", "get_dense_and_sparse_variable", "grouped_embedding_lookup_sparse", "local_lookup",
+            "local_rows", "ranks", "sparse_lookup", "table_of_rows", "tables", "unique_name",
         ),
         "runtime",
     ),
@@ -40,19 +40,18 @@ LACKING = {
     "dump": "save by runtime.ranks.checkpoint",
     "load": "restore by runtime.ranks.checkpoint",
     "incremental_model_dump": "save whole checkpoints by runtime.ranks.checkpoint",
-    "export": "read the keys and rows of a rank by `table.snapshot()`",
-    "assign": "write rows by `table.import_rows(keys, values)`",
-    "sparse_read_and_evict": "",
     "Saver": "save by runtime.ranks.checkpoint",
     "TFDistributedEmbedding": "",
     "get_embedding": "",
 }
 
 
+#: What reads or writes rows of one rank.
+LOCAL = ("assign", "export", "sparse_read_and_evict")
 #: Names that SOK also has in submodules.
 _ANYWHERE = {
-    *MAKERS, *FILTERS, *LACKING, "lookup_sparse", "all2all_dense_embedding", "OptimizerWrapper", "SGD", "init", "Init",
-    "OptimizerScope",
+    *MAKERS, *FILTERS, *LACKING, *LOCAL, "lookup_sparse", "all2all_dense_embedding", "OptimizerWrapper", "SGD",
+    "init", "Init", "OptimizerScope",
 }  # fmt: skip
 
 

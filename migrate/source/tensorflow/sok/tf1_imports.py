@@ -5,8 +5,9 @@ from __future__ import annotations
 import libcst as cst
 
 from migrate.source.tensorflow.edits.tf1_imports import import_version_1, plain_imports
-from migrate.source.tensorflow.edits.whole_file_draft import Draft
+from migrate.source.tensorflow.edits.whole_file_draft import Draft, Part
 from migrate.source.tensorflow.sok.symbols import PROGRAM, spelled
+from migrate.source.tensorflow.sok.tf_spelling import tensorflow
 
 #: Names that TensorFlow 2 has in `compat.v1` only.
 _NAMES = {
@@ -32,6 +33,17 @@ def read_version(draft: Draft) -> None:
                 first = first or node
     if first is not None:
         _import(draft, first)
+    elif len(plain_imports(tree)) == 1 and _runs_a_session(draft):
+        line = f"{tensorflow(draft)}.compat.v1.disable_v2_behavior()"
+        draft.behind.append(line)
+        message = "the file runs a session over the default graph, which only TensorFlow 1 builds by itself"
+        draft.parts.append(Part(tree.module, PROGRAM, "use", "session", message, line))
+
+
+def _runs_a_session(draft: Draft) -> bool:
+    """True where a session runs a graph that eager mode would leave empty."""
+    names = {name for _, name in draft.file.names.calls}
+    return "Session" in names and not names & {"Graph", "disable_eager_execution", "disable_v2_behavior"}
 
 
 def _import(draft: Draft, used: cst.CSTNode) -> None:

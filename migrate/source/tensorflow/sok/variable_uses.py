@@ -8,8 +8,18 @@ from migrate.source.files.edits import Edit
 from migrate.source.tensorflow.base.arguments import bind, is_none
 from migrate.source.tensorflow.base.bindings import builtin
 from migrate.source.tensorflow.edits.whole_file_draft import Draft, Part
+from migrate.source.tensorflow.sok.local_uses import read_local_use
 from migrate.source.tensorflow.sok.lookups import read_layer_call
-from migrate.source.tensorflow.sok.symbols import FILTERS, LACKING, LOOKUP, PROGRAM, horovod_name, sok_calls, sok_name
+from migrate.source.tensorflow.sok.symbols import (
+    FILTERS,
+    LACKING,
+    LOCAL,
+    LOOKUP,
+    PROGRAM,
+    horovod_name,
+    sok_calls,
+    sok_name,
+)
 from migrate.source.tensorflow.sok.tables import Kind, Tables
 from migrate.source.tensorflow.sok.tf_spelling import builds_graph
 from migrate.source.tensorflow.sok.variables import Made
@@ -23,12 +33,13 @@ _LISTS = ("trainable_variables", "trainable_weights", "variables", "weights")
 _INSTEAD = {
     "size": "count the rows of a rank by `table.size()`",
     "numpy": "read the keys and rows of a rank by `table.snapshot()`",
-    "sparse_read": "look rows up by sok.all2all_dense_embedding",
     "to_static": "leave it out: a table does not need it",
     "to_dynamic": "leave it out: a table does not need it",
     "assign": "write rows by `table.import_rows(keys, values)`",
 }
 _SUFFIX = ".variable"
+#: Functions of SOK that other modules convert.
+_ELSEWHERE = {*LACKING, *LOCAL, *FILTERS, "lookup_sparse", "all2all_dense_embedding", "OptimizerScope"}
 
 
 def read_filters(draft: Draft) -> None:
@@ -96,12 +107,14 @@ def _use(draft: Draft, tables: Tables, node: cst.BaseExpression, made: list[Made
         values = {id(value.node) for value in tables.results(node)}
         read_layer_call(draft, arg, [one for one in made if id(one.call) in values])
         return True
+    if read_local_use(draft, tables, node, made):
+        return True
     if isinstance(arg, cst.Element) and kind is Kind.VARIABLES:  # `[tables, others]`
         arg = tree.parent(tree.parent(arg) or arg)
     call = tree.parent(arg) if isinstance(arg, cst.Arg) else None
     if not isinstance(call, cst.Call) or not isinstance(arg, cst.Arg) or arg.star:
         return False
-    if sok_name(tree, call.func) in {*LACKING, *FILTERS, "lookup_sparse", "all2all_dense_embedding", "OptimizerScope"}:
+    if sok_name(tree, call.func) in _ELSEWHERE:
         return True  # converted by another module
     if builtin(tree, call.func) == "len":
         return True

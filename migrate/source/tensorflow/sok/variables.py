@@ -10,12 +10,11 @@ import libcst as cst
 
 from migrate.source.tensorflow.base.arguments import bind, is_none, literal, string
 from migrate.source.tensorflow.base.bindings import resolve
-from migrate.source.tensorflow.base.insertion_points import line_after, line_before
 from migrate.source.tensorflow.base.shapes import is_float32
 from migrate.source.tensorflow.edits.whole_file_draft import Draft, Part
 from migrate.source.tensorflow.sok.initial_values import check_initializer, is_function, may_be_none
 from migrate.source.tensorflow.sok.symbols import LAYERS, MAKERS, VARIABLE, sok_calls
-from migrate.source.tensorflow.sok.tf_spelling import builds_graph, in_loop, is_repeated, target_of, tensorflow
+from migrate.source.tensorflow.sok.tf_spelling import in_loop, is_repeated, target_of, tensorflow
 from migrate.targets.layout import keywords
 
 _STATIC = (
@@ -155,15 +154,15 @@ def _grown(draft: Draft, made: Made) -> None:
     _write(draft, made, texts)
 
 
-def _write(draft: Draft, made: Made, texts: dict[str, str]) -> None:
+def _write(draft: Draft, made: Made, texts: dict[str, str], function: str = "create_table") -> None:
     mode = made.given.get("mode")
     if mode is not None and may_be_none(draft, mode.value):
         draft.block(mode, VARIABLE, "mode-may-be-none", label=made.part.label)
     elif mode is not None and not is_none(mode) and string(mode.value) != "distributed":
         texts["placement"] = draft.tree.source(mode.value)
-    made.part.dim, made.part.initializer = texts["dim"], texts["emb_initializer"]
-    draft.write(made.call, "create_table", keywords(**texts))
-    made.part.after = f"{draft.function('create_table')}(...)"
+    made.part.dim, made.part.initializer = texts.get("dim", ""), texts.get("emb_initializer", "")
+    draft.write(made.call, function, keywords(**texts))
+    made.part.after = f"{draft.function(function)}(...)"
 
 
 def _name(draft: Draft, made: Made) -> str:
@@ -222,7 +221,7 @@ def _static(draft: Draft, made: Made) -> None:
         if (filled := _filled(draft, made, value.value, tf)) is not None:
             _sized(draft, made, *filled)
         else:
-            _imported(draft, made, value, tf)
+            _of_rows(draft, made, value)
         return
     shape, initial = given.get("shape"), given.get("initializer")
     sizes = _sizes(draft, shape.value) if shape is not None else None
@@ -278,18 +277,9 @@ def _filled(draft: Draft, made: Made, value: cst.BaseExpression, tf: str) -> tup
     return sizes, f"{tf}.{initializer}({', '.join(keywords(**texts))})"
 
 
-def _imported(draft: Draft, made: Made, value: cst.Arg, tf: str) -> None:
-    """Replace a variable with given values: its rows are imported after its creation, in eager code."""
-    around = draft.tree.parent(made.call)
+def _of_rows(draft: Draft, made: Made, value: cst.Arg) -> None:
+    """Replace a variable with given values by a table that begins with them."""
     if is_function(draft, value.value):
         draft.block(value, VARIABLE, "rows-of-function", label=made.part.label)
-    target = target_of(draft, made.call) if isinstance(around, cst.Assign) else None
-    if not isinstance(target, cst.Name | cst.Attribute) or builds_graph(draft.file):
-        draft.block(value, VARIABLE, "rows-of-matrix", label=made.part.label)
-        return
-    bound, short = draft.tree.source(target), target.value if isinstance(target, cst.Name) else target.attr
-    rows = draft.local(f"{short if isinstance(short, str) else short.value}_rows")
-    text = draft.tree.source(value.value)
-    draft.edits.append(line_before(draft.tree, made.call, [f"{rows} = {tf}.cast({text}, {tf}.float32)"]))
-    draft.edits.append(line_after(draft.tree, made.call, [f"{bound}.import_rows({tf}.range({rows}.shape[0]), {rows})"]))
-    _sized(draft, made, (f"{rows}.shape[0]", f"{rows}.shape[1]"), f"{tf}.zeros_initializer()")
+    texts = {"rows": draft.tree.source(value.value), "name": _name(draft, made)}
+    _write(draft, made, texts, "table_of_rows")

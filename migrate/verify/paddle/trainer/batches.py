@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import importlib
-import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from paddle.io import DataLoader
+from paddle.io import IterableDataset
+from paddle.io.dataloader.collate import default_collate_fn, default_convert_fn
 
 from migrate.errors import MigrateError
+from migrate.verify import mirror
 from migrate.verify.paddle.trainer.common import MOST
 
 
@@ -23,7 +25,7 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
         MigrateError: the configuration names no reader or no data, or the data has no batch.
     """
     folder, config = Path(job["path"]).resolve(), dict(job["config"])
-    os.chdir(folder)
+    mirror.enter(str(folder))
     sys.path.insert(0, str(folder))
     data, name = config.get("runner.train_data_dir"), config.get("runner.train_reader_path")
     if not data or not name:
@@ -32,16 +34,21 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
     given = config.get("runner.train_batch_size")
     size = None if given is None else min(int(given), MOST)  # without a size, the reader makes whole batches
     dataset = importlib.import_module(name).RecDataset(files, config=config)
-    loader = DataLoader(dataset, batch_size=size, drop_last=size is not None, return_list=True)
-    batches: list[Any] = []
-    for items in loader:
-        batches.append(_arrays(items))
-        if len(batches) == job["count"]:
-            break
+    batches = [_arrays(items) for items in islice(_loaded(dataset, size), job["count"])]
     if not batches:
         told = "" if size is None else f" of {size} samples"
         raise MigrateError(f"{folder / data}: has no batch{told}; give more data")
     return {"batches": batches}
+
+
+def _loaded(dataset: Any, size: int | None) -> Iterator[Any]:
+    """Yield batches as `paddle.io.DataLoader(drop_last=True)` does; that one waits for ever when a reader fails."""
+    samples = iter(dataset) if isinstance(dataset, IterableDataset) else (dataset[i] for i in range(len(dataset)))
+    if size is None:
+        yield from map(default_convert_fn, samples)
+        return
+    while len(items := list(islice(samples, size))) == size:
+        yield default_collate_fn(items)
 
 
 def _arrays(items: Any) -> Any:

@@ -56,10 +56,14 @@ class Chance:
         mode: str = "upscale_in_train",
         name: Any = None,
     ) -> Any:
+        if not 0 <= p <= 1:  # as Paddle does
+            raise ValueError(f"dropout got p={p}")
         if p == 0 or (mode == "upscale_in_train" and not training):
             return x
         if not training:
             return x * (1 - p)
+        if p == 1:
+            return x * 0.0
         axes = None if axis is None else [axis] if isinstance(axis, int) else list(axis)
         shape = tuple(size if axes is None or i in axes else 1 for i, size in enumerate(x.shape))
         kept = paddle.to_tensor(mask(self.number, shape, p).astype(str(x.dtype).rpartition(".")[2]))

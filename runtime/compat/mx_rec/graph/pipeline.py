@@ -6,7 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _validation
+from runtime import _tf_private, _validation
 from runtime.compat import graph_modifier
 from runtime.compat.mx_rec.constants import ASCEND_CUTTING_POINT_INITIALIZER, ASCEND_SPARSE_LOOKUP_ENTRANCE
 from runtime.compat.mx_rec.embedding.merged_lookups import merge
@@ -143,6 +143,8 @@ def prepare(state: GraphState) -> None:
         do_merge_lookup(False)
     if by_mode:
         _check_tables(instance)
+    operations = tf.compat.v1.get_default_graph().get_operations()
+    state.makers = [(one, *one.inputs) for one in operations if one.type == "MakeIterator"]
     for mode, anchors in by_mode.items():
         makers = [op for getter in batch_ids.getters_behind(anchors) for op in batch_ids.makers_of(getter)]
         kind = "MakeIterator" if makers else "OneShotIterator"
@@ -153,7 +155,16 @@ def prepare(state: GraphState) -> None:
 
 
 def finish(state: GraphState) -> None:
-    """Start the pipeline of a modified graph."""
+    """Start the pipeline of a modified graph.
+
+    A replaced iterator stays as it was, for programs that read more batches of it: its initializer makes both.
+    """
+    for maker, dataset, iterator in state.makers:
+        if maker.inputs[1] is not iterator:
+            with tf.control_dependencies(None), tf.device(maker.device):
+                former = tf.raw_ops.MakeIterator(dataset=dataset, iterator=iterator, name="former_iterator")
+            _tf_private.add_control_inputs(maker, [former])
+    state.makers = []
     state.modified = True
     ConfigInitializer.get_instance().train_params_config.note_modified(tf.compat.v1.get_default_graph())
     start_asc_pipeline()

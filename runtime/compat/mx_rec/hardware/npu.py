@@ -5,6 +5,7 @@ Each works on TensorFlow's own devices; settings of the hardware have no effect.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import logging
@@ -15,6 +16,11 @@ import tensorflow as tf
 from tensorflow.core.protobuf import rewriter_config_pb2
 
 from runtime.compat.mx_rec.hardware.iteration_loop import IterationPerLoop, set_iteration_per_loop
+from runtime.compat.mx_rec.hardware.loss_scale import (
+    ExponentialUpdateLossScaleManager,
+    FixedLossScaleManager,
+    NPULossScaleOptimizer,
+)
 from runtime.compat.mx_rec.ranks import hccl, rank_ids
 
 __all__ = ["CONTENTS", "ESTIMATOR", "estimator_class", "hccl_ops", "npu_ops"]
@@ -47,6 +53,42 @@ class DumpConfig:
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Ignore all."""
+
+
+class Options:
+    """Settings of the hardware: any attribute can be set and read, without effect."""
+
+    def __getattr__(self, name: str) -> Options:
+        """Return a group of settings, which is kept."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        made = Options()
+        setattr(self, name, made)
+        return made
+
+
+class Device:
+    """The result of `npu_device.open`; operations run where TensorFlow places them."""
+
+    def as_default(self) -> contextlib.AbstractContextManager[Device]:
+        """Return a context that changes nothing; the call alone is allowed, too."""
+        return contextlib.nullcontext(self)
+
+    scope = as_default
+
+
+@functools.cache
+def global_options() -> Options:
+    """Return the options of all devices, which have no effect."""
+    _log.info("npu_device.global_options has no effect: the options are the hardware's")
+    return Options()
+
+
+@functools.cache
+def open_device(device_id: int | None = None) -> Device:
+    """Return a device that stands for TensorFlow's own."""
+    _log.info("npu_device.open(%s) has no effect: TensorFlow places operations on its own devices", device_id)
+    return Device()
 
 
 def npu_config_proto(config_proto: Any = None, job_start_file: str = "") -> Any:
@@ -105,8 +147,13 @@ _RANKS: dict[str, Any] = {
         rank_ids.get_local_rank_size,
     )
 }
+_SCALING: dict[str, Any] = {
+    scaling.__name__: scaling
+    for scaling in (ExponentialUpdateLossScaleManager, FixedLossScaleManager, NPULossScaleOptimizer)
+}
 _INIT: dict[str, Any] = {
     "DumpConfig": DumpConfig,
+    **_SCALING,
     "NPUBroadcastGlobalVariablesHook": hccl.BroadcastGlobalVariablesHook,
     "NPUDistributedOptimizer": hccl.averaging,
     "RewriterConfig": rewriter_config_pb2.RewriterConfig,
@@ -135,6 +182,8 @@ def _package(top: str) -> dict[str, dict[str, Any]]:
             "NPUBroadcastGlobalVariablesHook": hccl.BroadcastGlobalVariablesHook,
             "NPUCheckpointSaverHook": v1.train.CheckpointSaverHook,
         },
+        f"{top}.estimator.npu.npu_loss_scale_manager": _SCALING,
+        f"{top}.estimator.npu.npu_loss_scale_optimizer": _SCALING,
         f"{top}.estimator.npu.npu_optimizer": {
             "NPUDistributedOptimizer": hccl.averaging,
             "npu_allreduce": hccl.npu_allreduce,
@@ -148,6 +197,7 @@ def _package(top: str) -> dict[str, dict[str, Any]]:
 CONTENTS: dict[str, dict[str, Any]] = {
     **_package("npu_bridge"),
     **_package("npu_device.compat.v1"),
+    "npu_device": {"global_options": global_options, "open": open_device},
     "npu_device.compat": {"enable_v1": enable_v1},
     "hccl.manage.api": _RANKS,
     "npu_plugin": vars(npu_plugin),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
 from types import MappingProxyType
 from typing import Any
@@ -74,18 +75,23 @@ def _rate(value: Any) -> None:
         _validation.real("learning_rate", value, 0, 10)
 
 
-def _made(name: str, expands: bool, create: Callable[[str], Any]) -> Any:
-    """Create an optimizer with a numbered name, and make it the current one.
+def _made(module: str, name: str, expands: bool, create: Callable[[str], Any]) -> Any:
+    """Create an optimizer of `mx_rec.optimizers.<module>` with a numbered name, and make it the current one.
+
+    Its settings are those of the module's `ConfigInitializer`, which tests of Rec SDK replace.
 
     Raises:
         ValueError: it does not fit the mode of `init`.
     """
-    instance = ConfigInitializer.get_instance()
+    instance = getattr(
+        sys.modules.get(f"mx_rec.optimizers.{module}"), "ConfigInitializer", ConfigInitializer
+    ).get_instance()
     _validation.text("name", name, 200)
     if instance.use_dynamic_expansion is not expands:
         by = "create_hash_optimizer_by_address" if instance.use_dynamic_expansion else "create_hash_optimizer"
         raise ValueError(f"{INCOMPATIBLE} {name}: use {by} with init(use_dynamic_expansion={not expands})")
     optimizer = create(state_of().numbered(name))
+    optimizer.get_slot_init_values = lambda: list(optimizer.starts)
     instance.optimizer_config.optimizer_instance = optimizer
     return optimizer
 
@@ -114,6 +120,7 @@ def _lazy_adam(
     _rate(learning_rate)
     _betas(beta1, beta2, epsilon)
     return _made(
+        "lazy_adam",
         name,
         False,
         lambda own: lazy_adam.create_hash_optimizer(learning_rate, beta1, beta2, epsilon, own, use_fusion_optim),
@@ -134,7 +141,12 @@ def _lazy_adam_by_address(
     """
     _rate(learning_rate)
     _betas(beta1, beta2, epsilon)
-    return _made(name, True, lambda own: LazyAdamByAddress(learning_rate, beta1, beta2, epsilon, own, "error"))
+    return _made(
+        "lazy_adam_by_addr",
+        name,
+        True,
+        lambda own: LazyAdamByAddress(learning_rate, beta1, beta2, epsilon, own, "error"),
+    )
 
 
 def _adagrad(
@@ -148,6 +160,7 @@ def _adagrad(
     _rate(learning_rate)
     _above_0("initial_accumulator_value", initial_accumulator_value, 1)
     return _made(
+        "adagrad",
         name,
         False,
         lambda own: adagrad.create_hash_optimizer(learning_rate, initial_accumulator_value, use_locking, own),
@@ -164,6 +177,7 @@ def _adagrad_by_address(learning_rate: Any = 0.001, initial_accumulator_value: A
     _above_0("initial_accumulator_value", initial_accumulator_value, 1)
     epsilon = adagrad_by_addr._EPSILON
     return _made(
+        "adagrad_by_addr",
         name,
         True,
         lambda own: AdagradByAddress(learning_rate, initial_accumulator_value, epsilon, False, own, "error"),
@@ -195,7 +209,7 @@ def _ftrl(learning_rate: Any, use_locking: bool = False, name: str = "Ftrl", **k
     for argument, (_, low, high) in _FTRL.items():
         if argument in kwargs:
             _validation.real(argument, kwargs[argument], low, high, whole=True)
-    return _made(name, False, lambda own: ftrl.create_hash_optimizer(learning_rate, use_locking, own, **kwargs))
+    return _made("ftrl", name, False, lambda own: ftrl.create_hash_optimizer(learning_rate, use_locking, own, **kwargs))
 
 
 def _gradient_descent(
@@ -212,6 +226,7 @@ def _gradient_descent(
     """
     _rate(learning_rate)
     return _made(
+        "gradient_descent",
         name,
         False,
         lambda own: gradient_descent.create_hash_optimizer(
@@ -230,7 +245,12 @@ def _gradient_descent_by_addr(
     """
     _rate(learning_rate)
     decay = _validation.real("weight_decay", weight_decay, 0, 1, whole=True)
-    return _made(name, True, lambda own: GradientDescentByAddr(learning_rate, decay, use_locking, own, "error"))
+    return _made(
+        "gradient_descent_by_addr",
+        name,
+        True,
+        lambda own: GradientDescentByAddr(learning_rate, decay, use_locking, own, "error"),
+    )
 
 
 _BY_ADDRESS = ("create_hash_optimizer_by_address", "create_hash_optimizer_by_addr")

@@ -127,7 +127,6 @@ def test_what_is_written_down_is_there() -> None:
         "eos_map": {"librec", "channel_id", "max_train_steps", "max_eval_steps"},
         "NPURunConfig": {"settings"},
         "NPUBroadcastGlobalVariablesHook": {"index", "root_rank"},
-        "CustomizedOptimizer": {"args", "kwargs"},
     }
     for own, reasons in WITHOUT_EFFECT.items():
         missing = reasons.keys() - known.get(own, set()) - keywords.get(own, set())

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import tensorflow as tf
 
 from runtime.compat import sok
-from runtime.compat.sok import horovod, installing
+from runtime.compat.sok import installing
 from runtime.compat.sok.dynamic import _CONFIG, create
+from runtime.compat.sok.horovod import COMPRESSION, CONTENTS
 from runtime.compat.sok.static import SharedVariable
 from runtime.compat.sok.without_effect import HOROVOD, SOK
 from tests.support.paths import ROOT
@@ -19,6 +21,7 @@ from tests.support.runtime.unread import unread
 
 #: Methods whose arguments TensorFlow, or the runtime, has for others of the kind.
 _ASKED_BY_OTHERS = ("table_form", "restore", "after_create_session", "decompress")
+horovod = SimpleNamespace(**CONTENTS)
 _DOCS = (ROOT / "docs" / "sok.md").read_text()
 
 
@@ -57,7 +60,7 @@ def test_what_is_ignored_is_in_the_tables() -> None:
     options = {f"DynamicVariable.{one}" for one in _CONFIG if one != "init_capacity"}
     methods = {one for one in _ignored({"DynamicVariable": sok.DynamicVariable}) if "__init__" not in one}
     assert _ignored(names) | methods | options == set(SOK)
-    assert _ignored({**horovod.CONTENTS, **horovod.COMPRESSION}) == set(HOROVOD)
+    assert _ignored({**CONTENTS, **COMPRESSION}) == set(HOROVOD)
 
 
 def test_the_tables_are_in_the_documentation() -> None:
@@ -81,7 +84,7 @@ def test_what_would_change_numbers_is_an_error() -> None:
         with pytest.raises(ValueError, match=message):
             call()
     with pytest.raises(TypeError, match="prescale"):
-        horovod.allgather(one, prescale_factor=2.0)  # type: ignore[call-arg]
+        horovod.allgather(one, prescale_factor=2.0)
     assert horovod.allreduce(one, prescale_factor=3.0).numpy().tolist() == [3.0, 6.0]
     with tf.GradientTape() as tape:
         tape.watch(one)

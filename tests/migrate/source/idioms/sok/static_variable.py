@@ -2,7 +2,7 @@
 
 verdict: exact
 bound: 1e-5
-becomes: `create_table(…)`; the values are imported on the line behind it
+becomes: `table_of_rows(…)` and `create_table(…)`
 """
 
 import horovod.tensorflow as hvd

@@ -79,6 +79,10 @@ WRITTEN = {
         MADE + "out = sok.lookup_sparse([item], [a], ['sum'])\n",
         "out = grouped_embedding_lookup_sparse([(item, a)], ['sum'], every_row=True)\n",
     ),
+    "ways third, by a name": (
+        MADE + "ways = ['sum'] * n + ['mean']\nout = sok.lookup_sparse([item], [a], ways)\n",
+        "out = grouped_embedding_lookup_sparse([(item, a)], ways, every_row=True)\n",
+    ),
     "one variable gives one tensor": (
         MADE + "out = sok.lookup_sparse(item, a, combiners='sum')\n",
         "out = grouped_embedding_lookup_sparse([(item, a)], 'sum', every_row=True)[0]\n",
@@ -188,9 +192,58 @@ WRITTEN = {
         MADE + "opt = sok.SGD(lr=0.1)\n",
         "gradient_descent.create_hash_optimizer(learning_rate=0.1)",
     ),
+    "an optimizer that is wrapped and trains others, too": (
+        MADE + "inner = tf.optimizers.Adam(0.1)\nopt = sok.OptimizerWrapper(inner)\nprint(inner)\n"
+        "opt.apply_gradients(zip(g, [item]))\ninner.apply_gradients(zip(h, [kernel]))\n",
+        "opt = lazy_adam.create_hash_optimizer(learning_rate=0.1, epsilon=1e-07)\nprint(inner)\n"
+        "opt.apply_gradients(zip(g, [item.variable]))\ninner.apply_gradients(zip(h, [kernel]))\n",
+    ),
+    "an optimizer of tables and others": (
+        MADE + "def step(both, opt):\n    opt.apply_gradients(zip(g, [both]))\n\n"
+        "inner = tf.optimizers.SGD(0.1)\nstep(item, inner)\ninner.apply_gradients(zip(h, [kernel]))\n",
+        "    table_inner.apply_gradients(zip(g, [both.variable]))\n\ninner = tf.optimizers.SGD(0.1)\n"
+        "table_inner = gradient_descent.create_hash_optimizer(learning_rate=0.1)\n"
+        "step(item, inner)\ninner.apply_gradients(zip(h, [kernel]))\n",
+    ),
+    "an optimizer that the version of Keras chooses": (
+        MADE + "if sok.tf_version[0] == 2 and sok.tf_version[1] >= 17:\n    import tf_keras as tfk\n\n"
+        "    inner = tfk.optimizers.legacy.SGD(learning_rate=0.1)\nelse:\n"
+        "    inner = tf.optimizers.SGD(learning_rate=0.1)\nopt = sok.OptimizerWrapper(inner)\n",
+        'version = [int(part) for part in tf.__version__.split(".")[:2]]\n'
+        'item = create_table(key_dtype=tf.int64, dim=8, name="item", emb_initializer=tf.constant_initializer(0.5))\n'
+        "if version[0] == 2 and version[1] >= 17:\n    import tf_keras as tfk\n\n"
+        "    inner = tfk.optimizers.legacy.SGD(learning_rate=0.1)\nelse:\n"
+        "    inner = tf.optimizers.SGD(learning_rate=0.1)\n"
+        "opt = gradient_descent.create_hash_optimizer(learning_rate=0.1)\n",
+    ),
+    "momentum of Keras on rows of the batch": (
+        MADE + "opt = sok.OptimizerWrapper(tf.optimizers.SGD(learning_rate=1.0, momentum=0.9))\n",
+        "opt = momentum.create_hash_optimizer(learning_rate=1.0, momentum=0.9)\n",
+    ),
+    "matrices in a list": (
+        "tables = [sok.Variable(m, mode='localized:0') for m in matrices]\n",
+        "tables = [table_of_rows(rows=m, name=unique_name(\"tables\"), placement='localized:0') for m in matrices]\n",
+    ),
+    "rows of this rank": (
+        MADE + "a = tf.nn.embedding_lookup(item, ids)\nb = item.sparse_read(ids)\nn = item.size\n"
+        "k, r = sok.export(item)\nsok.assign(item, k, r + 1)\n"
+        "rows, keys, gone = sok.sparse_read_and_evict(item, ids)\n",
+        "a = local_lookup(item, ids)\nb = local_lookup(item, ids)\nn = tf.stack([item.size(), item.dim])\n"
+        "k, r = item.snapshot()[:2]\nitem.import_rows(k, r + 1)\n"
+        "rows, keys, gone = (local_lookup(item, ids), tf.zeros([0], tf.int64), tf.zeros([0, item.dim]))\n",
+    ),
+    "the matrix of this rank": (
+        "item = sok.Variable(m)\na = item**2 - item\nb = item.numpy()\nc = item.eval(session)\n",
+        'item = table_of_rows(rows=m, name="item")\na = local_rows(item)**2 - local_rows(item)\n'
+        "b = local_rows(item).numpy()\nc = local_rows(item).eval(session=session)\n",
+    ),
     "what is initialised first, in a session": (
         "started = sok.Init(global_batch_size=64)\nwith tf.compat.v1.Session() as session:\n    session.run(started)\n",
         "ranks.start()\nstarted = tf.no_op()\n",
+    ),
+    "a session over the default graph": (
+        MADE + "with tf.compat.v1.Session() as session:\n    session.run(sok.export(item))\n",
+        "\n\ntf.compat.v1.disable_v2_behavior()\nitem = create_table(",
     ),
 }
 
@@ -208,7 +261,6 @@ KEPT = {
     "a constraint": ("sok.DynamicVariable(8, constraint=c)", "has a constraint", "leave it out"),
     "frozen": ("sok.DynamicVariable(8, trainable=False)", "may not be trainable", "leave `trainable` out"),
     "double precision": ("sok.DynamicVariable(8, dtype=tf.float64)", "are not float32", ""),
-    "a matrix in an expression": ("[sok.Variable(m) for m in all]", "are a matrix", "a name of its own"),
     "a shape": ("sok.Variable(shape=s, initializer=tf.ones_initializer())", "the shape of `x` cannot be read", ""),
     "an argument that is none": ("sok.DynamicVariable(8, dims=8)", "it has no argument `dims`", "by name"),
     "files": ("sok.load(path, [item])", "`sok.load` is called", "runtime.ranks.checkpoint"),
@@ -232,7 +284,15 @@ KEPT = {
         "",
     ),
     "arithmetic": ("tf.nn.l2_loss(item)", "`item` is not a lookup", "sok.lookup_sparse"),
-    "a stock lookup": ("tf.nn.embedding_lookup(item, ids)", "is not a lookup", ""),
+    "a stock lookup in a list": ("tf.nn.embedding_lookup([item], ids)", "is not a lookup", ""),
+    "a stock lookup in parts": ("tf.nn.embedding_lookup(item, ids, max_norm=1.0)", "is not a lookup", ""),
+    "a stock lookup of a static variable": (
+        "sok.Variable(m)\nr = tf.nn.embedding_lookup(x, ids)",
+        "`x` is not a lookup",
+        "",
+    ),
+    "rows of a static variable": ("sok.Variable(m)\nk, r = sok.export(x)", "`x` is looked up", ""),
+    "rows of another file": ("sok.assign(net.table, keys, rows)", "`net.table` is looked up", ""),
     "what is looked up": ("sok.lookup_sparse(other, ids)", "`other` is looked up", "make it in this file"),
     "a filter of rare ids": (
         "sok.lookup_sparse(item, ids, use_low_frequency_filter=True)",
@@ -240,7 +300,38 @@ KEPT = {
         "leave it out",
     ),
     "an optimizer": ("sok.OptimizerWrapper(tf.keras.optimizers.Nadam())", "is not known", "SGD, Adagrad or Adam"),
-    "momentum of Keras": ("sok.OptimizerWrapper(tf.keras.optimizers.SGD(1.0, 0.9))", "with `momentum` is not", ""),
+    "momentum of Keras on all rows": (
+        "sok.Variable(m)\no = sok.OptimizerWrapper(tf.keras.optimizers.SGD(1.0, 0.9))",
+        "with `momentum` is not",
+        "",
+    ),
+    "momentum of Keras with a schedule": (
+        "sok.OptimizerWrapper(tf.keras.optimizers.SGD(rate, 0.9))",
+        "`learning_rate` of an optimizer is computed",
+        "into `sok.OptimizerWrapper(...)`",
+    ),
+    "optimizers of two kinds": (
+        "1\no = tf.optimizers.SGD(0.1) if a else tf.optimizers.SGD(0.2)\nw = sok.OptimizerWrapper(o)",
+        "may wrap optimizers that update differently",
+        "in a call of its own",
+    ),
+    "an optimizer that counts steps of both": (
+        "1\no = tf.optimizers.Adam(0.1)\no.apply_gradients(zip(g, [item]))\no.apply_gradients(zip(h, [kernel]))",
+        "counts the steps of both together",
+        "a separate optimizer for each",
+    ),
+    "the rate of an optimizer of both": (
+        "1\no = tf.optimizers.SGD(0.1)\no.apply_gradients(zip(g, [item]))\no.apply_gradients(zip(h, [kernel]))\n"
+        "o.learning_rate = 0.01",
+        "`o.learning_rate` uses the wrapped optimizer",
+        "that nothing else uses",
+    ),
+    "an optimizer of both that is made where tables do not see it": (
+        "1\ndef make():\n    o = tf.optimizers.SGD(0.1)\n    o.apply_gradients(zip(h, [kernel]))\n    return o\n\n"
+        "p = make()\np.apply_gradients(zip(g, [item]))",
+        "uses the optimizer as well",
+        "a separate optimizer for each",
+    ),
     "a rate of an optimizer": (
         "sok.OptimizerWrapper(tf.keras.optimizers.SGD(1.0)).learning_rate",
         "uses an optimizer of SOK's variables",
@@ -296,9 +387,9 @@ KEPT = {
         "`inner.learning_rate` uses the wrapped optimizer",
         "that nothing else uses",
     ),
-    "other variables of the optimizer that is wrapped": (
+    "tables of the optimizer that is wrapped": (
         "1\ninner = tf.optimizers.Adam(1.0)\nsame = inner\no = sok.OptimizerWrapper(same)\n"
-        "inner.apply_gradients(zip(g, [kernel]))",
+        "inner.apply_gradients(zip(g, [item]))",
         "`inner.apply_gradients` uses the wrapped optimizer",
         "that nothing else uses",
     ),
@@ -413,7 +504,7 @@ def test_an_optimizer_of_variables_of_another_file_asks_which_they_are() -> None
 
 def test_an_array_of_a_shape_is_imported_and_a_number_is_an_initializer() -> None:
     text = HEAD + "item = sok.Variable(tf.constant({}, shape=[9, 4]))\n"
-    assert "item_rows = tf.cast(tf.constant(x, shape=[9, 4]), tf.float32)" in _converted(text.format("x")).converted
+    assert "table_of_rows(rows=tf.constant(x, shape=[9, 4]), name=" in _converted(text.format("x")).converted
     assert "emb_initializer=tf.constant_initializer(0.5)" in _converted(text.format("0.5")).converted
     computed = (
         "for i in range(2):\n    item = sok.Variable(shape=[9, 4], initializer=tf.constant_initializer(0.5 * i))\n"

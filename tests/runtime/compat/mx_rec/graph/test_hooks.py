@@ -295,16 +295,11 @@ def test_gradients_of_lookups_that_wait_for_others_say_so(sdk: Any, has_other: b
 
 def test_what_the_examples_ask_for(sdk: Any) -> None:
     from mx_rec.constants import constants  # type: ignore[import-not-found]
-    from mx_rec.optimizers.base import CustomizedOptimizer  # type: ignore[import-not-found]
 
-    class _Decayed(v1.train.GradientDescentOptimizer, CustomizedOptimizer):  # type: ignore[misc]
-        pass
-
-    with pytest.raises(NotImplementedError, match=r"_Decayed .* gradient_descent.create_hash_optimizer\(weight_decay="):
-        _Decayed(0.1)
-    ops = sdk.import_host_pipeline_ops(constants.LIBREC_TF_REC_V1_CPU_SO)
-    with v1.Session() as session:
-        session.run(ops.clear_channel(1))
+    for library in (constants.LIBREC_TF_REC_V1_CPU_SO, constants.LIBREC_CPU_SO, constants.LIBASC_OPS_SO):
+        ops = sdk.import_host_pipeline_ops(library)
+        with v1.Session() as session:
+            session.run(ops.clear_channel(1))
     with pytest.raises(ValueError):
         ops.clear_channel(channel_id=2)
     assert sdk.ConfigInitializer.get_instance().use_dynamic is True

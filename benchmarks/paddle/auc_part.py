@@ -1,6 +1,6 @@
-"""One side of `benchmarks.paddle_auc`: trains a trainer's folder with several seeds, and prints its AUCs as JSON.
+"""One side of `benchmarks.paddle.auc`: trains a trainer's folder with several seeds, and prints its AUCs as JSON.
 
-python -m benchmarks.paddle_auc_part paddle|converted FOLDER DATA EPOCHS SEEDS
+python -m benchmarks.paddle.auc_part paddle|converted FOLDER DATA EPOCHS SEEDS
 """
 
 from __future__ import annotations

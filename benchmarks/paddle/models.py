@@ -1,27 +1,37 @@
 """Which models of a directory convert: every folder with a trainer, converted, verified and trained.
 
-python -m benchmarks.paddle_models DIRECTORY [--only NAME] [--schemas FOLDER] [--keep FOLDER] [--seconds 300]
+python -m benchmarks.paddle.models DIRECTORY [--only NAME] [--proofs FILE] [--keep FOLDER] [--seconds 300]
 
 Prints a Markdown table: whether the folder converts, which stages equal Paddle's (forward, loss, gradients, steps of
 SGD, Adagrad and Adam, and of the trainer's own optimizer), whether it trains on its sample data, and else why not.
+
+`--proofs` names a YAML file that says how a model is proven, by its path in the directory, as `paddlerec.yaml` does:
+`steps`, `batches`, `ids` and `set`, the options of `migrate verify`, and `inputs`, which stand in a schema otherwise.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import os
+import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 from migrate.errors import MigrateError
-from migrate.report.model import Finding, State, Verification
-from migrate.schema import Schema, load_schema
+from migrate.report.model import Finding, State
+from migrate.schema import Schema, parse_schema
 
 TRAINER, STATIC = "dygraph_model.py", "static_model.py"
+OPTIONS = ("steps", "batches", "ids")
 STAGES = ("forward", "loss", "gradient", "running values", "metrics", "sgd", "adagrad", "adam", "own")
 _TRAIN = """
 import importlib, sys
@@ -58,10 +68,11 @@ def main(given: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("directory", type=Path)
     parser.add_argument("--only", action="append", default=[], help="a folder's name or path, repeatable")
-    parser.add_argument("--schemas", type=Path, help="folder of schemas with `inputs`: rank/deeprec.yaml and so on")
+    parser.add_argument("--proofs", type=Path, help="YAML file that says how each model is proven")
     parser.add_argument("--keep", type=Path, help="folder for the converted models (default: a temporary one)")
-    parser.add_argument("--seconds", type=float, default=300, help="time for one model (default 300)")
+    parser.add_argument("--seconds", type=float, default=300, help="time for a proof, or for training")
     options = parser.parse_args(given)
+    proofs = {} if options.proofs is None else proofs_of(options.proofs)
     folders = sorted({path.parent for name in (TRAINER, STATIC) for path in options.directory.rglob(name)})
     chosen = [path for path in folders if not options.only or any(str(path).endswith(name) for name in options.only)]
     rows = []
@@ -69,27 +80,39 @@ def main(given: Sequence[str] | None = None) -> int:
         for folder in chosen:
             name = folder.relative_to(options.directory).as_posix()
             target = (options.keep or Path(scratch)) / name
-            rows.append(tried(name, folder, target, options.seconds, options.schemas))
+            rows.append(tried(name, folder, target, options.seconds, proofs.get(name, {})))
             print(line(rows[-1]), file=sys.stderr, flush=True)
     print("\n".join(table(rows)))
     return 0
 
 
-def tried(name: str, folder: Path, target: Path, seconds: float, schemas: Path | None = None) -> Row:
-    """Convert, verify and train one folder, with the schema of its name if there is one."""
+def proofs_of(path: Path) -> dict[str, dict[str, Any]]:
+    """Read how models are proven: a mapping of paths to options. Raises `MigrateError` for an unknown option."""
+    proofs: dict[str, dict[str, Any]] = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    for name, options in proofs.items():
+        unknown = set(options) - {*OPTIONS, "set", "inputs"}
+        if unknown:
+            raise MigrateError(
+                f"{path}: `{name}` has no option `{min(unknown)}`: use {', '.join(OPTIONS)}, set, inputs"
+            )
+    return proofs
+
+
+def tried(name: str, folder: Path, target: Path, seconds: float, proof: Mapping[str, Any]) -> Row:
+    """Convert, verify and train one folder, each proof as its options say."""
     row, began = Row(name), time.monotonic()
+    schema = yaml.safe_dump({"version": 1, "inputs": proof["inputs"]}) if "inputs" in proof else ""
     try:
-        path = None if schemas is None else schemas / f"{name}.yaml"
-        schema = load_schema(path) if path is not None and path.is_file() else None
-        trainer, row.reason = convert(folder, target, schema)
+        trainer, row.reason = convert(folder, target, parse_schema(schema, "proofs") if schema else None)
         row.converted = bool(trainer)
         if trainer:
-            for comparison in verified(folder / trainer, target / trainer, schema).comparisons:
-                worst = row.stages.get(comparison.stage, "equal")
-                row.stages[comparison.stage] = "differs" if comparison.verdict == "differs" else worst
-            row.trained = trained(folder, target, seconds, trainer)
+            for stage, verdict in verified(folder / trainer, target / trainer, schema, proof, seconds):
+                worst = row.stages.get(stage, "equal")
+                row.stages[stage] = "differs" if verdict == "differs" else worst
     except (MigrateError, subprocess.SubprocessError) as error:
         row.reason = str(error).splitlines()[0]
+    if row.converted:
+        row.trained = trained(folder, target, seconds, trainer)
     row.seconds = time.monotonic() - began
     return row
 
@@ -127,12 +150,35 @@ def texts_in(folder: Path) -> list[Path]:
     return sorted(path for path in folder.iterdir() if path.suffix in {".py", ".yaml"} and path.is_file())
 
 
-def verified(original: Path, converted: Path, schema: Schema | None = None) -> Verification:
-    """Compare the trainers of both folders."""
-    from migrate.verify.paddle.trainer.folder import verify
-    from migrate.verify.settings import Settings
+def verified(
+    original: Path, converted: Path, schema: str, proof: Mapping[str, Any], seconds: float
+) -> Iterator[tuple[str, str]]:
+    """Yield stage and verdict of each tensor that `migrate verify` compares.
 
-    return verify(str(original), str(converted), schema, Settings(steps=3, batches=2))
+    Raises:
+        MigrateError: it ran too long, or could not compare.
+    """
+    report, written = converted.parent / "proof.json", converted.parent / "proof-schema.yaml"
+    report.unlink(missing_ok=True)
+    told = {"steps": 3, "batches": 2} | {name: proof[name] for name in OPTIONS if name in proof}
+    command = [sys.executable, "-m", "migrate", "verify", str(original), str(converted), "--report", str(report)]
+    command += [text for name, value in told.items() for text in (f"--{name}", str(value))]
+    command += [text for key, value in proof.get("set", {}).items() for text in ("--set", f"{key}={value}")]
+    if schema:
+        written.write_text(schema, encoding="utf-8")
+        command += ["--schema", str(written)]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+    ) as run:
+        try:
+            output, _ = run.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            os.killpg(run.pid, signal.SIGKILL)  # its workers, too
+            raise MigrateError(f"the proof takes longer than {seconds:.0f} s") from None
+    if not report.is_file():
+        raise MigrateError((output.strip().splitlines() or ["no output"])[0])
+    for comparison in json.loads(report.read_text(encoding="utf-8"))["verification"][0]["comparisons"]:
+        yield comparison["stage"], comparison["verdict"]
 
 
 def trained(folder: Path, target: Path, seconds: float, trainer: str) -> str:

@@ -1,6 +1,6 @@
 """The AUC that models reach in Paddle and converted, over several seeds on the same sample data.
 
-python -m benchmarks.paddle_auc DIRECTORY --only rank/deepfm:1,2 --only rank/dnn [--seeds 5] [--keep FOLDER]
+python -m benchmarks.paddle.auc DIRECTORY --only rank/deepfm:1,2 --only rank/dnn [--seeds 5] [--keep FOLDER]
 
 `NAME:1,2` asks for the AUC after the first and the second epoch (default: 1). Each side trains the data of config.yaml
 in its order, with the trainer's own optimizer and batches, and is measured by its own metrics over the test data that
@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.paddle_models import TRAINER, convert
+from benchmarks.paddle.models import TRAINER, convert
 from migrate.errors import MigrateError
 from migrate.source.paddle.abstract.program import settings
 
@@ -115,7 +115,7 @@ def range_of(histories: Sequence[Sequence[Mapping[str, float]]], metric: str, ep
 def trained(side: str, folder: Path, data: Path, epochs: int, seeds: int) -> list[list[dict[str, float]]]:
     """Train one side in a process of its own; return the metrics of each seed after each epoch."""
     paths = [str(folder.resolve()), str(data.resolve())]
-    command = [sys.executable, "-m", "benchmarks.paddle_auc_part", side, *paths, str(epochs), str(seeds)]
+    command = [sys.executable, "-m", "benchmarks.paddle.auc_part", side, *paths, str(epochs), str(seeds)]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     told = [line for line in run.stdout.splitlines() if line.startswith("AUCS ")]
     if not told:

@@ -1,0 +1,1 @@
+"""Compares converted Paddle models with Paddle over whole directories of models."""

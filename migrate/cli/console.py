@@ -1,0 +1,90 @@
+"""What is printed beside results: how much, and in which colours.
+
+Results go to standard output. What a person wants to know while a command runs goes to standard error, through `say`
+and `detail`, so that `--quiet` and `--verbose` hold everywhere.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from migrate.report.model import State
+
+Item = TypeVar("Item")
+#: Key of a context's `meta`, and its values.
+LEVEL = "migrate.level"
+QUIET, NORMAL, VERBOSE = 0, 1, 2
+
+
+def level() -> int:
+    """Return how much the running command prints."""
+    context = click.get_current_context(silent=True)
+    return NORMAL if context is None else int(context.meta.get(LEVEL, NORMAL))
+
+
+def say(text: str) -> None:
+    """Print a line to standard error, unless `--quiet` is given."""
+    if level() > QUIET:
+        click.echo(text, err=True)
+
+
+def shows_progress() -> bool:
+    """True where a person watches, who wants to know how long it takes: standard error is a terminal."""
+    return level() > QUIET and sys.stderr.isatty()
+
+
+def with_progress(items: Iterable[Item], count: int, text: str) -> Iterator[Item]:
+    """Yield the items, and show a bar with the time left to who watches."""
+    if not shows_progress():
+        yield from items
+        return
+    with click.progressbar(items, length=count, label=text, file=sys.stderr, show_pos=True) as bar:
+        yield from bar
+
+
+def forced_color() -> bool | None:
+    """Return what the environment says about colours; None: colours on terminals only.
+
+    NO_COLOR switches them off, also where FORCE_COLOR is set, as in Python itself.
+    """
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return False if os.environ.get("TERM") == "dumb" else None
+
+
+#: The colours of verdicts, by the values of `State`.
+_VERDICTS = {
+    "applied": "green",
+    "available": "green",
+    "suggested": "yellow",
+    "unsupported": "red",
+    "opaque": "red",
+    "failed": "red",
+    "noted": "cyan",
+}
+_DIFF = {"+": "green", "-": "red", "@": "cyan"}
+
+
+def painted(text: str, state: State) -> str:
+    """Return the text in the colour of a verdict; where no colours are shown, `click.echo` takes it out again."""
+    return click.style(text, fg=_VERDICTS[state.value])
+
+
+def print_diff(diff: str) -> None:
+    """Print a unified diff to standard output, in colours on a terminal."""
+    if not diff:
+        return
+    if forced_color() is False or not (forced_color() or sys.stdout.isatty()):
+        click.echo(diff, nl=False)
+        return
+    for line in diff.split("\n")[:-1]:
+        bold = line.startswith(("+++ ", "--- "))
+        click.echo(click.style(line, bold=True) if bold else click.style(line, fg=_DIFF.get(line[:1])))

@@ -1,0 +1,49 @@
+"""What the tutorials show is what happens: files and commands are taken from the pages, and run in their order.
+
+A block with a title is the file of that name, `sh` holds commands, and a block `output` lines that they print.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from tests.support import forking
+from tests.support.paths import ROOT
+
+PAGES = sorted(page for page in (ROOT / "docs" / "tutorials").glob("*.md") if page.stem != "index")
+_BLOCK = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.DOTALL | re.MULTILINE)
+#: The exit code of a command that finds work to do.
+_WORK_REMAINS = {"check": 1}
+_MARKS = {"paddle": pytest.mark.paddle}
+
+
+@pytest.mark.each_case
+@pytest.mark.parametrize("page", [pytest.param(page, marks=_MARKS.get(page.stem, ()), id=page.stem) for page in PAGES])
+def test_a_tutorial_does_what_it_says(page: Path, tmp_path: Path) -> None:
+    said = ""
+    for kind, title, text in _BLOCK.findall(page.read_text(encoding="utf-8")):
+        if title == "output":
+            missing = [line for line in text.splitlines() if line not in said]
+            assert not missing, f"{page.name} says {missing}, printed was:\n{said}"
+        elif title:
+            (tmp_path / title).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / title).write_text(text)
+        elif kind == "sh":
+            said = "".join(_run(command, tmp_path) for command in text.splitlines())
+
+
+def _run(command: str, folder: Path) -> str:
+    """Run a line of a shell: `migrate ...`, `python FILE`, or `cd FOLDER && ` before one; return its output."""
+    before, _, last = command.rpartition(" && ")
+    folder /= before.removeprefix("cd ")
+    program, *arguments = shlex.split(last)
+    given = ["-m", "migrate", *arguments] if program == "migrate" else arguments
+    done = forking.run(*given, cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT)})
+    expected = _WORK_REMAINS.get(arguments[0], 0) if program == "migrate" else 0
+    assert done.returncode == expected, f"`{command}` ended with {done.returncode}:\n{done.stdout}{done.stderr}"
+    return done.stdout + done.stderr

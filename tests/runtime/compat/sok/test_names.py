@@ -1,0 +1,169 @@
+"""Names that programs of SOK take from Horovod, from SOK's modules and from nvtx: over ranks, against numpy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from runtime import launch, ranks
+from runtime.compat.sok import __main__ as command
+from runtime.compat.sok import installing, starting
+from runtime.compat.sok.horovod import CONTENTS
+from runtime.compat.sok.loss_scaling import LossScaleOptimizer
+from runtime.compat.sok.surroundings import profiling
+from runtime.compat.sok.surroundings.connecting import connects
+from tests.support.ranks import thread_ranks
+
+_LEGACY: Any = getattr(tf.keras.optimizers, "legacy", None) if not hasattr(tf.keras, "Variable") else None
+hvd = SimpleNamespace(**CONTENTS)
+_GIVEN = np.array([[3.0, -1.0, 2.0], [4.0, 5.0, -2.0]], np.float32)  # of each rank
+
+
+def test_folds_over_ranks_are_those_of_numpy() -> None:
+    def folded() -> list[Any]:
+        mine = tf.constant(_GIVEN[ranks.rank()])
+        found = [hvd.allreduce(mine, op=op) for op in (hvd.Min, hvd.Max, hvd.Product, hvd.Sum, hvd.Average)]
+        found += hvd.grouped_allreduce([mine, mine[:1]], op=hvd.Sum)
+        found += [*hvd.grouped_allgather([mine[:1], mine]), hvd.reducescatter(mine, op=hvd.Sum)]
+        return [one.numpy().tolist() for one in found]
+
+    total, flat = _GIVEN.sum(0), _GIVEN.reshape(-1)
+    want = [_GIVEN.min(0), _GIVEN.max(0), _GIVEN.prod(0), total, total / 2, total, total[:1], _GIVEN[:, 0], flat]
+    for found, part in zip(thread_ranks.run(2, folded)[0], (total[:2], total[2:]), strict=True):
+        assert found == [one.tolist() for one in [*want, part]]
+
+
+def test_objects_of_any_length_come_from_their_rank() -> None:
+    def given() -> tuple[Any, Any]:
+        mine = {"rank": ranks.rank(), "text": "x" * (1 + 300 * ranks.rank())}
+        return hvd.broadcast_object(mine, root_rank=1), hvd.allgather_object(mine)
+
+    each = [{"rank": 0, "text": "x"}, {"rank": 1, "text": "x" * 301}]
+    assert thread_ranks.run(2, given)[0] == [(each[1], each)] * 2
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        assert hvd.broadcast_object([1], session=session) == [1]
+    assert (hvd.gloo_built(), hvd.nccl_built(), hvd.mpi_enabled()) == (True, 0, False)
+
+
+def test_what_needs_horovod_says_so() -> None:
+    for call in (hvd.join, hvd.add_process_set):
+        with pytest.raises(NotImplementedError, match="needs Horovod"):
+            call()
+
+
+def test_modules_of_sok_exchange_by_the_ranks() -> None:
+    sok = SimpleNamespace(**installing.CONTENTS["sparse_operation_kit.communication"])
+
+    def exchanged() -> list[Any]:
+        mine = tf.constant([1, 2], tf.int64) + 10 * sok.rank()
+        found = [sok.allreduce(mine, op) for op in ("sum", "max")]
+        found += [sok.allgather(mine), sok.broadcast(mine, 1), *sok.alltoall(mine, [2, 0] if sok.rank() else [1, 1])]
+        return [one.numpy().tolist() for one in found]
+
+    both: list[Any] = [[12, 14], [11, 12], [1, 2, 11, 12], [11, 12]]
+    assert thread_ranks.run(2, exchanged)[0] == [[*both, [1, 11, 12], [1, 2]], [*both, [2], [1, 0]]]
+    with pytest.raises(ValueError, match="`op` of sok's allreduce"):
+        sok.allreduce([1], "prod")
+    starting.forget()
+    sok.set_comm_tool("horovod")
+    with pytest.raises(RuntimeError, match="set once"):
+        sok.set_comm_tool("horovod")
+    assert installing.CONTENTS["sparse_operation_kit.utils"]["SOK_IndexedSlices"]() is tf.IndexedSlices
+    ids = installing.CONTENTS["sparse_operation_kit.tf"]["unique"]([5, 5, 7])
+    assert [one.numpy().tolist() for one in ids] == [[5, 7], [0, 0, 1]]
+
+
+def test_a_scaled_loss_trains_as_it_does_without() -> None:
+    rows, ids = np.array([[1.0, 2.0], [3.0, 4.0]], np.float32), tf.constant([1, 1, 0])
+    found = []
+    for scale in (None, 1024):
+        table, kernel = tf.Variable(rows), tf.Variable([[0.5], [0.25]])
+        inner = tf.keras.optimizers.SGD(0.5)
+        optimizer = inner if scale is None else LossScaleOptimizer(inner, scale)
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum((tf.gather(table, ids) @ kernel) ** 2)
+            scaled = loss if scale is None else optimizer.get_scaled_loss(loss)
+        gradients = tape.gradient(scaled, [table, kernel])
+        if scale is not None:
+            assert float(scaled) == 1024 * float(loss)
+            assert optimizer.get_unscaled_gradients([None]) == [None]
+            gradients = optimizer.get_unscaled_gradients(gradients)
+            assert isinstance(gradients[0], tf.IndexedSlices)
+            assert optimizer.learning_rate is inner.learning_rate
+        optimizer.apply_gradients(zip(gradients, [table, kernel], strict=True))
+        found.append([table.numpy(), kernel.numpy()])
+    for stock, own in zip(*found, strict=True):
+        np.testing.assert_array_equal(own, stock)
+    for scale in ("dynamic", 0, True):
+        with pytest.raises(ValueError, match="must be a number above 0"):
+            LossScaleOptimizer(inner, scale)
+
+
+def test_marks_of_a_profiler_do_nothing_and_it_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
+    profiling._said.clear()
+    marks = SimpleNamespace(**profiling.CONTENTS)
+    marks.end_range(marks.start_range("step"))
+    with marks.annotate("part", color="red"):
+        assert marks.annotate()(lambda: 3)() == 3
+    assert capsys.readouterr().err == "runtime.compat.sok: nvtx is not installed: its marks do nothing\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "joins"),
+    [
+        ("import horovod.tensorflow as hvd\nhvd.init()\n", True),
+        ("sok.Init(global_batch_size=8)\n", True),
+        ("from runtime import ranks\nranks.start()\n", True),
+        ("import beside\n", True),
+        ("from beside import main\n", True),
+        ("no Python:\n", True),
+        ("import numpy\nsok.DynamicVariable(dimension=4)\n", False),
+        ('sok.init("single")\n', False),
+        ('sok.init(comm_tool="single")\n', False),
+    ],
+)
+def test_which_scripts_connect_ranks(tmp_path: Path, text: str, joins: bool) -> None:
+    tmp_path.joinpath("beside.py").write_text("")
+    script = tmp_path / "script.py"
+    script.write_text(text)
+    assert connects(script) is joins
+
+
+def test_a_script_that_connects_no_ranks_runs_alone_in_each_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TF_CONFIG", "of another job")
+    script = tmp_path / "script.py"
+    script.write_text("import numpy\n")
+    started: list[Any] = []
+    monkeypatch.setattr(command, "launch", lambda command, ranks, **given: started.append((ranks, given)) or 0)
+    assert command.main(["-n", "2", "--engine", "collectives", str(script)]) == 0
+    assert started == [(2, {"engine": "alone"})]
+    assert "connects no ranks: 2 processes run alone" in capfd.readouterr().err
+    assert command.main(["-n", "2", "--engine", "collectives", "-m", "pytest"]) == 0
+    assert started[1] == (2, {"engine": "collectives"})
+    monkeypatch.undo()
+    monkeypatch.setenv("TF_CONFIG", "of another job")
+    told: list[dict[str, str]] = []
+    monkeypatch.setattr(launch.subprocess, "Popen", lambda command, env, **given: told.append(env) or 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        launch.launch(["python"], 2, engine="alone")
+    assert "TF_CONFIG" not in told[0]
+
+
+@pytest.mark.skipif(_LEGACY is None, reason="Keras 3 has no legacy optimizers")
+def test_legacy_optimizers_for_programs_that_do_not_begin_sok() -> None:
+    before = tf.keras.optimizers
+    installing.install(legacy_optimizers=True)
+    try:
+        assert tf.keras.optimizers.SGD is _LEGACY.SGD
+        with pytest.raises(RuntimeError, match=r"needs sok\.init\(\)"):
+            starting.require_init("sok.Variable")
+    finally:
+        installing.uninstall()
+    assert tf.keras.optimizers is before
