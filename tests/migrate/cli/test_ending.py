@@ -120,6 +120,11 @@ def test_no_argument_and_no_file_makes_a_traceback(work: Path, seed: int | None)
     assert not wrong
 
 
+def test_the_name_of_a_stream_may_be_that_of_a_link_to_itself(work: Path) -> None:
+    done = migrate(["check", "-", "--stdin-filename", "loop.py"], work, given=GOOD.encode())
+    assert (done.code, done.err[:7]) == (1, "loop.py"), done
+
+
 def test_every_command_has_a_file_that_is_wrong() -> None:
     started = {command.split(" ", maxsplit=1)[0] for command in COMMANDS_OF}
     assert set(COMMANDS) - started <= {"checkpoint", "graph", "completion"}  # these two import TensorFlow
