@@ -142,6 +142,9 @@ def test_streams_may_be_closed_or_read_by_nobody(work: Path, arguments: str) -> 
             done = migrate(words, work, given=GOOD.encode(), closed=closed)
             assert ended_well(done), (closed, done)
             assert (work / "good.py").read_text() == GOOD
+    converted = migrate(["convert", "good.py", "-o", "out", "--force"], work, closed=[0, 1, 2])
+    assert converted.code == 0
+    assert (work / "out" / "good.py").read_text().startswith("import tensorflow.compat.v1 as tf\n")
     for numbers in ([2], [1, 2]):
         assert migrate(words, work, given=GOOD.encode(), unread=numbers).code in (0, 1, 141)
 
