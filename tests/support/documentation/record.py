@@ -55,6 +55,7 @@ _RECORD = """# The JSON record
 
 `--report FILE.json` writes a record, and `migrate report` reads it.
 Equal conversions give equal bytes: it holds no clock and no name of a machine but under `environment`.
+Its [JSON Schema](../report.schema.json) is also printed by `migrate report schema`.
 
 `schema`
 :   {schema}. A new minor version only adds keys. A new major version may change them.
@@ -70,6 +71,9 @@ Equal conversions give equal bytes: it holds no clock and no name of a machine b
 
 `inputs`, `stages`, `findings`, `tables`, `verification`
 :   Lists of the objects below: `InputFile`, `Stage`, `Finding`, `TableRecord`, `Verification`.
+
+`rules`
+:   What the rules of the findings say of themselves, as `RuleRecord`. Records before 1.5 have none.
 
 `environment`
 :   Versions and platform.
