@@ -54,6 +54,7 @@ _SAME = {
 _RECORD = """# The JSON record
 
 `--report FILE.json` writes a record, and `migrate report` reads it.
+[A JSON Schema](../report.schema.json) describes it.
 Equal conversions give equal bytes: it holds no clock and no name of a machine but under `environment`.
 
 `schema`
@@ -68,8 +69,8 @@ Equal conversions give equal bytes: it holds no clock and no name of a machine b
 `summary`
 :   The verdict as a word and a sentence, and counts.
 
-`inputs`, `stages`, `findings`, `tables`, `verification`
-:   Lists of the objects below: `InputFile`, `Stage`, `Finding`, `TableRecord`, `Verification`.
+`inputs`, `stages`, `findings`, `rules`, `tables`, `verification`
+:   Lists of the objects below: `InputFile`, `Stage`, `Finding`, `RuleRecord`, `TableRecord`, `Verification`.
 
 `environment`
 :   Versions and platform.
