@@ -140,7 +140,8 @@ def measured(side: Original, job: Mapping[str, Any]) -> dict[str, Any]:
     )
     weights = {**weights, **{name: weights[first] for name, first in side.again.items()}}
     batches = job["batches"]
-    result: dict[str, Any] = {"again": set(side.again), "initial": initial, "weights": weights, "loose": [one.numpy() for one in side.loose]}
+    result: dict[str, Any] = {"again": set(side.again), "initial": initial, "weights": weights}
+    result["loose"] = [one.numpy() for one in side.loose]
     if job["passes"]:
         result["batches"] = [_passes(side, weights, items) for items in batches[: settings.batches]]
     if "moved" in job:
