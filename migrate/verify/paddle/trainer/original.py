@@ -46,7 +46,11 @@ class Original:
         self.own = own_metrics(self.metrics, paddle.metric.Metric, _of_paddle)
         self.state = dict(self.model.state_dict())
         self.parameters = dict(self.model.named_parameters())
-        held = {id(tensor) for tensor in self.state.values()}
+        first = {id(tensor): name for name, tensor in reversed(self.state.items())}
+        first |= {id(tensor): name for name, tensor in self.parameters.items()}
+        #: second path of a weight -> its first, where a layer stands in two attributes
+        self.again = {name: first[id(tensor)] for name, tensor in self.state.items() if first[id(tensor)] != name}
+        held = set(first)
         for layer in self.model.sublayers():  # recurrent layers have all their weights a second time, as one vector
             held |= {id(tensor) for tensor in getattr(layer, "_flat_weight", None) or ()}
         self.loose = [tensor for tensor in made if id(tensor) not in held]  #: weights that no layer of the model holds
@@ -134,8 +138,10 @@ def measured(side: Original, job: Mapping[str, Any]) -> dict[str, Any]:
     weights = job.get("weights") or started_weights(
         {name: value.shape for name, value in initial.items()}, initial, settings.seed
     )
+    weights = {**weights, **{name: weights[first] for name, first in side.again.items()}}
     batches = job["batches"]
-    result: dict[str, Any] = {"initial": initial, "weights": weights, "loose": [one.numpy() for one in side.loose]}
+    result: dict[str, Any] = {"again": set(side.again), "initial": initial, "weights": weights}
+    result["loose"] = [one.numpy() for one in side.loose]
     if job["passes"]:
         result["batches"] = [_passes(side, weights, items) for items in batches[: settings.batches]]
     if "moved" in job:
@@ -157,7 +163,11 @@ def _passes(side: Original, weights: Mapping[str, Array], items: Any) -> dict[st
         "loss": loss.numpy().reshape(-1),
         "metrics": {type(one).__name__: np.reshape(one.accumulate(), -1) for one in side.own},
         "gradients": gradients_of(side.parameters),
-        "running": {name: value for name, value in side.values().items() if name not in side.parameters},
+        "running": {
+            name: value
+            for name, value in side.values().items()
+            if name not in side.parameters and name not in side.again
+        },
     }
     side.model.clear_gradients()
     side.load(weights)
