@@ -33,6 +33,8 @@ class Program:
     data: str = ""
     #: By file: a text with an error of the program's own, and the text in its place.
     mended: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    #: Sizes that are lowered in all its files, which the listing's text says: by regular expression, what stands there.
+    sizes: Mapping[str, str] = field(default_factory=dict)
     #: A sentence of the page: what an option is for, or why the program cannot run.
     remark: str = ""
     variables: Mapping[str, str] = field(default_factory=dict)
@@ -92,6 +94,11 @@ def run(listing: Listing, program: Program, repository: Path, work: Path) -> Out
     for name, (wrong, right) in program.mended.items():
         path = own / "program" / name
         path.write_text(path.read_text().replace(wrong, right))
+    for path in (own / "program").rglob("*.py") if program.sizes else ():
+        smaller = path.read_text()
+        for pattern, number in program.sizes.items():
+            smaller = re.sub(pattern, number, smaller)
+        path.write_text(smaller)
     places = {"data": str(_data(listing, program.data, work)), "repository": str(repository.resolve())}
     before = time.monotonic()
     code = _run(listing, program, [one.format(**places) for one in program.command], own)
