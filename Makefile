@@ -138,10 +138,11 @@ $(VENV)/.docs: constraints/docs.txt | $(VENV)/.installed
 	@touch $@
 
 # A warning is an error: a link to nothing, a page that no menu has, a page that asks another host for something.
+# Not with --quiet: MkDocs then does not count the warnings that it does not print.
 docs: export NO_MKDOCS_2_WARNING = 1
 docs: $(VENV)/.docs
 	@echo "==> the documentation site"
-	@$(BIN)/python -m mkdocs build --strict --quiet && echo "open build/site/index.html"
+	@$(BIN)/python -m mkdocs build --strict && echo "open build/site/index.html"
 
 # Before each commit, git then lays out the files in it (.pre-commit-config.yaml). `.venv/bin/pre-commit uninstall` ends that.
 hooks: $(VENV)/.tools

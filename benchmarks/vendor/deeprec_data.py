@@ -39,8 +39,8 @@ def write_data(kind: str, folder: Path) -> None:
                 ",",
                 folder / f"{name}.parquet",
             )
-        for number in (1, 2, 3):  # those that a program hands to its queue of files
-            shutil.copy(folder / "train.csv", folder / f"train.csv.{number}")
+            for number in (1, 2, 3):  # those that a program hands to its queue of files
+                shutil.copy(folder / f"{name}.csv", folder / f"{name}.csv.{number}")
 
 
 def _write(path: Path, columns: Columns, separator: str, parquet: Path | None = None) -> None:

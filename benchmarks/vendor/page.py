@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.vendor.programs import Listing, Outcome
@@ -14,7 +15,12 @@ _LONGEST = 160
 
 def text(listing: Listing, outcomes: Sequence[Outcome], versions: str) -> str:
     """Return the page in Markdown; `versions` says by what the programs were run."""
+    of_one = [
+        list(runs) for _, runs in itertools.groupby(outcomes, lambda one: (one.program.name, one.program.command))
+    ]
+    single = len(of_one) == len(outcomes)
     counted = [sum(one.ended for one in outcomes), sum(one.ended and not _changed(one) for one in outcomes)]
+    several = f"{len(of_one)} programs, {len(outcomes)} runs with one switch or another: {counted[0]} do their work."
     return "\n".join(
         [
             f"# {listing.title}",
@@ -24,13 +30,16 @@ def text(listing: Listing, outcomes: Sequence[Outcome], versions: str) -> str:
             "",
             listing.text.strip(),
             "",
-            f"{counted[0]} of {len(outcomes)} programs run, {counted[1]} of them as they are.",
+            f"{counted[0]} of {len(outcomes)} programs run, {counted[1]} of them as they are." if single else several,
             "",
             f"Each command follows `python -m runtime.compat.{listing.facade}`, in the folder of its program.",
             "",
             "| program | result | command |",
             "|---|---|---|",
-            *(f"| `{one.program.name}` | {_result(one)} | `{_command(one)}` |" for one in outcomes),
+            *(
+                f"| `{one.program.name}` | {_result(one)}{_others(one, more)}{_remark(one)} | `{_command(one)}` |"
+                for one, *more in of_one
+            ),
             "",
         ]
     )
@@ -50,11 +59,30 @@ def _result(outcome: Outcome) -> str:
     else:
         result = f"runs with {with_what}" if with_what else "runs as it is"
         result += f" ({_short(outcome.said)})" if program.codes != (0,) else ""
-    return f"{result}. {program.remark}" if program.remark else result
+    return result
+
+
+def _others(first: Outcome, others: Sequence[Outcome]) -> str:
+    """Return which runs with other switches did their work, and why the others did not."""
+    switched = [(one, _difference(first.program.switches, one.program.switches)) for one in others]
+    ran = [text for one, text in switched if one.ended]
+    failed = [f"with {text} it does not: {_short(one.said)}" for one, text in switched if not one.ended]
+    return "".join(f"; {text}" for text in ([f"as well with {', '.join(ran)}"] if ran else []) + failed)
+
+
+def _remark(outcome: Outcome) -> str:
+    return f". {outcome.program.remark}" if outcome.program.remark else ""
+
+
+def _difference(usual: Mapping[str, str], other: Mapping[str, str]) -> str:
+    return " ".join(f"`{name}={value}`" for name, value in other.items() if usual.get(name) != value)
 
 
 def _command(outcome: Outcome) -> str:
-    words = (one.format(data="DATA", repository="REPOSITORY") for one in outcome.program.command)
+    program = outcome.program
+    rounds = {name: ",".join(one[name] for one in program.rounds) for name in program.rounds[0]}
+    switches = (f"{name}={value}" for name, value in {**program.switches, **rounds}.items())
+    words = (one.format(data="DATA", repository="REPOSITORY") for one in (*switches, *program.command))
     return " ".join(f"'{word}'" if " " in word else word for word in words)
 
 

@@ -33,11 +33,19 @@ class Program:
     data: str = ""
     #: By file: a text with an error of the program's own, and the text in its place.
     mended: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    #: Sizes that are lowered in all its files, which the listing's text says: by regular expression, what stands there.
-    sizes: Mapping[str, str] = field(default_factory=dict)
     #: A sentence of the page: what an option is for, or why the program cannot run.
     remark: str = ""
     variables: Mapping[str, str] = field(default_factory=dict)
+    #: What the program's own script of the shell sets, `{data}` as in the command; and what is set besides for each of
+    #: the runs that follow one another in the folder. All must do their work.
+    switches: Mapping[str, str] = field(default_factory=dict)
+    rounds: tuple[Mapping[str, str], ...] = ({},)
+    #: By file: constants that no flag changes, and smaller ones in their place, so that a run is short.
+    smaller: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    #: A folder around its own that is copied in its place, because the program imports from there.
+    copied: str = ""
+    #: Folders, seen from its own, that the program expects to be there.
+    expects: tuple[str, ...] = ()
     #: The exit codes of a run that did its work; pytest has 1 where a test failed.
     codes: tuple[int, ...] = (0,)
     seconds: int = 300
@@ -90,33 +98,41 @@ def run(listing: Listing, program: Program, repository: Path, work: Path) -> Out
     """
     name = re.sub(r"\W+", "_", program.name)
     own = next(path for number in itertools.count(1) if not (path := work / f"{name}_{number}").exists())
-    shutil.copytree(repository / program.folder, own / "program")
-    for name, (wrong, right) in program.mended.items():
-        path = own / "program" / name
-        path.write_text(path.read_text().replace(wrong, right))
-    for path in (own / "program").rglob("*.py") if program.sizes else ():
-        smaller = path.read_text()
-        for pattern, number in program.sizes.items():
-            smaller = re.sub(pattern, number, smaller)
-        path.write_text(smaller)
+    copied = program.copied or program.folder
+    shutil.copytree(repository / copied, own / "program" / copied)
+    for name, replaced in (*((name, dict([pair])) for name, pair in program.mended.items()), *program.smaller.items()):
+        path = own / "program" / program.folder / name
+        text = path.read_text()
+        for old, new in replaced.items():
+            text = text.replace(old, new)
+        path.write_text(text)
+    for name in program.expects:
+        (own / "program" / program.folder / name).mkdir(parents=True, exist_ok=True)
     places = {"data": str(_data(listing, program.data, work)), "repository": str(repository.resolve())}
     before = time.monotonic()
-    code = _run(listing, program, [one.format(**places) for one in program.command], own)
-    printed = (own / "output.txt").read_text(errors="replace")
-    shown = re.search(program.shows, printed)
-    ended = code in program.codes and shown is not None
+    for switches in program.rounds:
+        named = {name: value.format(**places) for name, value in {**program.switches, **switches}.items()}
+        code = _run(listing, program, [one.format(**places) for one in program.command], named, own)
+        printed = (own / "output.txt").read_text(errors="replace")
+        shown = re.search(program.shows, printed)
+        ended = code in program.codes and shown is not None
+        if not ended:
+            break
     return Outcome(program, ended, shown[0] if ended and shown else _reason(code, printed), time.monotonic() - before)
 
 
-def _run(listing: Listing, program: Program, arguments: list[str], own: Path) -> int | None:
+def _run(
+    listing: Listing, program: Program, arguments: list[str], switches: Mapping[str, str], own: Path
+) -> int | None:
     """Return the exit code; None if it took too long."""
-    path = os.pathsep.join(filter(None, [str(Path(__file__).resolve().parents[2]), os.environ.get("PYTHONPATH", "")]))
+    places = [str(Path(__file__).resolve().parents[2]), str(own / "program"), os.environ.get("PYTHONPATH", "")]
+    path = os.pathsep.join(filter(None, places))
     with (own / "output.txt").open("w") as output:
         try:
             done = subprocess.run(
                 [sys.executable, "-m", f"runtime.compat.{listing.facade}", *arguments],
-                cwd=own / "program",
-                env={**os.environ, "PYTHONPATH": path, "TF_CPP_MIN_LOG_LEVEL": "2", **program.variables},
+                cwd=own / "program" / program.folder,
+                env={**os.environ, "PYTHONPATH": path, "TF_CPP_MIN_LOG_LEVEL": "2", **program.variables, **switches},
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 timeout=program.seconds,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from migrate.cli.commands import PATH
+from migrate.cli.commands import PATH, RULE
 
 if TYPE_CHECKING:
     from migrate.source.settings.options import Given, RuleFile
@@ -36,8 +36,18 @@ OPTIONS = (
         help="The SDK that converted code calls.  [default: runtime]",
     ),
     *SWITCHES,
-    click.option("--select", metavar="RULE,…", multiple=True, help="Apply only these rules: ids, or prefixes of ids."),
-    click.option("--ignore", metavar="RULE,…", multiple=True, help="Do not apply these rules. See migrate rules list."),
+    click.option(
+        "--exclude",
+        metavar="PATTERN,…",
+        multiple=True,
+        help="Leave out these files and directories below PATH, e.g. tests,*_old.py (repeatable).",
+    ),
+    click.option(
+        "--select", metavar="RULE,…", type=RULE, multiple=True, help="Apply only these rules (ids or prefixes)."
+    ),
+    click.option(
+        "--ignore", metavar="RULE,…", type=RULE, multiple=True, help="Do not apply these rules; see migrate rules list."
+    ),
     click.option(
         "--rules", metavar="FILE", type=PATH, multiple=True, help="A Python file with custom rules (repeatable)."
     ),
@@ -49,7 +59,7 @@ def choices(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def wrapped(**arguments: Any) -> None:
-        names = ("target", "assume", "select", "ignore", "rules")
+        names = ("target", "assume", "exclude", "select", "ignore", "rules")
         values = {name: arguments.pop(name) for name in names}
         command(given=_given(**values, switches=_switches(arguments)), **arguments)
 
@@ -61,6 +71,7 @@ def choices(command: Callable[..., None]) -> Callable[..., None]:
 def _given(
     target: str | None,
     assume: bool | None,
+    exclude: tuple[str, ...],
     select: tuple[str, ...],
     ignore: tuple[str, ...],
     rules: tuple[str, ...],
@@ -73,7 +84,8 @@ def _given(
 
     if target is not None:
         check_target(target, f"--target {target}")
-    given = Given(target, assume, parse(select) or None, parse(ignore) or None, rules or None, switches)
+    chosen, ignored, left_out = (parse(texts) or None for texts in (select, ignore, exclude))
+    given = Given(target, assume, chosen, ignored, rules or None, switches, left_out)
     if given.select or given.ignore or given.rules:
         from migrate.source.configuration.user_rules import rule_ids
         from migrate.source.rules.catalogue import known_ids

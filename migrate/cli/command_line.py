@@ -7,7 +7,7 @@ import shlex
 import click
 
 #: Options that do not affect the result: where reports go, and how the work is done.
-SILENT = {"reports", "jobs", "no_cache", "cache_dir"}
+SILENT = {"reports", "jobs", "no_cache", "cache_dir", "style", "baseline", "update_baseline"}
 
 
 def command_line() -> str:

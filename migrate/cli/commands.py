@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-from click.shell_completion import CompletionItem
 
 from migrate.cli import console
 
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+#: The variable by which a shell asks for completions, as click names it.
+COMPLETE = "_MIGRATE_COMPLETE"
 HELP = {"help_option_names": ["-h", "--help"]}
 
 
-class PathText(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.5
+class PathText(click.ParamType):  # type: ignore[type-arg]
     """A path, passed on as it was given; the shell completes it."""
 
     name = "path"
@@ -25,10 +28,31 @@ class PathText(click.ParamType):  # type: ignore[type-arg]  # generic since clic
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """Leave the completion to the shell."""
+        from click.shell_completion import CompletionItem
+
         return [CompletionItem(incomplete, type=self.kind)]
 
 
 PATH, DIRECTORY = PathText(), PathText("dir")
+
+
+class RuleText(click.ParamType):  # type: ignore[type-arg]
+    """Ids of rules with commas between them, passed on as they were given; the shell completes the last."""
+
+    name = "rule"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Return the ids that begin as the last one does."""
+        from click.shell_completion import CompletionItem
+
+        from migrate.source.rules.catalogue import catalogue
+
+        before, comma, last = incomplete.rpartition(",")
+        known = [rule for rule in catalogue() if rule.id.startswith(last)]
+        return [CompletionItem(f"{before}{comma}{rule.id}", help=rule.title) for rule in known]
+
+
+RULE = RuleText()
 
 
 class Command(click.Command):
@@ -79,6 +103,8 @@ class Group(click.Group):
         name = args[0]
         known = self.list_commands(ctx)
         if name not in known and not name.startswith("-") and not ctx.resilient_parsing:
+            import difflib
+
             close = [f"'{one}'" for one in difflib.get_close_matches(name.lower(), known, n=2)]
             raise click.UsageError(
                 f"No such command {name!r}." + (f" Did you mean {' or '.join(close)}?" if close else ""), ctx

@@ -8,9 +8,15 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+if TYPE_CHECKING:
+    from migrate.report.model import State
+
+Item = TypeVar("Item")
 #: Key of a context's `meta`, and its values.
 LEVEL = "migrate.level"
 QUIET, NORMAL, VERBOSE = 0, 1, 2
@@ -33,6 +39,15 @@ def shows_progress() -> bool:
     return level() > QUIET and sys.stderr.isatty()
 
 
+def with_progress(items: Iterable[Item], count: int, text: str) -> Iterator[Item]:
+    """Yield the items, and show a bar with the time left to who watches."""
+    if not shows_progress():
+        yield from items
+        return
+    with click.progressbar(items, length=count, label=text, file=sys.stderr, show_pos=True) as bar:
+        yield from bar
+
+
 def forced_color() -> bool | None:
     """Return what the environment says about colours; None: colours on terminals only.
 
@@ -43,3 +58,33 @@ def forced_color() -> bool | None:
     if os.environ.get("FORCE_COLOR"):
         return True
     return False if os.environ.get("TERM") == "dumb" else None
+
+
+#: The colours of verdicts, by the values of `State`.
+_VERDICTS = {
+    "applied": "green",
+    "available": "green",
+    "suggested": "yellow",
+    "unsupported": "red",
+    "opaque": "red",
+    "failed": "red",
+    "noted": "cyan",
+}
+_DIFF = {"+": "green", "-": "red", "@": "cyan"}
+
+
+def painted(text: str, state: State) -> str:
+    """Return the text in the colour of a verdict; where no colours are shown, `click.echo` takes it out again."""
+    return click.style(text, fg=_VERDICTS[state.value])
+
+
+def print_diff(diff: str) -> None:
+    """Print a unified diff to standard output, in colours on a terminal."""
+    if not diff:
+        return
+    if forced_color() is False or not (forced_color() or sys.stdout.isatty()):
+        click.echo(diff, nl=False)
+        return
+    for line in diff.split("\n")[:-1]:
+        bold = line.startswith(("+++ ", "--- "))
+        click.echo(click.style(line, bold=True) if bold else click.style(line, fg=_DIFF.get(line[:1])))

@@ -1,4 +1,4 @@
-"""`migrate convert` and `migrate check`: convert source files, or report what a conversion would do."""
+"""`migrate convert`: convert source files."""
 
 from __future__ import annotations
 
@@ -12,29 +12,34 @@ import click
 
 from migrate.cli.choices import choices
 from migrate.cli.command_line import command_line
-from migrate.cli.commands import DIRECTORY, PATH, command
-from migrate.cli.console import say
-from migrate.cli.reports import REPORT, check_reports
-from migrate.cli.running import Running, how, running_options
+from migrate.cli.commands import DIRECTORY, command
+from migrate.cli.console import print_diff, say
+from migrate.cli.conversion import (
+    PATHS,
+    SCHEMA,
+    STREAM_NAME,
+    convert_inputs,
+    exit_code,
+    is_stream,
+    print_result,
+    read_options,
+    summarize,
+    write_reports,
+)
+from migrate.cli.reports import REPORT, STYLE
+from migrate.cli.running import Running, running_options
 from migrate.errors import MigrateError
 
 if TYPE_CHECKING:
     from pathlib import Path
     from typing import Unpack
 
-    from migrate.report.model import Report
     from migrate.source.driver.run import Converted
     from migrate.source.project.discovery import Input
-    from migrate.source.settings.options import Given, Options
+    from migrate.source.settings.options import Given
 
-PATHS = click.argument("paths", metavar="PATH...", nargs=-1, required=True)
-STREAM = "-"
 #: One of these occurs in each file that trains a Keras model.
 KERAS_TRAINS = (".fit(", ".train_on_batch(", ".apply_gradients(", ".minimize(")
-STREAM_NAME = click.option(
-    "--stdin-filename", metavar="NAME", default="<stdin>", help="File name to use in findings when PATH is `-`."
-)
-SCHEMA = click.option("--schema", metavar="FILE", type=PATH, help="Feature schema (YAML) of a Paddle model.")
 
 
 @command()
@@ -52,6 +57,7 @@ SCHEMA = click.option("--schema", metavar="FILE", type=PATH, help="Feature schem
 @click.option("--force", is_flag=True, help="Overwrite files that migrate did not write.")
 @SCHEMA
 @REPORT
+@STYLE
 @STREAM_NAME
 @running_options
 @choices
@@ -64,6 +70,7 @@ def convert(
     force: bool,
     schema: str | None,
     reports: tuple[str, ...],
+    style: str,
     given: Given,
     stdin_filename: str,
     **running: Unpack[Running],
@@ -81,86 +88,27 @@ def convert(
 
     from migrate.source.driver.run import make_report
 
-    stream = _is_stream(paths)
+    stream = is_stream(paths)
     if stream and (output or in_place):
         raise MigrateError("`-` writes to standard output; remove -o and --in-place")
-    options = replace(_options(schema, given, reports), mark=mark)
+    if style != "text" and (stream or show_diff):
+        raise MigrateError(f"--output-format {style} is printed where --diff and `-` print; use --report FILE")
+    options = replace(read_options(schema, given, reports), mark=mark)
     directory = None if in_place or show_diff or stream else Path(output or "migrated")
-    done = _converted(paths, stdin_filename, options, running, skip=directory)
+    done = convert_inputs(paths, stdin_filename, options, running, skip=directory)
     written = _print_stream(done[0]) if stream and not show_diff else _write(done, directory, in_place, force)
     if show_diff:
-        click.echo("".join(one.diff for one in done), nl=False)
+        print_diff("".join(one.diff for one in done))
     report = make_report(command_line(), done, written, dry=show_diff)
-    _finish(report, done, reports)
+    write_reports(report, reports, done)
+    if style != "text":
+        print_result(report, style)
+    summarize(report, reports)
     if directory is not None and any(one.result.changed for one in done):
         _next_step(done, directory, schema)
     if in_place and written:
         say(f"undo: {shlex.join(['migrate', 'revert', *paths])}")
-    sys.exit(_exit_code(report, ignore_available=True))
-
-
-@command()
-@PATHS
-@SCHEMA
-@REPORT
-@STREAM_NAME
-@running_options
-@choices
-def check(
-    paths: tuple[str, ...],
-    schema: str | None,
-    reports: tuple[str, ...],
-    given: Given,
-    stdin_filename: str,
-    **running: Unpack[Running],
-) -> None:
-    """Report what convert would do, without changing files.
-
-    Findings are printed to stdout, one per line. Exit code 0 when nothing is left to do, 1 when a conversion is
-    available or work remains, 2 when the command could not run.
-    """
-    from migrate.report.words import place, verdict
-    from migrate.source.driver.run import make_report
-
-    done = _converted(paths, stdin_filename, _options(schema, given, reports), running)
-    report = make_report(command_line(), done, "", dry=True)
-    for finding in report.findings:
-        reason = f" ({finding.reason})" if finding.reason else ""
-        click.echo(f"{place(finding.location)}: {verdict(finding)}: {finding.message}{reason}")
-    _finish(report, done, reports)
-    sys.exit(_exit_code(report, ignore_available=False))
-
-
-def _options(schema: str | None, given: Given, reports: Sequence[str]) -> Options:
-    from migrate.source.settings.options import Options
-
-    if reports:
-        check_reports(reports)
-    if schema is None:
-        return Options(given=given)
-    from migrate.schema import load_schema
-
-    return Options(load_schema(schema), given=given)
-
-
-def _is_stream(paths: Sequence[str]) -> bool:
-    if STREAM in paths and len(paths) > 1:
-        raise MigrateError("`-` (standard input) cannot be combined with other paths; give it alone")
-    return STREAM in paths
-
-
-def _converted(
-    paths: Sequence[str], name: str, options: Options, running: Running, skip: Path | None = None
-) -> list[Converted]:
-    """Convert the files below `paths`, or standard input; raises MigrateError when no file was found."""
-    from migrate.source.driver.run import convert_paths, convert_stream, nothing_found
-
-    if _is_stream(paths):
-        return [convert_stream(sys.stdin.buffer.read(), name, options)]
-    done = convert_paths(paths, options, how(running, skip))
-    if not done:
-        raise nothing_found(paths)
-    return done
+    sys.exit(exit_code(report, ignore_available=True))
 
 
 def _print_stream(converted: Converted) -> str:
@@ -206,24 +154,6 @@ def _check_place(source: Input) -> None:
         )
 
 
-def _finish(report: Report, done: Sequence[Converted], reports: Sequence[str]) -> None:
-    """Print the summary to stderr and write the reports; raises MigrateError when no input could be read."""
-    from migrate.source.driver.run import all_failed
-    from migrate.source.driver.summary import summary_lines
-
-    for path in reports:
-        from migrate.report.writers import write
-
-        write(report, path)
-    problem = all_failed(done)
-    if problem:
-        raise MigrateError(problem)
-    for line in summary_lines(report):
-        say(line)
-    for path in reports:
-        say(f"report: {path}")
-
-
 def _next_step(done: Sequence[Converted], directory: Path, schema: str | None) -> None:
     """Print the `migrate verify` command for the first converted file that it can run."""
     first = next((one for one in done if _verifiable(one)), None)
@@ -245,10 +175,3 @@ def _verifiable(one: Converted) -> bool:
     runs_here = one.result.target == "runtime" and one.source.path.suffix != ".ipynb"
     converts = bool(moved) or one.result.kind == "paddle"  # `--mark` alone changes no code
     return one.result.changed and converts and runs_here and not only_layers
-
-
-def _exit_code(report: Report, ignore_available: bool) -> int:
-    from migrate.report.model import State
-
-    left = [f for f in report.findings if f.remains and not (ignore_available and f.state is State.AVAILABLE)]
-    return 1 if left else 0

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from migrate.cli.commands import PATH, group
-from migrate.cli.console import say, shows_progress
+from migrate.cli.console import say, shows_progress, with_progress
 from migrate.cli.folders import FILE, FORCE, output_folder
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def build(
         force=force,
     )
     with _ended_by_sigterm():
-        result = build_dataset(options, _bar if shows_progress() else _no_bar)
+        result = build_dataset(options, with_progress)
     if result.skipped:
         say(f"{result.skipped:,} rows skipped; first: {result.first_skipped}")
     click.echo(f"{output}: {result.rows:,} rows in {result.shards} file{'s' * (result.shards != 1)}")
@@ -128,15 +128,6 @@ def _ended_by_sigterm() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-def _bar(results: Iterable[object], count: int, text: str) -> Iterator[object]:
-    with click.progressbar(results, length=count, label=text, file=sys.stderr) as bar:
-        yield from bar
-
-
-def _no_bar(results: Iterable[object], count: int, text: str) -> Iterable[object]:
-    return results
 
 
 @dataset.command()

@@ -11,7 +11,6 @@ import io
 import os
 import select
 import sys
-import traceback
 from collections.abc import Callable
 
 import click
@@ -58,6 +57,8 @@ def finish(command: Callable[[], object]) -> int:
     except BaseException as error:
         code = UNREAD if isinstance(error, BrokenPipeError) and _nobody_reads() else _failed(sentence(error), FAILED)
         if code == FAILED and _is_internal(error) and {"-v", "--verbose"} & set(sys.argv):
+            import traceback
+
             traceback.print_exception(error)
     # Buffered output cannot be written either; without this, Python would try at exit and print a traceback.
     for stream in (sys.stdout, sys.stderr):

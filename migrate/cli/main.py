@@ -9,13 +9,13 @@ import sys
 import click
 
 from migrate import __version__
-from migrate.cli.commands import Group
+from migrate.cli.commands import COMPLETE, Group
 from migrate.cli.ending import finish, prepare_streams
 
 #: name -> (module with a click command of the same name, one-line help)
 COMMANDS = {
     "convert": ("migrate.cli.convert", "Convert source files; write the result, a diff and reports."),
-    "check": ("migrate.cli.convert", "Report what convert would do, without changing files."),
+    "check": ("migrate.cli.check", "Report what convert would do, without changing files."),
     "explain": ("migrate.cli.explain", "Explain what was found at FILE:LINE, and why it is or is not converted."),
     "revert": ("migrate.cli.revert", "Undo conversions from their stored edits."),
     "rules": ("migrate.cli.rules", "List, explain and test the conversion rules."),
@@ -25,10 +25,8 @@ COMMANDS = {
     "dataset": ("migrate.cli.dataset", "Build a feature map and TFRecords from raw data files."),
     "project": ("migrate.cli.project", "Write a complete training project for a model."),
     "report": ("migrate.cli.report", "Show, render and compare reports."),
+    "completion": ("migrate.cli.completion", "Print the script by which a shell completes this command."),
 }
-
-#: The variable by which click's completion asks.
-COMPLETE = "_MIGRATE_COMPLETE"
 
 
 class LazyGroup(Group):

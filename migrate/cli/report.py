@@ -8,6 +8,7 @@ import click
 
 from migrate.cli.commands import PATH, group
 from migrate.cli.console import say
+from migrate.cli.reports import STYLE
 
 
 @group()
@@ -17,8 +18,9 @@ def report() -> None:
 
 @report.command()
 @click.argument("path", metavar="R", type=PATH)
-def show(path: str) -> None:
-    """Print the report R (a JSON report) as text.
+@STYLE
+def show(path: str, style: str) -> None:
+    """Print the report R (a JSON report) as text, or in another format.
 
     Exit code 0 when nothing is left to do, 1 when work remains, 2 when R cannot be read.
     """
@@ -26,7 +28,7 @@ def show(path: str) -> None:
     from migrate.report.serialize import read_report
 
     data = read_report(path)
-    click.echo(writers.render(data, ".txt"), nl=False)
+    click.echo(writers.printed(data, style), nl=False)
     sys.exit(0 if summary.verdict(data)[0] == "ok" else 1)
 
 
@@ -49,15 +51,37 @@ def html(paths: tuple[str, ...], output: str) -> None:
 @report.command()
 @click.argument("old", metavar="A", type=PATH)
 @click.argument("new", metavar="B", type=PATH)
-@click.option("--format", "style", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option(
+    "--output-format",
+    "--format",
+    "style",
+    type=click.Choice(["text", "json", "github", "markdown"]),
+    default="text",
+    show_default=True,
+    help="Format of what is printed to standard output.",
+)
 def diff(old: str, new: str, style: str) -> None:
     """Compare the report A with the later report B: what is new, updated, moved, fixed, unchanged.
 
     Exit code 0 when no remaining finding is new or worse, 1 when one is, 2 when the two cannot be compared.
     """
-    from migrate.report import diff_show
+    from migrate.report import diff_pages, diff_show
     from migrate.report.serialize import read_report
 
+    write = {
+        "text": diff_show.to_text,
+        "json": diff_show.to_json,
+        "github": diff_pages.to_github,
+        "markdown": diff_pages.to_markdown,
+    }
     result = diff_show.compare(read_report(old), read_report(new))
-    click.echo(diff_show.to_json(result) if style == "json" else diff_show.to_text(result), nl=False)
+    click.echo(write[style](result), nl=False)
     sys.exit(result.exit_code)
+
+
+@report.command()
+def schema() -> None:
+    """Print the JSON Schema of the reports that `--report FILE.json` writes."""
+    from migrate.report import json_schema
+
+    click.echo(json_schema.text(), nl=False)

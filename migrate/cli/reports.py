@@ -18,6 +18,17 @@ REPORT = click.option(
     help="Write a report; the extension is its format: .json, .html, … (repeatable).",
 )
 
+#: As the writers of `migrate.report.writers.PRINTED`, which is not imported for `--help`.
+STYLES = ("text", "json", "github", "sarif", "markdown")
+STYLE = click.option(
+    "--output-format",
+    "style",
+    type=click.Choice(STYLES),
+    default="text",
+    show_default=True,
+    help="Format of what is printed to standard output.",
+)
+
 
 def check_reports(paths: Sequence[str]) -> None:
     """Raise MigrateError for a report that cannot be written; called before anything is written."""

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from migrate.cli.commands import PATH, group
-from migrate.cli.console import say
+from migrate.cli.commands import PATH, RULE, group
+from migrate.cli.console import say, with_progress
 
 if TYPE_CHECKING:
     from migrate.source.rules import Rule
@@ -43,7 +43,7 @@ def list_rules(files: tuple[str, ...], as_markdown: bool) -> None:
 
 
 @rules.command()
-@click.argument("identifier", metavar="ID")
+@click.argument("identifier", metavar="ID", type=RULE)
 @RULES
 def explain(identifier: str, files: tuple[str, ...]) -> None:
     """Print what the rule ID does, with examples of code that it converts and that it leaves unchanged."""
@@ -66,7 +66,7 @@ def test(path: str | None) -> None:
     files = _files((path,) if path else ())
     tested = rules_of(files) if path else _known(files)
     failed = count = 0
-    for outcome in run_examples(tested, files):
+    for outcome in with_progress(run_examples(tested, files), sum(len(rule.examples) for rule in tested), "testing"):
         count += 1
         if outcome.problem:
             failed += 1

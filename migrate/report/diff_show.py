@@ -67,19 +67,25 @@ def to_text(diff: ReportDiff) -> str:
     lines.append("findings: " + _counts(change.kind for change in diff.changes))
     if diff.proofs:
         lines.append("comparisons: " + _counts(change.kind for change in diff.proofs))
-    lines.append(_verdict(diff.worse))
+    lines.append(f"verdict: {sentence(diff)}")
     return "\n".join(lines) + "\n"
 
 
-def _verdict(worse: int) -> str:
-    if not worse:
-        return "verdict: no remaining finding is new or worse"
-    return f"verdict: {plural(worse, 'result')} {'is' if worse == 1 else 'are'} new or worse"
+def sentence(diff: ReportDiff) -> str:
+    """Return the verdict in a sentence."""
+    if not diff.worse:
+        return "no remaining finding is new or worse"
+    return f"{plural(diff.worse, 'result')} {'is' if diff.worse == 1 else 'are'} new or worse"
+
+
+def counts(kinds: Iterator[Kind]) -> list[str]:
+    """Return how many changes are of each kind, in the order of `Kind`."""
+    found = Counter(kinds)
+    return [str(found[kind]) for kind in Kind]
 
 
 def _counts(kinds: Iterator[Kind]) -> str:
-    counts = Counter(kinds)
-    return ", ".join(f"{counts[kind]} {kind.value}" for kind in Kind)
+    return ", ".join(f"{count} {kind.value}" for count, kind in zip(counts(kinds), Kind, strict=True))
 
 
 def _change(change: Change) -> Iterator[str]:

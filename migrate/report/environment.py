@@ -17,3 +17,13 @@ def collect() -> tuple[tuple[str, str], ...]:
         except metadata.PackageNotFoundError:
             continue
     return tuple(facts)
+
+
+def documentation() -> str:
+    """Return the address of the documentation that the installed package names; empty if it names none."""
+    try:
+        urls = metadata.metadata("recmigrate").get_all("Project-URL") or []
+    except metadata.PackageNotFoundError:
+        return ""
+    pairs = [url.partition(",") for url in urls]
+    return next((url.strip() for label, _, url in pairs if label.strip().lower() == "documentation"), "")

@@ -19,6 +19,7 @@ from migrate.report.model import (
     InputFile,
     Location,
     Report,
+    RuleRecord,
     Stage,
     State,
     TableRecord,
@@ -154,6 +155,21 @@ def read_record(data: Any, origin: str) -> Report:
     )
 
 
+#: What the rules of graphs say of themselves; those of source are in the catalogue.
+_RULES = (
+    RuleRecord(
+        GRAPH_RULE,
+        "A variable of the graph that is looked up becomes a dynamic table",
+        "Every use of the variable is followed through the graph. It is replaced if all of them are understood.",
+    ),
+    RuleRecord(
+        "graph-ids",
+        "Ids that are computed in the step may be computed in the dataset",
+        "A note: the step is converted as it is, and may be faster where the dataset computes the ids.",
+    ),
+)
+
+
 def plan_report(
     plan: Any, command: str, origin: str, inputs: Iterable[InputFile] = (), written: str | None = None
 ) -> Report:
@@ -187,6 +203,7 @@ def plan_report(
             *(_table(table, place, written) for table in read.tables),
             *(_stays(refusal, place) for refusal in read.refusals),
         ),
+        rules=_RULES,
     )
 
 

@@ -43,5 +43,6 @@ def merge(reports: Sequence[Report]) -> Report:
         findings=tuple(dict.fromkeys(finding for report in reports for finding in report.findings)),
         tables=tuple(dict.fromkeys(table for report in reports for table in report.tables)),
         verifications=tuple(proof for report in reports for proof in report.verifications),
+        rules=tuple(dict.fromkeys(rule for report in reports for rule in report.rules)),
         environment=next((report.environment for report in reports if report.environment), reports[0].environment),
     )

@@ -1,7 +1,8 @@
 """The data model of a report: findings, tables, comparisons. Writers and the diff read it; nothing here renders it.
 
 Format history (`SCHEMA`): 1.0 first version; 1.1 `drawing` of a finding, line 0 for a whole file;
-1.2 `by_parts` and `identity` of a table; 1.3 `target` of a file; 1.4 `steps` of a finding.
+1.2 `by_parts` and `identity` of a table; 1.3 `target` of a file; 1.4 `steps` of a finding;
+1.5 `rules`.
 """
 
 from __future__ import annotations
@@ -17,17 +18,17 @@ from rewriter.plan.region import Region
 
 #: The rule of findings about tables of a graph, which another command converts than tables in source.
 GRAPH_RULE = "graph-table"
-SCHEMA = ("recmigrate-report", 1, 4)
+SCHEMA = ("recmigrate-report", 1, 5)
 
 
 class State(str, Enum):
     """The verdict of a finding."""
 
-    APPLIED = "applied"  # the edit was made
-    AVAILABLE = "available"  # the edit would be made (check)
-    SUGGESTED = "suggested"  # a person must decide
-    UNSUPPORTED = "unsupported"  # refused, with the reason
-    OPAQUE = "opaque"  # code that cannot be followed
+    APPLIED = "applied"  # the code was changed
+    AVAILABLE = "available"  # `migrate convert` would change the code
+    SUGGESTED = "suggested"  # it converts if something holds that you must know
+    UNSUPPORTED = "unsupported"  # it stays as it was, and the reason is given
+    OPAQUE = "opaque"  # code that cannot be followed, so that tables may be hidden there
     FAILED = "failed"  # the tool could not read or write it
     NOTED = "noted"  # information only; no work remains
 
@@ -46,7 +47,7 @@ class Location:
 
     path: str  #: POSIX path relative to the directory the command ran in (or as given when outside it)
     line: int  #: first line, from 1; 0 for the whole file
-    end_line: int
+    end_line: int  #: last line
     scope: str = ""  #: enclosing qualified name, e.g. `Model.forward`; empty at module level
 
 
@@ -54,7 +55,7 @@ class Location:
 class FlowStep:
     """One place on the way of a table from where it is made to where it is used."""
 
-    location: Location
+    location: Location  #: the place
     text: str  #: what happens to it there, e.g. "returned by `build`"
 
 
@@ -64,13 +65,13 @@ class Finding:
 
     rule: str  #: stable rule id, e.g. `tf-embedding-lookup`
     subject: str  #: kind of thing found: `table`, `lookup`, `optimizer`, `layer`, `import`, `file`, `loss`, `use`
-    state: State
-    location: Location
+    state: State  #: what became of it
+    location: Location  #: where it stands
     message: str  #: what was found, one line, no full stop
     reason: str = ""  #: why this verdict
     action: str = ""  #: what the user should do; empty when nothing remains
-    applicability: Applicability | None = None
-    assumptions: tuple[str, ...] = ()
+    applicability: Applicability | None = None  #: whether values stay the same; None where nothing is converted
+    assumptions: tuple[str, ...] = ()  #: what must hold for that
     before: str = ""  #: the source text concerned
     after: str = ""  #: the text that replaced it
     table: str = ""  #: the table concerned, when there is one
@@ -90,16 +91,16 @@ class Finding:
 class TableRecord:
     """One embedding table."""
 
-    name: str
-    location: Location
-    verdict: State
-    applicability: Applicability | None
+    name: str  #: of its variable or layer
+    location: Location  #: where it is made
+    verdict: State  #: what became of it
+    applicability: Applicability | None  #: whether values stay the same; None where it is not converted
     dim: str  #: source text or number
     rows: str  #: source text or number; empty when unknown
-    initializer: str
-    optimizer: str
-    lookups: tuple[Location, ...] = ()
-    reasons: tuple[str, ...] = ()
+    initializer: str  #: source text, or a distribution with its parameters
+    optimizer: str  #: what trains it; empty when unknown
+    lookups: tuple[Location, ...] = ()  #: where its rows are read
+    reasons: tuple[str, ...] = ()  #: why it stays as it was
     identity: str = "name"  #: what identifies its variable in a checkpoint: `name`, or not: `order`, `run time`
     by_parts: bool = False  #: the variable is partitioned and ids alternate between parts: row r is not that of id r
 
@@ -109,25 +110,25 @@ class Comparison:
     """The comparison of one tensor between the original and the converted program."""
 
     stage: str  #: `initial`, `forward`, `loss`, `gradient`, `sgd`, `adagrad`, `adam`, `optimizer`
-    name: str
+    name: str  #: of the tensor
     count: int  #: number of elements that were compared
-    max_abs: float  #: max |original - converted|
-    max_rel: float  #: max_abs / max |reference|
-    scale: float  #: max |reference|
+    max_abs: float  #: the largest of |original - converted|
+    max_rel: float  #: `max_abs` divided by `scale`
+    scale: float  #: the largest absolute value of the reference: of the original, in float64 where it was run so
     tolerance: float  #: the relative tolerance that was applied
     needed: float  #: the smallest relative tolerance that would pass
     verdict: str  #: `equal`, `differs`, `constant`, `zero`, `empty`, `changes-values`
-    note: str = ""
+    note: str = ""  #: what else is known, such as the step with the largest difference
 
 
 @dataclass(frozen=True)
 class Verification:
     """All comparisons of one pair of files."""
 
-    original: str
-    converted: str
-    comparisons: tuple[Comparison, ...]
-    notes: tuple[str, ...] = ()
+    original: str  #: path of the original
+    converted: str  #: path of the converted program
+    comparisons: tuple[Comparison, ...]  #: one a tensor and stage
+    notes: tuple[str, ...] = ()  #: what the comparison took for granted or left out
 
     @property
     def passed(self) -> bool:
@@ -141,18 +142,27 @@ class Stage:
 
     name: str  #: `parse`, `judge`, `convert`, `write`, `verify`
     state: str  #: `ok`, `failed`, `not run`
-    message: str = ""
+    message: str = ""  #: what was done, or why not
 
 
 @dataclass(frozen=True)
 class InputFile:
     """A file that the command read."""
 
-    path: str
-    sha256: str
+    path: str  #: as in `Location`
+    sha256: str  #: of its bytes, in hexadecimal digits
     kind: str  #: `tensorflow`, `paddle`, `schema`, `other`
     diff: str = ""  #: unified diff of the conversion; empty when nothing changed
     target: str = ""  #: the SDK that it was converted to; empty when it was not converted
+
+
+@dataclass(frozen=True)
+class RuleRecord:
+    """What a rule of the findings says of itself."""
+
+    id: str
+    title: str  #: one line, no full stop
+    text: str = ""  #: paragraphs, with an empty line between them
 
 
 @dataclass(frozen=True)
@@ -168,6 +178,7 @@ class Report:
     verifications: tuple[Verification, ...] = ()
     #: versions and platform, the only part that may differ between machines; None: not collected yet
     environment: tuple[tuple[str, str], ...] | None = field(default=None, compare=False)
+    rules: tuple[RuleRecord, ...] = ()  #: those of the findings that are known, by id; old reports have none
 
 
 def _digest(*parts: str) -> str:

@@ -14,8 +14,10 @@ from migrate.report import decode, graph_record, summary
 from migrate.report.model import SCHEMA, Report
 
 #: Data class attribute -> JSON key, where the two differ.
-_KEYS = {"verifications": "verification"}
-_PARTS = ("inputs", "stages", "findings", "tables", "verifications")
+KEYS = {"verifications": "verification"}
+PARTS = ("inputs", "stages", "findings", "tables", "verifications", "rules")
+#: Parts that reports of earlier minor versions do not have.
+LATER = {"rules"}
 
 
 def to_data(report: Report) -> dict[str, Any]:
@@ -27,7 +29,7 @@ def to_data(report: Report) -> dict[str, Any]:
         "command": report.command,
         "summary": _summary(report),
     }
-    data |= {_KEYS.get(part, part): _encode(getattr(report, part)) for part in _PARTS}
+    data |= {KEYS.get(part, part): _encode(getattr(report, part)) for part in PARTS}
     return data | {"environment": dict(report.environment or ())}
 
 
@@ -49,8 +51,8 @@ def from_data(data: Any, origin: str) -> Report:
     if not isinstance(tool, dict):
         raise MigrateError(f"`{origin}`: `tool` is missing; write the report again with `--report`")
     flat = {"command": data.get("command"), "tool_version": tool.get("version")}
-    flat |= {part: data[_KEYS.get(part, part)] for part in _PARTS if _KEYS.get(part, part) in data}
-    missing = [_KEYS.get(part, part) for part in _PARTS if part not in flat]
+    flat |= {part: data[KEYS.get(part, part)] for part in PARTS if KEYS.get(part, part) in data}
+    missing = [KEYS.get(part, part) for part in PARTS if part not in flat and part not in LATER]
     if missing:
         raise MigrateError(f"`{origin}`: `{missing[0]}` is missing; write the report again with `--report`")
     flat["environment"] = [[str(key), str(value)] for key, value in facts.items()]

@@ -30,7 +30,7 @@ LABELS = {
     Bucket.CONDITIONAL: "with an assumption or changed values",
     Bucket.SUGGESTED: "needs a decision",
     Bucket.UNSUPPORTED: "left unchanged",
-    Bucket.OPAQUE: "not analysed",
+    Bucket.OPAQUE: "unsupported",
     Bucket.NOTED: "noted",
 }
 _BY_STATE = {

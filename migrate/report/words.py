@@ -12,12 +12,13 @@ APPLICABILITIES = {
     Applicability.ASSUMPTION: "with an assumption",
     Applicability.CHANGES_VALUES: "changes values",
 }
+#: The verdict of each state, in all formats and in the terminal.
 STATES = {
     State.APPLIED: "converted",
     State.AVAILABLE: "convertible",
     State.SUGGESTED: "needs a decision",
     State.UNSUPPORTED: "left unchanged",
-    State.OPAQUE: "not analysed",
+    State.OPAQUE: "unsupported",
     State.FAILED: "failed",
     State.NOTED: "note",
 }
@@ -38,6 +39,12 @@ _LAST = 2
 def place(location: Location) -> str:
     """Return `path:line`, the path alone for a whole file."""
     return f"{location.path}:{location.line}" if location.line else location.path
+
+
+def file_of(location: Location) -> tuple[str, str]:
+    """Return the path of the file, and `cell ID` for a place in a notebook, whose lines are not those of the file."""
+    path, colon, cell = location.path.partition(".ipynb:")
+    return (f"{path}.ipynb", cell) if colon else (location.path, "")
 
 
 def line(location: Location) -> str:

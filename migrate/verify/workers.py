@@ -24,6 +24,9 @@ QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3", "GLOG_minloglevel": "3"}
 # OneDnnThreadPool::parallel_for, AVX-512, batch matmul): about one process in eight crashed. Eigen's kernels do not.
 SAFE = {"TF_ENABLE_ONEDNN_OPTS": "0"}
 
+# What a program imports from beside it would leave `__pycache__` there.
+CLEAN = {"PYTHONDONTWRITEBYTECODE": "1"}
+
 Job = Mapping[str, Any]
 
 
@@ -49,14 +52,14 @@ def run(module: str, job: Job) -> dict[str, Any]:
 
 
 def end_of(module: str, job: Path, result: Path, log: Path) -> int:
-    """Run a worker process, with its output in `log`, and return its exit code."""
+    """Run a worker process, with its output in `log` and temporary files beside it, and return its exit code."""
     with log.open("wb") as output:
         return subprocess.call(
             [sys.executable, "-m", "migrate.verify.worker", module, str(job), str(result)],
             stdout=output,
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,
-            env={**QUIET, **SAFE, **os.environ},
+            env={**QUIET, **SAFE, **CLEAN, **os.environ, "TMPDIR": str(log.parent)},
         )
 
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any, NoReturn
+from typing import Any
 
 import tensorflow as tf
 
 from runtime import _validation
+from runtime.compat import absent
 from runtime.compat.changes import Changes
 
 __all__ = ["add", "batch_norm", "fully_connected", "l1_regularizer", "l2_regularizer", "xavier_initializer"]
@@ -25,18 +26,10 @@ def add(changes: Changes, own: Mapping[str, Mapping[str, Any]], facade: str) -> 
     """Make `tensorflow.contrib` importable, with the names here and those of a façade: contents by module names."""
     layers = {name: globals()[name] for name in __all__ if name != "add"}
     made = {_CONTRIB: {}, **own, f"{_CONTRIB}.layers": {**layers, **own.get(f"{_CONTRIB}.layers", {})}}
-    found = {name: {**contents, "__getattr__": _lacking(name, facade)} for name, contents in made.items()}
+    found = {name: {**contents, "__getattr__": absent.lacking(name, facade)} for name, contents in made.items()}
     changes.add_modules(found, below="tensorflow")
     for module in (tf, v1):
         changes.set(module, "contrib", sys.modules[_CONTRIB])
-
-
-def _lacking(module: str, facade: str) -> Callable[[str], NoReturn]:
-    def get(name: str) -> NoReturn:
-        advice = "" if name.startswith("__") else ": use its counterpart in tf.compat.v1, or leave it out"
-        raise AttributeError(f"{module}.{name} is not supported by {facade}{advice}")
-
-    return get
 
 
 def l1_regularizer(scale: float, scope: str | None = None) -> Callable[..., Any]:

@@ -227,3 +227,9 @@ def track_weight(keras: Any, legacy: bool, layer: Any, anchor: Any) -> None:
 
 
 Embedding: Any = embedding_class(tf.keras)
+"""The layer of `tf.keras`, with the arguments of `keras.layers.Embedding`; gives float32 [*ids.shape, output_dim].
+
+Any id is allowed. Training inserts new ids, evaluation and prediction read their initial row and insert nothing.
+`input_dim` reserves memory, and is the fan of initializers. `weights` is a [rows, output_dim] matrix, row i for id i.
+`rows_regularizer` adds its penalty on the rows of the batch to the loss in training.
+"""

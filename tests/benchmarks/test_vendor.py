@@ -36,13 +36,7 @@ def _listing() -> Listing:
         "Programs",
         "From somewhere.",
         (
-            Program(
-                "model",
-                ("--hbm-as-dram", *command),
-                r"SMALL Session wrogn of small",
-                data="small",
-                sizes={r"DO\w+": "SMALL"},
-            ),
+            Program("model", ("--hbm-as-dram", *command), r"DONE Session wrogn of small", data="small"),
             Program("model", command, r"DONE Session right", data="small", mended=mended, remark="A typing error."),
             Program("model", (*command, "--fail"), "DONE", data="small"),
         ),

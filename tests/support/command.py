@@ -81,11 +81,9 @@ def _child(
             os.dup2(stream, number)
         for number in closed:
             os.close(number)
-        opened = [
-            open(number, mode, closefd=False) if number not in closed else None  # noqa: SIM115
-            for number, mode in enumerate("rww")
-        ]
-        sys.stdin, sys.stdout, sys.stderr = opened
+        sys.stdin, sys.stdout, sys.stderr = (
+            None if number in closed else os.fdopen(number, mode, closefd=False) for number, mode in enumerate("rww")
+        )
         for capability in _MAY_READ_ALL:
             ctypes.CDLL(None).prctl(_DROP, capability, 0, 0, 0)
         os.chdir(cwd)

@@ -21,6 +21,14 @@ FORMATS = {
     ".txt": "as_text",
     ".sarif": "as_sarif",
 }
+#: Format of `--output-format` -> module, as above.
+PRINTED = {
+    "text": "as_text",
+    "json": "as_json",
+    "github": "as_github",
+    "sarif": "as_sarif",
+    "markdown": "as_markdown",
+}
 
 
 def write(report: Report, path: Path | str) -> None:
@@ -43,8 +51,16 @@ def check_path(path: Path | str) -> str:
 
 def render(report: Report, suffix: str) -> str:
     """Return the report in the format of `suffix`, a key of `FORMATS`."""
-    module = importlib.import_module(f"{__name__}.{FORMATS[suffix]}")
-    text: str = module.render(prepared(report))
+    return _rendered(report, FORMATS[suffix])
+
+
+def printed(report: Report, style: str) -> str:
+    """Return the report in a format of `PRINTED`."""
+    return _rendered(report, PRINTED[style])
+
+
+def _rendered(report: Report, module: str) -> str:
+    text: str = importlib.import_module(f"{__name__}.{module}").render(prepared(report))
     return text
 
 

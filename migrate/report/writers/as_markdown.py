@@ -22,7 +22,7 @@ def render(report: Report) -> str:
     return "\n\n".join("\n".join(lines) for lines in map(list, parts) if lines) + "\n"
 
 
-def _text(text: str) -> str:
+def escaped(text: str) -> str:
     """Return the text on one line, with markup escaped outside of code spans."""
     line, done, at = one_line(text), [], 0
     for span in _CODE.finditer(line):
@@ -31,7 +31,7 @@ def _text(text: str) -> str:
     return "".join(done) + _SPECIAL.sub(r"\\\1", line[at:]).replace("`", "\\`")
 
 
-def _code(text: str) -> str:
+def code(text: str) -> str:
     """Return the text on one line as a code span, fenced by more back-ticks than it contains."""
     line = one_line(text).replace("|", "\\|")
     fence = "`" * (max((len(run) for run in re.findall("`+", line)), default=0) + 1)
@@ -39,13 +39,13 @@ def _code(text: str) -> str:
 
 
 def _head(report: Report) -> Iterator[str]:
-    yield f"# Migration report\n\n**{_text(summary.verdict(report)[1])}**\n"
-    yield f"{_code(report.command)} · recmigrate {report.tool_version}\n"
+    yield f"# Migration report\n\n**{escaped(summary.verdict(report)[1])}**\n"
+    yield f"{code(report.command)} · recmigrate {report.tool_version}\n"
     marks = {"ok": "x", "failed": " ", "not run": " "}
     for stage in report.stages:
         note = "" if stage.state == "ok" else f" ({stage.state})"
-        yield f"- [{marks.get(stage.state, ' ')}] {stage.name}{note} {_text(stage.message)}".rstrip()
-    yield "\n" + "  \n".join(_text(line) for line in totals(report))
+        yield f"- [{marks.get(stage.state, ' ')}] {stage.name}{note} {escaped(stage.message)}".rstrip()
+    yield "\n" + "  \n".join(escaped(line) for line in totals(report))
 
 
 def _tables(report: Report) -> Iterator[str]:
@@ -53,18 +53,18 @@ def _tables(report: Report) -> Iterator[str]:
         return
     yield "## Tables\n\n| table | verdict | rows × dim | lookups | optimizer | where |\n|---|---|---|---|---|---|"
     for table in report.tables:
-        shape = _text(f"{table.rows or '?'} × {table.dim}")
-        cells = [_code(table.name), words.verdict(table), shape, str(len(table.lookups)), _text(table.optimizer)]
-        yield f"| {' | '.join([*cells, _code(words.place(table.location))])} |"
+        shape = escaped(f"{table.rows or '?'} × {table.dim}")
+        cells = [code(table.name), words.verdict(table), shape, str(len(table.lookups)), escaped(table.optimizer)]
+        yield f"| {' | '.join([*cells, code(words.place(table.location))])} |"
 
 
 def _verification(item: Verification) -> Iterator[str]:
-    yield f"## {_text(item.original)} and {_text(item.converted)}\n\n{summary.proof(item)}\n"
+    yield f"## {escaped(item.original)} and {escaped(item.converted)}\n\n{summary.proof(item)}\n"
     yield "| stage | tensor | values | max abs | max rel | tolerance | would pass at | verdict |"
     yield "|---|---|--:|--:|--:|--:|--:|---|"
     for c in item.comparisons:
         values = " | ".join(words.number(value) for value in (c.max_abs, c.max_rel, c.tolerance, c.needed))
-        yield f"| {_text(c.stage)} | {_code(c.name)} | {c.count} | {values} | {_text(words.comparison_verdict(c))} |"
+        yield f"| {escaped(c.stage)} | {code(c.name)} | {c.count} | {values} | {escaped(words.comparison_verdict(c))} |"
 
 
 def _work(report: Report) -> Iterator[str]:
@@ -72,13 +72,13 @@ def _work(report: Report) -> Iterator[str]:
     if left or summary.available(report):
         yield "## Remaining work\n"
     for at, finding in enumerate(left, 1):
-        yield f"{at}. {_code(words.place(finding.location))} {_text(finding.action or finding.message)}"
+        yield f"{at}. {code(words.place(finding.location))} {escaped(finding.action or finding.message)}"
     if summary.available(report):
-        yield f"{len(left) + 1}. {_text(summary.available(report))}"
+        yield f"{len(left) + 1}. {escaped(summary.available(report))}"
 
 
 def _file(view: FileView) -> Iterator[str]:
-    yield f"## {_text(view.file.path)}\n"
+    yield f"## {escaped(view.file.path)}\n"
     yield view.tally.sentence("finding") + "\n" if view.tally.total else "nothing to convert\n"
     yield from map(_finding, view.findings)
     if view.file.diff:
@@ -89,9 +89,9 @@ def _file(view: FileView) -> Iterator[str]:
 
 def _finding(finding: Finding) -> str:
     where = words.line(finding.location)
-    lines = [f"- {where}: **{words.verdict(finding)}**: {_text(finding.message)} ({_code(finding.rule)})"]
-    lines += [f"  - because {_text(finding.reason)}"] if finding.reason else []
-    lines += [f"  - assumes {_text(assumption)}" for assumption in finding.assumptions]
-    lines += [f"  - way: {_text(words.way(finding))}"] if finding.steps and finding.remains else []
-    lines += [f"  - do: {_text(finding.action)}"] if finding.action else []
+    lines = [f"- {where}: **{words.verdict(finding)}**: {escaped(finding.message)} ({code(finding.rule)})"]
+    lines += [f"  - because {escaped(finding.reason)}"] if finding.reason else []
+    lines += [f"  - assumes {escaped(assumption)}" for assumption in finding.assumptions]
+    lines += [f"  - way: {escaped(words.way(finding))}"] if finding.steps and finding.remains else []
+    lines += [f"  - do: {escaped(finding.action)}"] if finding.action else []
     return "\n".join(lines)

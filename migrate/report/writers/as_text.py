@@ -57,12 +57,17 @@ def _finding(finding: Finding) -> Iterator[str]:
     yield f"  {one_line(words.place(finding.location))}: {words.verdict(finding)}: {_message(finding)}"
     if finding.reason:
         yield f"      because {one_line(finding.reason)}"
+    yield from (f"      {line}" for line in details(finding))
+
+
+def details(finding: Finding) -> Iterator[str]:
+    """Yield what else there is to say on a finding: assumptions, the way of its table, and what to do."""
     for assumption in finding.assumptions:
-        yield f"      assumes {one_line(assumption)}"
+        yield f"assumes {one_line(assumption)}"
     if finding.steps and finding.remains:
-        yield f"      way: {one_line(words.way(finding))}"
+        yield f"way: {one_line(words.way(finding))}"
     if finding.action:
-        yield f"      do: {one_line(finding.action)}"
+        yield f"do: {one_line(finding.action)}"
 
 
 def _message(finding: Finding) -> str:

@@ -19,7 +19,7 @@ from migrate.errors import MigrateError
 from migrate.source.configuration.user_rules import read_rule_file, rule_ids
 from migrate.source.files.path_lookup import is_file, is_link
 from migrate.source.rules.catalogue import known_ids
-from migrate.source.settings.options import Options
+from migrate.source.settings.options import Given, Options
 from migrate.source.settings.rule_selection import Selection, check_known, nearest
 from migrate.targets import check_switches, check_target, switches
 
@@ -44,7 +44,7 @@ class Config:
 
     def matches(self, pattern: str, path: Path) -> bool:
         """True if the pattern matches the file's name, its path relative to this file, or one of its directories."""
-        relative = Path(path.resolve()).relative_to(self.path.parent)
+        relative = Path(os.path.relpath(path.resolve(), self.path.parent))
         ways = [relative, *relative.parents[:-1]]
         names = {name for way in ways for name in (way.as_posix(), way.name)}
         return any(fnmatch.fnmatchcase(name, pattern.rstrip("/")) for name in names)
@@ -78,9 +78,10 @@ def for_file(path: Path, options: Options) -> Options:
     )
 
 
-def is_excluded(path: Path) -> bool:
-    """True if the nearest configuration excludes the file."""
-    config = nearest_config(path)
+def is_excluded(path: Path, given: Given | None = None) -> bool:
+    """True if the command line excludes the file or, where it excludes nothing, the nearest configuration."""
+    here = Path.cwd() / "command line"
+    config = nearest_config(path) if given is None or given.exclude is None else Config(here, exclude=given.exclude)
     return config is not None and any(config.matches(pattern, path) for pattern in config.exclude)
 
 

@@ -106,6 +106,8 @@ def _done(source: Input, data: bytes, outcome: tuple[SourceResult, bytes]) -> Co
 
 def _prepare(source: Input, options: Options, how: How) -> Task | Converted | None:
     """Read a file and return its task, or its result if it needs none; None for a file without a framework."""
+    if not source.explicit and is_excluded(source.path, options.given):
+        return None
     try:
         if source.problem:
             raise OSError(0, source.problem)
@@ -115,7 +117,7 @@ def _prepare(source: Input, options: Options, how: How) -> Task | Converted | No
         return Converted(source, b"", b"", result)
     path = shown(source.path)
     concerned = mentions_framework(data) or _uses_project(path, options)
-    if not source.explicit and (not concerned or is_excluded(source.path)):
+    if not source.explicit and not concerned:
         return None
     if not source.explicit and not how.generated and is_generated(source.path.name, data):
         return Converted(source, data, data, left_out(path))
@@ -189,7 +191,8 @@ def _project(inputs: Sequence[Input], options: Options) -> Project:
     files = {
         shown(one.path): one.path
         for one in inputs
-        if one.path.suffix in {".py", SUFFIX} and not one.problem and (one.explicit or not is_excluded(one.path))
+        if one.path.suffix in {".py", SUFFIX} and not one.problem
+        if one.explicit or not is_excluded(one.path, options.given)
     }
     named = [shown(one.path) for one in inputs if one.explicit]
     return Project(files, settings=options, named=named)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from migrate.report import words
 from migrate.report.model import Applicability, Finding, Location, Report, State, TableRecord
@@ -11,15 +11,8 @@ from migrate.report.summary import plural
 from migrate.source.files.generated_files import RULE as GENERATED
 from migrate.source.files.notebook import notebook_of
 
-WORDS = {
-    State.APPLIED: "converted",
-    State.AVAILABLE: "convertible",
-    State.SUGGESTED: "needs a decision",
-    State.UNSUPPORTED: "left unchanged",
-    State.OPAQUE: "not analysed",
-    State.FAILED: "failed",
-    State.NOTED: "noted",
-}
+#: A verdict in its colour.
+Paint = Callable[[str, State], str]
 SHOWN = {State.SUGGESTED, State.UNSUPPORTED, State.OPAQUE, State.FAILED}
 DONE = {State.APPLIED, State.AVAILABLE}
 #: If one assumption concerns more lines than this, the others are only counted.
@@ -28,8 +21,13 @@ SOME = 5
 FEW = 5
 
 
-def summary_lines(report: Report) -> Iterator[str]:
-    """Yield the lines of the summary, in the order of the inputs."""
+def plain(text: str, state: State) -> str:
+    """Return the text as it is."""
+    return text
+
+
+def summary_lines(report: Report, paint: Paint = plain, everything: bool = False) -> Iterator[str]:
+    """Yield the lines of the summary, in the order of the inputs; `everything`: also exact conversions."""
     tables, findings = defaultdict(list), defaultdict(list)
     for table in report.tables:
         tables[notebook_of(table.location.path)].append(table)
@@ -38,16 +36,16 @@ def summary_lines(report: Report) -> Iterator[str]:
     generated = {finding.location.path for finding in report.findings if finding.rule == GENERATED}
     speaks = {path for path, own in findings.items() if _shown(own) or _notes(own)}
     silent = {file.path for file in report.inputs} - {*tables, *speaks}
-    silent = silent - generated if len(silent) > FEW else set()
+    silent = silent - generated if len(silent) > FEW and not everything else set()
     for file in report.inputs:
         if file.path in generated | silent:
             continue
-        yield f"{file.path}: {_tables(tables[file.path])}"
-        yield from (f"  {_table(table)}" for table in tables[file.path])
-        yield from _said(findings[file.path])
+        yield f"{file.path}: {_tables(tables[file.path], paint)}"
+        yield from (f"  {_table(table, paint)}" for table in tables[file.path])
+        yield from _said(findings[file.path], paint, everything)
     for beside in sorted(speaks - {file.path for file in report.inputs}):  # such as the trainer of a Paddle model
         yield f"{beside}:"
-        yield from _said(findings[beside])
+        yield from _said(findings[beside], paint, everything)
     if silent:
         yield f"{plural(len(silent), 'file')} without a table"
     if generated:
@@ -55,19 +53,24 @@ def summary_lines(report: Report) -> Iterator[str]:
     yield _totals(report)
 
 
-def _said(findings: list[Finding]) -> Iterator[str]:
-    yield from (f"  {_finding(finding)}" for finding in _shown(findings))
+def _said(findings: list[Finding], paint: Paint, everything: bool) -> Iterator[str]:
+    for finding in findings:
+        if finding.state in SHOWN:
+            yield f"  {_finding(finding)}"
+        elif everything and finding.state in DONE:
+            yield f"  {paint(words.verdict(finding), finding.state)}, {_finding(finding)}"
     yield from (f"  {line}" for line in _assumed(findings))
-    yield from (f"  note, {_finding(finding)}" for finding in _notes(findings))
+    yield from (f"  note, {_finding(finding)}" for finding in _notes(findings, everything))
 
 
 def _shown(findings: list[Finding]) -> list[Finding]:
     return [finding for finding in findings if finding.state in SHOWN]
 
 
-def _notes(findings: list[Finding]) -> list[Finding]:
+def _notes(findings: list[Finding], everything: bool = False) -> list[Finding]:
     """Return the notes to print; notes on lookups are omitted, because the line of the table covers them."""
-    return [one for one in findings if one.state is State.NOTED and one.subject != "lookup" and one.rule != GENERATED]
+    noted = [one for one in findings if one.state is State.NOTED and one.rule != GENERATED]
+    return [one for one in noted if everything or one.subject != "lookup"]
 
 
 def _assumed(findings: list[Finding]) -> Iterator[str]:
@@ -81,25 +84,28 @@ def _assumed(findings: list[Finding]) -> Iterator[str]:
         yield f"assumed, {', '.join(list(lines)[:SOME])}{more}: {assumption}"
 
 
-def _tables(tables: list[TableRecord]) -> str:
+def _tables(tables: list[TableRecord], paint: Paint) -> str:
     if not tables:
         return "no table"
     counts = Counter(table.verdict for table in tables)
-    return ", ".join(f"{plural(count, 'table')} {_word(state, count)}" for state, count in counts.items())
+    return ", ".join(paint(f"{plural(count, 'table')} {_word(state, count)}", state) for state, count in counts.items())
 
 
 def _word(state: State, count: int) -> str:
-    return "need a decision" if state is State.SUGGESTED and count > 1 else WORDS[state]
+    if state is State.NOTED:
+        return "noted"
+    return "need a decision" if state is State.SUGGESTED and count > 1 else words.STATES[state]
 
 
-def _table(table: TableRecord) -> str:
+def _table(table: TableRecord, paint: Paint) -> str:
     how = ""
     if table.applicability is not None and table.verdict in {State.APPLIED, State.AVAILABLE}:
         how = {Applicability.EXACT: ", exact", Applicability.ASSUMPTION: ", under an assumption"}.get(
             table.applicability, ", changes values"
         )
     reads = f", {plural(len(table.lookups), 'lookup')}" if table.lookups else ""
-    return f"{table.name} ({_line(table.location)}): {WORDS[table.verdict]}{how}{reads}"
+    verdict = paint(f"{words.STATES[table.verdict]}{how}", table.verdict)
+    return f"{table.name} ({_line(table.location)}): {verdict}{reads}"
 
 
 def _finding(finding: Finding) -> str:

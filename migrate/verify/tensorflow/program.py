@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import os
 import random
 import runpy
 import sys
@@ -20,6 +19,7 @@ import runtime.optimizers.adagrad
 import runtime.optimizers.gradient_descent
 import runtime.optimizers.lazy_adam  # noqa: F401 - their optimizer classes must exist before they are watched
 from migrate.errors import MigrateError
+from migrate.verify import mirror
 from migrate.verify.tensorflow.interceptor import Stop, TrainsEagerly, Watcher, watching
 
 #: Top-level names of TensorFlow 1 only; a file that uses them as `tf.NAME` is written for TensorFlow 1.
@@ -48,7 +48,7 @@ def run_watched(path: str, directory: str, watcher: Watcher) -> None:
 
 
 def run_script(path: str, directory: str, around: contextlib.AbstractContextManager[None]) -> bool:
-    """Run the file as `__main__` in `directory` within `around`; return True if it was stopped, False if it ended.
+    """Run the file as `__main__` in a copy of `directory` within `around`; return True if it was stopped.
 
     Raises:
         MigrateError: the program fails.
@@ -57,7 +57,7 @@ def run_script(path: str, directory: str, around: contextlib.AbstractContextMana
     file = str(Path(path).resolve())
     _seed_what_is_not()
     sys.argv, sys.path[:0] = [file], [str(Path(file).parent), directory]
-    os.chdir(directory)
+    mirror.enter(directory)
     if _means_v1(file):
         tf.compat.v1.disable_v2_behavior()
         sys.modules["tensorflow"] = tf.compat.v1

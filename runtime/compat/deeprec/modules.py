@@ -8,9 +8,9 @@ from typing import Any
 
 import tensorflow as tf
 
+from runtime.compat import absent, contrib_layers
 from runtime.compat.changes import Changes
 from runtime.compat.deeprec import (
-    absent,
     collective,
     columns,
     composed,
@@ -40,6 +40,7 @@ CATEGORIES = (
     "sequence_categorical_column_with_embedding",
 )
 _PYTHON = "tensorflow.python"
+_FACADE = "runtime.compat.deeprec"
 _FRAMEWORK = "tensorflow.core.framework"
 _CONTRIB = "tensorflow.contrib"
 _LAYERS = f"{_CONTRIB}.layers.python.layers"
@@ -62,9 +63,7 @@ def add_modules(changes: Changes) -> None:
     )
     _add_to_inner_modules(changes)
     distribution.answer(changes)
-    changes.add_modules(_contrib(), below="tensorflow")
-    for module in (tf, v1):
-        changes.set(module, "contrib", sys.modules[_CONTRIB])
+    contrib_layers.add(changes, _contrib(), _FACADE)
 
 
 def _of(module: Any, names: Any) -> dict[str, Any]:
@@ -91,7 +90,7 @@ def _own() -> dict[str, dict[str, Any]]:
         f"{data}.parquet_dataset_ops": _of(parquet, ("ParquetDataset", "read_parquet")),
         f"{data}.dataframe": _of(parquet, ("DataFrame",)),
     }
-    return {name: {**contents, "__getattr__": absent.lacking(name)} for name, contents in made.items()}
+    return {name: {**contents, "__getattr__": absent.lacking(name, _FACADE)} for name, contents in made.items()}
 
 
 def _add(changes: Changes, name: str, contents: dict[str, Any]) -> Any:
@@ -104,15 +103,14 @@ def _add(changes: Changes, name: str, contents: dict[str, Any]) -> Any:
 
 
 def _contrib() -> dict[str, dict[str, Any]]:
-    """Return the modules of `tf.contrib`; a package has the names that it re-exports."""
+    """Return DeepRec's part of `tf.contrib`; a package has the names that it re-exports."""
     column = _of(contrib, ("embedding_column", "shared_embedding_columns"))
     column["sparse_column_with_embedding"] = columns.sparse_column_with_embedding
     column["sparse_column_wth_embedding"] = columns.sparse_column_with_embedding  # misspelled so in the documentation
     over = _of(contrib, ("input_from_feature_columns", "weighted_sum_from_feature_columns"))
     found = {name: getattr(v1.nn, name) for name in lookups.LOOKUPS}
     read = {name: getattr(v1.train, name) for name in ("list_variables", "load_variable")}
-    made = {
-        _CONTRIB: {},
+    return {
         f"{_CONTRIB}.layers": {**column, **over, "safe_embedding_lookup_sparse": found["safe_embedding_lookup_sparse"]},
         f"{_LAYERS}.feature_column": column,
         f"{_LAYERS}.feature_column_ops": over,
@@ -123,7 +121,6 @@ def _contrib() -> dict[str, dict[str, Any]]:
         f"{_CONTRIB}.rnn": {name: value for name, value in vars(v1.nn.rnn_cell).items() if name[0] != "_"},
         f"{_CONTRIB}.rnn.python.ops.core_rnn_cell": _of(contrib, ("_Linear",)),
     }
-    return {name: {**contents, "__getattr__": absent.lacking(name)} for name, contents in made.items()}
 
 
 def _add_to_inner_modules(changes: Changes) -> None:

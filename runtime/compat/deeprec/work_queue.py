@@ -16,7 +16,7 @@ v1: Any = tf.compat.v1
 class WorkQueue(_tf_private.SaveableObject):  # type: ignore[misc]
     """Items of several epochs, each of which is taken once; with parameter servers, by one of all workers.
 
-    What initializes resources (a `Scaffold`, or `tf.initialize_all_resources`) fills it. Checkpoints hold what is left
+    A `Scaffold` fills it, or else what initializes local variables. Checkpoints hold what is left
     as `<name>_works`, and as `<name>_digest` the items: where these are others on restoring, the queue begins anew.
     """
 
@@ -58,10 +58,15 @@ class WorkQueue(_tf_private.SaveableObject):  # type: ignore[misc]
             self._items = v1.Variable(every, name="items", validate_shape=False, **settings)
             self._taken = v1.Variable(tf.constant(0, tf.int64), name="taken", **settings)
             self._turn = tf.CriticalSection(name="turn", shared_name=f"{name}/turn")
-            self._create = tf.group(self._items.initializer, self._taken.initializer)
+            self._create = self._begin()
             self._digest = tf.constant(b",".join(self.works))
             ready = tf.logical_and(v1.is_variable_initialized(self._items), v1.is_variable_initialized(self._taken))
             _tf_private.register_resource(self._taken.handle, self._create, ready)
+            # A session without a Scaffold fills it where it initializes local variables, if nothing else did.
+            with tf.control_dependencies([tf.cond(ready, lambda: tf.no_op(), lambda: self._begin())]):
+                filled = tf.constant(0)
+            local = [v1.GraphKeys.LOCAL_VARIABLES]
+            v1.Variable(filled, name="colocator", trainable=False, collections=local, use_resource=True)
             specs = [
                 _tf_private.SaveSpec(self._digest, "", f"{name}_digest", tf.string),
                 _tf_private.SaveSpec(self._left(), "", f"{name}_works", tf.string),
@@ -88,10 +93,10 @@ class WorkQueue(_tf_private.SaveableObject):  # type: ignore[misc]
     def input_dataset(self) -> Any:
         """Return a dataset of items, string scalars, that ends when all are taken."""
         found = v1.data.Dataset.from_tensors(0).repeat().map(lambda _: self._next())
-        found = found.apply(tf.data.experimental.take_while(lambda _, there: there))
-        # Read ahead, items would count as taken before anybody reads them.
+        found = found.take_while(lambda _, there: there)
+        # One of them reads ahead, and items would count as taken before anybody reads them.
         options = tf.data.Options()
-        options.experimental_optimization.inject_prefetch = False
+        options.experimental_optimization.apply_default_optimizations = False
         return found.map(lambda item, _: self._with_prefix(item)).with_options(options)
 
     def input_producer(self) -> Any:
@@ -117,11 +122,13 @@ class WorkQueue(_tf_private.SaveableObject):  # type: ignore[misc]
 
         return tf.cond(tf.equal(digest, self._digest), go_on, self._begin_anew)
 
+    def _begin(self) -> tf.Operation:
+        return tf.group(self._items.assign(self._items.initial_value), self._taken.assign(0))
+
     def _begin_anew(self) -> tf.Operation:
         told = tf.print(f"the items of the WorkQueue {self.name} are others than in the checkpoint: it begins anew")
         with tf.control_dependencies([told]):
-            items = self._items.assign(self._items.initial_value)
-            return tf.group(items, self._taken.assign(0))
+            return self._begin()
 
     def _left(self) -> tf.Tensor:
         with tf.control_dependencies([self._taken.read_value()]):

@@ -179,7 +179,7 @@ def test_every_verdict_is_a_word_and_not_only_a_colour() -> None:
         "all zero: not conclusive",
         "changes values, as declared",
         "does not block",
-        "not analysed",
+        "unsupported",
     ):
         assert word in text
 

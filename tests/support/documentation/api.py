@@ -18,6 +18,8 @@ MODULES = {
     "rewriter": "The graph rewriter",
     "migrate.rules": "Rules of your own",
 }
+#: Of the module, its docstring.
+_TEXT_ALONE = "    options: {members: false, show_root_heading: false, show_root_toc_entry: false}\n"
 
 
 def pages() -> Iterator[tuple[str, str]]:
@@ -26,7 +28,7 @@ def pages() -> Iterator[tuple[str, str]]:
     yield "index.md", "# API\n\nWhat these modules export is public, all else may change.\n\n" + "".join(rows)
     for module, title in MODULES.items():
         names = exported(module)
-        parts = [f"# {title}\n\nModule `{module}`.\n"]
+        parts = [f"# {title}\n\nModule `{module}`.\n\n::: {module}\n{_TEXT_ALONE}"]
         parts += [f"\n::: {module}.{name}\n" for name in names]
         yield f"{module}.md", "".join(parts)
 

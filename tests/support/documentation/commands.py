@@ -41,9 +41,8 @@ def _page(command: click.Command, context: click.Context, level: int) -> Iterato
     yield from (f"{part}\n" for part in _paragraphs(command.help or ""))
     for parameter in command.get_params(context):
         record = parameter.get_help_record(context)
-        if record is not None:
-            names, text = record
-            yield f"`{names}`\n:   {_plain(text) or 'See above.'}\n"
+        if record is not None and record[1]:  # what an argument is, stands in the text above
+            yield f"`{record[0]}`\n:   {_plain(record[1])}\n"
     if isinstance(command, click.Group):
         for name in command.list_commands(context):
             inner = command.get_command(context, name)

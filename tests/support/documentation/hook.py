@@ -16,6 +16,7 @@ from tests.support.documentation import api, commands, offline, record, reposito
 from tests.support.paths import ROOT
 
 _log = logging.getLogger("mkdocs.documentation")  # with `--strict`, a warning of MkDocs fails the build
+_SEARCH = 'data-md-component="search" role="dialog"'
 #: Names of pages that head a folder, which the navigation names itself.
 _HEADS = ("index", "README")
 
@@ -76,6 +77,11 @@ def on_page_markdown(markdown: str, page: Any, files: Files, **_: Any) -> str:
 def _renamed(path: str, anchor: str) -> str:
     """Return where a link leads: a rule has a page of its own."""
     return f"rules/{anchor[1:]}.md" if path == "rules.md" and anchor else f"{path}{anchor}"
+
+
+def on_post_page(output: str, **_: Any) -> str:
+    """Name the theme's search dialog, which screen readers would announce without a name."""
+    return output.replace(_SEARCH, f'{_SEARCH} aria-label="Search"')
 
 
 def on_post_build(config: Any) -> None:

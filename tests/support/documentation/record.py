@@ -78,9 +78,11 @@ Equal conversions give equal bytes: it holds no clock and no name of a machine b
 
 
 def _fields(name: str) -> str:
+    """Return the fields of a class; raises LookupError for one without a comment."""
     fields = next(fields for found, _, fields in _classes(_MODEL) if found == name)
-    parts = [f"`{field}`: {kind}\n:   {_sentence(text or 'What its name says.')}\n\n" for field, kind, text in fields]
-    return "".join(parts)
+    if bare := [field for field, _, text in fields if not text]:
+        raise LookupError(f"`{name}` has fields without a comment: {bare}; say behind each what it is")
+    return "".join(f"`{field}`: {kind}\n:   {_sentence(text)}\n\n" for field, kind, text in fields)
 
 
 def _sentence(text: str) -> str:

@@ -67,6 +67,6 @@ def with_links(page: str, text: str, is_page: Callable[[str], bool], renamed: Ca
 def _target(file: str, match: re.Match[str]) -> str:
     """Return the path in the repository that a link means; nothing where it is no link to a file."""
     path = match["path"]
-    if match["fence"] or not path or path.startswith(("/", "mailto")):
+    if not path or path.startswith(("/", "mailto")):
         return ""
     return os.path.normpath(os.path.join(os.path.dirname(file), path))  # noqa: PTH118, PTH120 - text, not a file

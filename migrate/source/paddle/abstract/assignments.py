@@ -7,7 +7,7 @@ import ast
 import numpy as np
 
 from migrate.source.paddle.abstract import containers
-from migrate.source.paddle.abstract.attributes import Sizes, is_layer
+from migrate.source.paddle.abstract.attributes import Sizes, is_layer, is_property
 from migrate.source.paddle.abstract.run import Run
 from migrate.source.paddle.abstract.values import (
     UNKNOWN,
@@ -86,6 +86,8 @@ def set_attribute(run: Run, node: ast.AST, receiver: Value, name: str, value: Va
         raise Refuse(f"a {what} has no attribute `{name}` that can be set; keep the value in an attribute of the layer")
     elif not isinstance(receiver, Instance):
         raise Refuse("only attributes of objects of the program can be set")
+    elif (found := receiver.cls.find(name)) is not None and is_property(found[0]):
+        raise Refuse(f"`{name}` is a property, and setting it is not supported; set the attribute that it reads")
     else:
         run.lasting.writes(receiver, name)
         if is_layer(receiver):

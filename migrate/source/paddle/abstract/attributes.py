@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import math
 import sys
 from collections.abc import Iterator
@@ -156,7 +157,9 @@ def _of_class(cls: Class, name: str) -> Value:
 
 
 def _of_instance(run: Run, node: ast.AST, value: Instance, name: str) -> Value:
-    stock = value.stock
+    stock, found = value.stock, value.cls.find(name)
+    if found is not None and is_property(found[0]):
+        return run.call(node, bound(run, node, found, value), [], {})
     if stock is not None and name in stock.weights and value.weights.get(name) is stock.weights[name]:
         return _of_layer(run, node, stock, name)
     for names in (value.attributes, value.sublayers, value.weights):
@@ -166,9 +169,8 @@ def _of_instance(run: Run, node: ast.AST, value: Instance, name: str) -> Value:
         return value.training
     if name == "__class__":
         return value.cls
-    found = value.cls.find(name)
     if found is not None:
-        return _method(found, value)
+        return bound(run, node, found, value)
     if name in _OWN and is_layer(value):
         return Method(value, name)
     for cls in value.cls.order:
@@ -184,7 +186,7 @@ def special(run: Run, node: ast.AST, value: Value, name: str, *given: Value) -> 
     found = value.cls.find(name) if isinstance(value, Instance) else None
     if found is None:
         raise Refuse(f"`{name}` of {type(value).__name__} is not supported")
-    return run.call(node, _method(found, value), list(given), {})
+    return run.call(node, bound(run, node, found, value), list(given), {})
 
 
 def iterated(run: Run, node: ast.AST, value: Value) -> Value:
@@ -216,14 +218,32 @@ def _advanced(run: Run, node: ast.AST, value: Instance) -> Iterator[Value]:
         yield item
 
 
-def _method(found: tuple[ast.FunctionDef, Class], value: Instance) -> Value:
-    kinds = [item.id for item in found[0].decorator_list if isinstance(item, ast.Name)]
-    function = Function(found[0], found[1].module, found[1], value, found[1].closure)
-    if "staticmethod" in kinds:
-        return Function(found[0], found[1].module, found[1], None, found[1].closure)
-    if "classmethod" in kinds:
-        return Function(found[0], found[1].module, found[1], found[1], found[1].closure)
-    return function
+def is_property(method: ast.FunctionDef) -> bool:
+    """Return whether reading a method's name calls it."""
+    return any(_last_name(item) in {"property", "cached_property"} for item in method.decorator_list)
+
+
+def bound(run: Run, node: ast.AST, found: tuple[ast.FunctionDef, Class], value: Instance) -> Value:
+    """Return a method as an object has it; decorators of the program are called, others change no values."""
+    definition, owner = found
+    function: Value = Function(definition, owner.module, owner, None, owner.closure)
+    for decorator in reversed(definition.decorator_list):
+        if isinstance(owner.module.names.get(_first_name(decorator)), Function):
+            function = run.call(node, run.evaluate_in(owner.module, decorator), [function], {})
+    kinds = {_last_name(item) for item in definition.decorator_list}
+    if not isinstance(function, Function) or "staticmethod" in kinds:
+        return function
+    return dataclasses.replace(function, receiver=owner if "classmethod" in kinds else value)
+
+
+def _last_name(node: ast.expr) -> str:
+    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+
+
+def _first_name(node: ast.expr) -> str:
+    while isinstance(node, ast.Attribute | ast.Call):
+        node = node.value if isinstance(node, ast.Attribute) else node.func
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _of_layer(run: Run, node: ast.AST, value: Layer, name: str) -> Value:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
@@ -185,6 +185,8 @@ def _builtin(run: Run, node: ast.AST, name: str, positional: list[Value], keywor
         return run_python(function, positional, keywords)
     if name in {"int", "float"} and positional and isinstance(positional[0], Size):
         return Size()
+    if name == "sum" and positional and isinstance(positional[0], Iterator):
+        positional = [list(positional[0]), *positional[1:]]
     if name == "sum" and mentions(positional, Tensor) and not isinstance(positional[0], Tensor):
         return _sum(run, node, list(positional[0]), *positional[1:])
     return _python(function, positional, keywords)

@@ -86,7 +86,10 @@ def instantiate(run: Run, node: ast.AST, cls: Class, positional: list[Value], ke
     elif attributes.stock_of(cls) is not None:
         _become(run, node, made, positional, keywords)
     elif positional or keywords:
-        raise Refuse(f"`{cls.name}` takes no constructor arguments")
+        raise Refuse(
+            f"`{cls.name}` has no `__init__` in the files beside this one that takes arguments; write one out, or put "
+            "the class that it derives from into this folder"
+        )
     return made
 
 
@@ -108,9 +111,10 @@ def forward(run: Run, node: ast.AST, layer: LayerValue, positional: list[Value],
             return _stock_forward(run, node, layer.stock, positional, keywords)
         if found is None:
             raise Refuse(f"`{layer.cls.name}` has no method `{name}`")
-        return run.call_function(
-            Function(found[0], found[1].module, found[1], layer, found[1].closure), positional, keywords
-        )
+        method = attributes.bound(run, node, found, layer)
+        if isinstance(method, Function):
+            return run.call_function(method, positional, keywords)
+        return run.call(node, method, positional, keywords)
     if mentions([positional, keywords], Unknown):
         return UNKNOWN
     if isinstance(layer, Layer):

@@ -14,6 +14,7 @@ from migrate.source.paddle.abstract.values import (
     Container,
     Fetched,
     Function,
+    Instance,
     Module,
     Refuse,
     Size,
@@ -125,6 +126,13 @@ class Machine(Run):
         """Return the truth of an expression; a condition on the value of a tensor ends the execution."""
         return self.decide(node, self.evaluate(node))
 
+    def decide(self, node: ast.expr, value: Value) -> bool:
+        """Return the truth of a value; an object of the program may tell it by a method."""
+        for name in ("__bool__", "__len__") if isinstance(value, Instance) else ():
+            if value.cls.find(name) is not None:
+                return self.decide(node, attributes.special(self, node, value, name))
+        return super().decide(node, value)
+
     def assign(self, target: ast.expr, value: Value) -> None:
         """Assign a value to a name, attribute, item or pattern."""
         assignments.assign(self, target, value)
@@ -234,7 +242,7 @@ class Machine(Run):
         raise control.Return(None if node.value is None else self.evaluate(node.value))
 
     def _run_FunctionDef(self, node: ast.FunctionDef) -> None:
-        if node.decorator_list:
+        if any(not _is_wraps(item) for item in node.decorator_list):
             raise Refuse(f"the decorators of `{node.name}` are not supported")
         frame = self.frame
         outer = (frame.names, *frame.outer) if frame.function else ()
@@ -279,3 +287,9 @@ class Machine(Run):
 
     def _run_Continue(self, node: ast.Continue) -> None:
         raise control.Continue
+
+
+def _is_wraps(decorator: ast.expr) -> bool:
+    """Return whether a decorator is `functools.wraps`, which changes only what a function is called."""
+    called = decorator.func if isinstance(decorator, ast.Call) else decorator
+    return (called.id if isinstance(called, ast.Name) else getattr(called, "attr", "")) == "wraps"

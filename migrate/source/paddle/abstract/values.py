@@ -173,9 +173,15 @@ class Class:
         order = self.order
         for owner in order[order.index(after) + 1 :] if after in order else order:
             for item in reversed(owner.node.body):  # the last of several definitions counts
-                if isinstance(item, ast.FunctionDef) and item.name == name:
+                if isinstance(item, ast.FunctionDef) and item.name == name and not _sets(item):
                     return item, owner
         return None
+
+
+def _sets(method: ast.FunctionDef) -> bool:
+    """Return whether a method is called where a property is set or deleted, not where it is read."""
+    kinds = {item.attr for item in method.decorator_list if isinstance(item, ast.Attribute)}
+    return not kinds.isdisjoint({"setter", "deleter"})
 
 
 @dataclass(eq=False)

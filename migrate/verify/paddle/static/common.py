@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import inspect
-import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from migrate.errors import MigrateError
+from migrate.verify import mirror
 from migrate.verify.loading import load_module
 
 TRAINER, CLASS = "static_model.py", "StaticModel"
@@ -19,7 +19,7 @@ IDS = 50
 
 def trainer_of(folder: str, config: Any) -> Any:
     """Import the static model of a folder and make it; the folder is where it runs."""
-    os.chdir(folder)
+    mirror.enter(folder)
     sys.path.insert(0, str(Path(folder).resolve()))
     module = load_module(str(Path(folder) / TRAINER))
     owners: list[Any] = [o for o in vars(module).values() if inspect.isclass(o) and o.__module__ == module.__name__]

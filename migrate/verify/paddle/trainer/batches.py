@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import os
 import sys
 from collections.abc import Iterator, Mapping
 from itertools import islice
@@ -15,6 +14,7 @@ from paddle.io import IterableDataset
 from paddle.io.dataloader.collate import default_collate_fn, default_convert_fn
 
 from migrate.errors import MigrateError
+from migrate.verify import mirror
 from migrate.verify.paddle.trainer.common import MOST
 
 
@@ -25,7 +25,7 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
         MigrateError: the configuration names no reader or no data, or the data has no batch.
     """
     folder, config = Path(job["path"]).resolve(), dict(job["config"])
-    os.chdir(folder)
+    mirror.enter(str(folder))
     sys.path.insert(0, str(folder))
     data, name = config.get("runner.train_data_dir"), config.get("runner.train_reader_path")
     if not data or not name:

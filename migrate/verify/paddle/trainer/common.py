@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -13,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from migrate.errors import MigrateError
+from migrate.verify import mirror
 from migrate.verify.loading import load_module
 
 TRAINER, CLASS = "dygraph_model.py", "DygraphModel"
@@ -27,7 +27,7 @@ Array = NDArray[Any]
 
 def trainer_of(folder: str) -> Any:
     """Import the trainer of a folder and make it; the folder is where it runs."""
-    os.chdir(folder)
+    mirror.enter(folder)
     sys.path.insert(0, str(Path(folder).resolve()))
     module = load_module(str(Path(folder) / TRAINER))
     owners = [o for o in vars(module).values() if inspect.isclass(o) and o.__module__ == module.__name__]

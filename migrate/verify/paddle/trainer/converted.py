@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -13,6 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from migrate.errors import MigrateError
+from migrate.verify import mirror
 from migrate.verify.paddle.trainer import draws
 from migrate.verify.paddle.trainer.common import (
     EPSILON,
@@ -42,7 +42,7 @@ class Converted:
         np.random.seed(1)
         random.seed(1)
         self.trainer = trainer_of(job["path"])
-        os.chdir(job.get("data") or job["path"])  # a trainer may read data of its own
+        mirror.enter(job.get("data") or job["path"])  # a trainer may read data of its own
         with _recorded() as made:
             self.model = self.trainer.create_model(self.config)
         held = {id(weight) for _, weight in self.model.named_weights()}

@@ -57,6 +57,70 @@ PROGRAMS = {
                 yield "end"
         found = list(some(7)), list(some(0)), sum(some(3)), next(some(4), None)
     """,
+    "properties are read": """
+        class Sizes:
+            def __init__(self):
+                self.wide, self._deep = False, 3
+
+            @property
+            def deep(self):
+                return self._deep + 1
+
+            @deep.setter
+            def deep(self, value):
+                self._deep = value
+
+        class More(Sizes):
+            @property
+            def never(self):
+                return self.wide
+        more = More()
+        found = more.deep, list(range(more.deep)), "yes" if more.never else "no", [1, 2] if not more.never else 0
+    """,
+    "objects tell their truth": """
+        class Flag:
+            def __init__(self, on):
+                self.on = on
+            def __bool__(self):
+                return self.on
+        class Items:
+            def __init__(self, count):
+                self.count = count
+            def __len__(self):
+                return self.count
+        class Plain:
+            pass
+        objects = [Flag(True), Flag(False), Items(0), Items(2), Plain()]
+        found = [1 if one else 0 for one in objects], [not one for one in objects], bool(objects[0] and 3)
+    """,
+    "decorators of methods are called": """
+        import functools
+        def twice(method):
+            @functools.wraps(method)
+            def inner(self, *given, **named):
+                return 2 * method(self, *given, **named)
+            return inner
+        def times(n):
+            return lambda method: lambda self, x: n * method(self, x)
+        class Sum:
+            def __init__(self, start):
+                self.start = start
+            @twice
+            def add(self, x, y=0):
+                return self.start + x + y
+            @times(10)
+            @twice
+            def more(self, x):
+                return self.start - x
+            @twice
+            def __call__(self, x):
+                return x
+        one = Sum(5)
+        found = one.add(1), one.add(1, y=2), one.more(2), one(4)
+    """,
+    "sum goes through a generator": """
+        found = sum(x * x for x in range(4)), sum((x for x in [1.5, 2]), 3)
+    """,
     "handlers": """
         log = []
         def convert(text):

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from runtime.compat import deeprec
-from runtime.compat.deeprec import absent, options, switches
+from runtime.compat import absent, deeprec
+from runtime.compat.deeprec import options, switches
 from runtime.compat.deeprec.without_effect import WITHOUT_EFFECT
 from runtime.optimizers import deeprec as optimizers
 from tests.support.paths import ROOT
@@ -87,4 +87,4 @@ def test_the_documentation_has_the_table() -> None:
 
 def test_what_is_not_served_says_what_to_do() -> None:
     with pytest.raises(AttributeError, match=r"tensorflow\.contrib\.rnn is not supported .*: use its counterpart"):
-        absent.lacking("tensorflow.contrib")("rnn")
+        absent.lacking("tensorflow.contrib", "runtime.compat.deeprec")("rnn")

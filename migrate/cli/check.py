@@ -1,0 +1,105 @@
+"""`migrate check`: report what a conversion would do, in any format, or against what is known."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from migrate.cli.choices import choices
+from migrate.cli.command_line import command_line
+from migrate.cli.commands import PATH, command
+from migrate.cli.console import VERBOSE, level, painted, say
+from migrate.cli.conversion import (
+    PATHS,
+    SCHEMA,
+    STREAM_NAME,
+    convert_inputs,
+    exit_code,
+    print_result,
+    read_options,
+    summarize,
+    write_reports,
+)
+from migrate.cli.reports import REPORT, STYLE, check_reports
+from migrate.cli.running import Running, running_options
+from migrate.errors import MigrateError
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from migrate.report.model import Finding, Report
+    from migrate.source.settings.options import Given
+
+
+@command()
+@PATHS
+@SCHEMA
+@REPORT
+@STYLE
+@click.option(
+    "--baseline",
+    metavar="FILE",
+    type=PATH,
+    help="Report, and fail for, only what FILE does not know: a report of an earlier check.",
+)
+@click.option("--update-baseline", is_flag=True, help="Write the findings of this run to the file of --baseline.")
+@STREAM_NAME
+@running_options
+@choices
+def check(
+    paths: tuple[str, ...],
+    schema: str | None,
+    reports: tuple[str, ...],
+    style: str,
+    baseline: str | None,
+    update_baseline: bool,
+    given: Given,
+    stdin_filename: str,
+    **running: Unpack[Running],
+) -> None:
+    """Report what convert would do, without changing files.
+
+    Findings are printed to stdout, one per line. Exit code 0 when nothing is left to do, 1 when a conversion is
+    available or work remains, 2 when the command could not run. With --baseline, 1 when something is new or worse.
+    """
+    from migrate.report import baseline as known
+    from migrate.source.driver.run import make_report
+
+    if update_baseline:
+        if baseline is None:
+            raise MigrateError("--update-baseline writes the file of --baseline; give --baseline FILE, too")
+        check_reports([baseline])
+    before = known.read(baseline) if baseline is not None and not update_baseline else None
+    done = convert_inputs(paths, stdin_filename, read_options(schema, given, reports), running)
+    report = make_report(command_line(), done, "", dry=True)
+    write_reports(report, reports, done)
+    if baseline is not None and update_baseline:
+        say(f"baseline: {known.write(report, baseline)} written to {baseline}")
+    compared = known.compare(before, report) if before is not None else None
+    _print(report if compared is None else compared.shown, style)
+    if compared is not None:
+        say(compared.sentence(baseline or ""))
+        sys.exit(1 if compared.shown.findings else 0)
+    summarize(report, reports)
+    sys.exit(0 if update_baseline else exit_code(report, ignore_available=False))
+
+
+def _print(report: Report, style: str) -> None:
+    if style != "text":
+        print_result(report, style)
+        return
+    for finding in report.findings:
+        _print_finding(finding)
+
+
+def _print_finding(finding: Finding) -> None:
+    from migrate.report.words import place, verdict
+    from migrate.report.writers.as_text import details
+
+    reason = f" ({finding.reason})" if finding.reason else ""
+    said = painted(verdict(finding), finding.state)
+    click.echo(f"{click.style(place(finding.location), bold=True)}: {said}: {finding.message}{reason}")
+    for line in details(finding) if level() >= VERBOSE else ():
+        click.echo(f"    {line}")

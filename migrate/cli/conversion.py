@@ -1,0 +1,112 @@
+"""What `migrate convert` and `migrate check` share: their inputs, what they print at the end, and their exit code."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from migrate.cli.commands import PATH
+from migrate.cli.console import QUIET, VERBOSE, level, painted, say
+from migrate.cli.reports import check_reports
+from migrate.cli.running import Running, how
+from migrate.errors import MigrateError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from migrate.report.model import Report
+    from migrate.source.driver.run import Converted
+    from migrate.source.settings.options import Given, Options
+
+PATHS = click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=PATH)
+STREAM = "-"
+STREAM_NAME = click.option(
+    "--stdin-filename", metavar="NAME", default="<stdin>", help="File name to use in findings when PATH is `-`."
+)
+SCHEMA = click.option("--schema", metavar="FILE", type=PATH, help="Feature schema (YAML) of a Paddle model.")
+
+
+def read_options(schema: str | None, given: Given, reports: Sequence[str]) -> Options:
+    """Return the options of the run; raises MigrateError where a report cannot be written, or for a bad schema."""
+    from migrate.source.settings.options import Options
+
+    if reports:
+        check_reports(reports)
+    if schema is None:
+        return Options(given=given)
+    from migrate.schema import load_schema
+
+    return Options(load_schema(schema), given=given)
+
+
+def is_stream(paths: Sequence[str]) -> bool:
+    """True if standard input is converted; raises MigrateError where it is given beside other paths."""
+    if STREAM in paths and len(paths) > 1:
+        raise MigrateError("`-` (standard input) cannot be combined with other paths; give it alone")
+    return STREAM in paths
+
+
+def convert_inputs(
+    paths: Sequence[str], name: str, options: Options, running: Running, skip: Path | None = None
+) -> list[Converted]:
+    """Convert the files below `paths`, or standard input; raises MigrateError when no file was found."""
+    from migrate.source.driver.run import convert_paths, convert_stream, nothing_found
+
+    if is_stream(paths):
+        return [convert_stream(sys.stdin.buffer.read(), name, options)]
+    done = convert_paths(paths, options, how(running, skip))
+    if not done:
+        raise nothing_found(paths)
+    return done
+
+
+def write_reports(report: Report, reports: Sequence[str], done: Sequence[Converted]) -> None:
+    """Write the reports; raises MigrateError when no input could be read."""
+    from migrate.source.driver.run import all_failed
+
+    for path in reports:
+        from migrate.report.writers import write
+
+        write(with_rules(report), path)
+    problem = all_failed(done)
+    if problem:
+        raise MigrateError(problem)
+
+
+def print_result(report: Report, style: str) -> None:
+    """Print the report to standard output in one of the formats for programs."""
+    from migrate.report.writers import printed
+
+    click.echo(printed(with_rules(report), style), nl=False)
+
+
+def summarize(report: Report, reports: Sequence[str]) -> None:
+    """Print the summary to standard error."""
+    from migrate.source.driver.summary import summary_lines
+
+    if level() > QUIET:
+        for line in summary_lines(report, painted, everything=level() >= VERBOSE):
+            say(line)
+    for path in reports:
+        say(f"report: {path}")
+
+
+def with_rules(report: Report) -> Report:
+    """Return the report with what the rules of its findings say of themselves."""
+    from migrate.cli.choices import rule_files
+    from migrate.source.configuration.user_rules import rules_of
+    from migrate.source.rules.records import described
+
+    given = click.get_current_context().params.get("rules") or ()
+    return described(report, rules_of(rule_files(given)))
+
+
+def exit_code(report: Report, ignore_available: bool) -> int:
+    """Return 1 where work remains, else 0; a conversion that is available is work for `check` alone."""
+    from migrate.report.model import State
+
+    left = [f for f in report.findings if f.remains and not (ignore_available and f.state is State.AVAILABLE)]
+    return 1 if left else 0

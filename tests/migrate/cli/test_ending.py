@@ -1,0 +1,194 @@
+"""Whatever is given, and whatever happens to its streams, the command ends with a sentence and an exit code."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from migrate.cli.main import COMMANDS
+from migrate.errors import MigrateError
+from tests.support.command import Done, migrate
+from tests.support.paths import ROOT
+
+GOOD = (
+    "import tensorflow.compat.v1 as tf\n"
+    'W = tf.get_variable("user", [9, 4], initializer=tf.zeros_initializer())\n'
+    "e = tf.nn.embedding_lookup(W, ids)\n"
+    "op = tf.train.AdagradOptimizer(0.1).minimize(e)\n"
+)
+FILES = {
+    "good.py": GOOD.encode(),
+    "binary.py": bytes(range(256)) * 9,
+    "zero.py": b"import tensorflow\0\n",
+    "latin.py": b"import tensorflow as tf\nx = '\xe9'\n",
+    "wide.py": GOOD.encode("utf-16"),
+    "cookie.py": b"# coding: nonsense\nimport tensorflow\n",
+    "deep.py": GOOD.encode() + b"x = " + b"(" * 300 + b"1" + b")" * 300 + b"\n",
+    "long.py": GOOD.encode() + b"x = a" + b".b" * 300 + b"\n",
+    "empty.py": b"",
+    "bad.json": b"[1",
+    "list.json": b'{"schema": {"name": "recmigrate-report", "major": 1}, "tool": []}',
+    "bad.yaml": b"a: [\n\t",
+    "bad.ipynb": b'{"cells": [{"cell_type": "code", "source": [3]}, 4], "metadata": null, "x": "tensorflow"}',
+    "closed.py": GOOD.encode(),
+    "line\nfeed.py": GOOD.encode(),
+}
+#: Not files of a directory, or no names at all.
+OTHERS = ["", " ", ".", "-", "--", "folder.py", "loop.py", "dangling.py", "round", "locked", "\udcff.py", "good.py/x"]
+OTHERS += ["nothing", "x" * 300, "a/" * 3000, "/dev/null", "/proc/self/mem", "~", "*.py"]
+#: With `{}` for what is given; none of these runs a program or imports a framework.
+COMMANDS_OF = [
+    "convert {} -o out",
+    "convert {} --diff",
+    "convert {} --in-place",
+    "convert good.py -o {}",
+    "convert good.py --target {}",
+    "convert good.py --cache-mode {} --eviction {}",
+    "check {} --output-format github",
+    "check good.py --schema {}",
+    "check good.py --rules {}",
+    "check good.py --report {}",
+    "check good.py --report locked/{}.json",
+    "check good.py --select {}",
+    "check good.py --cache-dir {}",
+    "check good.py --baseline {}",
+    "check good.py --baseline {} --update-baseline",
+    "check - --stdin-filename {}",
+    "explain {}:3",
+    "explain good.py:{}",
+    "explain good.py:3 --project {}",
+    "revert {}",
+    "revert --from {} --merge --diff",
+    "rules explain {}",
+    "rules test {}",
+    "report show {}",
+    "report html {} -o out.html",
+    "report diff {} {} --format markdown",
+    "verify {} nothing",
+    "verify nothing {} --schema {}",
+    "project {} -o made",
+    "dataset build good.py --schema {} -o data",
+    "dataset census --train {} --test {} -o census",
+    "{} good.py",
+    "-{}",
+]
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Iterator[Path]:
+    """A directory with everything that may be wrong with a file."""
+    for name, data in FILES.items():
+        (tmp_path / name).write_bytes(data)
+    (tmp_path / "closed.py").chmod(0)
+    (tmp_path / "folder.py").mkdir()
+    (tmp_path / "loop.py").symlink_to("loop.py")
+    (tmp_path / "dangling.py").symlink_to("nothing")
+    (tmp_path / "round").mkdir()
+    (tmp_path / "round" / "again").symlink_to(tmp_path / "round")
+    (tmp_path / "locked").mkdir()
+    (tmp_path / "locked").chmod(0o500)
+    Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff.py")).write_text(GOOD)
+    yield tmp_path
+    (tmp_path / "locked").chmod(0o700)
+
+
+def ended_well(done: Done, *, codes: tuple[int, ...] = (0, 1, 2)) -> bool:
+    """True for an exit code that is documented, no traceback, and a reason where the command failed."""
+    quiet = "Traceback" not in done.err and "internal error" not in done.err
+    return done.code in codes and quiet and (done.code != 2 or bool(done.err))
+
+
+@pytest.mark.parametrize("seed", [1, pytest.param(None, marks=pytest.mark.soak)])
+def test_no_argument_and_no_file_makes_a_traceback(work: Path, seed: int | None) -> None:
+    """Each command with two things; `make soak` takes all of them."""
+    draw = random.Random(seed)
+    names, wrong = [*FILES, *OTHERS], []
+    for command in COMMANDS_OF:
+        for name in names if seed is None else draw.sample(names, 2):
+            arguments = [word.replace("{}", name) for word in command.split(" ")]
+            done = migrate(arguments, work, given=b"\xff\0import tensorflow\n")
+            wrong += [] if ended_well(done) else [(arguments, done)]
+    assert not wrong
+
+
+def test_every_command_has_a_file_that_is_wrong() -> None:
+    started = {command.split(" ", maxsplit=1)[0] for command in COMMANDS_OF}
+    assert set(COMMANDS) - started <= {"checkpoint", "graph", "completion"}  # these two import TensorFlow
+
+
+@pytest.mark.parametrize("arguments", ["--help", "rules list", "check good.py", "convert good.py --diff", "convert -"])
+def test_streams_may_be_closed_or_read_by_nobody(work: Path, arguments: str) -> None:
+    words = arguments.split()
+    normal = migrate(words, work, given=GOOD.encode())
+    assert normal.code in (0, 1)
+    unread = migrate(words, work, given=GOOD.encode(), unread=[1])
+    assert (unread.code, ended_well(unread, codes=(141,))) == (141, True), unread
+    for number in (1, 2):
+        for closed in itertools.combinations(range(3), number):
+            done = migrate(words, work, given=GOOD.encode(), closed=closed)
+            assert ended_well(done), (closed, done)
+            assert (work / "good.py").read_text() == GOOD
+    for numbers in ([2], [1, 2]):
+        assert migrate(words, work, given=GOOD.encode(), unread=numbers).code in (0, 1, 141)
+
+
+def test_what_a_terminal_cannot_show_is_escaped(work: Path) -> None:
+    (work / "good.py").write_text(GOOD + "t = tf.transpose(W, name='日')\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "migrate", "check", "good.py"],
+        cwd=work,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "latin-1"},
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert b"name='\\u65e5'" in done.stdout
+    assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130)])
+def test_ctrl_c_ends_every_command_with_its_own_code(work: Path, number: int, code: int) -> None:
+    os.mkfifo(work / "pipe.json")  # it waits for somebody who writes
+    running = subprocess.Popen(
+        [sys.executable, "-m", "migrate", "report", "show", "pipe.json"],
+        cwd=work,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    until = time.monotonic() + 60
+    while time.monotonic() < until and "pipe" not in Path(f"/proc/{running.pid}/wchan").read_text():
+        if "wait_for_partner" in Path(f"/proc/{running.pid}/stack").read_text():
+            break
+        time.sleep(0.05)
+    time.sleep(0.3)
+    running.send_signal(number)
+    _, errors = running.communicate(timeout=60)
+    assert (running.returncode, errors.strip()) == (code, "migrate: interrupted")
+
+
+def test_a_mistake_of_ours_is_said_in_a_sentence(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*arguments: object, dry: bool) -> None:
+        raise ValueError("of all\nthings")
+
+    monkeypatch.setattr("migrate.source.driver.run.make_report", broken)
+    done = migrate(["check", "good.py"], work)
+    assert done.code == 2
+    assert done.err.startswith("migrate: internal error, ValueError: of all things; this is a mistake of migrate: ")
+    assert done.err.count("\n") == 1
+    assert "Traceback" in migrate(["check", "good.py", "--verbose"], work).err
+
+    def refused(*arguments: object, dry: bool) -> None:
+        raise MigrateError("no; do something else")
+
+    monkeypatch.setattr("migrate.source.driver.run.make_report", refused)
+    assert migrate(["check", "good.py", "-v"], work).err.endswith("migrate: no; do something else\n")

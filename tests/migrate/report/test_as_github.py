@@ -1,0 +1,55 @@
+"""Workflow commands of GitHub, and reports compared for a pull request."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from migrate.report import diff_pages, diff_show, writers
+from migrate.report.model import Report, State, with_ids
+from tests.support.report_sample import finding, report
+
+COMMAND = re.compile(r"::(error|warning|notice) ((?:\w+=[^,:\n]*,?)+)::([^\n]+)")
+
+
+def test_every_line_is_a_command_and_what_blocks_is_first() -> None:
+    text = writers.printed(report(), "github")
+    found = [COMMAND.fullmatch(line) for line in text.splitlines()]
+    assert all(found)
+    levels = [one[1] for one in found if one]
+    assert levels == ["error", "warning", "warning", "notice", "error"]  # the last is that the numbers differ
+    assert "file=nets/decoder.py,line=61,endLine=61,title=left unchanged (tf-variable-table)::table `item` is" in text
+
+
+def test_text_of_the_source_cannot_end_a_command() -> None:
+    evil = finding(state=State.UNSUPPORTED, path="a,line=1::x.py", message="100%\n::error::forged")
+    (line,) = writers.printed(Report("c", "1", findings=(evil,)), "github").splitlines()
+    assert line.startswith("::error file=a%2Cline=1%3A%3Ax.py,line=12,")
+    assert line.endswith("::100%25 ::error::forged")
+
+
+def test_paths_begin_at_the_root_of_the_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "models").mkdir()
+    monkeypatch.chdir(tmp_path / "models")
+    monkeypatch.setenv("GITHUB_WORKSPACE", str(tmp_path))
+    whole = Report("c", "1", findings=(finding(state=State.SUGGESTED, path="a.py"),))
+    assert "file=models/a.py," in writers.printed(whole, "github")
+
+
+def test_a_comparison_tells_a_pull_request_what_is_new() -> None:
+    old, new = finding(state=State.SUGGESTED), finding(state=State.UNSUPPORTED, before="g(x)", message="<b>new</b>")
+    noted = finding(state=State.NOTED, before="h(x)")
+    before, after = (Report("migrate check a", "1", findings=with_ids(one)) for one in ([old], [new, noted]))
+    result = diff_show.compare(before, after)
+    text = diff_pages.to_markdown(result)
+    assert "**1 result is new or worse**" in text
+    assert "| findings | 2 | 0 | 0 | 1 | 0 |" in text
+    above, folded = text.split("<details>")
+    assert "- new: `model.py:12` **left unchanged**: \\<b\\>new\\</b\\> (`tf-embedding-lookup`)" in above
+    assert "- fixed: `model.py:12`" in folded
+    assert "- new: `model.py:12` **note**" in folded
+    assert [line.partition("::")[2] for line in diff_pages.to_github(result).splitlines()] == [
+        "error file=model.py,line=12,endLine=12,title=left unchanged (tf-embedding-lookup)::<b>new</b>"
+    ]
