@@ -8,7 +8,7 @@ from types import ModuleType
 
 import pytest
 
-from benchmarks.vendor import page
+from benchmarks.vendor import page, sok
 from benchmarks.vendor.__main__ import main
 from benchmarks.vendor.programs import Listing, Outcome, Program
 from tests.support import forking
@@ -78,3 +78,12 @@ def test_tests_are_told_with_their_count() -> None:
     tests = Program("ops", ("-m", "pytest", "a_test.py"), r"\d+ passed", codes=(0, 1))
     written = page.text(Listing("sok", "sok", "T", "", (tests,)), [Outcome(tests, True, "3 passed", 1.0)], "")
     assert "## `ops -m pytest`\n\nRuns as it is (3 passed).\n\n```\n-m pytest a_test.py\n```\n" in written
+
+
+def test_programs_of_sok_are_different_ones_and_their_data_has_the_documented_sizes(tmp_path: Path) -> None:
+    names = [one.name for one in sok.LISTING.programs]
+    assert len(names) == len(set(names))
+    sok.write_data("dlrm", tmp_path)
+    for part in ("train", "test"):
+        sizes = [(tmp_path / part / f"{one}.bin").stat().st_size for one in ("label", "dense", "category")]
+        assert sizes == [256 * 4, 256 * 13 * 4, 256 * 26 * 4]
