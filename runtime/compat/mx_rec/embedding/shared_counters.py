@@ -38,7 +38,8 @@ def admitted(keys: tf.Tensor, config: _Config | None, is_train: bool) -> tuple[t
     rules = AdmissionRules(config["access_threshold"], None, config.get("faae_coefficient") or 1)
     counter = _counter()
     if is_train:
-        _, seen = admission.counting_lookup(counter, keys, rules, None)
+        time = {"timestamp": config.get("timestamp")}  # the collection may have one of each mode, or the same one twice
+        _, seen = admission.counting_lookup(counter, keys, rules, time)
     else:
         _, seen = admission.reading_lookup(counter, keys, rules)
     seen = tf.reshape(seen, [-1])

@@ -105,9 +105,13 @@ def test_lookups_after_the_gradients_or_of_rows_are_their_own(sdk: Any) -> None:
         assert table.size() == 4
 
 
-def test_tables_count_ids_together(sdk: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("added", [0, 2])
+def test_tables_count_ids_together(sdk: Any, monkeypatch: pytest.MonkeyPatch, added: int) -> None:
     monkeypatch.setenv("USE_COMBINE_FAAE", "1")
     sdk.init()
+    time = tf.constant(5, tf.int64)
+    for _ in range(added):  # as the model and its `model_fn` both do
+        v1.add_to_collection("ASCEND_TIMESTAMP", time)
     ids = v1.placeholder(tf.int64, [None])
     tables = [sdk.create_table(tf.int64, 1, name, v1.constant_initializer(4.0), 9) for name in ("user", "item")]
     settings = {"modify_graph": True, "access_and_evict_config": {"access_threshold": 2}}
