@@ -10,6 +10,7 @@ import numpy as np
 from migrate.errors import MigrateError
 from migrate.report.model import Verification
 from migrate.schema import Schema
+from migrate.source.files.encoding import read_source
 from migrate.source.paddle.abstract.program import STATIC, TRAINER, settings, trainer_of
 from migrate.source.paddle.abstract.readers import batch_of
 from migrate.verify import workers
@@ -42,7 +43,7 @@ def verify(original: str, converted: str, schema: Schema | None, settings_: Sett
         MigrateError: a folder has no trainer, or one of the programs fails.
     """
     first, second = folder_of(original).resolve(), folder_of(converted).resolve()
-    files = {path.name: path.read_text(encoding="utf-8") for path in _texts(first)}
+    files = {path.name: read_source(path) for path in _texts(first)}
     trainer = STATIC if Path(original).name == STATIC else trainer_of(files)
     if not (second / trainer).is_file():
         raise MigrateError(f"{second}: has no {trainer}; give the folder that `migrate convert` wrote")
