@@ -119,7 +119,8 @@ LISTING = Listing(
     """The programs are those of `Ascend/RecSDK`, folder `examples`: both little demos, dlrm, mmoe, and seven models of
 the model zoo (the others call the same functions). They need `easydict`, `scikit-learn` and `pytz`. The demos, dlrm and
 mmoe are run with the switches of their `run.sh`, and with every other value of each; little_demo trains, goes on from
-its checkpoint and predicts. Constants are smaller than in the programs (steps, batches), so that a run is short.""",
+its checkpoint and predicts. Constants are smaller than in the programs (steps, batches), so that a run is short. The
+page was made of a transcription of the published files, since no copy of the repository was at hand.""",
     tuple(_programs()),
     write_data,
 )
