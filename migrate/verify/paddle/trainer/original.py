@@ -16,6 +16,7 @@ from migrate.verify.paddle import double
 from migrate.verify.paddle.trainer.chance import Chance
 from migrate.verify.paddle.trainer.common import (
     Array,
+    mapped,
     metrics_of,
     own_metrics,
     started_weights,
@@ -67,10 +68,12 @@ class Original:
 
     def batch(self, items: Any) -> Any:
         """Return a batch as the reader's loader gives it."""
-        if isinstance(items, np.ndarray):
-            wide = self.dtype == "float64" and items.dtype == np.float32
-            return paddle.to_tensor(items.astype("float64") if wide else items)
-        return [self.batch(item) for item in items]
+
+        def tensor(item: Array) -> Any:
+            wide = self.dtype == "float64" and item.dtype == np.float32
+            return paddle.to_tensor(item.astype("float64") if wide else item)
+
+        return mapped(tensor, items)
 
     def forward(self, items: Any, training: bool = True) -> tuple[list[Any], Any]:
         """Run `train_forward` or `infer_forward`; return the tensors that the model returned, and the loss."""

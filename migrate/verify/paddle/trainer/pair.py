@@ -28,7 +28,7 @@ def measure(
         original: folder of the Paddle model.
         converted: folder of the converted model.
         config: the settings by dotted names.
-        batches: NumPy arrays in nested lists, as the reader's loader gives them.
+        batches: NumPy arrays in nested lists and dicts, as the reader's loader gives them.
         settings: how much is compared.
 
     Raises:
