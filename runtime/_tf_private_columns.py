@@ -1,4 +1,4 @@
-"""Private names of TensorFlow's feature columns; tests/runtime/test_private_names.py guards each of them."""
+"""Private names of TensorFlow's feature columns; tests/runtime/compat/deeprec/test_contrib.py guards each of them."""
 
 from __future__ import annotations
 

@@ -47,6 +47,7 @@ _MENDED: dict[str, dict[str, tuple[str, str]]] = {
     },
 }
 _REMARKS = {
+    "mmoe": "A blank stands before its first line.",
     "din": "Its training initializes no lookup tables; a `Scaffold` does it here.",
     "dien": "Its training initializes no lookup tables; a `Scaffold` does it here.",
     "grouped_embedding/dcnv2": "It imports Horovod, and trains in one process, on a quarter of the batch.",

@@ -48,7 +48,7 @@ class Program:
     expects: tuple[str, ...] = ()
     #: The exit codes of a run that did its work; pytest has 1 where a test failed.
     codes: tuple[int, ...] = (0,)
-    seconds: int = 300
+    seconds: int = 900
 
     @property
     def name(self) -> str:

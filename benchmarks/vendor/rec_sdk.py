@@ -69,14 +69,16 @@ def _programs() -> Iterable[Program]:
         rounds = tuple({"USE_MODE": mode} for mode in ("train", "load_and_train", "predict"))
         yield Program(_DEMO, ("--tf1", "main.py"), done, switches=switches, rounds=rounds, smaller=_SHORT_DEMO)
     for switches in _switched(_OF_ESTIMATOR):
-        # An export deletes the checkpoints that predict would read.
-        predicts = switches["USE_EXPORT_SAVED_MODEL"] == "0" and switches["USE_MODIFY_GRAPH"] == "1"
+        # An export deletes the checkpoints that predict would read; for the two others see the remark.
+        usual = {"USE_EXPORT_SAVED_MODEL": "0", "USE_MODIFY_GRAPH": "1", "USE_TUPLE_DATA_FORMAT": "0"}
+        predicts = all(switches[name] == value for name, value in usual.items())
         rounds = tuple({"RUN_MODE": mode} for mode in ("train_and_evaluate", "predict")[: 2 if predicts else 1])
         yield Program(
             _ESTIMATOR,
             ("--tf1", "main.py", *_STEPS),
             done,
-            remark="With `USE_MODIFY_GRAPH=0` it trains and evaluates alone: its predict lacks an `is_eval=True`",
+            remark="With `USE_MODIFY_GRAPH=0` or `USE_TUPLE_DATA_FORMAT=1` it trains and evaluates alone: its predict "
+            "then asks for specifications and labels that only evaluation has",
             switches=switches,
             rounds=rounds,
             smaller=_SHORT_ESTIMATOR,
@@ -117,7 +119,8 @@ LISTING = Listing(
     """The programs are those of `Ascend/RecSDK`, folder `examples`: both little demos, dlrm, mmoe, and seven models of
 the model zoo (the others call the same functions). They need `easydict`, `scikit-learn` and `pytz`. The demos, dlrm and
 mmoe are run with the switches of their `run.sh`, and with every other value of each; little_demo trains, goes on from
-its checkpoint and predicts. Constants are smaller than in the programs (steps, batches), so that a run is short.""",
+its checkpoint and predicts. Constants are smaller than in the programs (steps, batches), so that a run is short. The
+page was made of a transcription of the published files, since no copy of the repository was at hand.""",
     tuple(_programs()),
     write_data,
 )

@@ -95,6 +95,8 @@ def convert(
         raise MigrateError(f"--output-format {style} is printed where --diff and `-` print; use --report FILE")
     options = replace(read_options(schema, given, reports), mark=mark)
     directory = None if in_place or show_diff or stream else Path(output or "migrated")
+    if directory is not None:
+        _check_apart(paths, directory)
     done = convert_inputs(paths, stdin_filename, options, running, skip=directory)
     written = _print_stream(done[0]) if stream and not show_diff else _write(done, directory, in_place, force)
     if show_diff:
@@ -143,6 +145,15 @@ def _write(done: Sequence[Converted], directory: Path | None, in_place: bool, fo
         changed = [one for one in done if one.result.changed]
         journal.record((directory / one.source.relative, one.original, one.data) for one in changed)
     return f"{len(files)} {'file' if len(files) == 1 else 'files'} to {directory.as_posix()}/" if files else ""
+
+
+def _check_apart(paths: Sequence[str], directory: Path) -> None:
+    """Raise MigrateError for an input that is the output directory, of which nothing would be read."""
+    from pathlib import Path
+
+    for path in paths:
+        if Path(path).is_dir() and Path(path).resolve() == directory.resolve():
+            raise MigrateError(f"{path}: is the output directory, too; give another one with -o, or use --in-place")
 
 
 def _check_place(source: Input) -> None:

@@ -34,13 +34,9 @@ def prepare_streams() -> None:
     Without this, the first file that the command opens would get the number of a closed stream, and what is printed
     would be written to it.
     """
-    for number in range(3):
-        try:
-            os.fstat(number)
-        except OSError:
-            os.open(os.devnull, os.O_RDWR)  # gets the lowest number that is free
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        stream = getattr(sys, name) or open(os.devnull, mode, encoding="utf-8")  # noqa: SIM115, PTH123 - stays open
+        # A closed one is None; this gets its number, the lowest that is free, and stays open.
+        stream = getattr(sys, name) or open(os.devnull, mode, encoding="utf-8")  # noqa: SIM115, PTH123
         setattr(sys, name, stream)
         if mode == "w" and isinstance(stream, io.TextIOWrapper):
             with contextlib.suppress(OSError):

@@ -14,6 +14,7 @@ from migrate.project.build import templates
 from migrate.report.model import Finding, State
 from migrate.schema import Batch
 from migrate.source.files.conversion_result import SourceResult
+from migrate.source.files.encoding import decode, read_source
 from migrate.source.paddle import folder as model_folder
 from migrate.source.paddle.abstract.program import STATIC, TRAINER, configuration, settings
 
@@ -58,7 +59,9 @@ def write_folder(source: Path, output: Path, inputs: Batch = (), force: bool = F
     if clash:
         raise MigrateError(f"{source / clash[0]}: the project has a file of this name; rename it")
     with new_folder(output, replace=force) as target:
-        for name, text in {**texts.kept, **texts.converted, **made}.items():
+        for name, text in {**texts.kept, **texts.converted}.items():
+            (target / name).write_bytes(decode((source / name).read_bytes()).encode(text))
+        for name, text in made.items():
             (target / name).write_text(text, encoding="utf-8")
         for path in data:
             _copy(source / path, target / path)
@@ -94,8 +97,8 @@ def _result(source: Path, name: str, files: Mapping[str, str], inputs: Batch) ->
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        return read_source(path)
+    except (OSError, SyntaxError, UnicodeDecodeError) as error:
         raise MigrateError(f"{path}: cannot be read ({error}); save it as UTF-8") from error
 
 

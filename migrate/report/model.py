@@ -160,7 +160,7 @@ class InputFile:
 class RuleRecord:
     """What a rule of the findings says of itself."""
 
-    id: str
+    id: str  #: as in `rule` of a finding
     title: str  #: one line, no full stop
     text: str = ""  #: paragraphs, with an empty line between them
 

@@ -60,11 +60,16 @@ def test_programs_run_in_copies_of_their_folders(
     assert [line.split()[0] for line in said] == ["runs", "runs", "DOES"]
     lines = (tmp_path / "page.md").read_text().splitlines()
     assert "2 of 3 programs run, 0 of them as they are." in lines
-    assert lines[-3:] == [
-        "| `model/train.py` | runs with `--hbm-as-dram` | `--hbm-as-dram train.py DATA/data.txt` |",
-        "| `model/train.py` | runs with an error of its own mended: `wrogn` is `right`. A typing error. "
-        "| `train.py DATA/data.txt` |",
-        "| `model/train.py` | does not run: ValueError: no \\| such column | `train.py DATA/data.txt --fail` |",
+    table = lines.index("| program | runs |")
+    assert lines[table + 2 :] == [
+        "| `model/train.py` | with `--hbm-as-dram` |",
+        "| `model/train.py` | with errors of its own mended |",
+        "| `model/train.py` | no |",
+        *("", "## `model/train.py`", "", "Runs with `--hbm-as-dram`.", ""),
+        *("```", "--hbm-as-dram train.py DATA/data.txt", "```", ""),
+        *("Runs with an error of its own mended: `wrogn` is `right`. A typing error.", ""),
+        *("```", "train.py DATA/data.txt", "```", ""),
+        *("Does not run: ValueError: no | such column.", "", "```", "train.py DATA/data.txt --fail", "```"),
     ]
     assert not (tmp_path / "model" / "result.txt").exists()
 
@@ -72,7 +77,7 @@ def test_programs_run_in_copies_of_their_folders(
 def test_tests_are_told_with_their_count() -> None:
     tests = Program("ops", ("-m", "pytest", "a_test.py"), r"\d+ passed", codes=(0, 1))
     written = page.text(Listing("sok", "sok", "T", "", (tests,)), [Outcome(tests, True, "3 passed", 1.0)], "")
-    assert "| `ops -m pytest` | runs as it is (3 passed) | `-m pytest a_test.py` |" in written
+    assert "## `ops -m pytest`\n\nRuns as it is (3 passed).\n\n```\n-m pytest a_test.py\n```\n" in written
 
 
 def test_programs_of_sok_are_different_ones_and_their_data_has_the_documented_sizes(tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ def test_rounds_follow_one_another_in_a_copy(tmp_path: Path, monkeypatch: pytest
     assert not run(listing, _program("b", smaller=shorter, copied="all"), tmp_path, tmp_path / "work").ended
 
 
-def test_runs_of_a_program_are_one_row() -> None:
+def test_runs_of_a_program_are_told_together() -> None:
     switched = [
         Program("demo", ("--tf1", "main.py"), "", switches={"A": "1", "B": b, "C": c}, rounds=({"M": "x"}, {"M": "y"}))
         for b, c in (("0", "0"), ("1", "0"), ("0", "1"))
@@ -55,10 +55,9 @@ def test_runs_of_a_program_are_one_row() -> None:
     outcomes = [Outcome(one, one.switches["C"] == "0", "Error: no", 1.0) for one in switched]
     written = page.text(Listing("mx_rec", "rec_sdk", "T", "", ()), outcomes, "")
     assert "1 programs, 3 runs with one switch or another: 2 do their work." in written
-    assert (
-        "| `demo/main.py` | runs with `--tf1`; as well with `B=1`; with `C=1` it does not: Error: no "
-        "| `A=1 B=0 C=0 M=x,y --tf1 main.py` |"
-    ) in written
+    assert "| `demo/main.py` | with `--tf1` (2 of 3 runs) |" in written
+    assert "\nRuns with `--tf1`; as well with `B=1`; with `C=1` it does not: Error: no.\n" in written
+    assert "```\nA=1 B=0 C=0 M=x,y --tf1 main.py\n```" in written
 
 
 def test_the_list_of_rec_sdk_changes_one_switch_at_a_time() -> None:

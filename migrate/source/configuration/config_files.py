@@ -44,7 +44,7 @@ class Config:
 
     def matches(self, pattern: str, path: Path) -> bool:
         """True if the pattern matches the file's name, its path relative to this file, or one of its directories."""
-        relative = Path(os.path.relpath(path.resolve(), self.path.parent))
+        relative = Path(os.path.relpath(os.path.realpath(path), self.path.parent))
         ways = [relative, *relative.parents[:-1]]
         names = {name for way in ways for name in (way.as_posix(), way.name)}
         return any(fnmatch.fnmatchcase(name, pattern.rstrip("/")) for name in names)
@@ -87,7 +87,8 @@ def is_excluded(path: Path, given: Given | None = None) -> bool:
 
 def nearest_config(path: Path) -> Config | None:
     """Return the nearest configuration above a file (for a link, above its target), or None."""
-    return _config_above(path.resolve().parent if is_link(path) else path.parent, Path.cwd())
+    # `resolve` raises for a link to itself before Python 3.13.
+    return _config_above(Path(os.path.realpath(path)).parent if is_link(path) else path.parent, Path.cwd())
 
 
 @functools.cache

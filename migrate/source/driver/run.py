@@ -20,6 +20,7 @@ from migrate.source.driver.process_pool import Outcome, Task, convert_all
 from migrate.source.driver.result_cache import Cache, key_of
 from migrate.source.files.atomic_write import unified_diff
 from migrate.source.files.conversion_result import SourceResult
+from migrate.source.files.encoding import decode, read_source
 from migrate.source.files.generated_files import is_generated, left_out
 from migrate.source.files.notebook import SUFFIX, NotebookResult
 from migrate.source.files.path_lookup import is_file
@@ -47,7 +48,7 @@ class Converted:
         if self.result.changed or everything:
             found[self.source.relative] = self.data
         for name, text in self.result.outputs.items():
-            found[self.source.relative.parent / name] = text.encode()
+            found[self.source.relative.parent / name] = _as_beside(self.source.path.parent / name, text)
         return found
 
     @property
@@ -56,6 +57,11 @@ class Converted:
         if isinstance(self.result, NotebookResult):
             return "".join(unified_diff(cell.path, cell.before, cell.after) for cell in self.result.cells)
         return unified_diff(self.result.path, self.result.original, self.result.converted)
+
+
+def _as_beside(path: Path, text: str) -> bytes:
+    """Return a text in the encoding of the file of this path, with its byte-order mark; in UTF-8 if there is none."""
+    return decode(path.read_bytes()).encode(text) if is_file(path) else text.encode()
 
 
 @dataclass(frozen=True)
@@ -224,8 +230,8 @@ def siblings_of(path: Path) -> dict[str, str]:
     for other in names:
         if other != path and other.suffix in SIBLINGS and is_file(other):
             try:
-                found[other.name] = other.read_text(encoding="utf-8")
-            except (OSError, UnicodeDecodeError):
+                found[other.name] = read_source(other)
+            except (OSError, SyntaxError, UnicodeDecodeError):
                 continue
     return found
 

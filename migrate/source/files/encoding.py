@@ -9,6 +9,7 @@ import re
 import tokenize
 import warnings
 from dataclasses import dataclass
+from pathlib import Path
 
 #: Statements that are valid only in Python 2: `print x`, `except E, e`, `exec code`, `raise E, "text"`, `x <> y`.
 PYTHON2 = re.compile(
@@ -46,6 +47,15 @@ def decode(data: bytes) -> SourceText:
     encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
     name = "utf-8" if bom else encoding
     return SourceText(data[len(bom) :].decode(name), name, bom)
+
+
+def read_source(path: Path) -> str:
+    """Return the text of a source file, without its byte-order mark.
+
+    Raises:
+        OSError, SyntaxError, UnicodeDecodeError: it cannot be read or decoded.
+    """
+    return decode(path.read_bytes()).text
 
 
 def parsed(text: str) -> tuple[ast.Module | None, str]:

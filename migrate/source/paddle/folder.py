@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import functools
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from migrate.errors import MigrateError
@@ -20,10 +22,12 @@ from migrate.source.paddle.emission.tables import dense_places
 from migrate.source.paddle.report import folder_findings
 from migrate.source.paddle.static.beside import take_in
 from migrate.source.paddle.static.program import execute_static
+from migrate.source.project.discovery import framework_of
 from migrate.targets.switches import Switches
 
 NO_SWITCHES = Switches()
 
+_TAKEN = ("runtime.py", "tensorflow.py")  #: files that would hide a package that converted files import
 _SLOTS = "MultiSlot"  #: in the names of base classes of readers of slots
 
 
@@ -67,13 +71,16 @@ def convert(
     texts = {} if problems else _texts(program, files, readers, table_rules.arguments(switches))
     for where, written in texts.items():
         problems += [_problem(where, files[where], span, message) for span, message in written.refused.items()]
+    beside = _beside(texts, files)
+    problems += [_hiding(program, other) for other in sorted(texts.keys() | beside.keys()) if other in _TAKEN]
     if problems:
         return folder_findings.refused(path, text, problems)
     if name not in texts:
         return folder_findings.not_reached(path, text, program.path)
     converted = texts[name].text
     compile(converted, path, "exec")
-    return folder_findings.converted(path, text, converted, program, name in readers, settings(files), switches)
+    result = folder_findings.converted(path, text, converted, program, name in readers, settings(files), switches)
+    return replace(result, outputs=beside) if name == program.path else result
 
 
 @functools.lru_cache(maxsize=2)
@@ -127,6 +134,28 @@ def _texts(program: Program, files: Mapping[str, str], readers: Mapping[str, boo
             if trains or not written.refused:
                 texts[reader] = written
     return texts
+
+
+def _beside(texts: Mapping[str, Written], files: Mapping[str, str]) -> dict[str, str]:
+    """Return the files without Paddle that the program imports, name -> text: it does not run without them."""
+    found: dict[str, str] = {}
+    left = [*texts]
+    while left:
+        tree = ast.parse(files[left.pop()])
+        nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+        named = {item.name for node in nodes if isinstance(node, ast.Import) for item in node.names}
+        named |= {node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module}
+        for other in sorted({f"{module.partition('.')[0]}.py" for module in named} & files.keys() - found.keys()):
+            if framework_of(files[other]) == "other":
+                found[other] = texts[other].text if other in texts else files[other]
+                left.append(other)
+    return found
+
+
+def _hiding(program: Program, name: str) -> Problem:
+    """Return the problem of a file with the name of a package that converted files import."""
+    told = f"the converted model imports the package `{name.removesuffix('.py')}`, which the file {name} would hide"
+    return Problem(program.path, (1, 0, 1, 0), "", f"{told}; rename that file", "")
 
 
 def _problem(path: str, text: str, span: tuple[int, int, int, int], message: str) -> Problem:

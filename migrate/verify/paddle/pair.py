@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from migrate.errors import MigrateError
 from migrate.report.model import Comparison, Verification
 from migrate.schema import Schema, Task
+from migrate.source.files.encoding import read_source
 from migrate.source.paddle.abstract.program import settings as configured
 from migrate.source.paddle.one_hot.following import batch_layout, model_arguments
 from migrate.verify import compare, laws, workers
@@ -74,8 +75,8 @@ def first_line(error: Exception) -> str:
 def _model(original: str, schema: Schema) -> dict[str, Any]:
     path = Path(original)
     names = [path.parent / name for name in ("dygraph_model.py", "config.yaml")]
-    siblings = {name.name: name.read_text(encoding="utf-8") for name in names if name.is_file()}
-    text = path.read_text(encoding="utf-8")
+    siblings = {name.name: read_source(name) for name in names if name.is_file()}
+    text = read_source(path)
     name, arguments = model_arguments(original, text, schema, siblings)
     return {
         "class": name,

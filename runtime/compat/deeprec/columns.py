@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 import tensorflow as tf
 
 from runtime.compat.deeprec.creation import get_embedding_variable
+from runtime.compat.deeprec.multihash import MultihashColumn, categorical_column_with_multihash, over_multihash
 from runtime.compat.deeprec.options import EmbeddingVariableOption
 from runtime.compat.deeprec.variable import EmbeddingVariable
 from runtime.embedding_variable.counted_table import CountedTable
@@ -89,19 +90,6 @@ def sparse_column_with_embedding(
     return _column(column_name, dtype, partition_num, ev_option or evconfig, steps_to_live)
 
 
-def categorical_column_with_multihash(key: str, *settings: Any, **named: Any) -> NoReturn:
-    """Refuse it.
-
-    Raises:
-        ValueError: always.
-    """
-    del settings, named
-    raise ValueError(
-        f"categorical_column_with_multihash({key!r}) is not supported: look the ids up by tf.nn.embedding_lookup in a "
-        "variable of tf.get_multihash_variable, or use categorical_column_with_embedding"
-    )
-
-
 def categorical_column_with_adaptive_embedding(key: str, *settings: Any, **named: Any) -> NoReturn:
     """Refuse it.
 
@@ -141,7 +129,8 @@ def embedding_column(stock: Any, categorical_column: Any, *args: Any, do_fusion:
     `do_fusion` has no effect: the lookup is always one op.
     """
     del do_fusion
-    return over_keys(stock, categorical_column, *args, **kwargs)
+    over = over_multihash if isinstance(categorical_column, MultihashColumn) else over_keys
+    return over(stock, categorical_column, *args, **kwargs)
 
 
 def shared_embedding_columns(

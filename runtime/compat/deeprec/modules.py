@@ -136,6 +136,7 @@ def _add_to_inner_modules(changes: Changes) -> None:
             "embedding_column": tf.feature_column.embedding_column,
             "group_embedding_column_scope": grouped.group_embedding_column_scope,
         },
+        "feature_column.sequence_feature_column": _of(columns, ("sequence_categorical_column_with_embedding",)),
     }
     inner = sys.modules[f"{_PYTHON}.ops.embedding_ops"]
     for name, ours in lookups.LOOKUPS.items():

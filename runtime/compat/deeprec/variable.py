@@ -100,8 +100,14 @@ class EmbeddingVariable(CountedAnchor):
             return keys, values, filled(versions, keys, -1), filled(frequencies, keys, 0)
 
     def lookup_tier(self, ids: Any) -> tf.Tensor:
-        """Return the tier of each id's row, int32 in the shape of `ids`: 0 is the first, -1 means no row."""
-        with self.table.scope("lookup_tier"):
+        """Return the tier of each id's row, int32 in the shape of `ids`: 0 is the first, -1 means no row.
+
+        It waits until the thread that moves rows has nothing to move.
+        """
+        with (
+            self.table.scope("lookup_tier"),
+            tf.control_dependencies([native.ops().rec_drain_tiers(self.table.handle)]),
+        ):
             return native.ops().rec_tier_of(self.table.handle, int_keys(ids))
 
     def tensor(self) -> tf.Tensor:
@@ -151,6 +157,10 @@ class PartitionedEmbeddingVariable(Sequence[EmbeddingVariable]):
     def initializer(self) -> tf.Operation:
         """The op that initializes all parts; existing rows are kept."""
         return tf.group(*(part.initializer for part in self._parts))
+
+    def lookup_tier(self, ids: Any) -> tf.Tensor:
+        """Return the tier of each id's row in the part that holds it, as the variable of a part does."""
+        return tf.reduce_max([part.lookup_tier(ids) for part in self], 0)
 
     def __getitem__(self, index: Any) -> Any:
         """Return part number `index`."""

@@ -51,8 +51,9 @@ def array(data: Any, dtype: Any = None, place: Any = None, stop_gradient: bool =
 def pipeline(dataset: Any, batch_size: int | None, drop_last: bool = False) -> tf.data.Dataset:
     """Return the batches of a dataset of samples, as Paddle's loader makes them.
 
-    Samples are arrays, numbers, and lists, tuples or dicts of them; the arrays of a batch are stacked. A size that is
-    not the same in all of the first batches is not known in the graph, nor is the number of samples, unless it is 1.
+    Samples are arrays, numbers, and lists, tuples or dicts of them; the arrays of a batch are stacked, and it is a
+    dict where a sample is one. A size that is not the same in all of the first batches is not known in the graph, nor
+    is the number of samples, unless it is 1.
 
     Args:
         dataset: a `Dataset`, `IterableDataset` or any iterable of samples.
@@ -65,12 +66,12 @@ def pipeline(dataset: Any, batch_size: int | None, drop_last: bool = False) -> t
 
     def batches() -> Iterator[list[Array]]:
         for batch in _batches(dataset, batch_size, drop_last):
-            yield tuple(_flat(batch))  # type: ignore[misc]
+            yield tuple(_flat(batch, first[0]))  # type: ignore[misc]
 
     first = list(itertools.islice(_batches(dataset, batch_size, drop_last), _LOOKED_AT))
     if not first:
         raise ValueError(f"the data has no batch of {batch_size} samples: give more data, or a smaller batch_size")
-    columns = [_flat(batch) for batch in first]
+    columns = [_flat(batch, first[0]) for batch in first]
     alone = drop_last and batch_size == 1  # programs may compute with such a size while the graph is built
     signature = tuple(_spec([column[i] for column in columns], alone) for i in range(len(columns[0])))
     flat = tf.data.Dataset.from_generator(batches, output_signature=signature)
@@ -100,7 +101,9 @@ def _single(values: Sequence[Array]) -> Array:
 def _collated(group: Sequence[Any], together: Callable[[Sequence[Array]], Array]) -> Any:
     first = group[0]
     if isinstance(first, Mapping):
-        return tuple(_collated([sample[key] for sample in group], together) for key in first)
+        for sample in group:
+            _check_keys(sample, first)
+        return {key: _collated([sample[key] for sample in group], together) for key in first}
     if isinstance(first, list | tuple):
         if len({len(sample) for sample in group}) > 1:
             raise ValueError("the samples of a batch have different numbers of parts: pad them in the reader")
@@ -115,11 +118,25 @@ def _number(value: Any) -> Array:
     return np.asarray(value)
 
 
-def _flat(batch: Any) -> list[Array]:
-    return [item for part in batch for item in _flat(part)] if isinstance(batch, tuple) else [batch]
+def _check_keys(given: Any, first: Mapping[Any, Any]) -> None:
+    if not isinstance(given, Mapping) or given.keys() != first.keys():
+        raise ValueError(f"samples have other keys than the first, which has {', '.join(map(str, first))}: give these")
+
+
+def _flat(batch: Any, like: Any) -> list[Array]:
+    """Return the arrays of a batch, in the order of the batch `like`: dicts may have their keys in another one."""
+    if isinstance(like, dict):
+        _check_keys(batch, like)
+        return [item for key, part in like.items() for item in _flat(batch[key], part)]
+    if isinstance(like, tuple):
+        return [item for given, part in zip(batch, like, strict=True) for item in _flat(given, part)]
+    return [batch]
 
 
 def _nested(like: Any, items: Iterator[tf.Tensor]) -> Any:
+    """Return the items in the structure of a batch, in the order of `_flat`."""
+    if isinstance(like, dict):
+        return {key: _nested(part, items) for key, part in like.items()}
     return tuple(_nested(part, items) for part in like) if isinstance(like, tuple) else next(items)
 
 

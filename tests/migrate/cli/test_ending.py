@@ -120,6 +120,11 @@ def test_no_argument_and_no_file_makes_a_traceback(work: Path, seed: int | None)
     assert not wrong
 
 
+def test_the_name_of_a_stream_may_be_that_of_a_link_to_itself(work: Path) -> None:
+    done = migrate(["check", "-", "--stdin-filename", "loop.py"], work, given=GOOD.encode())
+    assert (done.code, done.err[:7]) == (1, "loop.py"), done
+
+
 def test_every_command_has_a_file_that_is_wrong() -> None:
     started = {command.split(" ", maxsplit=1)[0] for command in COMMANDS_OF}
     assert set(COMMANDS) - started <= {"checkpoint", "graph", "completion"}  # these two import TensorFlow
@@ -137,6 +142,9 @@ def test_streams_may_be_closed_or_read_by_nobody(work: Path, arguments: str) -> 
             done = migrate(words, work, given=GOOD.encode(), closed=closed)
             assert ended_well(done), (closed, done)
             assert (work / "good.py").read_text() == GOOD
+    converted = migrate(["convert", "good.py", "-o", "out", "--force"], work, closed=[0, 1, 2])
+    assert converted.code == 0
+    assert (work / "out" / "good.py").read_text().startswith("import tensorflow.compat.v1 as tf\n")
     for numbers in ([2], [1, 2]):
         assert migrate(words, work, given=GOOD.encode(), unread=numbers).code in (0, 1, 141)
 

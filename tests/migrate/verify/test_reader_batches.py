@@ -62,7 +62,8 @@ def given(folder: Path, base: str, sample: str, most: int, size: int | None) -> 
 
 def alike(mine: Any, of_paddle: Any) -> None:
     if isinstance(of_paddle, dict):
-        of_paddle = list(of_paddle.values())
+        assert list(mine) == list(of_paddle)
+        mine, of_paddle = list(mine.values()), list(of_paddle.values())
     if isinstance(of_paddle, list | tuple):
         assert len(mine) == len(of_paddle)
         for one, other in zip(mine, of_paddle, strict=True):

@@ -36,7 +36,7 @@ def model(tmp_path: Path) -> Path:
 
 def test_both_programs_get_the_values_and_the_ids(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Any] = []
-    given = [[np.array([[7, 30]]), [np.array([10, 3])], np.array([12.5, 23.0])]]
+    given = [[np.array([[7, 30]]), {"more": np.array([10, 3])}, np.array([12.5, 23.0])]]
     monkeypatch.setattr(folder.workers, "run", lambda _, job: seen.append(job["config"]) or {"batches": given})
     monkeypatch.setattr(folder, "measure", lambda *arguments: seen.extend(arguments[2:4]) or Nothing())
     options = ["--set", "hyper_parameters.rows=10", "--set", "hyper_parameters.sizes=[2]", "--ids", "10"]
@@ -44,8 +44,8 @@ def test_both_programs_get_the_values_and_the_ids(model: Path, monkeypatch: pyte
     read, config, batches = seen
     assert read == config and config["hyper_parameters.rows"] == 10 and config["hyper_parameters.sizes"] == [2]
     assert config["runner.train_batch_size"] == 4
-    ids, [more], numbers = batches[0]
-    assert ids.tolist() == [[7, 0]] and more.tolist() == [0, 3] and numbers.tolist() == [12.5, 3.0]
+    ids, named, numbers = batches[0]
+    assert ids.tolist() == [[7, 0]] and named["more"].tolist() == [0, 3] and numbers.tolist() == [12.5, 3.0]
 
 
 def test_a_value_that_the_configuration_does_not_have(model: Path) -> None:

@@ -81,7 +81,7 @@ def test_a_batch_that_is_one_tensor_or_a_dict_is_drawn() -> None:
     (batch,) = drawn(Tensor((None, None), "int64"), 3, 1, 1)
     assert batch.shape == (3, 5) and batch.max() < 10
     (batch,) = drawn({"a": Tensor((2,), "bool"), "b": Tensor((), "float64")}, 3, 1, 1)
-    assert [item.dtype.name for item in batch] == ["bool", "float64"]
+    assert {name: item.dtype.name for name, item in batch.items()} == {"a": "bool", "b": "float64"}
 
 
 @pytest.mark.paddle

@@ -54,7 +54,9 @@ _SAME = {
 _RECORD = """# The JSON record
 
 `--report FILE.json` writes a record, and `migrate report` reads it.
+[A JSON Schema](../report.schema.json) describes it.
 Equal conversions give equal bytes: it holds no clock and no name of a machine but under `environment`.
+Its [JSON Schema](../report.schema.json) is also printed by `migrate report schema`.
 
 `schema`
 :   {schema}. A new minor version only adds keys. A new major version may change them.
@@ -68,8 +70,11 @@ Equal conversions give equal bytes: it holds no clock and no name of a machine b
 `summary`
 :   The verdict as a word and a sentence, and counts.
 
-`inputs`, `stages`, `findings`, `tables`, `verification`
-:   Lists of the objects below: `InputFile`, `Stage`, `Finding`, `TableRecord`, `Verification`.
+`inputs`, `stages`, `findings`, `rules`, `tables`, `verification`
+:   Lists of the objects below: `InputFile`, `Stage`, `Finding`, `RuleRecord`, `TableRecord`, `Verification`.
+
+`rules`
+:   What the rules of the findings say of themselves, as `RuleRecord`. Records before 1.5 have none.
 
 `environment`
 :   Versions and platform.

@@ -24,7 +24,7 @@ from migrate.source.paddle.abstract.libraries import pictures, words
 from migrate.source.paddle.abstract.limits import bounded_memory
 from migrate.source.paddle.abstract.machine import Machine
 from migrate.source.paddle.abstract.modules import load
-from migrate.source.paddle.abstract.program import STATIC, settings
+from migrate.source.paddle.abstract.program import STATIC, configuration, settings
 from migrate.source.paddle.abstract.run import FAILURES, Frame
 from migrate.source.paddle.abstract.values import (
     Api,
@@ -45,7 +45,7 @@ MAX_FILES = 16  #: of the sample data; readers that go through all files end wit
 MAX_SECONDS = 60.0  #: for the whole reader; the bound on steps ends most endless loops earlier
 MAX_STEPS = 5_000_000
 _CLASS, _FEEDS = "RecDataset", "StaticModel"
-REMEDY = "add `inputs` to the schema, a list such as `{shape: [null, 1], dtype: int64}` for each item of a batch"
+REMEDY = "give `inputs` with --schema, a list such as `{shape: [null, 1], dtype: int64}` for each item of a batch"
 
 
 class _Reader(Machine):
@@ -117,7 +117,8 @@ def batch_of(files: Mapping[str, str], folder: str | Path | None, inputs: Batch 
         if batch is None and STATIC in files:
             batch = _of_feeds(files, values)
     if batch is None:
-        raise MigrateError(f"the batch cannot be determined from the reader ({reason}); {REMEDY}")
+        told = f"the batch cannot be determined from the reader ({reason}); {REMEDY}"
+        raise MigrateError((_missing(files, folder, values) if folder is not None else "") or told)
     return batch
 
 
@@ -127,10 +128,9 @@ def _given(inputs: Batch) -> list[Value]:
 
 def _of_reader(files: Mapping[str, str], folder: str | Path | None, values: dict[str, Value]) -> tuple[Value, str]:
     """Return the batch that the reader gives, or None and the reason why it gives none."""
-    path = f"{values.get('runner.train_reader_path') or 'reader'}".replace(".", "/") + ".py"
-    place = str(values.get("runner.train_data_dir") or "").replace("{workspace}", ".")
+    path, place = _named(values)
     if folder is None or not place:
-        return None, "no folder is given" if folder is None else "config.yaml has no `runner.train_data_dir`"
+        return None, "no folder is given" if folder is None else f"{configuration(files)} names no data"
     if path not in files:
         return None, f"there is no file {path}"
     run = _machine(files, DataFiles(Path(folder), place))
@@ -150,6 +150,28 @@ def _of_reader(files: Mapping[str, str], folder: str | Path | None, values: dict
         return None, f"{path}:{error.lineno}: is not Python"
     except (Refuse, *FAILURES) as reason:
         return None, f"{path}: {reason or type(reason).__name__}"
+
+
+def _named(values: Mapping[str, Value]) -> tuple[str, str]:
+    """Return the reader's file and the folder of the data, as the configuration names them; empty: no data."""
+    path = f"{values.get('runner.train_reader_path') or 'reader'}".replace(".", "/") + ".py"
+    return path, str(values.get("runner.train_data_dir") or "").replace("{workspace}", ".")
+
+
+def _missing(files: Mapping[str, str], folder: str | Path, values: Mapping[str, Value]) -> str:
+    """Return which file is not there that the reader needs, and the remedy; empty if all are."""
+    (path, place), named = _named(values), configuration(files)
+    if named not in files:
+        return f"the folder has no {named}, which names the reader and its sample data; add it"
+    if not place:
+        return f"{named} has no `runner.train_data_dir`, the folder of the sample data; add it"
+    if path not in files:
+        told = f"add it, or correct {named}"
+        return f"there is no file {path} for the reader (`runner.train_reader_path` of {named}); {told}"
+    if not any(not one.name.startswith(".") for one in Path(folder, place).glob("*")):
+        told = "add some, or give `inputs` with --schema"
+        return f"the folder {place} (`runner.train_data_dir` of {named}) has no sample data; {told}"
+    return ""
 
 
 def _machine(files: Mapping[str, str], data: DataFiles | None) -> _Reader:

@@ -24,6 +24,7 @@ KIND = "paddle"
 def no_batch(path: str, text: str, message: str, trainer: str) -> SourceResult:
     """Return the result where it is not known what a batch looks like; the trainer's file tells why."""
     own = Path(path).name == trainer
+    message, _, action = message.rpartition("; ")  # each error says what is wrong, and then the remedy
     finding = Finding(
         rule="paddle-inputs",
         subject="file",
@@ -31,7 +32,7 @@ def no_batch(path: str, text: str, message: str, trainer: str) -> SourceResult:
         location=Location(path, 1, len(text.splitlines()) or 1),
         message=message if own else f"left unchanged with the model of {trainer}",
         reason="shapes and dtypes of a batch are read from the reader and its sample data",
-        action="give them with --schema: `inputs`, a list such as `{shape: [null, 1], dtype: int64}`" if own else "",
+        action=action if own else "",
     )
     return SourceResult(path, KIND, text, text, (finding,))
 

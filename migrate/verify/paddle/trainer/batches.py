@@ -15,11 +15,11 @@ from paddle.io.dataloader.collate import default_collate_fn, default_convert_fn
 
 from migrate.errors import MigrateError
 from migrate.verify import mirror
-from migrate.verify.paddle.trainer.common import MOST
+from migrate.verify.paddle.trainer.common import MOST, mapped
 
 
 def run(job: Mapping[str, Any]) -> dict[str, Any]:
-    """Return {"batches": the first batches as NumPy arrays in nested lists}.
+    """Return {"batches": the first batches as NumPy arrays in nested lists and dicts}.
 
     Raises:
         MigrateError: the configuration names no reader or no data, or the data has no batch.
@@ -52,8 +52,4 @@ def _loaded(dataset: Any, size: int | None) -> Iterator[Any]:
 
 
 def _arrays(items: Any) -> Any:
-    if isinstance(items, list | tuple):
-        return [_arrays(item) for item in items]
-    if isinstance(items, dict):
-        return [_arrays(item) for item in items.values()]
-    return np.asarray(items.numpy() if hasattr(items, "numpy") else items)
+    return mapped(lambda item: np.asarray(item.numpy() if hasattr(item, "numpy") else item), items)

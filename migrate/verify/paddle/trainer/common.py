@@ -63,6 +63,16 @@ def tensors_in(value: Any, kind: type | tuple[type, ...]) -> Iterator[Any]:
             yield from tensors_in(item, kind)
 
 
+def mapped(function: Callable[..., Any], *batches: Any) -> Any:
+    """Return nested lists and dicts like the first of `batches`, with `function` of what each has at the same place."""
+    first = batches[0]
+    if isinstance(first, Mapping):
+        return {key: mapped(function, *(batch[key] for batch in batches)) for key in first}
+    if isinstance(first, list | tuple):
+        return [mapped(function, *items) for items in zip(*batches, strict=True)]
+    return function(*batches)
+
+
 def dense(gradient: Any, shape: Sequence[int], dtype: Any = np.float64) -> Array:
     """Return a gradient as an array [*shape]; it may be a pair of rows' numbers, which may repeat, and their values.
 

@@ -17,6 +17,7 @@ from migrate.verify.paddle.trainer import draws
 from migrate.verify.paddle.trainer.common import (
     EPSILON,
     Array,
+    mapped,
     mask,
     metrics_of,
     own_metrics,
@@ -87,7 +88,7 @@ class Converted:
         try:
             with masks.drawn_by(lambda shape, p: _mask(next(counter), shape, p)), _drawn():
                 method = self.trainer.train_forward if training else self.trainer.infer_forward
-                returned = method(self.model, self.metrics, _fresh(self.items), self.config)
+                returned = method(self.model, self.metrics, mapped(_fed, self.items), self.config)
         finally:
             del self.model.forward
         return outputs, returned[0] if training else None
@@ -115,7 +116,9 @@ class Converted:
 
     def feed(self, items: Any) -> dict[tf.Tensor, Array]:
         """Return what is fed for a batch."""
-        return dict(zip(tensors_in(self.items, tf.Tensor), tensors_in(items, np.ndarray), strict=True))
+        fed: dict[tf.Tensor, Array] = {}
+        mapped(fed.__setitem__, self.items, items)
+        return fed
 
 
 @contextlib.contextmanager
@@ -132,9 +135,9 @@ def _recorded() -> Iterator[list[Weight]]:
         yield made
 
 
-def _fresh(items: Any) -> Any:
-    """Return lists of their own, which the program may change."""
-    return [_fresh(item) for item in items] if isinstance(items, list) else items
+def _fed(item: tf.Tensor) -> tf.Tensor:
+    """Return the tensor itself, in lists and dicts of their own, which the program may change."""
+    return item
 
 
 class _Drawer(functional.Drawer):
@@ -183,9 +186,7 @@ def _placeholders(batches: Sequence[Any], one_by_one: bool) -> Any:
     It is known to be 1 where samples are taken one by one: then the converted program may rely on it.
     """
 
-    def made(values: Sequence[Any]) -> Any:
-        if not isinstance(values[0], np.ndarray):
-            return [made(items) for items in zip(*values, strict=True)]
+    def made(*values: Array) -> Any:
         ranks = {value.ndim for value in values}
         if len(ranks) > 1:
             raise MigrateError("the items of the batches differ in the number of their dimensions")
@@ -194,7 +195,7 @@ def _placeholders(batches: Sequence[Any], one_by_one: bool) -> Any:
         shape = [None if more else found.pop() for more, found in zip(varies, sizes, strict=True)]
         return v1.placeholder(values[0].dtype, shape)
 
-    return made(batches)
+    return mapped(made, *batches)
 
 
 def _gradients(loss: tf.Tensor, weights: Mapping[str, Any]) -> dict[str, Any]:

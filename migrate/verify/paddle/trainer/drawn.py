@@ -8,13 +8,14 @@ import numpy as np
 
 from migrate.schema import BatchItem
 from migrate.source.paddle.abstract.values import Tensor, Value
+from migrate.verify.paddle.trainer.common import mapped
 
 IDS = 10  #: ids are below this number, if nothing tells more
 _VARYING = 5  #: a size that varies, but for the first
 
 
 def drawn(items: Value, size: int, count: int, seed: int) -> list[Any]:
-    """Return batches of random arrays, in nested lists.
+    """Return batches of random arrays, in the lists and dicts of `items`.
 
     Args:
         items: `inputs` of a schema, whose items may tell the range of their numbers; or the batch of the reader.
@@ -23,14 +24,10 @@ def drawn(items: Value, size: int, count: int, seed: int) -> list[Any]:
         seed: the seed of the random numbers.
     """
     random = np.random.RandomState(seed)
-    return [_drawn(items, size, random) for _ in range(count)]
+    return [mapped(lambda item: _drawn(item, size, random), items) for _ in range(count)]
 
 
 def _drawn(item: Value, size: int, random: np.random.RandomState) -> Any:
-    if isinstance(item, dict):
-        item = list(item.values())
-    if isinstance(item, list | tuple):
-        return [_drawn(one, size, random) for one in item]
     assert isinstance(item, Tensor | BatchItem)
     sizes = (None,) if item.shape is None else item.shape
     shape = [known or (_VARYING if axis else size) for axis, known in enumerate(sizes)]

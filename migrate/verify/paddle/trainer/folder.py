@@ -10,11 +10,12 @@ import numpy as np
 from migrate.errors import MigrateError
 from migrate.report.model import Verification
 from migrate.schema import Schema
+from migrate.source.files.encoding import read_source
 from migrate.source.paddle.abstract.program import STATIC, TRAINER, settings, trainer_of
 from migrate.source.paddle.abstract.readers import batch_of
 from migrate.verify import workers
 from migrate.verify.paddle.static.pair import static_pair
-from migrate.verify.paddle.trainer.common import MOST
+from migrate.verify.paddle.trainer.common import MOST, mapped
 from migrate.verify.paddle.trainer.drawn import IDS, drawn
 from migrate.verify.paddle.trainer.pair import measure
 from migrate.verify.settings import Settings
@@ -42,7 +43,7 @@ def verify(original: str, converted: str, schema: Schema | None, settings_: Sett
         MigrateError: a folder has no trainer, or one of the programs fails.
     """
     first, second = folder_of(original).resolve(), folder_of(converted).resolve()
-    files = {path.name: path.read_text(encoding="utf-8") for path in _texts(first)}
+    files = {path.name: read_source(path) for path in _texts(first)}
     trainer = STATIC if Path(original).name == STATIC else trainer_of(files)
     if not (second / trainer).is_file():
         raise MigrateError(f"{second}: has no {trainer}; give the folder that `migrate convert` wrote")
@@ -84,8 +85,6 @@ def _size(config: dict[str, Any], default: int = MOST) -> int:
 
 
 def _modulo(value: Any, most: int | None) -> Any:
-    if isinstance(value, list):
-        return [_modulo(item, most) for item in value]
     if most and value.dtype.kind == "f":  # readers may give ids as floats
         return np.where((value >= most) & (value == np.floor(value)), value % most, value).astype(value.dtype)
     return value % most if most and value.dtype.kind == "i" else value
@@ -96,12 +95,10 @@ def _others(batches: list[Any], settings_: Settings) -> list[Any]:
     random = np.random.RandomState(settings_.seed)
 
     def other(value: Any) -> Any:
-        if isinstance(value, list):
-            return [other(item) for item in value]
         most = int(value.max(initial=0)) if value.dtype.kind == "i" else 0
         return random.randint(1, min(most, IDS) + 1, value.shape).astype(value.dtype) if most > 1 else value
 
-    return [other(items) for items in batches]
+    return [mapped(other, items) for items in batches]
 
 
 def _texts(folder: Path) -> list[Path]:
@@ -114,7 +111,8 @@ def _batches(
     """Return batches of the reader, or drawn ones where the reader does not run, and which of both they are."""
     try:
         found = workers.run(_BATCHES, {"path": str(folder), "config": config, "count": settings_.drawn})
-        return _modulo(found["batches"], settings_.ids), "batches are those of the model's reader and sample data"
+        batches = [mapped(lambda value: _modulo(value, settings_.ids), items) for items in found["batches"]]
+        return batches, "batches are those of the model's reader and sample data"
     except (MigrateError, ModuleNotFoundError) as error:
         reason = str(error).splitlines()[0]
     inputs = schema.inputs if schema is not None else ()

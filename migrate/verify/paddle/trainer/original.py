@@ -16,6 +16,7 @@ from migrate.verify.paddle import double
 from migrate.verify.paddle.trainer.chance import Chance
 from migrate.verify.paddle.trainer.common import (
     Array,
+    mapped,
     metrics_of,
     own_metrics,
     started_weights,
@@ -46,7 +47,11 @@ class Original:
         self.own = own_metrics(self.metrics, paddle.metric.Metric, _of_paddle)
         self.state = dict(self.model.state_dict())
         self.parameters = dict(self.model.named_parameters())
-        held = {id(tensor) for tensor in self.state.values()}
+        first = {id(tensor): name for name, tensor in reversed(self.state.items())}
+        first |= {id(tensor): name for name, tensor in self.parameters.items()}
+        #: second path of a weight -> its first, where a layer stands in two attributes
+        self.again = {name: first[id(tensor)] for name, tensor in self.state.items() if first[id(tensor)] != name}
+        held = set(first)
         for layer in self.model.sublayers():  # recurrent layers have all their weights a second time, as one vector
             held |= {id(tensor) for tensor in getattr(layer, "_flat_weight", None) or ()}
         self.loose = [tensor for tensor in made if id(tensor) not in held]  #: weights that no layer of the model holds
@@ -63,10 +68,12 @@ class Original:
 
     def batch(self, items: Any) -> Any:
         """Return a batch as the reader's loader gives it."""
-        if isinstance(items, np.ndarray):
-            wide = self.dtype == "float64" and items.dtype == np.float32
-            return paddle.to_tensor(items.astype("float64") if wide else items)
-        return [self.batch(item) for item in items]
+
+        def tensor(item: Array) -> Any:
+            wide = self.dtype == "float64" and item.dtype == np.float32
+            return paddle.to_tensor(item.astype("float64") if wide else item)
+
+        return mapped(tensor, items)
 
     def forward(self, items: Any, training: bool = True) -> tuple[list[Any], Any]:
         """Run `train_forward` or `infer_forward`; return the tensors that the model returned, and the loss."""
@@ -134,8 +141,10 @@ def measured(side: Original, job: Mapping[str, Any]) -> dict[str, Any]:
     weights = job.get("weights") or started_weights(
         {name: value.shape for name, value in initial.items()}, initial, settings.seed
     )
+    weights = {**weights, **{name: weights[first] for name, first in side.again.items()}}
     batches = job["batches"]
-    result: dict[str, Any] = {"initial": initial, "weights": weights, "loose": [one.numpy() for one in side.loose]}
+    result: dict[str, Any] = {"again": set(side.again), "initial": initial, "weights": weights}
+    result["loose"] = [one.numpy() for one in side.loose]
     if job["passes"]:
         result["batches"] = [_passes(side, weights, items) for items in batches[: settings.batches]]
     if "moved" in job:
@@ -157,7 +166,11 @@ def _passes(side: Original, weights: Mapping[str, Array], items: Any) -> dict[st
         "loss": loss.numpy().reshape(-1),
         "metrics": {type(one).__name__: np.reshape(one.accumulate(), -1) for one in side.own},
         "gradients": gradients_of(side.parameters),
-        "running": {name: value for name, value in side.values().items() if name not in side.parameters},
+        "running": {
+            name: value
+            for name, value in side.values().items()
+            if name not in side.parameters and name not in side.again
+        },
     }
     side.model.clear_gradients()
     side.load(weights)

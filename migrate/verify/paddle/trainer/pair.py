@@ -28,7 +28,7 @@ def measure(
         original: folder of the Paddle model.
         converted: folder of the converted model.
         config: the settings by dotted names.
-        batches: NumPy arrays in nested lists, as the reader's loader gives them.
+        batches: NumPy arrays in nested lists and dicts, as the reader's loader gives them.
         settings: how much is compared.
 
     Raises:
@@ -150,7 +150,7 @@ class TrainerPair:
         sides = (self.single[kind], self.moved[kind], self.double.get(kind, self.single[kind]))
         first, second, wide = (np.concatenate([step["loss"] for step in side]) for side in sides)
         yield _compared(kind, "loss", first, second, wide)
-        for name in self.single["weights"]:
+        for name in (name for name in self.single["weights"] if name not in self.single.get("again", ())):
             yield worst(*zip(*self._movements(kind, name, sides), strict=True))
 
     def _movements(

@@ -15,9 +15,13 @@ __all__ = ["rows_of"]
 
 
 def rows_of(table: Any, ids: tf.Tensor, serving_default_value: Any = None, **settings: Any) -> tf.Tensor:
-    """Return the rows of ids of any shape: float32, ids.shape + [dim]; `settings` are those of the runtime's lookup."""
+    """Return the rows of ids of any shape: float32, ids.shape + [dim]; `settings` are those of the runtime's lookup.
+
+    Ids that are floats are cut to integers.
+    """
     config, is_train = settings.pop("access_and_evict_config", None), settings.pop("is_train", True)
-    keys, config = admitted(tf.reshape(ids, [-1]), config, is_train)
+    keys = tf.reshape(tf.cast(ids, tf.int64) if ids.dtype.is_floating else ids, [-1])  # as tf.strings.to_number gives
+    keys, config = admitted(keys, config, is_train)
     valid = tf.not_equal(keys, tf.constant(INVALID, keys.dtype))
     shape = tf.stack([tf.size(keys), table.dim])
     default = None if serving_default_value is None else tf.broadcast_to(serving_default_value, shape)

@@ -109,6 +109,27 @@ def test_a_folder_computes_what_paddle_computes(name: str, tmp_path: Path) -> No
     assert [c.name for c in comparisons if c.stage == "metrics"] == (["Misses"] if name == "sessions" else [])
 
 
+@pytest.mark.one_case
+def test_a_reader_of_dicts_gives_dicts_to_both_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(FOLDERS / "factors", tmp_path / "factors")
+    monkeypatch.setattr(sys.modules[__name__], "FOLDERS", tmp_path)
+    reader, trainer = (tmp_path / "factors" / name for name in ("libsvm_reader.py", "dygraph_model.py"))
+    named = "{'numbers': items[-1], 'click': items[0], 'slots': items[1:-1]}"
+    reader.write_text(f"{reader.read_text().replace('yield [', 'items = [')}{' ' * 20}yield {named}\n")
+    text = trainer.read_text().replace("batch_data[:-1]", '[batch_data["click"], *batch_data["slots"]]')
+    trainer.write_text(text.replace("batch_data[-1]", 'batch_data["numbers"]'))
+    (tmp_path / "converted").mkdir()
+    target = written("factors", tmp_path / "converted")
+    comparisons = list(compared("factors", target).comparisons())
+    assert [c for c in comparisons if c.verdict == "differs"] == []
+    assert {"forward", "loss", "gradient", "own"} <= {c.stage for c in comparisons}
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        made = common.trainer_of(str(target))
+        training = nn.Training(made, settings(texts("factors")), str(target), data_folder=str(tmp_path / "factors"))
+        history = training.run(session, 8)
+    assert history[-1]["loss"] < history[0]["loss"]
+
+
 STEPS = {"sgd", "adagrad", "adam", "own"}
 #: What is planted in the converted files, and which stages must differ: these, and no others.
 PLANTED = {

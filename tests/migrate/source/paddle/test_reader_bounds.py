@@ -59,7 +59,7 @@ def reason(folder: Path, body: str, monkeypatch: pytest.MonkeyPatch) -> str:
         batch_of(files, folder)
     assert sorted(folder.parent.rglob("*")) == before
     assert "\n" not in str(error.value)
-    assert "add `inputs` to the schema" in str(error.value)
+    assert "give `inputs` with --schema" in str(error.value)
     return str(error.value)
 
 

@@ -30,13 +30,28 @@ def test_rows_beyond_the_first_tier_lie_on_disk(rec: Any, tmp_path: Path) -> Non
     option = _option(rec, tmp_path, 128)
     variable = rec.get_embedding_variable("var", 3, initializer=rec.ones_initializer(rec.float32), ev_option=option)
     ids, _, train = _trained(rec, variable, rec.train.AdagradOptimizer(0.1))
-    drain, tiers = variable.table.drain(), variable.lookup_tier(np.array([0, 1, 2, 5, 6, 7, 9]))
+    tiers = variable.lookup_tier(np.array([0, 1, 2, 5, 6, 7, 9]))  # waits until rows have moved
     with rec.Session() as session:
         session.run(rec.global_variables_initializer())
         for _ in range(3):
             session.run(train, {ids: [0, 1, 2, 5, 6, 7]})
-        session.run(drain)
         assert sorted(session.run(tiers).tolist()) == [-1, 0, 0, 0, 0, 1, 1]
+
+
+def test_the_tier_of_a_key_is_that_of_the_part_that_holds_it(rec: Any, tmp_path: Path) -> None:
+    option = _option(rec, tmp_path, 2 * 256)
+    parts = rec.fixed_size_partitioner(2)
+    one = rec.ones_initializer()
+    variable = rec.get_embedding_variable("var", 30, initializer=one, partitioner=parts, ev_option=option)
+    ids, _, train = _trained(rec, variable, rec.train.AdagradOptimizer(0.1))
+    from tensorflow.python.ops import kv_variable_ops
+
+    tiers = kv_variable_ops.lookup_tier(variable, rec.constant([1, 2, 3, 4, 5, 6], rec.int64))
+    with rec.Session() as session:
+        session.run(rec.global_variables_initializer())
+        for batch in ([1, 2, 3], [1, 2, 4], [1, 2, 2], [1, 2, 5]):
+            session.run(train, {ids: batch})
+        assert session.run(tiers).tolist() == [0, 0, 1, 0, 0, -1], "two rows of each part lie in memory"
 
 
 @pytest.mark.parametrize("strategy", [config_pb2.CacheStrategy.LFU, config_pb2.CacheStrategy.LRU])

@@ -104,12 +104,13 @@ def test_ids_without_a_dataset(sdk: Any) -> None:
         assert session.run(rows).tolist() == [[3.0], [3.0]]
 
 
-def test_the_modifier_initializes_the_iterator_and_moves_the_ids(sdk: Any) -> None:
+@pytest.mark.parametrize("dtype", [tf.int64, tf.float32])
+def test_the_modifier_initializes_the_iterator_and_moves_the_ids(sdk: Any, dtype: Any) -> None:
     batch = batches(
         [{"ids": [1, 2], "label": [0, 1]}, {"ids": [2, 2], "label": [1, 1]}, {"ids": [5, 2], "label": [0, 0]}]
     )
     as_text = tf.strings.as_string(batch["ids"])
-    ids = tf.strings.to_number(as_text, tf.int64, name="back")
+    ids = tf.strings.to_number(as_text, dtype, name="back")
     table, rows, train = network(sdk, ids)
     missing = sdk.sparse_lookup(table, tf.constant([1, 99], tf.int64), is_train=False, modify_graph=True)
     default = tf.constant([[-2.0]])

@@ -1,0 +1,126 @@
+"""Which files of a model's folder are read and written: byte-order marks, modules without Paddle, and missing files."""
+
+from __future__ import annotations
+
+import codecs
+import importlib
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from migrate.cli.main import cli
+
+FOLDER = Path(__file__).parent / "folders" / "wide_deep"
+OWN = ("dygraph_model", "net", "slot_reader", "tf", "more", "of_reader")
+
+
+@pytest.fixture
+def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(FOLDER, "model")
+    return Path("model")
+
+
+def convert(*arguments: str) -> Result:
+    return CliRunner().invoke(cli, ["convert", "model", "--no-cache", *arguments], catch_exceptions=False)
+
+
+def prepend(path: Path, line: str) -> None:
+    path.write_text(path.read_text().replace("import ", f"{line}\nimport ", 1))
+
+
+def runs(folder: str, config: str) -> dict[str, Any]:
+    """Build the converted model in a graph; return its modules."""
+    from runtime import nn
+
+    path = str(Path(config).resolve())
+    sys.path.insert(0, str(Path(folder).resolve()))
+    try:
+        found = {name: importlib.import_module(name) for name in OWN}
+        found["dygraph_model"].DygraphModel().create_model(nn.settings(path))
+        return found
+    finally:
+        del sys.path[0]
+        for name in OWN:
+            sys.modules.pop(name, None)
+
+
+def test_a_byte_order_mark_is_kept(model: Path) -> None:
+    assert convert("-o", "plain").exit_code == 0
+    for path in model.glob("*.py"):
+        path.write_bytes(codecs.BOM_UTF8 + path.read_bytes().replace(b"\n", b"\r\n"))
+    assert convert("-o", "out").exit_code == 0
+    for path in model.glob("*.py"):
+        data = (Path("out") / path.name).read_bytes()
+        assert data == codecs.BOM_UTF8 + (Path("plain") / path.name).read_bytes().replace(b"\n", b"\r\n")
+    written = CliRunner().invoke(cli, ["project", "model", "-o", "project"], catch_exceptions=False)
+    assert written.exit_code == 0, written.output
+    assert (Path("project") / "net.py").read_bytes() == (Path("out") / "net.py").read_bytes()
+
+
+def test_modules_without_paddle_are_written_as_they_are(model: Path) -> None:
+    prepend(model / "net.py", "import tf")
+    prepend(model / "slot_reader.py", "from of_reader import *")
+    (model / "tf.py").write_bytes(
+        "# -*- coding: latin-1 -*-\n# für paddle\nfrom more import X\nY = X\r\n".encode("latin-1")
+    )
+    (model / "more.py").write_text("X = 1\n")
+    (model / "of_reader.py").write_bytes(codecs.BOM_UTF8 + b"Z = 2\n")
+    (model / "unused.py").write_text("U = 3\n")
+    assert convert("-o", "out").exit_code == 0
+    for name in ("tf.py", "more.py", "of_reader.py"):
+        assert (Path("out") / name).read_bytes() == (model / name).read_bytes()
+    assert not (Path("out") / "unused.py").exists()
+    made = runs("out", "model/config.yaml")
+    assert made["tf"].Y == 1 and made["slot_reader"].Z == 2
+
+
+@pytest.mark.parametrize("name", ["runtime", "tensorflow"])
+def test_a_module_that_would_hide_a_package_is_refused(model: Path, name: str) -> None:
+    prepend(model / "net.py", f"import {name}")
+    (model / f"{name}.py").write_text("X = 1\n")
+    result = convert("-o", "out")
+    assert result.exit_code == 1 and not Path("out").exists()
+    told = f"imports the package `{name}`, which the file {name}.py would hide"
+    assert told in result.output and "rename that file" in result.output
+
+
+#: id -> (the file, its text or None to remove it, what is said, and the remedy)
+MISSING = {
+    "no configuration": ("config.yaml", None, "the folder has no config.yaml", "; add it\n"),
+    "no YAML": ("config.yaml", "runner: [1\n", "config.yaml: is not valid YAML", "; correct it\n"),
+    "no place": ("config.yaml", "runner: {a: 1}\n", "config.yaml has no `runner.train_data_dir`", "; add it\n"),
+    "no reader": ("slot_reader.py", None, "there is no file slot_reader.py", "; add it, or correct config.yaml\n"),
+    "no data": ("data", None, "the folder data/train (`runner.train_data_dir` of", "; add some, or give `inputs` with"),
+    "other data": (
+        "slot_reader.py",
+        "x = 1\n",
+        "(slot_reader.py: there is no class `R",
+        "; give `inputs` with --schema",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", MISSING)
+def test_a_missing_file_is_named_with_its_own_remedy(model: Path, case: str) -> None:
+    name, text, says, remedy = MISSING[case]
+    (model / "static_model.py").unlink(missing_ok=True)  # it may tell the batch, too
+    (model / name).rename("elsewhere")
+    if text is not None:
+        (model / name).write_text(text)
+    result = convert("-o", "out")
+    assert result.exit_code == 1 and not Path("out").exists()
+    [line] = [one for one in f"{result.output}\n".splitlines(keepends=True) if "line 1: " in one and "note" not in one]
+    assert says in line and remedy in line
+    assert line.count("--schema") == remedy.count("with")
+
+
+def test_the_output_directory_is_no_input(model: Path) -> None:
+    result = CliRunner().invoke(cli, ["convert", "model", "-o", "./model/"])
+    assert result.exit_code == 2 or result.exception is not None
+    said = f"{result.output}{result.exception}"
+    assert "model: is the output directory, too; give another one with -o, or use --in-place" in said
