@@ -150,8 +150,10 @@ def test_lines_and_table_cells_are_short(page: Path) -> None:
         return
     prose = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE).splitlines()
     rows = [line for line in prose if line.startswith("|")]
-    long = [line for line in prose if len(line) > LINE and line not in rows]
-    long += [cell for row in rows for cell in re.split(r"(?<!\\)\|", row) if len(_shown(cell)) > CELL]
+    paths = re.compile(r"(## )?`[^` ]+`")  # one path or name, which has no place to break
+    long = [line for line in prose if len(line) > LINE and line not in rows and not paths.fullmatch(line)]
+    long += [cell for row in rows for cell in map(_shown, re.split(r"(?<!\\)\|", row)) if len(cell) > CELL]
+    long = [text for text in long if not paths.fullmatch(text)]
     assert not long, f"{page.name}: {long}"
 
 
