@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 import sys
 from collections.abc import Sequence
@@ -152,7 +153,9 @@ def _check_apart(paths: Sequence[str], directory: Path) -> None:
     from pathlib import Path
 
     for path in paths:
-        if Path(path).is_dir() and Path(path).resolve() == directory.resolve():
+        with contextlib.suppress(OSError):  # told where the path is read
+            if not Path(path).is_dir() or Path(path).resolve() != directory.resolve():
+                continue
             raise MigrateError(f"{path}: is the output directory, too; give another one with -o, or use --in-place")
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import sys
 import tempfile
 from pathlib import Path
 
@@ -20,6 +21,7 @@ MOST = 2000
 
 def enter(directory: str) -> None:
     """Make the mirror of a directory the working directory; whoever started this process removes it with TMPDIR."""
+    sys.dont_write_bytecode = True  # a process may have begun without the variable: what is imported lies beside
     real = Path(directory).resolve()
     scratch = Path(tempfile.mkdtemp(prefix="folder-"))
     here = scratch

@@ -172,6 +172,7 @@ def test_ctrl_c_ends_every_command_with_its_own_code(work: Path, number: int, co
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # jobs in the background ignore it
     )
     until = time.monotonic() + 60
     while time.monotonic() < until and "pipe" not in Path(f"/proc/{running.pid}/wchan").read_text():
