@@ -174,14 +174,16 @@ def test_ctrl_c_ends_every_command_with_its_own_code(work: Path, number: int, co
         text=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # jobs in the background ignore it
     )
-    until = time.monotonic() + 60
-    while time.monotonic() < until and "pipe" not in Path(f"/proc/{running.pid}/wchan").read_text():
-        if "wait_for_partner" in Path(f"/proc/{running.pid}/stack").read_text():
-            break
-        time.sleep(0.05)
-    time.sleep(0.3)
+    writing, until = None, time.monotonic() + 60
+    while writing is None and time.monotonic() < until:
+        try:
+            writing = os.open(work / "pipe.json", os.O_WRONLY | os.O_NONBLOCK)
+        except OSError:  # nobody reads yet
+            time.sleep(0.05)
+    assert writing is not None
     running.send_signal(number)
     _, errors = running.communicate(timeout=60)
+    os.close(writing)
     assert (running.returncode, errors.strip()) == (code, "migrate: interrupted")
 
 

@@ -57,7 +57,7 @@ class Chance:
         name: Any = None,
     ) -> Any:
         if not 0 <= p <= 1:  # as Paddle does
-            raise ValueError(f"dropout got p={p}")
+            raise ValueError(f"dropout got p={p}: give a probability from 0 to 1")
         if p == 0 or (mode == "upscale_in_train" and not training):
             return x
         if not training:

@@ -150,8 +150,9 @@ class TrainerPair:
         sides = (self.single[kind], self.moved[kind], self.double.get(kind, self.single[kind]))
         first, second, wide = (np.concatenate([step["loss"] for step in side]) for side in sides)
         yield _compared(kind, "loss", first, second, wide)
-        for name in (name for name in self.single["weights"] if name not in self.single.get("again", ())):
-            yield worst(*zip(*self._movements(kind, name, sides), strict=True))
+        for name in self.single["weights"]:
+            if name not in self.single.get("again", ()):  # a second path of a weight
+                yield worst(*zip(*self._movements(kind, name, sides), strict=True))
 
     def _movements(
         self, kind: str, name: str, sides: tuple[Sequence[Result], Sequence[Result], Sequence[Result]]
