@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import subprocess
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -15,10 +14,10 @@ import pytest
 from migrate.report import serialize, writers
 from migrate.report.model import Report, State, Verification, with_ids
 from migrate.report.writers.as_html import diff_lines
+from tests.support.browser import BROWSER
 from tests.support.report_sample import DIFF, comparison, finding, report
 
 VOID = {"meta", "link", "br", "hr", "img", "input", "col"}
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
 HOSTILE = (
     "</script><script>alert(1)</script><img src=x onerror=alert(2)> \"quoted\" 'single' &amp; "
     "\\back\\slash\\ {{ 7*7 }} "
