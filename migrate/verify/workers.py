@@ -13,10 +13,12 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from pathlib import Path
 from typing import Any
 
 from migrate.errors import MigrateError
+from migrate.verify import progress
 
 _TAIL = 12
 QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3", "GLOG_minloglevel": "3"}
@@ -40,7 +42,8 @@ def run(module: str, job: Job) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="migrate-verify-") as scratch:
         paths = [Path(scratch) / name for name in ("job", "result", "log")]
         paths[0].write_bytes(pickle.dumps(dict(job)))
-        code = end_of(module, *paths)
+        with progress.worker(Path(scratch) / "progress"):
+            code = end_of(module, *paths)
         if not paths[1].exists():
             raise MigrateError(f"{job['path']}: the process that ran it ended with exit code {code}{_tail(paths[2])}")
         result: dict[str, Any] = pickle.loads(paths[1].read_bytes())
@@ -59,14 +62,22 @@ def end_of(module: str, job: Path, result: Path, log: Path) -> int:
             stdout=output,
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,
-            env={**QUIET, **SAFE, **CLEAN, **os.environ, "TMPDIR": str(log.parent)},
+            env={
+                **QUIET,
+                **SAFE,
+                **CLEAN,
+                **os.environ,
+                "TMPDIR": str(log.parent),
+                progress.FILE: str(log.parent / "progress"),
+            },
         )
 
 
 def run_together(calls: Sequence[tuple[str, Job]]) -> list[dict[str, Any] | MigrateError]:
     """Run several workers in parallel and return their results or errors, in the order of the calls."""
     with ThreadPoolExecutor(len(calls)) as pool:
-        return list(pool.map(_result, calls))
+        found = [pool.submit(copy_context().run, _result, call) for call in calls]
+        return [one.result() for one in found]
 
 
 def _result(call: tuple[str, Job]) -> dict[str, Any] | MigrateError:

@@ -22,6 +22,7 @@ import paddle.nn.functional as F
 from migrate.verify.compare import TOLERANCE
 from migrate.verify.paddle.trainer.common import EPSILON, Array, dense, packed, unpacked
 from migrate.verify.paddle.trainer.kernels import textbook_adam
+from migrate.verify.progress import counted
 
 
 def followed(side: Any, weights: Mapping[str, Array], batches: Sequence[Any], job: Mapping[str, Any]) -> dict[str, Any]:
@@ -60,7 +61,7 @@ def _steps(
 ) -> Iterator[dict[str, Any]]:
     before = weights
     with textbook_adam(side.model, optimizer):
-        for number, step in enumerate(moved):
+        for number, step in enumerate(counted(moved)):
             items = batches[number % len(batches)]
             loss = _backward(side, before, items)
             found = gradients_of(side.parameters)
