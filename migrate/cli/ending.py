@@ -23,8 +23,14 @@ INTERRUPTED = 130
 UNREAD = 141
 #: Packages of this distribution: if one of their modules is missing, the installation itself is broken.
 OWN = ("migrate", "rewriter", "runtime")
-#: Module name -> package name, where the two differ.
-PACKAGES = {"paddle": "paddlepaddle", "yaml": "PyYAML", "google": "protobuf"}
+#: What to install for a module that is not there, where its name does not say it: extras of setup.cfg, other names.
+PACKAGES = {
+    "tensorflow": "'recmigrate[runtime]'",
+    "paddle": "'recmigrate[paddle]'",
+    "pyarrow": "'recmigrate[dataset]'",
+    "yaml": "PyYAML",
+    "google": "protobuf",
+}
 LONGEST = 300
 
 
