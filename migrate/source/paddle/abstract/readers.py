@@ -24,7 +24,7 @@ from migrate.source.paddle.abstract.libraries import pictures, words
 from migrate.source.paddle.abstract.limits import bounded_memory
 from migrate.source.paddle.abstract.machine import Machine
 from migrate.source.paddle.abstract.modules import load
-from migrate.source.paddle.abstract.program import STATIC, configuration, settings
+from migrate.source.paddle.abstract.program import configuration, settings
 from migrate.source.paddle.abstract.run import FAILURES, Frame
 from migrate.source.paddle.abstract.values import (
     Api,
@@ -38,6 +38,7 @@ from migrate.source.paddle.abstract.values import (
     Value,
     mentions,
 )
+from migrate.source.paddle.model_files import STATIC
 from migrate.source.paddle.ops.shapes import dtype_name
 
 MAX_SAMPLES = 64
