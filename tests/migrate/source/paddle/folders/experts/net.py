@@ -6,15 +6,19 @@ import paddle.nn.functional as F
 
 import parts.gates
 from parts import Mlp
+from parts.sizes import Sizes
 
 
 class Experts(nn.Layer):
-    def __init__(self, vocabularies, width, experts, size, tasks, drop):
+    def __init__(self, vocabularies, sizes: Sizes, tasks, drop):
         super().__init__()
+        width, experts, size = sizes.width, sizes.experts, sizes.size
         self.tables = nn.LayerDict()
         for name in sorted(vocabularies):
             self.tables[name] = nn.Embedding(vocabularies[name], width)
-        total = width * len(vocabularies)
+        if (total := width * len(vocabularies)) > 1000:
+            paddle.set_device("gpu")
+        self.mixing = sizes.mixing
         self.experts = nn.LayerList([Mlp([total, size, size], drop, last="relu") for _ in range(experts)])
         self.gates = nn.LayerList(nn.Linear(total, experts, bias_attr=parts.gates.BIAS) for _ in range(tasks))
         self.towers = nn.LayerList([Mlp([size, 4, 1], prefix="tower_") for _ in range(tasks)])
@@ -27,8 +31,13 @@ class Experts(nn.Layer):
         x = paddle.concat([paddle.mean(row, axis=1) if row.ndim == 3 else row for row in rows], axis=-1)
         found = paddle.stack([expert(x) for expert in self.experts], axis=1)
         results, before = [], None
+        match self.mixing:
+            case "softmax":
+                mixed_by = parts.gates.mixed
+            case other:
+                mixed_by = paddle.nn.functional.unfold
         for task, (gate, tower) in enumerate(zip(self.gates, self.towers)):
-            mixed = parts.gates.mixed(found, gate(x))
+            mixed = mixed_by(found, gate(x))
             if before is not None:
                 mixed = mixed + self.carry[task - 1] * before
             before = mixed
