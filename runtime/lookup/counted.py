@@ -1,4 +1,4 @@
-"""Lookups of counted tables, which are read-only: ids of any type to keys, keys to rows."""
+"""Lookups of counted tables, read-only unless their rules say otherwise: ids of any type to keys, keys to rows."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from runtime.embedding_variable.counted_table import CountedTable
 from runtime.lookup import id_checks
 from runtime.ranks.fused_exchange import Request, handles_of, rows_of_all
 from runtime.ranks.messages import Bags
+from runtime.table import control_dependencies
 
 
 def int_keys(ids: Any) -> tf.Tensor:
@@ -59,7 +60,7 @@ def lookup_all(
                 tables[0].placement,
                 functools.partial(_held_rows, tables),
                 # With counting, an update must see each occurrence of a key.
-                distinct=not tables[0].rules.tracks,
+                distinct=tables[0].rules.fuses,
                 dim=tables[0].dim,
                 name=tables[0].table_name,
                 bags=own,
@@ -87,7 +88,8 @@ def _held_rows(tables: Sequence[CountedTable], keys: tf.Tensor) -> tf.Tensor:
 
 def _lookup(table: CountedTable, keys: tf.Tensor) -> tf.Tensor:
     table.require_here()
-    with tf.device("/device:CPU:0"), id_checks.movable([table], True):  # read-only, so datasets may look up, too
+    creates = table.rules.lookups_create
+    with tf.device("/device:CPU:0"), id_checks.movable([table], not creates):  # datasets may look up what only reads
         if table.rules.threshold > 0:
             rows = native.ops().rec_lookup_permitted(
                 table.handle, table.variable.tensor(), keys, refused=table.rules.refused
@@ -96,5 +98,21 @@ def _lookup(table: CountedTable, keys: tf.Tensor) -> tf.Tensor:
             rows = native.ops().rec_lookup(table.handle, table.variable.tensor(), keys)
         id_checks.with_gradient([table], True)
         id_checks.recorded([table], rows)
+        if creates:
+            rows = _then_created(table, keys, rows)
     id_checks.set_shape(rows, keys, table.dim)
     return rows
+
+
+def _then_created(table: CountedTable, keys: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
+    """Return the rows, after which the keys are counted and created: an occurrence does not admit its own key."""
+    in_graph = rows.graph is table.graph
+    if in_graph:  # a later lookup of the step sees what an earlier one has counted, in every run
+        control_dependencies.admission_added(rows.op, table.admissions)
+    with tf.control_dependencies([rows]):
+        created = table.created_by_lookup(tf.cast(keys, tf.int64))
+    id_checks.recorded([table], created)
+    if in_graph:
+        table.admissions.append(created.op)
+    with tf.control_dependencies([created]):
+        return tf.identity(rows)
