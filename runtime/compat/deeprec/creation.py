@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import logging
 import os
+from collections.abc import Iterator
 from typing import Any
 
 import tensorflow as tf
@@ -23,7 +25,7 @@ from runtime.embedding_variable.create import counted_table
 from runtime.embedding_variable.options import Admission, Eviction, InitialRows, KeyRules, WarmStart
 from runtime.table.admission_rules import CountingBloom
 
-__all__ = ["get_embedding_variable", "let_lookups_create"]
+__all__ = ["get_embedding_variable", "let_lookups_create", "lookups_creating"]
 
 _log = logging.getLogger("runtime")
 _lookups_create = False
@@ -35,6 +37,17 @@ def let_lookups_create(allowed: bool) -> None:
     """Set whether lookups create keys, as in DeepRec until 2022 (`install(lookups_create=True)`)."""
     global _lookups_create
     _lookups_create = allowed
+
+
+@contextlib.contextmanager
+def lookups_creating() -> Iterator[None]:
+    """Let lookups of the variables that are made inside create keys."""
+    before = _lookups_create
+    let_lookups_create(True)
+    try:
+        yield
+    finally:
+        let_lookups_create(before)
 
 
 def get_embedding_variable(

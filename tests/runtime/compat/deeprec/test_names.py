@@ -102,8 +102,6 @@ def test_columns_of_contrib(rec: Any) -> None:
         feature_column.sparse_column_with_embedding("a", ev_option=option, evconfig=option)
     with pytest.raises(TypeError, match="needs a sparse_id_column and a dimension"):
         feature_column.embedding_column(dimension=3)
-    with pytest.raises(ValueError, match=r"adaptive_mask_tensors` \['a'\] of input_layer is not supported"):
-        rec.feature_column.input_layer({"a": ids}, columns[:1], adaptive_mask_tensors={"a": None})
 
 
 def test_switches_of_a_session(rec: Any) -> None:
