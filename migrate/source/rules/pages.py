@@ -117,7 +117,7 @@ def markdown_of(rule: Rule) -> str:
 def prose(text: str, first: str = "") -> str:
     """Return Markdown in lines of at most `PROSE` columns, the first behind `first`, the others behind as many spaces.
 
-    Code in backticks is broken only where it is long, and no line begins with what Markdown reads as a list or a heading.
+    Code in backticks is broken only where it is long. No line begins with what Markdown reads as a list or heading.
     """
     text = _UNBROKEN.sub(lambda at: at.group().replace(" ", _BLANK) if len(at.group()) < WIDTH else at.group(), text)
     lines = textwrap.wrap(

@@ -78,7 +78,7 @@ def test_what_rules_do_is_said_in_one_word_or_two() -> None:
 
 def test_prose_of_pages_is_broken_where_markdown_allows_it() -> None:
     code = f"`{'long ' * 12}code`"
-    text = f"{'word ' * 23}of - 1 {code} {'word ' * 3}"
+    text = f"{'word ' * 23}of - 1 {'word ' * 12}{code} {'word ' * 3}"
     lines = prose(text, "- ").split("\n")
     assert " ".join(line.strip() for line in lines) == f"- {text.strip()}"
     assert max(map(len, lines)) <= PROSE
