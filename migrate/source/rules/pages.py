@@ -36,7 +36,7 @@ HEAD = """# Rules
 
 The rules of `migrate convert` and `migrate check`, by the ids that reports, `--select`, `--ignore` and comments use.
 `migrate rules explain ID` prints one of these pages; `migrate rules test` runs their examples.
-[Converting source](convert.md) explains how to select rules, and [Custom rules](own-rules.md) how to write them.
+[Selecting rules](convert/select.md) and [rules of your own](own-rules.md) have pages of their own.
 
 """
 

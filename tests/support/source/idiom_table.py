@@ -61,7 +61,7 @@ HEAD = """# Idioms
 <!-- Written by `python -m tests.support.source.idiom_table`; a test compares it with the examples. -->
 
 The ways in which public recommendation code makes and reads embedding tables. Each has an example that was written for
-this project. [Converting source](convert.md) says more of each.
+this project. [Convert source](convert/index.md) says more of each.
 
 **What converts** is converted, run and compared with its original by the tests. Both start from the same rows.
 
