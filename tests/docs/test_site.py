@@ -62,7 +62,7 @@ def test_findings_are_told_by_the_words_of_reports() -> None:
 def test_each_key_of_a_record_is_described() -> None:
     page = record.record()
     data = json.loads(serialize.to_json(report()))
-    parts = ("inputs", "stages", "findings", "tables")
+    parts = ("inputs", "stages", "findings", "rules", "tables")
     keys = {*data} | {key for part in parts for one in data[part] for key in one}
     assert not {key for key in keys if f"`{key}`" not in page}
 
