@@ -13,6 +13,7 @@ from migrate.cli.main import COMMANDS, cli
 from migrate.report import words
 from migrate.source.rules.base import Rule, refusals_of
 from migrate.source.rules.catalogue import catalogue
+from tests.support.documentation.claims import claims
 from tests.support.paths import ROOT
 
 DOCS = ROOT / "docs"
@@ -57,17 +58,16 @@ def _shown(cell: str) -> str:
 def test_verdicts_are_the_words_of_reports(page: Path) -> None:
     begin = tuple(words.STATES.values())
     text = _prose(page)
-    wrong = [one for one in _verdicts(text) if not one.startswith(begin)]
+    wrong = [one for _, one in claims(text) if not one.startswith(begin)]
     wrong += re.findall(r".*\brefus\w*.*", re.sub(r"`[^`\n]*`", "", text))
     wrong = [one for one in wrong if not (page.stem == "glossary" and one.startswith("Refusal"))]
     assert not wrong, f"{page.name}: say {begin} of tables and findings, and `is an error` of commands: {wrong}"
 
 
 def test_verdicts_of_pages_are_found() -> None:
-    found = _verdicts(
-        "- verdict: kept\n\n| use | verdict |\n|---|---|\n| a | stays |\n| b |  |\n\n| a | b |\n|---|---|\n"
-    )
-    assert [*found] == ["kept", "stays"]
+    table = "| use | verdict |\n|---|---|\n| a | stays |\n| b |  |\n"
+    found = claims(f"# x\n- verdict: kept\n\n{table}\n| a | b |\n|---|---|\n| c | d |\n- left unchanged: always\n")
+    assert [*found] == [("x", "kept"), ("x: a", "stays"), ("x", "left unchanged")]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(DOCS).as_posix())
@@ -98,20 +98,6 @@ _EMPTY = re.compile("|".join(rf"\b{word}\b" for word in re.findall(r"\w+", EMPTY
 
 def _prose(page: Path) -> str:
     return re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
-
-
-def _verdicts(text: str) -> Iterator[str]:
-    """Yield what stands behind `- verdict:`, and the cells of columns with that heading."""
-    yield from re.findall(r"^- verdict: (.*)$", text, re.MULTILINE)
-    column = -1
-    for line in text.splitlines():
-        cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)] if line.startswith("|") else []
-        if not cells or set(line) <= set("|-: "):
-            column = column if cells else -1
-        elif column < 0:
-            column = cells.index("verdict") if "verdict" in cells else len(cells)
-        elif column < len(cells) and cells[column]:
-            yield cells[column]
 
 
 def _options(name: str) -> Iterator[str]:

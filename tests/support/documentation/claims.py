@@ -1,14 +1,13 @@
 """Programs for the verdicts that pages below docs/convert state, in the order of the pages.
 
-`programs(page)` has one for each: a part of the words that it stands under, and the source. `SETUP` makes the table `w`
-and the vector `b`, `LOOKUP` reads it, `STEP` trains it.
+`SETUP` makes the table `w` and the vector `b`, `LOOKUP` reads it, `STEP` trains it.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 IMPORT = "import tensorflow.compat.v1 as tf\n"
 INIT = "initializer=tf.zeros_initializer()"
@@ -18,6 +17,25 @@ STEP = "train = tf.train.AdagradOptimizer(0.1).minimize(loss)\n"
 MOMENTUM = "train = tf.train.MomentumOptimizer(0.1, 0.9).minimize(loss)\n"
 _L2 = "tf.keras.regularizers.l2(0.1)"
 _REGULARIZED = SETUP.replace("()", f"(), regularizer={_L2}", 1)
+_MADE = 'W = tf.get_variable("w", [9, 4], initializer=tf.constant_initializer(0.1))\n'
+_ROWS = "tf.nn.embedding_lookup(W, features['user'])"
+_POOLED = "tf.nn.embedding_lookup_sparse(W, features['user'], None, combiner='sum')"
+_SCOPE = """with tf.variable_scope("s", reuse={0}):
+    V = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())
+    {1} = tf.nn.embedding_lookup(V, features["user"])
+"""
+_AGAIN = _SCOPE.format(False, "r0") + _SCOPE.format(True, "r1")
+_NORMAL = ("constant_initializer(0.1)", "random_normal_initializer(stddev=0.1)")
+_GRAPH_LAYER = f"""{IMPORT}ids = tf.placeholder(tf.int64, [None])
+loss = tf.reduce_sum(tf.keras.layers.Embedding(9, 4)(ids))
+{STEP}"""
+_DEEPREC = ("deeprec",)
+_PARSED = "features = tf.io.parse_example(raw, fc.make_parse_example_spec([e]))\n"
+_VOCABULARY = "categorical_column_with_vocabulary_list('item', ['a', 'b'])"
+_SEQUENCES = (
+    "a = fc.sequence_categorical_column_with_identity('item', 30)\n"
+    "e = fc.shared_embedding_columns([a], 4, initializer=start)"
+)
 _BRANCH = "loss = tf.cond(flag, lambda: tf.reduce_sum(tf.gather(W, ids)), lambda: 0.0)\n"
 _OBJECT = f"""{IMPORT}class Model:
     def __init__(self, ids):
@@ -34,6 +52,15 @@ class Claim(NamedTuple):
 
     under: str  #: the heading, and in a table the first cell of the row
     verdict: str  #: `left unchanged` also for a line `- left unchanged: …`
+
+
+class Shown(NamedTuple):
+    """A program that has the verdict of a claim."""
+
+    under: str  #: a part of the words of the claim
+    program: str
+    targets: tuple[str, ...] = ("runtime",)
+    keras_3: bool = False  #: whether it is judged as where Keras 3 is installed
 
 
 def claims(text: str) -> Iterator[Claim]:
@@ -86,12 +113,36 @@ def _pooled(arguments: str) -> str:
     return lookup(f"tf.nn.embedding_lookup_sparse(W, sp, None, {arguments})")
 
 
-def programs(page: str) -> list[tuple[str, str]]:
-    """Return words that a verdict stands under and a program with it, for all verdicts of a page."""
-    return _PROGRAMS[page]
+def columns(lines: str, read: str = "e", rest: str = "") -> str:
+    """Return a program with feature columns, `c` the category and `e` the embedding column of it."""
+    made = f"{IMPORT}fc = tf.feature_column\nstart = tf.constant_initializer(0.2)\n{lines}\n{rest}"
+    return f"{made}loss = tf.reduce_sum(fc.input_layer(features, [{read}]))\n{STEP}"
 
 
-_PROGRAMS = {
+def _category(call: str, rest: str = "") -> str:
+    return columns(f"c = fc.{call}\ne = fc.embedding_column(c, 4, initializer=start)", rest=rest)
+
+
+def _keras(optimizer: str = "SGD", arguments: str = "") -> str:
+    layers = f"[tf.keras.layers.Embedding(9, 4{arguments}), tf.keras.layers.Flatten(), tf.keras.layers.Dense(1)]"
+    run = f"model.compile(tf.keras.optimizers.{optimizer}(0.1), 'mse')\nmodel.fit(x, y)\n"
+    return f"import tensorflow as tf\nmodel = tf.keras.Sequential({layers})\n{run}"
+
+
+def _of_dataset(lookup: str, made: str = _MADE) -> str:
+    """Return a program whose ids come from a dataset, as the SDKs' devices want it."""
+    begin = "features, labels = tf.data.make_one_shot_iterator(data.prefetch(1)).get_next()\n"
+    end = "loss = tf.reduce_mean((tf.layers.dense(rows, 1) - labels) ** 2)\n" + STEP
+    run = "with tf.train.MonitoredTrainingSession() as session:\n    session.run(train)\n"
+    return f"{IMPORT}{begin}{made}rows = {lookup}\n{end}{run}"
+
+
+def programs(page: str) -> list[Shown]:
+    """Return a program for each verdict of a page."""
+    return [Shown(*one) for one in _PROGRAMS[page]]
+
+
+_PROGRAMS: dict[str, list[tuple[Any, ...]]] = {
     "uses": [
         ("L1 and L2 over a table", between("loss += tf.nn.l2_loss(W)")),
         ("nothing reads", f"{_REGULARIZED}{LOOKUP}{STEP}"),
@@ -163,6 +214,41 @@ _PROGRAMS = {
                 'e = tf.nn.embedding_lookup(W, ids) + tf.nn.embedding_lookup(W, ids, partition_strategy="div")'
             ),
         ),
+    ],
+    "layers": [
+        ("in Keras models", _keras()),
+        ("TensorFlow 2.16", _keras("Adam"), ("runtime",), True),
+        ("embeddings_regularizer", _keras(arguments=", embeddings_regularizer='l2'")),
+        (
+            "in a v1 graph",
+            _GRAPH_LAYER,
+        ),
+        ("Embedding columns", _category("categorical_column_with_identity('item', 30)")),
+    ],
+    "targets": [
+        (
+            "`runtime`, `rec_sdk`, `deeprec`",
+            _of_dataset(_ROWS, _MADE.replace(*_NORMAL)),
+            ("runtime", "rec_sdk", "deeprec"),
+        ),
+        ("a constant", _of_dataset(_ROWS), ("sok",)),
+        ("others", _of_dataset(_ROWS, _MADE.replace(*_NORMAL)), ("sok",)),
+        ("`runtime`", _of_dataset("r0 + r1", _AGAIN)),
+        ("`rec_sdk`, `deeprec`, `sok`", _of_dataset("r0 + r1", _AGAIN), ("rec_sdk", "deeprec", "sok")),
+        ("`runtime`", _of_dataset(_POOLED)),
+        ("`rec_sdk`", _of_dataset(_POOLED), ("rec_sdk",)),
+        ("`deeprec`", _of_dataset(_POOLED), ("deeprec",)),
+        ("`sok`", _of_dataset(_POOLED), ("sok",)),
+    ],
+    "target_deeprec": [
+        ("identity", _category("categorical_column_with_identity('item', 30)", _PARSED), _DEEPREC),
+        ("identity", _category("categorical_column_with_identity('item', 30)"), _DEEPREC),
+        ("identity", _category("categorical_column_with_identity('item', 30, default_value=3)", _PARSED), _DEEPREC),
+        ("vocabulary_list", _category(_VOCABULARY), _DEEPREC),
+        ("vocabulary_list", _category(_VOCABULARY).replace(", initializer=start", ""), _DEEPREC),
+        ("hash_bucket", _category("categorical_column_with_hash_bucket('item', 90)"), _DEEPREC),
+        ("Integers", _category("categorical_column_with_vocabulary_list('item', [1, 2], tf.int64)", _PARSED), _DEEPREC),
+        ("shared_embedding_columns", columns(_SEQUENCES, "*e"), _DEEPREC),
     ],
 }
 PAGES = list(_PROGRAMS)
