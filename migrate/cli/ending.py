@@ -27,6 +27,7 @@ TERMINATED = 143
 OWN = ("migrate", "rewriter", "runtime")
 #: What to install for a module that is not there, where its name does not say it: extras of setup.cfg, other names.
 PACKAGES = {
+    "numpy": "'recmigrate[runtime]'",  # which comes with TensorFlow
     "tensorflow": "'recmigrate[runtime]'",
     "paddle": "'recmigrate[paddle]'",
     "pyarrow": "'recmigrate[dataset]'",
