@@ -18,11 +18,11 @@ from runtime.compat.deeprec import (
     lookups,
     monitored,
     options,
-    staging,
     storage,
     switches,
     variable,
 )
+from runtime.compat.deeprec.inputs import staging
 from runtime.compat.deeprec.modules import CATEGORIES, add_modules
 from runtime.compat.settings import heeding
 from runtime.optimizers import deeprec as optimizers

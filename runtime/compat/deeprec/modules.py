@@ -16,19 +16,16 @@ from runtime.compat.deeprec import (
     composed,
     config_pb2,
     contrib,
-    dataframe,
     distribution,
     grouped,
     incremental,
     lookups,
     options,
-    parquet,
-    staging,
     switches,
     variable,
     weights,
-    work_queue,
 )
+from runtime.compat.deeprec.inputs import dataframe, parquet, staging, work_queue
 from runtime.optimizers import deeprec as optimizers
 
 __all__ = ["CATEGORIES", "add_modules"]
