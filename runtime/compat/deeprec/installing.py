@@ -16,6 +16,7 @@ from runtime.compat.deeprec import (
     grouped,
     incremental,
     lookups,
+    micro_batches,
     monitored,
     options,
     storage,
@@ -95,6 +96,7 @@ def uninstall() -> None:
     global _changes
     storage.allow_hbm_as_dram(False)
     creation.let_lookups_create(False)
+    micro_batches.wanted(1)
     if _changes is not None:
         _changes.undo()
         _changes = None
