@@ -74,7 +74,7 @@ NOT_RUN = {
     "README.md": "its commands are compared below with those that other tests run",
     "docs/command-line.md": "the files are the reader's; tests/migrate/cli runs each option",
     "docs/compat/": "the programs are not part of the repository; benchmarks/vendor runs them",
-    "docs/convert": "the files are the reader's; the rules' examples and tests/migrate/targets run such programs",
+    "docs/convert/": "the files are the reader's; the rules' examples and tests/migrate/targets run such programs",
     "docs/dataset.md": "the files are the reader's; tests/migrate/dataset builds and reads such data",
     "docs/deeprec.md": "the scripts are the reader's; tests/runtime/compat/deeprec/test_install.py does so",
     "docs/index.md": "it installs; CI runs `make demo`",
