@@ -26,6 +26,7 @@ inputs:
   - {shape: [null, 2], dtype: int64, from: 3, below: 7}
   - [{shape: [4, 3], dtype: float32, from: -2, below: -1.5}, {shape: [null], dtype: int64, below: 2}]
 """
+NAMED = SCHEMA.replace("  - {", "  ids: {").replace("  - [", "  more: [")
 TRAINER = """
 import paddle
 import paddle.nn as nn
@@ -87,13 +88,22 @@ def test_a_batch_that_is_one_tensor_or_a_dict_is_drawn() -> None:
 
 @pytest.mark.paddle
 @pytest.mark.parametrize(
-    ("given", "evaluated"), [("self.create_feeds(batch)[0], 1.0", True), ("*self.create_feeds(batch), 1.0", False)]
+    ("given", "evaluated", "named"),
+    [
+        ("self.create_feeds(batch)[0], 1.0", True, True),
+        ("*self.create_feeds(batch), 1.0", False, False),
+    ],
 )
 def test_trainers_that_change_their_batch_or_want_another_for_evaluation(
-    given: str, evaluated: bool, tmp_path: Path
+    given: str, evaluated: bool, named: bool, tmp_path: Path
 ) -> None:
     text = TRAINER.replace("GIVEN", given)
-    inputs = parse_inputs(SCHEMA, "s.yaml")
+    inputs = parse_inputs(NAMED if named else SCHEMA, "s.yaml")
+    if named:
+        text = text.replace(
+            "batch):\n        batch[1]", 'batch):\n        batch = [batch["ids"], batch["more"]]\n        batch[1]'
+        )
+        assert text.count('batch["more"]') == 1
     (tmp_path / "original").mkdir()
     (tmp_path / "original/dygraph_model.py").write_text(text)
     result = folder.convert(str(tmp_path / "original/dygraph_model.py"), text, {}, inputs)
