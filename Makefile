@@ -140,6 +140,12 @@ $(VENV)/.docs: constraints/docs.txt | $(VENV)/.installed
 	@$(BIN)/$(PIP) -r constraints/docs.txt
 	@touch $@
 
+# A browser is not ours to install, and 160 MB of what drives it is of no use without one.
+$(VENV)/.browser: constraints/browser.txt | $(VENV)/.installed
+	@echo "==> adding Playwright and axe-core to $(VENV)"
+	@$(BIN)/$(PIP) -r constraints/browser.txt
+	@touch $@
+
 # A warning is an error: a link to nothing, a page that no menu has, a page that asks another host for something.
 # Not with --quiet: MkDocs then does not count the warnings that it does not print.
 docs: export NO_MKDOCS_2_WARNING = 1
