@@ -24,6 +24,7 @@ from runtime.table.create import create_table, tables
 from runtime.table.of_rows import table_of_rows
 from runtime.table.status import status
 from runtime.table.table import Table
+from runtime.table.table_summaries import TableSummaryHook, table_summaries
 from runtime.table.tier_summaries import tier_summaries
 from runtime.table.trainable_variables import get_dense_and_sparse_variable
 from runtime.table.variable_scopes import scoped_initializer, scoped_name, unique_name
@@ -37,6 +38,7 @@ __all__ = [
     "KeyRules",
     "Storage",
     "Table",
+    "TableSummaryHook",
     "WarmStart",
     "checkpoint",
     "column_blocks",
@@ -65,6 +67,7 @@ __all__ = [
     "sparse_lookup",
     "status",
     "table_of_rows",
+    "table_summaries",
     "tables",
     "terminate_config_initializer",
     "tier_summaries",

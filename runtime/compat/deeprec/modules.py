@@ -16,6 +16,7 @@ from runtime.compat.deeprec import (
     composed,
     config_pb2,
     contrib,
+    dataframe,
     distribution,
     grouped,
     incremental,
@@ -87,8 +88,11 @@ def _own() -> dict[str, dict[str, Any]]:
         f"{_PYTHON}.ops.prefetch": _of(staging, ("make_prefetch_hook", "prefetch_join", "staged")),
         f"{_PYTHON}.ops.work_queue": _of(work_queue, ("WorkQueue",)),
         f"{_PYTHON}.distribute.group_embedding_collective_strategy": _of(collective, ("CollectiveStrategy",)),
-        f"{data}.parquet_dataset_ops": _of(parquet, ("ParquetDataset", "read_parquet")),
-        f"{data}.dataframe": _of(parquet, ("DataFrame",)),
+        f"{data}.parquet_dataset_ops": {
+            **_of(parquet, parquet.__all__),
+            "DataFrame": dataframe.DataFrame,
+        },
+        f"{data}.dataframe": _of(dataframe, dataframe.__all__),
     }
     return {name: {**contents, "__getattr__": absent.lacking(name, _FACADE)} for name, contents in made.items()}
 

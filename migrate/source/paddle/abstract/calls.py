@@ -12,6 +12,7 @@ from migrate.source.paddle.abstract import attributes, layers, library_calls
 from migrate.source.paddle.abstract.gradients import derive
 from migrate.source.paddle.abstract.host import metrics
 from migrate.source.paddle.abstract.lasting import is_random
+from migrate.source.paddle.abstract.libraries import records
 from migrate.source.paddle.abstract.python_calls import (
     BUILTINS,
     check_power,
@@ -132,6 +133,8 @@ def _api(run: Run, node: ast.AST, name: str, positional: list[Value], keywords: 
         return _builtin(run, node, function, positional, keywords)
     if module == "paddle" and library_calls.find(run, name) is None:
         return layers.make(run, node, name, positional, keywords)
+    if name in _RECORDS:
+        return _RECORDS[name](run, node, *positional, **keywords)
     if name == "functools.partial":
         return functools.partial(positional[0], *positional[1:], **keywords)
     if name == "functools.reduce":
@@ -144,6 +147,16 @@ def _api(run: Run, node: ast.AST, name: str, positional: list[Value], keywords: 
     if name.startswith("copy.") and any(map(attributes.is_layer, positional)):
         run.lasting.makes_weights()
     return _python(found, *_plain(run, node, positional, keywords))
+
+
+def _replaced(run: Run, node: ast.AST, value: Value, **changed: Value) -> Value:
+    return layers.instantiate(run, node, value.cls, [], records.fields_of(value) | changed)
+
+
+_RECORDS: dict[str, Callable[..., Value]] = {
+    "dataclasses.asdict": lambda run, node, value: records.as_dict(value),
+    "dataclasses.replace": _replaced,
+}
 
 
 def _plain(

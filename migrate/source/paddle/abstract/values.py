@@ -154,6 +154,7 @@ class Class:
     bases: tuple[Value, ...]
     constants: dict[str, Value] = field(default_factory=dict)  #: assignments in its body
     closure: tuple[dict[str, Value], ...] = ()
+    plain: type[Any] | None = None  #: of a data class: one of Python's with its fields
 
     @property
     def order(self) -> list[Class]:

@@ -11,8 +11,9 @@ from migrate.errors import MigrateError
 from migrate.report.model import Verification
 from migrate.schema import Schema
 from migrate.source.files.encoding import read_source
-from migrate.source.paddle.abstract.program import STATIC, TRAINER, settings, trainer_of
+from migrate.source.paddle.abstract.program import settings, trainer_of
 from migrate.source.paddle.abstract.readers import batch_of
+from migrate.source.paddle.model_files import STATIC, TRAINER, texts_of
 from migrate.verify import workers
 from migrate.verify.paddle.static.pair import static_pair
 from migrate.verify.paddle.trainer.common import MOST, mapped
@@ -43,7 +44,7 @@ def verify(original: str, converted: str, schema: Schema | None, settings_: Sett
         MigrateError: a folder has no trainer, or one of the programs fails.
     """
     first, second = folder_of(original).resolve(), folder_of(converted).resolve()
-    files = {path.name: read_source(path) for path in _texts(first)}
+    files = {path.relative_to(first).as_posix(): read_source(path) for path in texts_of(first)}
     trainer = STATIC if Path(original).name == STATIC else trainer_of(files)
     if not (second / trainer).is_file():
         raise MigrateError(f"{second}: has no {trainer}; give the folder that `migrate convert` wrote")
@@ -99,10 +100,6 @@ def _others(batches: list[Any], settings_: Settings) -> list[Any]:
         return random.randint(1, min(most, IDS) + 1, value.shape).astype(value.dtype) if most > 1 else value
 
     return [mapped(other, items) for items in batches]
-
-
-def _texts(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.iterdir() if path.suffix in {".py", ".yaml"} and path.is_file())
 
 
 def _batches(

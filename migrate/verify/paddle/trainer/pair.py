@@ -10,7 +10,7 @@ import numpy as np
 
 from migrate.errors import MigrateError
 from migrate.report.model import Comparison
-from migrate.verify import compare, workers
+from migrate.verify import compare, kept, workers
 from migrate.verify.compare import worst
 from migrate.verify.paddle.trainer.common import RATES, Array, dense, unpacked
 from migrate.verify.settings import Settings
@@ -149,7 +149,7 @@ class TrainerPair:
     def _steps(self, kind: str) -> Iterator[Comparison]:
         sides = (self.single[kind], self.moved[kind], self.double.get(kind, self.single[kind]))
         first, second, wide = (np.concatenate([step["loss"] for step in side]) for side in sides)
-        yield _compared(kind, "loss", first, second, wide)
+        yield kept.by_step(_compared(kind, "loss", first, second, wide), first, second, wide)
         for name in self.single["weights"]:
             if name not in self.single.get("again", ()):  # a second path of a weight
                 yield worst(*zip(*self._movements(kind, name, sides), strict=True))

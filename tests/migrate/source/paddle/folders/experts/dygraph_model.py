@@ -5,6 +5,7 @@ import paddle.nn as nn
 from paddle import metric, optimizer
 
 from net import Experts
+from parts.sizes import Sizes
 
 SLOTS = ("age", "shop", "words")
 
@@ -12,9 +13,8 @@ SLOTS = ("age", "shop", "words")
 class DygraphModel:
     def create_model(self, config):
         vocabularies = {name: config[f"hyper_parameters.vocabulary.{name}"] for name in SLOTS}
-        return Experts(vocabularies, tasks=2, drop=config.get("hyper_parameters.drop", 0), **{
-            key: config[f"hyper_parameters.{key}"] for key in ("width", "experts", "size")
-        })
+        sizes = Sizes(**{key: config[f"hyper_parameters.{key}"] for key in ("width", "experts", "size")})
+        return Experts(vocabularies, sizes, tasks=2, drop=config.get("hyper_parameters.drop", 0))
 
     def create_feeds(self, batch_data, config):
         click, buy, *ids = batch_data
