@@ -91,6 +91,9 @@ class Measured:
     def undetermined(self) -> set[str]:
         return self.unsure
 
+    def trains(self) -> bool:
+        return True
+
     def comparisons(self) -> list[Any]:
         found = [compare.compare(stage, "w", ONE, ONE) for stage in ("gradient", "sgd")]
         return [replace(one, verdict=self.verdict) for one in found] + [compare.compare("loss", "loss", ONE, ONE)]
