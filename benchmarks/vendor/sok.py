@@ -104,9 +104,7 @@ def _test(version: str, folder: str, name: str) -> Program:
 
 
 _EXAMPLES = (
-    Program(
-        f"{_TOP}/example/sok_dump_load", ("dump_load.py",), r"(?i)success.*", smaller={"dump_load.py": _SIZES}
-    ),
+    Program(f"{_TOP}/example/sok_dump_load", ("dump_load.py",), r"(?i)success.*", smaller={"dump_load.py": _SIZES}),
     Program(
         f"{_TOP}/example/sok_incremental_dump",
         ("incremental_dump_test.py",),
