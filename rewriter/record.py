@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import math
 import platform
 import shlex
 import sys
@@ -16,12 +15,12 @@ import tensorflow as tf
 from rewriter.graph.view import uncollected
 from rewriter.pipeline.plan import PipelinePlan
 from rewriter.plan.plan import Plan
-from rewriter.proof.result import Proof
+from rewriter.proof.result import Proof, finite
 
 __all__ = ["RECORD", "check_record_path", "proof_data", "record", "write_record"]
 
 #: Name and version of the format; adding keys increments the last number.
-RECORD = ("recmigrate-graph", 1, 0)
+RECORD = ("recmigrate-graph", 1, 1)
 
 
 @uncollected()
@@ -84,7 +83,5 @@ def _ids(ids: PipelinePlan) -> dict[str, Any]:
 
 def proof_data(proof: Proof) -> dict[str, Any]:
     """Return the proof as JSON-compatible values; infinities and NaN become strings."""
-    data = dataclasses.asdict(proof)
-    for one in data["compared"]:
-        one |= {name: str(one[name]) for name in ("largest", "scale") if not math.isfinite(one[name])}
+    data: dict[str, Any] = finite(dataclasses.asdict(proof))
     return data | {"ok": proof.ok, "difference": str(proof.difference) if proof.difference else ""}

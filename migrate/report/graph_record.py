@@ -20,6 +20,7 @@ from migrate.report.model import (
     Location,
     Report,
     RuleRecord,
+    Series,
     Stage,
     State,
     TableRecord,
@@ -112,6 +113,13 @@ class _Ids:
 
 
 @dataclass(frozen=True)
+class _Curve:
+    name: str
+    original: tuple[float, ...]
+    converted: tuple[float, ...]
+
+
+@dataclass(frozen=True)
 class _Compared:
     kind: str
     items: tuple[str, ...]
@@ -119,6 +127,7 @@ class _Compared:
     largest: float
     scale: float
     limit: float
+    curves: tuple[_Curve, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -329,6 +338,7 @@ def _comparison(one: _Compared) -> Comparison:
         needed=relative,
         verdict="equal" if equal else "differs",
         note=f"{plural(one.times, 'tensor')} compared",
+        series=tuple(Series(curve.name, curve.original, curve.converted) for curve in one.curves),
     )
 
 

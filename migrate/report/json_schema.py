@@ -37,7 +37,13 @@ def schema() -> dict[str, Any]:
                 "buckets": _object({bucket.value: {"type": "integer"} for bucket in summary.Bucket}),
                 "findings": tally,
                 "tables": tally,
-            }
+            },
+            {
+                "remaining": {
+                    "type": "array",
+                    "items": _object({"finding": {"type": "string"}, "do": {"type": "string"}}),
+                }
+            },
         ),
         **parts,
         "environment": {"type": "object", "additionalProperties": {"type": "string"}},
@@ -58,8 +64,9 @@ def text() -> str:
     return json.dumps(schema(), indent=1) + "\n"
 
 
-def _object(properties: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "object", "properties": properties, "required": list(properties)}
+def _object(properties: dict[str, Any], later: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Return the schema of an object; `later` are properties that earlier minor versions do not have."""
+    return {"type": "object", "properties": properties | (later or {}), "required": list(properties)}
 
 
 def _of(kind: Any, definitions: dict[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,8 @@
 
 Format history (`SCHEMA`): 1.0 first version; 1.1 `drawing` of a finding, line 0 for a whole file;
 1.2 `by_parts` and `identity` of a table; 1.3 `target` of a file; 1.4 `steps` of a finding;
-1.5 `rules`.
+1.5 `rules`; 1.6 errors to float64 and losses by step of a comparison, `memory` of a verification, `remaining` in
+`summary`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from rewriter.plan.region import Region
 
 #: The rule of findings about tables of a graph, which another command converts than tables in source.
 GRAPH_RULE = "graph-table"
-SCHEMA = ("recmigrate-report", 1, 5)
+SCHEMA = ("recmigrate-report", 1, 6)
 
 
 class State(str, Enum):
@@ -106,6 +107,16 @@ class TableRecord:
 
 
 @dataclass(frozen=True)
+class Series:
+    """A loss of both programs, one number a training step, each before that step."""
+
+    name: str  #: of the loss
+    original: tuple[float, ...]  #: in float32
+    converted: tuple[float, ...]  #: as many
+    reference: tuple[float, ...] = ()  #: as many, of the original in float64; empty where it was not run so
+
+
+@dataclass(frozen=True)
 class Comparison:
     """The comparison of one tensor between the original and the converted program."""
 
@@ -119,6 +130,21 @@ class Comparison:
     needed: float  #: the smallest relative tolerance that would pass
     verdict: str  #: `equal`, `differs`, `constant`, `zero`, `empty`, `changes-values`
     note: str = ""  #: what else is known, such as the step with the largest difference
+    #: the largest of |original - reference|, the reference being the original in float64; None without one
+    original_error: float | None = None
+    converted_error: float | None = None  #: the largest of |converted - reference|
+    series: tuple[Series, ...] = ()  #: of losses over training steps
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What a table takes, measured after the steps of a proof, in which it holds every row of its variable."""
+
+    table: str  #: its name
+    rows: int  #: of the variable, and of the table
+    slots: int  #: optimizer slots of each row
+    before: int  #: bytes of the variable and of its slots
+    after: int  #: bytes of the table: rows, slots and index, reserved memory included
 
 
 @dataclass(frozen=True)
@@ -129,6 +155,7 @@ class Verification:
     converted: str  #: path of the converted program
     comparisons: tuple[Comparison, ...]  #: one a tensor and stage
     notes: tuple[str, ...] = ()  #: what the comparison took for granted or left out
+    memory: tuple[Memory, ...] = ()  #: of the tables whose memory was measured
 
     @property
     def passed(self) -> bool:

@@ -111,4 +111,8 @@ def _summary(report: Report) -> dict[str, Any]:
         "buckets": {key.value: count for key, count in summary.buckets(report).items()},
         "findings": vars(findings),
         "tables": vars(tables),
+        "remaining": [
+            {"finding": finding.id, "do": finding.action or finding.message} for finding in summary.remaining(report)
+        ]
+        + ([{"finding": "", "do": todo}] if (todo := summary.available(report)) else []),
     }

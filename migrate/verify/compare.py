@@ -30,6 +30,8 @@ class Measured:
     max_rel: float
     scale: float
     note: str
+    #: distances of the original and the converted values from the float64 reference
+    errors: tuple[float, float] | None = None
 
 
 def compare(
@@ -188,17 +190,18 @@ def _measure(first: Array, second: Array, reference: Array | None) -> Measured:
     judge = a if reference is None or np.shape(reference) != first.shape else np.asarray(reference, np.float64)
     max_abs, scale = float(np.abs(a - b).max()), float(np.abs(judge).max())
     max_rel = 0.0 if max_abs == 0 else max_abs / scale if scale else np.inf
-    if judge is a or max_abs == 0:
-        return Measured(max_abs, max_rel, scale, "")
     far = [float(np.abs(side - judge).max()) for side in (a, b)]
     if far[0] == 0:  # the reference is the original itself
         return Measured(max_abs, max_rel, scale, "")
+    if max_abs == 0:
+        return Measured(max_abs, max_rel, scale, "", (far[0], far[1]))
     nearer = "converted" if far[1] < far[0] else "original"
     return Measured(
         max_abs,
         max_rel,
         scale,
         f"difference to float64: original {far[0]:.1e}, converted {far[1]:.1e}, {nearer} closer",
+        (far[0], far[1]),
     )
 
 
@@ -231,4 +234,5 @@ def _result(
         float(measured.max_rel),
         verdict,
         told,
+        *(measured.errors or (None, None)),
     )

@@ -10,13 +10,13 @@ import os
 import pickle
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from migrate.errors import MigrateError
+from migrate.scratch import scratch_folder
 
 _TAIL = 12
 QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3", "GLOG_minloglevel": "3"}
@@ -28,6 +28,7 @@ SAFE = {"TF_ENABLE_ONEDNN_OPTS": "0"}
 CLEAN = {"PYTHONDONTWRITEBYTECODE": "1"}
 
 Job = Mapping[str, Any]
+_running: set[subprocess.Popen[bytes]] = set()
 
 
 def run(module: str, job: Job) -> dict[str, Any]:
@@ -37,8 +38,8 @@ def run(module: str, job: Job) -> dict[str, Any]:
         MigrateError: the worker failed; for an unexpected exception, the message has the last lines of its output.
         ModuleNotFoundError: a package that the worker needs is not installed; no program was run.
     """
-    with tempfile.TemporaryDirectory(prefix="migrate-verify-") as scratch:
-        paths = [Path(scratch) / name for name in ("job", "result", "log")]
+    with scratch_folder("migrate-verify-") as scratch:
+        paths = [scratch / name for name in ("job", "result", "log")]
         paths[0].write_bytes(pickle.dumps(dict(job)))
         code = end_of(module, *paths)
         if not paths[1].exists():
@@ -53,20 +54,35 @@ def run(module: str, job: Job) -> dict[str, Any]:
 
 def end_of(module: str, job: Path, result: Path, log: Path) -> int:
     """Run a worker process, with its output in `log` and temporary files beside it, and return its exit code."""
-    with log.open("wb") as output:
-        return subprocess.call(
+    with (
+        log.open("wb") as output,
+        subprocess.Popen(
             [sys.executable, "-m", "migrate.verify.worker", module, str(job), str(result)],
             stdout=output,
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,
             env={**QUIET, **SAFE, **CLEAN, **os.environ, "TMPDIR": str(log.parent)},
-        )
+        ) as process,
+    ):
+        _running.add(process)
+        try:
+            return process.wait()
+        except BaseException:
+            process.kill()
+            raise
+        finally:
+            _running.discard(process)
 
 
 def run_together(calls: Sequence[tuple[str, Job]]) -> list[dict[str, Any] | MigrateError]:
     """Run several workers in parallel and return their results or errors, in the order of the calls."""
     with ThreadPoolExecutor(len(calls)) as pool:
-        return list(pool.map(_result, calls))
+        try:
+            return list(pool.map(_result, calls))
+        except BaseException:  # of this thread: a signal, which the workers need not have got
+            for process in list(_running):
+                process.kill()
+            raise
 
 
 def _result(call: tuple[str, Job]) -> dict[str, Any] | MigrateError:

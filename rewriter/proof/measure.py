@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rewriter.proof.result import Compared
+from rewriter.proof.result import Compared, Curve
 
 __all__ = ["Gap", "Tally", "gap", "where"]
 
@@ -78,6 +78,8 @@ class _Item:
     times: int = 0
     worst: Gap = field(default_factory=lambda: Gap(0.0, 0.0, 0.0))
     scale: float = 0.0
+    #: its numbers in both graphs, one a step; of losses only
+    numbers: list[tuple[float, float]] = field(default_factory=list)
 
 
 class Tally:
@@ -94,6 +96,8 @@ class Tally:
         known.scale = found.scale
         known.times += 1
         known.worst = max(found, known.worst, key=_order)
+        if kind == "losses" and np.size(one) == np.size(other) == 1:
+            known.numbers.append((float(np.ravel(one)[0]), float(np.ravel(other)[0])))
         return found
 
     def drop(self, kind: str, item: str) -> None:
@@ -120,7 +124,12 @@ def _order(found: Gap) -> tuple[float, float]:
 def _compared(kind: str, items: dict[str, _Item]) -> Compared:
     worst = max((one.worst for one in items.values()), key=_order)
     times = sum(one.times for one in items.values())
-    return Compared(kind, tuple(items), times, worst.amount, worst.scale, worst.limit)
+    curves = tuple(
+        Curve(name, *map(tuple, zip(*one.numbers, strict=True)))
+        for name, one in items.items()
+        if len(one.numbers) == one.times
+    )
+    return Compared(kind, tuple(items), times, worst.amount, worst.scale, worst.limit, curves)
 
 
 def _floating(array: Any) -> bool:

@@ -6,8 +6,18 @@ import dataclasses
 import json
 from dataclasses import dataclass
 from math import isfinite, isinf
+from typing import Any
 
-__all__ = ["Compared", "Difference", "Proof"]
+__all__ = ["Compared", "Curve", "Difference", "Proof"]
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A loss of both graphs, one number for each step that computed it."""
+
+    name: str
+    original: tuple[float, ...]
+    converted: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -24,6 +34,7 @@ class Compared:
     largest: float
     scale: float
     limit: float
+    curves: tuple[Curve, ...] = ()  #: of losses that are one number
 
     def __str__(self) -> str:
         count = f"{self.times} {_TIMES.get(self.kind, 'comparisons')} of {_counted(len(self.items), self.kind)}"
@@ -76,6 +87,15 @@ class Difference:
 _EVIDENCE = ("ids", "updated ids", "losses", "fetched tensors")
 
 
+def finite(data: Any) -> Any:
+    """Return JSON-compatible values with infinities and NaN as strings."""
+    if isinstance(data, dict):
+        return {key: finite(value) for key, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [finite(value) for value in data]
+    return str(data) if isinstance(data, float) and not isfinite(data) else data
+
+
 @dataclass(frozen=True)
 class Proof:
     """Whether a rewritten graph computes the same values as the original over recorded steps."""
@@ -97,10 +117,7 @@ class Proof:
 
     def to_json(self) -> str:
         """Return the proof as JSON, with `ok`; infinities and NaN become strings."""
-        data = {"ok": self.ok, **dataclasses.asdict(self)}
-        for one in (*data["compared"], *([data["difference"]] if self.difference else [])):
-            one |= {name: str(value) for name, value in one.items() if isinstance(value, float) and not isfinite(value)}
-        return json.dumps(data, indent=2, allow_nan=False)
+        return json.dumps(finite({"ok": self.ok, **dataclasses.asdict(self)}), indent=2, allow_nan=False)
 
     def summary(self) -> str:
         """Return the verdict, and a line for each kind of comparison, difference and note."""

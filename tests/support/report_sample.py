@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from migrate.report.model import (
     Applicability,
     Comparison,
@@ -9,7 +11,9 @@ from migrate.report.model import (
     FlowStep,
     InputFile,
     Location,
+    Memory,
     Report,
+    Series,
     Stage,
     State,
     TableRecord,
@@ -71,6 +75,14 @@ def finding(
 def comparison(stage: str, name: str, verdict: str = "equal", error: float = 3.1e-8) -> Comparison:
     """Return a comparison of 144 numbers."""
     return Comparison(stage, name, 144, error * 2, error, 2.0, 1e-5, error, verdict)
+
+
+def losses() -> Comparison:
+    """Return the comparison of a loss over ten steps, with its reference in float64."""
+    original = tuple(0.7 - 0.02 * step + 0.01 * (step % 3) for step in range(10))
+    series = Series("loss", original, tuple(x + 2e-8 for x in original), tuple(x - 1e-8 for x in original))
+    found = replace(comparison("adagrad", "loss", error=2.9e-8), series=(series,))
+    return replace(found, original_error=1e-8, converted_error=3e-8)
 
 
 def report() -> Report:
@@ -189,11 +201,13 @@ def report() -> Report:
             comparison("loss", "loss", error=0.0),
             comparison("gradient", "user"),
             comparison("gradient", "dense/kernel", "differs", 3.2e-3),
+            losses(),
             comparison("adagrad", "user after step 10", error=4.4e-7),
             comparison("adagrad", "user/accumulator", "changes-values", 0.2),
             comparison("adagrad", "dense/bias", "zero", 0.0),
         ),
         ("float32 against float32, inputs normalised, seed 7",),
+        (Memory("user", 100_000, 1, 12_800_000, 15_200_000),),
     )
     stages = (
         Stage("parse", "ok"),

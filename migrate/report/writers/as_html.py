@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -11,14 +10,20 @@ from itertools import groupby
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from migrate.report import summary, words
+from migrate.report import answer, summary, words
 from migrate.report.files_view import FileView, per_file
-from migrate.report.model import Comparison, Report, TableRecord
+from migrate.report.model import Comparison, Memory, Report, Series
+from migrate.report.pictures import errors, losses, memory
 from migrate.report.serialize import to_json
+from migrate.report.table_view import side, slug, table_parts, unique
 from migrate.report.visible import one_line, visible
 from rewriter.drawing.svg import STYLE, draw
-from rewriter.plan.region import Region
+from rewriter.plan.region import ADDED, REMOVED, Region
 
+#: Work that is listed at once, of the rest when it is asked for.
+_FIRST_WORK = 20
+#: Steps of a proof whose losses are listed as numbers.
+_LISTED_STEPS = 60
 _OPEN_UP_TO = 120  #: findings; in a page with more, files are collapsed at first
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)")
 _RUNGS = {
@@ -67,7 +72,7 @@ def render(report: Report) -> str:
     state, sentence = summary.verdict(report)
     views = list(per_file(report))
     return (
-        _environment()
+        environment()
         .get_template("report.html.jinja")
         .render(
             report=report,
@@ -81,6 +86,10 @@ def render(report: Report) -> str:
             has_bucket={view.file.path: " ".join(_buckets_in(view)) for view in views},
             files_open=len(report.findings) <= _OPEN_UP_TO,
             anchors=_anchors(report),
+            answer=list(answer.lines(report)),
+            table_parts=table_parts(report),
+            first_work=_FIRST_WORK,
+            listed_steps=_LISTED_STEPS,
             remaining=summary.remaining(report),
             available=summary.available(report),
             rungs=[rungs(verification.comparisons) for verification in report.verifications],
@@ -116,7 +125,7 @@ def diff_lines(diff: str) -> Iterator[DiffLine]:
 def rungs(comparisons: Sequence[Comparison]) -> list[Rung]:
     """Group adjacent comparisons of the same stage, in the order in which they were made."""
     groups = groupby(comparisons, key=lambda comparison: comparison.stage)
-    return [Rung(_RUNGS.get(stage, stage), tuple(group)) for stage, group in groups]
+    return [Rung(_RUNGS.get(stage, stage[:1].upper() + stage[1:]), tuple(group)) for stage, group in groups]
 
 
 def _sentences(report: Report) -> list[str]:
@@ -138,13 +147,8 @@ def _buckets_in(view: FileView) -> list[str]:
 
 def _anchors(report: Report) -> dict[int, str]:
     """Return `id(finding)` -> HTML element id, made from the finding's fingerprint and unique on the page."""
-    seen: Counter[str] = Counter()
-    anchors = {}
-    for finding in report.findings:
-        name = "f-" + re.sub(r"[^0-9A-Za-z]", "-", finding.id)
-        anchors[id(finding)] = f"{name}-{seen[name]}" if seen[name] else name
-        seen[name] += 1
-    return anchors
+    names = unique(f"f-{slug(finding.id)}" for finding in report.findings)
+    return dict(zip(map(id, report.findings), names, strict=True))
 
 
 def _embedded(report: Report) -> Markup:
@@ -164,6 +168,18 @@ def _finalize(value: object) -> object:
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
+def _losses_picture(series: Series, name: str, title: str) -> Markup:
+    return Markup(losses.draw(series, name, title))
+
+
+def _errors_picture(found: Sequence[Rung], name: str, title: str) -> Markup:
+    return Markup(errors.draw([(rung.title, rung.comparisons) for rung in found], name, title))
+
+
+def _memory_picture(tables: Sequence[Memory], name: str, title: str) -> Markup:
+    return Markup(memory.draw(tables, name, title))
+
+
 def _drawing(region: Region) -> Markup:
     """Return the SVG, with hidden characters made visible; `draw` escapes all text."""
     boxes = (
@@ -173,20 +189,9 @@ def _drawing(region: Region) -> Markup:
     return Markup(draw(replace(region, table=one_line(region.table), boxes=tuple(boxes)), style=False))
 
 
-def _table_proof(table: TableRecord, report: Report) -> str:
-    """Return the summary of the comparisons whose tensor name contains the table's name as a component."""
-    named = re.compile(rf"(?:^|[^\w]){re.escape(table.name)}(?:$|[^\w])")
-    found = [c for item in report.verifications for c in item.comparisons if table.name and named.search(c.name)]
-    if not found:
-        return ""
-    equal = sum(comparison.verdict == "equal" for comparison in found)
-    worst = words.largest(comparison.max_rel for comparison in found)
-    compared = summary.plural(len(found), "comparison")
-    return f"{equal} of {compared} equal, largest relative difference {words.number(worst)}"
-
-
-def _environment() -> Environment:
-    environment = Environment(
+def environment() -> Environment:
+    """Return what pages are made with: text is escaped, and hidden characters in it are made visible."""
+    made = Environment(
         loader=PackageLoader("migrate.templates", ""),
         autoescape=True,
         undefined=StrictUndefined,
@@ -194,7 +199,10 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(ticks=_ticks, number=words.number, diff_lines=diff_lines)
-    environment.globals.update(words=words, blocking=summary.BLOCKING, table_proof=_table_proof, id=id)
-    environment.globals.update(drawing=_drawing, bucket=summary.bucket, table_bucket=summary.table_bucket)
-    return environment
+    made.filters.update(ticks=_ticks, number=words.number, diff_lines=diff_lines)
+    made.globals.update(words=words, blocking=summary.BLOCKING, id=id, rungs_of=rungs, plural=summary.plural)
+    made.globals.update(losses_picture=_losses_picture, errors_picture=_errors_picture, memory=memory)
+    made.globals.update(memory_picture=_memory_picture, loss_words=losses.sentence)
+    made.globals.update(before=lambda region: side(region, REMOVED), after=lambda region: side(region, ADDED))
+    made.globals.update(drawing=_drawing, bucket=summary.bucket, table_bucket=summary.table_bucket)
+    return made

@@ -9,11 +9,12 @@ import numpy as np
 import tensorflow as tf
 
 from migrate.errors import MigrateError
+from migrate.verify import kept
 from migrate.verify.keras.recorder import Recorder, table_of
 from migrate.verify.keras.watching import watching
 from migrate.verify.settings import Settings
 from migrate.verify.tensorflow.initial import table_law
-from migrate.verify.tensorflow.measure import Program, TableNames, VariableNames
+from migrate.verify.tensorflow.measure import Program, TableNames, VariableNames, widths
 from migrate.verify.tensorflow.program import run_script
 from migrate.verify.tensorflow.weights import random_weights
 
@@ -196,7 +197,8 @@ class _Converted(_Side):
         return self.made
 
     def more(self) -> dict[str, Any]:
-        return {"matched": self.matched, "rows": self.rows, "laws": {}}
+        last = self.recorder.steps[-1]["tables"]
+        return {"matched": self.matched, "rows": self.rows, "laws": {}, "held": kept.held(widths(last))}
 
 
 def _initial_rows(table: Any, keys: Any) -> Any:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 import runtime
 from migrate.errors import MigrateError
 from migrate.schema import Schema
+from migrate.verify import kept
 from migrate.verify.loading import load_module
 from migrate.verify.paddle.inputs import Batch, random_batches
 from migrate.verify.settings import Settings
@@ -53,6 +54,12 @@ class Converted:
         """Return Paddle path -> columns of the table, for each layer that reads the raw input."""
         return nn.one_hot.placed(getattr(self.model, "input_layers", ())) if self.table else {}
 
+    def widths(self) -> dict[str, tuple[int, int]]:
+        """Return the width of the table's rows and slots, by its name."""
+        if self.table is None:
+            return {}
+        return {self.table.table_name: (self.table.dim, int(self.session.run(self.slots)))}
+
     def _get(self, name: str) -> Any:
         if not hasattr(self.module, name):
             raise MigrateError(
@@ -78,8 +85,10 @@ class Converted:
     def _rows(self) -> tuple[tf.Tensor | None, tf.Operation | None, Any]:
         if self.table is None:
             return None, None, ()
+        keys, values, slots, _ = self.table.snapshot()
+        self.slots = tf.shape(slots)[1]
         rows = v1.placeholder(tf.float32, [self.schema.input.rows, self.table.dim], "verify_rows")
-        return rows, self.table.import_rows(np.arange(self.schema.input.rows), rows), self.table.snapshot()[:2]
+        return rows, self.table.import_rows(np.arange(self.schema.input.rows), rows), (keys, values)
 
     def _sgd(self, rate: float) -> list[tf.Operation]:
         dense, sparse = self._pairs()
@@ -170,6 +179,7 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
             result["batches"] = [_passes(side, restart, batch) for batch in drawn[: settings.batches]]
             for kind in side.updates:
                 result[kind] = _steps(side, restart, drawn[: settings.steps], kind)
+            result["held"] = kept.held(side.widths())
         return result
 
 

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from migrate.errors import MigrateError
-from migrate.report.model import Comparison, Verification
+from migrate.report.model import Comparison, Memory, Verification
 from migrate.schema import Schema, Task
 from migrate.source.files.encoding import read_source
 from migrate.source.paddle.abstract.program import settings as configured
 from migrate.source.paddle.one_hot.following import batch_layout, model_arguments
-from migrate.verify import compare, laws, workers
+from migrate.verify import compare, kept, laws, workers
 from migrate.verify.paddle.inputs import random_batches
 from migrate.verify.paddle.layout import Layout
 from migrate.verify.settings import Settings
@@ -32,7 +32,7 @@ _ORIGINAL, _CONVERTED = "migrate.verify.paddle.original", "migrate.verify.paddle
 def verify(original: str, converted: str, schema: Schema | None, settings: Settings) -> Verification:
     """Run both files and compare them stage by stage; raises `MigrateError` as `measure`."""
     pair = measure(original, converted, schema, settings)
-    return Verification(original, converted, tuple(pair.comparisons()), pair.notes())
+    return Verification(original, converted, tuple(pair.comparisons()), pair.notes(), tuple(pair.memory()))
 
 
 def measure(original: str, converted: str, schema: Schema | None, settings: Settings) -> Pair:
@@ -222,12 +222,19 @@ class Pair:
         result = compare.exactly("gradient", "[table] other rows", _flat(kernels), _flat(table), note)
         return replace(result, verdict="differs") if strange else result
 
+    def memory(self) -> Iterator[Memory]:
+        """Yield what the table takes beside the matrices over one-hot columns, each with the slots of its optimizer."""
+        matrices = [self.layout.of_original(n, "sparse", self.single["weights"][n]) for n in self.layout.columns]
+        for table, held in self.moved["held"].items():
+            yield from kept.memory(table, held, matrices, None)
+
     def steps(self, kind: str) -> Iterator[Comparison]:
         """Yield comparisons of losses, parameters and idle rows over an optimizer's steps, each at its worst step."""
         runs = [side[kind] for side in self._sides]
         moments = [f"at step {i + 1}" for i in range(len(runs[0]))]
         losses = [np.array([step["loss"] for step in run]) for run in runs]
-        yield compare.compare(kind, "loss", *_judged(losses), kind="output" if len(moments) > 1 else "tensor")
+        loss = compare.compare(kind, "loss", *_judged(losses), kind="output" if len(moments) > 1 else "tensor")
+        yield kept.by_step(loss, *_judged(losses))
         for name, label, part in self._parts():
             values = [
                 [self._value(side, step, name, part) for step in run]

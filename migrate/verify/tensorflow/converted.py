@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from migrate.errors import MigrateError
+from migrate.verify import kept
 from migrate.verify.settings import Settings
 from migrate.verify.tensorflow import measure, parted, sources
 from migrate.verify.tensorflow.initial import variable_law
@@ -51,6 +52,7 @@ def _measured(
     drawn = {name: _peek(stock, program.tables[name], theirs[source]) for name, source in matched.items()}
     trainable = session.graph.get_collection(v1.GraphKeys.TRAINABLE_VARIABLES)
     state = _state(parted.joined_values(job["state"], parts), initial, matched)
+    rungs = all_rungs(stock, program, state, job["batches"], settings)
     return {
         "program": program,
         "matched": matched,
@@ -58,7 +60,8 @@ def _measured(
         "initial": {name: initial[name] for name in program.trained},
         "laws": {v.op.name: variable_law(stock, v) for v in trainable},
         "rows": drawn,
-        **all_rungs(stock, program, state, job["batches"], settings),
+        **rungs,
+        "held": kept.held(measure.widths(rungs["steps"][-1]["tables"])),
     }
 
 

@@ -119,3 +119,8 @@ def random_again(run: Run, program: Program, state: State, batch: Mapping[str, A
         restart(run, program, state)
         seen.append(run(list(program.losses), batch))
     return not all(np.array_equal(a, b) for a, b in zip(*seen, strict=True))
+
+
+def widths(tables: Mapping[str, Sequence[Array]]) -> dict[str, tuple[int, int]]:
+    """Return dim and floats of all slots of a row for the snapshots of tables."""
+    return {name: (snapshot[1].shape[1], snapshot[2].shape[1]) for name, snapshot in tables.items()}

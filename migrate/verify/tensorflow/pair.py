@@ -26,7 +26,7 @@ _ORIGINAL, _CONVERTED = "migrate.verify.tensorflow.original", "migrate.verify.te
 def verify(original: str, converted: str, settings: Settings) -> Verification:
     """Run both programs and compare them stage by stage; raises `MigrateError` as `measure`."""
     pair = measure(original, converted, settings)
-    return Verification(original, converted, tuple(pair.comparisons()), pair.notes())
+    return Verification(original, converted, tuple(pair.comparisons()), pair.notes(), tuple(pair.training.memory()))
 
 
 def measure(original: str, converted: str, settings: Settings) -> Pair:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from migrate.report.model import Comparison
-from migrate.verify import compare
+from migrate.report.model import Comparison, Memory
+from migrate.verify import compare, kept
 from migrate.verify.tensorflow.measure import Program
 
 Array = NDArray[Any]
@@ -88,7 +88,22 @@ class Training:
             values = [np.array([step["losses"][i] for step in side["steps"]]) for side in self.sides]
             kind = "output" if len(self.moments) > 1 else "tensor"
             found = compare.compare("optimizer", f"loss {name}", values[0], values[2], values[1], kind=kind)
-            yield self._consequence(found, values[0][:2], values[2][:2])
+            yield kept.by_step(self._consequence(found, values[0][:2], values[2][:2]), values[0], values[2], values[1])
+
+    def memory(self) -> list[Memory]:
+        """Return the memory of tables beside that of the variables that they replace."""
+        values, found = self.sides[0]["steps"][-1]["variables"], []
+        for table, name in self.matched.items():
+            whole = np.asarray(values[name])
+            slots = [np.asarray(values[slot]) for slot in self._slot_names(name, self.sides[0]["steps"][-1])]
+            of_table = None if not slots and table not in self.changed else slots  # Keras' slots are not recorded
+            found += kept.memory(table, self.sides[2]["held"].get(table), [whole], of_table)
+        return found
+
+    @staticmethod
+    def _slot_names(name: str, step: Result) -> list[str]:
+        shape = np.shape(step["variables"][name])
+        return [k for k, v in step["variables"].items() if k.startswith(name + "/") and np.shape(v) == shape]
 
     def variable(self, name: str) -> Comparison:
         """Compare a variable that both programs have: a trained variable, a slot or a counter."""
@@ -136,7 +151,7 @@ class Training:
         """Yield a comparison of the optimizer slots if both programs have them."""
         name, snapshot = self.matched[table], steps[2]["tables"][table]
         shape = np.shape(steps[0]["variables"][name])
-        own = [k for k, v in steps[0]["variables"].items() if k.startswith(name + "/") and np.shape(v) == shape]
+        own = self._slot_names(name, steps[0])
         touched, width = snapshot[0], snapshot[1].shape[1]
         if not own or snapshot[2].shape[1] != len(own) * width:
             return

@@ -157,7 +157,7 @@ def test_diff_command_as_json(files: Path) -> None:
     assert result.exit_code == 1
     assert data["counts"] == {"new": 1, "updated": 0, "moved": 0, "fixed": 0, "unchanged": 8}
     assert data["worse"] == 1 and data["findings"][0]["class"] == "new"
-    assert len(data["comparisons"]) == 9
+    assert len(data["comparisons"]) == 10
 
 
 def test_show_and_html_commands(files: Path) -> None:

@@ -86,11 +86,16 @@ def test_the_page_has_a_drawing_for_each_table(both: tuple[Report, Report]) -> N
     for report, count in zip(both, (2, 1), strict=True):
         page = writers.render(report, ".html")
         found = drawings(page)
-        assert len(found) == count
+        assert len(found) == 3 * count  # before, after, and both in one
         assert page.count(".cut rect {") == 1
-        for drawing in found:
-            states = [group.get("class") for group in drawing.iter(f"{SVG}g")]
-            assert {"kept", "removed", "added"} == set(states)
+        drawn = [[group.get("class") for group in drawing.iter(f"{SVG}g")] for drawing in found]
+        for at in range(count):
+            before, after = drawn[2 * at], drawn[2 * at + 1]  # in the order of the tables, which come first
+            both_sides = drawn[2 * count + at]
+            assert before.count("added") == after.count("removed") == 1  # the legend
+            assert before.count("removed") == both_sides.count("removed") > 2
+            assert after.count("added") == both_sides.count("added") > 2
+            assert before.count("kept") == after.count("kept") == both_sides.count("kept") > 2
     assert 'class="scroll drawing"' not in writers.render(read_record(without_tables(), "c"), ".html")
 
 
@@ -156,7 +161,7 @@ def test_a_hostile_record_is_harmless() -> None:
     data["plan"]["regions"][0]["arrows"].append({"start": -5, "end": 10**9, "state": evil, "control": False})
     data["plan"]["regions"][0]["table"] = data["plan"]["tables"][0]["name"] = evil
     page = writers.render(read_record(data, "g.json"), ".html")
-    assert len(drawings(page)) == 1
+    assert len(drawings(page)) == 3
     assert page.count("<script") == 2
     assert "\u202e" not in page and "\x00" not in page
     assert page.count("<style") == 1
@@ -183,7 +188,8 @@ def test_show_and_html_take_a_record(files: tuple[Path, Path], tmp_path: Path) -
     assert code == 1
     assert "1 of 2 tables converted" in text
     assert run("html", *files, "-o", tmp_path / "page.html")[0] == 0
-    assert len(drawings((tmp_path / "page.html").read_text())) == 2  # `user` is equal in both
+    page = (tmp_path / "page.html").read_text()
+    assert page.count('class="scroll drawing"') == 2  # `user` is equal in both
 
 
 def test_diff_shows_a_table_that_is_newly_refused(files: tuple[Path, Path]) -> None:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from migrate.errors import MigrateError
-from migrate.report import serialize, summary, writers
+from migrate.report import diff_show, serialize, summary, writers
 from migrate.report.model import Report, State, Verification
 from tests.support.report_sample import comparison, finding, report
 
@@ -64,12 +64,25 @@ def test_the_environment_names_no_host_clock_or_path() -> None:
 
 def test_the_summary_counts_the_findings() -> None:
     data = serialize.to_data(report())
-    assert data["schema"] == {"name": "recmigrate-report", "major": 1, "minor": 5}
+    assert data["schema"] == {"name": "recmigrate-report", "major": 1, "minor": 6}
     assert data["summary"]["buckets"] == {
         "exact": 2, "conditional": 2, "suggested": 1, "unsupported": 1, "opaque": 1, "noted": 1,
     }  # fmt: skip
     assert data["summary"]["findings"] == {"converted": 4, "total": 7, "remaining": 3, "blocking": 2}
     assert sum(data["summary"]["buckets"].values()) == len(data["findings"])
+
+
+def test_the_summary_has_the_remaining_work_in_order() -> None:
+    data = serialize.to_data(report())
+    texts = {finding["id"]: finding for finding in data["findings"]}
+    left = [
+        (texts[one["finding"]]["state"], texts[one["finding"]]["location"]["line"], one["do"])
+        for one in data["summary"]["remaining"]
+    ]
+    assert [(state, line) for state, line, _ in left] == [("unsupported", 61), ("opaque", 77), ("suggested", 30)]
+    assert left[1][2] == "Call the function by its name"
+    checked = serialize.to_data(Report("c", "1", findings=(finding(state=State.AVAILABLE),)))
+    assert checked["summary"]["remaining"] == [{"finding": "", "do": "run `migrate convert`: it makes 1 edit"}]
 
 
 def broken(change: Any) -> Any:
@@ -124,6 +137,22 @@ def test_a_newer_minor_version_is_read() -> None:
         data["findings"][0]["colour"] = data["weather"] = "blue"
 
     assert serialize.from_data(broken(newer), "r") == report()
+
+
+def test_a_report_of_an_earlier_version_is_read() -> None:
+    """Reports of 1.5 have no losses, no errors to float64 and no memory."""
+
+    def older(data: Any) -> None:
+        data["schema"]["minor"] = 5
+        del data["summary"]["remaining"], data["verification"][0]["memory"]
+        for one in data["verification"][0]["comparisons"]:
+            del one["series"], one["original_error"], one["converted_error"]
+
+    read = serialize.from_data(broken(older), "r")
+    assert read.findings == report().findings
+    assert [one.series for one in read.verifications[0].comparisons] == [()] * 10
+    assert read.verifications[0].memory == ()
+    assert diff_show.compare(read, report()).exit_code == 0
 
 
 def test_an_edit_is_exact_only_when_it_says_so_and_assumes_nothing() -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from migrate.verify import compare
+from migrate.report.model import Memory, Series
+from migrate.verify import compare, kept
 
 RNG = np.random.default_rng(5)
 ROWS = RNG.standard_normal((6, 4)).astype(np.float32)
@@ -119,3 +122,35 @@ def test_a_key_beyond_the_rows_cannot_hide() -> None:
     assert compare.scatter(np.array([0, 2, 0]), np.array([[1.0], [2.0], [3.0]]), 3).tolist() == [[4.0], [0.0], [2.0]]
     for key in (3, -1):
         assert np.isnan(compare.scatter(np.array([key]), np.array([[1.0]]), 3)).all()
+
+
+def test_the_errors_to_float64_are_those_of_numpy() -> None:
+    wide = RNG.standard_normal((6, 4))
+    first, second = wide.astype(np.float32), (wide * (1 + 3e-7)).astype(np.float32)
+    found = compare.compare("forward", "x", first, second, wide)
+    assert found.original_error == np.abs(first - wide).max()
+    assert found.converted_error == np.abs(second - wide).max()
+    same = compare.compare("forward", "x", first, first, wide)
+    assert same.original_error == same.converted_error == np.abs(first - wide).max()
+    for reference in (None, first.astype(np.float64)):  # without a run in float64
+        alone = compare.compare("forward", "x", first, second, reference)
+        assert alone.original_error is None and alone.converted_error is None
+
+
+def test_losses_are_kept_by_step() -> None:
+    wide = np.array([0.7, 0.6, 0.5])
+    first, second = wide.astype(np.float32), wide.astype(np.float32) + np.float32(1e-7)
+    found = kept.by_step(compare.compare("adam", "loss", first, second, wide), first, second, wide)
+    assert found.series == (Series("loss", tuple(map(float, first)), tuple(map(float, second)), (0.7, 0.6, 0.5)),)
+    assert kept.by_step(found, first, second, first).series[0].reference == ()
+    alone = replace(found, series=())
+    assert kept.by_step(alone, first, np.ones(4)).series == ()
+    assert kept.by_step(alone, np.ones((3, 2)), np.ones((3, 2))).series == ()
+
+
+def test_memory_is_told_only_where_the_table_holds_the_rows_of_the_variable() -> None:
+    values, slot = np.zeros((10, 4), np.float32), np.zeros((10, 4), np.float32)
+    held = kept.Held(10, 2, 999)
+    assert kept.memory("t", held, [values], [slot]) == [Memory("t", 10, 2, 320, 999)]
+    assert kept.memory("t", held, [values, values], None) == [Memory("t", 10, 2, 960, 999)]
+    assert kept.memory("t", kept.Held(9, 2, 999), [values], None) == kept.memory("t", None, [values], None) == []

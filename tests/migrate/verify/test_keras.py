@@ -153,6 +153,8 @@ def test_a_conversion_is_equal_on_every_rung(measured: tuple[str, Pair, str]) ->
     assert {c.stage for c in found} == {"initial", "forward", "loss", "gradient", "optimizer"}
     for table in TABLES[name]:
         assert {f"{table} [table]", f"{table} lookup 0"} <= {c.name for c in found}
+    assert {one.table for one in pair.training.memory()} == set(TABLES[name])
+    assert all(0 < one.before <= one.after for one in pair.training.memory())
     losses = [step["losses"][0] for step in pair.first["steps"]]
     assert len(set(losses)) == len(losses) == SETTINGS.steps
     assert not [note for note in pair.notes() if "replaces the variable" not in note]

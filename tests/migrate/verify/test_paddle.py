@@ -83,6 +83,20 @@ def test_the_example_is_equal_on_every_rung(pair: Pair) -> None:
     )
 
 
+def test_losses_and_memory_are_kept(pair: Pair) -> None:
+    curves = {c.stage: c.series[0] for c in pair.comparisons() if c.series}
+    assert list(curves) == ["sgd", "adagrad", "adam"]
+    for kind, curve in curves.items():
+        assert list(curve.original) == [float(step["loss"]) for step in pair.single[kind]]
+        assert list(curve.converted) == [float(step["loss"]) for step in pair.moved[kind]]
+        assert list(curve.reference) == [float(step["loss"]) for step in pair.double[kind]]
+    (one,) = pair.memory()
+    rows, dim = pair.moved["table"].shape
+    assert (one.table, one.rows, one.slots) == ("embedding", rows, 2)  # Adam was the last
+    assert one.before == rows * dim * 4 * 3
+    assert one.before <= one.after < 1.5 * one.before
+
+
 def gradient_row(moved: dict[str, Any]) -> None:
     moved["batches"][1]["gradients"]["table"][1][7] += 1e-3
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -76,6 +77,17 @@ def test_the_examples_are_equal_on_every_rung(name: str, tmp_path: Path) -> None
     assert {c.stage for c in found} == {"initial", "forward", "loss", "gradient", "optimizer"}
     assert {"global_step"} <= {c.name for c in found if c.stage == "optimizer"}
     assert not any("float64" in note for note in pair.notes())
+    steps = pair.first["steps"]
+    (curve,) = next(c.series for c in found if c.stage == "optimizer" and c.series)
+    assert list(curve.original) == [float(step["losses"][0]) for step in steps]
+    assert list(curve.converted) == [float(step["losses"][0]) for step in pair.second["steps"]]
+    assert len(curve.reference) == len(steps) and curve.reference != curve.original
+    for one in pair.training.memory():
+        own = pair.first["program"].trained[pair.matched[one.table]]
+        assert one.slots == {"ctr_session.py": 1, "ctr_estimator.py": 0}[name]  # Adagrad, gradient descent
+        assert (one.rows, one.before) == (own[0], np.prod(own) * 4 * (1 + one.slots))
+        assert one.after >= one.before  # as many rows, and an index
+    assert {one.table for one in pair.training.memory()} == set(pair.matched)
 
 
 def program(directory: Path, optimizer: str) -> tuple[Path, str]:

@@ -182,7 +182,11 @@ def test_a_proof_says_what_it_saw() -> None:
     read = json.loads(proof.to_json())
     assert read["ok"] is True
     assert read["difference"] is None
-    assert {"kind", "items", "times", "largest", "scale", "limit"} == set(read["compared"][0])
+    assert {"kind", "items", "times", "largest", "scale", "limit", "curves"} == set(read["compared"][0])
+    (curve,) = next(one.curves for one in proof.compared if one.kind == "losses")
+    assert len(curve.original) == len(curve.converted) == 3
+    assert curve.converted == pytest.approx(curve.original, rel=1e-5)
+    assert len(set(curve.original)) == 3
 
 
 def test_nothing_to_prove_is_an_error() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from migrate.errors import MigrateError
 from migrate.report.model import Comparison
-from migrate.verify import compare, workers
+from migrate.verify import compare, kept, workers
 from migrate.verify.paddle.static.fed import static_batches
 from migrate.verify.paddle.trainer.common import RATES, Array
 from migrate.verify.paddle.trainer.pair import TrainerPair
@@ -33,11 +33,13 @@ class StaticPair(TrainerPair):
                 for side in sides
             ]
             if sides[0][0] is not None and any(value.any() for value in values):
-                yield _compared("gradient", name, values, "gradient")
+                found = _compared("gradient", name, values, "gradient")
+                yield compare.within_noise(found, values[0], 0.0, self.largest)
 
     def _steps(self, kind: str) -> Iterator[Comparison]:
         sides = (self.single[kind], self.moved[kind], self.double.get(kind, self.single[kind]))
-        yield _compared(kind, "loss", [np.concatenate([step["loss"] for step in side]) for side in sides])
+        losses = [np.concatenate([step["loss"] for step in side]) for side in sides]
+        yield kept.by_step(_compared(kind, "loss", losses), *losses)
         for name in self.single["weights"]:
             yield _compared(kind, name, [_flat([self._rows(name, side[-1]["values"][name])]) for side in sides])
 

@@ -1,0 +1,53 @@
+"""The memory of tables beside that of the variables that they replace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from migrate.report.model import Memory
+from migrate.report.pictures.svg import WIDTH, at, framed, label, shortened
+from migrate.report.summary import plural
+
+_ROW, _NUMBERS = 62, 76
+#: Characters of a table's name that fit.
+_ROOM = 34
+
+
+def draw(tables: Sequence[Memory], name: str, title: str) -> str:
+    """Return two bars for each table, all to the same scale; `name` is for element ids."""
+    largest = max((max(one.before, one.after) for one in tables), default=0) or 1
+    parts = [part for number, one in enumerate(tables) for part in _bars(one, _ROW * number, largest)]
+    description = "; ".join(sentence(one) for one in tables)
+    return framed(name, title, description, _ROW * len(tables), parts)
+
+
+def sentence(one: Memory) -> str:
+    """Return what a table takes, in words."""
+    slots = f" with {plural(one.slots, 'slot')} of the optimizer" if one.slots else ""
+    sizes = f"before {size(one.before)}, after {size(one.after)}"
+    return f"{one.table}, {plural(one.rows, 'row')}{slots}: {sizes}; {smaller(one)}"
+
+
+def smaller(one: Memory) -> str:
+    """Return up to which share of ids the table is the smaller one; a table only has rows of ids that it has seen."""
+    if one.after <= one.before:
+        return "the table is the smaller one even with every id"
+    return f"the table is the smaller one while it has seen under about {100 * one.before // one.after} % of the ids"
+
+
+def size(count: int) -> str:
+    """Return bytes in the unit that suits them, e.g. `12.2 MiB`."""
+    value, unit = float(count), 0
+    units = ("B", "KiB", "MiB", "GiB", "TiB")
+    while value >= 1024 and unit < len(units) - 1:
+        value, unit = value / 1024, unit + 1
+    return f"{value:.4g} {units[unit]}" if value < 1000 else f"{value:.0f} {units[unit]}"
+
+
+def _bars(one: Memory, top: float, largest: int) -> Iterator[str]:
+    yield label(0, top + 14, shortened(one.table, _ROOM), "name")
+    for kind, count, y in (("before", one.before, 20), ("after", one.after, 38)):
+        width = max((WIDTH - 54 - _NUMBERS) * count / largest, 1)
+        yield label(0, top + y + 11, kind, "soft")
+        yield f'<rect class="{kind}" x="54" y="{at(top + y)}" width="{at(width)}" height="13" rx="2"/>'
+        yield label(54 + width + 6, top + y + 11, size(count))
