@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from migrate.errors import MigrateError
+from migrate.scratch import marked, remove_leftovers
 
 
 @contextmanager
@@ -29,7 +30,8 @@ def new_folder(target: Path, *, replace: bool) -> Iterator[Path]:
         raise _taken(target)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        stage = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent))
+        remove_leftovers(target.parent)
+        stage = Path(tempfile.mkdtemp(prefix=marked(f".{target.name}."), suffix=".tmp", dir=target.parent))
     except OSError as error:
         raise MigrateError(
             f"cannot write to {target.parent}: {error.strerror or error}; choose another folder"
@@ -66,7 +68,7 @@ def _put(stage: Path, target: Path) -> None:
     if not target.exists():
         stage.rename(target)
         return
-    old = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent))
+    old = Path(tempfile.mkdtemp(prefix=marked(f".{target.name}."), suffix=".tmp", dir=target.parent))
     target.rename(old)  # over an empty folder
     try:
         stage.rename(target)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from runtime import needs_tensorflow  # noqa: F401 - before all others, which import TensorFlow
+
+# isort: split
 from runtime import checkpoint, initializers, optimizers
 from runtime.config import init, terminate_config_initializer
 from runtime.embedding_variable.create import create_counted_table
@@ -24,6 +27,7 @@ from runtime.table.create import create_table, tables
 from runtime.table.of_rows import table_of_rows
 from runtime.table.status import status
 from runtime.table.table import Table
+from runtime.table.table_summaries import TableSummaryHook, table_summaries
 from runtime.table.tier_summaries import tier_summaries
 from runtime.table.trainable_variables import get_dense_and_sparse_variable
 from runtime.table.variable_scopes import scoped_initializer, scoped_name, unique_name
@@ -37,6 +41,7 @@ __all__ = [
     "KeyRules",
     "Storage",
     "Table",
+    "TableSummaryHook",
     "WarmStart",
     "checkpoint",
     "column_blocks",
@@ -65,6 +70,7 @@ __all__ = [
     "sparse_lookup",
     "status",
     "table_of_rows",
+    "table_summaries",
     "tables",
     "terminate_config_initializer",
     "tier_summaries",

@@ -8,16 +8,18 @@ from __future__ import annotations
 import contextvars
 import functools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from types import FrameType
 from typing import Any
 
 import tensorflow as tf
 from tensorflow.python.training import checkpoint_utils
 
-__all__ = ["extend_exports", "extend_in_memory_evaluators", "extend_load_variable"]
+__all__ = ["exports_to_come", "extend_exports", "extend_in_memory_evaluators", "extend_load_variable"]
 
 _ESTIMATOR = "tensorflow_estimator.python.estimator.estimator"
 _HOOKS = "tensorflow_estimator.python.estimator.hooks.hooks"
+_TRAINING = "tensorflow_estimator.python.estimator.training"
 
 
 #: Path of the checkpoint that an Estimator is exporting.
@@ -51,6 +53,32 @@ def extend_exports(prepare: Callable[[tf.Graph, str], None]) -> None:
         return spec
 
     kind._add_meta_graph_for_mode, kind._call_model_fn = added, called
+
+
+def exports_to_come() -> list[str]:
+    """Return what an Estimator that is running exports, or will: an exporter of its EvalSpec, or a method.
+
+    Whoever builds the graph is not told, so the frames of those that call it are asked.
+    """
+    if _ESTIMATOR not in sys.modules:
+        return []
+    for frame in _frames():
+        module, name = frame.f_globals.get("__name__"), frame.f_code.co_name
+        if module == _TRAINING:
+            specification = getattr(frame.f_locals.get("self"), "_eval_spec", None)
+            found = [f"the exporter `{one.name}`" for one in getattr(specification, "exporters", ())]
+            if found:
+                return found
+        if module == _ESTIMATOR and name.startswith("export_"):
+            return [f"`{name}`"]
+    return []
+
+
+def _frames() -> Iterator[FrameType]:
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
 
 
 def extend_in_memory_evaluators(hook: Callable[[Any, tf.Graph, set[str]], Any]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from migrate.checkpoint.matching import converted_tables, given_names, optimizer
 from migrate.errors import MigrateError
 from migrate.report.model import TableRecord
 from migrate.report.serialize import read_report
+from migrate.scratch import scratch_folder
 from runtime import checkpoint
 from runtime.checkpoint.bundle import Bundle
 
@@ -69,9 +69,9 @@ def _written(source: str, target: str, moves: list[checkpoint.Move], like: str |
     """Write to a temporary directory first, so that an existing checkpoint is replaced completely or not at all."""
     place = Path(target)
     place.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".migrate-", dir=place.parent) as scratch:
+    with scratch_folder(".migrate-", place.parent) as scratch:
         done = checkpoint.move_variables(source, f"{scratch}/{place.name}", moves, like)
-        parts = sorted(Path(scratch).iterdir(), key=lambda file: file.suffix == ".index")  # the index last
+        parts = sorted(scratch.iterdir(), key=lambda file: file.suffix == ".index")  # the index last
         for part in parts:
             part.replace(place.parent / part.name)
     return done

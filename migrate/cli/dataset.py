@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -113,21 +111,10 @@ def build(
         block_bytes=block_size << 20,
         force=force,
     )
-    with _ended_by_sigterm():
-        result = build_dataset(options, with_progress)
+    result = build_dataset(options, with_progress)
     if result.skipped:
         say(f"{result.skipped:,} rows skipped; first: {result.first_skipped}")
     click.echo(f"{output}: {result.rows:,} rows in {result.shards} file{'s' * (result.shards != 1)}")
-
-
-@contextmanager
-def _ended_by_sigterm() -> Iterator[None]:
-    """Let SIGTERM end the program as Ctrl-C does, so that partly written files are removed."""
-    before = signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 @dataset.command()

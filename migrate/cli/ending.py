@@ -1,7 +1,7 @@
 """Runs the command and ends the process: an exit code, at most one sentence on stderr, and never a traceback.
 
-0: done; 1: work is left; 2: the command could not run; 130: ended by Ctrl-C; 141: nobody reads the output any more.
-The last two are those that shells give for the signals SIGINT and SIGPIPE.
+0: done; 1: work is left; 2: the command could not run; 130: ended by Ctrl-C; 141: nobody reads the output any more;
+143: ended by SIGTERM. The last three are those that shells give for the signals SIGINT, SIGPIPE and SIGTERM.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import contextlib
 import io
 import os
 import select
+import signal
 import sys
 from collections.abc import Callable
 
@@ -21,10 +22,18 @@ from migrate.errors import MigrateError
 FAILED = 2
 INTERRUPTED = 130
 UNREAD = 141
+TERMINATED = 143
 #: Packages of this distribution: if one of their modules is missing, the installation itself is broken.
 OWN = ("migrate", "rewriter", "runtime")
-#: Module name -> package name, where the two differ.
-PACKAGES = {"paddle": "paddlepaddle", "yaml": "PyYAML", "google": "protobuf"}
+#: What to install for a module that is not there, where its name does not say it: extras of setup.cfg, other names.
+PACKAGES = {
+    "numpy": "'recmigrate[runtime]'",  # which comes with TensorFlow
+    "tensorflow": "'recmigrate[runtime]'",
+    "paddle": "'recmigrate[paddle]'",
+    "pyarrow": "'recmigrate[dataset]'",
+    "yaml": "PyYAML",
+    "google": "protobuf",
+}
 LONGEST = 300
 
 
@@ -41,6 +50,11 @@ def prepare_streams() -> None:
         if mode == "w" and isinstance(stream, io.TextIOWrapper):
             with contextlib.suppress(OSError):
                 stream.reconfigure(errors="backslashreplace")
+
+
+def end_by_sigterm() -> None:
+    """Let SIGTERM end the process as Ctrl-C does, so that what it runs is ended and temporary files are removed."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
 
 
 def finish(command: Callable[[], object]) -> int:

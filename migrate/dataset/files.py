@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TextIO
 
 from migrate.errors import MigrateError
+from migrate.scratch import marked, remove_leftovers
 
 
 class StagedFolder:
@@ -50,7 +51,8 @@ def staged(target: Path) -> Iterator[StagedFolder]:
     made = not target.exists()
     try:
         target.mkdir(parents=True, exist_ok=True)
-        stage = Path(tempfile.mkdtemp(prefix=".staged-", dir=target))
+        remove_leftovers(target)
+        stage = Path(tempfile.mkdtemp(prefix=marked("."), dir=target))
     except OSError as error:
         raise MigrateError(f"cannot write to {target}: {error.strerror or error}; choose another -o") from error
     done = False

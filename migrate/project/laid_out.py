@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping
-from pathlib import Path
 
 from migrate.errors import MigrateError
+from migrate.scratch import scratch_folder
 
 #: Sort imports, then format; a file with a syntax error is left unchanged.
 _STEPS = (["check", "--fix-only", "--exit-zero", "--select", "I"], ["format"])
@@ -21,8 +20,7 @@ def laid_out(files: Mapping[str, str]) -> dict[str, str]:
         MigrateError: Ruff cannot be run.
     """
     names = [name for name in files if name.endswith(".py")]
-    with tempfile.TemporaryDirectory(prefix="migrate-project-") as temporary:
-        folder = Path(temporary)
+    with scratch_folder("migrate-project-") as folder:
         for name in (*names, "pyproject.toml"):
             (folder / name).write_text(files[name], encoding="utf-8", newline="")
         for step in _STEPS:

@@ -12,11 +12,12 @@ from migrate.errors import MigrateError
 from migrate.folders import new_folder
 from migrate.project.build import templates
 from migrate.report.model import Finding, State
-from migrate.schema import Batch
+from migrate.schema_batch import Batch
 from migrate.source.files.conversion_result import SourceResult
 from migrate.source.files.encoding import decode, read_source
 from migrate.source.paddle import folder as model_folder
-from migrate.source.paddle.abstract.program import STATIC, TRAINER, configuration, settings
+from migrate.source.paddle.abstract.program import configuration, settings
+from migrate.source.paddle.model_files import STATIC, TRAINER, beside, texts_of
 
 MOST = 64  #: MiB of data that are copied
 #: File of a project -> its template.
@@ -60,6 +61,7 @@ def write_folder(source: Path, output: Path, inputs: Batch = (), force: bool = F
         raise MigrateError(f"{source / clash[0]}: the project has a file of this name; rename it")
     with new_folder(output, replace=force) as target:
         for name, text in {**texts.kept, **texts.converted}.items():
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
             (target / name).write_bytes(decode((source / name).read_bytes()).encode(text))
         for name, text in made.items():
             (target / name).write_text(text, encoding="utf-8")
@@ -69,7 +71,7 @@ def write_folder(source: Path, output: Path, inputs: Batch = (), force: bool = F
 
 
 def _converted(source: Path, inputs: Batch) -> _Texts:
-    files = {path.name: _read(path) for path in sorted(source.iterdir()) if path.suffix in {".py", ".yaml", ".yml"}}
+    files = {path.relative_to(source).as_posix(): _read(path) for path in texts_of(source)}
     if not {TRAINER, STATIC} & set(files):
         raise MigrateError(
             f"{source}: has no {TRAINER} or {STATIC}; give a Paddle model's folder, or a file and its --schema"
@@ -91,8 +93,7 @@ def _converted(source: Path, inputs: Batch) -> _Texts:
 
 
 def _result(source: Path, name: str, files: Mapping[str, str], inputs: Batch) -> SourceResult:
-    siblings = {other: text for other, text in files.items() if other != name}
-    return model_folder.convert((source / name).as_posix(), files[name], siblings, inputs)
+    return model_folder.convert((source / name).as_posix(), files[name], beside(name, files), inputs)
 
 
 def _read(path: Path) -> str:

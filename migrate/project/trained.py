@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from migrate.errors import MigrateError
-from migrate.source.paddle.abstract.program import TRAINER
+from migrate.source.paddle.model_files import TRAINER
 from migrate.source.paddle.one_hot.optimizer import Optimizer
 
 #: Paddle's class -> (Rec SDK's module, its functions, TensorFlow's class of the dense variables)

@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 
 from migrate.errors import MigrateError
+from migrate.scratch import marked, remove_leftovers
 
 
 def write_atomically(path: Path, text: str) -> None:
@@ -18,7 +19,8 @@ def write_atomically(path: Path, text: str) -> None:
     if target.is_dir():
         raise MigrateError(f"cannot write `{path}`: it is a directory; name a file")
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{target.name[:100]}.", dir=target.parent)
+        remove_leftovers(target.parent)
+        handle, name = tempfile.mkstemp(prefix=marked(f".{target.name[:100]}."), suffix=".tmp", dir=target.parent)
     except OSError as error:
         remedy = "create the directory first" if not target.parent.exists() else "choose a writable path"
         raise MigrateError(f"cannot write `{path}`: {error.strerror or error}; {remedy}") from error

@@ -10,7 +10,6 @@ import os
 import pickle
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from migrate.errors import MigrateError
+from migrate.scratch import scratch_folder
 from migrate.verify import progress
 
 _TAIL = 12
@@ -30,6 +30,7 @@ SAFE = {"TF_ENABLE_ONEDNN_OPTS": "0"}
 CLEAN = {"PYTHONDONTWRITEBYTECODE": "1"}
 
 Job = Mapping[str, Any]
+_running: set[subprocess.Popen[bytes]] = set()
 
 
 def run(module: str, job: Job) -> dict[str, Any]:
@@ -39,10 +40,10 @@ def run(module: str, job: Job) -> dict[str, Any]:
         MigrateError: the worker failed; for an unexpected exception, the message has the last lines of its output.
         ModuleNotFoundError: a package that the worker needs is not installed; no program was run.
     """
-    with tempfile.TemporaryDirectory(prefix="migrate-verify-") as scratch:
-        paths = [Path(scratch) / name for name in ("job", "result", "log")]
+    with scratch_folder("migrate-verify-") as scratch:
+        paths = [scratch / name for name in ("job", "result", "log")]
         paths[0].write_bytes(pickle.dumps(dict(job)))
-        with progress.worker(Path(scratch) / "progress"):
+        with progress.worker(scratch / "progress"):
             code = end_of(module, *paths)
         if not paths[1].exists():
             raise MigrateError(f"{job['path']}: the process that ran it ended with exit code {code}{_tail(paths[2])}")
@@ -56,8 +57,9 @@ def run(module: str, job: Job) -> dict[str, Any]:
 
 def end_of(module: str, job: Path, result: Path, log: Path) -> int:
     """Run a worker process, with its output in `log` and temporary files beside it, and return its exit code."""
-    with log.open("wb") as output:
-        return subprocess.call(
+    with (
+        log.open("wb") as output,
+        subprocess.Popen(
             [sys.executable, "-m", "migrate.verify.worker", module, str(job), str(result)],
             stdout=output,
             stderr=subprocess.STDOUT,
@@ -70,14 +72,28 @@ def end_of(module: str, job: Path, result: Path, log: Path) -> int:
                 "TMPDIR": str(log.parent),
                 progress.FILE: str(log.parent / "progress"),
             },
-        )
+        ) as process,
+    ):
+        _running.add(process)
+        try:
+            return process.wait()
+        except BaseException:
+            process.kill()
+            raise
+        finally:
+            _running.discard(process)
 
 
 def run_together(calls: Sequence[tuple[str, Job]]) -> list[dict[str, Any] | MigrateError]:
     """Run several workers in parallel and return their results or errors, in the order of the calls."""
     with ThreadPoolExecutor(len(calls)) as pool:
         found = [pool.submit(copy_context().run, _result, call) for call in calls]
-        return [one.result() for one in found]
+        try:
+            return [one.result() for one in found]
+        except BaseException:  # of this thread: a signal, which the workers need not have got
+            for process in list(_running):
+                process.kill()
+            raise
 
 
 def _result(call: tuple[str, Job]) -> dict[str, Any] | MigrateError:

@@ -1,7 +1,7 @@
 """Counted tables: only updates create keys, count them, admit them and record the global step.
 
-DeepRec's EmbeddingVariable works like this. A lookup is read-only. A key starts as one of the rows of a matrix that
-the init op draws.
+DeepRec's EmbeddingVariable works like this. A lookup is read-only, unless the rules let it do all but train, as in
+DeepRec until 2022. A key starts as one of the rows of a matrix that the init op draws.
 """
 
 from __future__ import annotations
@@ -38,11 +38,18 @@ class UpdateRules:
     steps_to_live: int | None = None
     #: Saving drops rows with a half squared norm below this.
     least_norm: float | None = None
+    #: Whether lookups create, count and admit keys, and note the global step, so that updates only train.
+    lookups_create: bool = False
 
     @property
     def tracks(self) -> bool:
-        """Whether updates record anything."""
+        """Whether anything is recorded about keys."""
         return self.threshold > 0 or self.counts or self.notes_step
+
+    @property
+    def fuses(self) -> bool:
+        """Whether each occurrence of a key may share one row and gradient, as in fused lookups."""
+        return not (self.tracks or self.lookups_create)
 
     @property
     def filter_settings(self) -> dict[str, Any]:
@@ -90,13 +97,24 @@ class CountedTable(Table):
 
     def updated(self, keys: tf.Tensor, gradients: tf.Tensor, hyper: tf.Tensor, **settings: Any) -> tf.Operation:
         """Count the keys [n], create admitted ones, and update their rows by gradients [n, dim]."""
-        if not self.rules.tracks:
+        if not self.rules.tracks or self.rules.lookups_create:
             return super().updated(keys, gradients, hyper, **settings)
-        now = tf.reshape(global_step(), [1]) if self.rules.notes_step else tf.zeros([0], tf.int64)
-        threshold = max(1, self.rules.threshold)  # the engine counts nothing at 0
         return native.ops().rec_apply_and_count(
-            self.handle, keys, gradients, hyper, now, threshold=threshold, **self.rules.filter_settings, **settings
+            self.handle, keys, gradients, hyper, self._now(), **self._counting(), **settings
         )
+
+    def created_by_lookup(self, keys: tf.Tensor) -> tf.Tensor:
+        """Count the keys and create those that are admitted; the result's op does it."""
+        anchor = self.variable.tensor()
+        if not self.rules.tracks:
+            return native.ops().rec_lookup_or_insert(self.handle, anchor, keys)
+        return native.ops().rec_lookup_and_admit(self.handle, anchor, keys, self._now(), **self._counting())[0]
+
+    def _now(self) -> tf.Tensor:
+        return tf.reshape(global_step(), [1]) if self.rules.notes_step else tf.zeros([0], tf.int64)
+
+    def _counting(self) -> dict[str, Any]:
+        return {"threshold": max(1, self.rules.threshold), **self.rules.filter_settings}  # nothing is counted at 0
 
     def sightings(self, keys: Any) -> tuple[tf.Tensor, tf.Tensor]:
         """Return for each key the number of counted occurrences (or 0) and the global step of the last one (or -1)."""

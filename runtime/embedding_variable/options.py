@@ -144,6 +144,8 @@ class KeyRules:
     #: Whether to record the global step of updates if no eviction needs it.
     notes_step: bool = False
     warm_start: WarmStart | None = None
+    #: Whether lookups create, count and admit keys, and note the global step, instead of updates.
+    lookups_create: bool = False
 
     def __post_init__(self) -> None:
         """Check the fields.
@@ -162,6 +164,7 @@ class KeyRules:
                 _validation.kind(name, getattr(self, name), kind, f"a runtime.{kind.__name__} or None")
         _validation.boolean("counts", self.counts)
         _validation.boolean("notes_step", self.notes_step)
+        _validation.boolean("lookups_create", self.lookups_create)
 
     @property
     def updates(self) -> UpdateRules:
@@ -175,4 +178,5 @@ class KeyRules:
             notes_step=self.notes_step or eviction.steps_to_live is not None,
             steps_to_live=eviction.steps_to_live,
             least_norm=eviction.least_norm,
+            lookups_create=self.lookups_create,
         )

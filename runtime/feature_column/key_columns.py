@@ -33,6 +33,7 @@ __all__ = [
     "sequence_categorical_column_with_keys",
     "sequence_of",
     "shared_over_keys",
+    "tables_in_scope",
 ]
 
 v1: Any = tf.compat.v1
@@ -168,17 +169,19 @@ def _keys(column: Any) -> Keys | None:
     return None
 
 
-def _tables(column: Any, categorical: Any, trainable: bool) -> Sequence[CountedTable]:
-    """Return the tables of the open variable scope; with reuse, the existing ones."""
+def tables_in_scope(
+    column: Any, categorical: Any, trainable: bool, name: str = "embedding_weights"
+) -> Sequence[CountedTable]:
+    """Return the tables of an embedding column over `categorical` in the open variable scope; with reuse, old ones."""
     keys = _keys(categorical)
     assert keys is not None
     scope = v1.get_variable_scope()
     if scope.reuse:
-        start = f"{scope.name}/embedding_weights"
+        start = f"{scope.name}/{name}"
         known = [one.table for one in v1.global_variables(start) if isinstance(one, CountedAnchor)]
         if known:
             return known
-    return keys.make("embedding_weights", column.dimension, column.initializer, trainable)
+    return keys.make(name, column.dimension, column.initializer, trainable)
 
 
 def _looked_up(column: Any, tables: Sequence[CountedTable], sparse: Any) -> tf.Tensor:
@@ -200,14 +203,14 @@ def _over_table(stock: Any) -> Any:
         def create_state(self, state_manager: Any) -> None:
             """Create the tables of a Keras layer."""
             made = _layers.setdefault(state_manager, {})
-            made[self] = _tables(self, self.categorical_column, self.trainable)
+            made[self] = tables_in_scope(self, self.categorical_column, self.trainable)
 
         def _get_dense_tensor_internal(self, sparse_tensors: Any, state_manager: Any) -> tf.Tensor:
             return _looked_up(self, _layers[state_manager][self], sparse_tensors)
 
         def _old_get_dense_tensor_internal(self, sparse_tensors: Any, weight_collections: Any, trainable: Any) -> Any:
             del weight_collections
-            tables = _tables(self, self.categorical_column, self.trainable and bool(trainable))
+            tables = tables_in_scope(self, self.categorical_column, self.trainable and bool(trainable))
             return _looked_up(self, tables, sparse_tensors)
 
     KeyedEmbeddingColumn.__qualname__ = KeyedEmbeddingColumn.__name__ = stock.__name__
@@ -228,7 +231,7 @@ def _sharing(stock: Any) -> Any:
                 )
                 shared = v1.get_collection_ref(self.shared_embedding_collection_name)
                 if not shared:
-                    made = _tables(self, self.categorical_column, self.trainable and bool(trainable))
+                    made = tables_in_scope(self, self.categorical_column, self.trainable and bool(trainable))
                     shared += [table.variable for table in made]
                 return _looked_up(self, [anchor.table for anchor in shared], sparse)
 

@@ -31,7 +31,7 @@ def lookup_sparse(
 ) -> tf.Tensor:
     """Like `runtime.embedding_lookup_sparse`, but read-only, and negative ids are keys."""
     table, ids = tables[0], with_int_keys(ids)
-    if len(tables) == 1 and not table.rules.tracks:
+    if len(tables) == 1 and table.rules.fuses:
         return pooled_ops.fused(table, ids, weights, combiner, max_norm, name, False, negative_keys=True)
     with tf.name_scope(name or "embedding_lookup_sparse"), tf.device("/device:CPU:0"):
         return _combined(tables, plain(table, ids, weights, combiner, max_norm), None, None)
@@ -49,7 +49,7 @@ def safe_lookup_sparse(
 ) -> tf.Tensor:
     """Like `runtime.safe_embedding_lookup_sparse`, but read-only."""
     table, ids = tables[0], with_int_keys(ids)
-    if len(tables) == 1 and not table.rules.tracks:
+    if len(tables) == 1 and table.rules.fuses:
         return pooled_ops.fused_safe(table, ids, weights, combiner, default_id, max_norm, name, False)
     settings = safe_settings(default_id)
     with tf.name_scope(name or "safe_embedding_lookup_sparse"), tf.device("/device:CPU:0"):
@@ -70,7 +70,7 @@ def lookup_sparse_all(
         for tables, ids, weights, combiner in lookups:
             ids = with_int_keys(ids)
             checked.append((tables, with_every_row(plain(tables[0], ids, weights, combiner, None), ids)))
-        fused = [ranks.size() == 1 and len(tables) == 1 and not tables[0].rules.tracks for tables, _ in checked]
+        fused = [ranks.size() == 1 and len(tables) == 1 and tables[0].rules.fuses for tables, _ in checked]
         together = [one for (_, one), own in zip(checked, fused, strict=True) if own]
         apart = [(tables, one) for (tables, one), own in zip(checked, fused, strict=True) if not own]
         found = iter(pooled_ops.looked_up(together, False, True, False, {"negative_keys": True}) if together else [])

@@ -19,14 +19,18 @@ __all__ = ["local_lookup", "local_rows"]
 
 
 @_tf_private.as_written
-def local_lookup(table: Table, ids: Any, is_train: Any = True, name: str | None = None) -> tf.Tensor:
+def local_lookup(
+    table: Table, ids: Any, is_train: Any = True, name: str | None = None, *, foreign: bool = False
+) -> tf.Tensor:
     """Return the rows of ids that this rank holds, float32 of shape ids.shape + [dim]; in one process, of any ids.
 
-    As `sparse_lookup`, it inserts new ids unless `is_train` is False, and has gradients.
+    As `sparse_lookup`, it inserts new ids unless `is_train` is False, and has gradients. With `foreign`, ids that
+    another rank holds have rows of this rank's own, as in SOK: no `sparse_lookup` reads them, and a checkpoint that is
+    restored does not bring them back.
 
     Raises:
         ValueError: it is a counted table, or has an admission rule, or ids are not int32 or int64.
-        tf.errors.InvalidArgumentError: when the op runs, and another rank holds one of the ids.
+        tf.errors.InvalidArgumentError: when the op runs, and another rank holds one of the ids; not with `foreign`.
     """
     id_checks.require_table(table, "table")
     if isinstance(table, CountedTable) or admission.rules_for(table, None, is_train).access_threshold is not None:
@@ -36,7 +40,7 @@ def local_lookup(table: Table, ids: Any, is_train: Any = True, name: str | None 
     id_checks.with_gradient([table], True)
     with tf.name_scope(name or f"{table.table_name}_local_lookup"), tf.device("/device:CPU:0"):
         keys = id_checks.wide(dense_keys(ids, table))
-        held = placements.held(keys, table.placement)
+        held = None if foreign else placements.held(keys, table.placement)
         if held is not None:
             elsewhere = (
                 f"local_lookup in the table `{table.table_name}` reads rows that another rank holds: use sparse_lookup"

@@ -13,7 +13,7 @@ from runtime import _tf_private, _validation
 from runtime.ranks.process_group import refuse_several
 from runtime.storage.tiers import Storage
 from runtime.table import arguments as table_arguments
-from runtime.table import in_memory_evaluator
+from runtime.table import exporters, in_memory_evaluator
 from runtime.table.anchor import HASHTABLE_COLLECTION, Anchor, EagerAnchor, GraphAnchor
 from runtime.table.arguments import TableArguments
 from runtime.table.table import Table
@@ -129,9 +129,10 @@ def made(arguments: TableArguments, kind: type[Table] = Table, anchors: Anchors 
 def new_in_graph() -> Iterator[None]:
     """Create a table of a graph inside of this context independently of the open scopes.
 
-    Evaluations in memory by an Estimator are extended to copy its rows.
+    Evaluations in memory by an Estimator are extended to copy its rows, and what it will export is told of.
     """
     in_memory_evaluator.watch()
+    exporters.tell_once()
     with tf.compat.v1.name_scope(None), tf.control_dependencies(None):
         yield
 

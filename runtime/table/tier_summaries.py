@@ -10,6 +10,8 @@ from runtime import _validation
 from runtime.storage.tiers import KINDS, MEDIA
 from runtime.table.table import Table
 
+__all__ = ["tier_scalars", "tier_summaries"]
+
 _ROWS, _FOUND, _MEDIUM_BYTES, _MEMORY_BYTES, _COMPACTIONS = 2, 3, 4, 5, 8
 
 
@@ -24,14 +26,27 @@ def tier_summaries(table: Table, step: Any = None) -> tf.Tensor | None:
         ValueError: it is not a table, or has no tiers below memory.
     """
     _validation.kind("table", table, Table, "a table made by create_table")
-    storage = table.arguments.storage
-    if storage is None or not table.tiered:
+    if not table.tiered:
         raise ValueError(
             f"the table `{table.table_name}` has one tier: give create_table a `storage` with tiers below memory"
         )
+    merged = []
+    for tag, value in tier_scalars(table).items():
+        if table.graph is None:
+            tf.summary.scalar(tag, value, step)
+        else:
+            with tf.name_scope(""):
+                merged.append(tf.compat.v1.summary.scalar(tag, value))
+    return tf.compat.v1.summary.merge(merged) if merged else None
+
+
+def tier_scalars(table: Table) -> dict[str, tf.Tensor]:
+    """Return the values of a table's tiers by their tags, float64 scalars; none of a table with one tier."""
+    storage, scalars = table.arguments.storage, dict[str, tf.Tensor]()
+    if storage is None or not table.tiered:
+        return scalars
     status = tf.cast(table.tier_status(), tf.float64)
     found = tf.maximum(tf.reduce_sum(status[:, _FOUND]), 1.0)
-    merged = []
     for number, medium in enumerate(KINDS[storage.kind]):
         values = {
             "rows": status[number, _ROWS],
@@ -40,11 +55,5 @@ def tier_summaries(table: Table, step: Any = None) -> tf.Tensor | None:
         }
         if medium != MEDIA[0]:
             values |= {"medium_bytes": status[number, _MEDIUM_BYTES], "compactions": status[number, _COMPACTIONS]}
-        for name, value in values.items():
-            tag = f"{table.table_name}/tiers/{medium}/{name}"
-            if table.graph is None:
-                tf.summary.scalar(tag, value, step)
-            else:
-                with tf.name_scope(""):
-                    merged.append(tf.compat.v1.summary.scalar(tag, value))
-    return tf.compat.v1.summary.merge(merged) if merged else None
+        scalars |= {f"{table.table_name}/tiers/{medium}/{name}": value for name, value in values.items()}
+    return scalars

@@ -23,9 +23,6 @@ from tests.support.paths import ROOT
 from tests.support.report_sample import report
 
 DOCS = ROOT / "docs"
-#: Pages whose language is still to be mended: long lines, or crowded tables.
-NOT_YET = {"convert", "deeprec", "idioms", "paddle", "paddle_coverage", "rec_sdk", "rules", "runtime", "sok"}
-LINE, CELL = 120, 100
 
 
 def test_each_command_has_a_page_with_all_its_options() -> None:
@@ -141,22 +138,3 @@ def _entries(menu: Any) -> Iterator[str]:
         return
     for inner in menu.values() if isinstance(menu, dict) else menu:
         yield from _entries(inner)
-
-
-@pytest.mark.each_case
-@pytest.mark.parametrize("page", sorted(DOCS.rglob("*.md")), ids=lambda page: page.relative_to(DOCS).as_posix())
-def test_lines_and_table_cells_are_short(page: Path) -> None:
-    if page.parent == DOCS and page.stem in NOT_YET:
-        return
-    prose = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE).splitlines()
-    rows = [line for line in prose if line.startswith("|")]
-    paths = re.compile(r"(## )?`[^` ]+`")  # one path or name, which has no place to break
-    long = [line for line in prose if len(line) > LINE and line not in rows and not paths.fullmatch(line)]
-    long += [cell for row in rows for cell in map(_shown, re.split(r"(?<!\\)\|", row)) if len(cell) > CELL]
-    long = [text for text in long if not paths.fullmatch(text)]
-    assert not long, f"{page.name}: {long}"
-
-
-def _shown(cell: str) -> str:
-    """Return what a reader sees of a cell: of a link, its text."""
-    return re.sub(r"\]\([^)]*\)", "", cell).strip()

@@ -1,6 +1,7 @@
 """What the tutorials show is what happens: files and commands are taken from the pages, and run in their order.
 
-A block with a title is the file of that name, `sh` holds commands, and a block `output` lines that they print.
+A block with a title is the file of that name, `sh` holds commands, and a block `output` lines that they print. A
+command that does not end with 0 says so: `migrate check model.py  # exit code 1`.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 import pytest
@@ -17,8 +19,7 @@ from tests.support.paths import ROOT
 
 PAGES = sorted(page for page in (ROOT / "docs" / "tutorials").glob("*.md") if page.stem != "index")
 _BLOCK = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.DOTALL | re.MULTILINE)
-#: The exit code of a command that finds work to do.
-_WORK_REMAINS = {"check": 1}
+_EXIT = re.compile(r"(.*?)  # exit code (\d+)")
 _MARKS = {"paddle": pytest.mark.paddle}
 
 
@@ -38,12 +39,16 @@ def test_a_tutorial_does_what_it_says(page: Path, tmp_path: Path) -> None:
 
 
 def _run(command: str, folder: Path) -> str:
-    """Run a line of a shell: `migrate ...`, `python FILE`, or `cd FOLDER && ` before one; return its output."""
-    before, _, last = command.rpartition(" && ")
+    """Run a line of a shell, `migrate ...`, `python FILE` or `cp -r A B`, after `cd FOLDER && `; return its output."""
+    told = _EXIT.fullmatch(command)
+    line, expected = (told[1], int(told[2])) if told else (command, 0)
+    before, _, last = line.rpartition(" && ")
     folder /= before.removeprefix("cd ")
     program, *arguments = shlex.split(last)
+    if program == "cp":
+        shutil.copytree(folder / arguments[1], folder / arguments[2])
+        return ""
     given = ["-m", "migrate", *arguments] if program == "migrate" else arguments
     done = forking.run(*given, cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT)})
-    expected = _WORK_REMAINS.get(arguments[0], 0) if program == "migrate" else 0
     assert done.returncode == expected, f"`{command}` ended with {done.returncode}:\n{done.stdout}{done.stderr}"
     return done.stdout + done.stderr

@@ -7,9 +7,8 @@ import os
 import pickle
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ import numpy as np
 from migrate.checkpoint.paddle.slot_names import full_key, slot_keys
 from migrate.checkpoint.paddle.state_file import NAMES, SCHEDULE, read_state, write_state
 from migrate.errors import MigrateError
+from migrate.scratch import scratch_folder
 
 _WEIGHTS, _SLOTS = ".pdparams", ".pdopt"
 _QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3", "TF_ENABLE_ONEDNN_OPTS": "0"}
@@ -178,12 +178,9 @@ def _file(given: str) -> Path:
     return found[0]
 
 
-@contextmanager
-def _scratch(place: Path) -> Iterator[Path]:
-    """Yield a temporary folder near a place; the place's folder is made once all is written."""
-    near = next(one for one in place.resolve().parents if one.is_dir())
-    with tempfile.TemporaryDirectory(prefix=".migrate-", dir=near) as scratch:
-        yield Path(scratch)
+def _scratch(place: Path) -> AbstractContextManager[Path]:
+    """Return a temporary folder near a place; the place's folder is made once all is written."""
+    return scratch_folder(".migrate-", next(one for one in place.resolve().parents if one.is_dir()))
 
 
 def _run(job: Mapping[str, Any], scratch: Path) -> dict[str, Any]:

@@ -24,13 +24,12 @@ from migrate.source.files.encoding import decode, read_source
 from migrate.source.files.generated_files import is_generated, left_out
 from migrate.source.files.notebook import SUFFIX, NotebookResult
 from migrate.source.files.path_lookup import is_file
+from migrate.source.paddle.model_files import folder_of, in_folder, is_trainer, texts_of
 from migrate.source.project.analysis_units import dependencies_of, group_of, is_judged_with_others, programs_of
 from migrate.source.project.discovery import Input, find_inputs, mentions_framework
 from migrate.source.project.import_graph import Project
 from migrate.source.project.unlisted_files import outside
 from migrate.source.settings.options import Options
-
-SIBLINGS = (".py", ".yaml", ".yml")
 
 
 @dataclass(frozen=True)
@@ -159,8 +158,9 @@ def _read_with(task: Task) -> dict[str, str]:
     """Return what else a result depends on: texts beside the file, and digests of files analysed with it."""
     project = task.options.project
     others = dependencies_of(project, task.path) if project is not None else ()
-    if any(name == "dygraph_model.py" for name in (*task.siblings, Path(task.path).name)):
-        return {**task.siblings, "data": _stamps(Path(task.path).parent)}  # a reader is executed on its sample data
+    if any(map(is_trainer, (*task.siblings, task.path))):
+        folder, _ = in_folder(task.path, task.siblings)
+        return {**task.siblings, "data": _stamps(folder)}  # a reader is executed on its sample data
     if project is None or task.path not in project.files:
         return dict(task.siblings)
     read = {f"project:{other}": project.digest(other) for other in others}
@@ -221,16 +221,19 @@ def _uses_project(path: str, options: Options) -> bool:
 
 
 def siblings_of(path: Path) -> dict[str, str]:
-    """Return name -> text of the files beside a file that a front end may need; unreadable ones are skipped."""
-    found = {}
+    """Return name -> text of the files beside a file that a front end may need; unreadable ones are skipped.
+
+    Names are relative to the file's folder. Beside the files of a Paddle model are those of its packages.
+    """
+    found, own = {}, path.absolute()
     try:
-        names = sorted(path.parent.iterdir())
+        others = texts_of(folder_of(own))
     except OSError:  # the directory cannot be listed
         return {}
-    for other in names:
-        if other != path and other.suffix in SIBLINGS and is_file(other):
+    for other in others:
+        if other != own:
             try:
-                found[other.name] = read_source(other)
+                found[Path(os.path.relpath(other, own.parent)).as_posix()] = read_source(other)
             except (OSError, SyntaxError, UnicodeDecodeError):
                 continue
     return found

@@ -7,7 +7,6 @@ import difflib
 import hashlib
 import json
 import os
-import re
 import signal
 import stat
 import tempfile
@@ -16,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from migrate.errors import MigrateError
+from migrate.scratch import marked, remove_leftovers
 
 MANIFEST = ".recmigrate.json"
 
@@ -43,11 +43,11 @@ def write_atomically(path: Path, data: bytes) -> None:
 def write_files(files: Mapping[Path, bytes]) -> None:
     """Write several files, each as `write_atomically`: first all temporary files, then all renames.
 
-    If writing the temporary files fails (a full disk, Ctrl-C), no file changes; Ctrl-C during the renames is deferred
-    until they are done. Temporary files that a killed process left in these directories are removed.
+    If writing the temporary files fails (a full disk, Ctrl-C, SIGTERM), no file changes; these signals are deferred
+    during the renames. Temporary files that a killed process left in these directories are removed.
     """
     for directory in {Path(os.path.realpath(path)).parent for path in files}:
-        _remove_leftovers(directory)
+        remove_leftovers(directory)
     staged: list[tuple[Path, Path, Path]] = []
     try:
         for path, data in files.items():
@@ -70,34 +70,12 @@ def _stage(path: Path, data: bytes, staged: list[tuple[Path, Path, Path]]) -> No
         if target.exists() and not os.access(target, os.W_OK):
             raise PermissionError(13, "Permission denied")
         with uninterrupted():
-            prefix = f".{target.name[:100]}.migrate-{os.getpid()}-"
+            prefix = marked(f".{target.name[:100]}.")
             handle, name = tempfile.mkstemp(prefix=prefix, suffix=".tmp", dir=target.parent)
             staged.append((path, Path(name), target))
         with os.fdopen(handle, "wb") as stream:
             stream.write(data)
         Path(name).chmod(stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o666 & ~_umask())
-
-
-_LEFTOVER = re.compile(r"\..*\.migrate-(\d+)-[^.]*\.tmp")
-
-
-def _remove_leftovers(directory: Path) -> None:
-    with contextlib.suppress(OSError), os.scandir(directory) as entries:
-        for entry in entries:
-            found = _LEFTOVER.fullmatch(entry.name)
-            if found and not _lives(int(found[1])):
-                with contextlib.suppress(OSError):
-                    Path(entry.path).unlink()
-
-
-def _lives(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except (OSError, OverflowError):
-        return True
-    return True
 
 
 @contextlib.contextmanager
@@ -110,18 +88,20 @@ def _refusal(path: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Defer Ctrl-C until the block is done; does nothing outside the main thread, which alone receives it."""
+    """Defer Ctrl-C and SIGTERM until the block is done; does nothing outside the main thread, which alone gets them."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     pending: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, _: pending.append(number))
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(number, lambda number, _: pending.append(number)) for number in numbers]
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
         if pending:
-            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(pending[0])
 
 
 def _umask() -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import functools
 from collections.abc import Mapping
@@ -10,15 +9,17 @@ from dataclasses import replace
 from pathlib import Path
 
 from migrate.errors import MigrateError
-from migrate.schema import Batch
+from migrate.schema_batch import Batch
 from migrate.source.files.conversion_result import SourceResult
 from migrate.source.paddle.abstract.data_files import DataFiles
-from migrate.source.paddle.abstract.program import STATIC, TRAINER, Program, execute, settings, trainer_of
+from migrate.source.paddle.abstract.modules import imported_files
+from migrate.source.paddle.abstract.program import Program, execute, settings, trainer_of
 from migrate.source.paddle.abstract.readers import batch_of
 from migrate.source.paddle.abstract.run import Problem
 from migrate.source.paddle.emission import table_rules
 from migrate.source.paddle.emission.files import Written, write, write_reader
 from migrate.source.paddle.emission.tables import dense_places
+from migrate.source.paddle.model_files import STATIC, TRAINER, in_folder, is_trainer, named_in_folder
 from migrate.source.paddle.report import folder_findings
 from migrate.source.paddle.static.beside import take_in
 from migrate.source.paddle.static.program import execute_static
@@ -27,13 +28,14 @@ from migrate.targets.switches import Switches
 
 NO_SWITCHES = Switches()
 
-_TAKEN = ("runtime.py", "tensorflow.py")  #: files that would hide a package that converted files import
+#: Files and folders that would hide a package that converted files import.
+_TAKEN = {"runtime", "runtime.py", "tensorflow", "tensorflow.py"}
 _SLOTS = "MultiSlot"  #: in the names of base classes of readers of slots
 
 
 def concerns(path: str, siblings: Mapping[str, str]) -> bool:
     """Return whether a file is a trainer, or stands beside one."""
-    return not {TRAINER, STATIC}.isdisjoint({Path(path).name, *siblings})
+    return any(map(is_trainer, (path, *siblings)))
 
 
 def convert(
@@ -44,7 +46,8 @@ def convert(
     Args:
         path: the file's path, as reports show it.
         text: its contents.
-        siblings: the other Python and YAML files of the folder, name -> contents.
+        siblings: the other Python and YAML files of the folder and its packages, name -> contents; names are relative
+            to the file's own folder.
         inputs: the items of a batch, if the schema gives them.
         switches: what its tables do, checked by `table_rules.check`.
 
@@ -52,34 +55,37 @@ def convert(
         The converted file and its findings. If a construct that the trainer executes is not supported, all files of the
         model are left unchanged.
     """
-    name, files = Path(path).name, {**siblings, Path(path).name: text}
+    place, name = in_folder(path, siblings)
+    files = {**named_in_folder(name, siblings), name: text}
+    shown = folder_findings.File(path, name, text)
     trainer = trainer_of(files)
     try:
-        program = _executed(tuple(sorted(files.items())), str(Path(path).parent), inputs)
+        program = _executed(tuple(sorted(files.items())), str(place), inputs)
     except MigrateError as error:
-        return folder_findings.no_batch(path, text, str(error), trainer)
+        return folder_findings.no_batch(shown, str(error), trainer)
     except SyntaxError as error:
         line = error.lineno or 1
         told = f"is not valid Python ({error.msg})"
-        return folder_findings.refused(path, text, [Problem(error.filename or name, (line, 0, line, 0), "", told, "")])
+        return folder_findings.refused(shown, [Problem(error.filename or name, (line, 0, line, 0), "", told, "")])
     readers = _readers(files, program.path == STATIC)
     if name == TRAINER and program.instead_of is not None:
-        return folder_findings.replaced(path, text, list(program.instead_of.run.problems.values()))
+        return folder_findings.replaced(shown, list(program.instead_of.run.problems.values()))
     if name not in {module.path for module in program.run.modules.values()} | readers.keys():
-        return folder_findings.not_reached(path, text, program.path, program.apart if name == STATIC else "")
+        return folder_findings.not_reached(shown, program.path, program.apart if name == STATIC else "")
     problems = list(program.run.problems.values())
     texts = {} if problems else _texts(program, files, readers, table_rules.arguments(switches))
     for where, written in texts.items():
         problems += [_problem(where, files[where], span, message) for span, message in written.refused.items()]
     beside = _beside(texts, files)
-    problems += [_hiding(program, other) for other in sorted(texts.keys() | beside.keys()) if other in _TAKEN]
+    tops = {one.partition("/")[0] for one in (*texts, *beside)}
+    problems += [_hiding(program, other) for other in sorted(tops & _TAKEN)]
     if problems:
-        return folder_findings.refused(path, text, problems)
+        return folder_findings.refused(shown, problems)
     if name not in texts:
-        return folder_findings.not_reached(path, text, program.path)
+        return folder_findings.not_reached(shown, program.path)
     converted = texts[name].text
     compile(converted, path, "exec")
-    result = folder_findings.converted(path, text, converted, program, name in readers, settings(files), switches)
+    result = folder_findings.converted(shown, converted, program, name in readers, settings(files), switches)
     return replace(result, outputs=beside) if name == program.path else result
 
 
@@ -115,7 +121,8 @@ def _readers(files: Mapping[str, str], static: bool) -> dict[str, bool]:
     Of a static model, those that read slots in lines of text are all of training.
     """
     values = settings(files)
-    named = {f"{values.get(f'runner.{kind}_reader_path')}.py": kind == "train" for kind in ("infer", "train")}
+    paths = {kind: f"{values.get(f'runner.{kind}_reader_path')}".replace(".", "/") for kind in ("infer", "train")}
+    named = {f"{path}.py": kind == "train" for kind, path in paths.items()}
     slots = [name for name, text in files.items() if name.endswith(".py") and _SLOTS in text]
     found = {name: trains for name, trains in named.items() if name in files}
     return found | (dict.fromkeys(slots, True) if static else {})
@@ -141,11 +148,7 @@ def _beside(texts: Mapping[str, Written], files: Mapping[str, str]) -> dict[str,
     found: dict[str, str] = {}
     left = [*texts]
     while left:
-        tree = ast.parse(files[left.pop()])
-        nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
-        named = {item.name for node in nodes if isinstance(node, ast.Import) for item in node.names}
-        named |= {node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module}
-        for other in sorted({f"{module.partition('.')[0]}.py" for module in named} & files.keys() - found.keys()):
+        for other in sorted(imported_files(left.pop(), files) - found.keys()):
             if framework_of(files[other]) == "other":
                 found[other] = texts[other].text if other in texts else files[other]
                 left.append(other)

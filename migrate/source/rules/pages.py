@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import re
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -11,6 +12,8 @@ from migrate.report.model import Applicability
 from migrate.source.rules.base import Example, Refusal, Rule, refusals_of
 
 WIDTH = 100
+#: Columns of a line of prose in Markdown.
+PROSE = 120
 KINDS = {
     Applicability.EXACT: "exact",
     Applicability.ASSUMPTION: "assumption",
@@ -23,6 +26,9 @@ MEANINGS = {
     Applicability.CHANGES_VALUES: "converts code; computes other values",
     None: "changes no code; reports what it finds, or why a table is left unchanged",
 }
+#: Code, and a blank before what begins a list, a quotation or a heading; a blank in them is no place to break a line.
+_UNBROKEN = re.compile(r"`[^`]*`|(?<=\S) (?=(?:[-+*#>=]+|\d+[.)])(?: |$))")
+_BLANK = "\0"
 REFUSED = "What it leaves unchanged, why, and what to do:"
 HEAD = """# Rules
 
@@ -30,7 +36,7 @@ HEAD = """# Rules
 
 The rules of `migrate convert` and `migrate check`, by the ids that reports, `--select`, `--ignore` and comments use.
 `migrate rules explain ID` prints one of these pages; `migrate rules test` runs their examples.
-[Converting source](convert.md) explains how to select rules, and [Custom rules](own-rules.md) how to write them.
+[Selecting rules](convert/select.md) and [rules of your own](own-rules.md) have pages of their own.
 
 """
 
@@ -99,13 +105,30 @@ def markdown(rules: Iterable[Rule]) -> str:
 
 def markdown_of(rule: Rule) -> str:
     """Return the text on a rule below its heading."""
-    parts = [f"\n**{rule.title}.** {_sentence(MEANINGS[rule.applicability])}\n"]
-    parts += [f"\n{paragraph}\n" for paragraph in documentation(rule)]
-    parts += [f"\nSafety: {rule.fix_safety}\n"] if rule.fix_safety else []
+    paragraphs = [f"**{rule.title}.** {_sentence(MEANINGS[rule.applicability])}", *documentation(rule)]
+    paragraphs += [f"Safety: {rule.fix_safety}"] if rule.fix_safety else []
+    parts = [f"\n{prose(paragraph)}\n" for paragraph in paragraphs]
     parts += [_example(example) for example in rule.examples]
     rows = refusals_of(rule)
-    parts += [f"\n{REFUSED}\n\n", *(f"- {refused(row)}\n" for row in rows)] if rows else []
+    parts += [f"\n{REFUSED}\n\n", *(f"{prose(refused(row), '- ')}\n" for row in rows)] if rows else []
     return "".join(parts)
+
+
+def prose(text: str, first: str = "") -> str:
+    """Return Markdown in lines of at most `PROSE` columns, the first behind `first`, the others behind as many spaces.
+
+    Code in backticks is broken only where it is long. No line begins with what Markdown reads as a list or heading.
+    """
+    text = _UNBROKEN.sub(lambda at: at.group().replace(" ", _BLANK) if len(at.group()) < WIDTH else at.group(), text)
+    lines = textwrap.wrap(
+        text,
+        PROSE,
+        initial_indent=first,
+        subsequent_indent=" " * len(first),
+        break_on_hyphens=False,
+        break_long_words=False,
+    )
+    return "\n".join(lines).replace(_BLANK, " ")
 
 
 def refused(row: Refusal) -> str:
@@ -131,5 +154,5 @@ def _sentence(text: str) -> str:
 def _example(example: Example) -> str:
     if example.after:
         lines = [line[:1] + line[2:] for line in shown(example)]
-        return f"\n{_heading(example)}:\n\n```diff\n" + "\n".join(lines) + "\n```\n"
-    return f"\n{_heading(example)}:\n\n```text\n{example.before.rstrip()}\n```\n"
+        return f"\n{prose(f'{_heading(example)}:')}\n\n```diff\n" + "\n".join(lines) + "\n```\n"
+    return f"\n{prose(f'{_heading(example)}:')}\n\n```text\n{example.before.rstrip()}\n```\n"

@@ -128,7 +128,7 @@ def _own_model_directories() -> Iterator[None]:
     """Redirect Estimators and MonitoredTrainingSessions to a temporary directory without checkpoints."""
     v1: Any = tf.compat.v1
     stock_session, estimator = v1.train.MonitoredTrainingSession, getattr(v1, "estimator", None)
-    with tempfile.TemporaryDirectory(prefix="migrate-verify-") as scratch:
+    with tempfile.TemporaryDirectory() as scratch:  # in the worker's own
 
         def session(*arguments: Any, **named: Any) -> Any:
             return stock_session(*arguments, **{**named, "checkpoint_dir": None})

@@ -5,13 +5,25 @@ They are the runtime's columns of keys; this module only defines how the Embeddi
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 import tensorflow as tf
 
-from runtime.compat.deeprec.creation import get_embedding_variable
-from runtime.compat.deeprec.multihash import MultihashColumn, categorical_column_with_multihash, over_multihash
+from runtime.compat.deeprec.column_kinds.adaptive import (
+    AdaptiveColumn,
+    adaptive_column,
+    masks_given,
+    over_adaptive,
+    refuse_adaptive,
+)
+from runtime.compat.deeprec.column_kinds.multihash import (
+    MultihashColumn,
+    categorical_column_with_multihash,
+    over_multihash,
+)
+from runtime.compat.deeprec.creation import get_embedding_variable, lookups_creating
 from runtime.compat.deeprec.options import EmbeddingVariableOption
 from runtime.compat.deeprec.variable import EmbeddingVariable
 from runtime.embedding_variable.counted_table import CountedTable
@@ -90,34 +102,47 @@ def sparse_column_with_embedding(
     return _column(column_name, dtype, partition_num, ev_option or evconfig, steps_to_live)
 
 
-def categorical_column_with_adaptive_embedding(key: str, *settings: Any, **named: Any) -> NoReturn:
-    """Refuse it.
+def categorical_column_with_adaptive_embedding(
+    key: str,
+    hash_bucket_size: int,
+    dtype: Any = tf.string,
+    partition_num: int | None = None,
+    ev_option: EmbeddingVariableOption | None = None,
+) -> Any:
+    """Return the column of feature `key`, to wrap in an `embedding_column` for `input_layer`.
+
+    Samples with a mask of 0 read one of `hash_bucket_size` rows, by the hash of the id; those with 1 read an
+    EmbeddingVariable, whose rows begin as the row of the hash is then.
 
     Raises:
-        ValueError: always.
+        ValueError: as `categorical_column_with_embedding`, or there are fewer than one bucket.
     """
-    del settings, named
-    raise ValueError(
-        f"categorical_column_with_adaptive_embedding({key!r}) is not supported: use categorical_column_with_embedding, "
-        "with a CounterFilter if rare ids should not get rows"
-    )
+    return adaptive_column(_column(key, dtype, partition_num, ev_option, creating=lookups_creating), hash_bucket_size)
 
 
-def _column(key: str, dtype: Any, partition_num: Any, option: Any, steps_to_live: int | None = None) -> KeyColumn:
+def _column(
+    key: str,
+    dtype: Any,
+    partition_num: Any,
+    option: Any,
+    steps_to_live: int | None = None,
+    creating: Any = contextlib.nullcontext,
+) -> KeyColumn:
     if partition_num is not None and (not isinstance(partition_num, int) or partition_num < 1):
         raise ValueError(f"partition_num {partition_num!r} of the column {key!r} must be None or an int of 1 or more")
 
     def make(name: str, dim: int, initializer: Any, trainable: bool) -> Sequence[CountedTable]:
-        made = get_embedding_variable(
-            name,
-            dim,
-            key_dtype=dtype,
-            initializer=initializer,
-            trainable=trainable,
-            partitioner=None if partition_num is None else v1.fixed_size_partitioner(partition_num),
-            steps_to_live=steps_to_live,
-            ev_option=option,
-        )
+        with creating():
+            made = get_embedding_variable(
+                name,
+                dim,
+                key_dtype=dtype,
+                initializer=initializer,
+                trainable=trainable,
+                partitioner=None if partition_num is None else v1.fixed_size_partitioner(partition_num),
+                steps_to_live=steps_to_live,
+                ev_option=option,
+            )
         return [one.table for one in ([made] if isinstance(made, EmbeddingVariable) else made)]
 
     return key_column(key, dtype, make)
@@ -129,6 +154,9 @@ def embedding_column(stock: Any, categorical_column: Any, *args: Any, do_fusion:
     `do_fusion` has no effect: the lookup is always one op.
     """
     del do_fusion
+    if isinstance(categorical_column, AdaptiveColumn):
+        return over_adaptive(stock, categorical_column, *args, **kwargs)
+    refuse_adaptive(categorical_column, "weighted")
     over = over_multihash if isinstance(categorical_column, MultihashColumn) else over_keys
     return over(stock, categorical_column, *args, **kwargs)
 
@@ -141,21 +169,19 @@ def shared_embedding_columns(
     `do_fusion` has no effect: each lookup is always one op.
     """
     del do_fusion
+    for column in categorical_columns:
+        refuse_adaptive(column, "shared")
     return shared_over_keys(stock, categorical_columns, *args, **kwargs)
 
 
 def input_layer(stock: Any, *args: Any, adaptive_mask_tensors: Any = None, **kwargs: Any) -> Any:
-    """Return `stock(...)`.
+    """Return `stock(...)`; the masks are those of adaptive columns, by feature: integers [batch], 0 or 1.
 
     Raises:
-        ValueError: there are masks of adaptive embeddings, which are not supported.
+        ValueError: an adaptive column has no mask.
     """
-    if adaptive_mask_tensors:
-        raise ValueError(
-            f"`adaptive_mask_tensors` {sorted(adaptive_mask_tensors)} of input_layer is not supported, as adaptive "
-            "embeddings are not: use categorical_column_with_embedding and leave it out"
-        )
-    return stock(*args, **kwargs)
+    with masks_given(adaptive_mask_tensors):
+        return stock(*args, **kwargs)
 
 
 def linear_model(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import logging
 import os
+from collections.abc import Iterator
 from typing import Any
 
 import tensorflow as tf
@@ -23,11 +25,29 @@ from runtime.embedding_variable.create import counted_table
 from runtime.embedding_variable.options import Admission, Eviction, InitialRows, KeyRules, WarmStart
 from runtime.table.admission_rules import CountingBloom
 
-__all__ = ["get_embedding_variable"]
+__all__ = ["get_embedding_variable", "let_lookups_create", "lookups_creating"]
 
 _log = logging.getLogger("runtime")
+_lookups_create = False
 v1: Any = tf.compat.v1
 _KEYS = (tf.int64, tf.int32, tf.string)
+
+
+def let_lookups_create(allowed: bool) -> None:
+    """Set whether lookups create keys, as in DeepRec until 2022 (`install(lookups_create=True)`)."""
+    global _lookups_create
+    _lookups_create = allowed
+
+
+@contextlib.contextmanager
+def lookups_creating() -> Iterator[None]:
+    """Let lookups of the variables that are made inside create keys."""
+    before = _lookups_create
+    let_lookups_create(True)
+    try:
+        yield
+    finally:
+        let_lookups_create(before)
 
 
 def get_embedding_variable(
@@ -152,7 +172,12 @@ def _rules(name: str, steps_to_live: int | None, option: EmbeddingVariableOption
         counts=storage.has_tiers(option.storage_option) or os.environ.get("TF_RECORD_FREQ") == "1",
         notes_step=os.environ.get("TF_RECORD_VERSION") == "1",
         warm_start=_warm_start(option.ckpt),
+        lookups_create=_lookups_create and not _is_set("INFERENCE_MODE"),
     )
+
+
+def _is_set(variable_name: str) -> bool:
+    return os.environ.get(variable_name, "").lower() in ("1", "true")
 
 
 def _warm_start(option: CheckpointOption | None) -> WarmStart | None:
@@ -165,7 +190,7 @@ def _warm_start(option: CheckpointOption | None) -> WarmStart | None:
 
 def _heed_joint_mode(name: str, filtered: bool) -> None:
     """Refuse the mode in which DeepRec's lookups count and admit keys; without a filter it changes no row."""
-    if os.environ.get("TF_EMBEDDING_FBJ_OPT", "").lower() not in ("1", "true"):
+    if not _is_set("TF_EMBEDDING_FBJ_OPT"):
         return
     if filtered:
         raise ValueError(

@@ -16,13 +16,14 @@ from runtime.compat.deeprec import (
     grouped,
     incremental,
     lookups,
+    micro_batches,
     monitored,
     options,
-    staging,
     storage,
     switches,
     variable,
 )
+from runtime.compat.deeprec.inputs import staging
 from runtime.compat.deeprec.modules import CATEGORIES, add_modules
 from runtime.compat.settings import heeding
 from runtime.optimizers import deeprec as optimizers
@@ -57,7 +58,7 @@ _changes: Changes | None = None
 
 
 @heeding("RECMIGRATE_DEEPREC")
-def install(hbm_as_dram: bool = False, group_ftrl: bool = True) -> None:
+def install(hbm_as_dram: bool = False, group_ftrl: bool = True, lookups_create: bool = False) -> None:
     """Let programs written for DeepRec run: add its names to `tf` and `tf.compat.v1`, and TensorFlow 1's to `tf`.
 
     `tf` gets every name of `tf.compat.v1` that it lacks, also in `tf.train`, `tf.nn` and so on. Names that both have
@@ -68,10 +69,13 @@ def install(hbm_as_dram: bool = False, group_ftrl: bool = True) -> None:
         hbm_as_dram: run storage types with an HBM tier without that tier, instead of refusing them.
         group_ftrl: let `FtrlOptimizer` apply the L1 term to the norm of an EmbeddingVariable's row, like DeepRec's;
             False keeps TensorFlow's, which applies it to each value.
+        lookups_create: let look-ups create, count and admit keys, as in DeepRec's releases until 2022; in newer ones
+            only updates do.
     """
     global _changes
     uninstall()
     storage.allow_hbm_as_dram(hbm_as_dram)
+    creation.let_lookups_create(lookups_create)
     _changes = changes = Changes("runtime.compat.deeprec")
     try:
         _add_missing(changes, tf, v1)
@@ -91,6 +95,8 @@ def uninstall() -> None:
     """Undo `install`: restore TensorFlow and `sys.modules`."""
     global _changes
     storage.allow_hbm_as_dram(False)
+    creation.let_lookups_create(False)
+    micro_batches.wanted(1)
     if _changes is not None:
         _changes.undo()
         _changes = None

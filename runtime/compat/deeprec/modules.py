@@ -20,14 +20,13 @@ from runtime.compat.deeprec import (
     grouped,
     incremental,
     lookups,
+    micro_batches,
     options,
-    parquet,
-    staging,
     switches,
     variable,
     weights,
-    work_queue,
 )
+from runtime.compat.deeprec.inputs import dataframe, parquet, staging, work_queue
 from runtime.optimizers import deeprec as optimizers
 
 __all__ = ["CATEGORIES", "add_modules"]
@@ -87,8 +86,11 @@ def _own() -> dict[str, dict[str, Any]]:
         f"{_PYTHON}.ops.prefetch": _of(staging, ("make_prefetch_hook", "prefetch_join", "staged")),
         f"{_PYTHON}.ops.work_queue": _of(work_queue, ("WorkQueue",)),
         f"{_PYTHON}.distribute.group_embedding_collective_strategy": _of(collective, ("CollectiveStrategy",)),
-        f"{data}.parquet_dataset_ops": _of(parquet, ("ParquetDataset", "read_parquet")),
-        f"{data}.dataframe": _of(parquet, ("DataFrame",)),
+        f"{data}.parquet_dataset_ops": {
+            **_of(parquet, parquet.__all__),
+            "DataFrame": dataframe.DataFrame,
+        },
+        f"{data}.dataframe": _of(dataframe, dataframe.__all__),
     }
     return {name: {**contents, "__getattr__": absent.lacking(name, _FACADE)} for name, contents in made.items()}
 
@@ -149,6 +151,7 @@ def _add_to_inner_modules(changes: Changes) -> None:
         for name, value in names.items():
             changes.set(sys.modules[f"{_PYTHON}.{module}"], name, value)
     changes.set(v1.variable_scope, "keep_weights", weights.keep_weights)
+    changes.set(v1.train.Optimizer, "apply_gradients", micro_batches.summing(v1.train.Optimizer.apply_gradients))
     for module, name in (("client.session", "BaseSession"), ("training.server_lib", "Server")):
         owner = getattr(sys.modules[f"{_PYTHON}.{module}"], name)
         changes.set(owner, "__init__", switches.unwrapping(owner.__init__))

@@ -90,14 +90,20 @@ class EmbeddingVariable(CountedAnchor):
         return self.table.sightings(int_keys(ids))[0]
 
     def get_version(self, ids: Any) -> tf.Tensor:
-        """Return the global step of each id's last update, int64 in the shape of `ids`; -1 if unknown."""
-        return self.table.sightings(int_keys(ids))[1]
+        """Return the global step of each id's last update, int64 in the shape of `ids`; -1 if unknown.
+
+        Where lookups create keys, it is the step of the last lookup, and 0 if unknown, as in DeepRec until 2022.
+        """
+        return self._steps(self.table.sightings(int_keys(ids))[1])
+
+    def _steps(self, known: tf.Tensor) -> tf.Tensor:
+        return tf.maximum(known, 0) if self.table.rules.lookups_create else known
 
     def export(self) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]:
         """Return keys [n], values [n, dim], versions [n] and frequencies [n] of all rows, as in a checkpoint."""
         with self.table.scope("export"):
             keys, frequencies, versions, _, values, *_ = native.ops().rec_export_rows(self.table.handle)
-            return keys, values, filled(versions, keys, -1), filled(frequencies, keys, 0)
+            return keys, values, self._steps(filled(versions, keys, -1)), filled(frequencies, keys, 0)
 
     def lookup_tier(self, ids: Any) -> tf.Tensor:
         """Return the tier of each id's row, int32 in the shape of `ids`: 0 is the first, -1 means no row.

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 __all__ = ["WITHOUT_EFFECT"]
 
 _ONE_OP = "a look-up is one op anyway; the values are the same"
-_NO_BUFFER = "batches are not buffered: each step reads its own, and Dataset.prefetch reads ahead"
+_NO_BUFFER = "about where and how long DeepRec's threads run; the batches are the same"
 _HASH_TABLE = "about the layout of DeepRec's hash table in memory"
 #: By function or class, then by argument.
 WITHOUT_EFFECT: Mapping[str, Mapping[str, str]] = {
@@ -43,11 +43,12 @@ WITHOUT_EFFECT: Mapping[str, Mapping[str, str]] = {
         "num_sequential_reads": "as `num_parallel_reads`",
     },
     "staged": {
-        **dict.fromkeys(("capacity", "num_clients", "timeout_millis", "closed_exception_types", "name"), _NO_BUFFER),
+        **dict.fromkeys(("num_clients", "timeout_millis"), _NO_BUFFER),
         "use_stage_subgraph_thread_pool": _NO_BUFFER,
         "stage_subgraph_thread_pool_id": _NO_BUFFER,
         "stage_subgraph_stream_id": _NO_BUFFER,
     },
+    "prefetch_join": dict.fromkeys(("num_clients", "timeout_millis"), _NO_BUFFER),
     "WorkQueue": {
         "num_slices": "it cuts tables into slices; files are whole in DeepRec, too",
         "num_clients": "each taker waits its turn, however many there are",

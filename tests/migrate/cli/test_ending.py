@@ -163,8 +163,10 @@ def test_what_a_terminal_cannot_show_is_escaped(work: Path) -> None:
     assert b"Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130)])
-def test_ctrl_c_ends_every_command_with_its_own_code(work: Path, number: int, code: int) -> None:
+@pytest.mark.parametrize(
+    ("number", "code", "says"), [(signal.SIGINT, 130, "migrate: interrupted"), (signal.SIGTERM, 143, "")]
+)
+def test_a_signal_ends_every_command_with_its_own_code(work: Path, number: int, code: int, says: str) -> None:
     os.mkfifo(work / "pipe.json")  # it waits for somebody who writes
     running = subprocess.Popen(
         [sys.executable, "-m", "migrate", "report", "show", "pipe.json"],
@@ -184,7 +186,7 @@ def test_ctrl_c_ends_every_command_with_its_own_code(work: Path, number: int, co
     running.send_signal(number)
     _, errors = running.communicate(timeout=60)
     os.close(writing)
-    assert (running.returncode, errors.strip()) == (code, "migrate: interrupted")
+    assert (running.returncode, errors.strip()) == (code, says)
 
 
 def test_a_mistake_of_ours_is_said_in_a_sentence(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:

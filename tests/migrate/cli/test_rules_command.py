@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 from migrate.cli.main import cli
 from migrate.errors import MigrateError
 from migrate.source.rules.catalogue import catalogue
-from migrate.source.rules.pages import KINDS
+from migrate.source.rules.pages import KINDS, PROSE, prose
 from tests.support.paths import ROOT
 
 
@@ -74,3 +74,14 @@ def test_docs_are_up_to_date() -> None:
 
 def test_what_rules_do_is_said_in_one_word_or_two() -> None:
     assert {rule.applicability for rule in catalogue()} <= set(KINDS)
+
+
+def test_prose_of_pages_is_broken_where_markdown_allows_it() -> None:
+    code = f"`{'long ' * 12}code`"
+    text = f"{'word ' * 23}of - 1 {'word ' * 12}{code} {'word ' * 3}"
+    lines = prose(text, "- ").split("\n")
+    assert " ".join(line.strip() for line in lines) == f"- {text.strip()}"
+    assert max(map(len, lines)) <= PROSE
+    assert [line[:2] for line in lines] == ["- "] + ["  "] * (len(lines) - 1)
+    assert any(code in line for line in lines)
+    assert not any(line.lstrip().startswith("- ") for line in lines[1:])

@@ -17,10 +17,10 @@ from tests.support.standins import deeprec, mx_rec, sparse_operation_kit
 from tests.support.targets.programs import MONITORED, program
 from tests.support.targets.runner import convert
 
-PAGE = ROOT / "docs" / "convert.md"
-SECTION = PAGE.read_text(encoding="utf-8").split("**One program, four targets.**")[1].split("\n## ")[0]
+PAGE = ROOT / "docs" / "convert" / "targets.md"
+SECTION = PAGE.read_text(encoding="utf-8").split("\n## One program, four targets\n")[1]
 BEFORE, *AFTER = re.findall(r"```python\n(.*?)```", SECTION, re.DOTALL)
-SPOKEN = re.findall(r"with `--target (\w+)(?: --([a-z-]+) (\w+))?`", SECTION)
+SPOKEN = re.findall(r"^### `--target (\w+)(?: --([a-z-]+) (\w+))?`$", SECTION, re.MULTILINE)
 #: By target: the functions of its stand-in, which have its signatures.
 SIGNATURES = {
     "rec_sdk": mx_rec.NAMES,

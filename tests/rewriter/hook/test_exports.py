@@ -10,6 +10,7 @@ import pytest
 import tensorflow as tf
 
 from rewriter import GraphModifierHook, rewrite
+from runtime.table import exporters
 
 v1 = tf.compat.v1
 pytestmark = pytest.mark.skipif(not hasattr(tf, "estimator"), reason="TensorFlow has no tf.estimator from 2.16 on")
@@ -53,9 +54,17 @@ def _scores(folder: Any) -> Any:
         return session.run(names[0], {names[1]: np.arange(USERS)})
 
 
+def _said(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """Return what was said of exports: before which `:` stands what exports."""
+    return [one.getMessage().split(":")[0] for one in caplog.records if "load their operations" in one.getMessage()]
+
+
 @pytest.mark.parametrize("kind", ["LatestExporter", "FinalExporter", "BestExporter"])
 @pytest.mark.one_case
-def test_exporters_beside_the_hook(kind: str, tmp_path: Path) -> None:
+def test_exporters_beside_the_hook(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(exporters, "_told", [])
     found = []
     for moved in (False, True):
         estimator = tf.estimator.Estimator(_model, str(tmp_path / str(moved)))
@@ -66,6 +75,34 @@ def test_exporters_beside_the_hook(kind: str, tmp_path: Path) -> None:
         found.append(_scores(folder.decode()))
     np.testing.assert_allclose(found[1], found[0], rtol=1e-4, atol=1e-5)
     assert "user-values" in dict(tf.train.list_variables(f"{folder.decode()}/variables/variables"))
+    assert _said(caplog) == ["the exporter `served`"]
+
+
+def test_that_exports_need_the_library_is_said_before_the_first_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    class First(v1.train.SessionRunHook):  # type: ignore[misc]
+        def after_create_session(self, session: Any, coord: Any) -> None:
+            assert _said(caplog) == ["the exporter `served`"]
+
+    monkeypatch.setattr(exporters, "_told", [])
+    estimator = tf.estimator.Estimator(_model, str(tmp_path))
+    evaluation = tf.estimator.EvalSpec(
+        _data, hooks=_hooks(True), exporters=tf.estimator.FinalExporter("served", _served)
+    )
+    training = tf.estimator.TrainSpec(_data, max_steps=1, hooks=[*_hooks(True), First()])
+    tf.estimator.train_and_evaluate(estimator, training, evaluation)
+
+
+def test_an_export_without_an_exporter_says_what_it_needs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(exporters, "_told", [])
+    estimator = tf.estimator.Estimator(_model, str(tmp_path))
+    estimator.train(_data, hooks=_hooks(True), steps=1)
+    assert not _said(caplog)
+    estimator.export_saved_model(str(tmp_path / "served"), _served)
+    assert _said(caplog) == ["`export_saved_model`"]
 
 
 def test_a_two_tower_predicts_over_all_items(tmp_path: Path) -> None:

@@ -65,6 +65,26 @@ def test_new_ids_get_rows_in_training_alone() -> None:
     assert int(table.size()) == 1
 
 
+def test_ids_of_other_ranks_have_rows_of_this_rank_alone_where_they_are_foreign() -> None:
+    """As in SOK, whose reads of one rank send nothing: what rank 0 trains there, no lookup over the ranks sees."""
+
+    def read() -> list[Any]:
+        table = runtime.create_table(tf.int64, 2, "item", tf.constant_initializer(7.0))
+        with tf.GradientTape() as tape:
+            rows = runtime.local_lookup(table, [0, 1, 1], foreign=True)
+            loss = (ranks.rank() + 1.0) * tf.reduce_sum(rows)
+        gradient_descent.create_hash_optimizer(1.0).apply_gradients(
+            [(tape.gradient(loss, table.variable), table.variable)]
+        )
+        after = runtime.local_lookup(table, [0, 1], foreign=True)
+        return [rows.numpy(), after.numpy(), runtime.sparse_lookup(table, [0, 1]).numpy()]
+
+    for rank, (rows, after, shared) in enumerate(thread_ranks.run(2, read)[0]):
+        np.testing.assert_array_equal(rows, np.full((3, 2), 7.0))
+        np.testing.assert_array_equal(after[:, 0], [7.0 - (rank + 1), 7.0 - 2 * (rank + 1)])
+        np.testing.assert_array_equal(shared[:, 0], [6.0, 3.0])
+
+
 def test_what_cannot_be_read_is_named() -> None:
     def read() -> str:
         table = runtime.table_of_rows(_ROWS, "item")

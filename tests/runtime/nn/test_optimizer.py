@@ -10,7 +10,7 @@ import paddle
 import pytest
 import tensorflow as tf
 
-from migrate.verify.paddle.trainer.kernels import textbook_adam
+from migrate.verify.paddle.trainer.kernels import textbook
 from runtime import nn
 
 v1 = tf.compat.v1
@@ -20,6 +20,7 @@ STEPS, ROWS = 20, 12
 WATCHED = (0, 1, STEPS - 1)
 RANDOM = np.random.default_rng(5)
 IDS = [RANDOM.integers(0, 4 + step % 8, (5, 2)) for step in range(STEPS)]
+IDS[0] = RANDOM.permutation(ROWS)[:10].reshape(5, 2)  # no row repeats, and they are not in order
 SCALES = [RANDOM.normal(size=(5, 3)).astype(np.float32) * 3 for _ in range(STEPS)]
 Make = Callable[[Any, Any, Any], Any]
 
@@ -98,6 +99,12 @@ NOT_SPARSE: dict[str, Make] = {  # Paddle dies or refuses with a sparse gradient
     "adam_l2": lambda s, p, m: s.optimizer.Adam(0.05, parameters=p, weight_decay=0.1),
     "adamw": lambda s, p, m: s.optimizer.AdamW(0.05, parameters=p, weight_decay=0.3),
     "adamw_some": lambda s, p, m: s.optimizer.AdamW(0.05, parameters=p, apply_decay_param_fun=lambda name: False),
+    "adamw_names": lambda s, p, m: s.optimizer.AdamW(
+        0.05, parameters=p, weight_decay=0.3, apply_decay_param_fun=lambda name: "b_0" not in name
+    ),
+    "lamb_names": lambda s, p, m: s.optimizer.Lamb(
+        0.05, 0.2, parameters=p, exclude_from_weight_decay_fn=lambda p: p.name.startswith("linear_")
+    ),
     "adamw_groups": lambda s, p, m: s.optimizer.AdamW(
         0.05,
         parameters=[
@@ -155,7 +162,7 @@ def by_paddle(case: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     optimizer = make(side, model.parameters(), model)
     first = {path: value.numpy() for path, value in model.state_dict().items()}
     found = []
-    with textbook_adam(model, optimizer):
+    with textbook(model, optimizer):
         for ids, scale in zip(IDS, SCALES, strict=True):
             model(paddle.to_tensor(ids), paddle.to_tensor(scale)).backward()
             optimizer.step()

@@ -26,7 +26,7 @@ def index() -> str:
     parts = [
         "# Rules\n\nThe ids are those of reports, `--select`, `--ignore` and ignore comments."
         " `migrate rules explain ID` prints a page in the terminal.\n"
-        "[Converting source](convert.md) tells how rules are selected,"
+        "[Rules, comments, configuration](convert/select.md) tells how rules are selected,"
         " [Custom rules](own-rules.md) how one is written.\n"
     ]
     known = catalogue()

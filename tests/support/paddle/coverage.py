@@ -15,6 +15,7 @@ from migrate.source.paddle.layers.registry import SPECS
 from migrate.source.paddle.ops import registry
 from migrate.source.paddle.ops.described import DESCRIBED
 from migrate.source.paddle.ops.spec import Op
+from migrate.source.rules.pages import prose
 from tests.support.paddle.layer_cases import programs
 from tests.support.paddle.op_examples import PATH, Example, Execution, examples, executed, program
 
@@ -22,19 +23,29 @@ HEAD = """# What of Paddle is supported
 
 <!-- Written by `python -m tests.support.paddle.coverage`; a test compares it with the code. -->
 
-[Paddle models](paddle.md) that come as a folder may use these. What is not here is refused at its line.
+[Paddle models](paddle.md) that come as a folder may use these. What is not here is unsupported: a finding names its
+line, and the model is left unchanged.
 
-**Functions.** A call is written in the first form that computes the same for the shapes and dtypes at hand; the last
-one, `nn.functional`, computes what Paddle does for all of them. A number tells in how many tests a form is reached:
-examples that are executed with known sizes and with an open batch, and compared with Paddle 2.6.2 by value, shape,
-dtype and gradient. *as it is*: the text stays.
+## Functions
+
+A call is written in the first form that computes the same for the shapes and dtypes at hand. The last form, a function
+of `nn.functional`, computes what Paddle does for all shapes and dtypes. *as it is* means that the text stays.
+
+The number behind a form says how many tests reach it. A test is an example that is executed with known sizes or with an
+open batch. It is compared with Paddle 2.6.2 by value, shape, dtype and gradient.
 """
 LAYERS = """
-**Layers** have Paddle's name, arguments, defaults, shapes of weights and layout in `runtime.nn`. Calls are compared
-with Paddle by the shapes and dtypes of weights and results, values, and gradients.
+## Layers
+
+Layers have Paddle's name, arguments, defaults, shapes of weights and layout in `runtime.nn`. Calls are compared with
+Paddle by the shapes and dtypes of weights and results, by values, and by gradients.
+
+The first number says how often the tests construct a layer, the second how often they call one.
 """
 KEPT = """
-**Objects** that `runtime.nn` has under the same name and arguments; steps of optimizers and values of schedules,
+## Objects
+
+`runtime.nn` has these under the same name and with the same arguments. Steps of optimizers and values of schedules,
 metrics and initializers are compared with Paddle's.
 """
 #: Modules in the order of the page, and the title of each.
@@ -56,10 +67,8 @@ def page(executions: Sequence[Execution]) -> str:
     lines = [HEAD, f"{len(ops)} functions, {forms} forms, {count} examples, {tests} tests."]
     for module, title in _MODULES.items():
         chosen = sorted((op for op in ops if _module(op) == module), key=lambda op: op.name)
-        lines += ["", f"### {title}", "", "| function | methods, other names | forms: tests |", "|---|---|---|"]
-        lines += [_row(op, reached) for op in chosen]
-    lines += [LAYERS, "| layer | constructions | calls |", "|---|---|---|", *_layers()]
-    lines += [KEPT, "| object |", "|---|", *(f"| {_code(op.paddle)} |" for op in DESCRIBED.values())]
+        lines += ["", f"### {title}", "", *(prose(_function(op, reached), "- ") for op in chosen)]
+    lines += [LAYERS, *_layers(), KEPT, *(prose(f"`{op.paddle}`", "- ") for op in DESCRIBED.values())]
     return "\n".join(lines) + "\n"
 
 
@@ -92,27 +101,24 @@ def _spellings(op: Op) -> list[str]:
     return texts if op.forms and op.forms[-1].ignored else [*texts, f"nn.functional.{op.functional}"]
 
 
-def _row(op: Op, reached: Counter[tuple[int, int]]) -> str:
+def _function(op: Op, reached: Counter[tuple[int, int]]) -> str:
     forms = [
-        f"{'*as it is*' if text == 'as it is' else _code(text)}: {reached[id(op), index]}"
+        f"{'*as it is*' if text == 'as it is' else f'`{text}`'}: {reached[id(op), index]}"
         for index, text in enumerate(_spellings(op))
         if reached[id(op), index] or index < len(op.forms)
     ]
-    names = ", ".join(_code(name) for name in [*(f".{method}" for method in op.methods), *op.aliases])
-    return f"| {_code(op.paddle)} | {names} | {', '.join(forms)} |"
-
-
-def _code(text: str) -> str:
-    return f"`{text}`".replace("|", "\\|")
+    names = ", ".join(f"`{name}`" for name in [*(f".{method}" for method in op.methods), *op.aliases])
+    also = f" Also {names}." if names else ""
+    return f"`{op.paddle}`.{also} Forms: {', '.join(forms)}."
 
 
 def _layers() -> Iterator[str]:
-    """Yield a row for each layer: how often it is constructed in the tests, and called."""
+    """Yield a line for each layer: how often it is constructed in the tests, and called."""
     written = [(text, calls) for _, text, calls in programs()]
     for name, spec in sorted(SPECS.items()):
         short = name.removeprefix("paddle.nn.")
         uses = [(text, calls) for text, calls in written if re.search(rf"\bnn\.{short}\(", text)]
-        yield f"| {_code(spec.paddle)} | {len(uses)} | {sum(len(calls) for _, calls in uses)} |"
+        yield prose(f"`{spec.paddle}`: {len(uses)}, {sum(len(calls) for _, calls in uses)}", "- ")
 
 
 if __name__ == "__main__":

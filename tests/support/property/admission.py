@@ -1,4 +1,4 @@
-"""What a table that counts its keys must hold, by the rules in docs/runtime.md, and the graph that drives one."""
+"""What a table that counts its keys must hold, by docs/runtime/admission.md, and the graph that drives one."""
 
 from __future__ import annotations
 

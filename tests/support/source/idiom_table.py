@@ -21,8 +21,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from migrate.report import words
 from migrate.report.model import Applicability, Finding, State, TableRecord
 from migrate.source.driver.run import Converted, convert_paths
+from migrate.source.rules.pages import prose
 from migrate.source.settings.options import Options
 from tests.support.paths import ROOT
 
@@ -37,15 +39,16 @@ SECTIONS = {
     "deeprec": "Programs for DeepRec",
     "sok": "Programs for SparseOperationKit",
 }
-#: What the header says -> what the table of the docs says.
+_DECISION = f"{words.STATES[State.SUGGESTED]}: `--assume` converts it"
+#: What the header says -> what the page says.
 VERDICTS = {
-    "exact": "exact",
-    "assumed": "under an assumption (`--assume`)",
-    "changes values": "changes values (`--assume`)",
-    "suggested": "suggested",
-    "in part": "exact in part",
-    "stays": "stays",
-    "left alone": "left alone: no table of this file",
+    "exact": f"{words.STATES[State.APPLIED]}, exact",
+    "assumed": f"{_DECISION} {words.APPLICABILITIES[Applicability.ASSUMPTION]}",
+    "changes values": f"{_DECISION} and {words.APPLICABILITIES[Applicability.CHANGES_VALUES]}",
+    "suggested": f"{words.STATES[State.SUGGESTED]}: it is changed by hand",
+    "in part": f"{words.STATES[State.APPLIED]} in part, exact",
+    "stays": words.STATES[State.UNSUPPORTED],
+    "left alone": f"{words.STATES[State.UNSUPPORTED]}: the file has no table",
 }
 APPLICABILITY = {
     "exact": Applicability.EXACT,
@@ -57,18 +60,22 @@ HEAD = """# Idioms
 
 <!-- Written by `python -m tests.support.source.idiom_table`; a test compares it with the examples. -->
 
-The ways in which public recommendation code makes and reads embedding tables, each by an example that was written for
-this project. What converts is converted, **run** and compared with its original by the tests. Both start from the same
-rows; on three batches the outputs are compared, and the gradients of the loss with respect to every variable and row,
-then the losses of three training steps and all variables and rows after them. The bound is the greatest difference that
-passes, relative to the greatest value of the tensor. What stays comes out byte for byte as it was, and a finding says
-why, in the words below. Programs for DeepRec are run over [its façade](deeprec.md) before and on TensorFlow alone after
-their conversion, and so are those for SparseOperationKit, in eager mode. [Converting source](convert.md) says more of
-each.
+The ways in which public recommendation code makes and reads embedding tables. Each has an example that was written for
+this project. [Convert source](convert/index.md) says more of each.
+
+**What converts** is converted, run and compared with its original by the tests. Both start from the same rows.
+
+- On three batches, the outputs are compared, and the gradients of the loss with respect to every variable and row.
+- Then three training steps are taken. Their losses are compared, and all variables and rows after them.
+- Differences are relative to the greatest value of the tensor. The greatest that passes is {bound:.0e}, if no other
+  bound is given.
+
+**What is left unchanged** comes out byte for byte as it was. The reason is that of the finding.
+
+**Programs for DeepRec** are run over [its façade](deeprec.md) before the conversion, and on TensorFlow alone after it.
+So are programs for SparseOperationKit, in eager mode.
 
 """
-TITLES = ("idiom", "verdict", "what becomes of it, or why it stays", "compared by", "bound", "example")
-COLUMNS = f"| {' | '.join(TITLES)} |\n{'|---' * len(TITLES)}|\n"
 
 
 @dataclass(frozen=True)
@@ -175,19 +182,23 @@ def _read(path: Path) -> Idiom:
 
 def page() -> str:
     """Return docs/idioms.md."""
-    parts = [HEAD]
+    parts = [HEAD.format(bound=BOUND)]
     for section, title in SECTIONS.items():
-        rows = [_row(one) for one in idioms() if one.section == section]
-        parts.append(f"## {title}\n\n{COLUMNS}{''.join(rows)}\n")
+        entries = [_entry(one) for one in idioms() if one.section == section]
+        parts.append(f"## {title}\n\n{''.join(entries)}")
     return "".join(parts).rstrip("\n") + "\n"
 
 
-def _row(idiom: Idiom) -> str:
+def _entry(idiom: Idiom) -> str:
+    """Return a heading-like line and a list of what becomes of an idiom."""
     link = idiom.path.relative_to(PAGE.parents[1]).as_posix()
-    compared, bound = (_compared(idiom), f"{idiom.bound:.0e}") if idiom.converts else ("the same bytes", "")
-    told = "; ".join(part for part in (idiom.fields.get("becomes", ""), *_why(idiom)) if part)
-    cells = (idiom.title, VERDICTS[idiom.verdict], told, compared, bound, f"[{idiom.id}](../{link})")
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"
+    lines = [prose(f"**{idiom.title}**") + "\n", prose(f"verdict: {VERDICTS[idiom.verdict]}", "- ")]
+    lines += [prose(f"becomes: {idiom.fields['becomes']}", "- ")] if idiom.fields.get("becomes") else []
+    lines += [prose(f"reason: {why}", "- ") for why in _why(idiom)]
+    if idiom.converts:
+        bound = f"; bound {idiom.bound:.0e}" if idiom.bound != BOUND else ""
+        lines.append(prose(f"compared: {_compared(idiom)}{bound}", "- "))
+    return "\n".join([*lines, f"- example: [{idiom.id}](../{link})", "", ""])
 
 
 def _why(idiom: Idiom) -> Iterator[str]:

@@ -12,6 +12,7 @@ from migrate.source.paddle.abstract import attributes, layers, library_calls
 from migrate.source.paddle.abstract.gradients import derive
 from migrate.source.paddle.abstract.host import metrics
 from migrate.source.paddle.abstract.lasting import is_random
+from migrate.source.paddle.abstract.libraries import records
 from migrate.source.paddle.abstract.python_calls import (
     BUILTINS,
     check_power,
@@ -30,7 +31,6 @@ from migrate.source.paddle.abstract.values import (
     Fetched,
     Function,
     Instance,
-    Layer,
     LayerValue,
     Method,
     OneHot,
@@ -112,10 +112,13 @@ def _tensor_method(
     run: Run, node: ast.AST, method: Method, positional: list[Value], keywords: dict[str, Value]
 ) -> Value:
     if method.name == "set_value" and isinstance(method.receiver, Weight):
+        if run.lasting.begun:
+            raise Refuse(
+                "`.set_value()` of a weight in the forward pass is not supported: a graph sets what weights begin "
+                "with, where the model is made; let the optimizer change it, or train this part by another program"
+            )
         run.record_plain(node)
-        for layer in run.made:  # its matrix is set, not read
-            if isinstance(layer, Layer) and method.receiver in layer.weights.values() and layer.whole_reads:
-                layer.whole_reads.pop()
+        run.not_read(method.receiver)
         return None
     if method.name in _NOT_IN_GRAPHS:
         raise Refuse(f"`.{method.name}()` of a tensor is not supported in a graph: {_NOT_IN_GRAPHS[method.name]}")
@@ -132,6 +135,8 @@ def _api(run: Run, node: ast.AST, name: str, positional: list[Value], keywords: 
         return _builtin(run, node, function, positional, keywords)
     if module == "paddle" and library_calls.find(run, name) is None:
         return layers.make(run, node, name, positional, keywords)
+    if name in _RECORDS:
+        return _RECORDS[name](run, node, *positional, **keywords)
     if name == "functools.partial":
         return functools.partial(positional[0], *positional[1:], **keywords)
     if name == "functools.reduce":
@@ -144,6 +149,16 @@ def _api(run: Run, node: ast.AST, name: str, positional: list[Value], keywords: 
     if name.startswith("copy.") and any(map(attributes.is_layer, positional)):
         run.lasting.makes_weights()
     return _python(found, *_plain(run, node, positional, keywords))
+
+
+def _replaced(run: Run, node: ast.AST, value: Value, **changed: Value) -> Value:
+    return layers.instantiate(run, node, value.cls, [], records.fields_of(value) | changed)
+
+
+_RECORDS: dict[str, Callable[..., Value]] = {
+    "dataclasses.asdict": lambda run, node, value: records.as_dict(value),
+    "dataclasses.replace": _replaced,
+}
 
 
 def _plain(

@@ -7,6 +7,7 @@ import ast
 from migrate.source.paddle.abstract import attributes, containers
 from migrate.source.paddle.abstract.attributes import is_layer
 from migrate.source.paddle.abstract.gradients import derive
+from migrate.source.paddle.abstract.libraries import records
 from migrate.source.paddle.abstract.run import Run
 from migrate.source.paddle.abstract.values import (
     UNKNOWN,
@@ -81,7 +82,11 @@ def instantiate(run: Run, node: ast.AST, cls: Class, positional: list[Value], ke
         if getattr(base, "name", "") in registry.CONTAINERS:
             raise Refuse(f"`{cls.name}` derives from `{base.name}`; hold one in a class that derives from `nn.Layer`")
     found = cls.find("__init__")
-    if found is not None:
+    if found is None and cls.plain is not None:
+        records.fill(made, positional, keywords)
+        if cls.find("__post_init__") is not None:
+            attributes.special(run, node, made, "__post_init__")
+    elif found is not None:
         run.call_function(Function(found[0], found[1].module, found[1], made, found[1].closure), positional, keywords)
     elif attributes.stock_of(cls) is not None:
         _become(run, node, made, positional, keywords)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from migrate.source.paddle.abstract import assignments, attributes, calls, control, expressions, number_loops
 from migrate.source.paddle.abstract.host import metrics
+from migrate.source.paddle.abstract.libraries import records
 from migrate.source.paddle.abstract.parameters import bind
 from migrate.source.paddle.abstract.run import FAILURES, Frame, Raised, Run
 from migrate.source.paddle.abstract.values import (
@@ -218,6 +219,9 @@ class Machine(Run):
             return
         self.run(node.body if self.decide(node.test, value) else node.orelse)
 
+    def _run_Match(self, node: ast.Match) -> None:
+        self.run(control.chosen_case(self, node))
+
     def _run_With(self, node: ast.With) -> None:
         control.enter(self, node)
         self.run(node.body)
@@ -259,6 +263,7 @@ class Machine(Run):
             self.run([item for item in node.body if isinstance(item, ast.Assign | ast.AnnAssign)])
         finally:
             self.frames.pop()
+        records.declare(self, made)
 
     def _run_Global(self, node: ast.Global) -> None:
         self.frame.declared_global.update(node.names)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 from migrate.source.paddle.abstract.run import Frame, Run
 from migrate.source.paddle.abstract.values import Api, Module, Refuse, Stop, Value
+from migrate.source.paddle.model_files import absolute, module_of
 from migrate.source.paddle.ops import registry
 
 
@@ -15,7 +16,7 @@ def load(run: Run, path: str, text: str) -> Module:
     """Parse a file and execute its top level; raises SyntaxError."""
     module = Module(path, text, ast.parse(text, path))
     compile(module.tree, path, "exec", dont_inherit=True)  # finds a `break` outside of a loop, and its like
-    run.modules[path.removesuffix(".py").replace("/", ".")] = module
+    run.modules[module_of(path)] = module
     run.frames.append(Frame(module, "", module.names))
     try:
         for node in module.tree.body:
@@ -35,36 +36,70 @@ def _skipped(node: ast.stmt) -> bool:
 def imported(run: Run, node: ast.Import | ast.ImportFrom) -> dict[str, Value]:
     """Return the names that an import statement binds."""
     names: dict[str, Value] = {}
-    for name, dotted in imported_names([node]).items():
-        names[name] = _module(run, dotted)
-    if isinstance(node, ast.ImportFrom) and any(item.name == "*" for item in node.names):
-        source = _module(run, node.module or "")
-        if not isinstance(source, Module):
-            raise Refuse(f"`from {node.module} import *` does not tell which names it binds")
-        names = {name: value for name, value in source.names.items() if not name.startswith("_")}
+    if isinstance(node, ast.Import):
+        for item in node.names:
+            whole = _module(run, item.name)
+            names[item.asname or item.name.partition(".")[0]] = (
+                whole if item.asname else _module(run, item.name.partition(".")[0])
+            )
+        return names
+    source = absolute(node.module, node.level, run.frame.module.path)
+    for item in node.names:
+        if item.name == "*":
+            whole = _module(run, source)
+            if not isinstance(whole, Module):
+                raise Refuse(f"`from {node.module} import *` does not tell which names it binds")
+            names |= {name: value for name, value in whole.names.items() if not name.startswith("_")}
+        else:
+            names[item.asname or item.name] = _module(run, f"{source}.{item.name}" if source else item.name)
     return names
 
 
 def _module(run: Run, dotted: str) -> Value:
-    """Return a file of the program, a name in one, or the name of another module's part."""
-    parts = dotted.split(".")
-    for length in range(len(parts), 0, -1):
-        found = _file(run, ".".join(parts[:length]))
-        if found is not None:
-            value: Value = found
-            for part in parts[length:]:
-                if part not in value.names:
-                    raise Refuse(f"`{part}` is not defined in {value.path}")
-                value = value.names[part]
-            return value
-    return Api(registry.canonical(dotted))
+    """Return a file of the program, a package, a name in one, or the name of another module's part."""
+    first, *parts = dotted.split(".")
+    found: Value = _file(run, first)
+    if found is None:
+        return Api(registry.canonical(dotted))
+    for part in parts:
+        if part in found.names:
+            found = found.names[part]
+            continue
+        inner = _file(run, f"{module_of(found.path)}.{part}")
+        if inner is None:
+            raise Refuse(f"`{part}` is not defined in {found.path}")
+        found.names[part] = found = inner
+    return found
 
 
 def _file(run: Run, dotted: str) -> Module | None:
+    """Return the module of a file or package, which is executed when it is imported first."""
     if dotted in run.modules:
         return run.modules[dotted]
-    text = run.files.get(dotted.replace(".", "/") + ".py")
-    return None if text is None else load(run, dotted.replace(".", "/") + ".py", text)
+    path = dotted.replace(".", "/")
+    for name in (f"{path}/__init__.py", f"{path}.py"):
+        if name in run.files:
+            return load(run, name, run.files[name])
+    if any(name.startswith(f"{path}/") for name in run.files):
+        return load(run, f"{path}/__init__.py", "")
+    return None
+
+
+def imported_files(path: str, files: Mapping[str, str]) -> set[str]:
+    """Return which of the program's files one of them imports, with the packages that these are in."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(files[path])):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [item.name for item in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            source = absolute(node.module, node.level, path)
+            names = [f"{source}.{item.name}" if source else item.name for item in node.names]
+        for name in names:
+            parts = name.split(".")
+            places = ["/".join(parts[:length]) for length in range(1, len(parts) + 1)]
+            found |= {file for place in places for file in (f"{place}.py", f"{place}/__init__.py") if file in files}
+    return found - {path}
 
 
 def imported_names(body: list[ast.stmt] | list[ast.Import | ast.ImportFrom]) -> Mapping[str, str]:

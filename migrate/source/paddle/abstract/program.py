@@ -16,8 +16,9 @@ from migrate.source.paddle.abstract.machine import Machine
 from migrate.source.paddle.abstract.modules import load
 from migrate.source.paddle.abstract.run import Frame, Problem
 from migrate.source.paddle.abstract.values import Class, Function, Instance, Module, Refuse, Stop, Tensor, Value
+from migrate.source.paddle.model_files import STATIC, TRAINER
 
-TRAINER, STATIC, CONFIG = "dygraph_model.py", "static_model.py", "config.yaml"
+CONFIG = "config.yaml"
 CLASS = "DygraphModel"  #: the class that PaddleRec instantiates
 _METHODS = ("create_model", "train_forward")
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from migrate.errors import MigrateError
-from migrate.schema import Batch, BatchItem
+from migrate.schema_batch import Batch, BatchDict, BatchItem
 from migrate.source.paddle.abstract import attributes
 from migrate.source.paddle.abstract.collate import collate
 from migrate.source.paddle.abstract.data_files import FOLDER, DataFiles
@@ -24,7 +24,7 @@ from migrate.source.paddle.abstract.libraries import pictures, words
 from migrate.source.paddle.abstract.limits import bounded_memory
 from migrate.source.paddle.abstract.machine import Machine
 from migrate.source.paddle.abstract.modules import load
-from migrate.source.paddle.abstract.program import STATIC, configuration, settings
+from migrate.source.paddle.abstract.program import configuration, settings
 from migrate.source.paddle.abstract.run import FAILURES, Frame
 from migrate.source.paddle.abstract.values import (
     Api,
@@ -38,6 +38,7 @@ from migrate.source.paddle.abstract.values import (
     Value,
     mentions,
 )
+from migrate.source.paddle.model_files import STATIC
 from migrate.source.paddle.ops.shapes import dtype_name
 
 MAX_SAMPLES = 64
@@ -107,11 +108,13 @@ def batch_of(files: Mapping[str, str], folder: str | Path | None, inputs: Batch 
         inputs: the items of a batch if the schema gives them; then nothing is executed.
 
     Raises:
-        MigrateError: the batch cannot be determined; the message tells which construct is the reason, and the remedy.
+        MigrateError: the size of a batch is no number, or the batch cannot be determined; the message tells which
+            construct is the reason, and the remedy.
     """
     if inputs:
         return _given(inputs)
     values = settings(files)
+    _batch_size(values)
     with bounded_memory():
         batch, reason = _of_reader(files, folder, values)
         if batch is None and STATIC in files:
@@ -122,8 +125,12 @@ def batch_of(files: Mapping[str, str], folder: str | Path | None, inputs: Batch 
     return batch
 
 
-def _given(inputs: Batch) -> list[Value]:
-    return [Tensor(item.shape, item.dtype) if isinstance(item, BatchItem) else _given(item) for item in inputs]
+def _given(inputs: Batch | BatchItem) -> Value:
+    if isinstance(inputs, BatchItem):
+        return Tensor(inputs.shape, inputs.dtype)
+    if isinstance(inputs, BatchDict):
+        return {name: _given(item) for name, item in inputs.items()}
+    return [_given(item) for item in inputs]
 
 
 def _of_reader(files: Mapping[str, str], folder: str | Path | None, values: dict[str, Value]) -> tuple[Value, str]:
@@ -195,8 +202,14 @@ def _first_problem(run: _Reader) -> str:
 
 
 def _batch_size(values: Mapping[str, Value]) -> int | None:
+    """Return how many samples are a batch, None where the reader makes batches; Paddle's loader takes whole numbers."""
     size = values.get("runner.train_batch_size")
-    return size if isinstance(size, int) else None
+    if size is None or (isinstance(size, int) and size > 0):
+        return size
+    raise MigrateError(
+        f"`runner.train_batch_size` of the configuration is {size!r}, which Paddle's DataLoader does not take; write a "
+        "whole number above 0, without quotes"
+    )
 
 
 def _single(values: Mapping[str, Value]) -> bool:

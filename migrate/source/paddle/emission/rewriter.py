@@ -256,6 +256,11 @@ class Rewriter(cst.CSTTransformer):
             )
         return updated_node
 
+    def leave_MatchCase(self, original_node: cst.MatchCase, updated_node: cst.MatchCase) -> cst.MatchCase:
+        if self._is_dead(original_node.body):
+            return updated_node.with_changes(body=_raising(updated_node.body))
+        return updated_node
+
     def leave_FunctionDef(self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef) -> cst.FunctionDef:
         if self._is_dead(original_node.body):
             return updated_node.with_changes(body=_raising(updated_node.body))

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from migrate.source.paddle.abstract.layers import named_layers
-from migrate.source.paddle.abstract.program import STATIC, Program
+from migrate.source.paddle.abstract.program import Program
 from migrate.source.paddle.abstract.run import Place
 from migrate.source.paddle.abstract.values import Described, Layer
 from migrate.source.paddle.emission.decay import every_row
+from migrate.source.paddle.model_files import STATIC
 
 EMBEDDING = "paddle.nn.Embedding"
 

@@ -9,7 +9,7 @@ import libcst as cst
 from libcst import matchers as m
 
 from migrate.schema import Schema
-from migrate.source.paddle.abstract.program import TRAINER
+from migrate.source.paddle.model_files import TRAINER
 from migrate.source.paddle.one_hot.following import follow
 from migrate.source.paddle.one_hot.signatures import ANY, Signature, type_of, union
 

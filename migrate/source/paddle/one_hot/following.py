@@ -11,7 +11,6 @@ from migrate.errors import MigrateError
 from migrate.schema import Schema
 from migrate.source.paddle.abstract import layers
 from migrate.source.paddle.abstract.modules import load
-from migrate.source.paddle.abstract.program import TRAINER
 from migrate.source.paddle.abstract.run import Frame
 from migrate.source.paddle.abstract.values import (
     Class,
@@ -24,6 +23,7 @@ from migrate.source.paddle.abstract.values import (
     Tensor,
     Value,
 )
+from migrate.source.paddle.model_files import TRAINER
 from migrate.source.paddle.one_hot import consistency, trainer
 from migrate.source.paddle.one_hot import labels as labels_of
 from migrate.source.paddle.one_hot import model as models

@@ -11,9 +11,10 @@ from migrate.errors import MigrateError
 from migrate.schema import Schema
 from migrate.source.paddle.abstract.layers import named_layers
 from migrate.source.paddle.abstract.modules import load
-from migrate.source.paddle.abstract.program import TRAINER, settings
+from migrate.source.paddle.abstract.program import settings
 from migrate.source.paddle.abstract.run import Frame
 from migrate.source.paddle.abstract.values import Class, Function, Instance, Module, Refuse, Stop, Value
+from migrate.source.paddle.model_files import TRAINER
 from migrate.source.paddle.one_hot import feeds
 from migrate.source.paddle.one_hot.feeds import Fed, items_in
 from migrate.source.paddle.one_hot.optimizer import Optimizer, is_plain, optimizer_of

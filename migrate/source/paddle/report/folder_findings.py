@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import replace
-from pathlib import Path
+from dataclasses import dataclass, replace
 
 from migrate.report.model import Applicability, Finding, Location, State, TableRecord
 from migrate.source.files.conversion_result import SourceResult
-from migrate.source.paddle.abstract.program import STATIC, TRAINER, Program
+from migrate.source.paddle.abstract.program import Program
 from migrate.source.paddle.abstract.run import Problem
 from migrate.source.paddle.abstract.values import Class, Described, Instance, Module, Span, Value
 from migrate.source.paddle.emission import table_rules
 from migrate.source.paddle.emission.tables import Embedding, embeddings
+from migrate.source.paddle.model_files import STATIC, TRAINER
 from migrate.source.paddle.ops import registry
 from migrate.source.paddle.report import model_findings, static_findings
 from migrate.targets.switches import Switches
@@ -21,41 +21,54 @@ from migrate.targets.switches import Switches
 KIND = "paddle"
 
 
-def no_batch(path: str, text: str, message: str, trainer: str) -> SourceResult:
+@dataclass(frozen=True)
+class File:
+    """A file of a model's folder."""
+
+    path: str  #: as reports show it
+    name: str  #: in the folder
+    text: str
+
+    @property
+    def whole(self) -> Location:
+        """All its lines."""
+        return Location(self.path, 1, len(self.text.splitlines()) or 1)
+
+
+def no_batch(file: File, message: str, trainer: str) -> SourceResult:
     """Return the result where it is not known what a batch looks like; the trainer's file tells why."""
-    own = Path(path).name == trainer
+    own = file.name == trainer
     message, _, action = message.rpartition("; ")  # each error says what is wrong, and then the remedy
     finding = Finding(
         rule="paddle-inputs",
         subject="file",
         state=State.UNSUPPORTED if own else State.NOTED,
-        location=Location(path, 1, len(text.splitlines()) or 1),
+        location=file.whole,
         message=message if own else f"left unchanged with the model of {trainer}",
         reason="shapes and dtypes of a batch are read from the reader and its sample data",
         action=action if own else "",
     )
-    return SourceResult(path, KIND, text, text, (finding,))
+    return SourceResult(file.path, KIND, file.text, file.text, (finding,))
 
 
-def not_reached(path: str, text: str, trainer: str, why: str = "") -> SourceResult:
+def not_reached(file: File, trainer: str, why: str = "") -> SourceResult:
     """Return the result for a file that the trainer does not use; `why` a static model beside it is not converted."""
     finding = Finding(
         rule="paddle-not-reached",
         subject="file",
         state=State.NOTED,
-        location=Location(path, 1, len(text.splitlines()) or 1),
+        location=file.whole,
         message=f"left unchanged, because of {why}"
         if why
         else f"left unchanged, because {trainer} does not use this file",
     )
-    return SourceResult(path, KIND, text, text, (finding,))
+    return SourceResult(file.path, KIND, file.text, file.text, (finding,))
 
 
-def refused(path: str, text: str, problems: Sequence[Problem]) -> SourceResult:
+def refused(file: File, problems: Sequence[Problem]) -> SourceResult:
     """Return the result for a file of a model with unsupported constructs: the whole model is left unchanged."""
-    name = Path(path).name
-    own = [problem for problem in problems if problem.path == name]
-    found = [_unsupported(path, problem) for problem in sorted(own, key=lambda item: item.span)]
+    own = [problem for problem in problems if problem.path == file.name]
+    found = [_unsupported(file.path, problem) for problem in sorted(own, key=lambda item: item.span)]
     if not own:
         first = min(problems, key=lambda item: (item.path, item.span))
         found.append(
@@ -63,27 +76,27 @@ def refused(path: str, text: str, problems: Sequence[Problem]) -> SourceResult:
                 rule="paddle-unsupported",
                 subject="file",
                 state=State.NOTED,
-                location=Location(path, 1, len(text.splitlines()) or 1),
+                location=file.whole,
                 message=f"left unchanged, because of {first.path}:{first.span[0]}: {first.message}",
             )
         )
-    return SourceResult(path, KIND, text, text, tuple(found))
+    return SourceResult(file.path, KIND, file.text, file.text, tuple(found))
 
 
-def replaced(path: str, text: str, problems: Sequence[Problem]) -> SourceResult:
+def replaced(file: File, problems: Sequence[Problem]) -> SourceResult:
     """Return the result for a trainer with unsupported constructs, whose model is converted from its static one."""
     first = min(problems, key=lambda item: (item.path, item.span))
     finding = Finding(
         rule="paddle-unsupported",
         subject="file",
         state=State.SUGGESTED,
-        location=Location(path, 1, len(text.splitlines()) or 1),
+        location=file.whole,
         message=f"left unchanged, because of {first.path}:{first.span[0]}: {first.message}",
         reason=f"{STATIC} has no such construct, and is converted",
         action=f"train with {STATIC}, or rewrite the line with supported calls",
         before=first.source,
     )
-    return SourceResult(path, KIND, text, text, (finding,))
+    return SourceResult(file.path, KIND, file.text, file.text, (finding,))
 
 
 def _unsupported(path: str, problem: Problem) -> Finding:
@@ -100,8 +113,7 @@ def _unsupported(path: str, problem: Problem) -> Finding:
 
 
 def converted(
-    path: str,
-    text: str,
+    file: File,
     new: str,
     program: Program,
     is_reader: bool,
@@ -109,18 +121,18 @@ def converted(
     switches: Switches,
 ) -> SourceResult:
     """Return the result for a converted file of a model with this configuration."""
-    name = Path(path).name
+    path, name, text = file.path, file.name, file.text
     if is_reader:
         home = "data" if program.path == TRAINER else "static"
         message = f"the reader's base class is that of `runtime.nn.{home}`; its samples are unchanged"
-        found = [_applied("paddle-reader", "file", Location(path, 1, len(text.splitlines()) or 1), message)]
+        found = [_applied("paddle-reader", "file", file.whole, message)]
         return SourceResult(path, KIND, text, new, tuple(found))
     module = next(item for item in program.run.modules.values() if item.path == name)
     tables = [one for one in embeddings(program) if one.layer.path == name]
     found = [*_classes(path, module, program), *(_embedding(path, one, switches) for one in tables)]
     found += _without_effect(path, program, switches) if name == program.path else []
     found += _trainer(path, module, program) if name == program.path else []
-    found += [_not_evaluated(path, problem, program.path) for problem in program.evaluation[:1] if name == program.path]
+    found += [_not_evaluated(file, problem, program.path) for problem in program.evaluation[:1] if name == program.path]
     found += static_findings.tables(path, name, program)
     found += static_findings.server(path, program, config) if name == STATIC else []
     found += _trainer(path, module, program.beside) if name == STATIC and program.beside is not None else []
@@ -213,14 +225,14 @@ def _trainer(path: str, module: Module, program: Program) -> list[Finding]:
     return found
 
 
-def _not_evaluated(path: str, problem: Problem, trainer: str) -> Finding:
+def _not_evaluated(file: File, problem: Problem, trainer: str) -> Finding:
     """Return that training converts alone, with the first reason."""
     method = "infer_forward" if trainer == TRAINER else "infer_net"
     return Finding(
         rule="paddle-unsupported",
         subject="use",
         state=State.SUGGESTED,
-        location=_at(path, problem.span) if problem.path == Path(path).name else Location(path, 1, 1),
+        location=_at(file.path, problem.span) if problem.path == file.name else Location(file.path, 1, 1),
         message=f"`{method}` is not converted: {problem.path}:{problem.span[0]}: {problem.message}",
         reason="evaluation wants another batch, or has a construct that a graph cannot have; training is converted",
         action=f"write `{method}` for TensorFlow by hand; until then it raises NotImplementedError",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from migrate.source.paddle.abstract.program import STATIC, Program
+from migrate.source.paddle.abstract.program import Program
 from migrate.source.paddle.abstract.run import Place
+from migrate.source.paddle.model_files import STATIC
 
 
 def take_in(program: Program, static: Program) -> str:

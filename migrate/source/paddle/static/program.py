@@ -13,7 +13,7 @@ from migrate.source.paddle.abstract.data_files import DataFiles
 from migrate.source.paddle.abstract.gradients import reached, tensors_in
 from migrate.source.paddle.abstract.machine import Machine
 from migrate.source.paddle.abstract.modules import load
-from migrate.source.paddle.abstract.program import STATIC, Program, settings
+from migrate.source.paddle.abstract.program import Program, settings
 from migrate.source.paddle.abstract.run import Frame, Place
 from migrate.source.paddle.abstract.values import (
     Api,
@@ -29,6 +29,7 @@ from migrate.source.paddle.abstract.values import (
     mentions,
 )
 from migrate.source.paddle.emission.decay import every_row
+from migrate.source.paddle.model_files import STATIC
 from migrate.source.paddle.ops.spec import Op
 
 CLASS = "StaticModel"  #: the class that PaddleRec instantiates

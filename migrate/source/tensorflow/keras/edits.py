@@ -15,6 +15,7 @@ from migrate.source.tensorflow.base.model import Blocker, only_doubts, refused_s
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.references.ways import Ways
 from migrate.source.tensorflow.facts.variables.keras_layers import RULE, Layer
+from migrate.source.tensorflow.keras.exports import notes_on_exports
 from migrate.source.tensorflow.keras.optimizers import SQUARES
 from migrate.source.tensorflow.keras.verdicts import LayerJudgement
 
@@ -123,6 +124,20 @@ def layer_findings(file: File, judgement: LayerJudgement) -> Iterator[Finding]:
     if any(only_doubts(layer.blockers) for layer in judgement.layers):
         for blocker in judgement.file_blockers:
             yield _stopped(file, blocker)
+    for note in notes_on_exports(file) if moving else ():
+        place, before = file.tree.location(note.node), file.tree.source(note.node)
+        yield Finding(
+            note.rule,
+            "use",
+            State.NOTED,
+            place,
+            note.message,
+            note.reason,
+            note.action,
+            Applicability.EXACT,
+            (),
+            before,
+        )
 
 
 def _converted(file: File, judgement: LayerJudgement, layer: Layer) -> Finding:

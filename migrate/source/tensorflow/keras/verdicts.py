@@ -110,7 +110,7 @@ def _training(file: File, home: File, judgement: LayerJudgement) -> Iterator[Blo
     """Block on each optimizer that cannot train a table, and where no optimizer is known."""
     seen = False
     for call in file.tree.calls:
-        given = None if _is_foreign(file, call) else _compiled_with(call)
+        given = None if is_foreign(file, call) else _compiled_with(call)
         if given is not None:
             seen = True
             yield from _named_or_bound(file, given.value, judgement)
@@ -136,7 +136,7 @@ def _compiled_with(call: cst.Call) -> cst.Arg | None:
     return next(named, first if plain else None)
 
 
-def _is_foreign(file: File, call: cst.Call) -> bool:
+def is_foreign(file: File, call: cst.Call) -> bool:
     """True for `re.compile(...)` and the like."""
     imported, _ = file.tree.imported_names(call.func)
     return bool(imported) and not any(name.startswith(("tensorflow", "keras")) for name in imported)
@@ -187,7 +187,7 @@ def _storing(file: File) -> Iterator[Blocker]:
         method = call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
         short = method or (call.func.value if isinstance(call.func, cst.Name) else "")
         for arg in call.args:
-            if short in STORES and any(_is_h5(text) for text in _texts(file, arg.value)):
+            if short in STORES and any(_is_h5(text) for text in texts_of(file, arg.value)):
                 yield blocker_at(file, call, "stored-as-h5")
             if arg.keyword and arg.keyword.value == "restore_best_weights" and literal(arg.value) is True:
                 yield blocker_at(file, call, "restored-from-memory")
@@ -203,7 +203,7 @@ def _is_h5(text: str) -> bool:
     return text.endswith((".h5", ".hdf5")) and not text.endswith(".weights.h5")
 
 
-def _texts(file: File, node: cst.BaseExpression) -> Iterator[str]:
+def texts_of(file: File, node: cst.BaseExpression) -> Iterator[str]:
     """Yield the strings of which a path is composed."""
     pieces = m.SimpleString() | m.Name() | m.Attribute()
     for one in reached(node, lambda one: [*m.findall(one, pieces), *makers(file, one)]):  # type: ignore[list-item]

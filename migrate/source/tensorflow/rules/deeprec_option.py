@@ -23,9 +23,9 @@ def _storage(kind: str) -> str:
 class EmbeddingVariableOption(Rule):
     """Admission, eviction, tiers and initial rows. Code that chooses between options at run time is left unchanged.
 
-    As in DeepRec, sizes limit the memory tiers; the disk tier has no limit. Storage types with an HBM tier are
-    refused, because the runtime keeps no rows in GPU memory, and so are types that are computed at run time. Types of
-    persistent memory alone become main memory.
+    As in DeepRec, sizes limit the memory tiers; the disk tier has no limit. Storage types with an HBM tier leave the
+    file unchanged, because the runtime keeps no rows in GPU memory, and so do types that are computed at run time.
+    Types of persistent memory alone become main memory.
     """
 
     id = "tf-embedding-variable-option"

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from migrate.source.rules import Example, register
-from migrate.source.tensorflow.base.model import Adaptation
 from migrate.source.tensorflow.checks.check_rule import CheckRule
 from migrate.source.tensorflow.checks.judgement import Judgement
-from migrate.source.tensorflow.facts.references.exports import OPERATIONS, exports
+from migrate.source.tensorflow.facts.references.exports import OPERATIONS, RULE, exports, note
 
 HEAD = "import tensorflow.compat.v1 as tf\n"
 MADE = 'W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())\ne = tf.nn.embedding_lookup(W, ids)\n'
@@ -22,10 +21,11 @@ SAVED = 'tf.saved_model.simple_save(sess, path, {"ids": ids}, {"e": e})\n'
 class Export(CheckRule):
     """A SavedModel or a graph in a file holds the rows, and operations that TensorFlow alone does not know.
 
-    A program that loads it calls `import runtime` first, or `tf.load_op_library` with the library of the runtime.
+    A Python program that loads it first calls `runtime.native.ops()`, or `tf.load_op_library` with the library of the
+    runtime. TensorFlow Serving needs a build with that library. The page docs/serving.md tells how.
     """
 
-    id = "tf-export"
+    id = RULE
     title = "A loader of an exported model must register the operations of its tables"
     applicability = None
     examples = (
@@ -37,8 +37,6 @@ class Export(CheckRule):
         """Add a note to each table for every export of the model."""
         for node, text, kind in exports(judgement.file):
             if kind == OPERATIONS:
-                message = f"`{text}` writes the tables as custom operations"
-                reason = "a program that loads the export must first load the operations of the tables"
                 for table in judgement.tables:
                     if judgement.file.tree.related(node, table.creation.call):
-                        table.adaptations.append(Adaptation(node, self.id, message, reason))
+                        table.adaptations.append(note(node, text))

@@ -61,7 +61,7 @@ class Regularizer(CheckRule):
     """
 
     id = RULE
-    title = "A variable's regularizer is removed where its term is not read, else computed over the rows of the batch"
+    title = "A regularizer is removed where its term is not read, else computed over the rows of the batch"
     applicability = Applicability.CHANGES_VALUES
     fix_safety = (
         "Where no code reads the regularization losses, removing the term is exact. Where code reads them, only the "

@@ -26,6 +26,37 @@ class SokProgram(Rule):
             "{text}",
         ),
         Refusal(
+            "unread-store",
+            "what `sok.{name}` takes cannot be read",
+            "a path and variables are needed",
+            "give both by name",
+        ),
+        Refusal(
+            "unknown-stored",
+            "`{shown}`, which `sok.{name}` takes, is not known to be variables of SOK",
+            "only tables have rows",
+            "give a list of the variables that this file makes",
+        ),
+        Refusal(
+            "stored-in-graph",
+            "`sok.{name}` is called in a v1 graph",
+            "a session saves tables by the runtime's Saver",
+            "save by runtime.ranks.checkpoint.Saver",
+        ),
+        Refusal(
+            "maybe-optimizer",
+            "the optimizer that `sok.{name}` takes may be None",
+            "with one, slots belong to the rows, without one they do not",
+            "call it twice, with an optimizer and without",
+        ),
+        Refusal(
+            "stored-elsewhere",
+            "files are loaded that this program does not dump",
+            "the runtime reads checkpoints of tables, not the files of SOK",
+            "dump them by a converted program, and convert this one with --assume",
+            "the files that it loads are saved by a converted program",
+        ),
+        Refusal(
             "argument",
             "`{text}` is given to `sok.{name}`",
             "",
@@ -92,5 +123,9 @@ class SokProgram(Rule):
             "import tensorflow as tf\nimport horovod.tensorflow as hvd\nfrom runtime import ranks\n"
             'hvd.init()\nranks.start("horovod")\nall = hvd.allgather(losses)\n',
         ),
-        Example("files of SOK's own format", HEAD + "sok.dump(path, tables)\n", says="`sok.dump` is called"),
+        Example(
+            "increments of SOK's own format",
+            HEAD + "keys, rows = sok.incremental_model_dump(tables, since)\n",
+            says="`sok.incremental_model_dump` is called",
+        ),
     )

@@ -12,6 +12,7 @@ from migrate.source.tensorflow.sok.local_uses import read_transfers
 from migrate.source.tensorflow.sok.lookups import read_lookups
 from migrate.source.tensorflow.sok.optimizers import read_optimizers
 from migrate.source.tensorflow.sok.program import read_program
+from migrate.source.tensorflow.sok.stored import read_stores
 from migrate.source.tensorflow.sok.symbols import FILTERS, HOMES, MAKERS, OPTIMIZER, VARIABLE, reads_sok, sok_calls
 from migrate.source.tensorflow.sok.tables import Tables
 from migrate.source.tensorflow.sok.variable_uses import read_filters, read_uses
@@ -32,6 +33,7 @@ def sok_variables(file: File, assume: bool) -> WholeFile:
     read_filters(draft)
     read_lookups(draft, tables)
     read_transfers(draft, tables, made)
+    read_stores(draft, tables)
     read_uses(draft, tables, made)
     read_optimizers(draft, tables, made)
     read_gradients(draft, tables, made)

@@ -96,7 +96,8 @@ def _matrix(draft: Draft, node: cst.BaseExpression, around: cst.CSTNode | None) 
 
 
 def _looked_up(draft: Draft, text: str, ids: cst.BaseExpression) -> str:
-    return f"{draft.function('local_lookup')}({text}, {draft.tree.source(ids)})"
+    """Return a lookup on this rank, where SOK makes rows of any ids, also of those that another rank holds."""
+    return f"{draft.function('local_lookup')}({text}, {draft.tree.source(ids)}, foreign=True)"
 
 
 def _write(draft: Draft, call: cst.Call, label: str, text: str, function: str) -> None:

@@ -14,6 +14,7 @@ from migrate.source.tensorflow.edits.whole_file_draft import Draft, Part
 from migrate.source.tensorflow.facts.optimizers.values import means_the_same
 from migrate.source.tensorflow.sok.gradients import last_name
 from migrate.source.tensorflow.sok.optimizer_forms import FORMS, KERAS_ADAGRAD, OWN, Form
+from migrate.source.tensorflow.sok.stored import is_stored_with
 from migrate.source.tensorflow.sok.symbols import OPTIMIZER, sok_calls, sok_name
 from migrate.source.tensorflow.sok.tables import Kind, Tables
 from migrate.source.tensorflow.sok.variable_uses import is_pairs, is_update
@@ -75,7 +76,7 @@ def _alone(draft: Draft, tables: Tables, node: cst.BaseExpression, *, beside: bo
         step = isinstance(around, cst.Attribute) and around.attr.value in _METHODS and isinstance(call, cst.Call)
         apart = step and isinstance(call, cst.Call) and (beside or not _has_tables(draft, tables, call))
         shows = isinstance(call, cst.Call) and isinstance(around, cst.Arg) and builtin(draft.tree, call.func) == "print"
-        if other is not node and not apart and not shows:
+        if other is not node and not apart and not shows and not is_stored_with(draft, other):
             shown = " ".join(draft.tree.source(around if around is not None else other).split())[:60]
             draft.block(other, OPTIMIZER, "wrapped-used", shown=shown)
 
@@ -276,6 +277,8 @@ def _followed(draft: Draft, tables: Tables, call: cst.Call) -> None:
     tree = draft.tree
     for use, value in tables.uses_of([value for value in tables.results(call) if value.node is call]).items():
         around = tree.parent(use)
+        if is_stored_with(draft, use):
+            continue
         step = isinstance(around, cst.Attribute) and around.value is use and around.attr.value in _METHODS
         if not step or value not in tables.results(use) or (around is not None and is_target(tree, around)):
             shown = " ".join(tree.source(around if around is not None else use).split())[:60]

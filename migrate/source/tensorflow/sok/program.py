@@ -20,6 +20,7 @@ from migrate.source.tensorflow.sok.symbols import (
     LOCAL,
     PROGRAM,
     ROOT,
+    STORES,
     imports_of,
     sok_calls,
     sok_name,
@@ -31,7 +32,7 @@ from migrate.source.tensorflow.sok.tf_spelling import builds_graph, tensorflow
 _READ = {
     "Variable", "DynamicVariable", "DistributedEmbedding", "All2AllDenseEmbedding", "lookup_sparse",
     "all2all_dense_embedding", "filter_variables", "split_embedding_variable_from_others", "OptimizerWrapper", "SGD",
-    "optimizers.Adam", "optimizers.LazyAdamOptimizer", "init", "Init", "OptimizerScope", *LOCAL,
+    "optimizers.Adam", "optimizers.LazyAdamOptimizer", "init", "Init", "OptimizerScope", *LOCAL, *STORES,
 }  # fmt: skip
 
 

@@ -33,12 +33,11 @@ HOMES = {
         ),
         "runtime.optimizers",
     ),
+    "checkpoint": "runtime.ranks",
     "nullcontext": "contextlib",
 }  # fmt: skip
 #: Functions without a counterpart that an edit could write, and the action for each.
 LACKING = {
-    "dump": "save by runtime.ranks.checkpoint",
-    "load": "restore by runtime.ranks.checkpoint",
     "incremental_model_dump": "save whole checkpoints by runtime.ranks.checkpoint",
     "Saver": "save by runtime.ranks.checkpoint",
     "TFDistributedEmbedding": "",
@@ -48,9 +47,11 @@ LACKING = {
 
 #: What reads or writes rows of one rank.
 LOCAL = ("assign", "export", "sparse_read_and_evict")
+#: What saves and restores rows, and its parameters.
+STORES = {"dump": ("path", "dump_vars", "optimizer"), "load": ("path", "load_vars", "optimizer")}
 #: Names that SOK also has in submodules.
 _ANYWHERE = {
-    *MAKERS, *FILTERS, *LACKING, *LOCAL, "lookup_sparse", "all2all_dense_embedding", "OptimizerWrapper", "SGD",
+    *MAKERS, *FILTERS, *LACKING, *LOCAL, *STORES, "lookup_sparse", "all2all_dense_embedding", "OptimizerWrapper", "SGD",
     "init", "Init", "OptimizerScope",
 }  # fmt: skip
 

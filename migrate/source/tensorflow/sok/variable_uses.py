@@ -16,6 +16,7 @@ from migrate.source.tensorflow.sok.symbols import (
     LOCAL,
     LOOKUP,
     PROGRAM,
+    STORES,
     horovod_name,
     sok_calls,
     sok_name,
@@ -39,7 +40,7 @@ _INSTEAD = {
 }
 _SUFFIX = ".variable"
 #: Functions of SOK that other modules convert.
-_ELSEWHERE = {*LACKING, *LOCAL, *FILTERS, "lookup_sparse", "all2all_dense_embedding", "OptimizerScope"}
+_ELSEWHERE = {*LACKING, *LOCAL, *STORES, *FILTERS, "lookup_sparse", "all2all_dense_embedding", "OptimizerScope"}
 
 
 def read_filters(draft: Draft) -> None:

@@ -11,8 +11,9 @@ from migrate.errors import MigrateError
 from migrate.report.model import Verification
 from migrate.schema import Schema
 from migrate.source.files.encoding import read_source
-from migrate.source.paddle.abstract.program import STATIC, TRAINER, settings, trainer_of
+from migrate.source.paddle.abstract.program import settings, trainer_of
 from migrate.source.paddle.abstract.readers import batch_of
+from migrate.source.paddle.model_files import STATIC, TRAINER, texts_of
 from migrate.verify import workers
 from migrate.verify.paddle.static.pair import static_pair
 from migrate.verify.paddle.trainer.common import MOST, mapped
@@ -43,7 +44,7 @@ def verify(original: str, converted: str, schema: Schema | None, settings_: Sett
         MigrateError: a folder has no trainer, or one of the programs fails.
     """
     first, second = folder_of(original).resolve(), folder_of(converted).resolve()
-    files = {path.name: read_source(path) for path in _texts(first)}
+    files = {path.relative_to(first).as_posix(): read_source(path) for path in texts_of(first)}
     trainer = STATIC if Path(original).name == STATIC else trainer_of(files)
     if not (second / trainer).is_file():
         raise MigrateError(f"{second}: has no {trainer}; give the folder that `migrate convert` wrote")
@@ -67,6 +68,16 @@ def verify(original: str, converted: str, schema: Schema | None, settings_: Sett
             f"the sample data does not determine the gradients of {', '.join(sorted(unsure))}, in the original either: "
             "they change in the second digit when weights change by one unit in the last place; they are compared on "
             f"other ids, up to {IDS}, in batches of {_size(wide)}",
+            *again.notes,
+        ]
+    if not pair.trains():
+        size = max(_SAMPLES, _size(config))
+        more = _drawn(first, files, schema, size, settings_)
+        again = measure(str(first), str(second), config | {"runner.train_batch_size": size}, more, settings_)
+        comparisons += again.comparisons()
+        notes += [
+            "all gradients are 0 on these batches, so that steps show nothing: the programs are compared on drawn "
+            f"batches of {size} samples, too" + ("" if again.trains() else ", where all gradients are 0 again"),
             *again.notes,
         ]
     return Verification(original, converted, tuple(comparisons), tuple(notes))
@@ -101,10 +112,6 @@ def _others(batches: list[Any], settings_: Settings) -> list[Any]:
     return [mapped(other, items) for items in batches]
 
 
-def _texts(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.iterdir() if path.suffix in {".py", ".yaml"} and path.is_file())
-
-
 def _batches(
     folder: Path, files: dict[str, str], config: dict[str, Any], schema: Schema | None, settings_: Settings
 ) -> tuple[list[Any], str]:
@@ -117,6 +124,11 @@ def _batches(
         reason = str(error).splitlines()[0]
     inputs = schema.inputs if schema is not None else ()
     size = _size(config, settings_.batch_size)
-    batches = drawn(inputs or batch_of(files, folder), size, settings_.drawn, settings_.seed)
+    batches = _drawn(folder, files, schema, size, settings_)
     told = "as `inputs` of the schema tell" if inputs else f"with ids below {IDS}"
     return batches, f"batches are drawn, {told}, because the reader does not run: {reason}"
+
+
+def _drawn(folder: Path, files: dict[str, str], schema: Schema | None, size: int, settings_: Settings) -> list[Any]:
+    inputs = schema.inputs if schema is not None else ()
+    return drawn(inputs or batch_of(files, folder), size, settings_.drawn, settings_.seed)

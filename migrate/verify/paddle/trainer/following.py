@@ -17,11 +17,10 @@ from typing import Any
 
 import numpy as np
 import paddle
-import paddle.nn.functional as F
 
 from migrate.verify.compare import TOLERANCE
 from migrate.verify.paddle.trainer.common import EPSILON, Array, dense, packed, unpacked
-from migrate.verify.paddle.trainer.kernels import textbook_adam
+from migrate.verify.paddle.trainer.kernels import rows_term, textbook
 from migrate.verify.progress import counted
 
 
@@ -60,7 +59,7 @@ def _steps(
     noise: _Noise,
 ) -> Iterator[dict[str, Any]]:
     before = weights
-    with textbook_adam(side.model, optimizer):
+    with textbook(side.model, optimizer):
         for number, step in enumerate(counted(moved)):
             items = batches[number % len(batches)]
             loss = _backward(side, before, items)
@@ -175,8 +174,7 @@ def give_gradients(parameters: Mapping[str, Any], given: Mapping[str, Any]) -> N
         parameter.clear_gradient(False)
         if known is not None:
             rows, values = value if isinstance(value, tuple) else (known, _chosen(value, known, parameter.shape))
-            looked_up = F.embedding(paddle.to_tensor(rows.astype(np.int64)), parameter, sparse=True)
-            terms.append((looked_up * paddle.to_tensor(values.astype(kind))).sum())
+            terms.append(rows_term(parameter, rows, values))
         else:
             # In the parameter's dtype, so that the float64 reference shows what adding rows in float32 leaves of them.
             whole = np.zeros(parameter.shape) if value is None else dense(value, parameter.shape, kind)

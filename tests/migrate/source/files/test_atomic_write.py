@@ -53,7 +53,7 @@ def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("old")
     assert subprocess.run([sys.executable, "-c", killed, str(tmp_path)], check=False).returncode == -9
     assert len(list(tmp_path.iterdir())) == 3
-    own = tmp_path / f".c.py.migrate-{os.getpid()}-x.tmp"  # of a process that lives
+    own = tmp_path / f".c.py.migrate-{os.getpid()}-abcdefgh.tmp"  # of a process that lives
     own.write_text("")
     write_atomically(tmp_path / "a.py", b"next")
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([own.name, "a.py"])

@@ -124,3 +124,32 @@ def test_the_output_directory_is_no_input(model: Path) -> None:
     assert result.exit_code == 2 or result.exception is not None
     said = f"{result.output}{result.exception}"
     assert "model: is the output directory, too; give another one with -o, or use --in-place" in said
+
+
+def test_packages_of_a_folder_belong_to_its_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(FOLDER.parent / "experts", "model")
+    other = Path("model/another")  # a model of its own
+    other.mkdir()
+    (other / "dygraph_model.py").write_text("import paddle\n")
+    done = convert("-o", "out")
+    assert done.exit_code == 1 and "another" in done.output  # which has no reader
+    package = {path.as_posix() for path in Path("model/parts").rglob("*.py")}
+    written = {path.relative_to("out") for path in Path("out").rglob("*.py")}
+    assert {f"model/{path.as_posix()}" for path in written if path.parts[0] == "parts"} == package
+    assert (Path("out") / "parts" / "names.py").read_text() == Path("model/parts/names.py").read_text()
+    alone = CliRunner().invoke(cli, ["convert", "model/parts/chains/base.py", "-o", "one", "--no-cache"])
+    assert (alone.exit_code, [*Path("one").rglob("*.py")]) == (0, [Path("one/base.py")]), alone.output
+    shutil.rmtree(other)
+    project = CliRunner().invoke(cli, ["project", "model", "-o", "project"], catch_exceptions=False)
+    assert project.exit_code == 0, project.output
+    for path in written:
+        assert (Path("project") / path).read_text() == (Path("out") / path).read_text()
+
+
+def test_a_package_that_would_hide_the_runtime_is_refused(model: Path) -> None:
+    (model / "runtime").mkdir()
+    (model / "runtime" / "sizes.py").write_text("WIDTH = 3\n")
+    prepend(model / "net.py", "from runtime.sizes import WIDTH")
+    done = convert("-o", "out")
+    assert done.exit_code == 1 and "which the file runtime would hide; rename that file" in done.output

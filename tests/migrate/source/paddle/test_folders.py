@@ -20,6 +20,7 @@ from migrate.cli.main import cli
 from migrate.source.files.conversion_result import SourceResult
 from migrate.source.paddle import folder
 from migrate.source.paddle.abstract.program import settings
+from migrate.source.paddle.model_files import beside, texts_of
 from migrate.verify.paddle.trainer import batches as batch_worker
 from migrate.verify.paddle.trainer import common, converted, original
 from migrate.verify.paddle.trainer.pair import TrainerPair, steps_of
@@ -44,18 +45,18 @@ def clean_imports() -> Iterator[None]:
 
 def forget(known: set[str]) -> None:
     for name in set(sys.modules) - known:
-        if name in {"net", "dygraph_model"} or name.endswith("_reader"):
+        if name.partition(".")[0] in {"net", "dygraph_model", "parts"} or name.endswith("_reader"):
             del sys.modules[name]
 
 
 def texts(name: str) -> dict[str, str]:
-    return {path.name: path.read_text() for path in (FOLDERS / name).iterdir() if path.suffix in {".py", ".yaml"}}
+    return {path.relative_to(FOLDERS / name).as_posix(): path.read_text() for path in texts_of(FOLDERS / name)}
 
 
 def results(name: str) -> dict[str, SourceResult]:
     files = texts(name)
     return {
-        one: folder.convert(str(FOLDERS / name / one), text, {k: v for k, v in files.items() if k != one})
+        one: folder.convert(str(FOLDERS / name / one), text, beside(one, files))
         for one, text in files.items()
         if one.endswith(".py")
     }
@@ -64,6 +65,7 @@ def results(name: str) -> dict[str, SourceResult]:
 def written(name: str, target: Path) -> Path:
     """Write the converted files."""
     for one, result in results(name).items():
+        (target / one).parent.mkdir(parents=True, exist_ok=True)
         (target / one).write_text(result.converted)
     return target
 
@@ -253,6 +255,21 @@ REFUSED = {
     "a random number of Python": ("", "y = y * np.random.rand()", "is drawn once, when the graph is built"),
     "a seed that each step sets": ("", "np.random.seed(1)", "a seed that each step sets is set once"),
     "words in a model": ("", "y = y * len(nltk.word_tokenize('a b'))", "`nltk.word_tokenize` is not supported"),
+    "a weight that is frozen in a step": (
+        "",
+        "self._deep[0].weight.stop_gradient = True",
+        "is set in the forward pass; set it",
+    ),
+    "a weight that a step sets": (
+        "",
+        "self._deep[0].weight.set_value(y)",
+        "`.set_value()` of a weight in the forward pass",
+    ),
+    "a schedule that goes on": (
+        "self.rate = paddle.optimizer.lr.NoamDecay(8, 4)",
+        "self.rate.step()",
+        '`run(session, schedule="step")` of `nn.Training`',
+    ),
     "an attribute of a weight": (
         "self.w = self.create_parameter([1])",
         "self.w.fast = None",

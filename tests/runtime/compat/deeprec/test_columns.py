@@ -160,11 +160,6 @@ def test_arguments_of_the_contrib_column(rec: Any) -> None:
         deeprec.sequence_categorical_column_with_embedding("item", partition_num=0)
 
 
-def test_an_adaptive_column_says_what_there_is_instead(rec: Any) -> None:
-    with pytest.raises(ValueError, match=r"adaptive_embedding\('item'\) is not supported: .*CounterFilter"):
-        rec.feature_column.categorical_column_with_adaptive_embedding("item", hash_bucket_size=100)
-
-
 @pytest.mark.parametrize("operation", ["concat", "add", "mul"])
 @pytest.mark.parametrize("combiner", ["mean", "sum", "sqrtn"])
 def test_a_multihash_column_is_the_composition_of_two_columns(rec: Any, operation: str, combiner: str) -> None:

@@ -7,8 +7,11 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from migrate.source.tensorflow.base.model import Adaptation
 from migrate.source.tensorflow.base.rule_kinds import File
 
+#: The rule that notes an export.
+RULE = "tf-export"
 #: The operations of the tables are exported, and with a SavedModel also their rows.
 OPERATIONS = "operations"
 #: The values of variables are exported as constants.
@@ -84,6 +87,14 @@ def exports(file: File) -> Iterator[tuple[cst.CSTNode, str, str]]:
     for node, named, kind in sorted(every, key=lambda one: file.tree.span(one[0])[0]):
         if kind is not None:
             yield node, " ".join(file.tree.source(named).split()), kind
+
+
+def note(node: cst.CSTNode, text: str) -> Adaptation:
+    """Return the note on code with this text, which writes the operations of tables."""
+    reason = "a program that loads the export must first load the operations of the tables"
+    return Adaptation(
+        node, RULE, f"`{text}` writes the tables as custom operations", reason, action="see docs/serving.md"
+    )
 
 
 def _is_value(file: File, node: cst.CSTNode) -> bool:

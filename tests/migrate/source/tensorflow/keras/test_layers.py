@@ -222,6 +222,24 @@ def test_a_layer_with_an_annotation_is_followed() -> None:
     assert "`e.embeddings` reads" in reasons(result)
 
 
+EXPORTS = {
+    "a folder": ("m.save('served')", True),
+    "a folder by a name": ("path = 'served'\nm.save(path)", True),
+    "export": ("m.export(path)", True),
+    "TensorFlow's": ("tf.saved_model.save(m, 'served')", True),
+    "a file of Keras": ("m.save('m.keras')", False),
+    "an array": ("import numpy as np\nnp.save('rows', x)", False),
+    "a computed path": ("m.save(path)", False),
+}
+
+
+@pytest.mark.parametrize(("line", "noted"), EXPORTS.values(), ids=EXPORTS)
+def test_an_export_says_that_its_loader_needs_the_operations(line: str, noted: bool) -> None:
+    found = converted(MODEL.format(arguments="", rest=f"{COMPILED}\n{line}")).findings
+    said = [one.action for one in found if one.rule == "tf-export" and one.state is State.NOTED]
+    assert said == ["see docs/serving.md"] * noted
+
+
 MOVES = {
     "minimize": "tf.keras.optimizers.SGD(0.1).minimize(loss, m.trainable_variables)",
     "two models": (

@@ -228,9 +228,17 @@ WRITTEN = {
         MADE + "a = tf.nn.embedding_lookup(item, ids)\nb = item.sparse_read(ids)\nn = item.size\n"
         "k, r = sok.export(item)\nsok.assign(item, k, r + 1)\n"
         "rows, keys, gone = sok.sparse_read_and_evict(item, ids)\n",
-        "a = local_lookup(item, ids)\nb = local_lookup(item, ids)\nn = tf.stack([item.size(), item.dim])\n"
+        "a = local_lookup(item, ids, foreign=True)\nb = local_lookup(item, ids, foreign=True)\n"
+        "n = tf.stack([item.size(), item.dim])\n"
         "k, r = item.snapshot()[:2]\nitem.import_rows(k, r + 1)\n"
-        "rows, keys, gone = (local_lookup(item, ids), tf.zeros([0], tf.int64), tf.zeros([0, item.dim]))\n",
+        "rows, keys, gone = (local_lookup(item, ids, foreign=True), "
+        "tf.zeros([0], tf.int64), tf.zeros([0, item.dim]))\n",
+    ),
+    "files, with the slots of an optimizer and without": (
+        MADE + "o = sok.OptimizerWrapper(tf.optimizers.SGD())\nsok.dump(path, item, o)\n"
+        "sok.load(load_vars=[item], path=path, optimizer=[o])\nsok.dump(path, [item])\nsok.load(path, item, None)\n",
+        "checkpoint.save_tables(path, item)\ncheckpoint.restore_tables(path, [item])\n"
+        "checkpoint.save_tables(path, [item])\ncheckpoint.restore_tables(path, item, slots=False)\n",
     ),
     "the matrix of this rank": (
         "item = sok.Variable(m)\na = item**2 - item\nb = item.numpy()\nc = item.eval(session)\n",
@@ -263,7 +271,23 @@ KEPT = {
     "double precision": ("sok.DynamicVariable(8, dtype=tf.float64)", "are not float32", ""),
     "a shape": ("sok.Variable(shape=s, initializer=tf.ones_initializer())", "the shape of `x` cannot be read", ""),
     "an argument that is none": ("sok.DynamicVariable(8, dims=8)", "it has no argument `dims`", "by name"),
-    "files": ("sok.load(path, [item])", "`sok.load` is called", "runtime.ranks.checkpoint"),
+    "increments": ("sok.incremental_model_dump([item], t)", "`sok.incremental_model_dump` is called", "checkpoint"),
+    "files in a graph": (
+        "tf.compat.v1.Session()\nsok.load(path, [item])",
+        "`sok.load` is called in a v1 graph",
+        "runtime.ranks.checkpoint.Saver",
+    ),
+    "files of an unknown variable": (
+        "sok.dump(path, net.tables)",
+        "`net.tables`, which `sok.dump` takes, is not known to be variables of SOK",
+        "the variables that this file makes",
+    ),
+    "files without variables": ("sok.dump(path)", "what `sok.dump` takes cannot be read", "give both by name"),
+    "an optimizer that may be none": (
+        "1\ndef keep(opt=None):\n    sok.load(path, item, opt)",
+        "the optimizer that `sok.load` takes may be None",
+        "with an optimizer and without",
+    ),
     "values": ("item.numpy()", "`item.numpy` is not a lookup", "table.snapshot()"),
     "values of a list of an object that is not seen": (
         "1\nclass M:\n    def __init__(self):\n        self.ts = [sok.DynamicVariable(8)]\n\n"
@@ -453,6 +477,14 @@ KEPT = {
         "",
     ),
 }
+
+
+def test_files_that_another_program_dumps_are_an_assumption() -> None:
+    text = START + MADE + "sok.load(path, item)\n"
+    kept = _converted(text)
+    assert not kept.changed
+    assert "files are loaded that this program does not dump" in _said(kept)
+    assert "restore_tables(path, item, slots=False)" in _converted(text, assume=True).converted
 
 
 @pytest.mark.parametrize(("code", "message", "action"), KEPT.values(), ids=KEPT)

@@ -9,6 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from runtime.compat.deeprec.column_kinds.pooling import pooled
 from runtime.compat.deeprec.composed import get_multihash_variable
 from runtime.feature_column.key_columns import KeyColumn
 
@@ -93,27 +94,11 @@ def _over(stock: Any) -> Any:
                 trainable=self.trainable and bool(trainable),
                 collections=[v1.GraphKeys.GLOBAL_VARIABLES, *(weight_collections or ())],
             )
-            return _pooled(variable, sparse_tensors.id_tensor, sparse_tensors.weight_tensor, self)
+            ids = sparse_tensors.id_tensor
+
+            def rows(kept: tf.Tensor) -> tf.Tensor:
+                return variable.rows(tf.boolean_mask(ids.values, kept), None)
+
+            return pooled(rows, ids, sparse_tensors.weight_tensor, self)
 
     return MultihashEmbeddingColumn
-
-
-def _pooled(variable: Any, ids: tf.SparseTensor, weights: Any, column: Any) -> tf.Tensor:
-    """Return the combined rows of each row of ids, float32 [batch, width]; as in the stock column, others are zero."""
-    factors = tf.ones_like(ids.values, tf.float32) if weights is None else tf.cast(weights.values, tf.float32)
-    valid = ids.values >= 0
-    if column.combiner != "sum":
-        valid &= factors > 0
-    places, keys, factors = (tf.boolean_mask(one, valid) for one in (ids.indices[:, 0], ids.values, factors))
-    rows = variable.rows(keys, None)
-    if column.max_norm is not None:
-        rows = tf.clip_by_norm(rows, column.max_norm, axes=[1])
-
-    def total(values: tf.Tensor) -> tf.Tensor:
-        return tf.math.unsorted_segment_sum(values, places, ids.dense_shape[0])
-
-    sums = total(rows * factors[:, None])
-    if column.combiner == "sum":
-        return sums
-    share = total(factors) if column.combiner == "mean" else tf.sqrt(total(factors * factors))
-    return tf.math.divide_no_nan(sums, share[:, None])

@@ -1,0 +1,29 @@
+"""Calls that export a Keras model with its tables; programs that load it need the operations of the tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import PurePath
+
+import libcst as cst
+
+from migrate.source.tensorflow.base.model import Adaptation
+from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.facts.references.exports import OPERATIONS, exports, note
+from migrate.source.tensorflow.keras.verdicts import is_foreign, texts_of
+
+
+def notes_on_exports(file: File) -> Iterator[Adaptation]:
+    """Yield a note on each call that writes a SavedModel."""
+    for node, text, kind in exports(file):
+        if kind == OPERATIONS:
+            yield note(node, text)
+    for call in file.tree.calls:
+        method = call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
+        if method in {"export", "save"} and call.args and file.names.of(call.func) is None:
+            if is_foreign(file, call):
+                continue
+            paths = [*filter(None, texts_of(file, call.args[0].value))]
+            # Keras 2 writes a SavedModel where the path has no suffix; Keras 3 does only in `export`.
+            if method == "export" or (paths and not any(PurePath(path).suffix for path in paths)):
+                yield note(call, file.tree.source(call.func))

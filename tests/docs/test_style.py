@@ -1,0 +1,112 @@
+"""What a machine can check of docs/style.md: lengths, the words of verdicts, words that say nothing; and options."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from migrate.cli.main import COMMANDS, cli
+from migrate.report import words
+from migrate.source.rules.base import Rule, refusals_of
+from migrate.source.rules.catalogue import catalogue
+from tests.support.documentation.claims import claims
+from tests.support.paths import ROOT
+
+DOCS = ROOT / "docs"
+#: Pages whose language is still to be mended: long lines, or crowded tables.
+NOT_YET = {"deeprec", "paddle", "rec_sdk", "sok"}
+EVERY = [ROOT / "README.md", ROOT / "benchmarks" / "README.md", *sorted(DOCS.rglob("*.md"))]
+LINE, CELL = 120, 100
+#: Notes on the work itself, and the page that names the words which others avoid.
+OWN = {DOCS / "style.md", *(DOCS / "decisions").glob("*.md")}
+PAGES = [
+    page
+    for page in sorted(DOCS.rglob("*.md"))
+    if page not in OWN and not (page.parent == DOCS and page.stem in NOT_YET)
+]
+#: Pages on conversion: `--option` is one of `migrate`, and what is not converted is left unchanged, not refused.
+OF_MIGRATE = [
+    page
+    for page in PAGES
+    if page.parent.name in {"convert", "tutorials"} or page.stem in {"command-line", "idioms", "rewriter", "rules"}
+]
+#: The style page names them behind "No", in quotation marks.
+EMPTY = re.search(r'^- No ("\w+"(?:, "\w+")*)\.$', (DOCS / "style.md").read_text(encoding="utf-8"), re.MULTILINE)
+
+
+@pytest.mark.each_case
+@pytest.mark.parametrize("page", EVERY, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_lines_and_table_cells_are_short(page: Path) -> None:
+    if page.parent in {DOCS, ROOT} and page.stem in NOT_YET:
+        return
+    prose = _prose(page).splitlines()
+    rows = [line for line in prose if line.startswith("|")]
+    paths = re.compile(r"(## )?`[^` ]+`")  # one path or name, which has no place to break
+    long = [line for line in prose if len(line) > LINE and line not in rows and not paths.fullmatch(line)]
+    long += [cell for row in rows for cell in map(_shown, re.split(r"(?<!\\)\|", row)) if len(cell) > CELL]
+    long = [text for text in long if not paths.fullmatch(text)]
+    assert not long, f"{page.name}: {long}"
+
+
+def _shown(cell: str) -> str:
+    """Return what a reader sees of a cell: of a link, its text."""
+    return re.sub(r"\]\([^)]*\)", "", cell).strip()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(DOCS).as_posix())
+@pytest.mark.each_case
+def test_verdicts_are_the_words_of_reports(page: Path) -> None:
+    begin = tuple(words.STATES.values())
+    wrong = [one for _, one in claims(_prose(page)) if not one.startswith(begin)]
+    if page in OF_MIGRATE:
+        wrong += re.findall(r".*\brefus\w*.*", re.sub(r"`[^`\n]*`", "", _prose(page)))
+    assert not wrong, f"{page.name}: say {begin} of tables and findings, and `is an error` of commands: {wrong}"
+
+
+def test_verdicts_of_pages_are_found() -> None:
+    table = "| use | verdict |\n|---|---|\n| a | stays |\n| b |  |\n"
+    found = claims(f"# x\n- verdict: kept\n\n{table}\n| a | b |\n|---|---|\n| c | d |\n- left unchanged: always\n")
+    assert [*found] == [("x", "kept"), ("x: a", "stays"), ("x", "left unchanged")]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(DOCS).as_posix())
+@pytest.mark.each_case
+def test_no_word_says_nothing(page: Path) -> None:
+    assert EMPTY, 'docs/style.md has a line `- No "word", "word".`'
+    found = [line for line in _prose(page).splitlines() if _EMPTY.search(re.sub(r"`[^`]*`", "", line))]
+    assert not found, f"{page.name}: leave the word out: {found}"
+
+
+@pytest.mark.parametrize("rule", catalogue(), ids=lambda rule: rule.id)
+@pytest.mark.each_case
+def test_findings_end_without_a_full_stop(rule: Rule) -> None:
+    rows = [text for row in refusals_of(rule) for text in (row.message, row.reason, row.action, row.assumption)]
+    wrong = [text for text in [rule.title, *rows] if re.search(r"[^.]\.$", text) or _EMPTY.search(text)]
+    assert not wrong, f"{rule.id}: {wrong}"
+
+
+def test_options_in_pages_exist() -> None:
+    known = {option for name in COMMANDS for option in _options(name)} | {"--help", "--version"}
+    named = [(page.stem, one) for page in OF_MIGRATE for one in re.findall(r"`(--[a-z-]+)", _prose(page))]
+    assert len(named) > 50
+    assert not {(page, one) for page, one in named if one not in known}
+
+
+_EMPTY = re.compile("|".join(rf"\b{word}\b" for word in re.findall(r"\w+", EMPTY[1] if EMPTY else "")), re.IGNORECASE)
+
+
+def _prose(page: Path) -> str:
+    return re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+
+
+def _options(name: str) -> Iterator[str]:
+    command = cli.get_command(click.Context(cli), name)
+    assert command is not None
+    inner = [*command.commands.values()] if isinstance(command, click.Group) else []
+    for one in (command, *inner):
+        for param in one.params:
+            yield from [*param.opts, *param.secondary_opts]

@@ -1,0 +1,2 @@
+def ordered(parts):
+    return list(parts)

@@ -1,0 +1,129 @@
+"""`install(lookups_create=True)`: look-ups create, count and admit keys, as in DeepRec's releases until 2022."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from runtime.compat import deeprec
+
+# Occurrences of keys 1, 2, 3 and 4.
+_BATCH = [1, 1, 1, 1, 2, 2, 2, 3, 3, 4]
+
+
+@pytest.fixture
+def old() -> Iterator[Any]:
+    """TensorFlow with the names of DeepRec until 2022, in a fresh v1 graph."""
+    deeprec.install(lookups_create=True)
+    try:
+        with tf.Graph().as_default():
+            yield tf
+    finally:
+        deeprec.uninstall()
+
+
+def _made(old: Any, initializer: Any = None, **options: Any) -> Any:
+    initial = initializer or old.ones_initializer(old.float32)
+    return old.get_embedding_variable("user", 3, initializer=initial, ev_option=old.EmbeddingVariableOption(**options))
+
+
+def _session(old: Any) -> Any:
+    session = old.Session()
+    session.run(old.global_variables_initializer())
+    return session
+
+
+def _sparse(old: Any, ids: list[int]) -> Any:
+    return old.SparseTensor([[i, 0] for i in range(len(ids))], np.int64(ids), [len(ids), 1])
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_look_up_creates_keys_with_their_default_rows(old: Any, sparse: bool) -> None:
+    draw = old.glorot_uniform_initializer(seed=3)
+    stock = old.get_variable("stock", [8, 3], initializer=draw)
+    variable = _made(old, init_option=old.InitializerOption(initializer=draw, default_value_dim=8))
+    ids = [0, 5, 5, 9]
+    rows = (
+        old.nn.embedding_lookup_sparse(variable, _sparse(old, ids), None, combiner="sum")
+        if sparse
+        else old.nn.embedding_lookup(variable, ids)
+    )
+    keys, values, *_ = variable.export()
+    with _session(old) as session:
+        expected = session.run(stock)
+        np.testing.assert_array_equal(session.run(rows), expected[[0, 5, 5, 1]])
+        assert session.run(variable.total_count()).tolist() == [3, 3]
+        held = dict(zip(*(value.tolist() for value in session.run([keys, values])), strict=True))
+        assert held == {key: expected[key % 8].tolist() for key in (0, 5, 9)}
+        assert session.run(variable.get_frequency([0, 5])).tolist() == [0, 0]  # counted only where it is asked for
+
+
+@pytest.mark.parametrize("bloom", [False, True])
+def test_a_key_is_read_after_as_many_look_ups_as_the_filter_says(old: Any, bloom: bool) -> None:
+    chosen = old.CBFFilter(3, 10, 0.01) if bloom else old.CounterFilter(3)
+    init = old.InitializerOption(default_value_no_permission=0.5)
+    variable = _made(old, filter_option=chosen, init_option=init)
+    rows = old.nn.embedding_lookup(variable, [7])
+    with _session(old) as session:
+        assert [session.run(rows)[0, 0] for _ in range(5)] == [0.5, 0.5, 0.5, 1, 1]
+
+
+@pytest.mark.parametrize("parts", [1, 3])
+def test_updates_train_what_look_ups_admitted_and_count_nothing(old: Any, parts: int) -> None:
+    with old.variable_scope("", partitioner=old.fixed_size_partitioner(parts) if parts > 1 else None):
+        variable = _made(old, filter_option=old.CounterFilter(3), evict_option=old.GlobalStepEvict(9))
+    members = list(variable) if parts > 1 else [variable]
+    rows = old.nn.embedding_lookup(variable, _BATCH)
+    train = old.train.AdagradOptimizer(0.1).minimize(old.reduce_sum(2.0 * rows), old.train.get_or_create_global_step())
+    known = [[part.get_frequency([1, 2, 3, 4]), part.get_version([1, 2, 3, 4, 5])] for part in members]
+    with _session(old) as session:
+        first, _ = session.run([rows, train])
+        assert not first.any()
+        second, _ = session.run([rows, train])
+        # Gradients are 2 times the occurrences, accumulators begin with 0.1.
+        expected = [1 - 0.1 * g / np.sqrt(0.1 + g * g) for g in (8.0, 6.0)]
+        np.testing.assert_allclose(second[[0, 4], 0], expected, rtol=1e-6)
+        assert not second[7:].any()
+        counts, steps = (np.max(own, 0).tolist() for own in zip(*session.run(known), strict=True))
+        assert counts == [8, 6, 4, 2]
+        assert steps == [1, 1, 1, 1, 0]  # 0 of a key that never came, as in the tests of 2022
+
+
+def test_five_steps_are_those_of_a_variable(old: Any) -> None:
+    variable = _made(old)
+    stock = old.get_variable("stock", [10, 3], initializer=old.ones_initializer(old.float32))
+    optimizer, ids = old.train.AdagradOptimizer(0.1), [0, 1, 1, 5, 9]
+    read = [old.nn.embedding_lookup(one, ids) for one in (variable, stock)]
+    train = optimizer.minimize(old.add_n([old.reduce_sum(one * one) for one in read]))
+    with _session(old) as session:
+        for _ in range(5):
+            ours, expected, _ = session.run([*read, train])
+            np.testing.assert_allclose(ours, expected, rtol=1e-6)
+
+
+def test_what_look_ups_created_is_saved_and_restored(old: Any, tmp_path: Path) -> None:
+    variable = _made(old, filter_option=old.CounterFilter(2))
+    rows, saver = old.nn.embedding_lookup(variable, [4, 4, 6]), old.train.Saver()
+    with _session(old) as session:
+        session.run(rows)
+        path = saver.save(session, str(tmp_path / "model"))
+    assert tf.train.load_variable(path, "user-keys").tolist() == [4]
+    assert tf.train.load_variable(path, "user-keys_filtered").tolist() == [6]
+    with old.Session() as session:
+        saver.restore(session, path)
+        assert session.run(rows)[:, 0].tolist() == [1, 1, 0]
+        assert session.run(rows)[:, 0].tolist() == [1, 1, 1]
+
+
+def test_inference_mode_only_reads(old: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("INFERENCE_MODE", "1")
+    variable = _made(old)
+    rows = old.nn.embedding_lookup(variable, [1, 2])
+    with _session(old) as session:
+        assert session.run(rows).tolist() == [[1.0] * 3] * 2
+        assert session.run(variable.total_count()).tolist() == [0, 3]

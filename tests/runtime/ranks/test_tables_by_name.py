@@ -1,0 +1,96 @@
+"""`save_tables` and `restore_tables`: rows and slots by name, for any number of ranks; against Adagrad in numpy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import runtime
+from runtime.optimizers import adagrad
+from runtime.ranks import checkpoint
+from runtime.ranks.engine import RanksError
+from tests.support.ranks import thread_ranks
+
+_KEYS = np.arange(7)
+
+
+class _Stock:
+    """Adagrad of all rows, in numpy."""
+
+    def __init__(self) -> None:
+        self.rows, self.sums = np.full((7, 2), 3.0), np.full((7, 2), 0.1)
+
+    def step(self, gradient: float) -> None:
+        self.sums += gradient**2
+        self.rows -= gradient / np.sqrt(self.sums)
+
+
+def _table(name: str = "item", dim: int = 2) -> runtime.Table:
+    return runtime.create_table(tf.int64, dim, name, tf.constant_initializer(3.0))
+
+
+def _step(table: runtime.Table, optimizer: object, gradient: float) -> None:
+    """Every rank asks for all keys, with its share of the gradient, which the ranks add up."""
+    with tf.GradientTape() as tape:
+        loss = gradient / runtime.ranks.size() * tf.reduce_sum(runtime.sparse_lookup(table, _KEYS))
+    optimizer.apply_gradients([(tape.gradient(loss, table.variable), table.variable)])  # type: ignore[attr-defined]
+
+
+def _rows(table: runtime.Table) -> np.ndarray:
+    return np.asarray(runtime.sparse_lookup(table, _KEYS, is_train=False))
+
+
+@pytest.mark.parametrize("readers", [1, 3])
+@pytest.mark.parametrize("slots", [True, False])
+def test_tables_go_on_by_their_names(tmp_path: Path, readers: int, slots: bool) -> None:
+    def write() -> None:
+        table, optimizer = _table(), adagrad.create_hash_optimizer(1.0, initial_accumulator_value=0.1)
+        _step(table, optimizer, 2.0)
+        checkpoint.save_tables(str(tmp_path), [table.variable, _table("other")])
+
+    def read() -> np.ndarray:
+        table, optimizer = _table(), adagrad.create_hash_optimizer(1.0, initial_accumulator_value=0.1)
+        _step(table, optimizer, 5.0)
+        checkpoint.restore_tables(str(tmp_path), table, slots)
+        _step(table, optimizer, 1.0)
+        return _rows(table)
+
+    thread_ranks.run(2, write)
+    saved, own = _Stock(), _Stock()
+    saved.step(2.0)
+    own.step(5.0)
+    if not slots:
+        saved.sums = own.sums
+    saved.step(1.0)
+    for rows in thread_ranks.run(readers, read)[0]:
+        np.testing.assert_allclose(rows, saved.rows, rtol=1e-6)
+
+
+def test_rows_that_were_not_saved_go_with_slots_and_stay_without(tmp_path: Path) -> None:
+    table = _table()
+    runtime.sparse_lookup(table, [1])
+    checkpoint.save_tables(str(tmp_path), table)
+    runtime.sparse_lookup(table, [2])
+    checkpoint.restore_tables(str(tmp_path), table, slots=False)
+    assert int(table.size()) == 2
+    checkpoint.restore_tables(str(tmp_path), table)
+    assert int(table.size()) == 1
+
+
+def test_what_cannot_be_restored_is_named_before_a_table_changes(tmp_path: Path) -> None:
+    table = _table()
+    runtime.sparse_lookup(table, [1])
+    checkpoint.save_tables(str(tmp_path), [table])
+    with pytest.raises(RanksError, match=r"there is no complete checkpoint .*absent"):
+        checkpoint.restore_tables(str(tmp_path), [table, _table("absent")])
+    with pytest.raises(ValueError, match=r"the table `item` in .*item have 2 values: create it with `dim` 2, not 3"):
+        checkpoint.restore_tables(str(tmp_path), [_table(dim=3)])
+    with pytest.raises(TypeError, match="take tables, not ResourceVariable"):
+        checkpoint.save_tables(str(tmp_path), [tf.Variable([1.0])])
+    with pytest.raises(ValueError, match="two tables are called `item`"):
+        checkpoint.save_tables(str(tmp_path), [table, _table()])
+    with tf.Graph().as_default(), pytest.raises(RanksError, match="in a v1 graph use the Saver on every rank"):
+        checkpoint.save_tables(str(tmp_path), [])
