@@ -58,6 +58,14 @@ def held(widths: Mapping[str, tuple[int, int]]) -> dict[str, Held]:
     }
 
 
+def held_by(weights: Mapping[str, Any], session: Any) -> dict[str, Held]:
+    """Return what the tables among the weights of a `runtime.nn` model hold, by the weights' paths."""
+    tables = {name: weight.table for name, weight in weights.items() if weight.is_table}
+    slots = {name: session.run(table.snapshot()[2]).shape[1] for name, table in tables.items()}
+    found = held({table.table_name: (table.dim, slots[name]) for name, table in tables.items()})
+    return {name: found[table.table_name] for name, table in tables.items() if table.table_name in found}
+
+
 def memory(table: str, held_: Held | None, values: Sequence[Array], slots: Sequence[Array] | None) -> list[Memory]:
     """Return what a table takes beside its variable; nothing where the table does not hold just the variable's rows.
 

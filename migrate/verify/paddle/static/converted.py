@@ -11,6 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from migrate.errors import MigrateError
+from migrate.verify import kept
 from migrate.verify.paddle.static.common import outputs_of, trainer_of
 from migrate.verify.paddle.trainer.common import EPSILON, Array
 from migrate.verify.progress import counted
@@ -151,6 +152,7 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
                     loss = session.run(side.loss, feed)
                     session.run(step, feed)
                     result[kind].append({"loss": np.reshape(loss, -1), "values": side.values(like, session)})
+            result["held"] = kept.held_by(side.weights, session)
         return result
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from migrate.errors import MigrateError
-from migrate.verify import mirror
+from migrate.verify import kept, mirror
 from migrate.verify.paddle.trainer import draws
 from migrate.verify.paddle.trainer.common import (
     EPSILON,
@@ -249,6 +249,7 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
             for kind, step in side.steps.items():
                 restart()
                 result[kind] = list(_steps(side, session, step, batches, settings.steps))
+            result["held"] = kept.held_by(side.weights, session)
         return result
 
 

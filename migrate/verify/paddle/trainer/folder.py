@@ -51,7 +51,7 @@ def verify(original: str, converted: str, schema: Schema | None, settings_: Sett
     config = _changed(settings(files), settings_) | {"config_abs_dir": str(first)}
     if trainer == STATIC:
         static, of_static = static_pair(first, second, files, config, settings_)
-        return Verification(original, converted, tuple(static.comparisons()), of_static)
+        return Verification(original, converted, tuple(static.comparisons()), of_static, static.memory())
     batches, told = _batches(first, files, config, schema, settings_)
     pair = measure(str(first), str(second), config, batches, settings_)
     comparisons, notes = list(pair.comparisons()), [told, *pair.notes]
@@ -80,7 +80,7 @@ def verify(original: str, converted: str, schema: Schema | None, settings_: Sett
             f"batches of {size} samples, too" + ("" if again.trains() else ", where all gradients are 0 again"),
             *again.notes,
         ]
-    return Verification(original, converted, tuple(comparisons), tuple(notes))
+    return Verification(original, converted, tuple(comparisons), tuple(notes), pair.memory())
 
 
 def _changed(config: dict[str, Any], settings_: Settings) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from migrate.errors import MigrateError
-from migrate.report.model import Comparison
+from migrate.report.model import Comparison, Memory
 from migrate.verify import compare, kept, progress, workers
 from migrate.verify.compare import worst
 from migrate.verify.paddle.trainer.common import RATES, Array, dense, unpacked
@@ -114,6 +114,13 @@ class TrainerPair:
         for kind in (*RATES, "own"):
             if kind in self.single and kind in self.moved:
                 yield from self._steps(kind)
+
+    def memory(self) -> tuple[Memory, ...]:
+        """Return what the tables take beside the original's matrices, each with the slots of the last optimizer."""
+        found = self.moved["held"].items()
+        return tuple(
+            one for name, held in found for one in kept.memory(name, held, [self.single["weights"][name]], None)
+        )
 
     def _lists(self, stage: str, what: str, name: str) -> Iterator[Comparison]:
         wide = self.double if what in self.double["batches"][0] else self.single

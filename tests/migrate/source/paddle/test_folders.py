@@ -104,8 +104,15 @@ def compared(name: str, target: Path) -> TrainerPair:
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.one_case
 def test_a_folder_computes_what_paddle_computes(name: str, tmp_path: Path) -> None:
-    comparisons = list(compared(name, written(name, tmp_path)).comparisons())
+    pair = compared(name, written(name, tmp_path))
+    comparisons = list(pair.comparisons())
     assert [c for c in comparisons if c.verdict == "differs"] == []
+    losses = {c.stage: c.series[0] for c in comparisons if c.series}
+    assert {*common.RATES, "own"} <= losses.keys()
+    assert list(losses["adam"].converted) == [float(step["loss"][0]) for step in pair.moved["adam"]]
+    assert pair.memory() and all(
+        one.before == pair.single["weights"][one.table].nbytes * (1 + one.slots) <= one.after for one in pair.memory()
+    )
     assert {"forward", "loss", "gradient", "sgd", "adagrad", "adam", "own"} <= {c.stage for c in comparisons}
     assert all(c.scale > 0 for c in comparisons if c.stage in {"forward", "loss", "metrics"})
     assert [c.name for c in comparisons if c.stage == "metrics"] == (["Misses"] if name == "sessions" else [])

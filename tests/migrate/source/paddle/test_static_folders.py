@@ -95,7 +95,10 @@ def compared(target: Path, rates: dict[str, float]) -> StaticPair:
 
 @pytest.mark.one_case
 def test_a_static_model_computes_what_paddle_computes(tmp_path: Path) -> None:
-    comparisons = list(compared(written(tmp_path), RATES).comparisons())
+    pair = compared(written(tmp_path), RATES)
+    comparisons = list(pair.comparisons())
+    assert {*RATES, "own"} == {c.stage for c in comparisons if c.series}
+    assert pair.memory() and all(one.before <= one.after for one in pair.memory())
     assert [c for c in comparisons if c.verdict == "differs"] == []
     assert {"forward", "loss", "gradient", "sgd", "adagrad", "adam", "own"} <= {c.stage for c in comparisons}
     gradients = {c.name: c.scale for c in comparisons if c.stage == "gradient"}
