@@ -114,7 +114,7 @@ _EXAMPLES = (
     Program(
         f"{_TOP}/SOK_DLRM_Benchmark",
         (
-            *("--gpus", "main.py", "--data_dir", "{data}", "--global_batch_size", "64", "--epochs", "1"),
+            *("--gpus", "main.py", "--data_dir", "{data}", "--global_batch_size", "48", "--epochs", "1"),
             *("--optimizer_name", "adagrad", "--lr", "0.01", "--eval_in_last"),
         ),
         r"main time: \S+",
@@ -127,7 +127,7 @@ _EXAMPLES = (
     Program(
         f"{_TOP}/documents/tutorials/DLRM_Benchmark",
         (
-            *("main.py", "--data_dir", "{data}", "--global_batch_size", "64", "--epochs", "1"),
+            *("main.py", "--data_dir", "{data}", "--global_batch_size", "48", "--epochs", "1"),
             *("--lr", "0.01", "--eval_in_last"),
         ),
         r"main time: \S+",
