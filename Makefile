@@ -2,6 +2,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV   := .venv
 TF221  := .venv-tf221
+RELEASE := .venv-release
 BIN    := $(VENV)/bin
 # Python compiles what is imported; pip would compile all of TensorFlow.
 # What it compiled is kept: where images forbid it, each import of TensorFlow takes three times as long, and tests make hundreds.
@@ -18,7 +19,7 @@ PYTEST  := -m pytest $(CASES) --numprocesses=$(WORKERS) --maxprocesses=4 --dist=
 NATIVE := runtime/native/librecmigrate.so
 NATIVE_SOURCES := $(wildcard $(foreach part,store store/* ops,$(addprefix runtime/native/$(part)/,*.h *.cc)))
 
-.PHONY: help setup horovod demo docs check hooks test test-tf221 wheel-test lint types tidy bench soak sanitize clean
+.PHONY: help setup horovod demo docs check hooks test test-tf221 wheel-test release lint types tidy bench soak sanitize clean
 
 # TensorFlow 2.15.1's oneDNN thread pool was seen to die at random in batch matmuls (migrate/verify/workers.py has the trace).
 demo: export TF_ENABLE_ONEDNN_OPTS = 0
@@ -38,6 +39,8 @@ help:
 	@echo "make soak        what is slow and seldom finds anything, before a release: sanitizers, faults, kill loops, fuzzing, each"
 	@echo "                 combination of parameters and switches; tests/soak/results.tsv says when each part passed"
 	@echo "                 PARTS=\"sanitizers fuzz\": these alone"
+	@echo "make release     source distribution and manylinux wheels (x86_64, aarch64) in dist/, installed in new environments as users do;"
+	@echo "                 minutes. INSTALLS=\"[dataset]\": this one alone"
 	@echo "make clean       remove the environments and everything built"
 
 $(VENV)/.locked: constraints/tf215.txt
@@ -137,6 +140,12 @@ $(VENV)/.docs: constraints/docs.txt | $(VENV)/.installed
 	@$(BIN)/$(PIP) -r constraints/docs.txt
 	@touch $@
 
+# A browser is not ours to install, and 160 MB of what drives it is of no use without one.
+$(VENV)/.browser: constraints/browser.txt | $(VENV)/.installed
+	@echo "==> adding Playwright and axe-core to $(VENV)"
+	@$(BIN)/$(PIP) -r constraints/browser.txt
+	@touch $@
+
 # A warning is an error: a link to nothing, a page that no menu has, a page that asks another host for something.
 # Not with --quiet: MkDocs then does not count the warnings that it does not print.
 docs: export NO_MKDOCS_2_WARNING = 1
@@ -156,6 +165,17 @@ types: setup
 	@echo "==> mypy --strict"
 	@$(BIN)/mypy
 
+$(RELEASE)/.locked: constraints/release.txt
+	@echo "==> making $(RELEASE): Zig's C++ compiler, auditwheel, build and twine"
+	@$(PYTHON) -m venv $(RELEASE)
+	@$(RELEASE)/bin/$(PIP) -r constraints/release.txt
+	@touch $@
+
+# What is uploaded, and what its users meet: tests/release. Nothing is uploaded.
+INSTALLS ?=
+release: $(RELEASE)/.locked
+	@$(RELEASE)/bin/python -m tests.release $(INSTALLS)
+
 bench: setup
 	@$(BIN)/python -m benchmarks.criteo_step
 	@$(BIN)/python -m benchmarks.cold_step
@@ -173,4 +193,4 @@ sanitize: setup
 	@$(BIN)/python -m tests.soak --unless-passed sanitizers
 
 clean:
-	rm -rf $(VENV) $(TF221) build dist *.egg-info $(NATIVE) demo-output
+	rm -rf $(VENV) $(TF221) $(RELEASE) build dist *.egg-info $(NATIVE) demo-output

@@ -6,18 +6,16 @@ and the remedy. The section `data`, on the origin of the columns, is read by `mi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import TypeAlias
 
+from migrate.schema_batch import Batch, read_inputs
 from migrate.schema_file import MAX_COLUMNS, Section, kind, listed, load_yaml, plain_name, read_text
 
 VERSION = 1
 LOSSES = ("log_loss", "cross_entropy", "square_error")
-DTYPES = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64")
-MAX_DEPTH, MAX_ITEMS = 8, 10_000  #: of `inputs`: lists in one another, and tensors
 
 
 @dataclass(frozen=True)
@@ -80,19 +78,6 @@ class Task:
     positive: int = 1  #: column of the output with the positive class
     epsilon: float = 1e-4
     weight: float = 1.0
-
-
-@dataclass(frozen=True)
-class BatchItem:
-    """One tensor of the batch that a Paddle trainer gets."""
-
-    shape: tuple[int | None, ...]  #: None is a size that varies, such as that of the batch
-    dtype: str  #: one of `DTYPES`
-    start: float = 0  #: the least number that `migrate verify` draws
-    below: float | None = None  #: drawn numbers are less; None leaves it to `migrate verify`
-
-
-Batch: TypeAlias = "tuple[BatchItem | Batch, ...]"  #: items may be lists of items
 
 
 @dataclass(frozen=True)
@@ -210,55 +195,6 @@ def read_labels(top: Section) -> tuple[str, ...]:
 def parse_inputs(text: str, path: str) -> Batch:
     """Return only `inputs` of the text of a schema, which needs no other section. Raises `MigrateError`."""
     return read_inputs(top_section(text, path))
-
-
-def read_inputs(top: Section) -> Batch:
-    """Return the items of a batch that a schema gives; none if it has no `inputs`."""
-    if "inputs" not in top.values:
-        return ()
-    found = _batch(top, "inputs", top.items("inputs", "a list of items"), iter(range(MAX_ITEMS)))
-    if not found:
-        raise top.fail("inputs", "is empty; give `{shape: [null, 1], dtype: int64}` for each item of a batch")
-    return found
-
-
-def _batch(top: Section, where: str, items: list[object], left: Iterator[int]) -> Batch:
-    if where.count("[") >= MAX_DEPTH:
-        raise top.fail(where, f"is in {MAX_DEPTH} lists; give fewer lists in one another")
-    found: list[BatchItem | Batch] = []
-    for i, item in enumerate(items):
-        place = f"{where}[{i}]"
-        found.append(_batch(top, place, item, left) if isinstance(item, list) else _batch_item(top, place, item, left))
-    return tuple(found)
-
-
-def _batch_item(top: Section, where: str, item: object, left: Iterator[int]) -> BatchItem:
-    if next(left, None) is None:  # YAML's aliases make lists that are much longer than their text
-        raise top.fail("inputs", f"has more than {MAX_ITEMS} items; give fewer")
-    section = Section(top.path, where, item, ("shape", "dtype", "from", "below"))
-    shape = section.items("shape", "a list of sizes, with null for one that varies")
-    for size in shape:
-        if size is not None and (type(size) is not int or not 0 < size <= MAX_COLUMNS):
-            raise section.fail("shape", f"has the size {kind(size)}; give a number of at least 1, or null if it varies")
-    sizes = tuple(size if isinstance(size, int) else None for size in shape)
-    return BatchItem(sizes, _dtype(section), *_drawn(section))
-
-
-def _drawn(section: Section) -> tuple[float, float | None]:
-    """Return the numbers between which an item is drawn, from the first to below the second."""
-    bounds = [section.number(key, 0) if key in section.values else None for key in ("from", "below")]
-    start, below = bounds[0] or 0, bounds[1]
-    if bounds[0] is not None and below is None:
-        raise section.fail("below", "is missing; give a number above `from`")
-    if below is not None and not start < below:
-        raise section.fail("below", f"is {below:g}, but `from` is {start:g}; give a larger number")
-    return start, below
-
-
-def _dtype(section: Section) -> str:
-    if "dtype" not in section.values:
-        raise section.fail("dtype", f"is missing; use one of {listed(DTYPES)}")
-    return section.choice("dtype", DTYPES, "")
 
 
 def _tasks(top: Section, labels: tuple[str, ...]) -> tuple[Task, ...]:

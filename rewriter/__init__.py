@@ -44,4 +44,5 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    importlib.import_module("runtime")  # says what to install where TensorFlow is missing
     return getattr(importlib.import_module(_HOMES[name]), name)

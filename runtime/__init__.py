@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from runtime import needs_tensorflow  # noqa: F401 - before all others, which import TensorFlow
+
+# isort: split
 from runtime import checkpoint, initializers, optimizers
 from runtime.config import init, terminate_config_initializer
 from runtime.embedding_variable.create import create_counted_table

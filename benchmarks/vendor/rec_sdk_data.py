@@ -71,7 +71,7 @@ def _write_aliccp(folder: Path, random: np.random.Generator) -> None:
     one_hot = [*_ONE_HOT, "702", "301"]
     sizes = {"train": 1024, "val": 256, "test": 256}
     spec: dict[str, Any] = {f"{part}_max_length": _LENGTHS for part in sizes}
-    spec |= {"one_hot_fields": one_hot, "multi_hot_fields": ["210", "853"], "special_fields": list(_LENGTHS)[2:]}
+    spec |= {"one_hot_fields": one_hot, "multi_hot_fields": list(_LENGTHS)[2:], "special_fields": ["210", "853"]}
     spec |= {"vocab_length": dict.fromkeys([*one_hot, *_LENGTHS], _IDS), "dataset_size": sizes}
     (folder / "spec.json").write_text(json.dumps(spec))
     for part, size in sizes.items():

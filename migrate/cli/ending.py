@@ -25,8 +25,15 @@ UNREAD = 141
 TERMINATED = 143
 #: Packages of this distribution: if one of their modules is missing, the installation itself is broken.
 OWN = ("migrate", "rewriter", "runtime")
-#: Module name -> package name, where the two differ.
-PACKAGES = {"paddle": "paddlepaddle", "yaml": "PyYAML", "google": "protobuf"}
+#: What to install for a module that is not there, where its name does not say it: extras of setup.cfg, other names.
+PACKAGES = {
+    "numpy": "'recmigrate[runtime]'",  # which comes with TensorFlow
+    "tensorflow": "'recmigrate[runtime]'",
+    "paddle": "'recmigrate[paddle]'",
+    "pyarrow": "'recmigrate[dataset]'",
+    "yaml": "PyYAML",
+    "google": "protobuf",
+}
 LONGEST = 300
 
 

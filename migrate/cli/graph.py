@@ -10,7 +10,7 @@ import click
 from migrate.cli.command_line import command_line
 from migrate.cli.commands import PATH, command
 from migrate.cli.console import say
-from migrate.cli.reports import REPORT, check_reports
+from migrate.cli.reports import REPORT, STYLE, check_reports
 
 if TYPE_CHECKING:
     from rewriter.plan.plan import Plan
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 @click.option(
     "--explain", "tensor", metavar="TENSOR", help="Only explain whether the variable of this tensor converts, and why."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the plan as JSON.")
+@STYLE
+@click.option("--json", "as_json", is_flag=True, help="Print the plan as JSON, instead of a report.")
 @click.option("--force", is_flag=True, help="Overwrite a DST that this command did not write.")
 @REPORT
 @click.option(
@@ -39,6 +40,7 @@ def graph(
     target: str | None,
     tables: str,
     tensor: str | None,
+    style: str,
     as_json: bool,
     force: bool,
     reports: tuple[str, ...],
@@ -59,6 +61,11 @@ def graph(
         raise MigrateError("--explain writes no graph; remove DST")
     if tensor is not None and reports:
         raise MigrateError("--explain writes no report; remove --report")
+    if style != "text" and (as_json or tensor is not None):
+        other = "--json" if as_json else "--explain"
+        raise MigrateError(
+            f"--output-format {style} prints a report, and {other} something else; leave one of them out"
+        )
     check_reports(reports)
     if tensor is not None and steps is not None:
         raise MigrateError("--explain does not run the graph; remove --verify")
@@ -67,25 +74,39 @@ def graph(
         if tensor is not None:
             click.echo(_explanation(source, tensor))
             return
-        proofs = _proofs(source, names, steps, as_json) if steps is not None else {}
+        proofs = _proofs(source, names, steps, as_json or style != "text") if steps is not None else {}
         if not all(proof.ok for proof in proofs.values()):
-            _report(reports, source, _judged(source, names) if reports else {}, None, proofs)
+            plans = _judged(source, names) if reports or style != "text" else {}
+            _report(reports, style, source, plans, None, proofs)
             sys.exit(1)
         plans = _judged(source, names) if target is None else _rewritten(source, target, names, force)
     except (ValueError, RewriteError) as error:
         raise MigrateError(str(error)) from error
-    _report(reports, source, plans, target, proofs)
-    click.echo(_json(plans) if as_json else _summary(plans))
+    _report(reports, style, source, plans, target, proofs)
+    if style == "text":
+        click.echo(_json(plans) if as_json else _summary(plans))
     sys.exit(1 if any(plan.refusals for plan in plans.values()) else 0)
 
 
 def _report(
-    paths: tuple[str, ...], source: str, plans: dict[str, Plan], target: str | None, proofs: dict[str, Proof]
+    paths: tuple[str, ...],
+    style: str,
+    source: str,
+    plans: dict[str, Plan],
+    target: str | None,
+    proofs: dict[str, Proof],
 ) -> None:
-    if paths:
-        from migrate.report.graph_file import write_reports
+    """Write the reports, and print one if it is wanted in another format than the text of the plan."""
+    if not paths and style == "text":
+        return
+    from migrate.report import writers
+    from migrate.report.graph_file import file_report
 
-        write_reports(paths, source, plans, target, command_line(), proofs)
+    report = file_report(source, plans, target, command_line(), proofs)
+    for path in paths:
+        writers.write(report, path)
+    if style != "text":
+        click.echo(writers.printed(report, style), nl=False)
 
 
 def _proofs(source: str, names: Any, steps: int, to_stderr: bool) -> dict[str, Proof]:

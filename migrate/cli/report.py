@@ -55,7 +55,7 @@ def html(paths: tuple[str, ...], output: str) -> None:
     "--output-format",
     "--format",
     "style",
-    type=click.Choice(["text", "json", "github", "markdown"]),
+    type=click.Choice(["text", "json", "github", "markdown", "html"]),
     default="text",
     show_default=True,
     help="Format of what is printed to standard output.",
@@ -68,14 +68,20 @@ def diff(old: str, new: str, style: str) -> None:
     from migrate.report import diff_pages, diff_show
     from migrate.report.serialize import read_report
 
-    write = {
-        "text": diff_show.to_text,
-        "json": diff_show.to_json,
-        "github": diff_pages.to_github,
-        "markdown": diff_pages.to_markdown,
-    }
     result = diff_show.compare(read_report(old), read_report(new))
-    click.echo(write[style](result), nl=False)
+    if style == "html":
+        from migrate.report.diff_html import to_html  # alone needs jinja2
+
+        text = to_html(result)
+    else:
+        write = {
+            "text": diff_show.to_text,
+            "json": diff_show.to_json,
+            "github": diff_pages.to_github,
+            "markdown": diff_pages.to_markdown,
+        }
+        text = write[style](result)
+    click.echo(text, nl=False)
     sys.exit(result.exit_code)
 
 

@@ -12,7 +12,7 @@ from migrate.errors import MigrateError
 from migrate.folders import new_folder
 from migrate.project.build import templates
 from migrate.report.model import Finding, State
-from migrate.schema import Batch
+from migrate.schema_batch import Batch
 from migrate.source.files.conversion_result import SourceResult
 from migrate.source.files.encoding import decode, read_source
 from migrate.source.paddle import folder as model_folder

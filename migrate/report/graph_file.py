@@ -1,15 +1,14 @@
-"""Writes the reports of `migrate graph` on the tables of a graph file."""
+"""The report of `migrate graph` on the tables of a graph file."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from migrate.report import writers
 from migrate.report.graph_record import plan_report, read_proof
 from migrate.report.merge import merge
 from migrate.report.model import InputFile, Location, Report, Stage, Verification
@@ -18,36 +17,31 @@ if TYPE_CHECKING:
     from rewriter.plan.plan import Plan
     from rewriter.proof.result import Proof
 
-__all__ = ["write_reports"]
+__all__ = ["file_report"]
 
 
-def write_reports(
-    paths: Sequence[str],
+def file_report(
     source: str,
     plans: Mapping[str, Plan],
     written: str | None,
     command: str,
     proofs: Mapping[str, Proof] | None = None,
-) -> None:
-    """Write one report on all graphs of a file to each of the paths.
+) -> Report:
+    """Return one report on all graphs of a file.
 
     Args:
-        paths: the reports to write; the extension is the format.
         source: the graph file.
         plans: the plan of each graph, by its tags.
         written: where the converted graph was written; None if nothing was written.
         command: the command line of the run.
         proofs: the comparison of each graph with its converted graph, by its tags.
     """
-    if not paths:
-        return
     file = InputFile(Path(source).as_posix(), _digest(Path(source)), "graph")
     reports = [_report(plan, tags, len(plans) > 1, file, command, written) for tags, plan in plans.items()]
     report = merge(reports)
     if proofs:
         report = replace(report, verifications=tuple(_proof(proof, tags, file) for tags, proof in proofs.items()))
-    for path in paths:
-        writers.write(report, path)
+    return report
 
 
 def _report(plan: Plan, tags: str, several: bool, file: InputFile, command: str, written: str | None) -> Report:

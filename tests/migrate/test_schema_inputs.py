@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from migrate.errors import MigrateError
-from migrate.schema import Batch, BatchItem, parse_schema
 from migrate.schema import parse_inputs as parsed
+from migrate.schema import parse_schema
+from migrate.schema_batch import Batch, BatchDict, BatchItem
 
 ITEM = "{shape: [null, 1], dtype: int64}"
 
@@ -19,6 +20,15 @@ def test_items_have_sizes_that_vary_and_may_be_in_lists() -> None:
     found = parse_inputs(f"inputs: [{ITEM}, [{{shape: [], dtype: float32}}, [{ITEM}]]]", "s.yaml")
     ids = BatchItem((None, 1), "int64")
     assert found == (ids, (BatchItem((), "float32"), (ids,)))
+
+
+def test_items_may_have_names_which_are_those_of_no_tensor() -> None:
+    text = f"inputs: {{ids: {ITEM}, more: [{{dtype: {ITEM}, shape: [{ITEM}]}}]}}"
+    found, ids = parse_inputs(text, "s.yaml"), BatchItem((None, 1), "int64")
+    assert isinstance(found, BatchDict)
+    assert found == BatchDict((("ids", ids), ("more", (BatchDict((("dtype", ids), ("shape", (ids,)))),))))
+    assert (list(found), found["ids"], len(found)) == (["ids", "more"], ids, 2)
+    assert hash(found) == hash(parse_inputs(text, "other.yaml"))  # results of a schema are kept by it
 
 
 def test_a_schema_without_inputs_has_none() -> None:
@@ -42,7 +52,15 @@ def test_an_item_may_tell_the_range_of_its_numbers() -> None:
         ("inputs: [{shape: [1], dtype: int64, from: 2, below: 2}]", "`inputs[0].below` is 2, but `from` is 2; give"),
         ("inputs: [{shape: [1], dtype: int64, below: 0}]", "`inputs[0].below` is 0, but `from` is 0; give a larger"),
         ("inputs: [{shape: [1], dtype: int64, below: a}]", "`inputs[0].below` is 'a'; give a number"),
-        ("inputs: 3", "s.yaml: `inputs` is 3; give a list of items"),
+        ("inputs: 3", "s.yaml: `inputs` is 3; give a list of items, or a mapping of names"),
+        ("inputs: {}", "s.yaml: `inputs` is empty; give"),
+        ("inputs: {a: 3}", "s.yaml: `inputs.a` is 3; give `{shape: [null, 1], dtype: int64}` for each"),
+        (f"inputs: {{3: {ITEM}}}", "s.yaml: `inputs` has the name 3; give names as text"),
+        ("inputs: {a: {shape: [1]}}", "s.yaml: `inputs.a.dtype` is missing; use one of `bool`"),
+        ("inputs: [{ids: {dtype: int64}}]", "s.yaml: `inputs[0].ids.shape` is missing"),
+        ("inputs: {shape: [1], dtype: int64}", "s.yaml: `inputs.shape[0]` is 1; give a mapping of `shape`"),
+        ("inputs: [{}]", "s.yaml: `inputs[0].shape` is missing"),
+        (f"inputs: {'{a: ' * 9}{ITEM}{'}' * 9}", "is in 8 lists; give fewer"),
         ("inputs: []", "s.yaml: `inputs` is empty"),
         ("inputs: [3]", "s.yaml: `inputs[0]` is 3; give a mapping of `shape`, `dtype`"),
         ("inputs: [[{dtype: int64}]]", "s.yaml: `inputs[0][0].shape` is missing"),

@@ -72,7 +72,7 @@ def render(report: Report) -> str:
     state, sentence = summary.verdict(report)
     views = list(per_file(report))
     return (
-        _environment()
+        environment()
         .get_template("report.html.jinja")
         .render(
             report=report,
@@ -189,8 +189,9 @@ def _drawing(region: Region) -> Markup:
     return Markup(draw(replace(region, table=one_line(region.table), boxes=tuple(boxes)), style=False))
 
 
-def _environment() -> Environment:
-    environment = Environment(
+def environment() -> Environment:
+    """Return what pages are made with: text is escaped, and hidden characters in it are made visible."""
+    made = Environment(
         loader=PackageLoader("migrate.templates", ""),
         autoescape=True,
         undefined=StrictUndefined,
@@ -198,10 +199,10 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(ticks=_ticks, number=words.number, diff_lines=diff_lines)
-    environment.globals.update(words=words, blocking=summary.BLOCKING, id=id, rungs_of=rungs, plural=summary.plural)
-    environment.globals.update(losses_picture=_losses_picture, errors_picture=_errors_picture, memory=memory)
-    environment.globals.update(memory_picture=_memory_picture, loss_words=losses.sentence)
-    environment.globals.update(before=lambda region: side(region, REMOVED), after=lambda region: side(region, ADDED))
-    environment.globals.update(drawing=_drawing, bucket=summary.bucket, table_bucket=summary.table_bucket)
-    return environment
+    made.filters.update(ticks=_ticks, number=words.number, diff_lines=diff_lines)
+    made.globals.update(words=words, blocking=summary.BLOCKING, id=id, rungs_of=rungs, plural=summary.plural)
+    made.globals.update(losses_picture=_losses_picture, errors_picture=_errors_picture, memory=memory)
+    made.globals.update(memory_picture=_memory_picture, loss_words=losses.sentence)
+    made.globals.update(before=lambda region: side(region, REMOVED), after=lambda region: side(region, ADDED))
+    made.globals.update(drawing=_drawing, bucket=summary.bucket, table_bucket=summary.table_bucket)
+    return made

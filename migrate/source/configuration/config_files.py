@@ -11,6 +11,7 @@ import fnmatch
 import functools
 import os
 import re
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -123,12 +124,11 @@ def _read_toml(path: Path) -> Config | None:
     data = path.read_bytes()
     if b"migrate" not in data:
         return None
-    try:
+    # Not at the top: most runs have no such file, and a start is short.
+    if sys.version_info >= (3, 11):
         import tomllib
-    except ImportError:
-        raise MigrateError(
-            f"{_shown(path)}: cannot be read before Python 3.11; configure migrate in setup.cfg"
-        ) from None
+    else:
+        import tomli as tomllib
     try:
         section = tomllib.loads(data.decode("utf-8")).get("tool", {}).get("migrate")
     except (ValueError, AttributeError) as error:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from migrate.errors import MigrateError
-from migrate.schema import Batch
+from migrate.schema_batch import Batch
 from migrate.source.files.conversion_result import SourceResult
 from migrate.source.paddle.abstract.data_files import DataFiles
 from migrate.source.paddle.abstract.modules import imported_files

@@ -16,13 +16,14 @@ from runtime.compat.deeprec import (
     grouped,
     incremental,
     lookups,
+    micro_batches,
     monitored,
     options,
-    staging,
     storage,
     switches,
     variable,
 )
+from runtime.compat.deeprec.inputs import staging
 from runtime.compat.deeprec.modules import CATEGORIES, add_modules
 from runtime.compat.settings import heeding
 from runtime.optimizers import deeprec as optimizers
@@ -95,6 +96,7 @@ def uninstall() -> None:
     global _changes
     storage.allow_hbm_as_dram(False)
     creation.let_lookups_create(False)
+    micro_batches.wanted(1)
     if _changes is not None:
         _changes.undo()
         _changes = None

@@ -16,19 +16,17 @@ from runtime.compat.deeprec import (
     composed,
     config_pb2,
     contrib,
-    dataframe,
     distribution,
     grouped,
     incremental,
     lookups,
+    micro_batches,
     options,
-    parquet,
-    staging,
     switches,
     variable,
     weights,
-    work_queue,
 )
+from runtime.compat.deeprec.inputs import dataframe, parquet, staging, work_queue
 from runtime.optimizers import deeprec as optimizers
 
 __all__ = ["CATEGORIES", "add_modules"]
@@ -153,6 +151,7 @@ def _add_to_inner_modules(changes: Changes) -> None:
         for name, value in names.items():
             changes.set(sys.modules[f"{_PYTHON}.{module}"], name, value)
     changes.set(v1.variable_scope, "keep_weights", weights.keep_weights)
+    changes.set(v1.train.Optimizer, "apply_gradients", micro_batches.summing(v1.train.Optimizer.apply_gradients))
     for module, name in (("client.session", "BaseSession"), ("training.server_lib", "Server")):
         owner = getattr(sys.modules[f"{_PYTHON}.{module}"], name)
         changes.set(owner, "__init__", switches.unwrapping(owner.__init__))

@@ -28,6 +28,7 @@ from runtime.compat.sok.saver import Saver
 from runtime.compat.sok.starting import Init, init
 from runtime.compat.sok.static import DistributedVariable, LocalizedVariable, Variable
 from runtime.compat.sok.surroundings import communication, profiling
+from runtime.compat.sok.surroundings.gpus import stand_in
 from runtime.compat.sok.variables import assign, export, filter_variables, split_embedding_variable_from_others
 from runtime.ranks.process_group import started_for
 
@@ -95,16 +96,18 @@ CONTENTS = {
 
 
 @heeding("RECMIGRATE_SOK")
-def install(legacy_optimizers: bool = False) -> None:
+def install(legacy_optimizers: bool = False, gpus: bool = False) -> None:
     """Let programs written for SparseOperationKit run: make both its generations importable under its name.
 
     If Horovod is not installed, or TensorFlow's collectives connect the ranks (so that Horovod would see only one),
-    `horovod.tensorflow` provides what such programs use of it, over `runtime.ranks`. TensorFlow is not changed; only
-    `sok.init(use_legacy_optimizer=True)` does so, as in SOK.
+    `horovod.tensorflow` provides what such programs use of it, over `runtime.ranks`. TensorFlow is changed only by
+    `sok.init(use_legacy_optimizer=True)`, as in SOK, and by these arguments.
 
     Args:
         legacy_optimizers: make `tf.keras.optimizers` the legacy ones at once, as they are before TensorFlow 2.11, for
             programs that do not call `sok.init`
+        gpus: where there is none, list a GPU for each rank of this machine, for programs that take one by their rank's
+            number; everything runs on the CPU
     """
     global _changes
     uninstall()
@@ -115,6 +118,8 @@ def install(legacy_optimizers: bool = False) -> None:
             changes.add_modules(horovod.MODULES)
         if importlib.util.find_spec("nvtx") is None:
             changes.add_modules({"nvtx": profiling.CONTENTS})
+        if gpus:
+            stand_in(changes)
         if legacy_optimizers:
             starting.use_legacy()
     except BaseException:

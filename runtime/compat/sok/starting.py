@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import tensorflow as tf
@@ -34,16 +35,22 @@ def init(comm_tool: str = "horovod", use_legacy_optimizer: bool = True) -> None:
 
 
 def use_legacy() -> None:
-    """Make `tf.keras.optimizers` and `tf.optimizers` the legacy ones, together with their schedules."""
+    """Make `tf.keras.optimizers` and `tf.optimizers` the legacy ones, with schedules and `get` as before TF 2.11."""
     keras: Any = tf.keras
     legacy: Any = getattr(keras.optimizers, "legacy", None)
     # Keras 3 has legacy names that only raise when they are used.
     if hasattr(keras, "Variable") or not hasattr(legacy, "Optimizer") or "keras" in _begun:
         return
     _begun["keras"], _begun["optimizers"] = keras.optimizers, tf.optimizers
-    if not hasattr(legacy, "schedules"):
-        legacy.schedules = keras.optimizers.schedules
-        _begun["legacy"] = legacy
+    added = {
+        "schedules": keras.optimizers.schedules,
+        "get": functools.partial(keras.optimizers.get, use_legacy_optimizer=True),
+        "deserialize": functools.partial(keras.optimizers.deserialize, use_legacy_optimizer=True),
+        "serialize": keras.optimizers.serialize,
+    }
+    _begun["added"] = [name for name in added if not hasattr(legacy, name)]
+    for name in _begun["added"]:
+        setattr(legacy, name, added[name])
     keras.optimizers = tf.optimizers = legacy
 
 
@@ -89,7 +96,7 @@ def require_init(what: str) -> None:
 def forget() -> None:
     """Undo what `init` changed in Keras, and its call."""
     if "keras" in _begun:
-        tf.keras.optimizers, tf.optimizers = _begun["keras"], _begun["optimizers"]
-    if "legacy" in _begun:
-        del _begun["legacy"].schedules
+        legacy, tf.keras.optimizers, tf.optimizers = tf.keras.optimizers, _begun["keras"], _begun["optimizers"]
+        for name in _begun["added"]:
+            delattr(legacy, name)
     _begun.clear()

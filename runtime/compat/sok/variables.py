@@ -25,16 +25,15 @@ def filter_variables(vars: Sequence[Any]) -> tuple[list[Any], list[Any]]:
     return [one for one in vars if is_shared(one)], [one for one in vars if not is_shared(one)]
 
 
-def split_embedding_variable_from_others(variables: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """Return the variables of SOK's layers and the others.
+def split_embedding_variable_from_others(variables: Any) -> tuple[list[Any], list[Any]]:
+    """Return the variables of SOK's layers and the others: lists as in SOK, whose documentation says tuples.
 
     Raises:
         ValueError: `variables` is neither a list nor a tuple.
     """
     if not isinstance(variables, (list, tuple)):
         raise ValueError(f"`variables` must be a list or tuple: got {type(variables).__name__}")
-    shared, others = filter_variables(variables)
-    return tuple(shared), tuple(others)
+    return filter_variables(variables)
 
 
 def export(var: Any) -> tuple[tf.Tensor, tf.Tensor]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from click.testing import CliRunner
 
 from migrate.cli.main import cli
 from migrate.errors import MigrateError
+from migrate.report import writers
 from migrate.report.model import State
 from migrate.report.serialize import read_report
 from rewriter.proof.result import Compared, Difference, Proof
@@ -47,7 +49,7 @@ def test_a_report_in_several_formats(meta: Path, tmp_path: Path, written: bool) 
     assert states == {"user": State.APPLIED if written else State.AVAILABLE, "item": State.UNSUPPORTED}
     assert report.command == " ".join(["migrate", "graph", str(meta), *map(str, target)])
     assert report.inputs[0].path == meta.as_posix()
-    assert paths[1].read_text().count("<svg") == 1
+    assert paths[1].read_text().count('class="scroll drawing"') == 1
     assert "uses the whole variable" in paths[2].read_text()
 
 
@@ -84,3 +86,26 @@ def test_what_cannot_be_is_refused_before_anything_is_written(
     with pytest.raises(MigrateError, match=said):
         run(meta, *(word.format(tmp_path) for word in words))
     assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize("style", ["json", "github", "sarif", "markdown"])
+def test_the_report_is_printed_in_other_formats(meta: Path, tmp_path: Path, style: str) -> None:
+    result = CliRunner().invoke(
+        cli, ["graph", str(meta), "--output-format", style, "--report", str(tmp_path / "r.json")]
+    )
+    assert result.exit_code == 1
+    assert result.stdout == writers.printed(read_report(tmp_path / "r.json"), style)
+    assert "item" in result.stdout
+
+
+def test_a_proof_is_in_the_report_that_is_printed(meta: Path) -> None:
+    result = CliRunner().invoke(cli, ["graph", str(meta), "--verify", "2", "--output-format", "json"])
+    kinds = [one["stage"] for one in json.loads(result.stdout)["verification"][0]["comparisons"]]
+    assert "losses" in kinds or "ids" in kinds
+    assert "computes the same over 2 steps" in result.stderr
+
+
+@pytest.mark.parametrize("other", [["--json"], ["--explain", "user:0"]])
+def test_what_is_printed_is_one_thing(meta: Path, other: list[str]) -> None:
+    with pytest.raises(MigrateError, match=f"--output-format sarif prints a report, and {other[0]} something else"):
+        run(meta, "--output-format", "sarif", *other)

@@ -81,8 +81,10 @@ def test_a_directory_that_may_not_be_read_is_one_failed_file(work: Path, mode: i
     assert "Traceback" not in done.stderr + inside.stderr
 
 
-@pytest.mark.parametrize("package", ["numpy", "tensorflow"])
-def test_a_package_that_is_missing_is_named_with_its_remedy(work: Path, package: str) -> None:
+@pytest.mark.parametrize(
+    ("package", "remedy"), [("numpy", "'recmigrate[runtime]'"), ("tensorflow", "'recmigrate[runtime]'")]
+)
+def test_a_package_that_is_missing_is_named_with_its_remedy(work: Path, package: str, remedy: str) -> None:
     """The command itself needs the one, and the processes that it starts the other."""
     missing = f'raise ModuleNotFoundError("No module named {package!r}", name={package!r})\n'
     (work / f"{package}.py").write_text(missing)
@@ -96,7 +98,7 @@ def test_a_package_that_is_missing_is_named_with_its_remedy(work: Path, package:
     )
     assert done.returncode == 2
     assert done.stderr.endswith(
-        f"migrate: this command needs the module `{package}`, which is not installed; run `pip install {package}`\n"
+        f"migrate: this command needs the module `{package}`, which is not installed; run `pip install {remedy}`\n"
     )
     assert "Traceback" not in done.stderr
 

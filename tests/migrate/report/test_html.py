@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import subprocess
 from dataclasses import replace
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
@@ -15,45 +13,16 @@ import pytest
 from migrate.report import serialize, writers
 from migrate.report.model import Report, State, Verification, with_ids
 from migrate.report.writers.as_html import diff_lines
+from tests.support.browser import BROWSER
+from tests.support.html_page import Page
 from tests.support.report_sample import DIFF, comparison, finding, report
 
-VOID = {"meta", "link", "br", "hr", "img", "input", "col"}
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
 HOSTILE = (
     "</script><script>alert(1)</script><img src=x onerror=alert(2)> \"quoted\" 'single' &amp; "
     "\\back\\slash\\ {{ 7*7 }} "
     "שלום مرحبا \u202e\u2066 \U0001f600 👩‍👩‍👧 "
     "<!-- <![CDATA[ ]]> --> `</code><script>alert(3)</script>` \x00\x1b[31m\ud800 "
 ) + "x" * 20_000
-
-
-class Page(HTMLParser):
-    """Checks that tags balance, and collects elements, ids, and text by element."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(convert_charrefs=True)
-        self.open: list[str] = []
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.text: list[str] = []
-        self.feed(text)
-        self.close()
-        assert self.open == []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        assert len({name for name, _ in attrs}) == len(attrs), f"an attribute twice in <{tag}>"
-        self.elements.append((tag, dict(attrs)))
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open and self.open.pop() == tag, f"</{tag}> closes another element"
-
-    def handle_data(self, data: str) -> None:
-        if self.open and self.open[-1] not in {"script", "style"}:
-            self.text.append(data)
-
-    def values(self, name: str) -> list[str]:
-        return [value for _, attrs in self.elements if (value := attrs.get(name)) is not None]
 
 
 def render(whole: Report) -> str:

@@ -42,6 +42,19 @@ def test_noise_excuses_what_is_not_larger(name: str) -> None:
     assert not expected or found.note != result.note
 
 
+@pytest.mark.paddle
+@pytest.mark.parametrize(("factor", "verdict"), [(-2, "equal"), (20, "differs")])
+def test_static_graphs_have_gradients_of_which_float64_leaves_nothing(factor: int, verdict: str) -> None:
+    from migrate.verify.paddle.static.pair import StaticPair
+
+    sides = [
+        {"weights": {"w": ONE}, "batches": [{"gradients": {"w": value}}]}
+        for value in (TINY, TINY * factor, TINY * 1e-9)
+    ]
+    static = StaticPair(sides[0], sides[2], {**sides[1], "padding": {}})
+    assert [one.verdict for one in static._gradients()] == [verdict]
+
+
 def test_a_movement_is_known_to_the_last_places_of_the_weight() -> None:
     weight = np.array([1.0, 8.0, 1e-3], np.float32)
     unit = np.spacing(weight).astype(np.float64)
@@ -77,6 +90,9 @@ class Measured:
 
     def undetermined(self) -> set[str]:
         return self.unsure
+
+    def trains(self) -> bool:
+        return True
 
     def comparisons(self) -> list[Any]:
         found = [compare.compare(stage, "w", ONE, ONE) for stage in ("gradient", "sgd")]

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from migrate.schema import parse_inputs
+from migrate.schema import load_schema, parse_inputs
 from migrate.source.paddle import folder
 from migrate.source.paddle.abstract.values import Tensor
 from migrate.verify.paddle.trainer import common
+from migrate.verify.paddle.trainer import folder as proof
 from migrate.verify.paddle.trainer.drawn import drawn
 from migrate.verify.paddle.trainer.pair import TrainerPair, steps_of
 from migrate.verify.settings import Settings
@@ -25,6 +26,7 @@ inputs:
   - {shape: [null, 2], dtype: int64, from: 3, below: 7}
   - [{shape: [4, 3], dtype: float32, from: -2, below: -1.5}, {shape: [null], dtype: int64, below: 2}]
 """
+NAMED = SCHEMA.replace("  - {", "  ids: {").replace("  - [", "  more: [")
 TRAINER = """
 import paddle
 import paddle.nn as nn
@@ -86,13 +88,22 @@ def test_a_batch_that_is_one_tensor_or_a_dict_is_drawn() -> None:
 
 @pytest.mark.paddle
 @pytest.mark.parametrize(
-    ("given", "evaluated"), [("self.create_feeds(batch)[0], 1.0", True), ("*self.create_feeds(batch), 1.0", False)]
+    ("given", "evaluated", "named"),
+    [
+        ("self.create_feeds(batch)[0], 1.0", True, True),
+        ("*self.create_feeds(batch), 1.0", False, False),
+    ],
 )
 def test_trainers_that_change_their_batch_or_want_another_for_evaluation(
-    given: str, evaluated: bool, tmp_path: Path
+    given: str, evaluated: bool, named: bool, tmp_path: Path
 ) -> None:
     text = TRAINER.replace("GIVEN", given)
-    inputs = parse_inputs(SCHEMA, "s.yaml")
+    inputs = parse_inputs(NAMED if named else SCHEMA, "s.yaml")
+    if named:
+        text = text.replace(
+            "batch):\n        batch[1]", 'batch):\n        batch = [batch["ids"], batch["more"]]\n        batch[1]'
+        )
+        assert text.count('batch["more"]') == 1
     (tmp_path / "original").mkdir()
     (tmp_path / "original/dygraph_model.py").write_text(text)
     result = folder.convert(str(tmp_path / "original/dygraph_model.py"), text, {}, inputs)
@@ -101,6 +112,28 @@ def test_trainers_that_change_their_batch_or_want_another_for_evaluation(
     assert [one for one in pair.comparisons() if one.verdict == "differs"] == []
     assert ("evaluated" in pair.single["batches"][0]) == evaluated
     assert ("not evaluated" in pair.single["batches"][0]) != evaluated
+
+
+@pytest.mark.paddle
+def test_where_no_sample_has_a_gradient_drawn_ones_are_compared_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text, inputs = TRAINER.replace("GIVEN", "batch"), parse_inputs(SCHEMA, "s.yaml")
+    text = text.replace("nn.Linear(3, 1)", "nn.Linear(3, 1, bias_attr=False)")
+    (tmp_path / "schema.yaml").write_text(SCHEMA)
+    (tmp_path / "original").mkdir()
+    (tmp_path / "original/dygraph_model.py").write_text(text)
+    (tmp_path / "original/config.yaml").write_text("runner:\n  train_batch_size: 4\n")
+    result = folder.convert(str(tmp_path / "original/dygraph_model.py"), text, {}, inputs)
+    (tmp_path / "dygraph_model.py").write_text(result.converted)
+    ids, (scale, labels) = drawn(inputs, 4, 1, 1)[0]
+    monkeypatch.setattr(proof, "_batches", lambda *_: ([[ids, [scale * 0, labels]]], "of the reader"))
+    monkeypatch.setattr(proof, "measure", lambda first, second, config, batches, _: compared(Path(second), batches))
+    found = proof.verify(
+        str(tmp_path / "original"), str(tmp_path), load_schema(str(tmp_path / "schema.yaml")), Settings()
+    )
+    assert any("all gradients are 0" in note for note in found.notes)
+    assert "gradient" in {one.stage for one in found.comparisons}
 
 
 def compared(target: Path, batches: list[Any]) -> TrainerPair:

@@ -68,7 +68,7 @@ Its [JSON Schema](../report.schema.json) is also printed by `migrate report sche
 :   The command line that makes the record again.
 
 `summary`
-:   The verdict as a word and a sentence, and counts.
+:   The verdict as a word and a sentence, counts, and the remaining work in order.
 
 `inputs`, `stages`, `findings`, `rules`, `tables`, `verification`
 :   Lists of the objects below: `InputFile`, `Stage`, `Finding`, `RuleRecord`, `TableRecord`, `Verification`.

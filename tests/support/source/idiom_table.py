@@ -192,7 +192,7 @@ def page() -> str:
 def _entry(idiom: Idiom) -> str:
     """Return a heading-like line and a list of what becomes of an idiom."""
     link = idiom.path.relative_to(PAGE.parents[1]).as_posix()
-    lines = [prose(f"**{idiom.title}**") + "\n", prose(f"{VERDICTS[idiom.verdict]}", "- ")]
+    lines = [prose(f"**{idiom.title}**") + "\n", prose(f"verdict: {VERDICTS[idiom.verdict]}", "- ")]
     lines += [prose(f"becomes: {idiom.fields['becomes']}", "- ")] if idiom.fields.get("becomes") else []
     lines += [prose(f"reason: {why}", "- ") for why in _why(idiom)]
     if idiom.converts:

@@ -102,8 +102,12 @@ def _train_no_more(run: Run, node: ast.AST, receiver: Tensor, name: str, value: 
             raise Refuse("`stop_gradient` is set on an expression; give the tensor a name first")
         run.record(node, "stop_gradient", None)
         receiver.stopped = True
-    elif name == "trainable" or (name == "stop_gradient" and isinstance(receiver, Weight)):
-        raise Refuse("whether a parameter trains is given by `ParamAttr(trainable=...)`; it is not set afterwards")
+    elif isinstance(receiver, Weight) and name in {"stop_gradient", "trainable"}:
+        if run.lasting.begun:
+            raise Refuse(f"`{name}` of a weight is set in the forward pass; set it where the model is made")
+        run.record_plain(node)
+        run.not_read(receiver)
+        receiver.told = bool(value) is (name == "trainable")
 
 
 def _assign_item(run: Run, target: ast.Subscript, value: Value) -> None:

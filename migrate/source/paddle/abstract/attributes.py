@@ -32,6 +32,7 @@ from migrate.source.paddle.abstract.values import (
     Super,
     Tensor,
     Value,
+    Weight,
     mentions,
 )
 from migrate.source.paddle.layers import registry as layer_specs
@@ -128,6 +129,8 @@ def _of_tensor(run: Run, node: ast.AST, value: Tensor, name: str) -> Value:
         return len(value.shape)
     if name == "T":
         return run.apply(node, registry.method_of(value, "T"), [value], {}, "attribute")
+    if name in {"stop_gradient", "trainable"} and isinstance(value, Weight):
+        return value.trains is (name == "trainable")
     if name in {"name", "stop_gradient", "trainable"}:
         return False if name != "name" else ""
     return Method(value, name)

@@ -31,7 +31,6 @@ from migrate.source.paddle.abstract.values import (
     Fetched,
     Function,
     Instance,
-    Layer,
     LayerValue,
     Method,
     OneHot,
@@ -113,10 +112,13 @@ def _tensor_method(
     run: Run, node: ast.AST, method: Method, positional: list[Value], keywords: dict[str, Value]
 ) -> Value:
     if method.name == "set_value" and isinstance(method.receiver, Weight):
+        if run.lasting.begun:
+            raise Refuse(
+                "`.set_value()` of a weight in the forward pass is not supported: a graph sets what weights begin "
+                "with, where the model is made; let the optimizer change it, or train this part by another program"
+            )
         run.record_plain(node)
-        for layer in run.made:  # its matrix is set, not read
-            if isinstance(layer, Layer) and method.receiver in layer.weights.values() and layer.whole_reads:
-                layer.whole_reads.pop()
+        run.not_read(method.receiver)
         return None
     if method.name in _NOT_IN_GRAPHS:
         raise Refuse(f"`.{method.name}()` of a tensor is not supported in a graph: {_NOT_IN_GRAPHS[method.name]}")

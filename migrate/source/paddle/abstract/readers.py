@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from migrate.errors import MigrateError
-from migrate.schema import Batch, BatchItem
+from migrate.schema_batch import Batch, BatchDict, BatchItem
 from migrate.source.paddle.abstract import attributes
 from migrate.source.paddle.abstract.collate import collate
 from migrate.source.paddle.abstract.data_files import FOLDER, DataFiles
@@ -125,8 +125,12 @@ def batch_of(files: Mapping[str, str], folder: str | Path | None, inputs: Batch 
     return batch
 
 
-def _given(inputs: Batch) -> list[Value]:
-    return [Tensor(item.shape, item.dtype) if isinstance(item, BatchItem) else _given(item) for item in inputs]
+def _given(inputs: Batch | BatchItem) -> Value:
+    if isinstance(inputs, BatchItem):
+        return Tensor(inputs.shape, inputs.dtype)
+    if isinstance(inputs, BatchDict):
+        return {name: _given(item) for name, item in inputs.items()}
+    return [_given(item) for item in inputs]
 
 
 def _of_reader(files: Mapping[str, str], folder: str | Path | None, values: dict[str, Value]) -> tuple[Value, str]:

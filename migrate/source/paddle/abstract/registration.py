@@ -10,7 +10,7 @@ from migrate.source.paddle.abstract.gradients import reached, tensors_in
 from migrate.source.paddle.abstract.layers import named_layers
 from migrate.source.paddle.abstract.program import Program
 from migrate.source.paddle.abstract.run import Place, Replaced
-from migrate.source.paddle.abstract.values import Described, Layer, LayerValue, Tensor, Weight
+from migrate.source.paddle.abstract.values import Layer, LayerValue, Tensor, Weight
 
 
 class Why(Enum):
@@ -54,7 +54,7 @@ def untrained(program: Program) -> list[Untrained]:
     groups: dict[tuple[Why, Place, str], list[_Made]] = {}
     for made in _all(program):
         weight = made.weight
-        if not _trains(weight):
+        if not weight.trains:
             continue
         why = _why(made, id(weight) in paths, id(weight) in with_gradient, lost)
         if why is not None:
@@ -107,11 +107,6 @@ def _lost(program: Program) -> dict[int, Replaced]:
         for weight in [replaced.old] if isinstance(replaced.old, Weight) else weights:
             found[id(weight)] = replaced
     return found
-
-
-def _trains(weight: Weight) -> bool:
-    attr = weight.attr
-    return weight.trainable and not (isinstance(attr, Described) and attr.arguments.get("trainable") is False)
 
 
 def named_parameters(model: LayerValue) -> dict[str, Weight]:

@@ -21,6 +21,7 @@ from migrate.source.paddle.abstract.values import (
     Container,
     Fetched,
     Function,
+    Layer,
     LayerValue,
     Method,
     Module,
@@ -226,6 +227,12 @@ class Run(ABC):
         self.plain.add(key)
         if key in self.sites:
             self.sites[key].mixed = True
+
+    def not_read(self, weight: Weight) -> None:
+        """Record that a weight was named to set something of it: the matrix of its embedding is not read."""
+        for layer in self.made:
+            if isinstance(layer, Layer) and weight in layer.weights.values() and layer.whole_reads:
+                layer.whole_reads.pop()
 
     def decide(self, node: ast.expr, value: Value) -> bool:
         """Return the truth of a value; a condition on the value of a tensor ends the execution."""

@@ -107,6 +107,14 @@ class Weight(Tensor):
     attr: Value = None
     trainable: bool = True
     place: tuple[str, Span] = ("", (1, 0, 1, 0))  #: file and position where it is made
+    told: bool | None = None  #: whether it trains, where the program has set that after it was made
+
+    @property
+    def trains(self) -> bool:
+        """Whether optimizers change it."""
+        attr = self.attr
+        left = isinstance(attr, Described) and attr.arguments.get("trainable") is False
+        return self.trainable and not left if self.told is None else self.told
 
 
 @dataclass(eq=False)

@@ -148,4 +148,9 @@ def described_method(receiver: Described, name: str, positional: list[Value]) ->
     for prefix, names in kinds.items():
         if receiver.name.startswith(prefix) and name in names:
             return Tensor(None, None) if name in {"compute", "accumulate"} else None
+    if name == "step" and receiver.name.startswith("paddle.optimizer.lr."):
+        raise Refuse(
+            "`step()` of a schedule is not a part of the graph; leave the call out, and train with "
+            '`run(session, schedule="step")` of `nn.Training`, or `"epoch"`'
+        )
     raise Refuse(f"method `{name}` of `{receiver.name}` is not supported")

@@ -33,7 +33,8 @@ class StaticPair(TrainerPair):
                 for side in sides
             ]
             if sides[0][0] is not None and any(value.any() for value in values):
-                yield _compared("gradient", name, values, "gradient")
+                found = _compared("gradient", name, values, "gradient")
+                yield compare.within_noise(found, values[0], 0.0, self.largest)
 
     def _steps(self, kind: str) -> Iterator[Comparison]:
         sides = (self.single[kind], self.moved[kind], self.double.get(kind, self.single[kind]))

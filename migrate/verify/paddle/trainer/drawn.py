@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from migrate.schema import BatchItem
+from migrate.schema_batch import BatchItem
 from migrate.source.paddle.abstract.values import Tensor, Value
 from migrate.verify.paddle.trainer.common import mapped
 

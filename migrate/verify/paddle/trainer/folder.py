@@ -70,6 +70,16 @@ def verify(original: str, converted: str, schema: Schema | None, settings_: Sett
             f"other ids, up to {IDS}, in batches of {_size(wide)}",
             *again.notes,
         ]
+    if not pair.trains():
+        size = max(_SAMPLES, _size(config))
+        more = _drawn(first, files, schema, size, settings_)
+        again = measure(str(first), str(second), config | {"runner.train_batch_size": size}, more, settings_)
+        comparisons += again.comparisons()
+        notes += [
+            "all gradients are 0 on these batches, so that steps show nothing: the programs are compared on drawn "
+            f"batches of {size} samples, too" + ("" if again.trains() else ", where all gradients are 0 again"),
+            *again.notes,
+        ]
     return Verification(original, converted, tuple(comparisons), tuple(notes))
 
 
@@ -114,6 +124,11 @@ def _batches(
         reason = str(error).splitlines()[0]
     inputs = schema.inputs if schema is not None else ()
     size = _size(config, settings_.batch_size)
-    batches = drawn(inputs or batch_of(files, folder), size, settings_.drawn, settings_.seed)
+    batches = _drawn(folder, files, schema, size, settings_)
     told = "as `inputs` of the schema tell" if inputs else f"with ids below {IDS}"
     return batches, f"batches are drawn, {told}, because the reader does not run: {reason}"
+
+
+def _drawn(folder: Path, files: dict[str, str], schema: Schema | None, size: int, settings_: Settings) -> list[Any]:
+    inputs = schema.inputs if schema is not None else ()
+    return drawn(inputs or batch_of(files, folder), size, settings_.drawn, settings_.seed)

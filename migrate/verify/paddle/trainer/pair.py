@@ -89,6 +89,11 @@ class TrainerPair:
         self.comparisons()
         return self._unsure
 
+    def trains(self) -> bool:
+        """Return whether a gradient of either program is not 0 on these batches; else a step shows nothing."""
+        found = (value for side in (self.single, self.moved) for batch in side["batches"] for value in _given(batch))
+        return any(value.any() for value in found)
+
     def comparisons(self) -> Sequence[Comparison]:
         """Return all comparisons, stage by stage."""
         return self._all
@@ -188,9 +193,8 @@ class TrainerPair:
     @functools.cached_property
     def largest(self) -> float:
         """The largest element of the original's gradients."""
-        found = (gradient for batch in self.single["batches"] for gradient in batch["gradients"].values())
-        values = (gradient[1] if isinstance(gradient, tuple) else gradient for gradient in found)
-        return max((float(np.abs(value).max(initial=0.0)) for value in values if value is not None), default=0.0)
+        values = (value for batch in self.single["batches"] for value in _given(batch))
+        return max((float(np.abs(value).max(initial=0.0)) for value in values), default=0.0)
 
     def _repeats(self, name: str, step: Result) -> Array | int:
         """Return how often each row was looked up: Paddle's SGD rounds a row as often as it adds to it."""
@@ -223,6 +227,13 @@ def _compared(stage: str, name: str, first: Array, second: Array, wide: Array, k
 
 def _flat(values: Sequence[Array]) -> Array:
     return np.concatenate([np.asarray(value).reshape(-1) for value in values]) if values else np.zeros(0)
+
+
+def _given(batch: Result) -> Iterator[Array]:
+    """Yield the numbers of each gradient of a batch."""
+    for gradient in batch["gradients"].values():
+        if gradient is not None:
+            yield gradient[1] if isinstance(gradient, tuple) else gradient
 
 
 def _or_zeros(value: Any, like: Array) -> Array:

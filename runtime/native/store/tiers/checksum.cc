@@ -30,8 +30,15 @@ std::uint32_t by_table(std::uint32_t state, const unsigned char* data, std::size
 }
 
 #if defined(__x86_64__)
-__attribute__((target("sse4.2"))) std::uint32_t by_instruction(std::uint32_t state, const unsigned char* data,
-                                                               std::size_t bytes) noexcept {
+// Clang counts the instruction as a feature of its own; GCC knows that name from version 11 on.
+#if defined(__clang__)
+#define RECMIGRATE_CRC32 __attribute__((target("sse4.2,crc32")))
+#else
+#define RECMIGRATE_CRC32 __attribute__((target("sse4.2")))
+#endif
+
+RECMIGRATE_CRC32 std::uint32_t by_instruction(std::uint32_t state, const unsigned char* data,
+                                              std::size_t bytes) noexcept {
   std::uint64_t wide = state;
   for (; bytes >= 8; bytes -= 8, data += 8) {
     std::uint64_t word = 0;

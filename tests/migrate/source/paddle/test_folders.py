@@ -255,6 +255,21 @@ REFUSED = {
     "a random number of Python": ("", "y = y * np.random.rand()", "is drawn once, when the graph is built"),
     "a seed that each step sets": ("", "np.random.seed(1)", "a seed that each step sets is set once"),
     "words in a model": ("", "y = y * len(nltk.word_tokenize('a b'))", "`nltk.word_tokenize` is not supported"),
+    "a weight that is frozen in a step": (
+        "",
+        "self._deep[0].weight.stop_gradient = True",
+        "is set in the forward pass; set it",
+    ),
+    "a weight that a step sets": (
+        "",
+        "self._deep[0].weight.set_value(y)",
+        "`.set_value()` of a weight in the forward pass",
+    ),
+    "a schedule that goes on": (
+        "self.rate = paddle.optimizer.lr.NoamDecay(8, 4)",
+        "self.rate.step()",
+        '`run(session, schedule="step")` of `nn.Training`',
+    ),
     "an attribute of a weight": (
         "self.w = self.create_parameter([1])",
         "self.w.fast = None",

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from migrate.errors import MigrateError
-from migrate.schema import BatchItem
+from migrate.schema_batch import BatchItem
 from migrate.source.paddle.abstract.host.sparse import FUNCTIONS
 from migrate.source.paddle.abstract.readers import batch_of
 from migrate.source.paddle.abstract.values import Refuse, Tensor

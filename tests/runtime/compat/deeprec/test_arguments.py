@@ -25,8 +25,9 @@ _HELPERS = {"__init__", "__main__", "changes", "installing", "modules", "without
 
 
 def _modules() -> list[Any]:
-    names = [found.name for found in pkgutil.iter_modules([str(_PACKAGE)]) if found.name not in _HELPERS]
-    return [importlib.import_module(f"runtime.compat.deeprec.{name}") for name in names] + [optimizers]
+    names = [found.name for found in pkgutil.walk_packages([str(_PACKAGE)], "runtime.compat.deeprec.")]
+    public = [name for name in names if name.rpartition(".")[2] not in _HELPERS]
+    return [importlib.import_module(name) for name in public] + [optimizers]
 
 
 def _functions(module: Any) -> Iterator[tuple[str, str, ast.FunctionDef]]:
@@ -66,7 +67,7 @@ def test_an_argument_that_is_read_nowhere_stands_in_the_table() -> None:
 
 
 def test_an_option_that_is_kept_is_read_elsewhere_or_stands_in_the_table() -> None:
-    elsewhere = "".join(path.read_text() for path in _PACKAGE.glob("*.py") if path.name != "options.py")
+    elsewhere = "".join(path.read_text() for path in _PACKAGE.rglob("*.py") if path.name != "options.py")
     kept_as = {"evict_option": "evict", "filter_option": "filter_strategy", "init_option": "init"}
     for name in options.__all__:
         source = "\n".join([elsewhere, inspect.getsource(getattr(options, name)).split("def counter_bits")[-1]])

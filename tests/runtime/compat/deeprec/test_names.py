@@ -115,10 +115,6 @@ def test_switches_of_a_session(rec: Any) -> None:
     config.executor_policy = rec.ExecutorPolicy.USE_INLINE_EXECUTOR
     config.intra_op_parallelism_threads = 3
     assert options.do_op_fusion is True and copy.deepcopy(config).intra_op_parallelism_threads == 3
-    with pytest.raises(
-        ValueError, match=r"micro_batch_num = 4 of tf\.ConfigProto is not supported: feed whole batches"
-    ):
-        options.micro_batch_num = 4
     with pytest.raises(AttributeError, match="do_magic"):
         options.do_magic = True
     with rec.Session(config=config) as session:

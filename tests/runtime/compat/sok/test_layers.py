@@ -73,7 +73,9 @@ def test_sparse_and_dense_layers_train_as_variables_do(sok: Any, hashes: bool, c
             [*sparse.trainable_variables, *dense.trainable_variables, plain[0]]
         )
         assert (len(shared), len(rest)) == (2, 1)
-        gradients = tape.gradient(loss, list(shared))
+        assert isinstance(shared, list)  # programs add other lists to it, and to its gradients
+        assert isinstance(rest, list)
+        gradients = tape.gradient(loss, shared)
         with sok.OptimizerScope(shared):
             ours.apply_gradients(zip(gradients, shared, strict=True), experimental_aggregate_gradients=False)
         with tf.GradientTape() as tape:

@@ -162,8 +162,35 @@ def test_legacy_optimizers_for_programs_that_do_not_begin_sok() -> None:
     installing.install(legacy_optimizers=True)
     try:
         assert tf.keras.optimizers.SGD is _LEGACY.SGD
+        assert type(tf.keras.optimizers.get("sgd")) is _LEGACY.SGD  # as before TensorFlow 2.11
+        kept = tf.keras.optimizers.serialize(tf.keras.optimizers.Adam(0.25))
+        assert type(tf.keras.optimizers.deserialize(kept)) is _LEGACY.Adam
         with pytest.raises(RuntimeError, match=r"needs sok\.init\(\)"):
             starting.require_init("sok.Variable")
     finally:
         installing.uninstall()
     assert tf.keras.optimizers is before
+    assert not hasattr(_LEGACY, "get")
+
+
+def test_gpus_stand_for_ranks_where_there_are_none() -> None:
+    if tf.config.list_physical_devices("GPU"):
+        pytest.skip("there is a GPU")
+    before, processors = tf.config.list_physical_devices, tf.config.list_physical_devices("CPU")
+    installing.install(gpus=True)
+    try:
+        for config in (tf.config, tf.config.experimental, tf.compat.v1.config.experimental):
+            (one,) = config.list_physical_devices("GPU")
+            assert (one.name, one.device_type) == ("/physical_device:GPU:0", "GPU")
+            assert config.list_physical_devices("CPU") == processors
+            assert config.list_physical_devices() == [*processors, one]
+            config.set_visible_devices(one, "GPU")
+            config.set_visible_devices([one], device_type="GPU")
+            tf.config.experimental.set_memory_growth(one, True)
+        tf.config.set_visible_devices(processors, "CPU")  # what is there is TensorFlow's
+        with pytest.raises(ValueError, match="device"):
+            tf.config.set_visible_devices(processors, "GPU")
+    finally:
+        installing.uninstall()
+    assert tf.config.list_physical_devices is before
+    assert tf.config.list_physical_devices("GPU") == []

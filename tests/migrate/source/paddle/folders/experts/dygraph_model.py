@@ -14,7 +14,9 @@ class DygraphModel:
     def create_model(self, config):
         vocabularies = {name: config[f"hyper_parameters.vocabulary.{name}"] for name in SLOTS}
         sizes = Sizes(**{key: config[f"hyper_parameters.{key}"] for key in ("width", "experts", "size")})
-        return Experts(vocabularies, sizes, tasks=2, drop=config.get("hyper_parameters.drop", 0))
+        model = Experts(vocabularies, sizes, tasks=2, drop=config.get("hyper_parameters.drop", 0))
+        model.carry[0].trainable = False
+        return model
 
     def create_feeds(self, batch_data, config):
         click, buy, *ids = batch_data
@@ -29,8 +31,9 @@ class DygraphModel:
     def create_optimizer(self, dy_model, config):
         rate = config.get("hyper_parameters.optimizer.learning_rate")
         schedule = optimizer.lr.ExponentialDecay(learning_rate=rate, gamma=0.9)
+        learned = [weight for weight in dy_model.parameters() if weight.trainable and not weight.stop_gradient]
         return optimizer.Adam(
-            learning_rate=schedule, parameters=dy_model.parameters(), beta1=0.8, beta2=0.99, epsilon=1e-7)
+            learning_rate=schedule, parameters=learned, beta1=0.8, beta2=0.99, epsilon=1e-7)
 
     def create_metrics(self):
         names = ["auc_click", "auc_both"]

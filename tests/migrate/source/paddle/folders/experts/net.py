@@ -21,6 +21,9 @@ class Experts(nn.Layer):
         self.mixing = sizes.mixing
         self.experts = nn.LayerList([Mlp([total, size, size], drop, last="relu") for _ in range(experts)])
         self.gates = nn.LayerList(nn.Linear(total, experts, bias_attr=parts.gates.BIAS) for _ in range(tasks))
+        for weight in self.gates[0].parameters():
+            weight.stop_gradient = True
+        self.tables["age"].weight.stop_gradient = True  # given, not learned
         self.towers = nn.LayerList([Mlp([size, 4, 1], prefix="tower_") for _ in range(tasks)])
         self.carry = nn.ParameterList(
             [paddle.create_parameter([size], "float32", default_initializer=nn.initializer.Constant(0.5))

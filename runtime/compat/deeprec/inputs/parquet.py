@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from runtime.compat.deeprec.dataframe import DataFrame
+from runtime.compat.deeprec.inputs.dataframe import DataFrame
 
 __all__ = ["ParquetDataset", "read_parquet"]
 

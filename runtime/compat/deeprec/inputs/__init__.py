@@ -1,0 +1,1 @@
+"""How DeepRec's programs get their batches: Parquet files, queues of file names, and prefetching."""
