@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 import click
@@ -20,6 +23,8 @@ Item = TypeVar("Item")
 #: Key of a context's `meta`, and its values.
 LEVEL = "migrate.level"
 QUIET, NORMAL, VERBOSE = 0, 1, 2
+#: Seconds between two looks at how much is done, columns of the line that says it, and what tells nothing yet.
+_SECONDS, _WIDTH, _TOO_LITTLE = 0.3, 60, 0.02
 
 
 def level() -> int:
@@ -46,6 +51,43 @@ def with_progress(items: Iterable[Item], count: int, text: str) -> Iterator[Item
         return
     with click.progressbar(items, length=count, label=text, file=sys.stderr, show_pos=True) as bar:
         yield from bar
+
+
+@contextmanager
+def with_time_left(share: Callable[[], float], text: str) -> Iterator[None]:
+    """Show who watches how long the block still takes; `share` returns how much of it is done, 0 to 1.
+
+    Not a bar of click's, whose time left is an average over looks: the first steps take far longer than the others.
+    """
+    if not shows_progress():
+        yield
+        return
+    ended, begun = threading.Event(), time.monotonic()
+
+    def watch() -> None:
+        done = 0.0
+        while not ended.wait(_SECONDS):
+            done = max(done, share())
+            sys.stderr.write(f"\r{time_left(text, done, time.monotonic() - begun):{_WIDTH}}")
+            sys.stderr.flush()
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        watcher.join()
+        sys.stderr.write(f"\r{'':{_WIDTH}}\r")
+        sys.stderr.flush()
+
+
+def time_left(text: str, done: float, seconds: float) -> str:
+    """Return e.g. `running: 40%, about 12 s left`, of a share that took so many seconds; no guess from too little."""
+    if done < _TOO_LITTLE:
+        return text
+    left = seconds * (1 - done) / done
+    return f"{text}: {done:.0%}, about {f'{left / 60:.0f} min' if left > 90 else f'{left:.0f} s'} left"
 
 
 def forced_color() -> bool | None:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from migrate.cli.commands import PATH, command
-from migrate.cli.console import VERBOSE, level, say
+from migrate.cli.console import VERBOSE, level, say, with_time_left
 
 
 @command()
@@ -67,6 +67,7 @@ def verify(
     from migrate.report import writers
     from migrate.schema import load_schema
     from migrate.verify import pair, show
+    from migrate.verify.progress import Progress
     from migrate.verify.report import make_report
     from migrate.verify.settings import Settings
 
@@ -74,7 +75,9 @@ def verify(
         writers.check_path(path)
     settings = Settings(steps, batches, batch_size, seed, dict(map(_pair, changed)), ids)
     say(f"running {original} and {converted}")
-    result = pair.verify(original, converted, load_schema(schema) if schema else None, settings)
+    known, progress = load_schema(schema) if schema else None, Progress()
+    with progress.watched(), with_time_left(progress.share, "running"):
+        result = pair.verify(original, converted, known, settings)
     for line in show.render(result, level() >= VERBOSE):
         click.echo(line)
     for path in reports:

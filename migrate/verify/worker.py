@@ -11,19 +11,22 @@ from pathlib import Path
 from typing import Any
 
 from migrate.errors import MigrateError
+from migrate.verify import progress
+from rewriter.graph.reasons import reason_of
 
 
 def main(module: str, job_path: str, result_path: str) -> None:
     """Run the pickled job and write its result or error."""
     job = pickle.loads(Path(job_path).read_bytes())
     run = _loaded(module)
+    progress.begin(job, getattr(sys.modules.get(module), "RUNS", 1))
     try:
         result = {"missing": run.name} if isinstance(run, ModuleNotFoundError) else run(job)
     except MigrateError as error:
         result = {"error": str(error), "unexpected": False}
     except Exception as error:
         traceback.print_exc()
-        what = f"{type(error).__name__}: {error}".splitlines()[0]
+        what = f"{type(error).__name__}: {reason_of(error)}"
         result = {"error": f"{job['path']}: running it fails with {what}", "unexpected": True}
     Path(result_path).write_bytes(pickle.dumps(result))
 

@@ -12,11 +12,13 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from pathlib import Path
 from typing import Any
 
 from migrate.errors import MigrateError
 from migrate.scratch import scratch_folder
+from migrate.verify import progress
 
 _TAIL = 12
 QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3", "GLOG_minloglevel": "3"}
@@ -41,7 +43,8 @@ def run(module: str, job: Job) -> dict[str, Any]:
     with scratch_folder("migrate-verify-") as scratch:
         paths = [scratch / name for name in ("job", "result", "log")]
         paths[0].write_bytes(pickle.dumps(dict(job)))
-        code = end_of(module, *paths)
+        with progress.worker(scratch / "progress"):
+            code = end_of(module, *paths)
         if not paths[1].exists():
             raise MigrateError(f"{job['path']}: the process that ran it ended with exit code {code}{_tail(paths[2])}")
         result: dict[str, Any] = pickle.loads(paths[1].read_bytes())
@@ -61,7 +64,14 @@ def end_of(module: str, job: Path, result: Path, log: Path) -> int:
             stdout=output,
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,
-            env={**QUIET, **SAFE, **CLEAN, **os.environ, "TMPDIR": str(log.parent)},
+            env={
+                **QUIET,
+                **SAFE,
+                **CLEAN,
+                **os.environ,
+                "TMPDIR": str(log.parent),
+                progress.FILE: str(log.parent / "progress"),
+            },
         ) as process,
     ):
         _running.add(process)
@@ -77,8 +87,9 @@ def end_of(module: str, job: Path, result: Path, log: Path) -> int:
 def run_together(calls: Sequence[tuple[str, Job]]) -> list[dict[str, Any] | MigrateError]:
     """Run several workers in parallel and return their results or errors, in the order of the calls."""
     with ThreadPoolExecutor(len(calls)) as pool:
+        found = [pool.submit(copy_context().run, _result, call) for call in calls]
         try:
-            return list(pool.map(_result, calls))
+            return [one.result() for one in found]
         except BaseException:  # of this thread: a signal, which the workers need not have got
             for process in list(_running):
                 process.kill()

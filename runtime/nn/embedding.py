@@ -60,7 +60,7 @@ class Embedding(Layer):
             else Parameter(shape, start if padding is None else _Padded(start, padding), self._dtype, settings)
         )
         made.sparse = sparse
-        self.weight = made
+        self.weight = self._name_weight(made)
 
     @property
     def padding(self) -> int | None:

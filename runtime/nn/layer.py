@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
-from weakref import WeakKeyDictionary
 
 import tensorflow as tf
 
 from runtime.nn.weights.creation import parameter as described
+from runtime.nn.weights.numbers import numbered
 from runtime.nn.weights.registered import Registered
 from runtime.nn.weights.weight import Weight, holders, variable_names
 
 v1 = tf.compat.v1
 Self = TypeVar("Self", bound="Layer")
-#: For each graph: how many layers of each kind there are.
-_numbers: WeakKeyDictionary[Any, Counter[str]] = WeakKeyDictionary()
 
 
 class Layer(Registered):
@@ -37,10 +34,7 @@ class Layer(Registered):
             dtype: of parameters whose dtype is not given.
         """
         super().__init__()
-        kind = name_scope or _snake(type(self).__name__)
-        numbers = _numbers.setdefault(v1.get_default_graph(), Counter())
-        self._full_name = f"{kind}_{numbers[kind]}"
-        numbers[kind] += 1
+        self._full_name = numbered(name_scope or _snake(type(self).__name__))
         self._dtype = dtype
         self.training = True
         if holders:
@@ -75,7 +69,13 @@ class Layer(Registered):
             is_bias: the default is zeros, instead of Glorot's uniform distribution.
             default_initializer: used where `attr` has none.
         """
-        return described(shape, attr, dtype or self._dtype, is_bias, default_initializer)
+        return self._name_weight(described(shape, attr, dtype or self._dtype, is_bias, default_initializer), is_bias)
+
+    def _name_weight(self, weight: Any, is_bias: bool = False) -> Any:
+        """Give a weight the name that Paddle does, if it has none."""
+        if weight is not None and not weight.attr.name:
+            weight.generated = numbered(f"{self._full_name}.{'b' if is_bias else 'w'}")
+        return weight
 
     def named_children(self) -> Iterator[tuple[str, Layer]]:
         """Yield (name, layer) of the layers that this one holds itself, each once."""
@@ -188,16 +188,6 @@ class Layer(Registered):
             layer.training = training
 
 
-def numbers_of(graph: Any) -> Counter[str]:
-    """Return how many layers of each kind there are in a graph."""
-    return _numbers.setdefault(graph, Counter())
-
-
-def set_numbers(graph: Any, numbers: Counter[str]) -> None:
-    """Let the numbers of layers in a graph begin elsewhere."""
-    _numbers[graph] = numbers
-
-
 def _named(layers: Iterator[tuple[str, Layer]], held: Callable[[Layer], dict[str, Any]]) -> list[tuple[str, Any]]:
     found: dict[int, tuple[str, Any]] = {}
     for prefix, layer in layers:
@@ -208,7 +198,8 @@ def _named(layers: Iterator[tuple[str, Layer]], held: Callable[[Layer], dict[str
 
 
 def _snake(name: str) -> str:
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
+    """Return the name of a class in Paddle's spelling: `BatchNorm1D` is `batch_norm1d`."""
+    return re.sub(r"([a-z])([A-Z])", r"\1_\2", re.sub(r"(.)([A-Z][a-z]+)", r"\1_\2", name)).lower()
 
 
 __all__ = ["Layer", "Weight"]

@@ -83,6 +83,7 @@ NOT_RUN = {
     "docs/project.md": "the files are the reader's; tests/migrate/project writes and runs projects",
     "docs/ranks.md": "it takes several processes; tests/runtime/ranks runs such programs",
     "docs/rec_sdk.md": "the scripts are the reader's; tests/runtime/compat/mx_rec does so",
+    "docs/report.md": "the files are the reader's; the tutorial of a repository runs these commands",
     "docs/rewriter.md": "the graphs are the reader's; tests/rewriter/hook and tests/rewriter/proof do so",
     "docs/rules.md": "it is made of the rules' examples, which tests/migrate/source/test_rules.py runs",
     "docs/sok.md": "the scripts are the reader's; tests/runtime/compat/sok does so",

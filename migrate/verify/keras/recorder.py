@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from migrate.verify import progress
 from migrate.verify.settings import Settings
 from migrate.verify.tensorflow.interceptor import Stop
 from migrate.verify.tensorflow.measure import LARGE
@@ -97,6 +98,7 @@ class Recorder:
 
     def _close(self, cycle: Cycle, taken: bool) -> None:
         self._cycle = Cycle()
+        progress.step()
         if not taken:
             self.passes.append({"losses": cycle.losses, "lookups": cycle.lookups, "gradients": cycle.gradients})
             return

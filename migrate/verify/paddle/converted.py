@@ -15,6 +15,7 @@ from migrate.schema import Schema
 from migrate.verify import kept
 from migrate.verify.loading import load_module
 from migrate.verify.paddle.inputs import Batch, random_batches
+from migrate.verify.progress import counted
 from migrate.verify.settings import Settings
 from migrate.verify.tensorflow.initial import table_law, table_rows, variable_law
 from runtime import nn
@@ -176,7 +177,7 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
             side.session.run(initializer)
             result = _initial(side, probe)
             restart = _restart(side, initializer, job["weights"])
-            result["batches"] = [_passes(side, restart, batch) for batch in drawn[: settings.batches]]
+            result["batches"] = [_passes(side, restart, batch) for batch in counted(drawn[: settings.batches])]
             for kind in side.updates:
                 result[kind] = _steps(side, restart, drawn[: settings.steps], kind)
             result["held"] = kept.held(side.widths())
@@ -241,7 +242,7 @@ def _plain(gradient: Any) -> Any:
 def _steps(side: Converted, restart: Callable[[], None], batches: Sequence[Batch], kind: str) -> list[dict[str, Any]]:
     restart()
     steps = []
-    for batch in batches:
+    for batch in counted(batches):
         feed = _feed(side, batch)
         loss = side.session.run(side.loss, feed)
         side.session.run(side.updates[kind], feed)

@@ -16,7 +16,7 @@ from migrate.schema import Schema, Task
 from migrate.source.files.encoding import read_source
 from migrate.source.paddle.abstract.program import settings as configured
 from migrate.source.paddle.one_hot.following import batch_layout, model_arguments
-from migrate.verify import compare, kept, laws, workers
+from migrate.verify import compare, kept, laws, progress, workers
 from migrate.verify.paddle.inputs import random_batches
 from migrate.verify.paddle.layout import Layout
 from migrate.verify.settings import Settings
@@ -46,6 +46,7 @@ def measure(original: str, converted: str, schema: Schema | None, settings: Sett
             f"{original}: is a Paddle model, whose input must be described by a schema; give --schema FILE"
         )
     job = {"path": original, "schema": schema, "settings": settings, "rates": RATES, **_model(original, schema)}
+    progress.expect(3)
     runs = workers.run_together([(_ORIGINAL, {**job, "dtype": dtype}) for dtype in ("float32", "float64")])
     single, double, without = _checked(runs)
     known = {key: single[key] for key in ("training", "weights")}

@@ -16,6 +16,9 @@ from migrate.verify.tensorflow.names import describe, natural_state
 from migrate.verify.tensorflow.program import run_watched
 from migrate.verify.tensorflow.weights import random_weights
 
+#: In float32 and in float64.
+RUNS = 2
+
 
 def run(job: Mapping[str, Any]) -> dict[str, Any]:
     """Run the program for the compared number of training steps, then measure it in its session."""

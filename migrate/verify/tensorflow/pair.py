@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from migrate.report.model import Comparison, Verification
-from migrate.verify import compare, laws, workers
+from migrate.verify import compare, laws, progress, workers
 from migrate.verify.keras import apart
 from migrate.verify.keras import pair as keras
 from migrate.verify.settings import Settings
@@ -37,7 +37,9 @@ def measure(original: str, converted: str, settings: Settings) -> Pair:
     """
     job = {"directory": str(Path(original).resolve().parent), "settings": settings}
     job = {**job, "path": original}
+    progress.expect(2)
     first = workers.run(_ORIGINAL, job)
+    progress.expect(2 if "eager" in first else 1)
     return follow({**(keras.original(job) if "eager" in first else first), **job}, converted)
 
 

@@ -72,7 +72,7 @@ class Adam(Optimizer):
         if weight.sparse and group.decay is not None and group.rate is None:
             raise ValueError(
                 f"{self._name} has weight_decay={group.decay!r}, which Paddle refuses together with the gradient of "
-                f"`{weight.name}`, an embedding with sparse=True: leave out one of both"
+                f"`{weight.label}`, an embedding with sparse=True: leave out one of both"
             )
         super()._check(weight, group)
 

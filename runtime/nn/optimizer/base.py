@@ -132,7 +132,7 @@ class Optimizer:
         known = {id(weight) for group in self._groups for weight in group.weights}
         strange = [weight for weight, _ in params_grads if id(weight) not in known]
         if strange:
-            raise ValueError(f"{self._name} does not have the weight `{strange[0].name}`: give it to the optimizer")
+            raise ValueError(f"{self._name} does not have the weight `{strange[0].label}`: give it to the optimizer")
         if not gradients:
             raise ValueError(f"{self._name} has nothing to train: the loss depends on none of its weights")
         rate = tf.convert_to_tensor(self.get_lr(), tf.float32)
@@ -180,7 +180,7 @@ class Optimizer:
             ValueError: always.
         """
         raise ValueError(
-            f"{self._name} cannot train the table `{weight.name}`, because {because}, and a table only changes rows "
+            f"{self._name} cannot train the table `{weight.label}`, because {because}, and a table only changes rows "
             "that it looks up: make the embedding with Embedding(..., table=False)"
         )
 

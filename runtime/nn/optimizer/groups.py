@@ -108,5 +108,5 @@ def _check(kind: str, weights: list[Any]) -> None:
         if not isinstance(weight, Weight):
             raise ValueError(f"{kind} got the parameter {weight!r}: give weights, such as model.parameters()")
         if id(weight) in seen:
-            raise ValueError(f"{kind} got the weight `{weight.name}` twice: give each weight once")
+            raise ValueError(f"{kind} got the weight `{weight.label}` twice: give each weight once")
         seen.add(id(weight))

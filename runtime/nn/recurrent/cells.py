@@ -74,15 +74,15 @@ class _Cell(RNNCellBase):
         rows = self.gates * hidden_size
         self.weight_ih = self._weight([rows, input_size], weight_ih_attr, 1.0)
         self.weight_hh = self._weight([rows, hidden_size], weight_hh_attr, 1.0)
-        self.bias_ih = self._weight([rows], bias_ih_attr, 0.0)
-        self.bias_hh = self._weight([rows], bias_hh_attr, 0.0)
+        self.bias_ih = self._weight([rows], bias_ih_attr, 0.0, True)
+        self.bias_hh = self._weight([rows], bias_hh_attr, 0.0, True)
 
-    def _weight(self, shape: list[int], attr: Any, without: float) -> Any:
+    def _weight(self, shape: list[int], attr: Any, without: float, is_bias: bool = False) -> Any:
         """Describe a weight; one that is left out is there, as in Paddle, with a value that nothing changes."""
         std = 1.0 / math.sqrt(self.hidden_size)
         if attr is not False:
-            return self.create_parameter(shape, attr, default_initializer=Uniform(-std, std))
-        weight = self.create_parameter(shape, default_initializer=Constant(without))
+            return self.create_parameter(shape, attr, None, is_bias, Uniform(-std, std))
+        weight = self.create_parameter(shape, None, None, is_bias, Constant(without))
         weight.stop_gradient = True
         return weight
 

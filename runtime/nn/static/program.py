@@ -8,8 +8,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime.nn import layer as layers
 from runtime.nn.weights import weight as weights
+from runtime.nn.weights.numbers import numbered, numbers_of, set_numbers
 from runtime.nn.weights.weight import Weight
 
 v1 = tf.compat.v1
@@ -39,8 +39,8 @@ class Program:
     def __enter__(self) -> Program:
         """Begin."""
         graph = v1.get_default_graph()
-        self._numbers = layers.numbers_of(graph)
-        layers.set_numbers(graph, Counter())
+        self._numbers = numbers_of(graph)
+        set_numbers(graph, Counter())
         weights.holders.append(self)
         return self
 
@@ -54,7 +54,7 @@ class Program:
                             self.hold(weight)
         finally:
             weights.holders.remove(self)
-            layers.set_numbers(v1.get_default_graph(), self._numbers)
+            set_numbers(v1.get_default_graph(), self._numbers)
 
     def made(self, layer: Any) -> None:
         """Take note of a new layer."""
@@ -74,13 +74,11 @@ class Program:
             for name, one in (*layer._parameters.items(), *layer._buffers.items()):
                 if one is weight:
                     return f"{layer.full_name()}.{name}"
-        return f"{self.numbered('create_parameter')}.w_0"
+        return weight.generated or f"{self.numbered('create_parameter')}.w_0"
 
     def numbered(self, kind: str) -> str:
         """Return the next name of a kind, as of layers."""
-        numbers = layers.numbers_of(v1.get_default_graph())
-        numbers[kind] += 1
-        return f"{kind}_{numbers[kind] - 1}"
+        return numbered(kind)
 
 
 def current() -> Program | None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from runtime.nn.initializer import Constant, XavierUniform
+from runtime.nn.weights.numbers import numbered
 from runtime.nn.weights.param_attr import ParamAttr, attribute
 from runtime.nn.weights.parameter import Parameter
 
@@ -59,4 +60,8 @@ def create_parameter(
         is_bias: the default is zeros, instead of Glorot's uniform distribution.
         default_initializer: used where `attr` has none.
     """
-    return parameter(shape, ParamAttr(name=name) if attr is None else attr, dtype, is_bias, default_initializer)
+    made = parameter(shape, ParamAttr(name=name) if attr is None else attr, dtype, is_bias, default_initializer)
+    owner = name or numbered("create_parameter")
+    if made is not None and not made.attr.name:
+        made.generated = numbered(f"{owner}.{'b' if is_bias else 'w'}")
+    return made

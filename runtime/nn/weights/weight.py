@@ -42,6 +42,8 @@ class Weight:
 
     #: Whether the values are rows of a table, which no operator takes.
     is_table = False
+    #: The name that Paddle gives it where its attribute has none, such as `linear_0.w_0`.
+    generated = ""
     #: Whether Paddle has its gradient as chosen rows (`sparse=True` of an embedding).
     sparse = False
 
@@ -88,7 +90,12 @@ class Weight:
 
     @property
     def name(self) -> str:
-        """The name that its attribute gave, else its place in the model."""
+        """The name that its attribute gave, else Paddle's: the layer's kind and number, `w` or `b`, and a number."""
+        return self.attr.name or self.generated or self.path
+
+    @property
+    def label(self) -> str:
+        """What messages call it: the name that its attribute gave, else its place in the model."""
         return self.attr.name or self.path
 
     @property

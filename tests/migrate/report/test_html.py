@@ -82,6 +82,11 @@ def test_the_page_is_well_formed_and_loads_nothing(whole: Report) -> None:
     assert "url(" not in style[0] and "@import" not in style[0]
 
 
+def test_the_same_report_gives_the_same_bytes() -> None:
+    again = json.loads(serialize.to_json(report()))
+    assert render(serialize.from_data(again, "r")) == render(report()) == render(report())
+
+
 def test_nothing_in_the_source_is_a_web_address() -> None:
     assert "http://" not in render(report()) and "https://" not in render(report())
 

@@ -56,7 +56,7 @@ def test_variables_are_named_by_their_paths() -> None:
         *("net/inner/scale", "net/inner/first/weight", "net/inner/first/bias", "net/inner/second/weight"),
         "net_embedding",
     ]
-    assert model.inner.first.weight.path == model.inner.first.weight.name == "inner.first.weight"
+    assert model.inner.first.weight.path == model.inner.first.weight.label == "inner.first.weight"
     assert model.embedding.weight.table.table_name == "net_embedding"
 
 

@@ -99,6 +99,12 @@ NOT_SPARSE: dict[str, Make] = {  # Paddle dies or refuses with a sparse gradient
     "adam_l2": lambda s, p, m: s.optimizer.Adam(0.05, parameters=p, weight_decay=0.1),
     "adamw": lambda s, p, m: s.optimizer.AdamW(0.05, parameters=p, weight_decay=0.3),
     "adamw_some": lambda s, p, m: s.optimizer.AdamW(0.05, parameters=p, apply_decay_param_fun=lambda name: False),
+    "adamw_names": lambda s, p, m: s.optimizer.AdamW(
+        0.05, parameters=p, weight_decay=0.3, apply_decay_param_fun=lambda name: "b_0" not in name
+    ),
+    "lamb_names": lambda s, p, m: s.optimizer.Lamb(
+        0.05, 0.2, parameters=p, exclude_from_weight_decay_fn=lambda p: p.name.startswith("linear_")
+    ),
     "adamw_groups": lambda s, p, m: s.optimizer.AdamW(
         0.05,
         parameters=[

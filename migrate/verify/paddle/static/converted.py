@@ -13,6 +13,7 @@ import tensorflow as tf
 from migrate.errors import MigrateError
 from migrate.verify.paddle.static.common import outputs_of, trainer_of
 from migrate.verify.paddle.trainer.common import EPSILON, Array
+from migrate.verify.progress import counted
 from migrate.verify.settings import Settings
 from runtime import nn
 from runtime.nn import masks
@@ -139,13 +140,13 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
                 "padding": {name: w.padding for name, w in tables.items() if w.padding is not None},
                 "batches": [],
             }
-            for items in batches[: settings.batches]:
+            for items in counted(batches[: settings.batches]):
                 result["batches"].append(_passes(side, session, initializer, like, side.feed(items)))
             for kind, step in side.steps.items():
                 session.run(initializer)
                 side.load(like, session)
                 result[kind] = []
-                for number in range(settings.steps):
+                for number in counted(range(settings.steps)):
                     feed = side.feed(batches[number % len(batches)])
                     loss = session.run(side.loss, feed)
                     session.run(step, feed)

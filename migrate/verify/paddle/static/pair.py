@@ -10,7 +10,7 @@ import numpy as np
 
 from migrate.errors import MigrateError
 from migrate.report.model import Comparison
-from migrate.verify import compare, kept, workers
+from migrate.verify import compare, kept, progress, workers
 from migrate.verify.paddle.static.fed import static_batches
 from migrate.verify.paddle.trainer.common import RATES, Array
 from migrate.verify.paddle.trainer.pair import TrainerPair
@@ -54,6 +54,7 @@ def static_pair(
     """
     batches, told = static_batches(original, files, config, settings)
     job = {"path": str(original), "config": dict(config), "batches": batches, "settings": settings, "rates": RATES}
+    progress.expect(3)
     single = workers.run(_ORIGINAL, {**job, "dtype": "float32"})
     known = {"weights": single["weights"]}
     wide, moved = workers.run_together(

@@ -26,6 +26,7 @@ from migrate.verify.paddle.trainer.common import (
     trainer_of,
 )
 from migrate.verify.paddle.trainer.shared import gradients_shared
+from migrate.verify.progress import counted
 from migrate.verify.settings import Settings
 from runtime import nn
 from runtime.nn import functional, masks
@@ -242,7 +243,9 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
                 "initial": nn.read_weights(side.model, session),
                 "padding": _padding(side),
             }
-            result["batches"] = [_passes(side, session, restart, items) for items in batches[: settings.batches]]
+            result["batches"] = [
+                _passes(side, session, restart, items) for items in counted(batches[: settings.batches])
+            ]
             for kind, step in side.steps.items():
                 restart()
                 result[kind] = list(_steps(side, session, step, batches, settings.steps))
@@ -284,7 +287,7 @@ def _steps(
     """Yield of each step the loss before it, the gradients that it applied, and the values after it."""
     operation, gradients = step
     before = nn.read_weights(side.model, session)
-    for number in range(count):
+    for number in counted(range(count)):
         feed = side.feed(batches[number % len(batches)])
         loss = session.run(side.loss, feed)
         _, applied = session.run((operation, gradients), feed)

@@ -21,6 +21,7 @@ import paddle
 from migrate.verify.compare import TOLERANCE
 from migrate.verify.paddle.trainer.common import EPSILON, Array, dense, packed, unpacked
 from migrate.verify.paddle.trainer.kernels import rows_term, textbook
+from migrate.verify.progress import counted
 
 
 def followed(side: Any, weights: Mapping[str, Array], batches: Sequence[Any], job: Mapping[str, Any]) -> dict[str, Any]:
@@ -59,7 +60,7 @@ def _steps(
 ) -> Iterator[dict[str, Any]]:
     before = weights
     with textbook(side.model, optimizer):
-        for number, step in enumerate(moved):
+        for number, step in enumerate(counted(moved)):
             items = batches[number % len(batches)]
             loss = _backward(side, before, items)
             found = gradients_of(side.parameters)

@@ -10,7 +10,7 @@ import numpy as np
 
 from migrate.errors import MigrateError
 from migrate.report.model import Comparison
-from migrate.verify import compare, kept, workers
+from migrate.verify import compare, kept, progress, workers
 from migrate.verify.compare import worst
 from migrate.verify.paddle.trainer.common import RATES, Array, dense, unpacked
 from migrate.verify.settings import Settings
@@ -35,6 +35,7 @@ def measure(
         MigrateError: one of the programs fails; the message has its last lines.
     """
     job = {"path": original, "config": dict(config), "batches": batches, "settings": settings, "rates": RATES}
+    progress.expect(4)
     single = workers.run(_ORIGINAL, {**job, "dtype": "float32", "passes": True})
     job |= {"weights": single["weights"], "loose": single["loose"]}
     moved = workers.run(_CONVERTED, {**job, "path": converted, "data": original})
