@@ -114,7 +114,7 @@ _EXAMPLES = (
     Program(
         f"{_TOP}/SOK_DLRM_Benchmark",
         (
-            *("--gpus", "main.py", "--data_dir", "{data}", "--global_batch_size", "64", "--epochs", "1"),
+            *("--gpus", "main.py", "--data_dir", "{data}", "--global_batch_size", "48", "--epochs", "1"),
             *("--optimizer_name", "adagrad", "--lr", "0.01", "--eval_in_last"),
         ),
         r"main time: \S+",
@@ -127,7 +127,7 @@ _EXAMPLES = (
     Program(
         f"{_TOP}/documents/tutorials/DLRM_Benchmark",
         (
-            *("main.py", "--data_dir", "{data}", "--global_batch_size", "64", "--epochs", "1"),
+            *("main.py", "--data_dir", "{data}", "--global_batch_size", "48", "--epochs", "1"),
             *("--lr", "0.01", "--eval_in_last"),
         ),
         r"main time: \S+",
@@ -161,10 +161,11 @@ LISTING = Listing(
     "sok",
     "NVIDIA's programs for SparseOperationKit under the façade",
     """The programs are those of `NVIDIA-Merlin/HugeCTR`, in `sparse_operation_kit`. Tables, batches and numbers of
-steps are smaller in the copies that run. The tests compare with stock TensorFlow. They run as two ranks here, over
-Horovod, which those of `tf1` need; a test of one variable connects no ranks, and each process runs it alone. The
-incremental dumps need `pytz`. Left out are tests of SOK's own operators (`op_test`), and `unit_test` of 1.x, which
-installs `cupy` for a GPU.""",
+steps are smaller in the copies that run. The tests compare with stock TensorFlow. They run as one, two and
+three ranks here, by `RECMIGRATE_SOK_RANKS`, which is the same as `-n`, over Horovod, which those of `tf1` need; a test
+of one variable connects no ranks, and each process runs it alone. Three tests are for one number of ranks, as is said
+below. The incremental dumps need `pytz`. Left out are tests of SOK's own operators (`op_test`), and `unit_test` of 1.x,
+which installs `cupy` for a GPU.""",
     (*_tests(), *(one for example in _EXAMPLES for one in _over_ranks(example))),
     write_data,
 )

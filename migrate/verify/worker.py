@@ -12,6 +12,7 @@ from typing import Any
 
 from migrate.errors import MigrateError
 from migrate.verify import progress
+from rewriter.graph.reasons import reason_of
 
 
 def main(module: str, job_path: str, result_path: str) -> None:
@@ -25,7 +26,7 @@ def main(module: str, job_path: str, result_path: str) -> None:
         result = {"error": str(error), "unexpected": False}
     except Exception as error:
         traceback.print_exc()
-        what = f"{type(error).__name__}: {error}".splitlines()[0]
+        what = f"{type(error).__name__}: {reason_of(error)}"
         result = {"error": f"{job['path']}: running it fails with {what}", "unexpected": True}
     Path(result_path).write_bytes(pickle.dumps(result))
 

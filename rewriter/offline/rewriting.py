@@ -21,6 +21,7 @@ from rewriter.checks.moved_variables import check_readers
 from rewriter.facts import Refusal, Table
 from rewriter.graph.control_flow import forget_gone
 from rewriter.graph.metagraph_names import named_ops
+from rewriter.graph.reasons import reason_of
 from rewriter.graph.view import GraphView
 from rewriter.offline.checks import check_import, check_result, view_of
 from rewriter.offline.metagraph_patch import names_without, patched
@@ -191,9 +192,9 @@ def imported(meta: Any) -> Iterator[tf.Graph]:
         try:
             v1.train.import_meta_graph(copy)
         except (ValueError, KeyError, TypeError, tf.errors.OpError) as error:
-            reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
             raise ValueError(
-                f"TensorFlow {tf.__version__} cannot import the graph: {reason}; use the version that wrote it"
+                f"TensorFlow {tf.__version__} cannot import the graph: {reason_of(error)}; "
+                "use the version that wrote it"
             ) from error
         _tf_private.number_functions_beyond(_numbers(meta.graph_def.library.function))
         yield graph

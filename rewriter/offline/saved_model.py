@@ -9,6 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from rewriter.graph.reasons import reason_of
 from rewriter.offline.rewriting import Rewritten
 from runtime import native
 
@@ -80,8 +81,9 @@ def _save_again(meta: Any, source: Path, target: Path) -> None:
         try:
             saver.restore(session, str(source))
         except (tf.errors.OpError, ValueError) as error:
-            reason = str(error).strip().splitlines()[0]
-            raise ValueError(f"the variables in {source.parent} cannot be read: {reason}; export them again") from error
+            raise ValueError(
+                f"the variables in {source.parent} cannot be read: {reason_of(error)}; export them again"
+            ) from error
         saver.save(session, str(target), write_meta_graph=False, write_state=False)
 
 

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from rewriter.graph.reasons import reason_of
 from rewriter.proof.again import Again, Found
 from rewriter.proof.both import Both, MovedTable
 from rewriter.proof.control import Control
 from rewriter.proof.lockstep import Valued, run_before, run_step, start
 from rewriter.proof.measure import Gap, Tally, where
 from rewriter.proof.recording import Recording, Step
-from rewriter.proof.replay import reason_of
 from rewriter.proof.watch import Pair, Watch, Watched
 
 __all__ = ["Comparison"]

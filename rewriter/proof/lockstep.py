@@ -7,9 +7,9 @@ from typing import Any
 
 import tensorflow as tf
 
+from rewriter.graph.reasons import reason_of
 from rewriter.proof.both import Both
 from rewriter.proof.recording import Step
-from rewriter.proof.replay import reason_of
 from rewriter.proof.watch import Pair, Watched
 
 __all__ = ["Valued", "run_before", "run_step", "start"]

@@ -7,6 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from rewriter.graph.reasons import reason_of
 from rewriter.graph.source_trace import source_of
 from rewriter.graph.view import GraphView
 from rewriter.pipeline import PipelinePlan
@@ -16,7 +17,7 @@ from rewriter.proof.blame import blame, describe
 from rewriter.proof.both import Both
 from rewriter.proof.comparing import Comparison
 from rewriter.proof.recording import Recording, Sources, Step, fed_values, fetch_names
-from rewriter.proof.replay import Side, reason_of
+from rewriter.proof.replay import Side
 from rewriter.proof.result import Proof
 from rewriter.rewrite_graph import rewrite
 

@@ -17,13 +17,12 @@ from rewriter.proof.datasets import fillers
 from rewriter.proof.recording import Sources
 from runtime import native
 
-__all__ = ["Side", "reason_of"]
+__all__ = ["Side"]
 
 v1 = tf.compat.v1
 
 _ASSIGNMENTS = ("AssignVariableOp", "Assign")
 _FILLS = tuple(f"InitializeTable{form}" for form in ("", "V2", "FromTextFile", "FromTextFileV2", "FromDataset"))
-_TALK = ("Graph execution error:", "Detected at node", "Node:")
 _JOB = re.compile(r"/(job|replica|task):[^/]*")
 
 
@@ -151,12 +150,6 @@ class Side:
     def _snapshot(self, handle: str) -> Any:
         tensor = self.graph.get_tensor_by_name(f"{handle}:0")
         return native.ops().rec_table_snapshot(tf.raw_ops.ReadVariableOp(resource=tensor, dtype=tf.int64))
-
-
-def reason_of(error: tf.errors.OpError) -> str:
-    """Return the line of an error message that says what is wrong."""
-    lines = [line.strip() for line in str(error.message).splitlines()]
-    return next((line for line in lines if line and not line.startswith(_TALK)), type(error).__name__)
 
 
 def _seeded(definition: Any) -> Any:

@@ -12,6 +12,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from rewriter.graph.reasons import reason_of
 from runtime import nn
 from runtime.nn.optimizer.scheduler import LRScheduler
 from runtime.nn.optimizer.state import load_slots, read_slots
@@ -103,8 +104,7 @@ def _read(job: Mapping[str, Any], training: nn.Training, saver: Any, session: An
     try:
         saver.restore(session, job["checkpoint"])
     except (tf.errors.OpError, ValueError) as error:
-        reason = str(getattr(error, "message", error)).splitlines()[0]
-        raise ValueError(f"{reason}; give a checkpoint that this trainer wrote") from error
+        raise ValueError(f"{reason_of(error)}; give a checkpoint that this trainer wrote") from error
     slots = read_slots(optimizer, model, session)
     first = {id(weight): path for path, weight in model.named_weights()}
     return {

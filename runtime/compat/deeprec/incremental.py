@@ -32,6 +32,8 @@ _log = logging.getLogger("runtime")
 #: Directory of increments, inside that of the complete checkpoints.
 FOLDER = ".incremental_checkpoint"
 _BASE = "incremental_checkpoint_base"
+#: The Savers whose ops are there.
+_built: weakref.WeakKeyDictionary[Saver, None] = weakref.WeakKeyDictionary()
 #: Marks whether an increment has every row or the changes.
 _EVERYTHING, _CHANGES = "everything", "changes"
 
@@ -67,6 +69,9 @@ class Saver(v1.train.Saver):  # type: ignore[misc]
             self.saver_def, self._is_built = None, False
         super().build()
         self._built_with = self.slots()
+        if self.saver_def is not None and self._builder is not None:
+            _built[self] = None
+            self._builder.filename_tensor = self.saver_def.filename_tensor_name  # for `IncrementalSaver.build`
 
     def slots(self) -> list[Any]:
         """Return the current slots of each EmbeddingVariable that is saved."""
@@ -117,12 +122,25 @@ class IncrementalSaver:
     one is needed; the last two are kept.
     """
 
-    def __init__(self, saver: Saver) -> None:
+    def __init__(
+        self,
+        saver: Saver | None = None,
+        sharded: bool = False,
+        allow_empty: bool = False,
+        saver_def: Any = None,
+        defer_build: bool = False,
+        incremental_include_normal_var: bool = False,
+    ) -> None:
         """Create the ops in the current v1 graph before it is final, and again if an optimizer adds slots later.
 
+        The Saver can be given by its `saver_def`; what else DeepRec's constructor takes has no effect.
+
         Raises:
-            TypeError: `saver` is not a Saver of this module.
+            TypeError: `saver` is not a Saver of this module, or there is none with this `saver_def`.
         """
+        del sharded, allow_empty, defer_build, incremental_include_normal_var
+        if saver is None and saver_def is not None:
+            saver = next((one for one in _built if one.saver_def is saver_def), None)
         if not isinstance(saver, Saver):
             raise TypeError(
                 f"incremental checkpoints need tf.train.Saver as installed by runtime.compat.deeprec.install(), not "
@@ -135,6 +153,10 @@ class IncrementalSaver:
         #: here.
         self._last: tuple[Any, str, int, list[Any] | None] | None = None
         self._make()
+
+    def build(self, filename_tensor: Any = None) -> None:
+        """Do nothing: the ops are there."""
+        del filename_tensor
 
     def _make(self) -> None:
         self._saver.build()

@@ -138,6 +138,7 @@ def _add_to_inner_modules(changes: Changes) -> None:
             "embedding_column": tf.feature_column.embedding_column,
             "group_embedding_column_scope": grouped.group_embedding_column_scope,
         },
+        "training.saver": {"Saver": incremental.Saver},
         "feature_column.sequence_feature_column": _of(columns, ("sequence_categorical_column_with_embedding",)),
     }
     inner = sys.modules[f"{_PYTHON}.ops.embedding_ops"]

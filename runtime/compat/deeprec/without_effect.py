@@ -11,6 +11,7 @@ __all__ = ["WITHOUT_EFFECT"]
 
 _ONE_OP = "a look-up is one op anyway; the values are the same"
 _NO_BUFFER = "about where and how long DeepRec's threads run; the batches are the same"
+_AS_ITS_SAVER = "an `IncrementalSaver` saves what its Saver does, and makes its ops at once"
 _HASH_TABLE = "about the layout of DeepRec's hash table in memory"
 #: By function or class, then by argument.
 WITHOUT_EFFECT: Mapping[str, Mapping[str, str]] = {
@@ -36,7 +37,11 @@ WITHOUT_EFFECT: Mapping[str, Mapping[str, str]] = {
         "incremental_save_restore": "an `IncrementalSaver` makes what increments need itself",
         "incremental_include_normal_var": "increments always hold all other variables, as if it was true",
     },
-    "IncrementalSaver": {"meta_graph_suffix": "an increment has no meta graph; the whole checkpoint has it"},
+    "IncrementalSaver": {
+        "meta_graph_suffix": "an increment has no meta graph; the whole checkpoint has it",
+        **dict.fromkeys(("sharded", "allow_empty", "defer_build", "incremental_include_normal_var"), _AS_ITS_SAVER),
+        "filename_tensor": _AS_ITS_SAVER,
+    },
     "Scaffold": {"incremental_save_restore": "the hook that saves increments makes what they need itself"},
     "ParquetDataset": {
         "num_parallel_reads": "the files are read one after the other, which is one of the orders that DeepRec allows",

@@ -141,6 +141,7 @@ def test_packages_of_a_folder_belong_to_its_model(tmp_path: Path, monkeypatch: p
     alone = CliRunner().invoke(cli, ["convert", "model/parts/chains/base.py", "-o", "one", "--no-cache"])
     assert (alone.exit_code, [*Path("one").rglob("*.py")]) == (0, [Path("one/base.py")]), alone.output
     shutil.rmtree(other)
+    Path("model/picture.png").write_bytes(bytes(range(256)))  # no text, which nothing reads
     project = CliRunner().invoke(cli, ["project", "model", "-o", "project"], catch_exceptions=False)
     assert project.exit_code == 0, project.output
     for path in written:

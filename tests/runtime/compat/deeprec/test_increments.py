@@ -370,3 +370,33 @@ def test_an_increment_whose_name_is_used_again_is_never_lost(rec: Any, tmp_path:
         seen.append(int(model.state()[2]))
         _equal(model.state(), before if seen[-1] == before[2] else after)
     assert sorted({*seen}) == [3, 4]
+
+
+@pytest.mark.parametrize("parts", [1, 3])
+def test_a_saver_by_its_definition_as_deeprecs_own_tests_make_it(rec: Any, tmp_path: Path, parts: int) -> None:
+    inner = importlib.import_module("tensorflow.python.training.saver")
+    module = importlib.import_module("tensorflow.python.training.incremental_saver")
+    ids, ones = rec.placeholder(rec.int64, []), rec.ones_initializer(rec.float32)
+    with rec.variable_scope("", partitioner=rec.fixed_size_partitioner(parts) if parts > 1 else None):
+        members = [rec.get_embedding_variable("ev", 4, initializer=ones), rec.get_variable("v", [30, 4], None, ones)]
+    rows = rec.add_n([rec.nn.embedding_lookup(one, ids) for one in members])
+    train = rec.train.AdagradOptimizer(0.1, initial_accumulator_value=1).minimize(rec.reduce_sum(rows * 2.0))
+    saver = inner.Saver(sharded=True, incremental_save_restore=True)
+    increments = module.IncrementalSaver(sharded=True, saver_def=saver.saver_def, defer_build=True)
+    increments.build(saver._builder.filename_tensor)
+    with rec.Session() as session:
+        session.run(rec.global_variables_initializer())
+        session.run(train, {ids: 1})
+        whole = saver.save(session, str(tmp_path / "model.ckpt"), 12345)
+        for key in (2, 3, 4):
+            session.run(train, {ids: key})
+        path = increments.incremental_save(session, str(tmp_path / ".incr/model.ckpt"), 12345)
+    with rec.Session() as session:
+        saver.restore(session, whole)
+        increments.incremental_restore(session, whole, path)
+        # Each variable has moved by 0.1 times 2 by the root of 1 and 4.
+        expected = {key: 1.8211145 if key < 5 else 2.0 for key in range(1, 6)}
+        for key, value in expected.items():
+            np.testing.assert_allclose(session.run(rows, {ids: key}), [value] * 4, rtol=1e-6)
+    with pytest.raises(TypeError, match=r"incremental checkpoints need tf\.train\.Saver"):
+        module.IncrementalSaver(saver_def=rec.train.SaverDef())
