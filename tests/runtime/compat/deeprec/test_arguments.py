@@ -16,6 +16,7 @@ from runtime.compat import absent, deeprec
 from runtime.compat.deeprec import options, switches
 from runtime.compat.deeprec.without_effect import WITHOUT_EFFECT
 from runtime.optimizers import deeprec as optimizers
+from tests.support.documentation.items import items
 from tests.support.paths import ROOT
 from tests.support.runtime.unread import unread_of
 
@@ -81,7 +82,7 @@ def test_the_documentation_has_the_table() -> None:
     page = _DOCS.read_text()
     for owner, arguments in WITHOUT_EFFECT.items():
         for argument in arguments:
-            assert any(f"`{owner}`" in line and f"`{argument}`" in line for line in page.splitlines()), argument
+            assert any(f"`{owner}`" in item and f"`{argument}`" in item for item in items(page)), argument
     for field in switches.TAKEN:
         assert f"`{field}`" in page
 

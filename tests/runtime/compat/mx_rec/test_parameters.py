@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,6 +13,7 @@ from runtime.compat.mx_rec import environment, modules, state
 from runtime.compat.mx_rec.embedding import sparse_embedding
 from runtime.compat.mx_rec.ranks import hccl, rank_ids
 from runtime.compat.mx_rec.without_effect import WITHOUT_EFFECT
+from tests.support.documentation.items import items
 from tests.support.paths import ROOT
 from tests.support.runtime.unread import unread
 
@@ -135,18 +135,18 @@ def test_what_is_written_down_is_there() -> None:
 
 def test_the_page_lists_them() -> None:
     page = _DOCS.read_text()
-    listed = page[page.index("## Without effect") :]
+    listed = items(page[page.index("## Without effect") :])
     for own, reasons in WITHOUT_EFFECT.items():
-        line = next((line for line in listed.splitlines() if line.startswith(f"| `{own}` |")), "")
+        line = next((item for item in listed if item.startswith(f"- `{own}`: ")), "")
         for parameter, reason in reasons.items():
             assert f"`{parameter}`" in line and reason in line, (own, parameter)
 
 
 def test_the_page_has_all_switches_of_the_environment() -> None:
     page = _DOCS.read_text()
-    table = page[page.index("## Environment") :]
+    listed = items(page[page.index("## Environment") :])
     for name in (*environment._NUMBERS, *environment._NAMES):
-        assert re.search(rf"^\| .*`{name}`.* \|", table, re.MULTILINE), name
+        assert any(f"`{name}`" in item for item in listed), name
 
 
 @pytest.mark.parametrize("call", [hccl.allreduce, hccl.allgather, hccl.broadcast, hccl.reduce_scatter])

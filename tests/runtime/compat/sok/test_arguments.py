@@ -16,13 +16,14 @@ from runtime.compat.sok.dynamic import _CONFIG, create
 from runtime.compat.sok.horovod import COMPRESSION, CONTENTS
 from runtime.compat.sok.static import SharedVariable
 from runtime.compat.sok.without_effect import HOROVOD, SOK
+from tests.support.documentation.items import items
 from tests.support.paths import ROOT
 from tests.support.runtime.unread import unread
 
 #: Methods whose arguments TensorFlow, or the runtime, has for others of the kind.
 _ASKED_BY_OTHERS = ("table_form", "restore", "after_create_session", "decompress")
 horovod = SimpleNamespace(**CONTENTS)
-_DOCS = (ROOT / "docs" / "sok.md").read_text()
+_DOCS = "\n".join(items((ROOT / "docs" / "sok.md").read_text()))
 
 
 def _functions(contents: dict[str, Any]) -> Iterator[tuple[str, Callable[..., Any]]]:
