@@ -84,14 +84,20 @@ _ROUNDING, _MOST = 4.0, 1e-2
 def within_rounding(result: Comparison, original: Array, converted: Array, reference: Array) -> Comparison:
     """Return `result`, as equal if the original itself is about as far from float64 as the converted model is.
 
-    Where terms cancel, float32 has fewer digits than the tolerance asks for, in both frameworks.
+    Where terms cancel, float32 has fewer digits than the tolerance asks for, in both frameworks. Where the converted
+    model is what the original computes in float64, the original's float32 alone is off: by a tie that it breaks
+    otherwise, or a term that it loses.
     """
     if result.verdict != "differs" or reference.shape != original.shape or not np.isfinite(result.max_abs):
         return result
     far = [float(np.abs(side.astype(np.float64) - reference).max()) for side in (original, converted)]
-    if not 0 < far[1] <= _ROUNDING * far[0] <= _ROUNDING * _MOST * result.scale:
+    if far[1] <= TOLERANCE * result.scale:
+        told = "as the original in float64"
+    elif far[1] <= _ROUNDING * far[0] <= _ROUNDING * _MOST * result.scale:
+        told = "within the original's own rounding"
+    else:
         return result
-    note = "; ".join(part for part in (result.note, "within the original's own rounding") if part)
+    note = "; ".join(part for part in (result.note, told) if part)
     return replace(result, verdict="equal", tolerance=result.needed, note=note)
 
 

@@ -154,3 +154,26 @@ def test_memory_is_told_only_where_the_table_holds_the_rows_of_the_variable() ->
     assert kept.memory("t", held, [values], [slot]) == [Memory("t", 10, 2, 320, 999)]
     assert kept.memory("t", held, [values, values], None) == [Memory("t", 10, 2, 960, 999)]
     assert kept.memory("t", kept.Held(9, 2, 999), [values], None) == kept.memory("t", None, [values], None) == []
+
+
+#: name -> how far the original and the converted values are from float64, and whether they are equal.
+ROUNDING = {
+    "the converted as float64, the original not": (0.3, 0.0, True),
+    "the converted nearly as float64": (0.3, 9e-6, True),
+    "the original as float64, the converted not": (0.0, 3e-3, False),
+    "both off, alike": (2e-3, 3e-3, True),
+    "both off, the converted far more": (2e-4, 3e-3, False),
+    "both off by much": (0.3, 0.2, False),
+}
+
+
+@pytest.mark.parametrize("name", ROUNDING)
+def test_float64_tells_who_is_off(name: str) -> None:
+    first, second, equal = ROUNDING[name]
+    wide = np.array([1.0, 0.5, -0.25])
+    original, converted = wide + np.array([0, first, 0]), wide - np.array([0, second, 0])
+    result = compare.compare("sgd", "w", original, converted, wide)
+    assert result.verdict == "differs"
+    found = compare.within_rounding(result, original, converted, wide)
+    assert (found.verdict == "equal") == equal
+    assert compare.within_rounding(result, original, converted, original).verdict == "differs", "no float64 reference"
