@@ -43,7 +43,7 @@ def scratch_folder(kind: str, place: Path | None = None) -> Iterator[Path]:
 
 
 def remove_leftovers(place: Path) -> None:
-    """Remove temporary files and folders of this user's processes here that have ended; what cannot be removed stays."""
+    """Remove what this user's processes here that have ended left in a place; what cannot be removed stays."""
     form = re.compile(rf"(?:.*\.)?migrate-(?:[a-z]+-)?([0-9]+)-{_here()}-[a-z0-9_]{{8}}(?:\.tmp)?")
     with contextlib.suppress(OSError), os.scandir(place) as entries:
         for entry in entries:
