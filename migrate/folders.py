@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from migrate.errors import MigrateError
 from migrate.scratch import marked, remove_leftovers
 
+#: Characters of a folder's name that the hidden name of the old one has.
+_ROOM = 50
 
-@contextmanager
+
+@contextlib.contextmanager
 def new_folder(target: Path, *, replace: bool) -> Iterator[Path]:
     """Yield an empty temporary folder, which is renamed to `target` when the block ends without an exception.
 
@@ -31,7 +34,7 @@ def new_folder(target: Path, *, replace: bool) -> Iterator[Path]:
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         remove_leftovers(target.parent)
-        stage = Path(tempfile.mkdtemp(prefix=marked(f".{target.name}."), suffix=".tmp", dir=target.parent))
+        stage = Path(tempfile.mkdtemp(prefix=marked(target.name), suffix=".tmp", dir=target.parent))
     except OSError as error:
         raise MigrateError(
             f"cannot write to {target.parent}: {error.strerror or error}; choose another folder"
@@ -64,18 +67,22 @@ def _put_new(stage: Path, target: Path) -> None:
 
 
 def _put(stage: Path, target: Path) -> None:
-    """Rename `stage` to `target` and remove the old folder; it is restored if the rename fails."""
+    """Rename `stage` to `target`, and the old folder to `stage`; it is restored if the rename fails.
+
+    In between, the old folder has a name that no later process takes for a leftover: `kill -9` there loses nothing.
+    """
     if not target.exists():
         stage.rename(target)
         return
-    old = Path(tempfile.mkdtemp(prefix=marked(f".{target.name}."), suffix=".tmp", dir=target.parent))
-    target.rename(old)  # over an empty folder
+    kept = Path(tempfile.mkdtemp(prefix=f".{target.name[:_ROOM]}.replaced-", dir=target.parent))
     try:
+        target.rename(kept)  # over an empty folder
         stage.rename(target)
     except BaseException:
-        old.rename(target)
+        with contextlib.suppress(OSError):
+            kept.rmdir() if target.exists() else kept.rename(target)
         raise
-    shutil.rmtree(old, ignore_errors=True)
+    kept.rename(stage)
 
 
 def _umask() -> int:

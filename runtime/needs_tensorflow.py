@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 
-if importlib.util.find_spec("tensorflow") is None:
+# A stand-in of documentation tools, which has no spec, is one that is installed.
+if sys.modules.get("tensorflow") is None and importlib.util.find_spec("tensorflow") is None:
     raise ModuleNotFoundError(
         "runtime needs TensorFlow 2.15 to 2.21, which is not installed: run `pip install 'recmigrate[runtime]'`, or "
         "`pip install tensorflow-cpu` for a smaller one without GPUs",

@@ -52,7 +52,7 @@ def staged(target: Path) -> Iterator[StagedFolder]:
     try:
         target.mkdir(parents=True, exist_ok=True)
         remove_leftovers(target)
-        stage = Path(tempfile.mkdtemp(prefix=marked("."), dir=target))
+        stage = Path(tempfile.mkdtemp(prefix=marked(), dir=target))
     except OSError as error:
         raise MigrateError(f"cannot write to {target}: {error.strerror or error}; choose another -o") from error
     done = False

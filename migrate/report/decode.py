@@ -66,7 +66,10 @@ def _record(kind: type, data: Any, origin: str, where: str) -> Any:
             values[name] = _value(hint, data[name], origin, inside)
         elif required:
             raise _fail(origin, inside, "is missing")
-    return kind(**values)
+    try:
+        return kind(**values)
+    except ValueError as error:
+        raise _fail(origin, where, str(error)) from error
 
 
 def _enum(kind: type[Enum], data: Any, origin: str, where: str) -> Enum:

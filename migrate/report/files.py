@@ -20,7 +20,7 @@ def write_atomically(path: Path, text: str) -> None:
         raise MigrateError(f"cannot write `{path}`: it is a directory; name a file")
     try:
         remove_leftovers(target.parent)
-        handle, name = tempfile.mkstemp(prefix=marked(f".{target.name[:100]}."), suffix=".tmp", dir=target.parent)
+        handle, name = tempfile.mkstemp(prefix=marked(target.name), suffix=".tmp", dir=target.parent)
     except OSError as error:
         remedy = "create the directory first" if not target.parent.exists() else "choose a writable path"
         raise MigrateError(f"cannot write `{path}`: {error.strerror or error}; {remedy}") from error

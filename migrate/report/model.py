@@ -115,6 +115,10 @@ class Series:
     converted: tuple[float, ...]  #: as many
     reference: tuple[float, ...] = ()  #: as many, of the original in float64; empty where it was not run so
 
+    def __post_init__(self) -> None:
+        if len(self.converted) != len(self.original) or len(self.reference) not in {0, len(self.original)}:
+            raise ValueError("has another number of losses for one program than for the other")
+
 
 @dataclass(frozen=True)
 class Comparison:

@@ -11,7 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from migrate.scratch import remove_leftovers, scratch_folder
+from migrate import scratch
+from migrate.folders import new_folder
+from migrate.scratch import marked, remove_leftovers, scratch_folder
+from migrate.source.files.atomic_write import write_atomically
+from tests.support.disk_moments import moments
 from tests.support.paths import ROOT
 
 #: A command that compares two programs; the worker of each writes its number, and waits.
@@ -61,7 +65,7 @@ def test_what_kill_9_left_goes_when_the_next_folder_is_made(tmp_path: Path) -> N
     place = tmp_path / "scratch"
     assert code == -signal.SIGKILL
     assert len(list(place.iterdir())) == 2
-    kept = [place / "migrate-verify-notes", place / f"migrate-verify-{os.getpid()}-abcdefgh"]
+    kept = [place / "migrate-verify-notes", place / f"{marked()[1:]}abcdefgh"]
     for folder in kept:
         folder.mkdir()
     with scratch_folder("migrate-verify-", place) as mine:
@@ -69,26 +73,90 @@ def test_what_kill_9_left_goes_when_the_next_folder_is_made(tmp_path: Path) -> N
     assert sorted(place.iterdir()) == sorted(kept)
 
 
-def test_files_and_folders_of_ended_processes_alone_are_removed(tmp_path: Path) -> None:
-    ended = subprocess.Popen(["true"])
-    ended.wait()
-    gone = [
-        f".migrate-{ended.pid}-abc_efg8",
-        f".out.migrate-{ended.pid}-abcdefgh.tmp",
-        f"migrate-project-{ended.pid}-abcdefgh",
-    ]
+def left_by(process: int, target: str = "") -> str:
+    """Return the temporary name that an ended process leaves."""
+    return f"{marked(target)}abc_efg8".replace(f"-{os.getpid()}-", f"-{process}-")
+
+
+@pytest.fixture
+def ended() -> int:
+    """The number of a process that has ended."""
+    process = subprocess.Popen(["true"])
+    process.wait()
+    return process.pid
+
+
+def test_files_and_folders_of_ended_processes_alone_are_removed(tmp_path: Path, ended: int) -> None:
+    name = left_by(ended)
+    gone = [name, f"{left_by(ended, 'out')}.tmp", name[1:].replace("migrate-", "migrate-project-")]
     stays = [
-        f".migrate-{os.getpid()}-abcdefgh",
-        f".migrate-{ended.pid}-long",
-        f"migrate-{ended.pid}-abcdefgh.py",
+        f"{marked()}abc_efg8",
+        name[:-4],
+        f"{name}.py",
         ".migrate-x",
+        f"migrate-{ended}-database",  # a user's own
+        name.replace(f"-{ended}-", f"-{ended}-0"),
     ]
-    for name in (*gone, *stays):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "file").touch()
-    (tmp_path / f".link.migrate-{ended.pid}-abcdefgh.tmp").symlink_to(tmp_path / stays[0])
-    (tmp_path / f".file.migrate-{ended.pid}-abcdefgh.tmp").touch()
+    for one in (*gone, *stays):
+        (tmp_path / one).mkdir()
+        (tmp_path / one / "file").touch()
+    (tmp_path / f"{left_by(ended, 'link')}.tmp").symlink_to(tmp_path / stays[0])
+    (tmp_path / f"{left_by(ended, 'file')}.tmp").touch()
     remove_leftovers(tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(stays)
     assert (tmp_path / stays[0] / "file").exists()
     remove_leftovers(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("other", ["machine", "user"])
+def test_what_another_machine_or_user_left_stays(
+    tmp_path: Path, ended: int, monkeypatch: pytest.MonkeyPatch, other: str
+) -> None:
+    name = tmp_path / left_by(ended)
+    name.mkdir()
+    if other == "machine":  # on which a process of this number may run, and write to this folder
+        monkeypatch.setattr("platform.node", lambda: "elsewhere")
+        scratch._here.cache_clear()
+    else:
+        user = os.geteuid() + 1
+        monkeypatch.setattr("os.geteuid", lambda: user)
+    try:
+        remove_leftovers(tmp_path)
+        assert name.exists()
+    finally:
+        monkeypatch.undo()
+        scratch._here.cache_clear()
+    remove_leftovers(tmp_path)
+    assert not name.exists()
+
+
+def test_kill_9_while_a_folder_is_replaced_loses_neither_the_old_one_nor_the_new_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "place"
+    (place / "out").mkdir(parents=True)
+    (place / "out" / "text").write_text("old")
+
+    def replace() -> None:
+        with new_folder(place / "out", replace=True) as made:
+            (made / "text").write_text("new")
+
+    found = moments(replace, place, tmp_path / "copies")
+    monkeypatch.setattr(scratch, "_lives", lambda process: False)
+    for copy in found:
+        remove_leftovers(copy)
+        assert {"old", "new"} & {text.read_text() for text in copy.glob("*/text")}
+    assert [path.name for path in place.iterdir()] == ["out"]
+    assert (place / "out" / "text").read_text() == "new"
+
+
+@pytest.mark.parametrize("letter", ["a", "é", "表", "\udcff"])
+def test_a_name_as_long_as_the_file_system_takes_has_a_temporary_one(tmp_path: Path, letter: str) -> None:
+    length = len(os.fsencode(letter))
+    file, folder = (tmp_path / (letter * (255 // length - 1) + end) for end in ("f", "d"))
+    for text in (b"first", b"second"):
+        write_atomically(file, text)
+        with new_folder(folder, replace=True) as made:
+            (made / "text").write_bytes(text)
+        assert file.read_bytes() == (folder / "text").read_bytes() == text
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([file.name, folder.name])

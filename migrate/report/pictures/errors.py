@@ -71,7 +71,7 @@ class _Axis:
         known = [value for value in numbers if value > 0 and math.isfinite(value)]
         powers = [math.log10(value) for value in known] or [-8.0, -4.0]
         self.low = max(math.floor(min(powers)), -18)
-        self.high = max(math.ceil(max(powers)), self.low + 2)
+        self.high = min(max(math.ceil(max(powers)), self.low + 2), 308)
 
     def x(self, value: float) -> float:
         if not math.isfinite(value):

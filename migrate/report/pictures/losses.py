@@ -11,6 +11,10 @@ from migrate.report.pictures.svg import WIDTH, at, framed, label, line, tick_tex
 
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46, 10, 26, 36
 _HEIGHT = 200
+#: Losses whose distance is smaller are flat: below it doubles lose their digits.
+_LEAST = 1e-300
+#: A loss further from 0 counts as one that is not finite: the difference of two has to be a number.
+_MOST = 1e300
 #: Points of a curve that get a mark of their own, at most.
 _MARKS = 24
 
@@ -18,15 +22,19 @@ _MARKS = 24
 def draw(series: Series, name: str, title: str) -> str:
     """Return the plot of a series; `name` is for element ids, `title` says what it shows."""
     sides = (series.original, series.converted, series.reference)
-    known = [value for side in sides for value in side if math.isfinite(value)]
+    known = [value for side in sides for value in side if _is_drawn(value)]
     low, high = (min(known), max(known)) if known else (0.0, 1.0)
-    if high - low <= 1e-6 * max(abs(low), abs(high)):  # a flat line in the middle
+    if high - low <= max(1e-6 * max(abs(low), abs(high)), _LEAST):  # a flat line in the middle
         room = 0.05 * abs(high) or 1.0
         low, high = low - room, high + room
     plot = _Plot(len(series.original), low, high)
     parts = [*plot.axes(), *plot.reference(series.reference), *plot.original(series.original)]
     parts += [*plot.converted(series.converted), *_legend(bool(series.reference))]
     return framed(name, title, sentence(series), _HEIGHT, parts)
+
+
+def _is_drawn(loss: float) -> bool:
+    return math.isfinite(loss) and abs(loss) <= _MOST
 
 
 def sentence(series: Series) -> str:
@@ -85,7 +93,7 @@ class _Plot:
         """Yield the line; it is interrupted where a loss is not finite."""
         steps, pen = [], "M"
         for number, loss in enumerate(losses, 1):
-            if not math.isfinite(loss):
+            if not _is_drawn(loss):
                 pen = "M"
                 continue
             steps.append(f"{pen}{at(self.x(number))} {at(self.y(loss))}")
@@ -96,7 +104,7 @@ class _Plot:
     def _marked(self, losses: Sequence[float]) -> Iterator[tuple[int, float]]:
         every = math.ceil(len(losses) / _MARKS) or 1
         for number, loss in enumerate(losses, 1):
-            if math.isfinite(loss) and (number - 1) % every == 0:
+            if _is_drawn(loss) and (number - 1) % every == 0:
                 yield number, loss
 
 

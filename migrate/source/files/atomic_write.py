@@ -70,7 +70,7 @@ def _stage(path: Path, data: bytes, staged: list[tuple[Path, Path, Path]]) -> No
         if target.exists() and not os.access(target, os.W_OK):
             raise PermissionError(13, "Permission denied")
         with uninterrupted():
-            prefix = marked(f".{target.name[:100]}.")
+            prefix = marked(target.name)
             handle, name = tempfile.mkstemp(prefix=prefix, suffix=".tmp", dir=target.parent)
             staged.append((path, Path(name), target))
         with os.fdopen(handle, "wb") as stream:

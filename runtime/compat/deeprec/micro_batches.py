@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -26,6 +27,8 @@ _REFERENCES = 100
 _PLACEHOLDERS = ("Placeholder", "PlaceholderV2", "PlaceholderWithDefault")
 #: What holds state within a step: each batch needs its own.
 _OF_ONE_STEP = ("StackV2", "TensorArrayV3", "TensorArrayGradV3", "TensorArrayGradWithShape", "TemporaryVariable")
+#: Of each graph and batch, the names of ops that give data, to those of their copies.
+_given: weakref.WeakKeyDictionary[Any, dict[int, dict[str, str]]] = weakref.WeakKeyDictionary()
 _READS = ("ReadVariableOp", "Variable", "VariableV2", "VariableShape", "VarIsInitializedOp", "RecTableHandle")
 
 
@@ -92,31 +95,46 @@ def _summed(gradients: Sequence[Any]) -> list[Any]:
 
 
 def _copied(tensors: list[tf.Tensor], number: int) -> list[tf.Tensor]:
-    """Return the tensors as of another batch: copies of all ops between them and what gives data."""
+    """Return the tensors as of another batch: copies of all ops between them and what gives data.
+
+    What gave the data of this batch to an earlier optimizer gives it to the next one: both have the same batches.
+    """
     graph = v1.get_default_graph()
-    order = _before([tensor.op for tensor in tensors])
-    copied = _with_data(order)
-    if not copied:
-        return tensors
-    known, name = {op.name for op in copied}, f"micro_batch_{number}"
-    shared: dict[str, tf.Tensor] = {}
-    definition = v1.GraphDef()
-    definition.versions.CopyFrom(graph.graph_def_versions)
-    for op in copied:
-        node = definition.node.add()
-        node.CopyFrom(op.node_def)
-        node.attr.pop("_class", None)  # places of ops that are not copied
-        if "frame_name" in node.attr:  # a loop is known by it
-            node.attr["frame_name"].s += f"/{name}".encode()
-        del node.input[:]
-        for tensor in op.inputs:
-            if tensor.op.name not in known:
-                shared[tensor.name] = tensor
-            node.input.append(tensor.name)
-        node.input.extend(f"^{one.name}" for one in op.control_inputs if one.name in known)
-    own = [tensor.name for tensor in tensors if tensor.op.name in known]
-    made = iter(tf.import_graph_def(definition, shared, own, name=name))
-    return [next(made) if tensor.op.name in known else tensor for tensor in tensors]
+    given = _given.setdefault(graph, {}).setdefault(number, {})
+    known = {op.name: op for op in _with_data(_before([tensor.op for tensor in tensors]))}
+    found = {name: graph.get_operation_by_name(given[name]) for name in known if name in given}
+    found = {name: op for name, op in found.items() if len(op.outputs) == len(known[name].outputs)}
+    copied = {name: op for name, op in known.items() if name not in found}
+
+    def own(tensor: tf.Tensor) -> tf.Tensor:
+        return found[tensor.op.name].outputs[tensor.value_index] if tensor.op.name in found else tensor
+
+    if copied:
+        name = f"micro_batch_{number}"
+        shared: dict[str, tf.Tensor] = {}
+        definition = v1.GraphDef()
+        definition.versions.CopyFrom(graph.graph_def_versions)
+        for op in copied.values():
+            node = definition.node.add()
+            node.CopyFrom(op.node_def)
+            node.attr.pop("_class", None)  # places of ops that are not copied
+            if "frame_name" in node.attr:  # a loop is known by it
+                node.attr["frame_name"].s += f"/{graph.unique_name(name, mark_as_used=False)}".encode()
+            del node.input[:]
+            for tensor in op.inputs:
+                if tensor.op.name not in copied:
+                    shared[tensor.name] = own(tensor)
+                node.input.append(tensor.name)
+            node.input.extend(f"^{one.name}" for one in op.control_inputs if one.name in copied)
+        made = tf.import_graph_def(definition, shared, list(copied), name=name)
+        found |= dict(zip(copied, made, strict=True))
+        given |= {name: found[name].name for name, op in copied.items() if _is_the_batchs(op)}
+    return [own(tensor) for tensor in tensors]
+
+
+def _is_the_batchs(op: tf.Operation) -> bool:
+    """Whether what an op gives is the same for all optimizers; loops have ops of each of these."""
+    return bool(op.outputs) and _gives_data(op) and op.type not in _OF_ONE_STEP and not _tf_private.in_control_flow(op)
 
 
 def _before(ops: list[tf.Operation]) -> list[tf.Operation]:

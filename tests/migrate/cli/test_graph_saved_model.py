@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -130,5 +131,5 @@ def test_a_run_that_is_killed_leaves_no_half_of_a_directory(
             if (folder / "target").exists():
                 np.testing.assert_array_equal(_scores(folder / "target", "serve"), before)
             left = {path.name for path in folder.iterdir()} - {"source", "target"}
-            assert all(name.startswith(".target.") and name.endswith(".tmp") for name in left)
+            assert all(re.fullmatch(r"\.target\.(.*\.tmp|replaced-\w+)", name) for name in left)
     assert {path.name for path in source.parent.iterdir()} == {"source", "target"}

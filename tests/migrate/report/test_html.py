@@ -124,7 +124,10 @@ def test_the_numbers_on_the_page_equal_the_json() -> None:
 
 def test_links_lead_to_elements_and_ids_are_unique() -> None:
     doubled = replace(report(), findings=(*report().findings, *report().findings))  # a damaged report holds an id twice
-    for whole in (report(), doubled, hostile()):
+    (proof,) = [one for one in report().verifications if any(c.series for c in one.comparisons)]
+    losses = [replace(c, series=c.series * 2) for c in proof.comparisons if c.series]
+    several = replace(report(), verifications=(replace(proof, comparisons=(*losses, *losses)),))  # of one rung
+    for whole in (report(), doubled, several, hostile()):
         page = Page(render(whole))
         ids = page.values("id")
         assert len(set(ids)) == len(ids)

@@ -91,6 +91,11 @@ def broken(change: Any) -> Any:
     return data
 
 
+def _series(data: Any) -> Any:
+    compared = [one for proof in data["verification"] for one in proof["comparisons"]]
+    return next(one["series"][0] for one in compared if one["series"])
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -108,6 +113,8 @@ def broken(change: Any) -> Any:
         (lambda d: d["findings"][1].update(message=None), "`findings[1].message` must be text"),
         (lambda d: d.update(tables={}), "`tables` must be a list"),
         (lambda d: d.update(tables=[7]), "`tables[0]` must be an object"),
+        (lambda d: _series(d)["converted"].pop(), "series[0]` has another number of losses for one program than"),
+        (lambda d: _series(d)["reference"].pop(), "series[0]` has another number of losses for one program than"),
         (lambda d: d.update(environment=[]), "`environment` must be an object"),
     ],
 )

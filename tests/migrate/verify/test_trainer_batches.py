@@ -6,11 +6,13 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from migrate.errors import MigrateError
 from migrate.schema import load_schema, parse_inputs
 from migrate.source.paddle import folder
 from migrate.source.paddle.abstract.values import Tensor
@@ -134,6 +136,18 @@ def test_where_no_sample_has_a_gradient_drawn_ones_are_compared_too(
     )
     assert any("all gradients are 0" in note for note in found.notes)
     assert "gradient" in {one.stage for one in found.comparisons}
+
+
+def test_a_proof_without_any_gradient_says_why_it_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("original", "converted"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "dygraph_model.py").write_text(TRAINER.replace("GIVEN", "batch"))
+    (tmp_path / "original/config.yaml").write_text("runner:\n  train_batch_size: 4\n")
+    still = SimpleNamespace(comparisons=tuple, notes=(), undetermined=set, trains=lambda: False)
+    monkeypatch.setattr(proof, "_batches", lambda *_: ([], "of the reader"))
+    monkeypatch.setattr(proof, "measure", lambda *_: still)
+    with pytest.raises(MigrateError, match=r"all gradients are 0 .*, and others cannot be drawn: config\.yaml has no"):
+        proof.verify(str(tmp_path / "original"), str(tmp_path / "converted"), None, Settings())
 
 
 def compared(target: Path, batches: list[Any]) -> TrainerPair:

@@ -224,9 +224,11 @@ def _compared(op: ast.cmpop, value: Value) -> Value:
     if isinstance(value, Instance) and not isinstance(op, ast.Is | ast.IsNot):
         if value.cls.find("__eq__") is not None:
             raise Refuse(f"`__eq__` of `{value.cls.name}` is not supported; compare attributes")
-        return value if value.cls.plain is None else (id(value.cls), records.fields_of(value))
+        return records.compared(value)
     if isinstance(value, list | tuple) and mentions(value, Instance):
         return type(value)([_compared(op, item) for item in value])
+    if isinstance(value, dict) and mentions(value, Instance):
+        return {key: _compared(op, item) for key, item in value.items()}
     return value
 
 

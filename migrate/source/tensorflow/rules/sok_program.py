@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from migrate.source.rules import Example, Refusal, Rule, register
+from migrate.source.tensorflow.base.common_refusals import OF_CALLS
 
 HEAD = "import tensorflow as tf\nimport horovod.tensorflow as hvd\nimport sparse_operation_kit as sok\n"
 
@@ -19,6 +20,7 @@ class SokProgram(Rule):
     id = "tf-sok-program"
     title = "A program for SparseOperationKit runs on the ranks of the runtime"
     refusals = (
+        *OF_CALLS,
         Refusal(
             "lacking",
             "`sok.{name}` is called",

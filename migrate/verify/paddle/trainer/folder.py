@@ -71,13 +71,16 @@ def verify(original: str, converted: str, schema: Schema | None, settings_: Sett
             *again.notes,
         ]
     if not pair.trains():
-        size = max(_SAMPLES, _size(config))
-        more = _drawn(first, files, schema, size, settings_)
+        size, none = max(_SAMPLES, _size(config)), "all gradients are 0 on these batches, so that steps show nothing"
+        try:
+            more = _drawn(first, files, schema, size, settings_)
+        except MigrateError as error:
+            raise MigrateError(f"{none}, and others cannot be drawn: {error}") from error
         again = measure(str(first), str(second), config | {"runner.train_batch_size": size}, more, settings_)
         comparisons += again.comparisons()
         notes += [
-            "all gradients are 0 on these batches, so that steps show nothing: the programs are compared on drawn "
-            f"batches of {size} samples, too" + ("" if again.trains() else ", where all gradients are 0 again"),
+            f"{none}: the programs are compared on drawn batches of {size} samples, too"
+            + ("" if again.trains() else ", where all gradients are 0 again"),
             *again.notes,
         ]
     return Verification(original, converted, tuple(comparisons), tuple(notes), pair.memory())

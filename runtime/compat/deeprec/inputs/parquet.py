@@ -48,7 +48,7 @@ class ParquetDataset:
 
         def batches(file: bytes) -> Iterator[dict[str, Any]]:
             path = _text(file)
-            for batch in _read(path, list(types), batch_size, partition_count, partition_index):
+            for batch in _read(path, columns, batch_size, partition_count, partition_index):
                 if not drop_remainder or batch.num_rows == batch_size:
                     yield {one.name: _values(path, one, batch) for one in columns}
 
@@ -152,10 +152,13 @@ def _dtype(file: str, name: str, kind: str) -> tf.DType:
         raise ValueError(f"the column {name!r} of {file} is {kind}: cast it to numbers or text first") from None
 
 
-def _read(file: str, columns: list[str], rows: int, parts: int, part: int) -> Iterator[Any]:
+def _read(file: str, columns: list[DataFrame.Field], rows: int, parts: int, part: int) -> Iterator[Any]:
     opened = _pyarrow().ParquetFile(file)
+    for one in columns:  # where a file differs from the first one, or from the fields, TensorFlow would cut ids short
+        _field(file, opened.schema_arrow, one, False)
+    names = list(dict.fromkeys(one.name for one in columns))
     groups = list(range(part, opened.num_row_groups, parts))
-    yield from opened.iter_batches(batch_size=rows, row_groups=groups, columns=columns)
+    yield from opened.iter_batches(batch_size=rows, row_groups=groups, columns=names)
 
 
 def _values(file: str, field: DataFrame.Field, batch: Any) -> Any:

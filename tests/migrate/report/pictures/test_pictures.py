@@ -84,10 +84,16 @@ def test_losses_in_words(original: list[float], converted: list[float], said: st
     picture(losses.draw(series(original, converted), "a", "t"))
 
 
-@pytest.mark.parametrize("bad", [*BAD, 1e300, -1e-300, 0.0])
+#: The largest number, and the least that is above 0.
+ENDS = (1.7976931348623157e308, 5e-324)
+
+
+@pytest.mark.parametrize("bad", [*BAD, *ENDS, 1e300, -1e-300, 0.0])
 def test_losses_of_any_size_can_be_drawn(bad: float) -> None:
-    for values in itertools.product((bad, 1.0), repeat=3):
-        picture(losses.draw(series(values, values[::-1], values), "a", "t"))
+    for values in itertools.product((bad, 1.0, -bad), repeat=3):
+        root = picture(losses.draw(series(values, values[::-1], values), "a", "t"))
+        assert not {"nan", "inf"} & set(re.findall(r"nan|inf", " ".join(one.get("d", "") for one in root.iter())))
+    picture(losses.draw(series([bad, 0.0], [bad, 0.0]), "a", "t"))
 
 
 def test_a_curve_is_interrupted_where_a_loss_is_no_number() -> None:
@@ -130,7 +136,7 @@ def test_what_is_not_equal_has_a_cross_and_is_no_circle() -> None:
     assert "1 of 2 equal" in "".join(root.itertext())
 
 
-@pytest.mark.parametrize("bad", [*BAD, 0.0, 1e-300, 1e300])
+@pytest.mark.parametrize("bad", [*BAD, *ENDS, 0.0, 1e-300, 1e300])
 def test_errors_of_any_size_can_be_drawn(bad: float) -> None:
     one = replace(comparison("x", "b", "differs", bad), original_error=bad, converted_error=bad)
     picture(errors.draw([("A", [one]), ("B", []), ("C", [replace(one, scale=0.0)])], "a", "t"))

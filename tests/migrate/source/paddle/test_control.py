@@ -107,6 +107,40 @@ PROGRAMS = {
                  Wide("x") != Wide("y"), Base("x") == Inner(), Inner() in [Inner(0.5)], wide.inner.rate, Base.width,
                  asdict(other), asdict(moved), moved.a, moved.b.name, wrong, isinstance(wide, Base), wide.kinds]
     """,
+    "data classes among the bases": """
+        from dataclasses import dataclass, field
+        class Old:
+            def __init__(self, q):
+                self.q = q
+        @dataclass
+        class Base(Old):
+            x: int = field(default=1)
+            seen: int = field(default=0, compare=False)
+            items: list = field(default_factory=list)
+            def __post_init__(self):
+                self.y = self.x + 1
+        class Twice(Base):
+            def __init__(self, n):
+                super().__init__(n * 2)
+        class Same(Base):
+            pass
+        @dataclass
+        class Written(Same):
+            z: int = 2
+            def __init__(self, k):
+                super().__init__(x=k)
+                self.z = k + 1
+        @dataclass(eq=False)
+        class Alone:
+            x: int = 1
+        @dataclass(init=False)
+        class Unmade(Old):
+            x: int = 1
+        found = [Base(3).x, hasattr(Base(3), "q"), Twice(2).y, Same(x=4).y, Same(1) == Same(1), Same(1) == Base(1),
+                 Written(3).z, Written(3).y, Written(3) == Written(3), Written(3) == Written(4), Alone() == Alone(),
+                 Base(1, 2) == Base(1, 3), Base.x, hasattr(Base, "items"), {"a": Base()} == {"a": Base()},
+                 {"a": [Base()]} == {"a": [Base(2)]}, Unmade(5).q, Unmade(5).x]
+    """,
     "a generator goes on where its consumer asks": """
         log = []
         def numbers():

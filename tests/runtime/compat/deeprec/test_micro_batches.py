@@ -70,6 +70,40 @@ def test_two_batches_are_one_that_is_twice_as_long(rec: Any, control_flow: str, 
     assert all(ours < theirs for ours, theirs in zip(found[3:], expected[3:], strict=True)), "of the first batch"
 
 
+def _trained_by_two(rec: Any, size: int, config: Any) -> list[Any]:
+    """Train a loop's variables by an optimizer each; return them after each step of an epoch."""
+    batches = rec.data.Dataset.from_tensor_slices(_LABELS).batch(size)
+    inputs = rec.data.make_one_shot_iterator(batches).get_next()
+    first, second = (rec.get_variable(name, [], initializer=rec.ones_initializer(rec.float32)) for name in "ab")
+    hidden = rec.while_loop(lambda i, _: i < 2, lambda i, x: [i + 1, rec.tanh(x * second)], [0, inputs * first])[1]
+    loss = rec.reduce_sum(rec.square(hidden - 0.5))
+    trained = [rec.train.GradientDescentOptimizer(0.05).minimize(loss, var_list=[first])]
+    trained += [rec.train.GradientDescentOptimizer(0.0).minimize(loss, var_list=[second])]  # else both race
+    found = []
+    with rec.Session(config=config) as session:
+        session.run(rec.global_variables_initializer())
+        with pytest.raises(rec.errors.OutOfRangeError):
+            for _ in range(len(_LABELS)):
+                session.run(trained)
+                found += session.run([first, second])
+    return found
+
+
+@pytest.mark.parametrize("control_flow", ["v1", "v2"])
+def test_two_optimizers_have_the_same_batches(rec: Any, control_flow: str) -> None:
+    enable = {"v1": rec.disable_control_flow_v2, "v2": rec.enable_control_flow_v2}
+    enable[control_flow]()
+    try:
+        with rec.Graph().as_default():
+            expected = _trained_by_two(rec, 2 * _SIZE, None)
+        with rec.Graph().as_default():
+            found = _trained_by_two(rec, _SIZE, _config(rec, 2))
+    finally:
+        rec.enable_control_flow_v2()
+    assert len(found) == len(expected) == len(_LABELS) // _SIZE  # two variables, and half as many steps
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
 def test_occurrences_of_all_batches_count(rec: Any) -> None:
     config = _config(rec, 3)
     option = rec.EmbeddingVariableOption(filter_option=rec.CounterFilter(2))

@@ -140,3 +140,22 @@ def test_what_a_dataset_refuses(rec: Any, path: str) -> None:
         module.DataFrame.to_sparse(3)
     with pytest.raises(rec.errors.OpError, match="has rows of other than 2 values: drop its shape"):
         _read(rec, module.ParquetDataset(path, 3, [field("bag", tf.int64, 0, [2])]))
+
+
+@pytest.mark.parametrize(
+    ("column", "said"),
+    [
+        (pa.array([2**40 + 7], pa.int64()), "is int64: its field must not say tf.int32"),  # not 7
+        (pa.array([1.5], pa.float32()), "is float32: its field must not say tf.int32"),  # not 1
+        (pa.array([[1]], pa.list_(pa.int32())), "has lists 1 deep: its field must not have ragged_rank 0"),
+    ],
+)
+def test_each_file_has_columns_of_the_same_types(rec: Any, tmp_path: Path, column: Any, said: str) -> None:
+    first, second = (str(tmp_path / f"{name}.parquet") for name in "ab")
+    parquet.write_table(pa.table({"id": pa.array([1], pa.int32())}), first)
+    parquet.write_table(pa.table({"id": column}), second)
+    fields = [_module().DataFrame.Field("id", tf.int32, 0)]
+    assert _read(rec, _module().ParquetDataset([first, first])) == [{"id": [1]}] * 2
+    for files, given in (([first, second], None), (rec.constant([second]), fields)):
+        with pytest.raises(rec.errors.OpError, match=said):
+            _read(rec, _module().ParquetDataset(files, 1, given))

@@ -9,7 +9,7 @@ from migrate.source.paddle.abstract.run import Run
 from migrate.source.paddle.abstract.values import Api, Class, Instance, Refuse, Value
 
 _DECORATOR = "dataclasses.dataclass"
-_CONSTRUCTION = frozenset({"init", "kw_only"})  #: arguments of the decorator that change what a constructor takes
+_HEEDED = frozenset({"init", "kw_only", "eq"})  #: arguments of the decorator that change what an object does here
 
 
 def declare(run: Run, cls: Class) -> None:
@@ -20,9 +20,13 @@ def declare(run: Run, cls: Class) -> None:
         if not isinstance(name, Api) or name.name != _DECORATOR:
             continue
         keywords = decorator.keywords if called and isinstance(decorator, ast.Call) else []
-        given = {one.arg: run.evaluate(one.value) for one in keywords if one.arg in _CONSTRUCTION}
+        given = {one.arg: run.evaluate(one.value) for one in keywords if one.arg in _HEEDED}
         bases = tuple(base.plain for base in cls.bases if isinstance(base, Class) and base.plain is not None)
-        cls.plain = dataclasses.make_dataclass(cls.name, _fields(cls), bases=bases, eq=False, **given)
+        cls.plain = dataclasses.make_dataclass(cls.name, _fields(cls), bases=bases, **given)
+        for field in dataclasses.fields(cls.plain):  # the class has the default, not what declares it
+            if isinstance(cls.constants.get(field.name), dataclasses.Field):
+                default = cls.constants.pop(field.name).default
+                cls.constants |= {} if default is dataclasses.MISSING else {field.name: default}
 
 
 def _fields(cls: Class) -> list[Value]:
@@ -38,18 +42,44 @@ def _fields(cls: Class) -> list[Value]:
     return found
 
 
-def fill(made: Instance, positional: list[Value], keywords: dict[str, Value]) -> None:
-    """Set the attributes of an object as the constructor of its data class does; raises TypeError as Python."""
-    assert made.cls.plain is not None
-    made.attributes |= vars(made.cls.plain(*positional, **keywords))
+def constructor(cls: Class, after: Class | None = None) -> type[Value] | None:
+    """Return the data class whose constructor a class has; None where one that is written out is nearer, or none is.
+
+    With `after` it is the constructor that `super()` finds in a method of that class.
+    """
+    written = cls.find("__init__", after)
+    for owner in cls.order[cls.order.index(after) + 1 :] if after is not None else cls.order:
+        if written is not None and owner is written[1]:
+            return None
+        if owner.plain is not None and "__init__" in vars(owner.plain):
+            return owner.plain
+    return None
+
+
+def fill(made: Instance, plain: type[Value], positional: list[Value], keywords: dict[str, Value]) -> None:
+    """Set the attributes of an object as the constructor of a data class does; raises TypeError as Python."""
+    made.attributes |= vars(plain(*positional, **keywords))
+
+
+def compared(value: Instance) -> Value:
+    """Return what stands for an object in a comparison: of a data class its class and fields."""
+    plains = (cls.plain for cls in value.cls.order if cls.plain is not None)
+    plain = next((one for one in plains if one.__dataclass_params__.eq), None)
+    if plain is None:
+        return value
+    return id(value.cls), {one.name: value.attributes[one.name] for one in dataclasses.fields(plain) if one.compare}
 
 
 def fields_of(value: Value) -> dict[str, Value]:
     """Return the fields of an object of a data class by name; raises `Refuse` for another object."""
-    plain = value.cls.plain if isinstance(value, Instance) else None
-    if plain is None:
+    if _plain(value) is None:
         raise Refuse("this function takes an object of a data class")
-    return {field.name: value.attributes[field.name] for field in dataclasses.fields(plain)}
+    return {field.name: value.attributes[field.name] for field in dataclasses.fields(_plain(value))}
+
+
+def _plain(value: Value) -> Value:
+    own = value.cls.order if isinstance(value, Instance) else ()
+    return next((cls.plain for cls in own if cls.plain is not None), None)
 
 
 def as_dict(value: Value) -> Value:
@@ -58,7 +88,7 @@ def as_dict(value: Value) -> Value:
 
 
 def _inner(value: Value) -> Value:
-    if isinstance(value, Instance) and value.cls.plain is not None:
+    if _plain(value) is not None:
         return as_dict(value)
     if isinstance(value, list | tuple):
         return type(value)(_inner(item) for item in value)

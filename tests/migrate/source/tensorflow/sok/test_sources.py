@@ -283,6 +283,12 @@ KEPT = {
         "the variables that this file makes",
     ),
     "files without variables": ("sok.dump(path)", "what `sok.dump` takes cannot be read", "give both by name"),
+    "files of starred arguments": (
+        "sok.dump(*given)",
+        "the arguments of `sok.dump` cannot be read",
+        "by name",
+    ),
+    "files of an argument that is none": ("sok.load(path, [item], all=1)", "it has no argument `all`", "by name"),
     "an optimizer that may be none": (
         "1\ndef keep(opt=None):\n    sok.load(path, item, opt)",
         "the optimizer that `sok.load` takes may be None",
