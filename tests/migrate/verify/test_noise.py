@@ -13,6 +13,7 @@ from migrate.verify import compare
 from migrate.verify.paddle.trainer import folder, pair
 from migrate.verify.paddle.trainer.common import dense, packed, unpacked
 from migrate.verify.settings import Settings
+from tests.support.measured import Measured
 
 ONE = np.array([1.0, -0.5], np.float32)
 TINY = np.array([3e-8, -1e-8], np.float32)
@@ -80,29 +81,17 @@ def test_a_gradient_without_two_digits_of_its_own_is_undetermined() -> None:
     assert not compare.is_undetermined(compare.compare("gradient", "w", ONE, ONE, ONE), 1.0), "equal"
 
 
-class Measured:
-    """Stands for a pair of trainers."""
-
-    notes = ()
-
-    def __init__(self, verdict: str, unsure: set[str]) -> None:
-        self.verdict, self.unsure = verdict, unsure
-
-    def undetermined(self) -> set[str]:
-        return self.unsure
-
-    def trains(self) -> bool:
-        return True
-
-    def comparisons(self) -> list[Any]:
-        found = [compare.compare(stage, "w", ONE, ONE) for stage in ("gradient", "sgd")]
-        return [replace(one, verdict=self.verdict) for one in found] + [compare.compare("loss", "loss", ONE, ONE)]
+def measured(verdict: str, unsure: set[str]) -> Measured:
+    found = [compare.compare(stage, "w", ONE, ONE) for stage in ("gradient", "sgd")]
+    return Measured(
+        [*(replace(one, verdict=verdict) for one in found), compare.compare("loss", "loss", ONE, ONE)], unsure
+    )
 
 
 def test_undetermined_gradients_are_compared_on_other_ids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "dygraph_model.py").touch()
     given = [[np.array([[0, 7], [30, 0]]), np.array([0, 1]), np.array([0.0, 0.5])]]
-    pairs = [Measured("differs", {"w"}), Measured("equal", set()), Measured("differs", set())]
+    pairs = [measured("differs", {"w"}), measured("equal", set()), measured("differs", set())]
     seen: list[Any] = []
     configs: list[Any] = []
 
@@ -136,7 +125,7 @@ def test_batches_of_two_become_larger(tmp_path: Path, monkeypatch: pytest.Monkey
 
     def measure(*arguments: Any) -> Any:
         seen.append(arguments)
-        return Measured("differs", {"w"})
+        return measured("differs", {"w"})
 
     monkeypatch.setattr(folder, "_batches", batches)
     monkeypatch.setattr(folder, "measure", measure)

@@ -11,20 +11,9 @@ from click.testing import CliRunner
 
 from migrate.cli.verify import verify
 from migrate.verify.paddle.trainer import folder
+from tests.support.measured import Measured
 
 CONFIG = "runner:\n  train_batch_size: 4\nhyper_parameters:\n  rows: 1000\n  sizes: [8, 4]\n"
-
-
-class Nothing:
-    """Stands for a pair of trainers."""
-
-    notes = ()
-
-    def undetermined(self) -> set[str]:
-        return set()
-
-    def comparisons(self) -> list[Any]:
-        return []
 
 
 @pytest.fixture
@@ -38,7 +27,7 @@ def test_both_programs_get_the_values_and_the_ids(model: Path, monkeypatch: pyte
     seen: list[Any] = []
     given = [[np.array([[7, 30]]), {"more": np.array([10, 3])}, np.array([12.5, 23.0])]]
     monkeypatch.setattr(folder.workers, "run", lambda _, job: seen.append(job["config"]) or {"batches": given})
-    monkeypatch.setattr(folder, "measure", lambda *arguments: seen.extend(arguments[2:4]) or Nothing())
+    monkeypatch.setattr(folder, "measure", lambda *arguments: seen.extend(arguments[2:4]) or Measured())
     options = ["--set", "hyper_parameters.rows=10", "--set", "hyper_parameters.sizes=[2]", "--ids", "10"]
     CliRunner().invoke(verify, [str(model), str(model), *options], catch_exceptions=False)
     read, config, batches = seen

@@ -131,11 +131,13 @@ def test_where_no_sample_has_a_gradient_drawn_ones_are_compared_too(
     ids, (scale, labels) = drawn(inputs, 4, 1, 1)[0]
     monkeypatch.setattr(proof, "_batches", lambda *_: ([[ids, [scale * 0, labels]]], "of the reader"))
     monkeypatch.setattr(proof, "measure", lambda first, second, config, batches, _: compared(Path(second), batches))
-    found = proof.verify(
-        str(tmp_path / "original"), str(tmp_path), load_schema(str(tmp_path / "schema.yaml")), Settings()
-    )
+    schema = load_schema(str(tmp_path / "schema.yaml"))
+    found = proof.verify(str(tmp_path / "original"), str(tmp_path), schema, Settings())
     assert any("all gradients are 0" in note for note in found.notes)
-    assert "gradient" in {one.stage for one in found.comparisons}
+    assert {one.verdict for one in found.comparisons if one.stage == "gradient"} == {"equal"}
+    monkeypatch.setattr(TrainerPair, "trains", lambda _: False)
+    found = proof.verify(str(tmp_path / "original"), str(tmp_path), schema, Settings())
+    assert found.comparisons[-1].verdict == "zero", "drawn batches have no gradient either: nothing is proven"
 
 
 def test_a_proof_without_any_gradient_says_why_it_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from migrate.source.files.encoding import read_source
 from migrate.source.paddle.abstract.program import settings, trainer_of
 from migrate.source.paddle.abstract.readers import batch_of
 from migrate.source.paddle.model_files import STATIC, TRAINER, texts_of
-from migrate.verify import workers
+from migrate.verify import compare, workers
 from migrate.verify.paddle.static.pair import static_pair
 from migrate.verify.paddle.trainer.common import MOST, mapped
 from migrate.verify.paddle.trainer.drawn import IDS, drawn
@@ -78,6 +78,8 @@ def verify(original: str, converted: str, schema: Schema | None, settings_: Sett
             raise MigrateError(f"{none}, and others cannot be drawn: {error}") from error
         again = measure(str(first), str(second), config | {"runner.train_batch_size": size}, more, settings_)
         comparisons += again.comparisons()
+        if not again.trains():  # nothing is proven
+            comparisons.append(compare.compare("gradient", "all weights", np.zeros(1), np.zeros(1), kind="gradient"))
         notes += [
             f"{none}: the programs are compared on drawn batches of {size} samples, too"
             + ("" if again.trains() else ", where all gradients are 0 again"),
