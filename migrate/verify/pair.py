@@ -29,11 +29,11 @@ def verify(original: str, converted: str, schema: Schema | None, settings: Setti
         from migrate.verify.paddle.pair import verify as verify_paddle
 
         return verify_paddle(original, converted, schema, settings)
-    if "tensorflow" in kind:
+    if kind & {"tensorflow", "keras"}:
         from migrate.verify.tensorflow.pair import verify as verify_tensorflow
 
         return verify_tensorflow(original, converted, settings)
-    raise MigrateError(f"{original}: imports neither paddle nor tensorflow; give the file of a model")
+    raise MigrateError(f"{original}: imports neither paddle, nor tensorflow, nor keras; give the file of a model")
 
 
 def _is_paddle(path: str) -> bool:

@@ -65,7 +65,7 @@ def test_the_report_holds_everything(tmp_path: Path) -> None:
     [
         ("missing.py", None, "missing.py: cannot be read"),
         ("broken.py", "def f(:\n", "is not valid Python"),
-        ("other.py", "import json\n", "imports neither paddle nor tensorflow"),
+        ("other.py", "import json\n", "imports neither paddle, nor tensorflow, nor keras"),
         ("model.py", "import paddle\n", "give --schema FILE"),
     ],
     ids=["missing", "syntax", "no framework", "no schema"],
