@@ -29,6 +29,7 @@ import yaml
 from migrate.errors import MigrateError
 from migrate.report.model import Finding, State
 from migrate.schema import Schema, parse_schema
+from migrate.source.paddle.model_files import beside, texts_of
 
 TRAINER, STATIC = "dygraph_model.py", "static_model.py"
 OPTIONS = ("steps", "batches", "ids")
@@ -121,15 +122,16 @@ def convert(folder: Path, target: Path, schema: Schema | None = None) -> tuple[s
     """Write the converted files of a folder; return its trainer, and why another or none converts, or an empty text."""
     from migrate.source.paddle import folder as of_folder
 
-    texts = {path.name: path.read_text(encoding="utf-8") for path in texts_in(folder)}
-    target.mkdir(parents=True, exist_ok=True)
+    texts = texts_in(folder)
     chosen, reason = "", ""
     for name in sorted(texts, key=lambda item: (item != TRAINER, item != STATIC)):
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
         if not name.endswith(".py"):
             (target / name).write_text(texts[name], encoding="utf-8")
             continue
-        siblings = {other: text for other, text in texts.items() if other != name}
-        result = of_folder.convert(str(folder / name), texts[name], siblings, () if schema is None else schema.inputs)
+        result = of_folder.convert(
+            str(folder / name), texts[name], beside(name, texts), () if schema is None else schema.inputs
+        )
         if name in (TRAINER, STATIC) and not chosen:
             chosen = name if result.changed else ""
             reason = reason if result.changed or reason else _why(result.findings)
@@ -145,9 +147,9 @@ def _why(findings: Sequence[Finding]) -> str:
     return f"{Path(first.location.path).name}:{first.location.line}: {first.message}"
 
 
-def texts_in(folder: Path) -> list[Path]:
-    """Return the Python and YAML files of a folder."""
-    return sorted(path for path in folder.iterdir() if path.suffix in {".py", ".yaml"} and path.is_file())
+def texts_in(folder: Path) -> dict[str, str]:
+    """Return the Python and YAML files of a model's folder by their names in it."""
+    return {path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8") for path in texts_of(folder)}
 
 
 def verified(
@@ -173,10 +175,11 @@ def verified(
         try:
             output, _ = run.communicate(timeout=seconds)
         except subprocess.TimeoutExpired:
-            os.killpg(run.pid, signal.SIGKILL)  # its workers, too
+            os.killpg(run.pid, signal.SIGTERM)  # its workers, too; it removes its files
             raise MigrateError(f"the proof takes longer than {seconds:.0f} s") from None
     if not report.is_file():
-        raise MigrateError((output.strip().splitlines() or ["no output"])[0])
+        told_by = [text.removeprefix("migrate: ") for text in output.splitlines() if text.startswith("migrate: ")]
+        raise MigrateError((told_by or output.strip().splitlines() or ["no output"])[0])
     for comparison in json.loads(report.read_text(encoding="utf-8"))["verification"][0]["comparisons"]:
         yield comparison["stage"], comparison["verdict"]
 
@@ -185,7 +188,7 @@ def trained(folder: Path, target: Path, seconds: float, trainer: str) -> str:
     """Train an epoch in a process of its own; return what it told, or why it failed."""
     from migrate.source.paddle.abstract.program import configuration
 
-    texts = {path.name: path.read_text(encoding="utf-8") for path in texts_in(folder)}
+    texts = texts_in(folder)
     command = [
         sys.executable,
         "-c",
