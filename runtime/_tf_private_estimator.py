@@ -15,11 +15,14 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.python.training import checkpoint_utils
 
-__all__ = ["exports_to_come", "extend_exports", "extend_in_memory_evaluators", "extend_load_variable"]
+__all__ = [
+    "builds_predictions", "exports_to_come", "extend_exports", "extend_in_memory_evaluators", "extend_load_variable",
+]  # fmt: skip
 
 _ESTIMATOR = "tensorflow_estimator.python.estimator.estimator"
 _HOOKS = "tensorflow_estimator.python.estimator.hooks.hooks"
 _TRAINING = "tensorflow_estimator.python.estimator.training"
+_PREDICT = "infer"  #: tf.estimator.ModeKeys.PREDICT
 
 
 #: Path of the checkpoint that an Estimator is exporting.
@@ -72,6 +75,17 @@ def exports_to_come() -> list[str]:
         if module == _ESTIMATOR and name.startswith("export_"):
             return [f"`{name}`"]
     return []
+
+
+def builds_predictions() -> bool:
+    """True while an Estimator builds a graph for predictions, to be run here or exported."""
+    if _ESTIMATOR not in sys.modules:
+        return False
+    return any(
+        frame.f_code.co_name == "_call_model_fn" and frame.f_locals.get("mode") == _PREDICT
+        for frame in _frames()
+        if frame.f_globals.get("__name__") == _ESTIMATOR
+    )
 
 
 def _frames() -> Iterator[FrameType]:

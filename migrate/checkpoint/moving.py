@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from migrate.checkpoint.latest import FILE, write_latest
 from migrate.checkpoint.matching import converted_tables, given_names, optimizer_of, parts_of, variable_of
 from migrate.errors import MigrateError
 from migrate.report.model import TableRecord
@@ -74,4 +75,6 @@ def _written(source: str, target: str, moves: list[checkpoint.Move], like: str |
         parts = sorted(scratch.iterdir(), key=lambda file: file.suffix == ".index")  # the index last
         for part in parts:
             part.replace(place.parent / part.name)
+        if not (place.parent / FILE).exists():  # else it is of a run in this folder, perhaps the original's
+            write_latest(place, scratch)
     return done

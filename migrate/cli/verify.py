@@ -14,7 +14,12 @@ from migrate.cli.console import VERBOSE, level, say, with_time_left
 @command()
 @click.argument("original", metavar="ORIGINAL", type=PATH)
 @click.argument("converted", metavar="CONVERTED", type=PATH)
-@click.option("--schema", metavar="FILE", type=PATH, help="Feature schema (YAML); required for a Paddle model.")
+@click.option(
+    "--schema",
+    metavar="FILE",
+    type=PATH,
+    help="Feature schema (YAML), for a Paddle model of one file; a folder needs none.",
+)
 @click.option(
     "--steps", type=click.IntRange(1), default=10, show_default=True, help="Number of optimizer steps to compare."
 )

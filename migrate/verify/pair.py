@@ -21,23 +21,30 @@ def verify(original: str, converted: str, schema: Schema | None, settings: Setti
         from migrate.verify.paddle.trainer import folder
 
         if folder.has_trainer(original) and _is_paddle(original):
+            _check_written(original, converted, "give the folder that `migrate convert` wrote")
             return folder.verify(original, converted, schema, settings)
     if settings.changed or settings.ids:
         raise MigrateError("--set and --ids apply to folders of Paddle models; leave them out")
+    _check_written(original, converted, "`migrate convert -o` writes changed files only: copy them over a copy of all")
     kind, _ = imports(original), imports(converted)
     if "paddle" in kind:
         from migrate.verify.paddle.pair import verify as verify_paddle
 
         return verify_paddle(original, converted, schema, settings)
-    if "tensorflow" in kind:
+    if kind & {"tensorflow", "keras"}:
         from migrate.verify.tensorflow.pair import verify as verify_tensorflow
 
         return verify_tensorflow(original, converted, settings)
-    raise MigrateError(f"{original}: imports neither paddle nor tensorflow; give the file of a model")
+    raise MigrateError(f"{original}: imports neither paddle, nor tensorflow, nor keras; give the file of a model")
 
 
 def _is_paddle(path: str) -> bool:
     return Path(path).is_dir() or "paddle" in imports(path)
+
+
+def _check_written(original: str, converted: str, remedy: str) -> None:
+    if Path(original).exists() and not Path(converted).exists():
+        raise MigrateError(f"{converted}: does not exist; {remedy}")
 
 
 def imports(path: str) -> set[str]:

@@ -21,6 +21,7 @@ _RUNGS = {
     "adagrad": "Adagrad steps",
     "adam": "Adam steps",
     "optimizer": "steps of the program's optimizer",
+    "own": "steps of the trainer's own optimizer",
 }
 
 

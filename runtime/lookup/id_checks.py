@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 import tensorflow as tf
 
-from runtime import _validation, ranks
+from runtime import _tf_private_estimator, _validation, ranks
 from runtime.table import control_dependencies
 from runtime.table.table import Table
 
@@ -51,11 +51,14 @@ def wide(keys: tf.Tensor) -> tf.Tensor:
 def either(is_train: Any, train: Callable[[], Result], evaluate: Callable[[], Result]) -> Result:
     """Return `train()` or `evaluate()`, or a tf.cond of both if `is_train` is a tensor.
 
+    Where an Estimator builds predictions nothing trains: a lookup in a function that is not told the mode would let
+    whoever serves the export insert a row for each unseen id.
+
     Raises:
         ValueError: `is_train` is neither a bool nor a bool scalar tensor.
     """
     if isinstance(is_train, (bool, np.bool_)):
-        return train() if is_train else evaluate()
+        return train() if is_train and not _tf_private_estimator.builds_predictions() else evaluate()
     if (
         not isinstance(is_train, (tf.Tensor, tf.Variable))
         or is_train.dtype != tf.bool

@@ -108,3 +108,37 @@ def test_train_and_evaluate_runs_an_evaluation_session_beside_training(tmp_path:
     )
     assert training.sizes == [0, 40]
     assert evaluation.sizes == [40] * 6  # three checkpoints, at the start and the end of each evaluation
+
+
+@pytest.mark.parametrize("pooled", [False, True])
+def test_what_is_exported_inserts_no_row_where_a_lookup_is_not_told_the_mode(tmp_path: Path, pooled: bool) -> None:
+    """A server would keep a row for each id that it is asked for."""
+
+    def tower(ids: Any) -> Any:
+        table = runtime.create_table(tf.int64, 8, "user", v1.truncated_normal_initializer(stddev=0.1))
+        if pooled:
+            return runtime.embedding_lookup_sparse(table, tf.RaggedTensor.from_tensor(ids))
+        return tf.reduce_mean(runtime.sparse_lookup(table, ids), 1)
+
+    def model(features: Any, labels: Any, mode: str) -> Any:
+        loss = tf.reduce_mean((tf.reduce_sum(rows := tower(features["user"]), 1) - 1) ** 2)
+        step = (
+            adagrad.create_hash_optimizer(0.5).minimize(loss, v1.train.get_global_step())
+            if labels is not None
+            else None
+        )
+        return tf.estimator.EstimatorSpec(mode, {"rows": rows}, loss, step)
+
+    def served() -> Any:
+        return tf.estimator.export.build_raw_serving_input_receiver_fn({"user": v1.placeholder(tf.int64, [None, 2])})()
+
+    estimator, trained = tf.estimator.Estimator(model, str(tmp_path / "run")), _SizeHook()
+    estimator.train(_input(0), steps=4, hooks=[trained])
+    assert trained.sizes == [0, _TRAIN_KEYS]
+    folder = estimator.export_saved_model(str(tmp_path / "export"), served).decode()
+    with tf.Graph().as_default() as graph, v1.Session() as session:
+        signature = v1.saved_model.load(session, ["serve"], folder).signature_def["serving_default"]
+        rows = session.run(signature.outputs["rows"].name, {signature.inputs["user"].name: [[_UNSEEN, 1], [2, 3]]})
+        kept = next(op for op in graph.get_operations() if op.type == "RecTableSnapshot")
+        assert len(session.run(kept.outputs[0])) == _TRAIN_KEYS
+    assert rows.shape == (2, 8) and np.all(np.any(rows != 0, axis=1))

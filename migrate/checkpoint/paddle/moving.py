@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import pickle
 import subprocess
@@ -14,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from migrate.checkpoint.latest import write_latest
 from migrate.checkpoint.paddle.slot_names import full_key, slot_keys
 from migrate.checkpoint.paddle.state_file import NAMES, SCHEDULE, read_state, write_state
 from migrate.errors import MigrateError
@@ -69,10 +69,7 @@ def _there(job: dict[str, Any], old: str, new: str) -> list[str]:
         place.parent.mkdir(parents=True, exist_ok=True)
         for part in sorted(scratch.glob(f"{place.name}.*"), key=lambda file: file.suffix == ".index"):  # the index last
             part.replace(place.parent / part.name)
-        name = json.dumps(place.name)
-        state = scratch / "checkpoint"
-        state.write_text(f"model_checkpoint_path: {name}\nall_model_checkpoint_paths: {name}\n", encoding="utf-8")
-        state.replace(place.parent / state.name)
+        write_latest(place, scratch)
     told = [f"{done['weights']} weights of {path}"]
     if slots is None:
         told.append(f"no {beside.name} beside it: the optimizer begins anew")

@@ -215,7 +215,7 @@ def _nearest(result: SourceResult, here: _Line) -> list[TableRecord]:
 
 def _other_tables(result: SourceResult, near: Sequence[TableRecord]) -> str:
     if result.kind == "other":
-        return ": the file imports neither TensorFlow nor Paddle"
+        return ": the file imports neither TensorFlow, nor Keras, nor Paddle"
     if near:
         return f"; the nearest table is `{near[0].name}`"
     if not result.tables:

@@ -12,7 +12,7 @@ from migrate.errors import MigrateError
 from migrate.source.files.path_lookup import exists
 from migrate.source.syntax.blocks import statements
 
-FRAMEWORKS = ("tensorflow", "paddle")
+FRAMEWORKS = ("tensorflow", "paddle", "keras")
 SUFFIXES = (".py", ".ipynb")
 SKIPPED = {"__pycache__", "node_modules", "site-packages"}
 BUILT = {"build", "dist"}  #: directories that are skipped unless they are packages
@@ -168,7 +168,7 @@ def mentions_framework(data: bytes) -> bool:
 
 
 def framework_of(text: str) -> str:
-    """Second filter: `tensorflow`, `paddle` or `other`, by the imports (with both, Paddle)."""
+    """Second filter: `tensorflow` (also for Keras), `paddle` or `other`, by the imports (with both, Paddle)."""
     return framework_in(ast.parse(text), text)
 
 
@@ -180,9 +180,10 @@ def framework_in(module: ast.Module, text: str) -> str:
             imported |= {alias.name.split(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             imported.add(node.module.split(".")[0])
-    for name in ("paddle", "tensorflow"):
-        if name in imported:
-            return name
+    if "paddle" in imported:
+        return "paddle"
+    if imported & {"tensorflow", "keras"}:  # Keras 3 is mostly imported by itself
+        return "tensorflow"
     if any(word in text for word in DYNAMIC) and any(map(_imports_by_string, ast.walk(module))):
         return "tensorflow"
     return "other"

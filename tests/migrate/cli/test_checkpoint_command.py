@@ -86,6 +86,17 @@ def test_training_goes_on(tmp_path: Path, optimizer: str) -> None:
     assert abs(fresh[0] - want[0]) > 1e-3, "the checkpoint must matter"
 
 
+def test_an_estimator_finds_it_in_a_new_folder_and_a_run_there_keeps_its_own(tmp_path: Path) -> None:
+    """Both restore what the file `checkpoint` of their folder names, and begin anew without one."""
+    original, _ = prepare(tmp_path, "GradientDescentOptimizer(0.1)")
+    (tmp_path / "run").mkdir()
+    train(original, 0, None, str(tmp_path / "run/model"))
+    assert invoke(tmp_path, old="run/model", new="moved/model").exit_code == 0
+    assert tf.train.latest_checkpoint(str(tmp_path / "moved")) == str(tmp_path / "moved/model")
+    assert invoke(tmp_path, old="run/model", new="run/moved").exit_code == 0
+    assert tf.train.latest_checkpoint(str(tmp_path / "run")) == str(tmp_path / "run/model")
+
+
 def test_slots_matter(tmp_path: Path) -> None:
     original, converted = prepare(tmp_path, "AdagradOptimizer(0.5)")
     train(original, 0, None, str(tmp_path / "old"))

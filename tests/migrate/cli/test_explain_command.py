@@ -107,9 +107,15 @@ def test_what_keeps_the_whole_file_and_what_an_assumption_changes(model: Path) -
     assert "(ignore tf-get-variable)" in explain(3, "--ignore", "tf-get-variable", name="part.py")
 
 
+def test_a_layer_that_is_called_where_it_is_made_is_said_once(model: Path) -> None:
+    (model / "layer.py").write_text("from tensorflow.keras import layers\nx = layers.Dense(1)(y)\n")
+    said = explain(2, name="layer.py")
+    assert "`layers.Dense` is `keras.layers.Dense`" in said and "not TensorFlow's" not in said
+
+
 def test_files_without_a_framework_or_a_table(model: Path) -> None:
     (model / "plain.py").write_text("x = 1\n")
-    assert "the file imports neither TensorFlow nor Paddle" in explain(1, name="plain.py")
+    assert "the file imports neither TensorFlow, nor Keras, nor Paddle" in explain(1, name="plain.py")
     (model / "no_table.py").write_text("import tensorflow as tf\nx = tf.nn.relu(y)\n")
     assert "no table was found in this file" in explain(2, name="no_table.py")
 

@@ -65,7 +65,7 @@ def test_the_report_holds_everything(tmp_path: Path) -> None:
     [
         ("missing.py", None, "missing.py: cannot be read"),
         ("broken.py", "def f(:\n", "is not valid Python"),
-        ("other.py", "import json\n", "imports neither paddle nor tensorflow"),
+        ("other.py", "import json\n", "imports neither paddle, nor tensorflow, nor keras"),
         ("model.py", "import paddle\n", "give --schema FILE"),
     ],
     ids=["missing", "syntax", "no framework", "no schema"],
@@ -76,6 +76,17 @@ def test_input_that_cannot_be_compared(tmp_path: Path, original: str, text: str 
     (tmp_path / "c.py").write_text("import tensorflow\n")
     with pytest.raises(MigrateError, match=words):
         pair.verify(str(tmp_path / original), str(tmp_path / "c.py"), None, Settings())
+
+
+def test_a_converted_file_that_is_not_there(tmp_path: Path) -> None:
+    """`-o` writes changed files only, so the file that trains is often not there; a folder is named as it was given."""
+    (tmp_path / "main.py").write_text("import tensorflow\n")
+    with pytest.raises(MigrateError, match=r"out/main.py: does not exist; .* changed files only"):
+        pair.verify(str(tmp_path / "main.py"), str(tmp_path / "out/main.py"), None, Settings())
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "dygraph_model.py").write_text("import paddle\n")
+    with pytest.raises(MigrateError, match=r"out: does not exist; give the folder"):
+        pair.verify(str(tmp_path / "model"), str(tmp_path / "out"), None, Settings())
 
 
 def test_a_report_that_cannot_be_written_stops_before_the_work() -> None:

@@ -20,7 +20,8 @@ def asked(path: str, text: str, line: int) -> Iterator[str]:
     file = File(tree, names, Initializers(names))
     for call in tree.calls:
         place = tree.location(call.func)
-        if place.line <= line <= place.end_line:
+        called = isinstance(call.func, cst.Call) and names.of(call.func.func) is not None
+        if place.line <= line <= place.end_line and not called:  # `Dense(1)(x)`: the layer has a sentence of its own
             yield _sentence(file, call)
 
 

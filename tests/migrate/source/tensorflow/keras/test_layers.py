@@ -51,6 +51,13 @@ embedding = L.Embedding(input_dim=41, output_dim=4, embeddings_initializer="unif
 pooled = L.GlobalAveragePooling1D()(embedding(inputs))
 model = keras.Model(inputs, L.Dense(1, kernel_initializer=keras.initializers.Ones())(pooled))
 """,
+    "Keras imported by itself": """
+import keras
+from keras.layers import Embedding
+inputs = keras.Input((5,), dtype="int64")
+pooled = keras.layers.GlobalAveragePooling1D()(Embedding(41, 4, weights=[rows])(inputs))
+model = keras.Model(inputs, keras.layers.Dense(1, kernel_initializer="ones")(pooled))
+""",
     "subclassed, two tables of one loop": """
 import tensorflow as tf
 
