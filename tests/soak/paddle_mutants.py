@@ -25,6 +25,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from migrate.source.paddle.model_files import beside, texts_of
+
 FOLDERS = Path(__file__).parents[1] / "migrate" / "source" / "paddle" / "folders"
 LIMIT, SLOW = 300, 20.0  #: seconds for a mutant in all by the clock, and of CPU for its conversion
 #: Functions that may stand for each other, so that many mutants still run.
@@ -130,28 +132,33 @@ def _other(value: Any, draw: random.Random) -> Any:
     return draw.choice([1, True, 0.5])
 
 
+def texts(folder: Path) -> dict[str, str]:
+    """Return the Python and YAML files of a model's folder, with its packages, by their names in it."""
+    return {path.relative_to(folder).as_posix(): path.read_text() for path in texts_of(folder)}
+
+
 def judged(folder: Path, names: tuple[str, ...], out: Path) -> dict[str, Any]:
     """Convert a mutant, run it in Paddle, and compare; return the verdict with its reason."""
     from migrate.errors import MigrateError
     from migrate.source.paddle import folder as conversion
 
-    files = {path.name: path.read_text() for path in folder.iterdir() if path.suffix in {".py", ".yaml"}}
+    files = texts(folder)
     began, results = time.process_time(), {}
     try:
         for name in names:
-            rest = {one: text for one, text in files.items() if one != name}
-            results[name] = conversion.convert(str(folder / name), files[name], rest)
+            results[name] = conversion.convert(str(folder / name), files[name], beside(name, files))
     except MigrateError as error:
         return {"verdict": "refused", "reason": str(error)}
     seconds = time.process_time() - began
     refused = [f"{f.location.line}: {f.message}" for r in results.values() for f in r.findings if f.remains]
     if seconds > SLOW:
         return {"verdict": "SLOW", "reason": f"{seconds:.0f} s"}
-    if not all(r.changed for r in results.values()):
+    if any(not result.changed and "paddle" in files[name] for name, result in results.items()):
         failure = _failure_in_paddle(folder, files)
         kind = "NO FINDING" if not refused else "refused, fails in Paddle" if failure else "refused, runs in Paddle"
         return {"verdict": kind, "reason": "; ".join(refused)[:300] + (f" (Paddle: {failure})" if failure else "")}
     for name, result in results.items():
+        (out / name).parent.mkdir(parents=True, exist_ok=True)
         (out / name).write_text(result.converted)
     return _compared(folder, out, files)
 
@@ -258,7 +265,7 @@ def main() -> int:
     import paddle  # noqa: F401
 
     sources = {
-        path.name: {one.name: one.read_text() for one in path.iterdir() if one.suffix in {".py", ".yaml"}}
+        path.name: texts(path)
         for path in sorted(FOLDERS.iterdir())
         if (path / "dygraph_model.py").exists() and path.name in (options.only or [path.name])
     }
