@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from migrate.source.paddle.model_files import beside, texts_of
+from migrate.source.paddle.model_files import beside, module_of, texts_of
 
 FOLDERS = Path(__file__).parents[1] / "migrate" / "source" / "paddle" / "folders"
 LIMIT, SLOW = 300, 20.0  #: seconds for a mutant in all by the clock, and of CPU for its conversion
@@ -163,10 +163,17 @@ def judged(folder: Path, names: tuple[str, ...], out: Path) -> dict[str, Any]:
     return _compared(folder, out, files)
 
 
+def _forget(files: dict[str, str]) -> None:
+    """Let modules of these files, and packages that they lie in, be imported anew."""
+    for name in files:
+        parts = module_of(name).split(".")
+        for end in range(1, len(parts) + 1):
+            sys.modules.pop(".".join(parts[:end]), None)
+
+
 def _failure_in_paddle(folder: Path, files: dict[str, str]) -> str:
     """Return how the trainer of a folder fails in Paddle; empty if it runs."""
-    for name in ("net", "dygraph_model"):  # those of the converted program
-        sys.modules.pop(name, None)
+    _forget(files)  # those of the converted program
     from migrate.source.paddle.abstract.program import settings
     from migrate.verify.paddle.trainer import batches, original
     from migrate.verify.settings import Settings
@@ -194,7 +201,6 @@ def _compared(folder: Path, out: Path, files: dict[str, str]) -> dict[str, Any]:
 
     config = settings(files) | {"config_abs_dir": str(folder)}
     job: dict[str, Any] = {"path": str(folder), "config": config, "count": 2, "dtype": "float32", "passes": True}
-    known = set(sys.modules)
     try:
         batches = batch_worker.run(job)["batches"]
         job |= {"settings": Settings(steps=2, batches=1), "rates": {"sgd": common.RATES["sgd"]}, "batches": batches}
@@ -202,9 +208,7 @@ def _compared(folder: Path, out: Path, files: dict[str, str]) -> dict[str, Any]:
         single = original.measured(side, job)
     except BaseException as error:
         return {"verdict": "fails in Paddle", "reason": f"{type(error).__name__}: {error}"[:300]}
-    for name in set(sys.modules) - known:
-        if name in {"net", "dygraph_model"}:
-            del sys.modules[name]
+    _forget(files)
     sys.path.remove(str(folder.resolve()))
     try:
         job |= {"weights": single["weights"], "loose": single["loose"]}
