@@ -124,6 +124,7 @@ def test_commands_of_the_readme_are_those_that_tests_run(tmp_path: Path) -> None
     own = [line for line in lines if "ctr_session" in line or line not in tutorial]
     assert [line.split("  ")[0] for line in own] == [
         "make demo",
+        "make test",
         ". .venv/bin/activate",
         "migrate check path/to/your/code",
         "migrate convert examples/tensorflow/ctr_session.py",
