@@ -43,6 +43,12 @@ OPTIONS = (
         help="Leave out these files and directories below PATH, e.g. tests,*_old.py (repeatable).",
     ),
     click.option(
+        "--entry",
+        metavar="PATTERN,…",
+        multiple=True,
+        help="Judge only these programs and what they import, e.g. train.py,jobs/*.py (repeatable).",
+    ),
+    click.option(
         "--select", metavar="RULE,…", type=RULE, multiple=True, help="Apply only these rules (ids or prefixes)."
     ),
     click.option(
@@ -59,7 +65,7 @@ def choices(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def wrapped(**arguments: Any) -> None:
-        names = ("target", "assume", "exclude", "select", "ignore", "rules")
+        names = ("target", "assume", "exclude", "entry", "select", "ignore", "rules")
         values = {name: arguments.pop(name) for name in names}
         command(given=_given(**values, switches=_switches(arguments)), **arguments)
 
@@ -72,6 +78,7 @@ def _given(
     target: str | None,
     assume: bool | None,
     exclude: tuple[str, ...],
+    entry: tuple[str, ...],
     select: tuple[str, ...],
     ignore: tuple[str, ...],
     rules: tuple[str, ...],
@@ -84,8 +91,8 @@ def _given(
 
     if target is not None:
         check_target(target, f"--target {target}")
-    chosen, ignored, left_out = (parse(texts) or None for texts in (select, ignore, exclude))
-    given = Given(target, assume, chosen, ignored, rules or None, switches, left_out)
+    chosen, ignored, left_out, entries = (parse(texts) or None for texts in (select, ignore, exclude, entry))
+    given = Given(target, assume, chosen, ignored, rules or None, switches, left_out, entries)
     if given.select or given.ignore or given.rules:
         from migrate.source.configuration.user_rules import rule_ids
         from migrate.source.rules.catalogue import known_ids

@@ -1,7 +1,7 @@
 """Reads configuration: `[tool.migrate]` in `pyproject.toml` or `[migrate]` in `setup.cfg`, the nearest above a file.
 
-Keys: `select`, `ignore` and `exclude` (lists), `per-file-ignores` (pattern -> rules), `target` and its switches,
-`assume`, and `rules` (files with custom rules). Patterns and files are relative to the configuration file.
+Keys: `select`, `ignore`, `exclude` and `entry` (lists), `per-file-ignores` (pattern -> rules), `target` and its
+switches, `assume`, and `rules` (files with custom rules). Patterns and files are relative to the configuration file.
 """
 
 from __future__ import annotations
@@ -12,19 +12,20 @@ import functools
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from migrate.errors import MigrateError
 from migrate.source.configuration.user_rules import read_rule_file, rule_ids
 from migrate.source.files.path_lookup import is_file, is_link
+from migrate.source.project.entries import Pattern
 from migrate.source.rules.catalogue import known_ids
 from migrate.source.settings.options import Given, Options
 from migrate.source.settings.rule_selection import Selection, check_known, nearest
 from migrate.targets import check_switches, check_target, switches
 
-LISTS = ("select", "ignore", "exclude", "rules")
+LISTS = ("select", "ignore", "exclude", "entry", "rules")
 KEYS = (*LISTS, "per-file-ignores", "target", "assume", *switches.KEYS)
 TRUTH = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 
@@ -37,6 +38,7 @@ class Config:
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
+    entry: tuple[str, ...] = ()
     rules: tuple[str, ...] = ()
     per_file: tuple[tuple[str, tuple[str, ...]], ...] = ()
     target: str | None = None
@@ -84,6 +86,14 @@ def is_excluded(path: Path, given: Given | None = None) -> bool:
     here = Path.cwd() / "command line"
     config = nearest_config(path) if given is None or given.exclude is None else Config(here, exclude=given.exclude)
     return config is not None and any(config.matches(pattern, path) for pattern in config.exclude)
+
+
+def entry_points(paths: Iterable[str], given: Given | None = None) -> list[Pattern]:
+    """Return the patterns of entry points: those of the command line, else of the configuration for these paths."""
+    if given is not None and given.entry is not None:
+        return [Pattern(text) for text in given.entry]
+    configs = {nearest_config(Path(path, "any.py") if Path(path).is_dir() else Path(path)): None for path in paths}
+    return [Pattern(text, str(config.path.parent)) for config in configs if config is not None for text in config.entry]
 
 
 def nearest_config(path: Path) -> Config | None:

@@ -14,11 +14,11 @@ from migrate.report.model import Finding, FlowStep, Location, State, TableRecord
 from migrate.report.summary import plural
 from migrate.source.configuration.config_files import for_file, nearest_config
 from migrate.source.configuration.user_rules import using
-from migrate.source.driver.run import How, convert_paths, shown
+from migrate.source.driver.run import How, convert_paths
 from migrate.source.driver.sanity_check import split_lines
 from migrate.source.files.conversion_result import SourceResult
 from migrate.source.files.notebook import SUFFIX, cell_at, notebook_of
-from migrate.source.files.path_lookup import is_file
+from migrate.source.files.path_lookup import is_file, shown
 from migrate.source.files.project_root import home_of
 from migrate.source.settings.options import Options
 

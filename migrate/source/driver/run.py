@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import hashlib
 import itertools
 import os
@@ -14,16 +13,17 @@ from pathlib import Path
 from migrate import __version__
 from migrate.errors import MigrateError
 from migrate.report.model import InputFile, Report, Stage, State, with_ids
-from migrate.source.configuration.config_files import for_file, is_excluded
+from migrate.source.configuration.config_files import entry_points, for_file, is_excluded
 from migrate.source.driver.convert_file import convert_bytes, failed
 from migrate.source.driver.process_pool import Outcome, Task, convert_all
 from migrate.source.driver.result_cache import Cache, key_of
+from migrate.source.driver.scope import scope_of
 from migrate.source.files.atomic_write import unified_diff
 from migrate.source.files.conversion_result import SourceResult
 from migrate.source.files.encoding import decode, read_source
 from migrate.source.files.generated_files import is_generated, left_out
 from migrate.source.files.notebook import SUFFIX, NotebookResult
-from migrate.source.files.path_lookup import is_file
+from migrate.source.files.path_lookup import is_file, shown
 from migrate.source.paddle.model_files import folder_of, in_folder, is_trainer, texts_of
 from migrate.source.project.analysis_units import dependencies_of, group_of, is_judged_with_others, programs_of
 from migrate.source.project.discovery import Input, find_inputs, mentions_framework
@@ -84,8 +84,10 @@ def convert_paths(paths: Sequence[str], options: Options, how: How | None = None
     how = how or How()
     found: list[tuple[Input, Task | Converted]] = []
     inputs = find_inputs(paths, how.skip, how.gitignore)
-    options = replace(options, project=_project(inputs, options))
-    for source in inputs if how.only is None else _judged_with(how.only, inputs, options):
+    scope = scope_of(_project(inputs, options), entry_points(paths, options.given))
+    options = replace(options, project=scope.part)
+    within = [one for one in inputs if scope.takes(shown(one.path))]
+    for source in within if how.only is None else _judged_with(how.only, within, options):
         prepared = _prepare(source, options, how)
         if prepared is not None:
             found.append((source, prepared))
@@ -95,7 +97,14 @@ def convert_paths(paths: Sequence[str], options: Options, how: How | None = None
         converted = task if isinstance(task, Converted) else _done(source, task.data, next(outcomes))
         if converted.result.kind != "other" or converted.result.findings or source.explicit:
             done.append(converted)
-    return done
+    noted = scope.with_notes([one.result for one in done])
+    done = [replace(one, result=noted.pop(one.result.path, one.result)) for one in done]
+    return [*done, *(_unjudged(one, noted[path]) for one in inputs if (path := shown(one.path)) in noted)]
+
+
+def _unjudged(source: Input, result: SourceResult) -> Converted:
+    data = source.path.read_bytes()
+    return Converted(source, data, data, result)
 
 
 def convert_stream(data: bytes, name: str, options: Options) -> Converted:
@@ -237,21 +246,6 @@ def siblings_of(path: Path) -> dict[str, str]:
             except (OSError, SyntaxError, UnicodeDecodeError):
                 continue
     return found
-
-
-def shown(path: Path) -> str:
-    """Return a path as reports show it: with `/`, and relative to the working directory if it is below that."""
-    directory = _shown_directory(str(path.parent), str(Path.cwd()))
-    text = path.as_posix() if directory is None else f"{directory}{path.name}"
-    # File names may contain line feeds and bytes that are not UTF-8, which would break a report's lines.
-    return text if text.isprintable() else text.encode("unicode_escape", "surrogatepass").decode("ascii")
-
-
-@functools.cache
-def _shown_directory(directory: str, here: str) -> str | None:
-    """Return the relative path from `here` to a directory below it, ending in `/` or empty; None if not below."""
-    relative = os.path.relpath(directory, here)
-    return None if relative.startswith("..") else "" if relative == "." else f"{Path(relative).as_posix()}/"
 
 
 def make_report(command: str, done: Sequence[Converted], written: str, dry: bool) -> Report:

@@ -118,7 +118,7 @@ def _finding(finding: Finding) -> str:
 def _line(location: Location) -> str:
     """Return `line 3`, in a notebook `cell 5f3a, line 3`."""
     cell = location.path.removeprefix(notebook_of(location.path)).removeprefix(":")
-    return f"{cell}, line {location.line}" if cell else f"line {location.line}"
+    return f"{cell}, {words.line(location)}" if cell else words.line(location)
 
 
 def _totals(report: Report) -> str:

@@ -96,6 +96,15 @@ class Modules:
             if (found := self._shown.get(above / "__init__.py")) is not None:
                 yield found
 
+    def above(self, file: str) -> Iterator[str]:
+        """Yield the `__init__.py` files of the packages that `file` is in, which `python -m` runs before it."""
+        for above in self._paths[file].parents:
+            found = self._shown.get(above / "__init__.py")
+            if found is None:
+                return
+            if found != file:
+                yield found
+
     def called(self, name: str) -> Iterator[str]:
         """Yield the files whose path ends with `name`."""
         for path, shown in self._shown.items():

@@ -27,6 +27,7 @@ class Given:
     rules: tuple[str, ...] | None = None  #: files with custom rules
     switches: tuple[tuple[str, object], ...] = ()  #: given switches and their values
     exclude: tuple[str, ...] | None = None  #: patterns of files to leave out, relative to the working directory
+    entry: tuple[str, ...] | None = None  #: patterns of entry points, relative to the working directory
 
 
 @dataclass(frozen=True)

@@ -31,3 +31,15 @@ class IgnoreComment(Rule):
     title = "Ignore comments exclude tables and findings; a comment without effect is reported"
     applicability = None
     refusals = (Refusal("kept-by-comment", "`{label}` and its lookups stay as they are, as a comment asks", "{why}"),)
+
+
+@register
+class EntryPoint(Rule):
+    """With `--entry`, only the named programs and the files that they import are judged; others are left unchanged.
+
+    A file outside that imports a converted one is named: it may fail with the converted file.
+    """
+
+    id = "entry-point"
+    title = "Files that no entry point reaches are left unchanged; those that use converted files are named"
+    applicability = None
