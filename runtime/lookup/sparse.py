@@ -43,8 +43,9 @@ def sparse_lookup(
         modify_graph: allows GraphModifierHook to let the dataset compute the ids; the result does not change.
         batch: has no effect; the shape comes from the ids.
         access_and_evict_config: `access_threshold`, `eviction_threshold`, `faae_coefficient` (default 1), and this
-            runtime's own `bloom_filter` and `timestamp`. A key gets a row once its count reaches `access_threshold`
-            (each occurrence, this batch included, counts `faae_coefficient`). Until then, and in evaluation without a
+            runtime's own `access_probability`, `bloom_filter` and `timestamp`. A key gets a row once its count reaches
+            `access_threshold` (each occurrence, this batch included, counts `faae_coefficient`), or at each count with
+            `access_probability`. Until then, and in evaluation without a
             row, it reads zeros or `serving_default_value`, and its gradient is dropped. All lookups of a table must
             have the same thresholds; a lookup for evaluation may omit them after another lookup.
         is_grad: False stops the gradient.

@@ -52,6 +52,8 @@ def _text(rules: AdmissionRules) -> str:
     if rules.access_threshold is None:
         return "no thresholds"
     filtered = "" if rules.bloom_filter is None else f" with {rules.bloom_filter}"
+    if rules.access_probability != 1.0:
+        filtered = f" with the probability {rules.access_probability}"
     return f"access {rules.access_threshold} and eviction {rules.eviction_threshold}{filtered}"
 
 
@@ -82,6 +84,7 @@ def counting_lookup(
             now,
             threshold=rules.access_threshold,
             coefficient=rules.faae_coefficient,
+            probability=rules.access_probability,
             **filtered,
         )
     if table.graph is not None and rows.graph is table.graph:

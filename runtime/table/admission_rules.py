@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from runtime import _validation
 
-_KEYS = ("access_threshold", "eviction_threshold", "faae_coefficient", "bloom_filter", "timestamp")
+_KEYS = (
+    "access_threshold",
+    "access_probability",
+    "eviction_threshold",
+    "faae_coefficient",
+    "bloom_filter",
+    "timestamp",
+)
 
 
 @dataclass(frozen=True)
@@ -42,14 +49,11 @@ class AdmissionRules:
     eviction_threshold: int | None = None
     faae_coefficient: int = 1
     bloom_filter: CountingBloom | None = None
+    access_probability: float = 1.0  #: with which each occurrence admits a key whose count has reached the threshold
 
     def agrees(self, other: AdmissionRules) -> bool:
         """Whether lookups with these and those rules may share a table; the count per occurrence may differ."""
-        return (self.access_threshold, self.eviction_threshold, self.bloom_filter) == (
-            other.access_threshold,
-            other.eviction_threshold,
-            other.bloom_filter,
-        )
+        return replace(self, faae_coefficient=1) == replace(other, faae_coefficient=1)
 
 
 OFF = AdmissionRules()
@@ -58,10 +62,12 @@ OFF = AdmissionRules()
 def parse(config: Mapping[str, Any]) -> AdmissionRules:
     """Return the rules in an `access_and_evict_config`.
 
-    A threshold of 0 or more is on; -1 and None are off. `bloom_filter` and `timestamp` are this runtime's own keys.
+    A threshold of 0 or more is on; -1 and None are off. `access_probability`, `bloom_filter` and `timestamp` are this
+    runtime's own keys; a probability stands in place of an `access_threshold`, which is then 1.
 
     Raises:
-        ValueError: a key is unknown, a value has a wrong type or is below -1, or there is eviction without admission.
+        ValueError: a key is unknown, a value has a wrong type or range, there is eviction without admission, or a
+            probability beside a threshold or a Bloom filter.
     """
     _validation.kind("access_and_evict_config", config, Mapping, "a dict or None")
     unknown = sorted(str(key) for key in config if key not in _KEYS)
@@ -71,6 +77,10 @@ def parse(config: Mapping[str, Any]) -> AdmissionRules:
     eviction = _threshold("eviction_threshold", config)
     coefficient = config.get("faae_coefficient", 1)
     bloom = config.get("bloom_filter")
+    probability = config.get("access_probability")
+    if probability is not None:
+        _check_probability(probability, access, bloom)
+        access = 1
     if eviction is not None and access is None:
         raise ValueError(
             "`eviction_threshold` needs an `access_threshold`: give one; 0 admits every key without counting"
@@ -83,8 +93,20 @@ def parse(config: Mapping[str, Any]) -> AdmissionRules:
                 "give them more bits"
             )
     return AdmissionRules(
-        access, eviction, _validation.integer("faae_coefficient", coefficient, 1), bloom if access is not None else None
+        access,
+        eviction,
+        _validation.integer("faae_coefficient", coefficient, 1),
+        bloom if access is not None else None,
+        1.0 if probability is None else float(probability),
     )
+
+
+def _check_probability(probability: Any, access: int | None, bloom: Any) -> None:
+    _validation.real("access_probability", probability, 1e-6, 1)
+    if access is not None:
+        raise ValueError("`access_probability` and `access_threshold` are two ways to admit keys: give one of them")
+    if bloom is not None:
+        raise ValueError("`access_probability` needs the exact count of each key: give no `bloom_filter`")
 
 
 def _threshold(name: str, config: Mapping[str, Any]) -> int | None:

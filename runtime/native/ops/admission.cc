@@ -33,6 +33,7 @@ struct AdmitKernel {
   explicit AdmitKernel(TF_OpKernelConstruction* construction) {
     rules.threshold = int_attribute(construction, "threshold");
     rules.coefficient = int_attribute(construction, "coefficient");
+    rules.probability = float_attribute(construction, "probability");
     rules.bloom = bloom_attributes(construction);
   }
   Admission rules;
@@ -114,7 +115,7 @@ void register_admission_ops() {
                {"handle: int64", "anchor: float", "keys: int64", "now: int64"},
                {"values: float", "admitted: bool"},
                {"threshold: int", "coefficient: int = 1", "bloom_elements: int = 0", "bloom_rate: float = 0.01",
-                "bloom_bits: int = 32"},
+                "bloom_bits: int = 32", "probability: float = 1.0"},
                &admitted_shape},
               {&create<AdmitKernel>, &look_up<AdmitKernel>, &destroy<AdmitKernel>});
   register_op({"RecLookupAdmitted",

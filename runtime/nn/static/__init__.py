@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from runtime.nn.static import nn
-from runtime.nn.static.entries import CountFilterEntry, ShowClickEntry
+from runtime.nn.static.entries import CountFilterEntry, ProbabilityEntry, ShowClickEntry
 from runtime.nn.static.lod import LoDTensor, data
 from runtime.nn.static.metrics import accuracy, auc, ctr_metric_bundle
 from runtime.nn.static.program import Program
@@ -15,6 +15,7 @@ __all__ = [
     "LoDTensor",
     "MultiSlotDataGenerator",
     "MultiSlotStringDataGenerator",
+    "ProbabilityEntry",
     "Program",
     "ShowClickEntry",
     "StaticTraining",

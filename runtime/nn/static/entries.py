@@ -24,6 +24,28 @@ class CountFilterEntry:
         return {"access_threshold": self.count_filter}
 
 
+class ProbabilityEntry:
+    """An id gets a row at each occurrence with a probability; until then it reads zeros and is not trained.
+
+    Whether one does is drawn from the table's seed and the id, so that a run repeats.
+    """
+
+    def __init__(self, probability: float) -> None:
+        """Take the probability.
+
+        Raises:
+            ValueError: it is no float between 0 and 1.
+        """
+        if not isinstance(probability, float) or not 0 < probability < 1:
+            raise ValueError(f"ProbabilityEntry got {probability!r}: give a float between 0 and 1")
+        self.probability = probability
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """What a lookup is told."""
+        return {"access_probability": self.probability}
+
+
 class ShowClickEntry:
     """Every id gets a row. Paddle's servers keep the shows and clicks of a row, and drop rows with few; tables do not.
 

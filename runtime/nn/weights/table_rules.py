@@ -18,6 +18,8 @@ class TableRules:
     #: An id gets a row in the training lookup in which it occurs for the `admission`-th time, each occurrence counted;
     #: until then it reads zeros and is not trained. 0 or 1: at once.
     admission: int = 0
+    #: In place of `admission`, the probability with which each such occurrence admits an id; None: off.
+    admission_probability: float | None = None
     #: Seconds without a training lookup after which an id's row may be evicted, with its slots and counter, by
     #: `Training` or a `runtime.EvictHook`; 0: never.
     eviction: int = 0
@@ -35,15 +37,21 @@ class TableRules:
             ValueError: a field has a wrong type or range.
         """
         _validation.integer("admission", self.admission, 0)
+        if self.admission_probability is not None:
+            _validation.real("admission_probability", self.admission_probability, 1e-6, 1)
+            if self.admission:
+                raise ValueError("TableRules has `admission` and `admission_probability`: give one of them")
         _validation.integer("eviction", self.eviction, 0)
         if self.storage is not None:
             _validation.kind("storage", self.storage, Storage, "a runtime.Storage or None")
 
     def of_lookup(self, training: bool) -> dict[str, Any] | None:
         """Return what a lookup is told of admission and eviction; None where there is neither."""
-        if self.admission <= 1 and not self.eviction:
+        if self.admission <= 1 and self.admission_probability is None and not self.eviction:
             return None
         told: dict[str, Any] = {"access_threshold": max(self.admission, 1)}
+        if self.admission_probability is not None:
+            told = {"access_probability": self.admission_probability}
         if self.eviction:
             told["eviction_threshold"] = self.eviction
             if training:

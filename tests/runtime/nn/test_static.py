@@ -213,6 +213,17 @@ def test_ids_are_admitted_at_the_nth_occurrence() -> None:
         assert found == [[0.0, 0.0], [0.0, 0.0], [2.0, 2.0]]
 
 
+def test_ids_are_admitted_with_a_probability() -> None:
+    with tf.Graph().as_default(), v1.Session() as session:
+        ids = nn.static.data("ids", [None, 1], "int64")
+        start = nn.ParamAttr(initializer=nn.initializer.Constant(2.0))
+        with nn.static.Program():
+            rows = nn.static.nn.sparse_embedding(ids, [10, 1], entry=nn.static.ProbabilityEntry(0.5), param_attr=start)
+        session.run(v1.global_variables_initializer())
+        shares = [session.run(rows, {ids: np.arange(1000)[:, None]}).mean() / 2 for _ in range(3)]
+        np.testing.assert_allclose(shares, [0.5, 0.75, 0.875], atol=0.06)
+
+
 def test_batches_of_slots_have_the_bits_of_unsigned_ids() -> None:
     with tf.Graph().as_default():
         feeds = [
@@ -252,6 +263,7 @@ def test_samples_of_arrays_have_the_shapes_of_the_feeds() -> None:
         (lambda: nn.static.nn.sparse_embedding(tf.zeros([2, 3], tf.int64), [5, 2]), "last size must be 1"),
         (lambda: nn.static.nn.sparse_embedding(tf.zeros([2, 1], tf.int64), [5, 2]), "which a program holds"),
         (lambda: nn.static.CountFilterEntry(-1), "give an integer from 0"),
+        (lambda: nn.static.ProbabilityEntry(1), "give a float between 0 and 1"),
         (lambda: nn.static.ShowClickEntry("a", 1), "names of two tensors"),
     ],
 )

@@ -47,6 +47,16 @@ def test_a_rare_id_reads_zeros_and_is_not_trained() -> None:
 
 
 @pytest.mark.usefixtures("graph")
+def test_ids_are_admitted_with_a_probability_and_evicted() -> None:
+    layer, ids = embedding(nn.TableRules(admission_probability=0.5, eviction=60)), v1.placeholder(tf.int64, [None])
+    rows, size = layer(ids), layer.weight.table.size()
+    with started() as session:
+        shares = [session.run(rows, {ids: np.arange(1000)})[:, 0].mean() for _ in range(3)]
+        np.testing.assert_allclose(shares, [0.5, 0.75, 0.875], atol=0.06)
+        assert session.run(size) == round(1000 * shares[-1])
+
+
+@pytest.mark.usefixtures("graph")
 def test_rows_that_are_not_seen_are_evicted(monkeypatch: pytest.MonkeyPatch) -> None:
     now = v1.placeholder_with_default(np.float64(1000.0), [])
     monkeypatch.setattr(tf, "timestamp", lambda: now)
@@ -87,7 +97,16 @@ def test_a_table_may_have_tiers_and_a_bound(tmp_path: Path) -> None:
     assert bounded(tf.constant([1])).shape == [1, 2]
 
 
-@pytest.mark.parametrize("given", [{"admission": -1}, {"eviction": 1.5}, {"storage": "ssd"}])
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"admission": -1},
+        {"eviction": 1.5},
+        {"storage": "ssd"},
+        {"admission_probability": 0.0},
+        {"admission_probability": 0.5, "admission": 2},
+    ],
+)
 @pytest.mark.one_case
 def test_wrong_rules_are_refused(given: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=next(iter(given))):

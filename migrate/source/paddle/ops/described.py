@@ -56,6 +56,7 @@ _SIGNATURES = (
     "paddle.metric.Recall(name='recall')",
     "paddle.no_grad()",
     "paddle.distributed.CountFilterEntry(count_filter)",
+    "paddle.distributed.ProbabilityEntry(probability)",
     "paddle.distributed.ShowClickEntry(show_name, click_name)",
 )
 

@@ -36,6 +36,19 @@ def _entry(path: str, one: Any, entry: Described) -> Finding:
         count = entry.arguments["count_filter"]
         message = f"an id gets a row at its {count}. occurrence, as with Paddle's servers; until then it reads zeros"
         return Finding("paddle-entry", "table", State.APPLIED, _at(path, one), message, table=one.name)
+    if entry.name.endswith("ProbabilityEntry"):
+        chance = entry.arguments["probability"]
+        message = f"an id gets a row at each occurrence with probability {chance}; until then it reads zeros"
+        return Finding(
+            rule="paddle-entry",
+            subject="table",
+            state=State.APPLIED,
+            location=_at(path, one),
+            message=message,
+            reason="which occurrence it is follows from the table's seed and the id, where Paddle's servers draw anew",
+            applicability=Applicability.CHANGES_VALUES,
+            table=one.name,
+        )
     return Finding(
         rule="paddle-entry",
         subject="table",

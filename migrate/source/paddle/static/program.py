@@ -16,7 +16,6 @@ from migrate.source.paddle.abstract.modules import load
 from migrate.source.paddle.abstract.program import Program, settings
 from migrate.source.paddle.abstract.run import Frame, Place
 from migrate.source.paddle.abstract.values import (
-    Api,
     Class,
     Described,
     Method,
@@ -34,7 +33,6 @@ from migrate.source.paddle.ops.spec import Op
 
 CLASS = "StaticModel"  #: the class that PaddleRec instantiates
 _METHODS = ("create_feeds", "net")
-_BY_CHANCE = "paddle.distributed.ProbabilityEntry"
 _COUNTS = "paddle.static.nn.continuous_value_model"
 _LOOKUPS = frozenset({"paddle.static.nn.sparse_embedding", "paddle.static.nn.embedding"})
 
@@ -94,8 +92,6 @@ class StaticMachine(Machine):
                 self.minimized = callee.receiver
                 return None
             raise Refuse("an optimizer of a static graph with `parameters` is not supported; it trains all weights")
-        if isinstance(callee, Api) and callee.name == _BY_CHANCE:
-            raise Refuse("tables admit ids by count, not by chance; give `paddle.distributed.CountFilterEntry(n)`")
         return super().call(node, callee, positional, keywords)
 
 

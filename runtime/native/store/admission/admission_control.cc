@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "store/admission/chance.h"
 #include "store/errors.h"
 #include "store/hash.h"
 #include "store/notices.h"
@@ -45,6 +46,10 @@ void AdmissionControl::check(const Admission& admission) const {
     fail_invalid(owner + " counts an occurrence " + std::to_string(admission.coefficient) +
                  " times; it must be 1 to 2147483647");
   }
+  if (!(admission.probability > 0.0) || admission.probability > 1.0) {
+    fail_invalid(owner + " admits keys with a probability of " + std::to_string(admission.probability) +
+                 "; it must be above 0 and at most 1");
+  }
   if (admission.now < kNever || admission.now > kLatestTime) {
     fail_invalid(owner + " got the time " + std::to_string(admission.now) +
                  "; it must be 0 to 4294967294, in seconds or steps");
@@ -52,11 +57,14 @@ void AdmissionControl::check(const Admission& admission) const {
   if (admission.bloom.max_elements != 0) admission.bloom.check(owner);
 }
 
-// The rules of a lookup, with the threshold that replaces its own.
+// The rules of a lookup, with the threshold that replaces its own, and its probability.
 Admission AdmissionControl::in_force(Admission admission) const {
   const std::int64_t replaced = state().counting.threshold;
   admission.frozen = state().counting.frozen || (replaced < 0 && admission.threshold == 0);
-  if (replaced >= 0) admission.threshold = replaced;
+  if (replaced >= 0) {
+    admission.threshold = replaced;
+    admission.probability = 1.0;
+  }
   if (admission.bloom.max_elements == 0) return admission;
   if (admission.threshold > (std::int64_t{1} << admission.bloom.counter_bits) - 1) {
     fail_invalid("table '" + name() + "' has an access threshold of " + std::to_string(admission.threshold) +
@@ -172,7 +180,9 @@ AdmissionControl::Judged AdmissionControl::judge(const Shard& shard, const Batch
     const std::uint64_t hash = hash_key(key);
     const std::uint32_t known = shard.bloom ? shard.bloom->count(hash) : shard.sightings.find(hash, key).count;
     const std::uint32_t count = add_saturated(known, std::uint64_t{judged.counts[i]} * occurrences_of(admission));
-    const bool enough = count >= admission.threshold;
+    const bool enough =
+        count >= admission.threshold &&
+        (admission.probability == 1.0 || admitted_by_chance(hash, config_.seed, count, admission.probability));
     (enough ? judged.inserted : judged.waiting).push_back(i);
   }
   return judged;

@@ -22,6 +22,7 @@ inline constexpr unsigned kSeenCells = RowLayout::bit(Cell::count) | RowLayout::
 struct Admission {
   std::int64_t threshold = 0;    // count a key needs; 0 admits all keys without counting
   std::int64_t coefficient = 1;  // count of one occurrence
+  double probability = 1.0;      // with which each count admits a key that the threshold would admit
   std::int64_t now = kNever;     // seconds, steps or another clock of the table
   BloomConfig bloom;             // with max_elements 0: exact counters
   bool frozen = false;           // counting is stopped

@@ -14,7 +14,7 @@ import tensorflow as tf
 
 paddle = pytest.importorskip("paddle")
 
-from migrate.report.model import State  # noqa: E402
+from migrate.report.model import Applicability, State  # noqa: E402
 from migrate.source.files.conversion_result import SourceResult  # noqa: E402
 from migrate.source.paddle import folder  # noqa: E402
 from migrate.source.paddle.abstract.program import configuration, settings  # noqa: E402
@@ -142,10 +142,17 @@ def test_the_files_keep_their_names_and_findings_tell_what_servers_do() -> None:
     assert {("paddle-entry", State.SUGGESTED), ("paddle-server", State.SUGGESTED)} <= rules
 
 
+def test_admission_by_chance_is_converted_and_told() -> None:
+    net = results({"net.py": ("ShowClickEntry(show.name, click.name)", "ProbabilityEntry(0.5)")})["net.py"]
+    assert "entry = nn.static.ProbabilityEntry(0.5)" in net.converted
+    (told,) = (one for one in net.findings if one.rule == "paddle-entry")
+    assert (told.state, told.applicability) == (State.APPLIED, Applicability.CHANGES_VALUES)
+    assert "at each occurrence with probability 0.5" in told.message
+
+
 @pytest.mark.parametrize(
     ("name", "before", "after", "told"),
     [
-        ("net.py", "ShowClickEntry(show.name, click.name)", "ProbabilityEntry(0.5)", "CountFilterEntry"),
         ("net.py", "input=row, pool_type", "input=paddle.exp(row), pool_type", "has no sequences"),
         ("net.py", "counts, False)", "counts)", "counted by Paddle's servers"),
         ("net.py", 'pool_type="sum"', 'pool_type="mean"', "none of sum, average"),

@@ -1,4 +1,6 @@
 // Admission and eviction of a table: random sequences against maps of counts, times and rows.
+#include <algorithm>
+#include <cmath>
 #include <map>
 #include <random>
 #include <set>
@@ -189,6 +191,59 @@ TEST(evicted_rows_lose_their_slots_and_places_are_used_again) {
   const std::size_t at = again.keys[0] == 1 ? 0 : 1;
   CHECK(again.slots[2 * at] == 0.5F && again.slots[2 * at + 1] == 0.5F);
   CHECK(trained.slots[0] != 0.5F && again.slots[2 * (1 - at)] == 0.75F);
+}
+
+// Keys 0 … n-1 that have rows after some occurrences each, a few of them in one batch.
+std::set<std::int64_t> admitted_after(Table& table, const Admission& rules, std::int64_t n, int batches, int at_once) {
+  std::vector<std::int64_t> keys;
+  for (std::int64_t key = 0; key < n; ++key) keys.insert(keys.end(), static_cast<std::size_t>(at_once), key);
+  for (int i = 0; i < batches; ++i) train(table, keys, rules);
+  const std::vector<std::int64_t> rows = fixtures::sorted_keys(table);
+  return {rows.begin(), rows.end()};
+}
+
+TEST(each_occurrence_admits_a_key_with_the_same_probability) {
+  constexpr std::int64_t kKeys = 20000;
+  Admission rules;
+  rules.threshold = 1;
+  for (const double p : {0.02, 0.3}) {
+    rules.probability = p;
+    std::set<std::int64_t> before;
+    for (const int occurrences : {1, 2, 5, 20}) {
+      Table table(fixtures::config(1));
+      const std::set<std::int64_t> found = admitted_after(table, rules, kKeys, occurrences, 1);
+      const double share = 1.0 - std::pow(1.0 - p, occurrences);
+      const double deviation = std::sqrt(kKeys * share * (1.0 - share));
+      CHECK(std::abs(static_cast<double>(found.size()) - kKeys * share) <= 4.0 * deviation + 1.0);
+      CHECK(std::includes(found.begin(), found.end(), before.begin(), before.end()));
+      Table together(fixtures::config(1));  // the count decides, not the batches that it came in
+      CHECK(admitted_after(together, rules, kKeys, 1, occurrences) == found);
+      recmigrate::TableConfig other = fixtures::config(1);
+      other.seed = 8;
+      Table reseeded(other);
+      CHECK(admitted_after(reseeded, rules, kKeys, occurrences, 1) != found);
+      before = found;
+    }
+  }
+}
+
+TEST(counts_of_chance_travel_in_snapshots_and_a_replaced_threshold_ends_it) {
+  Admission rules;
+  rules.threshold = 1;
+  rules.probability = 0.1;
+  Table whole(fixtures::config(1));
+  const std::set<std::int64_t> wanted = admitted_after(whole, rules, 500, 6, 1);
+  Table first(fixtures::config(1));
+  CHECK(admitted_after(first, rules, 500, 4, 1).size() < wanted.size());
+  Table second(fixtures::config(1));
+  restore(second, save(first));
+  CHECK(admitted_after(second, rules, 500, 2, 1) == wanted);
+  second.set_threshold(7);
+  CHECK(admitted_after(second, rules, 500, 1, 1).size() == 500);
+  for (const double p : {0.0, -0.5, 1.5, std::nan("")}) {
+    rules.probability = p;
+    CHECK_THROWS(InvalidInput, train(first, {1}, rules), "it must be above 0 and at most 1");
+  }
 }
 
 TEST(rows_that_did_not_come_by_counting_are_admitted_and_not_old) {
