@@ -29,7 +29,6 @@ ENDING = {signal.SIGHUP: 129, signal.SIGTERM: 143}
 OWN = ("migrate", "rewriter", "runtime")
 #: What to install for a module that is not there, where its name does not say it: extras of setup.cfg, other names.
 PACKAGES = {
-    "numpy": "'recmigrate[runtime]'",  # which comes with TensorFlow
     "tensorflow": "'recmigrate[runtime]'",
     "paddle": "'recmigrate[paddle]'",
     "pyarrow": "'recmigrate[dataset]'",
