@@ -1,8 +1,8 @@
 """Temporary files and folders beside what they become: their names carry the process, so that the next one can tell.
 
-A process that ends removes its own, also by Ctrl-C and SIGTERM. What `kill -9` left in a place is removed by the next
-process that makes something temporary there. Numbers of processes mean something on one machine and in one container
-alone, while folders may be shared by several: the names carry these, too, and what another one left stays.
+A process that ends removes its own, also by Ctrl-C, SIGTERM and SIGHUP. What `kill -9` left in a place is removed by
+the next process that makes something temporary there. Numbers of processes mean something on one machine and in one
+container alone, while folders may be shared by several: the names carry these, too, and what another one left stays.
 """
 
 from __future__ import annotations

@@ -16,13 +16,14 @@ import tensorflow as tf
 from tensorflow.python.training import checkpoint_utils
 
 __all__ = [
-    "builds_predictions", "exports_to_come", "extend_exports", "extend_in_memory_evaluators", "extend_load_variable",
+    "builds_without_training", "exports_to_come", "extend_exports", "extend_in_memory_evaluators",
+    "extend_load_variable",
 ]  # fmt: skip
 
 _ESTIMATOR = "tensorflow_estimator.python.estimator.estimator"
 _HOOKS = "tensorflow_estimator.python.estimator.hooks.hooks"
 _TRAINING = "tensorflow_estimator.python.estimator.training"
-_PREDICT = "infer"  #: tf.estimator.ModeKeys.PREDICT
+_UNTRAINED = ("infer", "eval")  #: tf.estimator.ModeKeys.PREDICT and EVAL
 
 
 #: Path of the checkpoint that an Estimator is exporting.
@@ -77,12 +78,12 @@ def exports_to_come() -> list[str]:
     return []
 
 
-def builds_predictions() -> bool:
-    """True while an Estimator builds a graph for predictions, to be run here or exported."""
+def builds_without_training() -> bool:
+    """True while an Estimator builds a graph for evaluation or predictions, to be run here or exported."""
     if _ESTIMATOR not in sys.modules:
         return False
     return any(
-        frame.f_code.co_name == "_call_model_fn" and frame.f_locals.get("mode") == _PREDICT
+        frame.f_code.co_name == "_call_model_fn" and frame.f_locals.get("mode") in _UNTRAINED
         for frame in _frames()
         if frame.f_globals.get("__name__") == _ESTIMATOR
     )

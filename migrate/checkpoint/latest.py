@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import re
 from pathlib import Path
 
-__all__ = ["FILE", "write_latest"]
+__all__ = ["FILE", "another_latest", "write_latest"]
 
 FILE = "checkpoint"
 
@@ -19,3 +21,13 @@ def write_latest(place: Path, scratch: Path) -> None:
     file = scratch / FILE
     file.write_text(f"model_checkpoint_path: {name}\nall_model_checkpoint_paths: {name}\n", encoding="utf-8")
     file.replace(place.parent / FILE)
+
+
+def another_latest(place: Path) -> str:
+    """Return the checkpoint that the file `checkpoint` beside `place` names, if it is another; else an empty string."""
+    with contextlib.suppress(OSError, ValueError):
+        text = (place.parent / FILE).read_text(encoding="utf-8")
+        found = re.search(r'^model_checkpoint_path: (".*")$', text, re.MULTILINE)
+        name = str(json.loads(found[1])) if found else ""
+        return name if Path(name).name != place.name else ""
+    return ""

@@ -64,6 +64,9 @@ def checkpoint(
         raise MigrateError(f"{old}: give --report FILE, or for a Paddle model --converted FOLDER")
     if data is not None:
         raise MigrateError(f"--data {data}: is for a Paddle model; give --converted FOLDER, too")
+    from pathlib import Path
+
+    from migrate.checkpoint.latest import another_latest
     from migrate.checkpoint.moving import move
 
     done = move(old, new, report, names, parts, like, force)
@@ -77,6 +80,12 @@ def checkpoint(
             slots = "no optimizer slots (gradient descent has none)"
         click.echo(f"{moved.move.variable} [{moved.rows}, {moved.dim}] -> table {moved.move.table}, {slots}")
     say(f"wrote {new}")
+    other = another_latest(Path(new))
+    if other:
+        say(
+            f"note: {Path(new).parent / 'checkpoint'} stays, and names {other}: a program that restores the latest "
+            "checkpoint of this folder restores that one; give NEW a folder of its own"
+        )
 
 
 def _paddle(

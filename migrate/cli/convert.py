@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -27,6 +27,7 @@ from migrate.cli.conversion import (
     summarize,
     write_reports,
 )
+from migrate.cli.next_step import next_step
 from migrate.cli.reports import REPORT, STYLE
 from migrate.cli.running import Running, running_options
 from migrate.errors import MigrateError
@@ -39,9 +40,6 @@ if TYPE_CHECKING:
     from migrate.source.project.discovery import Input
     from migrate.source.settings.options import Given
 
-#: One of these occurs in each file that trains a Keras model.
-KERAS_TRAINS = (".fit(", ".train_on_batch(", ".apply_gradients(", ".minimize(")
-
 
 @command()
 @PATHS
@@ -52,6 +50,7 @@ KERAS_TRAINS = (".fit(", ".train_on_batch(", ".apply_gradients(", ".minimize(")
     type=DIRECTORY,
     help="Output directory; relative paths are kept. Default: ./migrated",
 )
+@click.option("--copy-rest", is_flag=True, help="Also copy files that do not change, so that programs run in DIR.")
 @click.option("--in-place", is_flag=True, help="Overwrite the input files.")
 @click.option("--diff", "show_diff", is_flag=True, help="Print unified diffs to stdout and write nothing.")
 @click.option("--mark", is_flag=True, help="Write a comment above each statement that blocks a table.")
@@ -65,6 +64,7 @@ KERAS_TRAINS = (".fit(", ".train_on_batch(", ".apply_gradients(", ".minimize(")
 def convert(
     paths: tuple[str, ...],
     output: str | None,
+    copy_rest: bool,
     in_place: bool,
     show_diff: bool,
     mark: bool,
@@ -85,13 +85,15 @@ def convert(
     """
     if sum((bool(output), in_place, show_diff)) > 1:
         raise MigrateError("-o, --in-place and --diff cannot be combined; give one of them")
+    if copy_rest and (in_place or show_diff):
+        raise MigrateError("--copy-rest copies into the output directory; remove --in-place and --diff")
     from pathlib import Path
 
     from migrate.source.driver.run import make_report
 
     stream = is_stream(paths)
-    if stream and (output or in_place):
-        raise MigrateError("`-` writes to standard output; remove -o and --in-place")
+    if stream and (output or in_place or copy_rest):
+        raise MigrateError("`-` writes to standard output; remove -o, --copy-rest and --in-place")
     if style != "text" and (stream or show_diff):
         raise MigrateError(f"--output-format {style} is printed where --diff and `-` print; use --report FILE")
     options = replace(read_options(schema, given, reports), mark=mark)
@@ -99,7 +101,8 @@ def convert(
     if directory is not None:
         _check_apart(paths, directory)
     done = convert_inputs(paths, stdin_filename, options, running, skip=directory)
-    written = _print_stream(done[0]) if stream and not show_diff else _write(done, directory, in_place, force)
+    rest = _rest(paths, directory, running) if copy_rest and directory is not None else {}
+    written = _print_stream(done[0]) if stream and not show_diff else _write(done, directory, in_place, force, rest)
     if show_diff:
         print_diff("".join(one.diff for one in done))
     report = make_report(command_line(), done, written, dry=show_diff)
@@ -108,7 +111,9 @@ def convert(
         print_result(report, style)
     summarize(report, reports)
     if directory is not None and any(one.result.changed for one in done):
-        _next_step(done, directory, schema)
+        suggested = next_step(done, directory, schema)
+        if suggested:
+            say(f"next: {suggested}")
     if in_place and written:
         say(f"undo: {shlex.join(['migrate', 'revert', *paths])}")
     sys.exit(exit_code(report, ignore_available=True))
@@ -124,8 +129,24 @@ def _print_stream(converted: Converted) -> str:
     return "to standard output" if converted.result.changed else ""
 
 
-def _write(done: Sequence[Converted], directory: Path | None, in_place: bool, force: bool) -> str:
-    """Write the changed files and return where, in words; every check is made before the first byte is written."""
+def _rest(paths: Sequence[str], directory: Path, running: Running) -> dict[Path, bytes]:
+    """Return relative path -> bytes of all files below the given directories, and say which are too large to copy."""
+    from migrate.source.project.whole_folder import LARGEST, files_below
+
+    files, large = files_below(paths, directory, not running["no_gitignore"])
+    if large:
+        more = f", and {len(large) - 1} more" if len(large) > 1 else ""
+        say(f"not copied: {large[0]}{more}, larger than {LARGEST // 10**6} MB; copy or link what the program reads")
+    return files
+
+
+def _write(
+    done: Sequence[Converted], directory: Path | None, in_place: bool, force: bool, rest: Mapping[Path, bytes]
+) -> str:
+    """Write the changed files and return where, in words; every check is made before the first byte is written.
+
+    Where there is an output directory, `rest` goes there, too: files that do not change, which changed ones replace.
+    """
     from migrate.source.files.atomic_write import OutputDirectory, check_writable, write_files
     from migrate.source.files.journal import Journal, record_in_place
 
@@ -139,7 +160,7 @@ def _write(done: Sequence[Converted], directory: Path | None, in_place: bool, fo
         return "in place" if changed else ""
     if directory is None:
         return ""
-    files = {path: data for one in done for path, data in one.outputs(everything=False).items()}
+    files = {**rest, **{path: data for one in done for path, data in one.outputs(everything=False).items()}}
     journal = Journal(directory)  # raises for an unreadable journal, before anything is written
     OutputDirectory(directory, force).write(files)
     if files:
@@ -166,26 +187,3 @@ def _check_place(source: Input) -> None:
         raise MigrateError(
             f"{source.path}: is a link to {outside}, outside the directory; also give that file by name, or use -o"
         )
-
-
-def _next_step(done: Sequence[Converted], directory: Path, schema: str | None) -> None:
-    """Print the `migrate verify` command for the first converted file that it can run."""
-    first = next((one for one in done if _verifiable(one)), None)
-    if first is None:
-        return
-    files = [first.result.path, (directory / first.source.relative).as_posix()]
-    if any(finding.rule == "paddle-trainer" for one in done for finding in one.result.findings):
-        files = [path.rpartition("/")[0] or "." for path in files]  # a trainer's model is proven as a whole
-    needed = ["--schema", schema] if schema is not None and first.result.kind == "paddle" else []
-    say(f"next: {shlex.join(['migrate', 'verify', *files, *needed])}")
-
-
-def _verifiable(one: Converted) -> bool:
-    """True for a changed file that `migrate verify` can run: no notebook, other SDK or untrained Keras model."""
-    from migrate.report.model import State
-
-    moved = [f.rule for f in one.result.findings if f.subject == "table" and f.state is State.APPLIED]
-    only_layers = set(moved) == {"tf-keras-embedding"} and not any(call in one.result.original for call in KERAS_TRAINS)
-    runs_here = one.result.target == "runtime" and one.source.path.suffix != ".ipynb"
-    converts = bool(moved) or one.result.kind == "paddle"  # `--mark` alone changes no code
-    return one.result.changed and converts and runs_here and not only_layers

@@ -1,7 +1,8 @@
 """Runs the command and ends the process: an exit code, at most one sentence on stderr, and never a traceback.
 
-0: done; 1: work is left; 2: the command could not run; 130: ended by Ctrl-C; 141: nobody reads the output any more;
-143: ended by SIGTERM. The last three are those that shells give for the signals SIGINT, SIGPIPE and SIGTERM.
+0: done; 1: work is left; 2: the command could not run; 129: its terminal was closed; 130: ended by Ctrl-C; 141: nobody
+reads the output any more; 143: ended by SIGTERM. From 129 on, these are the codes that shells give for signals: SIGHUP,
+SIGINT, SIGPIPE and SIGTERM.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ from migrate.errors import MigrateError
 FAILED = 2
 INTERRUPTED = 130
 UNREAD = 141
-TERMINATED = 143
+#: Signals that end the process in order, and its exit codes.
+ENDING = {signal.SIGHUP: 129, signal.SIGTERM: 143}
 #: Packages of this distribution: if one of their modules is missing, the installation itself is broken.
 OWN = ("migrate", "rewriter", "runtime")
 #: What to install for a module that is not there, where its name does not say it: extras of setup.cfg, other names.
 PACKAGES = {
-    "numpy": "'recmigrate[runtime]'",  # which comes with TensorFlow
     "tensorflow": "'recmigrate[runtime]'",
     "paddle": "'recmigrate[paddle]'",
     "pyarrow": "'recmigrate[dataset]'",
@@ -52,9 +53,14 @@ def prepare_streams() -> None:
                 stream.reconfigure(errors="backslashreplace")
 
 
-def end_by_sigterm() -> None:
-    """Let SIGTERM end the process as Ctrl-C does, so that what it runs is ended and temporary files are removed."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
+def end_by_signals() -> None:
+    """Let SIGTERM and SIGHUP end the process as Ctrl-C does: what it runs is ended, temporary files are removed.
+
+    A SIGHUP that the caller ignores, as `nohup` does, stays ignored.
+    """
+    for number, code in ENDING.items():
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, lambda *_, code=code: sys.exit(code))
 
 
 def finish(command: Callable[[], object]) -> int:

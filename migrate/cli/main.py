@@ -10,7 +10,7 @@ import click
 
 from migrate import __version__
 from migrate.cli.commands import COMPLETE, Group
-from migrate.cli.ending import end_by_sigterm, finish, prepare_streams
+from migrate.cli.ending import end_by_signals, finish, prepare_streams
 
 #: name -> (module with a click command of the same name, one-line help)
 COMMANDS = {
@@ -55,7 +55,7 @@ def cli() -> None:
 def main() -> None:
     """Run the command and end the process; `migrate.cli.ending` says how."""
     prepare_streams()
-    end_by_sigterm()
+    end_by_signals()
     # Suppress TensorFlow's start-up notices, unless the user set the variable.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     sys.exit(finish(_run))

@@ -124,7 +124,7 @@ class Series:
 class Comparison:
     """The comparison of one tensor between the original and the converted program."""
 
-    stage: str  #: `initial`, `forward`, `loss`, `gradient`, `sgd`, `adagrad`, `adam`, `optimizer`
+    stage: str  #: such as `initial`, `forward`, `loss`, `gradient`, `evaluation`, `adam`
     name: str  #: of the tensor
     count: int  #: number of elements that were compared
     max_abs: float  #: the largest of |original - converted|

@@ -25,7 +25,9 @@ def verify(original: str, converted: str, schema: Schema | None, settings: Setti
             return folder.verify(original, converted, schema, settings)
     if settings.changed or settings.ids:
         raise MigrateError("--set and --ids apply to folders of Paddle models; leave them out")
-    _check_written(original, converted, "`migrate convert -o` writes changed files only: copy them over a copy of all")
+    _check_written(
+        original, converted, "`migrate convert -o` writes changed files only; convert the directory with --copy-rest"
+    )
     kind, _ = imports(original), imports(converted)
     if "paddle" in kind:
         from migrate.verify.paddle.pair import verify as verify_paddle

@@ -17,6 +17,7 @@ _RUNGS = {
     "forward": "forward",
     "loss": "loss",
     "gradient": "gradients",
+    "evaluation": "forward in evaluation",
     "sgd": "SGD steps",
     "adagrad": "Adagrad steps",
     "adam": "Adam steps",

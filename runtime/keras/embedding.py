@@ -69,9 +69,11 @@ def embedding_class(keras: Any) -> type:
             added to the loss; the stock layer's `embeddings_regularizer` would take all rows of the matrix.
 
             Raises:
-                ValueError: a table does not support an argument, or a size is below 1.
+                ValueError: Keras runs on another backend, a table does not support an argument, or a size is below 1.
             """
             name = f"Embedding({kwargs.get('name', '')})".replace("()", "")
+            if not legacy and (backend := keras.backend.backend()) != "tensorflow":
+                raise ValueError(f"{name} needs the backend `tensorflow`: Keras runs on {backend}; set KERAS_BACKEND")
             for argument, remedy in _ABSENT.items():
                 if kwargs.pop(argument, None):
                     raise ValueError(f"{name} does not support `{argument}`: {remedy}")

@@ -51,14 +51,14 @@ def wide(keys: tf.Tensor) -> tf.Tensor:
 def either(is_train: Any, train: Callable[[], Result], evaluate: Callable[[], Result]) -> Result:
     """Return `train()` or `evaluate()`, or a tf.cond of both if `is_train` is a tensor.
 
-    Where an Estimator builds predictions nothing trains: a lookup in a function that is not told the mode would let
-    whoever serves the export insert a row for each unseen id.
+    Where an Estimator evaluates or predicts, nothing trains: a lookup in a function that is not told the mode would
+    insert a row for each unseen id, in the session that evaluates or in the program that serves the export.
 
     Raises:
         ValueError: `is_train` is neither a bool nor a bool scalar tensor.
     """
     if isinstance(is_train, (bool, np.bool_)):
-        return train() if is_train and not _tf_private_estimator.builds_predictions() else evaluate()
+        return train() if is_train and not _tf_private_estimator.builds_without_training() else evaluate()
     if (
         not isinstance(is_train, (tf.Tensor, tf.Variable))
         or is_train.dtype != tf.bool

@@ -1,4 +1,4 @@
-"""What a killed command leaves: nothing after SIGTERM, and after `kill -9` nothing once the next one has begun."""
+"""What a killed command leaves: nothing after SIGTERM or SIGHUP; after `kill -9` nothing once the next has begun."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from migrate import scratch
+from migrate.cli.ending import ENDING
 from migrate.folders import new_folder
 from migrate.scratch import marked, remove_leftovers, scratch_folder
 from migrate.source.files.atomic_write import write_atomically
@@ -21,9 +22,9 @@ from tests.support.paths import ROOT
 #: A command that compares two programs; the worker of each writes its number, and waits.
 COMMAND = """
 import sys
-from migrate.cli.ending import end_by_sigterm, finish
+from migrate.cli.ending import end_by_signals, finish
 from migrate.verify import workers
-end_by_sigterm()
+end_by_signals()
 sys.exit(finish(lambda: workers.run_together([("sleeper", {"path": "a"}), ("sleeper", {"path": "b"})])))
 """
 SLEEPER = """
@@ -49,9 +50,10 @@ def killed(place: Path, number: int) -> tuple[int, list[int]]:
     return running.wait(60), [int(file.name) for file in started.iterdir()]
 
 
-def test_sigterm_ends_the_workers_and_removes_their_folders(tmp_path: Path) -> None:
-    code, workers = killed(tmp_path, signal.SIGTERM)
-    assert (code, len(workers)) == (143, 2)
+@pytest.mark.parametrize("number", ENDING)
+def test_a_signal_ends_the_workers_and_removes_their_folders(tmp_path: Path, number: signal.Signals) -> None:
+    code, workers = killed(tmp_path, number)
+    assert (code, len(workers)) == (128 + number, 2)
     assert not list((tmp_path / "scratch").iterdir())
     for worker in workers:
         with pytest.raises(ProcessLookupError):

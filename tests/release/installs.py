@@ -24,6 +24,7 @@ TRAIN = ("python", "moved/ctr_session.py")
 CENSUS = ("migrate", "dataset", "census", "--synthetic", "500", "--normalize", "-o", "data")
 MMOE = "examples/mmoe/net.py"
 SCHEMA = ("--schema", "data/schema.yaml")
+PADDLE = ("migrate", "convert", MMOE, "--schema", "examples/mmoe/schema.yaml", "-o", "paddle")
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,7 @@ CONVERTS = (
     Step(("migrate", "check", "moved")),
     Step(("migrate", "report", "html", "moved.json", "-o", "moved.html")),
     Step(("migrate", "rules", "test"), prints="examples"),
+    Step(PADDLE, prints="1 table converted"),
 )
 INSTALLS = (
     Install(

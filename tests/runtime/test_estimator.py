@@ -111,8 +111,8 @@ def test_train_and_evaluate_runs_an_evaluation_session_beside_training(tmp_path:
 
 
 @pytest.mark.parametrize("pooled", [False, True])
-def test_what_is_exported_inserts_no_row_where_a_lookup_is_not_told_the_mode(tmp_path: Path, pooled: bool) -> None:
-    """A server would keep a row for each id that it is asked for."""
+def test_only_training_inserts_rows_where_a_lookup_is_not_told_the_mode(tmp_path: Path, pooled: bool) -> None:
+    """A server would keep a row for each id that it is asked for, and an evaluation for each that it reads."""
 
     def tower(ids: Any) -> Any:
         table = runtime.create_table(tf.int64, 8, "user", v1.truncated_normal_initializer(stddev=0.1))
@@ -135,6 +135,8 @@ def test_what_is_exported_inserts_no_row_where_a_lookup_is_not_told_the_mode(tmp
     estimator, trained = tf.estimator.Estimator(model, str(tmp_path / "run")), _SizeHook()
     estimator.train(_input(0), steps=4, hooks=[trained])
     assert trained.sizes == [0, _TRAIN_KEYS]
+    estimator.evaluate(_input(_UNSEEN), steps=2, hooks=[evaluated := _SizeHook()])
+    assert evaluated.sizes == [_TRAIN_KEYS] * 2
     folder = estimator.export_saved_model(str(tmp_path / "export"), served).decode()
     with tf.Graph().as_default() as graph, v1.Session() as session:
         signature = v1.saved_model.load(session, ["serve"], folder).signature_def["serving_default"]

@@ -31,6 +31,7 @@ _RUNGS = {
     "forward": "Forward pass",
     "loss": "Loss",
     "gradient": "Gradients",
+    "evaluation": "Forward pass in evaluation",
     "sgd": "SGD steps",
     "adagrad": "Adagrad steps",
     "adam": "Adam steps",

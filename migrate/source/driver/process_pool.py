@@ -135,7 +135,9 @@ class _Pool:
 def _work(connection: Connection, others: Sequence[Connection]) -> None:
     """Convert the tasks that come through the pipe until it closes; the parent handles Ctrl-C."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
     for other in others:  # otherwise this process would keep the pipe of a dead process open
         other.close()
     while True:

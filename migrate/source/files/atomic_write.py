@@ -43,8 +43,8 @@ def write_atomically(path: Path, data: bytes) -> None:
 def write_files(files: Mapping[Path, bytes]) -> None:
     """Write several files, each as `write_atomically`: first all temporary files, then all renames.
 
-    If writing the temporary files fails (a full disk, Ctrl-C, SIGTERM), no file changes; these signals are deferred
-    during the renames. Temporary files that a killed process left in these directories are removed.
+    If writing the temporary files fails (a full disk, Ctrl-C, SIGTERM, SIGHUP), no file changes; these signals are
+    deferred during the renames. Temporary files that a killed process left in these directories are removed.
     """
     for directory in {Path(os.path.realpath(path)).parent for path in files}:
         remove_leftovers(directory)
@@ -88,12 +88,15 @@ def _refusal(path: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Defer Ctrl-C and SIGTERM until the block is done; does nothing outside the main thread, which alone gets them."""
+    """Defer Ctrl-C, SIGTERM and SIGHUP until the block is done.
+
+    Does nothing outside the main thread, which alone gets them.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     pending: list[int] = []
-    numbers = (signal.SIGINT, signal.SIGTERM)
+    numbers = [n for n in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) is not signal.SIG_IGN]
     before = [signal.signal(number, lambda number, _: pending.append(number)) for number in numbers]
     try:
         yield
@@ -133,9 +136,13 @@ class OutputDirectory:
         self._written: dict[str, str] = _read_manifest(root / MANIFEST)
 
     def check(self, files: Mapping[Path, bytes]) -> None:
-        """Raise MigrateError if a file exists that migrate did not write, or that was edited since."""
+        """Raise MigrateError if a file exists that migrate did not write, that was edited since, or lies elsewhere."""
+        inside = Path(os.path.realpath(self.root))
         for relative, data in files.items():
             path = self.root / relative
+            real = Path(os.path.realpath(path))
+            if not real.is_relative_to(inside):
+                raise MigrateError(f"{path}: a link leads to {real}, outside the output; remove it, or change -o")
             if self.force or not path.exists():
                 continue
             if path.is_dir():

@@ -16,7 +16,7 @@ from migrate.source.files.path_lookup import is_file
 TRAINER, STATIC = "dygraph_model.py", "static_model.py"
 TEXTS = (".py", ".yaml", ".yml")
 _DEEP = 4  #: levels of packages
-_MOST = 200  #: folders that are looked into
+_MOST = 5_000  #: folders that are looked into
 
 
 def is_trainer(name: str) -> bool:

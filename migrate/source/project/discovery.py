@@ -92,11 +92,12 @@ class Walker:
     root: Path
     skip: Path | None = None
     gitignore: bool = True
+    suffixes: tuple[str, ...] = SUFFIXES
     unreadable: list[tuple[str, str]] = field(default_factory=list)  #: (relative path, error message)
     _visited: set[str] = field(default_factory=set)
 
     def files(self) -> Iterator[tuple[str, str]]:
-        """Yield (real path, path relative to the root) of every source at any depth."""
+        """Yield (real path, path relative to the root) of every file at any depth that has one of the suffixes."""
         from migrate.source.project.gitignore import Ignore
 
         top = os.path.realpath(self.root)
@@ -116,7 +117,11 @@ class Walker:
                 if _is_directory(entry):
                     if self._enters(entry) and not rules.ignores(path, is_directory=True):
                         directories.append((entry, path))
-                elif entry.name.endswith(SUFFIXES) and _is_file(entry) and not rules.ignores(path, is_directory=False):
+                elif (
+                    entry.name.endswith(self.suffixes)
+                    and _is_file(entry)
+                    and not rules.ignores(path, is_directory=False)
+                ):
                     yield _real(entry, real), relative + entry.name
             for entry, path in reversed(directories):
                 inside = rules.inside(path) if self.gitignore else rules

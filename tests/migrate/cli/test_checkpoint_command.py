@@ -72,6 +72,15 @@ def invoke(directory: Path, *more: str, old: str = "old", new: str = "new") -> A
     return CliRunner().invoke(checkpoint, arguments)
 
 
+def test_what_the_folder_still_names_as_the_latest_is_told(tmp_path: Path) -> None:
+    original, _ = prepare(tmp_path, "AdagradOptimizer(0.1)")
+    train(original, 0, None, str(tmp_path / "old"))
+    told = invoke(tmp_path).output
+    assert f"note: {tmp_path}/checkpoint stays, and names {tmp_path}/old: a program that restores the latest" in told
+    (tmp_path / "moved").mkdir()
+    assert "note:" not in invoke(tmp_path, new="moved/old").output
+
+
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 def test_training_goes_on(tmp_path: Path, optimizer: str) -> None:
     original, converted = prepare(tmp_path, optimizer)

@@ -64,5 +64,5 @@ def rows(heading: str) -> list[str]:
 def test_the_tables_are_those_of_the_code() -> None:
     assert rows("Verdicts") == list(STATES.values())
     assert rows("Formats") == list(STYLES) == list(PRINTED)
-    codes = [0, 1, ending.FAILED, ending.INTERRUPTED, ending.UNREAD, ending.TERMINATED]
+    codes = sorted([0, 1, ending.FAILED, ending.INTERRUPTED, ending.UNREAD, *ending.ENDING.values()])
     assert rows("Exit codes") == [str(code) for code in codes]

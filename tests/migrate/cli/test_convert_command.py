@@ -46,20 +46,21 @@ def test_a_proof_that_cannot_be_run_is_not_suggested(work: Path) -> None:
     (work / "src" / "keras.py").write_text(layers)
     done = migrate("convert", "src/keras.py", cwd=work)
     assert "1 table converted" in done.stderr
-    assert "next:" not in done.stderr
+    assert "next: migrate verify PROGRAM migrated/PROGRAM, for a program that trains" in done.stderr
     (work / "src" / "keras.py").write_text(f"{layers}m.fit(x, y)\n")
     done = migrate("convert", "src/keras.py", "-o", "fitted", cwd=work)
     assert "next: migrate verify src/keras.py fitted/keras.py" in done.stderr
 
 
 def test_bare_convert_writes_to_migrated(work: Path) -> None:
+    (work / "src" / "good.py").write_text(f"{GOOD}session.run(op)\n")
     done = migrate("convert", "src/good.py", cwd=work)
     assert done.returncode == 0, done.stderr
     assert done.stdout == ""
     assert "1 table converted" in done.stderr
     assert "next: migrate verify src/good.py migrated/good.py" in done.stderr
     assert "create_table(" in (work / "migrated" / "good.py").read_text()
-    assert (work / "src" / "good.py").read_text() == GOOD
+    assert (work / "src" / "good.py").read_text() == f"{GOOD}session.run(op)\n"
     assert migrate("convert", "src/good.py", cwd=work).returncode == 0
     (work / "migrated" / "good.py").write_text("edited")
     done = migrate("convert", "src/good.py", cwd=work)

@@ -145,10 +145,17 @@ def _api(run: Run, node: ast.AST, name: str, positional: list[Value], keywords: 
     if found is None:
         raise Refuse(f"`{name}` is not supported")
     if mentions([positional, keywords], Tensor):
-        raise Refuse(f"`{name}` of a tensor is not supported")
+        raise Refuse(_of_tensor(name))
     if name.startswith("copy.") and any(map(attributes.is_layer, positional)):
         run.lasting.makes_weights()
     return _python(found, *_plain(run, node, positional, keywords))
+
+
+def _of_tensor(name: str) -> str:
+    """Return why a function of Python or NumPy is not applied to a tensor, and Paddle's function that does the same."""
+    same = f"paddle.{name.rpartition('.')[2]}"
+    remedy = f"; use `{same}`" if registry.find(same) is not None else ", which has no value when the graph is built"
+    return f"`{name}` of a tensor is not supported{remedy}"
 
 
 def _replaced(run: Run, node: ast.AST, value: Value, **changed: Value) -> Value:

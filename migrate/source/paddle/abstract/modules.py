@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import sys
 from collections.abc import Mapping
 
 from migrate.source.paddle.abstract.run import Frame, Run
 from migrate.source.paddle.abstract.values import Api, Module, Refuse, Stop, Value
 from migrate.source.paddle.model_files import absolute, module_of
 from migrate.source.paddle.ops import registry
+
+_HIDE_PADDLE = ("paddle/__init__.py", "paddle.py")
+_INSTALLED = sys.stdlib_module_names | {"paddle", "numpy", "scipy", "pandas", "yaml"}
 
 
 def load(run: Run, path: str, text: str) -> Module:
@@ -58,6 +62,9 @@ def imported(run: Run, node: ast.Import | ast.ImportFrom) -> dict[str, Value]:
 def _module(run: Run, dotted: str) -> Value:
     """Return a file of the program, a package, a name in one, or the name of another module's part."""
     first, *parts = dotted.split(".")
+    hidden = next((name for name in _HIDE_PADDLE if first == "paddle" and name in run.files), None)
+    if hidden is not None:
+        raise Refuse(f"`{hidden}` of this folder hides Paddle, which this line imports; rename it")
     found: Value = _file(run, first)
     if found is None:
         return Api(registry.canonical(dotted))
@@ -80,7 +87,8 @@ def _file(run: Run, dotted: str) -> Module | None:
     for name in (f"{path}/__init__.py", f"{path}.py"):
         if name in run.files:
             return load(run, name, run.files[name])
-    if any(name.startswith(f"{path}/") for name in run.files):
+    # A folder without `__init__.py` is a package only where nothing that is installed has its name.
+    if dotted not in _INSTALLED and any(name.startswith(f"{path}/") for name in run.files):
         return load(run, f"{path}/__init__.py", "")
     return None
 

@@ -56,6 +56,9 @@ class Raised(Exception):
         self.error = error
 
 
+_LONGEST = 200  #: characters of what Python says of an error
+
+
 @dataclass(frozen=True)
 class Problem:
     """A construct that is not converted."""
@@ -163,7 +166,9 @@ class Run(ABC):
         """Record that executing a node fails; inside a `try` with handlers, raise it for them."""
         if self.trying:
             raise Raised(error) from None
-        return self.problem(node, f"running this fails ({type(error).__name__}: {error})")
+        told = " ".join(str(error).split())
+        told = told if len(told) <= _LONGEST else f"{told[:_LONGEST]}…"
+        return self.problem(node, f"running this fails ({type(error).__name__}: {told})")
 
     def tick(self, node: ast.AST) -> None:
         """Count a step; a program with too many steps is not converted."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -72,6 +73,10 @@ def _stopped(program: Program, module: Module) -> frozenset[Start]:
 
 
 def _with_imports(file: cst.Module, names: Names) -> cst.Module:
+    return _without_blank_head(_with_wanted(file, names))
+
+
+def _with_wanted(file: cst.Module, names: Names) -> cst.Module:
     """Add the imports after the docstring, the imports from `__future__` and those of other modules."""
     wanted = []
     if "tensorflow" in names.used:
@@ -92,11 +97,18 @@ def _with_imports(file: cst.Module, names: Names) -> cst.Module:
         else:
             break
     lines = [cst.parse_statement(line) for line in wanted]
-    if place == 0 and body:  # what stood above the first statement stays at the top
-        lines[0] = lines[0].with_changes(leading_lines=getattr(body[0], "leading_lines", ()))
-    elif place:
+    if place:  # else only what heads the file, which is its own, stands above
         lines[0] = lines[0].with_changes(leading_lines=[cst.EmptyLine(indent=False)])
     return file.with_changes(body=[*body[:place], *lines, *body[place:]])
+
+
+def _without_blank_head(file: cst.Module) -> cst.Module:
+    """Remove the blank lines above the first statement, where imports stood that are gone."""
+    first = file.body[0] if file.body else None
+    if file.header or not isinstance(first, cst.BaseCompoundStatement | cst.SimpleStatementLine):
+        return file
+    above = [*itertools.dropwhile(lambda line: line.comment is None, first.leading_lines)]
+    return file.with_changes(body=[first.with_changes(leading_lines=above), *file.body[1:]])
 
 
 def write_reader(path: str, text: str) -> Written:

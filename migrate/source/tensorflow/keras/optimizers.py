@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from migrate.source.settings.environment_key import has_keras_3
 from migrate.source.tensorflow.base.arguments import number
 from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.variables.keras_layers import Layer
+from migrate.source.tensorflow.keras.backend import runs_keras_3
 from migrate.source.tensorflow.keras.layer_uses import blocker_at
 
 #: Optimizers that Keras 3 applies to the gradient of each occurrence of an id; Keras 2 and tables sum these first.
@@ -32,7 +32,7 @@ def has_state(name: str, call: cst.Call | None) -> bool:
 
 def squares_apart(file: File, node: cst.CSTNode, name: str) -> Iterator[Blocker]:
     """Yield a blocker for a Keras 3 optimizer that squares the gradient of each occurrence of an id."""
-    if name.lower() in SQUARES and has_keras_3():
+    if name.lower() in SQUARES and runs_keras_3(file):
         yield blocker_at(file, node, "squared-gradients", name=name)
 
 

@@ -18,6 +18,7 @@ from migrate.source.tensorflow.base.value_flow import flow_of, makers, symbol_of
 from migrate.source.tensorflow.base.visited import reached
 from migrate.source.tensorflow.facts.variables.find_tables import looked_up
 from migrate.source.tensorflow.facts.variables.keras_layers import RULE, Layer, find_layers
+from migrate.source.tensorflow.keras.backend import other_backends
 from migrate.source.tensorflow.keras.graph_mode import GRAPH, in_graph
 from migrate.source.tensorflow.keras.layer_uses import are_layers, blocker_at, check_places, use_blockers
 from migrate.source.tensorflow.keras.optimizers import has_state, several, squares_apart
@@ -64,7 +65,12 @@ def judge_layers(home: File, assume: bool, file: File | None = None) -> LayerJud
     judgement = LayerJudgement(_own_layers(file, home))
     if not judgement.layers:
         return judgement
-    judgement.file_blockers = [*_surroundings(file), *_training(file, home, judgement), *_storing(file)]
+    judgement.file_blockers = [
+        *_surroundings(file),
+        *other_backends(file),
+        *_training(file, home, judgement),
+        *_storing(file),
+    ]
     judgement.file_blockers += [
         *use_blockers(file, judgement.layers),
         *several(file, judgement.stateful, judgement.layers),

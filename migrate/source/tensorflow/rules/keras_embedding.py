@@ -30,9 +30,11 @@ FIT = 'model.compile("sgd", "mse")\n'
 class KerasEmbedding(Rule):
     """A layer of a functional, subclassed or sequential model. Ids outside of the old range get rows of their own.
 
-    With Adagrad, Adam and AdamW on TensorFlow 2.16 or later, the conversion assumes that no batch contains an id
-    twice, or that the gradients of equal ids may be summed first, as Keras 2 and tables do. Keras 3 squares the
-    gradient of each occurrence of an id.
+    With Adagrad, Adam and AdamW in Keras 3, the conversion assumes that no batch contains an id twice, or that the
+    gradients of equal ids may be summed first, as Keras 2 and tables do. Keras 3 squares the gradient of each
+    occurrence of an id. A program runs with Keras 3 if TensorFlow 2.16 or later is installed where `migrate` runs, or
+    if its text uses what Keras 2 does not have, such as `keras.ops`. With Keras 2 the finding says that it is judged
+    for that version.
     """
 
     id = "tf-keras-embedding"
@@ -214,6 +216,12 @@ class KerasEmbedding(Rule):
             "`{shown}` distributes the model",
             "strategies share variables between replicas, but a table belongs to one process",
             "train in one process",
+        ),
+        Refusal(
+            "other-backend",
+            "`{shown}` runs Keras on {backend}",
+            "tables are looked up and trained by operations of TensorFlow",
+            "run the model on the backend `tensorflow`",
         ),
         Refusal(
             "compiled",

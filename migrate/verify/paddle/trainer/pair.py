@@ -110,7 +110,7 @@ class TrainerPair:
         yield from self._by_name("running", "running values")
         yield from self._by_name("metrics", "metrics")
         if "evaluated" in self.single["batches"][0] and "evaluated" in self.moved["batches"][0]:
-            yield from self._lists("forward", "evaluated", "evaluated output")
+            yield from self._lists("evaluation", "evaluated", "evaluated output")
         for kind in (*RATES, "own"):
             if kind in self.single and kind in self.moved:
                 yield from self._steps(kind)

@@ -154,3 +154,29 @@ def test_a_package_that_would_hide_the_runtime_is_refused(model: Path) -> None:
     prepend(model / "net.py", "from runtime.sizes import WIDTH")
     done = convert("-o", "out")
     assert done.exit_code == 1 and "which the file runtime would hide; rename that file" in done.output
+
+
+def test_a_folder_named_as_paddle_is_no_package_and_a_package_of_that_name_hides_paddle(model: Path) -> None:
+    (model / "paddle").mkdir()
+    (model / "paddle" / "notes.py").write_text("ONE = 1\n")
+    assert convert("-o", "out").exit_code == 0
+    (model / "paddle" / "__init__.py").write_text("")
+    done = convert("-o", "again")
+    assert done.exit_code == 1
+    assert "`paddle/__init__.py` of this folder hides Paddle, which this line imports; rename it" in done.output
+
+
+def test_an_earlier_result_is_not_used_where_the_data_of_many_folders_changed(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from migrate.source.driver import run
+
+    for number in range(300):
+        (model / f"part{number}").mkdir()
+    (model / "part299" / "data.txt").write_text("1")
+    first = run._stamps(model)
+    assert run._stamps(model) == first
+    (model / "part299" / "data.txt").write_text("12")
+    assert run._stamps(model) != first
+    monkeypatch.setattr(run, "_STAMPED", 1)
+    assert run._stamps(model) != run._stamps(model)

@@ -142,8 +142,12 @@ def test_a_reader_of_dicts_gives_dicts_to_both_programs(tmp_path: Path, monkeypa
 STEPS = {"sgd", "adagrad", "adam", "own"}
 #: What is planted in the converted files, and which stages must differ: these, and no others.
 PLANTED = {
-    "a number": ("y = layer(y)", "y = layer(y) * 1.0001", {"forward", "loss", "gradient"} | STEPS),
-    "one weight for another": ("rows + [numbers]", "rows[::-1] + [numbers]", {"forward", "loss", "gradient"} | STEPS),
+    "a number": ("y = layer(y)", "y = layer(y) * 1.0001", {"forward", "evaluation", "loss", "gradient"} | STEPS),
+    "one weight for another": (
+        "rows + [numbers]",
+        "rows[::-1] + [numbers]",
+        {"forward", "evaluation", "loss", "gradient"} | STEPS,
+    ),
     "a gradient": ("y = layer(y)", "y = layer(y) * 1.001 - 0.001 * tf.stop_gradient(layer(y))", {"gradient"} | STEPS),
     "an epsilon": ("lazy_mode=True", "lazy_mode=True, epsilon=1e-7", {"own"}),
     "a rate": ("learning_rate=rate", "learning_rate=rate * 1.0001", {"own"}),

@@ -9,7 +9,9 @@ from migrate.source.paddle.abstract.run import Run
 from migrate.source.paddle.abstract.values import Api, Class, Instance, Refuse, Value
 
 _DECORATOR = "dataclasses.dataclass"
-_HEEDED = frozenset({"init", "kw_only", "eq"})  #: arguments of the decorator that change what an object does here
+_HEEDED = frozenset(
+    {"init", "kw_only", "eq", "frozen"}
+)  #: arguments of the decorator that change what an object does here
 
 
 def declare(run: Run, cls: Class) -> None:

@@ -16,7 +16,7 @@ ROWS = np.random.default_rng(1).normal(size=(41, 4)).astype(np.float32)
 #: No id twice in a batch of 8: Keras 3 squares the gradients of equal ids one by one.
 IDS = np.concatenate([np.random.default_rng(2).permutation(40).reshape(8, 5) for _ in range(3)])
 LABELS = np.random.default_rng(3).random((24, 1)).astype(np.float32)
-PLACE = "migrate.source.tensorflow.keras.optimizers"
+PLACE = "migrate.source.tensorflow.keras.backend"
 
 
 @pytest.fixture(autouse=True)
@@ -327,7 +327,7 @@ def test_keras_3_squares_the_gradients_of_equal_ids_one_by_one(optimizer: str, m
 
 
 def test_the_installed_tensorflow_decides(monkeypatch: pytest.MonkeyPatch) -> None:
-    from migrate.source.tensorflow.keras import optimizers
+    from migrate.source.tensorflow.keras import backend
 
     monkeypatch.undo()
-    assert optimizers.has_keras_3() == (not LEGACY)
+    assert backend.has_keras_3() == (not LEGACY)

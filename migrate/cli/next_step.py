@@ -1,0 +1,138 @@
+"""What `migrate convert -o` suggests next: the proof, by a program that trains when it is run."""
+
+from __future__ import annotations
+
+import ast
+import shlex
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from migrate.source.driver.run import Converted
+
+#: Methods that train, or run what does: of sessions, Estimators, Keras models, optimizers and `tf.app`.
+TRAINS = frozenset({"fit", "train_on_batch", "train", "train_and_evaluate", "run", "apply_gradients"})
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+def next_step(done: Sequence[Converted], directory: Path, schema: str | None) -> str:
+    """Return the command that proves what was converted, or what it needs; empty if nothing that it can run changed."""
+    changed = [one for one in done if _verifiable(one)]
+    if not changed:
+        return ""
+    if any(one.result.kind == "paddle" for one in changed):
+        return _verify(*_paddle(changed[0], done, directory), *(["--schema", schema] if schema is not None else []))
+    program = next((one for one in [*changed, *done] if trains(one.result.original)), None)
+    if program is None:
+        return (
+            f"migrate verify PROGRAM {shlex.quote(directory.as_posix())}/PROGRAM, for a program that trains the model"
+        )
+    command = _verify(program.result.path, (directory / program.source.relative).as_posix())
+    if not program.source.explicit and lacks(program.source.path, program.source.relative, directory):
+        return f"the same with --copy-rest, as the program needs files that did not change; then {command}"
+    return command
+
+
+def _paddle(first: Converted, done: Sequence[Converted], directory: Path) -> list[str]:
+    files = [first.result.path, (directory / first.source.relative).as_posix()]
+    if any(finding.rule == "paddle-trainer" for one in done for finding in one.result.findings):
+        return [path.rpartition("/")[0] or "." for path in files]  # a trainer's model is proven as a whole
+    return files
+
+
+def _verify(*arguments: str) -> str:
+    return shlex.join(["migrate", "verify", *arguments])
+
+
+def _verifiable(one: Converted) -> bool:
+    """True for a changed file that `migrate verify` can compare: no notebook, nothing for another SDK."""
+    from migrate.report.model import State
+
+    moved = any(f.subject == "table" and f.state is State.APPLIED for f in one.result.findings)
+    runs_here = one.result.target == "runtime" and one.source.path.suffix != ".ipynb"
+    return one.result.changed and (moved or one.result.kind == "paddle") and runs_here  # `--mark` changes no code
+
+
+def trains(text: str) -> bool:
+    """True if code that runs with the file calls something that trains, or a function of another file."""
+    try:
+        module = ast.parse(text)
+    except (SyntaxError, ValueError):
+        return False
+    functions = {node.name: node for node in module.body if isinstance(node, _DEFINITIONS)}
+    imported = set(_imported_names(module))
+    waiting: list[ast.AST] = [node for node in module.body if not isinstance(node, _DEFINITIONS)]
+    seen: set[str] = set()
+    while waiting:
+        for call in ast.walk(waiting.pop()):
+            if not isinstance(call, ast.Call):
+                continue
+            if isinstance(call.func, ast.Attribute) and call.func.attr in TRAINS:
+                return True
+            name = call.func.id if isinstance(call.func, ast.Name) else ""
+            if name in imported:
+                return True
+            if name in functions and name not in seen:
+                seen.add(name)
+                waiting.append(functions[name])
+    return False
+
+
+def _imported_names(module: ast.Module) -> Iterator[str]:
+    """Yield the names that the file imports from modules that are no framework's."""
+    for node in module.body:
+        if isinstance(node, ast.ImportFrom) and (node.level or _is_own(node.module or "")):
+            yield from (alias.asname or alias.name for alias in node.names)
+
+
+def _is_own(module: str) -> bool:
+    import sys
+
+    from migrate.source.project.discovery import FRAMEWORKS
+
+    top = module.partition(".")[0]
+    return top not in FRAMEWORKS and top not in sys.stdlib_module_names
+
+
+def lacks(program: Path, relative: Path, directory: Path) -> bool:
+    """True if the program, or a module that it imports from beside it, is not in the output directory.
+
+    Modules are looked for beside the program, and in the folder that was given, which is the output's counterpart.
+    """
+    given = program.parents[len(relative.parts) - 1]
+    waiting, seen = [program], {program}
+    while waiting:
+        path = waiting.pop()
+        if path.is_relative_to(given) and not (directory / path.relative_to(given)).exists():
+            return True
+        for found in _modules_beside(path, {program.parent, given}):
+            if found not in seen:
+                seen.add(found)
+                waiting.append(found)
+    return False
+
+
+def _modules_beside(path: Path, places: set[Path]) -> Iterator[Path]:
+    """Yield the files that a file imports from some folders: modules, and what leads to them in packages."""
+    try:
+        module = ast.parse(path.read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return
+    for place, name in _imports(module, path, places):
+        at = place
+        for part in name.split("."):
+            at = at / part
+            yield from (file for file in (at.with_name(f"{part}.py"), at / "__init__.py") if file.is_file())
+
+
+def _imports(module: ast.Module, path: Path, places: set[Path]) -> Iterator[tuple[Path, str]]:
+    """Yield each imported dotted name with the folders that it may lie in."""
+    for node in ast.walk(module):
+        if isinstance(node, ast.Import):
+            yield from ((place, alias.name) for alias in node.names for place in places)
+        elif isinstance(node, ast.ImportFrom):
+            own = {path.parents[node.level - 1]} if 0 < node.level <= len(path.parents) else places
+            head = f"{node.module}." if node.module else ""
+            yield from ((place, f"{head}{alias.name}") for alias in node.names for place in own)

@@ -1,0 +1,130 @@
+"""What `convert -o` suggests next, and the files that it copies beside those that change."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from migrate.cli.convert import convert
+from migrate.cli.next_step import trains
+from migrate.errors import MigrateError
+from migrate.source.project import whole_folder
+
+TOWER = (
+    "import tensorflow.compat.v1 as tf\n\n\ndef tower(ids):\n"
+    "    users = tf.get_variable('users', [9, 4], initializer=tf.zeros_initializer())\n"
+    "    return tf.nn.embedding_lookup(users, ids)\n"
+)
+MODEL = (
+    "import tensorflow.compat.v1 as tf\nfrom shop.tower import tower\n\n\ndef model_fn(features, labels, mode):\n"
+    "    loss = tf.reduce_sum(tower(features['user']))\n"
+    "    step = tf.train.AdagradOptimizer(0.1).minimize(loss, tf.train.get_global_step())\n"
+    "    return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=step)\n"
+)
+TRAIN = (
+    "import tensorflow.compat.v1 as tf\nfrom shop.model import model_fn\n"
+    "tf.estimator.Estimator(model_fn, 'run').train(input_fn)\n"
+)
+
+
+@pytest.fixture
+def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A program whose training file does not change, beside data and a link out of it."""
+    files = {
+        "shop/tower.py": TOWER,
+        "shop/model.py": MODEL,
+        "train.py": TRAIN,
+        "shop/__init__.py": "",
+        "data/a.csv": "1\n",
+    }
+    for name, text in {**files, ".gitignore": "*.log\n", "old.log": "x", ".hidden": "x"}.items():
+        (tmp_path / "src" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "src" / name).write_text(text)
+    (tmp_path / "secret.txt").write_text("s")
+    (tmp_path / "src" / "link.txt").symlink_to(tmp_path / "secret.txt")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*arguments: str) -> Result:
+    done = CliRunner().invoke(convert, [*arguments, "--no-cache", "-j", "1"])
+    if done.exception and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return done
+
+
+def written(folder: Path) -> list[str]:
+    """Return the relative paths of the files in a folder that are no records of migrate."""
+    found = (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+    return sorted(name for name in found if not name.startswith("."))
+
+
+def test_the_program_that_trains_is_named_and_what_it_lacks(work: Path) -> None:
+    done = run("src", "-o", "out")
+    assert written(work / "out") == ["shop/model.py", "shop/tower.py"]
+    assert (
+        "next: the same with --copy-rest, as the program needs files that did not change; "
+        "then migrate verify src/train.py out/train.py\n"
+    ) in done.output
+
+
+def test_the_rest_is_copied(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("src", "-o", "out")
+    monkeypatch.setattr(whole_folder, "LARGEST", 600)
+    (work / "src" / "data" / "b.csv").write_text("1" * 601)
+    done = run("src", "-o", "out", "--copy-rest")
+    copied = ["data/a.csv", "shop/__init__.py", "shop/model.py", "shop/tower.py", "train.py"]
+    assert written(work / "out") == copied
+    assert "not copied: src/data/b.csv, larger than" in done.output
+    assert "next: migrate verify src/train.py out/train.py\n" in done.output
+    assert "create_table(" in (work / "out" / "shop" / "tower.py").read_text()
+    assert (work / "out" / "train.py").read_text() == TRAIN
+
+
+def test_without_a_program_the_hint_says_what_is_needed(work: Path) -> None:
+    (work / "src" / "train.py").unlink()
+    done = run("src", "-o", "out")
+    assert "next: migrate verify PROGRAM out/PROGRAM, for a program that trains the model\n" in done.output
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (["src", "--in-place", "--copy-rest"], "remove --in-place and --diff"),
+        (["src/train.py", "--copy-rest"], "copies from a directory"),
+    ],
+)
+def test_where_nothing_can_be_copied(work: Path, wrong: list[str], words: str) -> None:
+    with pytest.raises(MigrateError, match=words):
+        run(*wrong)
+    assert not (work / "migrated").exists()
+
+
+def test_nothing_is_written_by_a_link_out_of_the_output(work: Path) -> None:
+    (work / "elsewhere").mkdir()
+    (work / "out").mkdir()
+    (work / "out" / "shop").symlink_to(work / "elsewhere")
+    for force in ([], ["--force"]):
+        with pytest.raises(MigrateError, match=r"out/shop/\w+.py: a link leads to .*, outside the output"):
+            run("src", "-o", "out", *force)
+    assert not list((work / "elsewhere").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("m.fit(x)", True),
+        ("h = m.fit(x)", True),
+        ("def main():\n    s.run(step)\nif __name__ == '__main__':\n    main()", True),
+        ("def main():\n    s.run(step)", False),
+        ("from lib import start\nstart()", True),
+        ("from tensorflow import zeros\nfrom os import getcwd\nzeros(3), getcwd()", False),
+        ("step = tf.train.AdagradOptimizer(0.1).minimize(e)", False),
+        ("def f():\n    return f()\nf()", False),
+        ("def (", False),
+    ],
+)
+def test_what_trains_when_it_is_run(text: str, expected: bool) -> None:
+    assert trains(text) is expected
