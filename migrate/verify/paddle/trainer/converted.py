@@ -190,7 +190,7 @@ def _placeholders(batches: Sequence[Any], one_by_one: bool) -> Any:
     def made(*values: Array) -> Any:
         ranks = {value.ndim for value in values}
         if len(ranks) > 1:
-            raise MigrateError("the items of the batches differ in the number of their dimensions")
+            raise MigrateError("items of the batches differ in their number of dimensions; reshape them in the reader")
         sizes = [{value.shape[axis] for value in values} for axis in range(ranks.pop())]
         varies = [len(found) > 1 or (axis == 0 and not one_by_one) for axis, found in enumerate(sizes)]
         shape = [None if more else found.pop() for more, found in zip(varies, sizes, strict=True)]
