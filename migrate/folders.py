@@ -47,7 +47,7 @@ def new_folder(target: Path, *, replace: bool) -> Iterator[Path]:
         else:
             _put_new(stage, target)
     except OSError as error:
-        raise MigrateError(f"cannot write to {target}: {error.strerror or error}") from error
+        raise MigrateError(f"cannot write to {target} ({error.strerror or error}); choose another -o") from error
     finally:
         shutil.rmtree(stage, ignore_errors=True)
 

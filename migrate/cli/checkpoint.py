@@ -61,7 +61,9 @@ def checkpoint(
         _paddle(old, new, converted, data, like, force, {"--report": report, "--map": names, "--parts": parts})
         return
     if report is None:
-        raise MigrateError(f"{old}: give --report FILE, or for a Paddle model --converted FOLDER")
+        raise MigrateError(
+            f"{old}: its tables are not known; give --report FILE, or for a Paddle model --converted FOLDER"
+        )
     if data is not None:
         raise MigrateError(f"--data {data}: is for a Paddle model; give --converted FOLDER, too")
     from pathlib import Path

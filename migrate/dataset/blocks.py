@@ -92,7 +92,9 @@ def unpacked(path: Path, folder: Path, number: int) -> Path:
     except (gzip.BadGzipFile, zlib.error, EOFError) as error:
         raise MigrateError(f"{path} is damaged ({error}); download or copy it again") from error
     except OSError as error:
-        raise MigrateError(f"{path} cannot be read or unpacked: {error.strerror or error}") from error
+        raise MigrateError(
+            f"{path} cannot be read or unpacked ({error.strerror or error}); copy the file again"
+        ) from error
     return target
 
 
@@ -110,7 +112,7 @@ def blocks_of(path: Path, plain: Path, spec: DataSpec, block_bytes: int) -> list
         tabs = layout == "tsv" or (not layout and name.endswith((".tsv", ".tab")))
         return _ranges(path, plain, spec, spec.delimiter or ("\t" if tabs else ","), block_bytes)
     except OSError as error:
-        raise MigrateError(f"{path} cannot be read: {error.strerror or error}") from error
+        raise MigrateError(f"{path} cannot be read ({error.strerror or error}); check its permissions") from error
 
 
 def _row_groups(path: Path, plain: Path, spec: DataSpec) -> list[Block]:
@@ -180,7 +182,9 @@ def read_block(block: Block, spec: DataSpec) -> Rows:
     try:
         return _read_lines(block, spec) if block.delimiter else _read_group(block, spec)
     except OSError as error:
-        raise MigrateError(f"{block.shown} cannot be read: {error.strerror or error}") from error
+        raise MigrateError(
+            f"{block.shown} cannot be read ({error.strerror or error}); check its permissions"
+        ) from error
 
 
 def _read_group(block: Block, spec: DataSpec) -> Rows:

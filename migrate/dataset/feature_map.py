@@ -156,7 +156,7 @@ def load_map(path: Path, spec: DataSpec) -> FeatureMap:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise MigrateError(f"{path} cannot be read: {error.strerror or error}") from error
+        raise MigrateError(f"{path} cannot be read ({error.strerror or error}); check its permissions") from error
     except ValueError as error:
         raise _no_map(path, error) from error
     try:

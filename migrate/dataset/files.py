@@ -62,7 +62,7 @@ def staged(target: Path) -> Iterator[StagedFolder]:
         folder.publish(target)
         done = True
     except OSError as error:
-        raise MigrateError(f"cannot write to {target}: {error.strerror or error}") from error
+        raise MigrateError(f"cannot write to {target} ({error.strerror or error}); choose another -o") from error
     finally:
         shutil.rmtree(stage, ignore_errors=True)
         if made and not done:

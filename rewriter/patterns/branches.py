@@ -30,7 +30,7 @@ ENTRIES = ("Enter", "RefEnter")
 #: Ops that query whether a resource variable or a ref variable is initialized.
 ASKS = ("VarIsInitializedOp", "IsVariableInitialized")
 #: The remedy if an imported graph has lost the contexts of its loops.
-CLOSED = "import the graph with tf.compat.v1.train.import_meta_graph, which restores loops, or build the model anew"
+CLOSED = "import the graph with tf.compat.v1.train.import_meta_graph, which restores loops, or build the model again"
 #: Ops that assign a resource variable or do not need its value.
 _VALUELESS = ("VarIsInitializedOp", "Shape", "AssignVariableOp")
 _CHOICES = ("Merge", "RefMerge", "NextIteration", "RefNextIteration", "Exit", "RefExit")

@@ -121,7 +121,7 @@ def _as(tensors: dict[str, Any], like: Bundle, source: str) -> dict[str, Any]:
         if name not in tensors:
             raise CheckpointError(
                 f"{like.path} holds `{name}` of shape {shape}, but {source} has no value for it: convert the program "
-                "that wrote it anew, or leave `like` out"
+                "that wrote it again, or leave `like` out"
             )
         if not rows.fullmatch(name) and list(tensors[name].shape) != list(shape):
             raise CheckpointError(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks import overlap
-from benchmarks.pooled_bytes import sok_bytes
-from benchmarks.ranks import formula_bytes
-from benchmarks.ranks_model import Cost, Shape, fit_exchange, main
+from benchmarks.distributed import overlap
+from benchmarks.distributed.pooled_bytes import sok_bytes
+from benchmarks.distributed.ranks import formula_bytes
+from benchmarks.distributed.ranks_model import Cost, Shape, fit_exchange, main
 
 
 def test_an_exchange_is_fitted_by_its_latency_and_bandwidth() -> None:

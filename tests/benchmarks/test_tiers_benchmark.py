@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import disk, tiers
+from benchmarks.storage import disk, tiers
 
 
 def test_first_kind_runs_once_for_each_size_of_table() -> None:

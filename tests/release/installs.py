@@ -63,7 +63,7 @@ INSTALLS = (
             *CONVERTS,
             Step(VERIFY, 2, "pip install 'recmigrate[runtime]'"),
             Step(("migrate", "graph", "graph.pb"), 2, "pip install 'recmigrate[runtime]'"),
-            Step(TRAIN, 1, "pip install 'recmigrate[runtime]'"),
+            Step(("python", "-c", "from runtime import create_table"), 1, "pip install 'recmigrate[runtime]'"),
             Step(("python", "-c", "import rewriter; rewriter.rewrite"), 1, "pip install 'recmigrate[runtime]'"),
             Step(("migrate", "dataset", "build", "data.csv", *SCHEMA, "-o", "built"), 2, "recmigrate[dataset]"),
         ],

@@ -72,7 +72,7 @@ def _there(job: dict[str, Any], old: str, new: str) -> list[str]:
         write_latest(place, scratch)
     told = [f"{done['weights']} weights of {path}"]
     if slots is None:
-        told.append(f"no {beside.name} beside it: the optimizer begins anew")
+        told.append(f"no {beside.name} beside it: the optimizer starts with new slots")
     else:
         told.append(f"{len(slots)} slots of {beside}")
         told += [f"`{one}` has no slots: they start from their initial values" for one in done["new"]]
@@ -160,7 +160,10 @@ def _loose(done: Mapping[str, Any], strange: list[str]) -> list[str]:
     if not done["loose"]:
         return []
     slots = f", and the slots `{strange[0]}`, … are left out" if strange else ""
-    return [f"{done['loose']} weights are in no layer, so no state dict has them: they begin anew, as in Paddle{slots}"]
+    return [
+        f"{done['loose']} weights are in no layer, so no state dict has them: they start as in a new model, "
+        f"as in Paddle{slots}"
+    ]
 
 
 def _file(given: str) -> Path:

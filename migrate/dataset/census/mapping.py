@@ -111,7 +111,9 @@ def dense_values(path: Path, row: Row) -> list[float]:
         except ValueError:
             wrong = True
         if wrong:
-            raise MigrateError(f"{path}:{row.line}: column `{name}` must be a number, got `{row.values[at]}`")
+            raise MigrateError(
+                f"{path}:{row.line}: column `{name}` must be a number, got `{row.values[at]}`; correct it"
+            )
     raise AssertionError("unreachable: one of the columns was not finite")
 
 

@@ -86,7 +86,7 @@ def open_original(path: Path, wanted: str) -> Iterator[IO[bytes]]:
     except _DAMAGED as error:
         raise MigrateError(f"{path} is damaged ({error}); download or copy it again") from error
     except OSError as error:
-        raise MigrateError(f"{path} cannot be read: {error.strerror or error}") from error
+        raise MigrateError(f"{path} cannot be read ({error.strerror or error}); check its permissions") from error
 
 
 def read_rows(path: Path, wanted: str) -> Iterator[Row]:
@@ -122,5 +122,5 @@ def _check(path: Path, number: int, values: list[str]) -> None:
         )
     if values[-1] not in {INCOME_HIGH, INCOME_LOW}:
         raise MigrateError(
-            f"{path}:{number}: the last value must be `{INCOME_HIGH}` or `{INCOME_LOW}`, got `{values[-1]}`"
+            f"{path}:{number}: the last value must be `{INCOME_HIGH}` or `{INCOME_LOW}`, got `{values[-1]}`; correct it"
         )

@@ -94,7 +94,9 @@ class Program:
                 for name in {one.name for one in scope.assignments}:
                     self.graph.put(self.name(scope, name), self.unknown(None, RENAMED))
             for name in self.definitions[id(tree.module)].hidden:
-                self.graph.put(self.module_name(tree, name), self.unknown(None, "a star import may bind its name anew"))
+                self.graph.put(
+                    self.module_name(tree, name), self.unknown(None, "a star import may bind its name again")
+                )
         #: names of attributes that some statement deletes; ANY if it may be any attribute
         self.deleted = set(self._deleted())
 

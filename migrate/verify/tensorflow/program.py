@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import random
+import re
 import runpy
 import sys
 import tempfile
@@ -34,6 +35,9 @@ _ONLY_V1 = frozenset(
         "app",
     }
 )
+
+#: What terminals show as colours, and characters of an error that are shown.
+_COLOURS, _LONGEST = re.compile(r"\x1b\[[0-9;]*m"), 300
 
 
 def run_watched(path: str, directory: str, watcher: Watcher) -> None:
@@ -74,7 +78,7 @@ def run_script(path: str, directory: str, around: contextlib.AbstractContextMana
         raise
     except Exception as error:
         raise MigrateError(
-            f"{path}: running it fails with {type(error).__name__}: {_first_line(error)}; correct it"
+            f"{path}: running it fails with {type(error).__name__}: {_told(error)}; correct it"
         ) from error
     return False
 
@@ -101,8 +105,10 @@ def _why_nothing(watcher: Watcher) -> str:
     return f"it stopped after {len(watcher.batches)} training steps; give --steps {len(watcher.batches)}"
 
 
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [""])[0]
+def _told(error: Exception) -> str:
+    """Return the beginning of what an error says on one line; Keras says on the first one only where it was."""
+    text = " ".join(_COLOURS.sub("", str(error)).split())
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
 def _means_v1(path: str) -> bool:

@@ -194,7 +194,7 @@ def create(
         TypeError: an argument is unknown.
     """
     if variable_def is not None or import_scope is not None:
-        raise NotImplementedError("a DynamicVariable cannot be created from a `variable_def`: create it anew")
+        raise NotImplementedError("a DynamicVariable cannot be created from a `variable_def`: create another one")
     ranks.start()  # unlike a sok.Variable, it may be created before sok.init(), as in SOK's own tests
     if constraint is not None:
         raise NotImplementedError("a DynamicVariable has no `constraint`: leave it out")

@@ -67,7 +67,7 @@ class SharedVariable(_tf_private.CheckpointedVariable, _tf_private.SaveableObjec
     ) -> None:
         """Take the arguments of `tf.Variable` with the whole initial value; call `Variable` instead."""
         if variable_def is not None or import_scope is not None:
-            raise NotImplementedError("a sok.Variable cannot be created from a `variable_def`: create it anew")
+            raise NotImplementedError("a sok.Variable cannot be created from a `variable_def`: create another one")
         made, whole = _first_values(initial_value, shape, initializer, dtype, placement)
         #: The placement of the rows, as for the runtime's tables.
         self.placement = placement

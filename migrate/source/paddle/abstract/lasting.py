@@ -95,7 +95,7 @@ class Lasting:
     def makes_weights(self) -> None:
         """Raise `Refuse` for weights that are made in a pass."""
         if self.begun:
-            raise Refuse("a layer with weights is made in the forward pass, anew in each step; make it in `__init__`")
+            raise Refuse("a layer with weights is made in the forward pass, in each step again; make it in `__init__`")
 
 
 def _held(value: Value) -> list[Value]:

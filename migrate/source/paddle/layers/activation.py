@@ -43,7 +43,9 @@ def _prelu(layer: Layer, positional: list[Value], keywords: Mapping[str, Value],
     if count != 1 and x.shape is not None:
         channel = 1 if layer.arguments["data_format"][1] == "C" else len(x.shape) - 1
         if len(x.shape) < 2 or x.shape[channel] not in (None, count):
-            raise Refuse(f"the input of an `nn.PReLU` of {count} channels has the shape {list(x.shape)}")
+            raise Refuse(
+                f"the input of an `nn.PReLU` of {count} channels has the shape {list(x.shape)}, which does not fit"
+            )
     return Tensor(x.shape, x.dtype)
 
 

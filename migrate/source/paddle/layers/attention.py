@@ -73,7 +73,7 @@ def _like_src(layer: Layer, positional: list[Value], keywords: Mapping[str, Valu
     check_float(layer, x)
     size = _model_size(layer)
     if x.shape is not None and (len(x.shape) != 3 or x.shape[2] not in (None, size)):
-        raise Refuse(f"the input of `{layer.name}` of size {size} has the shape {list(x.shape)}")
+        raise Refuse(f"the input of `{layer.name}` of size {size} has the shape {list(x.shape)}, which does not fit")
     return Tensor(x.shape, x.dtype)
 
 

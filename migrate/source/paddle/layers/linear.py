@@ -31,7 +31,7 @@ def _call(layer: Layer, positional: list[Value], keywords: Mapping[str, Value], 
     if x.shape is None:
         return Tensor(None, x.dtype)
     if not x.shape or x.shape[-1] not in (None, rows):
-        raise Refuse(f"the input of a layer for {rows} columns has the shape {list(x.shape)}")
+        raise Refuse(f"the input of a layer for {rows} columns has the shape {list(x.shape)}, which does not fit")
     return Tensor((*x.shape[:-1], columns), x.dtype)
 
 

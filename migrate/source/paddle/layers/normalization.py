@@ -53,7 +53,9 @@ def _by_channel(size: str, layout: str, *ranks: int) -> Call:
             return Tensor(None, x.dtype)
         place = 1 if str(layer.arguments[layout])[1] == "C" else len(x.shape) - 1
         if len(x.shape) not in ranks or x.shape[place] not in (None, channels):
-            raise Refuse(f"the input of `{layer.name}` of {channels} channels has the shape {list(x.shape)}")
+            raise Refuse(
+                f"the input of `{layer.name}` of {channels} channels has the shape {list(x.shape)}, which does not fit"
+            )
         return Tensor(x.shape, x.dtype)
 
     return call
@@ -64,7 +66,9 @@ def _over_last(layer: Layer, positional: list[Value], keywords: Mapping[str, Val
     if x.shape is not None:
         last = x.shape[max(len(x.shape) - len(sizes), 0) :]
         if len(last) < len(sizes) or any(a not in (None, b) for a, b in zip(last, sizes, strict=True)):
-            raise Refuse(f"the input of an `nn.LayerNorm` over {sizes} has the shape {list(x.shape)}")
+            raise Refuse(
+                f"the input of an `nn.LayerNorm` over {sizes} has the shape {list(x.shape)}, which does not fit"
+            )
     return Tensor(x.shape, x.dtype)
 
 

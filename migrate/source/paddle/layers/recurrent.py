@@ -35,7 +35,7 @@ def _step(layer: Layer, positional: list[Value], keywords: Mapping[str, Value], 
     check_float(layer, x)
     size = layer.arguments["input_size"]
     if x.shape is not None and (len(x.shape) != 2 or x.shape[1] not in (None, size)):
-        raise Refuse(f"the input of a cell of input_size {size} has the shape {list(x.shape)}")
+        raise Refuse(f"the input of a cell of input_size {size} has the shape {list(x.shape)}, which does not fit")
     shape = (None if x.shape is None else x.shape[0], layer.arguments["hidden_size"])
     pair = layer.name.endswith("LSTMCell")
     return Tensor(shape, x.dtype), (Tensor(shape, x.dtype), Tensor(shape, x.dtype)) if pair else Tensor(shape, x.dtype)
@@ -159,7 +159,10 @@ def _network(layer: Layer, positional: list[Value], keywords: Mapping[str, Value
     x, _, time = _inputs(layer, positional, keywords)
     given, shape = layer.arguments, x.shape or ()
     if shape[2] not in (None, given["input_size"]):
-        raise Refuse(f"the input of `{layer.name}` of input_size {given['input_size']} has the shape {list(shape)}")
+        raise Refuse(
+            f"the input of `{layer.name}` of input_size {given['input_size']} has the shape {list(shape)}, "
+            "which does not fit"
+        )
     ways, hidden = _ways(given), given["hidden_size"]
     ends = (given["num_layers"] * ways, shape[1 - time], hidden)
     out = Tensor((*shape[:2], ways * hidden), x.dtype)

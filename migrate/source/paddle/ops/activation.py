@@ -92,14 +92,14 @@ def _over_last(bound: Arguments) -> Tensor:
     if x.shape is not None:
         last = x.shape[max(len(x.shape) - len(sizes), 0) :]
         if len(last) < len(sizes) or any(a not in (None, b) for a, b in zip(last, sizes, strict=True)):
-            raise Refuse(f"a normalization over {sizes} gets the shape {list(x.shape)}")
+            raise Refuse(f"a normalization over {sizes} gets the shape {list(x.shape)}, which does not fit")
     return x
 
 
 def _by_channel(bound: Arguments) -> Tensor:
     x = same_float(bound)
     if x.shape is not None and len(x.shape) < 2:
-        raise Refuse(f"a normalization by channel gets the shape {list(x.shape)}")
+        raise Refuse(f"a normalization by channel gets the shape {list(x.shape)}, which does not fit")
     return x
 
 

@@ -87,7 +87,9 @@ def convolved(x: Tensor, weight: Tensor, bound: Arguments, count: int) -> Tensor
         raise Refuse("the weight's sizes or the channels of this convolution are known only when the model runs")
     outputs, inputs, *kernel = [size for size in weight.shape if size is not None]
     if len(kernel) != count or channels != inputs * bound["groups"]:
-        raise Refuse(f"a convolution with a weight {list(weight.shape)} gets the shape {list(x.shape)}")
+        raise Refuse(
+            f"a convolution with a weight {list(weight.shape)} gets the shape {list(x.shape)}, which does not fit"
+        )
     return _placed(x, spatial(sizes, bound, kernel), last, outputs, x.dtype)
 
 

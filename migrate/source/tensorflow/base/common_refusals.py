@@ -213,13 +213,13 @@ OF_CREATIONS = (
         "unfixed-name-unread",
         "the full name of this variable is not fixed",
         "{what}, and its name or shape is not known",
-        "open the scope with a fixed name where the variable is made",
+        "write the name and those of its scopes, and the shape, as literals",
     ),
     Refusal(
         "unfixed-name-reused",
         "the full name of this variable is not fixed",
         "{what}, and the program reuses variables by name: `{other}` may be the same variable",
-        "open the scope with a fixed name where the variable is made",
+        "write the name and those of its scopes as literals, or make it without `reuse`",
     ),
     Refusal(
         "unfixed-name-vector",

@@ -96,7 +96,7 @@ class SokVariable(Rule):
         ),
         Refusal(
             "values-of-function",
-            "`{shown}` initialises a table",
+            "`{shown}` initializes a table",
             "its values are a function of the whole shape",
             (
                 "give it a constant, uniform, normal or variance-scaling initializer, or the matrix as its first "
@@ -105,7 +105,7 @@ class SokVariable(Rule):
         ),
         Refusal(
             "values-by-place",
-            "`{shown}` initialises a table",
+            "`{shown}` initializes a table",
             "the values of a row depend on its position",
             (
                 "give it a constant, uniform, normal or variance-scaling initializer, or the matrix as its first "
@@ -114,7 +114,7 @@ class SokVariable(Rule):
         ),
         Refusal(
             "values-of-array",
-            "`{shown}` initialises a table",
+            "`{shown}` initializes a table",
             "its value is not known to be one number",
             (
                 "give it a constant, uniform, normal or variance-scaling initializer, or the matrix as its first "

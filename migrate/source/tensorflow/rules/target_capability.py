@@ -26,7 +26,7 @@ from migrate.source.tensorflow.facts.variables.variable_reuse import may_reuse
 RULE = "tf-target"
 USE = "`--target runtime` converts it"
 LACKING = "{title} has no {lacking}"
-ANEW = "this lookup in `{label}` is written anew"
+ANEW = "this lookup in `{label}` needs another form"
 HOLDS = "convert with --assume if that holds"
 HEAD = "import tensorflow.compat.v1 as tf\n"
 MADE = 'W = tf.get_variable("u", [9, 4], initializer=tf.zeros_initializer())\n'

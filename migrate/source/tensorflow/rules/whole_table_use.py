@@ -27,7 +27,7 @@ class WholeTable(UseRule):
             "l2",
             "`{text}`",
             "it needs every row of the table, but a training step only touches the rows of the batch",
-            "regularise the looked-up rows instead",
+            "regularize the looked-up rows instead",
         ),
         Refusal(
             "matrix",
@@ -51,7 +51,7 @@ class WholeTable(UseRule):
             "normalised",
             "`{text}`",
             "it needs the whole [rows, dim] matrix, which a growing table does not have",
-            "normalise the looked-up rows instead",
+            "normalize the looked-up rows instead",
         ),
         Refusal(
             "sampled-loss",
@@ -140,7 +140,7 @@ class WholeTable(UseRule):
         Refusal(
             "by-position",
             "`{text}`",
-            "rows of the table are taken by position, not by id, not by id",
+            "rows of the table are taken by position, not by id",
             "look up their ids instead",
         ),
         Refusal(

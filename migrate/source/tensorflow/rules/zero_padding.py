@@ -58,7 +58,7 @@ class ZeroPadding(UseRule):
         Refusal(
             "combined-rows",
             "this lookup reads a padded table",
-            "rows of zeros cannot be recognised once they are combined",
+            "rows of zeros cannot be recognized once they are combined",
             "keep the variable dense",
         ),
         Refusal(

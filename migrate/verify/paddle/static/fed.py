@@ -60,7 +60,9 @@ def _as_fed(items: Any, feeds: list[tuple[Any, str, int]]) -> list[Any]:
     """Return a batch of a `RecDataset` in the shapes and dtypes of the feeds; each item is a sequence of its own."""
     arrays = list(tensors_in(items, np.ndarray))
     if len(arrays) != len(feeds):
-        raise MigrateError(f"the reader gives {len(arrays)} items, and the model is fed with {len(feeds)}")
+        raise MigrateError(
+            f"the reader gives {len(arrays)} items, and the model takes {len(feeds)}; correct the reader"
+        )
     found: list[Any] = []
     for array, (shape, dtype, level) in zip(arrays, feeds, strict=True):
         inner = [-1 if size is None else size for size in shape[1:]]

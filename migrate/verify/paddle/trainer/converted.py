@@ -13,23 +13,22 @@ import tensorflow as tf
 
 from migrate.errors import MigrateError
 from migrate.verify import kept, mirror
-from migrate.verify.paddle.trainer import draws
 from migrate.verify.paddle.trainer.common import (
     EPSILON,
     Array,
     mapped,
-    mask,
     metrics_of,
     own_metrics,
     packed,
     tensors_in,
     trainer_of,
 )
+from migrate.verify.paddle.trainer.graph_draws import drawn, mask_of
 from migrate.verify.paddle.trainer.shared import gradients_shared
 from migrate.verify.progress import counted
 from migrate.verify.settings import Settings
 from runtime import nn
-from runtime.nn import functional, masks
+from runtime.nn import masks
 from runtime.nn.weights.weight import Weight
 
 v1 = tf.compat.v1
@@ -87,7 +86,7 @@ class Converted:
         self.model.forward = watched
         counter = iter(range(1_000_000))
         try:
-            with masks.drawn_by(lambda shape, p: _mask(next(counter), shape, p)), _drawn():
+            with masks.drawn_by(lambda shape, p: mask_of(next(counter), shape, p)), drawn():
                 method = self.trainer.train_forward if training else self.trainer.infer_forward
                 returned = method(self.model, self.metrics, mapped(_fed, self.items), self.config)
         finally:
@@ -141,46 +140,6 @@ def _fed(item: tf.Tensor) -> tf.Tensor:
     return item
 
 
-class _Drawer(functional.Drawer):
-    """Draws the numbers that the original draws, by the number of the call."""
-
-    def __init__(self) -> None:
-        self.number = -1
-
-    def _given(self, function: Any, dtype: tf.DType, *inputs: Any) -> tf.Tensor:
-        self.number += 1
-        number = self.number
-        return tf.numpy_function(lambda *given: function(number, *given).astype(dtype.as_numpy_dtype), inputs, dtype)
-
-    def uniform(self, shape: Any, dtype: tf.DType, low: Any, high: Any) -> tf.Tensor:
-        return low + (high - low) * self._given(draws.uniform, dtype, shape)
-
-    def normal(self, shape: Any, dtype: tf.DType) -> tf.Tensor:
-        return self._given(draws.normal, dtype, shape)
-
-    def integers(self, shape: Any, dtype: tf.DType, low: Any, high: Any) -> tf.Tensor:
-        return self._given(draws.integers, dtype, shape, low, high)
-
-    def permutation(self, count: Any, dtype: tf.DType) -> tf.Tensor:
-        return self._given(draws.permutation, dtype, count)
-
-    def choices(self, weights: tf.Tensor, count: int, replacement: bool) -> tf.Tensor:
-        return self._given(draws.choices, tf.int64, weights, count, replacement)
-
-
-@contextlib.contextmanager
-def _drawn() -> Iterator[None]:
-    functional.draw_with(_Drawer())
-    try:
-        yield
-    finally:
-        functional.draw_with(functional.Drawer())
-
-
-def _mask(number: int, shape: tf.Tensor, p: float) -> tf.Tensor:
-    return tf.numpy_function(lambda sizes: mask(number, tuple(sizes), p), [shape], tf.bool)
-
-
 def _placeholders(batches: Sequence[Any], one_by_one: bool) -> Any:
     """Return placeholders like the batches, with a size that is not known for the first dimension.
 
@@ -190,7 +149,7 @@ def _placeholders(batches: Sequence[Any], one_by_one: bool) -> Any:
     def made(*values: Array) -> Any:
         ranks = {value.ndim for value in values}
         if len(ranks) > 1:
-            raise MigrateError("the items of the batches differ in the number of their dimensions")
+            raise MigrateError("items of the batches differ in their number of dimensions; reshape them in the reader")
         sizes = [{value.shape[axis] for value in values} for axis in range(ranks.pop())]
         varies = [len(found) > 1 or (axis == 0 and not one_by_one) for axis, found in enumerate(sizes)]
         shape = [None if more else found.pop() for more, found in zip(varies, sizes, strict=True)]

@@ -40,7 +40,9 @@ def measure(
     job |= {"weights": single["weights"], "loose": single["loose"]}
     moved = workers.run(_CONVERTED, {**job, "path": converted, "data": original})
     if moved["failure"] and "evaluated" in single["batches"][0]:
-        raise MigrateError(f"{converted}: infer_forward fails with {moved['failure']}, and not in the original")
+        raise MigrateError(
+            f"{converted}: infer_forward fails ({moved['failure']}), but not in the original; correct it"
+        )
     steps = steps_of(moved)
     following, wide = workers.run_together(
         [
@@ -127,7 +129,9 @@ class TrainerPair:
         sides = [[batch[what] for batch in side["batches"]] for side in (self.single, self.moved, wide)]
         counts = {len(batch) for side in sides for batch in side}
         if len(counts) != 1:
-            raise MigrateError(f"the original and the converted model return different numbers of tensors ({counts})")
+            raise MigrateError(
+                f"the two models return different numbers of tensors ({counts}); convert the folder again"
+            )
         for index in range(counts.pop()):
             first, second, third = (_flat([batch[index] for batch in side]) for side in sides)
             yield _compared(stage, f"{name} {index}", first, second, third)

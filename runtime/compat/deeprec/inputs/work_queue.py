@@ -126,7 +126,7 @@ class WorkQueue(_tf_private.SaveableObject):  # type: ignore[misc]
         return tf.group(self._items.assign(self._items.initial_value), self._taken.assign(0))
 
     def _begin_anew(self) -> tf.Operation:
-        told = tf.print(f"the items of the WorkQueue {self.name} are others than in the checkpoint: it begins anew")
+        told = tf.print(f"the items of the WorkQueue {self.name} are others than in the checkpoint: it begins again")
         with tf.control_dependencies([told]):
             return self._begin()
 

@@ -60,7 +60,7 @@ def with_counters(meta: NDArray[np.int64], folder: Path) -> NDArray[np.int64]:
     if len(history) % 3 != 1 or len(limits) != 3 or history[1:].reshape(-1, 3)[:, 1:].min(initial=0) < 0:
         raise CheckpointError(
             f"{folder} has a {_HISTORY} of {len(history)} numbers and a {_THRESHOLDS} of {len(limits)}, which is not "
-            "the output of one rank: restore a checkpoint of one rank, or remove both folders to count anew"
+            "the output of one rank: restore a checkpoint of one rank, or remove both folders to count from zero"
         )
     keys, counts, times = history[1:].reshape(-1, 3).T
     sightings = np.minimum(counts, 0xFFFFFFFF).astype(np.uint64) << np.uint64(32) | (times + 1).astype(np.uint64)

@@ -431,7 +431,7 @@ KEPT = {
     "gradients of a dict": ("1\nt = {'a': item}\ng = tape.gradient(loss, t)", "`t` is not a lookup", ""),
     "a matrix as initializer": (
         "tf.reshape(m, [9, 4]) / 10\nv = sok.Variable(shape=[9, 4], initializer=tf.constant_initializer(x))",
-        "`tf.constant_initializer(x)` initialises a table",
+        "`tf.constant_initializer(x)` initializes a table",
         "the matrix as its first argument",
     ),
     "an identity": (
@@ -459,7 +459,7 @@ KEPT = {
     "an initializer by place that a caller gives": (
         "1\ndef make(how):\n    return sok.Variable(shape=[9, 4], initializer=how)\n\n"
         "other = make(tf.keras.initializers.Orthogonal())",
-        "`how` initialises a table",
+        "`how` initializes a table",
         "",
     ),
     "a method as an initializer": (

@@ -1,6 +1,7 @@
 """The cold step on tables whose rows lie in several tiers: what a tier below memory costs, and how often it is needed.
 
-python -m benchmarks.tiers [--kinds dram,dram_ssdhash,dram_leveldb] [--keys 1000000] [--memory 0.1] [--batches 200]
+python -m benchmarks.storage.tiers [--kinds dram,dram_ssdhash,dram_leveldb] [--keys 1000000] [--memory 0.1]
+    [--batches 200]
 
 Between the steps the system forgets the files of the tiers (`--cache kept` leaves them in its memory), so that a row
 that is not in the first tier comes from the disk, as it does where memory is short. The disk's own rate is measured
@@ -28,8 +29,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.common import DIM, KINDS, Settings, draw, machine, markdown_table
-from benchmarks.disk import bytes_read, let_go, reads_a_second
 from benchmarks.options import positive, positives
+from benchmarks.storage.disk import bytes_read, let_go, reads_a_second
 
 WARM_UP = 0.25  # of the batches: the tiers find out what is used
 
@@ -192,7 +193,16 @@ def _change(before: Any, after: Any, steps: int) -> dict[str, float]:
 
 def _in_process(options: argparse.Namespace, setting: _Setting, folder: Path) -> Measured:
     print(", ".join(f"{name} {value}" for name, value in dataclasses.asdict(setting).items()), file=sys.stderr)
-    command = [sys.executable, "-m", "benchmarks.tiers", "--one", "--folder", str(folder), "--kinds", setting.kind]
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks.storage.tiers",
+        "--one",
+        "--folder",
+        str(folder),
+        "--kinds",
+        setting.kind,
+    ]
     for name in ("keys", "dim", "memory", "policy"):
         command += [f"--{name}", str(getattr(setting, name))]
     for name in ("batches", "samples", "threads", "seed", "ids", "cache"):
@@ -251,7 +261,9 @@ def _of_tiers(run: Measured) -> list[float | str | None]:
 
 
 def _arguments(given: Sequence[str] | None) -> argparse.Namespace:
-    parsing = argparse.ArgumentParser(prog="python -m benchmarks.tiers", description="Time steps on tiered tables.")
+    parsing = argparse.ArgumentParser(
+        prog="python -m benchmarks.storage.tiers", description="Time steps on tiered tables."
+    )
     add = parsing.add_argument
     add(
         "--kinds",

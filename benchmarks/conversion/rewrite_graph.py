@@ -1,6 +1,6 @@
 """How much CPU time the rewriter takes over large v1 graphs; what TensorFlow itself takes is counted apart.
 
-python -m benchmarks.rewrite_graph [--ops 20000,200000] [--tables 20,300]
+python -m benchmarks.conversion.rewrite_graph [--ops 20000,200000] [--tables 20,300]
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One rank of `benchmarks.ranks`: trains on its share of each batch, and says how long that took and what it sent.
+"""One rank of `ranks`: trains on its share of each batch, and says how long that took and what it sent.
 
 Rank 0 prints its numbers as one line of JSON. It is started by itself for one rank, by runtime.launch for several.
 """

@@ -1,6 +1,6 @@
 """Sorting the ids of many tables by the rank that owns them: the native op against TensorFlow's ops.
 
-python -m benchmarks.partition [--tables 26] [--samples 2048] [--ranks 2,8,64] [--repeats 50]
+python -m benchmarks.distributed.partition [--tables 26] [--samples 2048] [--ranks 2,8,64] [--repeats 50]
 
 Both make the ids of each table distinct and give the place of each; their results must agree. Processor time in one
 thread, so that load matters less.
@@ -71,7 +71,9 @@ def timed(call: Callable[[list[tf.Tensor]], Any], keys: list[tf.Tensor], repeats
 
 def main(given: Sequence[str] | None = None) -> int:
     """Run the benchmark; 0 when it ran, 2 when the two differ."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.partition", description=__doc__.split("\n\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.distributed.partition", description=__doc__.split("\n\n")[0]
+    )
     parser.add_argument("--tables", type=positive, default=26)
     parser.add_argument("--samples", type=positive, default=2048, help="ids of each table (default 2048)")
     parser.add_argument("--keys", type=positive, default=100_000, help="of each table (default 100000)")

@@ -1,6 +1,7 @@
 """How long `migrate dataset build` takes over Criteo-like rows, beside the usual loops of pandas, one Example a row.
 
-python -m benchmarks.dataset_build [--rows 1000000] [--turns 1] [--jobs 2,1] [--systems ours,pandas,rows] [--work DIR]
+python -m benchmarks.conversion.dataset_build [--rows 1000000] [--turns 1] [--jobs 2,1]
+    [--systems ours,pandas,rows] [--work DIR]
 
 All read the same tab-separated file, give ids to values that occur ten times or more, take logarithms of the counts
 and write gzipped TFRecords. `rows` is a loop over the rows of the frame that converts each value, `pandas` converts
@@ -148,7 +149,7 @@ def outputs(system: str, path: Path, work: Path) -> tuple[list[str], Path]:
     """Return the command of a system and where it writes."""
     if system in LOOPS:
         out = work / f"{system}.tfrecord.gz"
-        return [sys.executable, "-m", "benchmarks.dataset_build", "--loop", system, str(path), str(out)], out
+        return [sys.executable, "-m", "benchmarks.conversion.dataset_build", "--loop", system, str(path), str(out)], out
     jobs = system.rpartition(" ")[2]
     out = work / f"ours{jobs}"
     arguments = ["dataset", "build", "--schema", "criteo", str(path), "-j", jobs, "-o", str(out), "--force"]

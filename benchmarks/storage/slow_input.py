@@ -1,6 +1,6 @@
 """A step whose ids come as text: made of it in the step, or ahead of it in the dataset.
 
-python -m benchmarks.slow_input [--steps 60] [--turns 7] [--ids numbers crosses]
+python -m benchmarks.storage.slow_input [--steps 60] [--turns 7] [--ids numbers crosses]
 
 The models are one and the same but for the hook: stock TensorFlow, the hook with `move_ids=False`, the hook. `numbers`
 are split and converted; `crosses` are names that are split, each crossed with the first of its sample, and hashed.

@@ -1,6 +1,6 @@
 """Bytes of pooled lookups over ranks: rows sent back to be summed, against whichever of rows and sums is less to send.
 
-python -m benchmarks.pooled_bytes [--ranks 2,8] [--bags 1,5,20] [--samples 4096] [--tables 26] [--dim 16]
+python -m benchmarks.distributed.pooled_bytes [--ranks 2,8] [--bags 1,5,20] [--samples 4096] [--tables 26] [--dim 16]
 
 Counts what the messages of one rank hold, without any process but this one: what goes to other ranks and comes from
 them, for bags of so many ids each. docs/scaling.md has the formulas. The last columns are those of SOK's 1.x layers for
@@ -77,7 +77,9 @@ def row(kind: str, size: int, ranks: int, options: argparse.Namespace) -> list[f
 
 def main(given: Sequence[str] | None = None) -> int:
     """Print the table."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.pooled_bytes", description=__doc__.split("\n\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.distributed.pooled_bytes", description=__doc__.split("\n\n")[0]
+    )
     parser.add_argument("--ranks", type=positives, default=[2, 8])
     parser.add_argument("--bags", type=positives, default=[1, 5, 20], help="ids of a bag (default 1,5,20)")
     parser.add_argument("--samples", type=positive, default=4096, help="of a batch of all ranks (default 4096)")

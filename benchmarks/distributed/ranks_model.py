@@ -1,8 +1,8 @@
-"""A cost model of a training step over ranks, fitted by `benchmarks.ranks`: an extrapolation, not a measurement.
+"""A cost model of a training step over ranks, fitted by `ranks`: an extrapolation, not a measurement.
 
-python -m benchmarks.ranks_model --cost LATENCY,BYTE,SAMPLE,DISTINCT,DENSE [--gbits 10,25,100]
+python -m benchmarks.distributed.ranks_model --cost LATENCY,BYTE,SAMPLE,DISTINCT,DENSE [--gbits 10,25,100]
 
-`--cost` is what `benchmarks.ranks` prints at its end. Every rank keeps its batch (weak scaling).
+`--cost` is what `benchmarks.distributed.ranks` prints at its end. Every rank keeps its batch (weak scaling).
 """
 
 from __future__ import annotations
@@ -115,8 +115,10 @@ def table(cost: Cost, shape: Shape, gbits: Sequence[float]) -> str:
 
 def main(given: Sequence[str] | None = None) -> int:
     """Print the extrapolation."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.ranks_model", description=__doc__.split("\n\n")[0])
-    parser.add_argument("--cost", required=True, help="as benchmarks.ranks prints it")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.distributed.ranks_model", description=__doc__.split("\n\n")[0]
+    )
+    parser.add_argument("--cost", required=True, help="as benchmarks.distributed.ranks prints it")
     parser.add_argument("--gbits", default="10,25,100", help="bandwidths of a rank (default 10,25,100)")
     parser.add_argument("--samples", type=positive, default=2048, help="of a rank (default 2048)")
     parser.add_argument("--tables", type=positive, default=26)

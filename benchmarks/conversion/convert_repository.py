@@ -1,6 +1,6 @@
 """How long `migrate check` takes over a repository, with an empty and a full cache, beside TensorFlow's tf_upgrade_v2.
 
-python -m benchmarks.convert_repository [TREE] [--files 1500] [--every 50] [--turns 3] [--jobs N]
+python -m benchmarks.conversion.convert_repository [TREE] [--files 1500] [--every 50] [--turns 3] [--jobs N]
 
 Without TREE, one is made: `--files` modules of about 200 lines, of which each `--every`-th is a TensorFlow model and as
 many more only import TensorFlow.
@@ -72,7 +72,7 @@ def run(command: Sequence[str], directory: Path) -> tuple[float, float]:
 
 def environment() -> dict[str, str]:
     """Return the environment of the measured commands: this checkout, whatever their directory."""
-    return {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1]), "TF_CPP_MIN_LOG_LEVEL": "3"}
+    return {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "TF_CPP_MIN_LOG_LEVEL": "3"}
 
 
 def measure(tree: Path, turns: int, jobs: int) -> dict[str, list[tuple[float, float]]]:

@@ -1,6 +1,6 @@
 """Two ranks of one thread each, against one rank of one and of two threads: time of a step, bytes and messages sent.
 
-python -m benchmarks.ranks [--ranks 2] [--samples 4096] [--tables 26] [--dim 16] [--turns 3] [--markdown]
+python -m benchmarks.distributed.ranks [--ranks 2] [--samples 4096] [--tables 26] [--dim 16] [--turns 3] [--markdown]
 
 All train the same model on the same batches (a rank takes its share of each), and their losses must agree. Each turn
 runs every setting once, in processes of its own; compare ratios of one run.
@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import ranks_model
 from benchmarks.common import BenchmarkError, Summary, machine, markdown_table
+from benchmarks.distributed import ranks_model
 from benchmarks.options import positive
 
 PART = Path(__file__).with_name("ranks_part.py")
@@ -31,7 +31,9 @@ PASSED_ON = ("samples", "tables", "keys", "dim", "batches", "repeats", "seed")
 
 def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     """Parse the command line."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.ranks", description=__doc__.split("\n\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.distributed.ranks", description=__doc__.split("\n\n")[0]
+    )
     parser.add_argument("--ranks", type=positive, default=2, help="how many, of one thread each (default 2)")
     parser.add_argument("--samples", type=positive, default=4096, help="of a batch of all ranks (default 4096)")
     parser.add_argument("--tables", type=positive, default=26)
@@ -66,7 +68,7 @@ def numbers_of(program: Sequence[str], ranks: int) -> dict[str, Any]:
     """
     start = ["-m", "runtime.launch", "-n", str(ranks)] if ranks > 1 else []
     environment = {name: value for name, value in os.environ.items() if name != "TF_CONFIG"}
-    environment["PYTHONPATH"] = os.pathsep.join([str(PART.parents[1]), environment.get("PYTHONPATH", "")])
+    environment["PYTHONPATH"] = os.pathsep.join([str(PART.parents[2]), environment.get("PYTHONPATH", "")])
     done = subprocess.run([sys.executable, *start, *program], capture_output=True, text=True, env=environment)
     for line in done.stdout.splitlines():
         if LABEL in line:

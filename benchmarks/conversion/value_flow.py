@@ -1,6 +1,6 @@
 """How long the value flow takes over the files of one program, beside the parsing that comes before it.
 
-python -m benchmarks.value_flow [TREE ...] [--lines 10000,25000,50000] [--known] [--profile]
+python -m benchmarks.conversion.value_flow [TREE ...] [--lines 10000,25000,50000] [--known] [--profile]
 
 Programs of `--lines` lines are made, as model code is written: classes with bases, layers in lists and dicts, helpers
 that hand values on, builders that are chosen by name. Each TREE is taken as one program, up to `--most` lines. With

@@ -1,4 +1,4 @@
-"""One rank of `benchmarks.overlap`: times steps of tables alone, of a dense tower alone, and of both in one model.
+"""One rank of `overlap`: times steps of tables alone, of a dense tower alone, and of both in one model.
 
 Rank 0 prints its numbers as one line of JSON. It is started by runtime.launch.
 """
@@ -18,8 +18,8 @@ import tensorflow as tf
 
 import runtime
 from benchmarks.common import INITIAL_VALUE, ZIPF_EXPONENT
-from benchmarks.overlap import WHAT
-from benchmarks.ranks import LABEL
+from benchmarks.distributed.overlap import WHAT
+from benchmarks.distributed.ranks import LABEL
 from runtime import ranks
 from runtime.optimizers import adagrad
 

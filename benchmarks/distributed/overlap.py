@@ -1,6 +1,7 @@
 """What overlaps in a step of ranks: tables and a dense tower, each trained alone and both in one model.
 
-python -m benchmarks.overlap [--ranks 2] [--delays 0,5,10,20] [--samples 2048] [--width 320] [--turns 3] [--markdown]
+python -m benchmarks.distributed.overlap [--ranks 2] [--delays 0,5,10,20] [--samples 2048] [--width 320]
+    [--turns 3] [--markdown]
 
 The tower needs no row, so it can run while ranks wait for each other's. On one machine they hardly wait: --delays lets
 each all-to-all arrive so many milliseconds later, a stand-in for a slower network. Each number is the fastest step of
@@ -16,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.common import BenchmarkError, machine, markdown_table
+from benchmarks.distributed.ranks import numbers_of
 from benchmarks.options import positive
-from benchmarks.ranks import numbers_of
 
 PART = Path(__file__).with_name("overlap_part.py")
 WHAT = ("tables", "tower", "both")
@@ -35,7 +36,9 @@ def milliseconds(text: str) -> list[float]:
 
 def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     """Parse the command line."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.overlap", description=__doc__.split("\n\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.distributed.overlap", description=__doc__.split("\n\n")[0]
+    )
     parser.add_argument("--ranks", type=positive, default=2, help="how many, of one thread each (default 2)")
     parser.add_argument("--delays", type=milliseconds, default=[0.0, 5.0, 10.0, 20.0], help="default 0,5,10,20 ms")
     parser.add_argument("--samples", type=positive, default=2048, help="of a rank's batch (default 2048)")

@@ -1,6 +1,7 @@
 """A model's step on a table whose rows lie in several tiers, with and without reading the next batches' rows ahead.
 
-python -m benchmarks.prefetch [--kinds dram_ssdhash] [--keys 1000000] [--memory 0.1] [--prefetch 2] [--dense 512,256]
+python -m benchmarks.storage.prefetch [--kinds dram_ssdhash] [--keys 1000000] [--memory 0.1] [--prefetch 2]
+    [--dense 512,256]
 
 All variants train by turns in one process, some steps each, so that they share whatever else the machine does; the
 first steps of each turn are not counted.
@@ -197,7 +198,9 @@ def _report(options: argparse.Namespace, variants: Sequence[Variant], steps: int
 
 
 def _arguments(given: Sequence[str] | None) -> argparse.Namespace:
-    parsing = argparse.ArgumentParser(prog="python -m benchmarks.prefetch", description="Time steps that read ahead.")
+    parsing = argparse.ArgumentParser(
+        prog="python -m benchmarks.storage.prefetch", description="Time steps that read ahead."
+    )
     add = parsing.add_argument
     add("--kinds", default="dram_ssdhash", help="kinds of storage, compared with memory alone")
     add("--keys", type=positive, default=1_000_000, help="rows of the table (default 1,000,000)")

@@ -1,0 +1,1 @@
+"""Time of conversions: of source, of graphs, of data."""

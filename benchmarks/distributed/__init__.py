@@ -1,0 +1,1 @@
+"""Time and bytes of training by several ranks."""

@@ -1,0 +1,55 @@
+"""Random numbers and masks of a converted trainer, drawn by NumPy in its graph as in the original."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import tensorflow as tf
+
+from migrate.verify.paddle.trainer import draws
+from migrate.verify.paddle.trainer.common import mask
+from runtime.nn import functional
+
+
+class _Drawer(functional.Drawer):
+    """Draws the numbers that the original draws, by the number of the call."""
+
+    def __init__(self) -> None:
+        self.number = -1
+
+    def _given(self, function: Any, dtype: tf.DType, *inputs: Any) -> tf.Tensor:
+        self.number += 1
+        number = self.number
+        return tf.numpy_function(lambda *given: function(number, *given).astype(dtype.as_numpy_dtype), inputs, dtype)
+
+    def uniform(self, shape: Any, dtype: tf.DType, low: Any, high: Any) -> tf.Tensor:
+        return low + (high - low) * self._given(draws.uniform, dtype, shape)
+
+    def normal(self, shape: Any, dtype: tf.DType) -> tf.Tensor:
+        return self._given(draws.normal, dtype, shape)
+
+    def integers(self, shape: Any, dtype: tf.DType, low: Any, high: Any) -> tf.Tensor:
+        return self._given(draws.integers, dtype, shape, low, high)
+
+    def permutation(self, count: Any, dtype: tf.DType) -> tf.Tensor:
+        return self._given(draws.permutation, dtype, count)
+
+    def choices(self, weights: tf.Tensor, count: int, replacement: bool) -> tf.Tensor:
+        return self._given(draws.choices, tf.int64, weights, count, replacement)
+
+
+@contextlib.contextmanager
+def drawn() -> Iterator[None]:
+    """Let the functions of `runtime.nn` draw the numbers that the original draws, while the block builds a graph."""
+    functional.draw_with(_Drawer())
+    try:
+        yield
+    finally:
+        functional.draw_with(functional.Drawer())
+
+
+def mask_of(number: int, shape: tf.Tensor, p: float) -> tf.Tensor:
+    """Return the mask of a dropout, bool of `shape`, by its number in the order of calls, as in the original."""
+    return tf.numpy_function(lambda sizes: mask(number, tuple(sizes), p), [shape], tf.bool)
