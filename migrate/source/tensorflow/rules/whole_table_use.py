@@ -140,7 +140,7 @@ class WholeTable(UseRule):
         Refusal(
             "by-position",
             "`{text}`",
-            "rows of the table are taken by position, not by id, not by id",
+            "rows of the table are taken by position, not by id",
             "look up their ids instead",
         ),
         Refusal(
