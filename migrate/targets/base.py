@@ -33,6 +33,7 @@ class TableText:
     initializer: str
     numbered: str = ""  #: base name of a table that is created several times, with numbered names
     scoped: str = ""  #: name in the variable scope at run time, whose default initializer applies
+    matrix: str = ""  #: instead of an initializer: a matrix with the first row of each id
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ HOMES = {
         "looked_up_rows",
         "scoped_initializer",
         "scoped_name",
+        "table_of_rows",
         "unique_name",
     ),
     "runtime.feature_column": ("embedding_column", "shared_embedding_columns"),
@@ -34,6 +35,9 @@ FUNCTIONS = {name: Function(name, module) for module, names in HOMES.items() for
 
 def create_table(spelling: Spelling, table: TableText, lead: str) -> str:
     """Return the call that creates a table."""
+    if table.matrix:
+        filled = keywords(rows=table.matrix, name=_name(spelling, table))
+        return call(spelling.function("table_of_rows"), filled, lead, spelling.newline)
     arguments = keywords(
         key_dtype=f"{spelling.tf}.int64",
         dim=table.dim,

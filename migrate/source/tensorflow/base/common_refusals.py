@@ -47,6 +47,13 @@ OF_CREATIONS = (
     ),
     Refusal(
         "matrix",
+        "the initial values may be the matrix `{shown}`, with a separate row for each id",
+        "its type and its width are known at run time only",
+        "convert with --assume if it is a float32 matrix [rows, dim]; else keep the table dense",
+        "`{shown}` is a float32 matrix of known width; without two dimensions making the table fails",
+    ),
+    Refusal(
+        "matrix-parts",
         "this variable cannot become a table",
         "its initial values may be a matrix with a separate row for each id",
         (

@@ -75,6 +75,8 @@ class Creation:
     rows_text: str = ""
     dim_text: str = ""
     initializer: Initializer | None = None
+    matrix: cst.BaseExpression | None = None  #: instead of it: a matrix with the first row of each id
+    matrix_form: str = "{matrix}"  #: what the table is made of; `{tf}` is TensorFlow
     #: the variable scope determines its name, and its initial values if none are given, at run time
     scoped: bool = False
     #: each execution creates a new variable, with a number appended to its name as TensorFlow does

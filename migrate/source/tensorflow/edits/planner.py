@@ -18,7 +18,7 @@ from migrate.source.tensorflow.base.insertion_points import (
     without_line,
 )
 from migrate.source.tensorflow.base.known_shapes import is_int64
-from migrate.source.tensorflow.base.model import Adaptation, Blocker, Category, Lookup, Rewrite, Table
+from migrate.source.tensorflow.base.model import Adaptation, Blocker, Category, Creation, Lookup, Rewrite, Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.checks.judgement import Judgement
 from migrate.source.tensorflow.edits.edit_buffer import Plan
@@ -110,8 +110,15 @@ class Planner(AroundEditing):
         called = f'"{given}"' if creation.named_by is None else self.tree.source(creation.named_by)
         sizes = (creation.dim_text, creation.rows_text)
         late = {"scoped": called if creation.scoped else "", "numbered": called if creation.numbered else ""}
-        texts = TableText(table.final_name, *sizes, initializer, **late)
+        matrix = self._matrix(creation) if creation.matrix is not None else ""
+        texts = TableText(table.final_name, *sizes, initializer, **late, matrix=matrix)
         self._replace(call, self.target.create(self.spelling, texts, self.tree.lead(call)))
+
+    def _matrix(self, creation: Creation) -> str:
+        """Return the text of the matrix that a table is made of."""
+        assert creation.matrix is not None
+        before, after = creation.matrix_form.split("{matrix}")
+        return f"{before}{self._moved(creation.matrix)}{after}".replace("{tf}", self.tf)
 
     def _emitted(self, call: cst.Call, name: str) -> str:
         """Call the target's function with the same arguments, and return its text."""

@@ -190,7 +190,10 @@ class GetVariable(CreationRule, CheckRule):
             "initial values from a matrix",
             HEAD + 'W = tf.get_variable("w", [3, 4], initializer=tf.constant_initializer(matrix))\n'
             "e = tf.nn.embedding_lookup(W, ids)\n",
-            says="initial values",
+            HEAD
+            + "from runtime import sparse_lookup, table_of_rows\n"
+            + 'W = table_of_rows(rows=tf.constant(matrix, dtype=tf.float32, shape=[3, 4]), name="w")\n'
+            "e = sparse_lookup(W, ids)\n",
         ),
     )
 

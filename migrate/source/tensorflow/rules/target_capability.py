@@ -172,8 +172,8 @@ def _check_functions(file: File, table: Table) -> None:
                 node, RULE, "lacking-rows", under=rule, message=text, title=title, lacking=lacking
             )
     call, rule = creation.call, creation.rule
-    if creation.emitted and (lacking := _missing(file, creation.emitted)) is not None:
-        name = creation.emitted
+    name = creation.emitted or ("table_of_rows" if creation.matrix is not None else "")
+    if name and (lacking := _missing(file, name)) is not None:
         table.blockers.append(
             blocker(call, RULE, "lacking-maker", under=rule, label=label, function=name, title=title, lacking=lacking)
         )

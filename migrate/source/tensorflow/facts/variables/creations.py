@@ -6,14 +6,14 @@ from typing import Any
 
 import libcst as cst
 
-from migrate.source.tensorflow.base.arguments import bind, dropped, is_none, literal, without
+from migrate.source.tensorflow.base.arguments import bind, dropped, is_none, literal, number, without
 from migrate.source.tensorflow.base.bindings import resolve
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.initializers import OPS
 from migrate.source.tensorflow.base.known_shapes import repeatable, shape_of
 from migrate.source.tensorflow.base.model import Creation
 from migrate.source.tensorflow.base.rule_kinds import File
-from migrate.source.tensorflow.base.shapes import Shape
+from migrate.source.tensorflow.base.shapes import Shape, is_float32
 
 #: Options that change what the variable is and have no counterpart in a table, with the keys of their refusals.
 FOREIGN = {
@@ -27,6 +27,8 @@ FOREIGN = {
     "aggregation": "distributed",
     "shape": "declared-shape",
 }
+#: The parameters of `tf.constant`.
+CONSTANT = ("value", "dtype", "shape", "name", "verify_shape")
 #: Options that change how a variable is created and stored, but neither its rows nor their training.
 HOW = {"import_scope", "use_resource", "validate_shape"}
 
@@ -76,20 +78,50 @@ def _taken(creation: Creation, file: File, given: Shape) -> Shape | None:
 
 
 def read_initial_op(creation: Creation, file: File, node: cst.BaseExpression) -> None:
-    """Read shape and initial values from `tf.random_normal([V, D], ...)` or `initializer([V, D])`."""
+    """Read shape and initial values from `tf.zeros([V, D])` or `initializer([V, D])`; anything else is a matrix."""
     value = resolve(file.tree, node)
     shape_node = _shape_argument(file, value) if isinstance(value, cst.Call) else None
     drawn = isinstance(value, cst.Call) and file.names.of(value.func) in OPS
     sized = shape_node is not None and (drawn or isinstance(shape_of(file, shape_node), Shape))
-    if not sized or value is not node:
-        refuse(creation, node, "unknown-values" if drawn else "matrix")
-        return
-    shape = read_shape(creation, file, shape_node)
-    if shape is None:
-        return
-    creation.initializer = file.initializers.op(value, shape)
-    if creation.initializer is None:
+    if sized and value is node and not _holds_values(file, value):
+        shape = read_shape(creation, file, shape_node)
+        if shape is not None:
+            creation.initializer = file.initializers.op(value, shape)
+        if shape is not None and creation.initializer is None:
+            refuse(creation, node, "unknown-values")
+    elif isinstance(value, cst.Lambda):
         refuse(creation, node, "unknown-values")
+    else:
+        _read_matrix(creation, file, node, value)
+
+
+def _holds_values(file: File, value: cst.BaseExpression) -> bool:
+    """True for `tf.constant` of anything but a number that is written there."""
+    bound = bind(value, CONSTANT) if isinstance(value, cst.Call) and file.names.of(value.func) == "constant" else None
+    return bound is not None and "value" in bound and number(bound["value"].value) is None
+
+
+def _read_matrix(creation: Creation, file: File, node: cst.BaseExpression, value: cst.BaseExpression) -> None:
+    """Take an expression as the matrix of the first rows; its type and width are assumed where they are not written."""
+    creation.matrix, creation.rank = node, 2
+    name = file.names.of(value.func) if isinstance(value, cst.Call) else None
+    bound = bind(value, OPS[name][1]) if name in OPS and isinstance(value, cst.Call) else None
+    shape = shape_of(file, bound["shape"].value) if bound and "shape" in bound else None
+    if bound is None or not isinstance(shape, Shape) or shape.columns is None or not _is_float32(file, bound, name):
+        refuse(creation, node, "matrix", shown=shortened(file.tree.source(node)))
+    elif value is node:
+        _taken(creation, file, shape)
+
+
+def _is_float32(file: File, bound: dict[str, cst.Arg], name: str | None) -> bool:
+    """True if the value of an op is float32; that of `tf.constant` depends on its argument unless it is written."""
+    return is_float32(file.names, bound.get("dtype")) and (name != "constant" or "dtype" in bound)
+
+
+def shortened(text: str) -> str:
+    """Return a text in one line of at most 60 characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= 60 else line[:57] + "..."
 
 
 def _shape_argument(file: File, call: cst.Call) -> cst.BaseExpression | None:

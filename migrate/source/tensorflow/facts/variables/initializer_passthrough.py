@@ -11,14 +11,14 @@ import sys
 import libcst as cst
 
 from migrate.source.flow import Constant, Symbol, Unknown, Value, only_reads, stores
-from migrate.source.tensorflow.base.arguments import literal
+from migrate.source.tensorflow.base.arguments import bind, literal
 from migrate.source.tensorflow.base.bindings import binders, self_class
 from migrate.source.tensorflow.base.initializers import OLD_FAN
 from migrate.source.tensorflow.base.model import Creation, Initializer
 from migrate.source.tensorflow.base.rule_kinds import File
-from migrate.source.tensorflow.base.shapes import Shape
+from migrate.source.tensorflow.base.shapes import Shape, is_float32
 from migrate.source.tensorflow.base.value_flow import flow_of, root_of, seen_values, source_of, symbol_of
-from migrate.source.tensorflow.facts.variables.creations import refuse
+from migrate.source.tensorflow.facts.variables.creations import refuse, shortened
 from migrate.source.tensorflow.facts.variables.partitions import is_partitioned, takes_fan_of_part
 
 #: Initializers whose value may be a number or a matrix.
@@ -28,7 +28,7 @@ CONSTANTS = {"constant_initializer", "keras.initializers.Constant"}
 def read_initializer(creation: Creation, file: File, given: cst.BaseExpression, shape: Shape) -> None:
     """Set the table's initializer to `given`, unchanged or written out; or refuse it."""
     if not file.tree.contains(creation.call, given) and _may_change(file, given):
-        shown = _short(file.tree.source(given))
+        shown = shortened(file.tree.source(given))
         refuse(creation, given, "moved-values", shown=shown)
         return
     values = initial_values(file, creation.call, given)
@@ -71,11 +71,12 @@ def _keep(
     notes = set()
     for value in values:
         if _is_contrib(file, value) and len(values) > 1:
-            refuse(creation, given, "contrib-values", shown=_short(file.tree.source(value)))
+            refuse(creation, given, "contrib-values", shown=shortened(file.tree.source(value)))
         elif is_unseen(file, value) and shape.columns is not None and not parted:
-            refuse(creation, given, "unseen-values", shown=_short(file.tree.source(value)))
+            refuse(creation, given, "unseen-values", shown=shortened(file.tree.source(value)))
         elif (stays := _stays(file, value, shape)) is None or (parted and takes_fan_of_part(file, value)):
-            _refuse(creation, file, given, value)
+            if not _holds_matrix(creation, file, value, shape, parted):
+                _refuse(creation, file, given, value)
             return
         else:
             notes.add(stays.note)
@@ -89,11 +90,29 @@ def _stays(file: File, value: cst.BaseExpression, shape: Shape) -> Initializer |
     return found if found is not None and found.text in {text, f"{text}()"} else None
 
 
+def _holds_matrix(creation: Creation, file: File, value: cst.BaseExpression, shape: Shape, parted: bool) -> bool:
+    """Take the value of a constant initializer that is made in the call as the first rows; False if it is another."""
+    if (
+        parted
+        or shape.columns is None
+        or not isinstance(value, cst.Call)
+        or not file.tree.contains(creation.call, value)
+    ):
+        return False
+    bound = bind(value, ("value", "dtype")) if file.names.of(value.func) in CONSTANTS else None
+    if bound is None or "value" not in bound or not is_float32(file.names, bound.get("dtype")):
+        return False
+    creation.matrix = bound["value"].value
+    sizes = f"[{shape.rows_text}, {shape.columns_text}]"
+    creation.matrix_form = f"{{tf}}.constant({{matrix}}, dtype={{tf}}.float32, shape={sizes})"
+    return True
+
+
 def _refuse(creation: Creation, file: File, given: cst.BaseExpression, value: cst.BaseExpression) -> None:
     if isinstance(value, cst.Call) and file.names.of(value.func) in CONSTANTS:
-        refuse(creation, given, "matrix")
+        refuse(creation, given, "matrix-parts")
         return
-    shown = _short(file.tree.source(value))
+    shown = shortened(file.tree.source(value))
     key = "unknown-value-of" if value is given else "unknown-value-in-branch"
     parameter = file.tree.parent(value)
     if isinstance(parameter, cst.Param):
@@ -130,8 +149,3 @@ def _may_change(file: File, given: cst.BaseExpression) -> bool:
     if isinstance(given, cst.Attribute):
         return len(stores(flow_of(file), given)) > 1
     return len(binders(file.tree, given)) > 1
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= 60 else line[:57] + "..."

@@ -1,15 +1,17 @@
 """A pretrained matrix, `tf.Variable(matrix)`.
 
-verdict: stays
-says: table; its initial values may be a matrix
+verdict: assumed
+becomes: `table_of_rows(rows=matrix)`: row i of the matrix is the first row of key i
 """
 
 import numpy as np
 import tensorflow.compat.v1 as tf
 
+MATRIX = np.random.RandomState(3).normal(size=(20, 4)).astype(np.float32)
+
 
 def build(ids):
-    table = tf.Variable(np.load("pretrained.npy"), name="table")
+    table = tf.Variable(MATRIX, name="table")
     out = tf.nn.embedding_lookup(table, ids)
     loss = tf.reduce_mean(tf.square(out - 1.0))
     return out, loss, tf.train.AdagradOptimizer(0.3).minimize(loss)
