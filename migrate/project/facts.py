@@ -130,7 +130,7 @@ def _from_paddle(source: Path, text: str, schema: Schema) -> tuple[str, dict[str
     from migrate.source.paddle import convert
 
     beside = siblings_of(source)
-    result = convert.convert(str(source), text, Options(schema=schema, target="rec_sdk"), beside)
+    result = convert.convert(str(source), text, Options(schema=schema, target="rec_sdk"), beside, False)
     for finding in result.findings:
         if finding.remains:
             raise MigrateError(f"{finding.location.path}: line {finding.location.line}: {finding.message}")

@@ -34,6 +34,12 @@ class TableText:
     numbered: str = ""  #: base name of a table that is created several times, with numbered names
     scoped: str = ""  #: name in the variable scope at run time, whose default initializer applies
     matrix: str = ""  #: instead of an initializer: a matrix with the first row of each id
+    called: str = ""  #: an expression for the name, in place of it
+
+    @property
+    def name_text(self) -> str:
+        """The expression for the name."""
+        return self.called or f'"{self.name}"'
 
 
 @dataclass(frozen=True)

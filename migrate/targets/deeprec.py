@@ -29,7 +29,7 @@ def create(spelling: Spelling, table: TableText, lead: str) -> str:
     given = keywords(
         embedding_dim=table.dim, key_dtype=f"{spelling.tf}.int64", initializer=table.initializer
     ) + _ev_option(spelling, "" if CONSTANT.search(table.initializer) else table.rows)
-    return call(spelling.function("create_table"), [f'"{table.name}"', *given], lead, spelling.newline)
+    return call(spelling.function("create_table"), [table.name_text, *given], lead, spelling.newline)
 
 
 def category(spelling: Spelling, text: CategoryText, lead: str) -> str:

@@ -58,7 +58,7 @@ def create_table(spelling: Spelling, table: TableText, lead: str) -> str:
     arguments = keywords(
         key_dtype=f"{spelling.tf}.int64",
         dim=table.dim,
-        name=f'"{table.name}"',
+        name=table.name_text,
         emb_initializer=table.initializer,
         device_vocabulary_size=table.rows,
     )

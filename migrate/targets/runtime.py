@@ -51,7 +51,7 @@ def create_table(spelling: Spelling, table: TableText, lead: str) -> str:
 def _name(spelling: Spelling, table: TableText) -> str:
     if table.numbered:
         return f"{spelling.function('unique_name')}({table.numbered})"
-    return f"{spelling.function('scoped_name')}({table.scoped})" if table.scoped else f'"{table.name}"'
+    return f"{spelling.function('scoped_name')}({table.scoped})" if table.scoped else table.name_text
 
 
 def _optimizers(switches: Switches) -> dict[str, Follows]:

@@ -34,20 +34,26 @@ KINDS = {"HBM": "hbm", "DDR": "hybrid"}
 
 
 def create(spelling: Spelling, table: TableText, lead: str) -> str:
-    """Return the call that creates a DynamicVariable, whose initializer is a kind or a constant as a string."""
-    found = CONSTANT.search(table.initializer)
-    kind = "uniform" if "uniform" in table.initializer else "normal"
-    value = kind if found is None else found[2] or {"zeros": "0.0", "ones": "1.0"}[found[1]]
+    """Return the call that creates a DynamicVariable, whose initializer is a kind or a constant as a string.
+
+    Where only the run knows the initializer, a function of the file, `initializer_text`, says which.
+    """
     arguments = keywords(
         dimension=table.dim,
-        initializer=f'"{value}"',
-        name=f'"{table.name}"',
+        initializer=f"initializer_text({table.initializer})" if table.called else f'"{_kind(table.initializer)}"',
+        name=table.name_text,
         key_type=f"{spelling.tf}.int64",
         dtype=f"{spelling.tf}.float32",
     )
     mode = spelling.switches.cache_mode
     arguments += keywords(var_type=f'"{KINDS[mode]}"') if mode else []
     return call(spelling.function("create_table"), arguments, lead, spelling.newline)
+
+
+def _kind(initializer: str) -> str:
+    found = CONSTANT.search(initializer)
+    kind = "uniform" if "uniform" in initializer else "normal"
+    return kind if found is None else found[2] or {"zeros": "0.0", "ones": "1.0"}[found[1]]
 
 
 def _lookup(spelling: Spelling, lookup: LookupText) -> str:

@@ -18,7 +18,7 @@ from migrate.source.files.conversion_result import SourceResult
 from migrate.source.files.encoding import SourceText, UnreadableSource, decode, parsed
 from migrate.source.files.notebook import SUFFIX, convert_notebook
 from migrate.source.project.discovery import framework_in
-from migrate.source.settings.options import NO_SWITCHES, Options
+from migrate.source.settings.options import Options
 from migrate.source.settings.suppressions import keep_file, read_comments
 
 RULE = "source-file"
@@ -89,11 +89,7 @@ def _frontend(kind: str, path: str, text: str, options: Options, siblings: Mappi
 
         if not options.selection.wants("paddle-layer-class"):
             return SourceResult(path, kind, text, text)
-        alone = options.target != "runtime" or options.switches != NO_SWITCHES
-        if alone and not convert.is_folder(path, options, siblings):
-            result: SourceResult = convert.for_runtime_alone(path, text)
-        else:
-            result = convert.convert(path, text, options, siblings)
+        result: SourceResult = convert.convert(path, text, options, siblings)
         return replace(result, findings=chosen(path, result.findings, options, read_comments(text)))
     return SourceResult(path, "other", text, text)
 

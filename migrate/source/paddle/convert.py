@@ -25,14 +25,17 @@ from migrate.source.paddle.one_hot.input_columns import input_expressions
 from migrate.source.paddle.one_hot.names import imports_of, names_of
 from migrate.source.paddle.one_hot.program import Program
 from migrate.source.paddle.one_hot.rewriting import Rewritten, rewritten
-from migrate.source.paddle.report import findings
-from migrate.source.paddle.report.findings import for_runtime_alone
+from migrate.source.paddle.one_hot.sdk_tables import SdkText, names_bound, sdk_text
+from migrate.source.paddle.report import findings, sdk_findings
 from migrate.source.settings.options import Options
+from migrate.targets import target_of
 
-__all__ = ["annotated", "convert", "follow", "for_runtime_alone", "is_folder", "model_arguments"]
+__all__ = ["annotated", "convert", "follow", "is_folder", "model_arguments"]
 
 
-def convert(path: str, text: str, options: Options, siblings: Mapping[str, str]) -> SourceResult:
+def convert(
+    path: str, text: str, options: Options, siblings: Mapping[str, str], makes_tables: bool = True
+) -> SourceResult:
     """Convert one model file; nothing is written.
 
     Args:
@@ -40,6 +43,7 @@ def convert(path: str, text: str, options: Options, siblings: Mapping[str, str])
         text: its contents.
         options: `options.schema` describes the model's input; without a schema the file is left unchanged.
         siblings: the files in its folder (`dygraph_model.py`, `config.yaml`), name -> contents.
+        makes_tables: whether a module for another SDK makes its tables itself; else the program does.
 
     Returns:
         The converted module and its findings. If any construct is not supported, the text is unchanged and each such
@@ -57,7 +61,7 @@ def convert(path: str, text: str, options: Options, siblings: Mapping[str, str])
     except (RecursionError, cst.ParserSyntaxError):
         return findings.not_python(path, text, 1, "expressions nested too deeply to follow")
     try:
-        return _convert(path, text, options, siblings)
+        return _convert(path, text, options, siblings, makes_tables)
     except RecursionError:
         return findings.not_python(path, text, 1, "expressions nested too deeply to follow")
     except (SyntaxError, cst.ParserSyntaxError) as error:
@@ -69,7 +73,7 @@ def is_folder(path: str, options: Options, siblings: Mapping[str, str]) -> bool:
     return (options.schema is None or bool(options.schema.inputs)) and folder.concerns(path, siblings)
 
 
-def _convert(path: str, text: str, options: Options, siblings: Mapping[str, str]) -> SourceResult:
+def _convert(path: str, text: str, options: Options, siblings: Mapping[str, str], makes_tables: bool) -> SourceResult:
     if is_folder(path, options, siblings):
         table_rules.check(options.target, options.switches)
         inputs = options.schema.inputs if options.schema else ()
@@ -82,16 +86,18 @@ def _convert(path: str, text: str, options: Options, siblings: Mapping[str, str]
     run, program = follow(path, text, options.schema, siblings)
     if program is not None:
         loss.check_tasks(program)
-        converted, made = _emit(program, options.target)
+        converted, made = _emit(program, options, makes_tables)
         if not run.problems:
-            return findings.converted(program, converted, made)
+            result = findings.converted(program, converted, made)
+            return sdk_findings.added(result, target_of(options.target), options.switches)
     return findings.refused(path, text, run.problems.values())
 
 
-def _emit(program: Program, target: str) -> tuple[str, Rewritten]:
+def _emit(program: Program, options: Options, makes_tables: bool) -> tuple[str, Rewritten]:
     """Return the converted text, and what became of the file's parts; problems are added to the machine."""
-    names = names_of(program.module, imported_names(imports_of(program.module.tree)), target)
-    checks.check(program, names)
+    target = target_of(options.target)
+    names = names_of(program.module, imported_names(imports_of(program.module.tree)), options.target)
+    checks.check(program, names, names_bound(target) if makes_tables else frozenset())
     expressions = _expressions(program)
     made = rewritten(program, program.module, names)
     _report(program, program.module, made.refused)
@@ -100,7 +106,8 @@ def _emit(program: Program, target: str) -> tuple[str, Rewritten]:
         _report(program, program.trainer, trainer.refused)
     if program.run.problems:
         return program.module.text, made
-    converted = module.assemble(program, made.tree, names, expressions, text)
+    sdk = sdk_text(program, target, options.switches) if expressions and makes_tables else SdkText()
+    converted = module.assemble(program, made.tree, names, expressions, text, sdk)
     compile(converted, program.path, "exec")
     return converted, made
 

@@ -15,9 +15,10 @@ from migrate.schema import Schema
 from migrate.verify import kept
 from migrate.verify.loading import load_module
 from migrate.verify.paddle.inputs import Batch, random_batches
+from migrate.verify.paddle.side_by_side import Tables, by_rule, facade
 from migrate.verify.progress import counted
 from migrate.verify.settings import Settings
-from migrate.verify.tensorflow.initial import table_law, table_rows, variable_law
+from migrate.verify.tensorflow.initial import variable_law
 from runtime import nn
 from runtime.optimizers import adagrad, adam, gradient_descent
 
@@ -42,8 +43,10 @@ class Converted:
         built = self._get("build_model")(self.model, embedding, self.dense, self.label, is_training=job["training"])
         self.loss: tf.Tensor = built["loss"]
         self.predictions: list[tf.Tensor] = list(built["pred"])
-        self.variables: dict[str, tf.Variable] = {_path(v): v for v in v1.trainable_variables()}
-        self.trained = [*self.variables.values(), *([self.table.variable] if self.table else [])]
+        self.anchors = self.table.anchors if self.table else []
+        dense = [one for one in v1.trainable_variables() if all(one is not anchor for anchor in self.anchors)]
+        self.variables: dict[str, tf.Variable] = {_path(v): v for v in dense}
+        self.trained = [*self.variables.values(), *self.anchors]
         self.gradients: list[Any] = tf.gradients(self.loss, self.trained)
         makers = {"sgd": self._sgd, "adagrad": self._adagrad, "adam": self._adam}
         self.updates = {kind: makers[kind](rate) for kind, rate in job["rates"].items()}
@@ -53,13 +56,17 @@ class Converted:
 
     def layers(self) -> dict[str, slice]:
         """Return Paddle path -> columns of the table, for each layer that reads the raw input."""
-        return nn.one_hot.placed(getattr(self.model, "input_layers", ())) if self.table else {}
+        if self.table is None:
+            return {}
+        if hasattr(self.model, "table_layers"):
+            return {layer.path: layer.columns for layers in self.model.table_layers for layer in layers}
+        return nn.one_hot.placed(getattr(self.model, "input_layers", ()))
 
     def widths(self) -> dict[str, tuple[int, int]]:
         """Return the width of the table's rows and slots, by its name."""
         if self.table is None:
             return {}
-        return {self.table.table_name: (self.table.dim, int(self.session.run(self.slots)))}
+        return {self.table.name: (self.table.dim, int(self.session.run(self.slots)))}
 
     def _get(self, name: str) -> Any:
         if not hasattr(self.module, name):
@@ -76,40 +83,49 @@ class Converted:
                 f"{self.path}: {name}({', '.join(map(str, arguments))}) fails: {error}; convert the file again"
             ) from error
 
-    def _embedding(self) -> tuple[Any, tf.Tensor | None]:
+    def _embedding(self) -> tuple[Tables | None, tf.Tensor | None]:
         if not self.schema.input.sparse or not getattr(self.model, "emb_dim", 0):
             return None, None
+        if hasattr(self.module, "create_embedding_tables"):
+            tables = self.module.create_embedding_tables(self.model)
+            return Tables(tables), self._get("lookup_embedding")(tables, self.ids)
         table = self._get("create_embedding_table")(self.model)
+        if hasattr(self.module, "lookup_embedding"):
+            return Tables([table]), self.module.lookup_embedding(table, self.ids)
         rows = runtime.sparse_lookup(table, self._get("sparse_keys")(self.ids))
-        return table, tf.reduce_sum(rows, axis=1)
+        return Tables([table]), tf.reduce_sum(rows, axis=1)
 
     def _rows(self) -> tuple[tf.Tensor | None, tf.Operation | None, Any]:
         if self.table is None:
             return None, None, ()
-        keys, values, slots, _ = self.table.snapshot()
-        self.slots = tf.shape(slots)[1]
+        keys, values, self.slots = self.table.snapshot()
         rows = v1.placeholder(tf.float32, [self.schema.input.rows, self.table.dim], "verify_rows")
         return rows, self.table.import_rows(np.arange(self.schema.input.rows), rows), (keys, values)
 
     def _sgd(self, rate: float) -> list[tf.Operation]:
         dense, sparse = self._pairs()
         update = [v1.train.GradientDescentOptimizer(rate).apply_gradients(dense)] if dense else []
-        return update + ([gradient_descent.create_hash_optimizer(rate).apply_gradients(sparse)] if sparse else [])
+        return update + self._on_tables(sparse, "sgd", rate, gradient_descent.create_hash_optimizer(rate))
 
     def _adagrad(self, rate: float) -> list[tf.Operation]:
         dense, sparse = self._pairs()
         optimizer = adagrad.create_hash_optimizer(rate, initial_accumulator_value=0.0, epsilon=1e-6)
-        return [_paddle_adagrad(g, v, rate) for g, v in dense] + ([optimizer.apply_gradients(sparse)] if sparse else [])
+        return [_paddle_adagrad(g, v, rate) for g, v in dense] + self._on_tables(sparse, "adagrad", rate, optimizer)
 
     def _adam(self, rate: float) -> list[tf.Operation]:
         dense, sparse = self._pairs()
         optimizer = adam.create_hash_optimizer(rate, epsilon=1e-5, scaled_epsilon=True)
-        return _paddle_adam(dense, rate) + ([optimizer.apply_gradients(sparse)] if sparse else [])
+        return _paddle_adam(dense, rate) + self._on_tables(sparse, "adam", rate, optimizer)
+
+    def _on_tables(self, pairs: list[tuple[Any, Any]], kind: str, rate: float, optimizer: Any) -> list[tf.Operation]:
+        if not pairs or self.table is None:
+            return []
+        return by_rule(pairs, kind, rate) if self.table.counted else [optimizer.apply_gradients(pairs)]
 
     def _pairs(self) -> tuple[list[tuple[Any, Any]], list[tuple[Any, Any]]]:
         pairs = [(g, v) for g, v in zip(self.gradients, self.trained, strict=True) if g is not None]
-        anchor = self.table.variable if self.table else None
-        return [p for p in pairs if p[1] is not anchor], [p for p in pairs if p[1] is anchor]
+        rows = [pair for pair in pairs if any(pair[1] is anchor for anchor in self.anchors)]
+        return [pair for pair in pairs if all(pair is not one for one in rows)], rows
 
 
 def _watched_outputs(model: Any) -> list[tf.Tensor]:
@@ -167,11 +183,11 @@ def _path(variable: tf.Variable) -> str:
 def run(job: Mapping[str, Any]) -> dict[str, Any]:
     """Measure the same as `original.run`, with the same weights and batches."""
     settings: Settings = job["settings"]
-    with tf.Graph().as_default():
+    with facade(job["path"]), tf.Graph().as_default():
         v1.set_random_seed(1)
         side = Converted(job)
         initializer = v1.global_variables_initializer()
-        probe = table_rows(side.table, np.arange(job["schema"].input.rows)) if side.table else tf.zeros([0, 0])
+        probe = side.table.rows(np.arange(job["schema"].input.rows)) if side.table else tf.zeros([0, 0])
         drawn = random_batches(job["schema"], settings.drawn, settings.batch_size, settings.seed)
         with side.session:
             side.session.run(initializer)
@@ -190,7 +206,7 @@ def _initial(side: Converted, probe: tf.Tensor) -> dict[str, Any]:
         "initial": side.session.run(side.variables),
         "laws": {path: variable_law(side.session.run, variable) for path, variable in side.variables.items()},
         "table": side.session.run(probe),
-        "table_law": table_law(side.table) if side.table else "",
+        "table_law": side.table.law() if side.table else "",
     }
 
 
@@ -229,8 +245,11 @@ def _passes(side: Converted, restart: Callable[[], None], batch: Batch) -> dict[
     present = [i for i, gradient in enumerate(side.gradients) if gradient is not None]
     fetches = (side.outputs, side.predictions, side.loss, [side.gradients[i] for i in present])
     outputs, pred, loss, gradients = side.session.run(fetches, _feed(side, batch))
-    names = [*side.variables, "table"]
-    found = {names[i]: _plain(gradient) for i, gradient in zip(present, gradients, strict=True)}
+    names = list(side.variables)
+    found = {names[i]: _plain(gradients[at]) for at, i in enumerate(present) if i < len(side.variables)}
+    slices = [_plain(gradients[at]) for at, i in enumerate(present) if i >= len(side.variables)]
+    if slices:
+        found["table"] = _beside_each_other(side, slices)
     return {"outputs": outputs, "pred": pred, "loss": loss, "gradients": found}
 
 
@@ -251,8 +270,20 @@ def _steps(side: Converted, restart: Callable[[], None], batches: Sequence[Batch
     return steps
 
 
-def _in_order(keys: Array, values: Array) -> Array:
-    """Return the rows ordered by key; the keys must be the imported ones, 0, 1, 2, …"""
+def _beside_each_other(side: Converted, slices: Sequence[tuple[Array, Array]]) -> tuple[Array, Array]:
+    """Return the gradients of all tables as those of one; all are looked up with the same keys."""
+    keys = slices[0][0]
+    if len(slices) != len(side.anchors) or any(not np.array_equal(one[0], keys) for one in slices):
+        raise MigrateError(f"{side.path}: its tables are not looked up with the same keys; convert the file again")
+    return keys, np.concatenate([one[1] for one in slices], axis=1)
+
+
+def _in_order(keys: Sequence[Array], values: Sequence[Array]) -> Array:
+    """Return the rows of all tables, ordered by key; the keys must be the imported ones, 0, 1, 2, …"""
+    return np.concatenate([_ordered(*one) for one in zip(keys, values, strict=True)], axis=1)
+
+
+def _ordered(keys: Array, values: Array) -> Array:
     order = np.argsort(keys)
     if not np.array_equal(keys[order], np.arange(len(keys))):
         raise MigrateError(

@@ -13,9 +13,6 @@ import pytest
 pytest.importorskip("tensorflow")
 from migrate.cli.main import cli
 from migrate.errors import MigrateError
-from migrate.source.driver.convert_file import convert_text
-from migrate.source.settings.options import Options
-from migrate.targets.switches import Switches
 
 TEXT = (
     "import tensorflow.compat.v1 as tf\n"
@@ -104,11 +101,3 @@ def test_a_configuration_file_holds_switches(model: Path, name: str, text: str) 
     assert "filter_freq=3" in found
     assert "steps_to_live=500" in found
     assert "filter_freq=7" in migrate("convert", "model.py", "--diff", "--admission", "7").stdout
-
-
-def test_paddle_models_are_for_the_runtime() -> None:
-    text = "import paddle.nn as nn\nclass M(nn.Layer):\n    pass\n"
-    for options in (Options(target="deeprec"), Options(switches=Switches(admission=2))):
-        result = convert_text("net.py", text, options, {})
-        assert result.converted == text
-        assert "only be converted to the runtime" in result.findings[0].message

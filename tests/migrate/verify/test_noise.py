@@ -150,3 +150,33 @@ def test_what_was_not_sure_in_any_stage() -> None:
         found = pair.TrainerPair(side(1.0, 0.0), side(1.0, 0.0), side(1.3, moved))
         assert [c.verdict for c in found.comparisons() if c.stage == "sgd"] == expected
         assert found.undetermined() == {"w"}
+
+
+@pytest.mark.paddle
+def test_noise_is_measured_until_it_tells_how_far_a_gradient_is_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A relu whose input is 0 but for rounding opens in few of the tries."""
+    from types import SimpleNamespace
+
+    from migrate.verify.paddle.trainer import following
+
+    passes: list[int] = []
+    gradient = {"w": ONE}
+
+    def backward(side: Any, weights: Any, items: Any) -> None:
+        passes.append(0)
+        gradient["w"] = ONE + np.float32(1e-3 if len(passes) == 9 else 0)
+
+    parameter = SimpleNamespace(shape=[2])
+    model = SimpleNamespace(clear_gradients=lambda: None)
+    side = SimpleNamespace(dtype="float32", model=model, parameters={"w": parameter}, values=lambda: {"w": ONE})
+    monkeypatch.setattr(following, "_backward", backward)
+    monkeypatch.setattr(following, "gradients_of", lambda parameters: dict(gradient))
+
+    def measured(off: float) -> tuple[float, int]:
+        passes.clear()
+        found = following._Noise(side, {}).measure({"w": ONE}, None, {"w": ONE}, {"w": ONE + np.float32(off)})
+        return found["w"], len(passes)
+
+    assert measured(1e-3) == (pytest.approx(1e-3, rel=1e-3), 9)
+    assert measured(5e-2)[1] == following._MOST_TRIES  # nothing tells this one
+    assert measured(0.0) == (0.0, 0)

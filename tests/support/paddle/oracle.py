@@ -41,7 +41,7 @@ def converted(
     source: str, schema: Schema, siblings: Mapping[str, str] | None = None, target: str = "runtime"
 ) -> SourceResult:
     """Convert, and fail with the findings when something was refused."""
-    result = convert("net.py", source, Options(schema=schema, target=target), siblings or {})
+    result = convert("net.py", source, Options(schema=schema, target=target), siblings or {}, False)
     assert result.changed, [(finding.location.line, finding.message) for finding in result.findings]
     return result
 

@@ -7,6 +7,13 @@ from collections.abc import Iterator
 from migrate.errors import MigrateError
 from migrate.targets.switches import Switches
 
+#: Why code of `runtime.nn` has no tables of an SDK.
+_APART = {
+    "rec_sdk": "which needs TensorFlow 2.15 or newer, and Rec SDK runs with TensorFlow 1.15 and 2.6",
+    "deeprec": "which needs TensorFlow 2.15 or newer, and DeepRec is a TensorFlow 1.15",
+    "sok": "whose tables begin as the model's initializers say, and those of SparseOperationKit do not",
+}
+
 
 def check(target: str, switches: Switches) -> None:
     """Raise MigrateError for a target or switch that a folder's code does not have.
@@ -14,10 +21,9 @@ def check(target: str, switches: Switches) -> None:
     Those that no code of the runtime has are refused with the target.
     """
     if target != "runtime":
-        other = " (`migrate project FILE --schema FILE --target rec_sdk` writes models of one-hot columns for it)"
         raise MigrateError(
-            f"--target {target}: a Paddle model's folder becomes code for `runtime.nn`, whose tables are those of the "
-            f"runtime; remove --target{other if target == 'rec_sdk' else ''}"
+            f"--target {target}: a Paddle model's folder becomes code for `runtime.nn`, {_APART[target]}; remove "
+            "--target (a model of one-hot columns has it: `migrate convert FILE --schema FILE --target ...`)"
         )
     if switches.modify_graph:
         raise MigrateError(

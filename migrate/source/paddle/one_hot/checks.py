@@ -86,10 +86,10 @@ def _imported(tree: ast.Module) -> Iterator[str]:
             yield node.module or ""
 
 
-def check(program: Program, names: Names) -> None:
-    """Record problems for all that is executed but not converted."""
+def check(program: Program, names: Names, taken: frozenset[str] = frozenset()) -> None:
+    """Record problems for all that is executed but not converted; `taken` are further names of the module."""
     _check_imports(program)
-    _check_names(program, reserved(names))
+    _check_names(program, reserved(names) | taken)
     _check_constructor(program)
     _check_layers(program)
     _check_parameters(program)

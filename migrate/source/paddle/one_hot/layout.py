@@ -9,13 +9,14 @@ from migrate.source.paddle.one_hot.program import Program
 WIDTH = 120
 
 
-def prologue(program: Program, expressions: list[str], names: Names) -> list[str]:
-    """Return the imports with the constants, and `sparse_keys` if there is a table."""
+def prologue(program: Program, expressions: list[str], names: Names, more: str = "") -> list[str]:
+    """Return the imports, with `more` lines of them, the constants, and `sparse_keys` if there is a table."""
     spec = program.schema.input
     imports = "import tensorflow.compat.v1 as tf"
     if not isinstance(names, OwnNames):
         wanted = [*(["create_table"] if expressions else []), "nn" + _alias(names)]
         imports += f"\n\nfrom runtime import {', '.join(wanted)}"
+    imports += f"\n{'' if imports.count(chr(10)) else chr(10)}{more.rstrip()}" if more else ""
     layout = [
         f"#: the features of `sparse_feature` [batch, {len(spec.sparse)}], in order",
         *_tuple("SPARSE_FEATURES", [f'"{feature.name}"' for feature in spec.sparse]),

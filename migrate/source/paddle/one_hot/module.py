@@ -13,10 +13,12 @@ from migrate.source.paddle.one_hot import standalone
 from migrate.source.paddle.one_hot.layout import WIDTH, prologue
 from migrate.source.paddle.one_hot.names import OwnNames
 from migrate.source.paddle.one_hot.program import Program
+from migrate.source.paddle.one_hot.sdk_tables import SdkText
 
 _FUTURE = "from __future__ import annotations"
 _OWN = frozenset({*standalone.NAMES, "with_fan", *standalone.HELPERS.values()})
 _OWN |= {"place_side_by_side", "group_by_initializer"}
+_NOTHING = SdkText()
 _RESERVED = frozenset(
     {
         *("tf", "create_table", "SPARSE_FEATURES", "SPARSE_OFFSETS", "SPARSE_ROWS", "DENSE_SIZE"),
@@ -39,12 +41,19 @@ def scope_name(class_name: str) -> str:
     return name.lower().strip("_") or "model"
 
 
-def assemble(program: Program, rewritten: cst.Module, names: Names, expressions: list[str], loss: str) -> str:
+def assemble(
+    program: Program,
+    rewritten: cst.Module,
+    names: Names,
+    expressions: list[str],
+    loss: str,
+    sdk: SdkText = _NOTHING,
+) -> str:
     """Return the text of the converted module.
 
     Its layers are those of `runtime.nn` and share one table, whose columns have different initializers. For a target
     without such tables (`names` without `runtime.nn`), the layers stand in the file, and there is one table per
-    initializer, which the program creates from `embedding_tables()` of the model.
+    initializer: those of `embedding_tables()` of the model, which `sdk` or the program creates.
 
     Args:
         program: the executed model.
@@ -52,6 +61,7 @@ def assemble(program: Program, rewritten: cst.Module, names: Names, expressions:
         names: how the file spells TensorFlow and layers.
         expressions: the input layers as Python expressions over `self`; empty if there are none.
         loss: the text of `create_loss`.
+        sdk: what the file needs of an SDK.
     """
     own = isinstance(names, OwnNames)
     used = names.used | ({"place_side_by_side", "group_by_initializer"} if expressions else set())
@@ -59,9 +69,10 @@ def assemble(program: Program, rewritten: cst.Module, names: Names, expressions:
         body=[_finish_model(program, item, expressions, "" if own else names.module()) for item in rewritten.body]
     )
     head, rest = _split_at_imports(body)
-    parts = [*prologue(program, expressions, names), *(standalone.definitions(used) if own else ())]
+    parts = [*prologue(program, expressions, names, sdk.imports), *(standalone.definitions(used) if own else ())]
     parts += [rest.strip("\n"), loss]
     parts += [_create_table(program)] if expressions and not own else []
+    parts += [sdk.functions]
     parts.append(_build_model(program, bool(expressions), "" if own else names.module()))
     body_text = "\n\n\n".join(part.strip("\r\n") for part in parts if part.strip()) + "\n"
     text = (_headed(head, body_text) + body_text).replace("\r\n", "\n")

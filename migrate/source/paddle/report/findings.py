@@ -62,20 +62,6 @@ def no_schema(path: str, text: str) -> SourceResult:
     return SourceResult(path, KIND, text, text, (finding,))
 
 
-def for_runtime_alone(path: str, text: str) -> SourceResult:
-    """Return the result for a Paddle file with a target or switches, which are not supported."""
-    finding = Finding(
-        rule="paddle-unsupported",
-        subject="file",
-        state=State.UNSUPPORTED,
-        location=Location(path, 1, len(text.splitlines()) or 1),
-        message="Paddle models can only be converted to the runtime, without switches",
-        reason="the converted module uses tables of the runtime",
-        action="convert this file without --target and switches",
-    )
-    return SourceResult(path, KIND, text, text, (finding,))
-
-
 def not_python(path: str, text: str, line: int, problem: str) -> SourceResult:
     """Return the result for a file that is not valid Python."""
     lines = text.splitlines()

@@ -34,6 +34,16 @@ class Table(Rule):
 
 
 @register
+class Sdk(Rule):
+    """With `--target` or switches, the module has the SDK's tables and lookups: `create_embedding_tables` makes a table
+    for each initializer, `lookup_embedding` gives `build_model` its rows. What the SDK does otherwise is told.
+    """
+
+    id = "paddle-sdk"
+    title = "The module makes the SDK's tables"
+
+
+@register
 class Loss(Rule):
     """The trainer's `create_loss` is converted; without one, the loss is made from the tasks of the schema."""
 

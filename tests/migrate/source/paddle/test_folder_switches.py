@@ -85,9 +85,9 @@ def test_a_model_without_tables_says_so(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        (["--target", "rec_sdk"], "--target rec_sdk: .* remove --target .`migrate project FILE --schema"),
-        (["--target", "deeprec"], "--target deeprec: .* remove --target$"),
-        (["--target", "sok"], "--target sok: .* remove --target$"),
+        (["--target", "rec_sdk"], "TensorFlow 1.15 and 2.6; remove --target .* --schema FILE --target"),
+        (["--target", "deeprec"], "DeepRec is a TensorFlow 1.15; remove --target"),
+        (["--target", "sok"], "those of SparseOperationKit do not; remove --target"),
         (["--modify-graph"], "--modify-graph: .* remove it for a Paddle model's folder"),
         (["--multi-lookup"], "remove --multi-lookup"),
         (["--cache-mode", "SSD"], "remove --cache-mode"),
