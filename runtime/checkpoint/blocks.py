@@ -33,8 +33,8 @@ class BlockReader:
         """Return how many rows of a tensor are a block."""
         return rows_at_once(self.bundle.shapes[name], self.bundle.types[name])
 
-    def blocks(self, name: str) -> Iterator[NDArray[Any]]:
-        """Yield the rows of a tensor [n, …] in order, `rows_at_once` at a time (the last block may have fewer).
+    def blocks(self, name: str, step: int = 0) -> Iterator[NDArray[Any]]:
+        """Yield the rows of a tensor [n, …] in order, `step` or `rows_at_once` at a time, and what is left.
 
         A tensor that is one block, or is stored in slices, is read by TensorFlow, which checks its checksum; of others
         the size is checked.
@@ -45,11 +45,11 @@ class BlockReader:
         place, rows = self._places.get(name), self.bundle.shapes.get(name, [0])[:1]
         if place is None or place.size <= BLOCK_BYTES or not rows:
             whole = self.bundle.read(name)
-            step = self.rows_at_once(name) if rows else 1
+            step = step or (self.rows_at_once(name) if rows else 1)
             yield from (whole[at : at + step] for at in range(0, len(whole), step)) if rows else [whole]
             return
         dtype, shape = np.dtype(self.bundle.types[name].as_numpy_dtype), self.bundle.shapes[name]
-        width, step = math.prod(shape[1:]), self.rows_at_once(name)
+        width, step = math.prod(shape[1:]), step or self.rows_at_once(name)
         if place.size != width * shape[0] * dtype.itemsize:
             raise CheckpointError(f"{self.bundle.path} is damaged at the tensor `{name}`: restore another checkpoint")
         with place.file.open("rb") as file:
@@ -72,7 +72,8 @@ class BlockWriter:
 
     def __init__(self, path: str | Path) -> None:
         """Prepare to write the checkpoint with the prefix `path`, in an existing folder."""
-        self._path = str(path)
+        #: The prefix of the checkpoint.
+        self.path = str(path)
         self._parts: list[str] = []
         self._small: dict[str, Any] = {}
 
@@ -88,7 +89,7 @@ class BlockWriter:
             self._write(self._small, [""] * len(self._small))
             with tf.Graph().as_default(), tf.compat.v1.Session() as session:
                 session.run(
-                    tf.raw_ops.MergeV2Checkpoints(checkpoint_prefixes=self._parts, destination_prefix=self._path)
+                    tf.raw_ops.MergeV2Checkpoints(checkpoint_prefixes=self._parts, destination_prefix=self.path)
                 )
         for part in self._parts:
             for file in Path(part).parent.glob(Path(part).name + ".*"):
@@ -125,6 +126,6 @@ class BlockWriter:
     def _write(self, tensors: dict[str, Any], slices: list[str]) -> None:
         if not tensors and self._parts:
             return
-        part = f"{self._path}-part-{len(self._parts)}"
+        part = f"{self.path}-part-{len(self._parts)}"
         self._parts.append(part)
         write_bundle(part, tensors, slices)
