@@ -85,12 +85,19 @@ class FrozenTable:
 
     def read(self, keys: tf.Tensor) -> tf.Tensor:
         """Return the rows of int64 keys of any shape: float32 keys.shape + [dim]."""
+        return self._read(keys, self._start is None)
+
+    def stored(self, keys: tf.Tensor) -> tf.Tensor:
+        """Return the same, but anything for keys without a row."""
+        return self._read(keys, False)
+
+    def _read(self, keys: tf.Tensor, draws: bool) -> tf.Tensor:
         flat = tf.reshape(keys, [-1])
         places = self.find(flat)
         rows = tf.cast(tf.gather(self.rows, places), tf.float32)
         if self.scales is not None:
             rows *= tf.gather(self.scales, places)[:, None]
-        if self._start is None:
+        if draws:
             rows = self._with_drawn(rows, flat, places)
         found = tf.reshape(rows, tf.concat([tf.shape(keys), [self.source.dim]], 0))
         found.set_shape(keys.shape.concatenate([self.source.dim]))

@@ -54,12 +54,18 @@ def _admitted(op: tf.Operation, tables: Sequence[FrozenTable]) -> list[tf.Tensor
             f"`{op.name}` admits keys of the table `{table.source.name}` from {threshold} occurrences on, and the "
             f"checkpoint has rows with {least}: train with this threshold, or export with that of training"
         )
-    return [table.read(op.inputs[2]), table.has(op.inputs[2])]
+    has = table.has(op.inputs[2])
+    return [_or_number(table, op.inputs[2], has, 0.0), has]
 
 
 def _permitted(op: tf.Operation, tables: Sequence[FrozenTable]) -> list[tf.Tensor]:
-    has, rows, refused = tables[0].has(op.inputs[2]), tables[0].read(op.inputs[2]), op.get_attr("refused")
-    return [rows if refused == 0 else tf.where(has[..., None], rows, tf.constant(refused))]
+    has = tables[0].has(op.inputs[2])
+    return [_or_number(tables[0], op.inputs[2], has, op.get_attr("refused"))]
+
+
+def _or_number(table: FrozenTable, keys: tf.Tensor, has: tf.Tensor, number: float) -> tf.Tensor:
+    """Return the rows of keys, where those without one read a number in all columns."""
+    return tf.where(has[..., None], table.stored(keys), tf.constant(number, tf.float32))
 
 
 def _contains(op: tf.Operation, tables: Sequence[FrozenTable]) -> list[tf.Tensor]:
