@@ -29,8 +29,8 @@ def freeze(source: str, target: str, quantize: str | None, as_json: bool, force:
     """Write OUT, a SavedModel with TensorFlow's own ops alone, from SAVED_MODEL, which has tables.
 
     Any TensorFlow loads OUT without this package: TensorFlow Serving, the C API, Python. Its signatures give what those
-    of SAVED_MODEL give; ids without a row read what the table gives them. OUT cannot be trained. Exit code 0, or 2 on
-    an error, and then nothing is written.
+    of SAVED_MODEL give; ids without a row read what the table gives them. OUT cannot be trained. A SAVED_MODEL that
+    holds numbered versions stands for the latest. Exit code 0, or 2 on an error, and then nothing is written.
     """
     from migrate.freeze.freezing import freeze_saved_model
     from rewriter.freezing.frozen_table import Numbers

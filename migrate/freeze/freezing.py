@@ -44,6 +44,7 @@ def freeze_saved_model(source: Path, target: Path, numbers: Numbers, force: bool
         MigrateError: `source` is no SavedModel with tables, it has what cannot be frozen, or `target` cannot be
             written; nothing is written.
     """
+    source = _newest(source)
     meta = _read(source)
     if target.resolve() == source.resolve() or source.resolve() in target.resolve().parents:
         raise MigrateError(f"{target}: overlaps with the source; give another directory")
@@ -57,6 +58,14 @@ def freeze_saved_model(source: Path, target: Path, numbers: Numbers, force: bool
         raise MigrateError(str(error)) from error
     except ValueError as error:
         raise MigrateError(f"{source}: {error}") from error
+
+
+def _newest(folder: Path) -> Path:
+    """Return the latest version below a folder that holds numbered ones, as servers do; else the folder."""
+    if (folder / _FILE).is_file() or not folder.is_dir():
+        return folder
+    versions = [one for one in folder.iterdir() if one.name.isdigit() and (one / _FILE).is_file()]
+    return max(versions, key=lambda one: int(one.name), default=folder)
 
 
 def _read(source: Path) -> Any:
