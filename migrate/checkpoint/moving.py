@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from migrate.checkpoint.latest import FILE, write_latest
 from migrate.checkpoint.matching import converted_tables, given_names, optimizer_of, parts_of, variable_of
@@ -13,6 +14,8 @@ from migrate.report.serialize import read_report
 from migrate.scratch import scratch_folder
 from runtime import checkpoint
 from runtime.checkpoint.bundle import Bundle
+
+Done = TypeVar("Done")
 
 
 def move(
@@ -53,11 +56,9 @@ def move(
             moves.append(
                 checkpoint.Move(table.name, variable, _trained_by(table, variable, bundle), counts[table.name])
             )
-        return _written(bundle.path, target, moves, like)
+        return written(target, lambda path: checkpoint.move_variables(bundle.path, path, moves, like))
     except checkpoint.CheckpointError as error:
         raise MigrateError(str(error)) from error
-    except OSError as error:
-        raise MigrateError(f"{target}: cannot be written ({error.strerror}); give another NEW") from error
 
 
 def _trained_by(table: TableRecord, variable: str, bundle: Bundle) -> str | None:
@@ -66,12 +67,22 @@ def _trained_by(table: TableRecord, variable: str, bundle: Bundle) -> str | None
     return "rmsprop_centered" if optimizer == "rmsprop" and f"{variable}/RMSProp_2" in bundle else optimizer
 
 
-def _written(source: str, target: str, moves: list[checkpoint.Move], like: str | None) -> list[checkpoint.Moved]:
-    """Write to a temporary directory first, so that an existing checkpoint is replaced completely or not at all."""
-    place = Path(target)
+def written(target: str, write: Callable[[str], Done]) -> Done:
+    """Write a checkpoint to a temporary directory first, so that `target` is replaced completely or not at all.
+
+    Raises:
+        MigrateError: it cannot be written.
+    """
+    try:
+        return _written(Path(target), write)
+    except OSError as error:
+        raise MigrateError(f"{target}: cannot be written ({error.strerror}); give another NEW") from error
+
+
+def _written(place: Path, write: Callable[[str], Done]) -> Done:
     place.parent.mkdir(parents=True, exist_ok=True)
     with scratch_folder(".migrate-", place.parent) as scratch:
-        done = checkpoint.move_variables(source, f"{scratch}/{place.name}", moves, like)
+        done = write(f"{scratch}/{place.name}")
         parts = sorted(scratch.iterdir(), key=lambda file: file.suffix == ".index")  # the index last
         for part in parts:
             part.replace(place.parent / part.name)

@@ -37,6 +37,9 @@ from migrate.errors import MigrateError
     type=PATH,
     help="Checkpoint whose contents NEW must match; for a .pdparams NEW, a file of the original model.",
 )
+@click.option(
+    "--to-variables", is_flag=True, help="The way back: OLD is of the converted program, NEW is for the original."
+)
 @click.option("--force", is_flag=True, help="Overwrite NEW if it exists.")
 def checkpoint(
     old: str,
@@ -47,6 +50,7 @@ def checkpoint(
     names: tuple[str, ...],
     parts: tuple[str, ...],
     like: str | None,
+    to_variables: bool,
     force: bool,
 ) -> None:
     """Write NEW, a checkpoint for the converted program, from OLD, a checkpoint of the original program.
@@ -54,11 +58,20 @@ def checkpoint(
     OLD is a prefix as returned by Saver.save, or a directory with checkpoints. Row i of a converted variable becomes
     the row of key i, with its optimizer slots; all other variables are copied. Exit code 0, or 2 on an error.
 
+    With --to-variables, OLD is a checkpoint of the converted program, and NEW one that the original restores: the row
+    of key i becomes row i, with its slots. --like, a checkpoint of the original, gives names and shapes; without a
+    --report, all tables of OLD are taken.
+
     With --converted, OLD is a Paddle model's .pdparams file, with .pdopt beside it, or the folder that has it. If NEW
     is a .pdparams file, OLD is a checkpoint of the converted program, and --like a .pdparams file of the original.
     """
     if converted is not None:
+        if to_variables:
+            raise MigrateError("--to-variables: is for a checkpoint of TensorFlow; leave it out with --converted")
         _paddle(old, new, converted, data, like, force, {"--report": report, "--map": names, "--parts": parts})
+        return
+    if to_variables:
+        _back(old, new, report, names, parts, like, force)
         return
     if report is None:
         raise MigrateError(
@@ -88,6 +101,31 @@ def checkpoint(
             f"note: {Path(new).parent / 'checkpoint'} stays, and names {other}: a program that restores the latest "
             "checkpoint of this folder restores that one; give NEW a folder of its own"
         )
+
+
+def _back(
+    old: str,
+    new: str,
+    report: str | None,
+    names: tuple[str, ...],
+    parts: tuple[str, ...],
+    like: str | None,
+    force: bool,
+) -> None:
+    if report is None and like is None:
+        raise MigrateError(f"{old}: give --report FILE, or --like CHECKPOINT of the original program, or both")
+    from migrate.checkpoint.moving_back import move_back
+
+    for moved in move_back(old, new, report, names, parts, like, force):
+        fresh = moved.rows - moved.known
+        slots = f", slots {', '.join(moved.slots)}" if moved.slots else ""
+        begun = f"; {fresh} rows that it never saw begin as its new rows do" if fresh else ""
+        click.echo(f"table {moved.back.table} -> {moved.back.variable} [{moved.rows}, {moved.dim}]{slots}{begun}")
+        if moved.outside:
+            more = ", …" if moved.outside > len(moved.first_outside) else ""
+            shown = ", ".join(map(str, moved.first_outside)) + more
+            say(f"{moved.outside} ids of {moved.back.table} are no rows of {moved.back.variable} and left out: {shown}")
+    say(f"wrote {new}")
 
 
 def _paddle(

@@ -21,6 +21,7 @@ COMMANDS = {
     "rules": ("migrate.cli.rules", "List, explain and test the conversion rules."),
     "verify": ("migrate.cli.verify", "Run the original and the converted program and compare their results."),
     "checkpoint": ("migrate.cli.checkpoint", "Convert a checkpoint of the original model for the converted one."),
+    "freeze": ("migrate.cli.freeze", "Write a SavedModel with stock ops, served without this package."),
     "graph": ("migrate.cli.graph", "Find the embedding tables of a graph file, or convert them."),
     "dataset": ("migrate.cli.dataset", "Build a feature map and TFRecords from raw data files."),
     "project": ("migrate.cli.project", "Write a complete training project for a model."),

@@ -7,24 +7,28 @@ from runtime.checkpoint import warm_start_scopes as _scopes  # noqa: F401 - impo
 from runtime.checkpoint.bundle import CheckpointError
 from runtime.checkpoint.incremental import IncrementalSaver
 from runtime.checkpoint.loading import check, latest_complete, load_rows
+from runtime.checkpoint.moves.tables_to_variables import Back, MovedBack, move_tables
+from runtime.checkpoint.moves.variables_to_tables import Move, Moved, move_variables
 from runtime.checkpoint.numpy_files import export_numpy, read_numpy
 from runtime.checkpoint.object_based import IncrementalCheckpoint
 from runtime.checkpoint.restoring import restore_table
 from runtime.checkpoint.rows import TableRows
-from runtime.checkpoint.variables_to_tables import Move, Moved, move_variables
 from runtime.checkpoint.warm_start_variables import warm_start
 
 __all__ = [
+    "Back",
     "CheckpointError",
     "IncrementalCheckpoint",
     "IncrementalSaver",
     "Move",
     "Moved",
+    "MovedBack",
     "TableRows",
     "check",
     "export_numpy",
     "latest_complete",
     "load_rows",
+    "move_tables",
     "move_variables",
     "read_numpy",
     "restore_table",

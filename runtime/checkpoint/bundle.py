@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -84,13 +84,16 @@ def read_all(path: str | Path) -> None:
         bundle.read(name)
 
 
-def write_bundle(path: str | Path, tensors: Mapping[str, Any]) -> None:
-    """Write arrays as a checkpoint with prefix `path`; its index file appears last and complete."""
+def write_bundle(path: str | Path, tensors: Mapping[str, Any], slices: Sequence[str] | None = None) -> None:
+    """Write arrays as a checkpoint with prefix `path`; its index file appears last and complete.
+
+    `slices` says for each array which part of its tensor it is, in the words of `SaveV2`; an empty text is all of it.
+    """
     with tf.Graph().as_default(), tf.device("/device:CPU:0"):
         arrays = [np.asarray(array) for array in tensors.values()]
         fed = [tf.compat.v1.placeholder(array.dtype, array.shape) for array in arrays]
         save = tf.raw_ops.SaveV2(
-            prefix=str(path), tensor_names=list(tensors), shape_and_slices=[""] * len(fed), tensors=fed
+            prefix=str(path), tensor_names=list(tensors), shape_and_slices=slices or [""] * len(fed), tensors=fed
         )
         with tf.compat.v1.Session() as session:
             session.run(save, dict(zip(fed, arrays, strict=True)))

@@ -9,12 +9,12 @@ Keras from 2.11 on numbers its variables; the object graph in the checkpoint has
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from runtime import _tf_private
 from runtime.checkpoint.bundle import Bundle, CheckpointError
 
-__all__ = ["find_slots", "find_variable"]
+__all__ = ["find_slots", "find_variable", "v1_slot_names"]
 
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
 
@@ -46,6 +46,18 @@ _V1: dict[str, tuple[str, tuple[str, ...]]] = {
     ("lazy_adam", "lazy_adamw", "adam", "adam_scaled", "keras_adam", "keras_adamw"), ("(lazy_?)?adamw?", ("m", "v"))
 )
 
+#: What v1 optimizers call themselves.
+_USUAL = {
+    "adagrad": "Adagrad",
+    "momentum": "Momentum",
+    "rmsprop": "RMSProp",
+    "rmsprop_centered": "RMSProp",
+    "ftrl": "Ftrl",
+    "adadelta": "Adadelta",
+    "adam": "Adam",
+    "lazy_adam": "LazyAdam",
+}
+
 
 def find_variable(bundle: Bundle, name: str) -> str:
     """Return the tensor of the variable `name`, given by its name in the checkpoint, the graph or the object graph.
@@ -76,6 +88,21 @@ def find_slots(bundle: Bundle, variable: str, optimizer: str, slots: tuple[str, 
             "tensors in slots={…}, or give slots={} to start with new ones"
         )
     return found
+
+
+def v1_slot_names(variable: str, optimizer: str, slots: Sequence[str]) -> list[str]:
+    """Return the tensors of an optimizer's slots as a v1 optimizer with its usual name calls them.
+
+    Raises:
+        CheckpointError: there is no such v1 optimizer.
+    """
+    if not slots:
+        return []
+    if optimizer not in _V1 or optimizer not in _USUAL:
+        raise CheckpointError(f"the slots of {optimizer} have no names in version 1: give a checkpoint of the original")
+    order = _V1[optimizer][1]
+    numbers = [order.index(slot) for slot in slots]
+    return [f"{variable}/{_USUAL[optimizer]}" + (f"_{number}" if number else "") for number in numbers]
 
 
 def full_names(bundle: Bundle) -> dict[str, str]:

@@ -1,0 +1,79 @@
+"""Writes the checkpoint of the original model from one of the converted model. Imports TensorFlow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from migrate.checkpoint.matching import converted_tables, given_names, parts_of, variable_of
+from migrate.checkpoint.moving import written
+from migrate.errors import MigrateError
+from migrate.report.model import Location, State, TableRecord
+from migrate.report.serialize import read_report
+from runtime import checkpoint
+from runtime.checkpoint.bundle import Bundle
+from runtime.checkpoint.rows import table_names
+
+__all__ = ["move_back"]
+
+
+def move_back(
+    source: str,
+    target: str,
+    report: str | None,
+    names: Sequence[str],
+    parts: Sequence[str],
+    like: str | None,
+    force: bool,
+) -> list[checkpoint.MovedBack]:
+    """Write the checkpoint `target` of variables from `source`, one of tables; return the converted tables.
+
+    Args:
+        source: prefix of a checkpoint of the converted program, or a directory with checkpoints.
+        target: prefix of the new checkpoint, which the original program restores.
+        report: the JSON report of the conversion; without one, all tables of `source` are taken.
+        names: options `TABLE=VARIABLE`.
+        parts: options `TABLE=N`, the number of partitions of a table's variable.
+        like: a checkpoint of the original program, whose names and shapes `target` gets.
+        force: overwrite `target`.
+
+    Raises:
+        MigrateError: a file cannot be read, a table has no variable, or `target` exists.
+    """
+    index = Path(target + ".index")
+    if index.exists() and not force:
+        raise MigrateError(f"{index} already exists; give another NEW, or --force to overwrite it")
+    try:
+        bundle = Bundle(source)
+        wanted = None if like is None else Bundle(like)
+        tables = _tables(bundle) if report is None else converted_tables(read_report(report), report)
+        given = given_names(names, tables)
+        counts = parts_of(parts, tables, bundle.path)
+        backs = [_back(table, given.get(table.name), wanted, counts[table.name]) for table in tables]
+        return written(target, lambda path: checkpoint.move_tables(bundle.path, path, backs, like))
+    except checkpoint.CheckpointError as error:
+        raise MigrateError(str(error)) from error
+
+
+def _tables(bundle: Bundle) -> list[TableRecord]:
+    """Return all tables of a checkpoint, as those of a program that a hook rewrote, which has no report."""
+    names = table_names(bundle)
+    if not names:
+        raise MigrateError(f"{bundle.path}: has no rows of a table; give a checkpoint of the converted program")
+    where = Location(bundle.path, 0, 0, "")
+    return [
+        TableRecord(name, where, State.APPLIED, None, str(bundle.shapes[f"{name}-values"][1]), "", "", "")
+        for name in names
+    ]
+
+
+def _back(table: TableRecord, given: str | None, like: Bundle | None, parts: int) -> checkpoint.Back:
+    if like is not None:
+        return checkpoint.Back(table.name, given or variable_of(table, like.shapes, like.path), None, parts)
+    if not table.rows.isdigit() or not table.dim.isdigit() or table.dim == "1":
+        raise MigrateError(
+            f"{table.name}: its report does not tell the shape of its variable; give a checkpoint of the original "
+            "program, as it was or of its first step, with --like"
+        )
+    shape = (int(table.rows), int(table.dim))
+    return checkpoint.Back(table.name, given or table.name, shape, parts)

@@ -1,0 +1,140 @@
+"""The tables of a graph: where each has its rows in the checkpoint, and what its new rows begin with."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rewriter.freezing.restores import Restores
+from rewriter.graph.view import GraphView, Tensor
+from runtime.checkpoint.bundle import Bundle, CheckpointError
+from runtime.checkpoint.rows import optimizer_kind, part_names
+
+__all__ = ["TableSource", "find_source", "handle_of"]
+
+_SOURCES = ("VarHandleOp", "RecTableHandle")
+#: Ops through which a handle reaches a lookup; the first input is the handle.
+_SAME = ("Identity", "ReadVariableOp", "Enter", "RefEnter", "Switch", "RefSwitch")
+_SEEN = 0x6E656573
+_DECAYS = "keras_adamw"
+_DECAYED = 3
+
+
+@dataclass(frozen=True)
+class TableSource:
+    """A table of the graph, as its checkpoint has it."""
+
+    name: str
+    dim: int
+    rows: int
+    #: Names of the tensors with keys int64 [rows] and values float32 [rows, dim].
+    keys: str
+    values: str
+    #: `width:kind:a:b` for each block of columns, as `runtime.initializers` writes it.
+    initializer: str
+    seed: int
+    #: What weight decay has left of the initial value of a new row.
+    left: float
+    #: The least count of a row that was counted; None if no row was.
+    least_count: int | None
+
+
+def handle_of(view: GraphView, tensor: Tensor) -> str:
+    """Return the op, a variable or a table's handle, that a lookup's first input comes from.
+
+    Raises:
+        ValueError: it comes from something else.
+    """
+    start = tensor
+    while view.type(tensor.op) in _SAME:
+        tensor = view.inputs(tensor.op)[0]
+    if view.type(tensor.op) not in _SOURCES:
+        raise ValueError(
+            f"`{start.op}` selects a table when the graph runs, by {view.type(tensor.op)} `{tensor.op}`: export a "
+            "graph in which each lookup names its table"
+        )
+    return tensor.op
+
+
+def find_source(view: GraphView, handle: str, restores: Restores, bundle: Bundle) -> TableSource:
+    """Return the table whose handle an op is or holds.
+
+    Raises:
+        CheckpointError: the checkpoint has no rows of it.
+        ValueError: the op is no table's.
+    """
+    node = view.nodes[handle]
+    creator = node if node.op == "RecTableHandle" else restores.creators.get(handle)
+    if creator is None:
+        raise ValueError(f"`{handle}` is not the handle of a table that the graph creates: export the model again")
+    name = creator.attr["table_name"].s.decode()
+    restored = restores.tables.get(handle)
+    if restored is None and node.op == "VarHandleOp":  # of a version 1 graph, where a handle is created beside it
+        made = [one for one in restores.creators if one != handle and restores.creators[one] is creator]
+        restored = next((restores.tables[one] for one in made if one in restores.tables), None)
+    keys, values, meta = (restored[0], restored[1], restored[3]) if restored else _named(bundle, name)
+    numbers = bundle.read(meta)
+    shape = bundle.shapes[values]
+    if len(shape) != 2 or shape[1] != creator.attr["dim"].i or bundle.shapes[keys] != shape[:1]:
+        raise CheckpointError(f"{bundle.path} has rows of shape {shape} of the table `{name}`: export the model again")
+    return TableSource(
+        name,
+        int(shape[1]),
+        int(shape[0]),
+        keys,
+        values,
+        creator.attr["initializer"].s.decode(),
+        int(numbers[1]),
+        _left(numbers),
+        _least_count(bundle, keys, numbers),
+    )
+
+
+def _named(bundle: Bundle, name: str) -> tuple[str, str, str]:
+    if f"{name}-freqs" in bundle:
+        raise CheckpointError(
+            f"the table `{name}` counts keys as DeepRec's EmbeddingVariable, and a new key reads a random row that no "
+            "checkpoint has: it cannot be frozen; serve it with our library"
+        )
+    parts = part_names(bundle, name)
+    return parts["keys"], parts["values"], parts["meta"]
+
+
+def _left(meta: NDArray[np.int64]) -> float:
+    """Return the entry behind the slots' starts, which metadata has if weight decay moved all rows."""
+    at = _end_of_starts(meta)
+    return _as_float(meta[at]) if _has_left(meta) else 1.0
+
+
+def _has_left(meta: NDArray[np.int64]) -> bool:
+    return bool(meta[0] == _DECAYED or (meta[0] == 2 and meta[4] == optimizer_kind(_DECAYS)))
+
+
+def _end_of_starts(meta: NDArray[np.int64]) -> int:
+    return 5 + int(meta[3])
+
+
+def _as_float(word: Any) -> float:
+    return float(struct.unpack("<d", struct.pack("<q", int(word)))[0])
+
+
+def _least_count(bundle: Bundle, keys: str, meta: NDArray[np.int64]) -> int | None:
+    """Return the least count, above 0, of the keys with a row, from what metadata says of counted keys."""
+    counts = dict(_counts(meta))
+    if not counts:
+        return None
+    held = [counts[int(key)] for key in bundle.read(keys) if counts.get(int(key))]
+    return min(held, default=None)
+
+
+def _counts(meta: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+    at = _end_of_starts(meta) + _has_left(meta)
+    if meta[0] != 1 and len(meta) > at + 3 and meta[at] == _SEEN:
+        count = int(meta[at + 2])
+        keys, packed = meta[at + 3 : at + 3 + count], meta[at + 3 + count : at + 3 + 2 * count]
+        yield from zip(keys.tolist(), (packed >> 32 & 0xFFFFFFFF).tolist(), strict=True)

@@ -1,0 +1,1 @@
+"""Checkpoints of variables become checkpoints of tables, and back."""

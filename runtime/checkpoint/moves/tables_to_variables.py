@@ -1,0 +1,234 @@
+"""Converts a checkpoint of tables to one of variables: the row of key i becomes row i, with its slots; back again.
+
+Rows go through a file that is as large as the variable, so memory does not grow with it.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runtime import _tf_private
+from runtime.checkpoint.blocks import BlockReader, BlockWriter
+from runtime.checkpoint.bundle import Bundle, CheckpointError
+from runtime.checkpoint.moves.first_rows import FirstRows
+from runtime.checkpoint.rows import TableRows as Rows
+from runtime.checkpoint.rows import part_names, slot_names
+from runtime.checkpoint.variable_names import find_slots, v1_slot_names
+
+__all__ = ["Back", "MovedBack", "move_tables"]
+
+_POWER = re.compile(r"(.*/)?(beta[12]_power)")
+_BLOCK_ROWS = 1 << 16
+#: Ids outside of a variable that are listed.
+_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Back:
+    """A table of a checkpoint, and the variable that it becomes: of the shape that `like` has, or of `shape`."""
+
+    table: str
+    variable: str
+    shape: tuple[int, ...] | None = None
+    parts: int = 1  #: number of partitions with ids spread by `mod`, as in `Move`
+
+
+@dataclass
+class MovedBack:
+    """The result of one `Back`: rows of the variable, how many of them the table had, slots, and ids without a row."""
+
+    back: Back
+    rows: int
+    dim: int
+    slots: tuple[str, ...]
+    known: int = 0
+    outside: int = 0  #: ids of the table that are no row of the variable
+    first_outside: list[int] = field(default_factory=list)  #: the first of them in the checkpoint
+
+
+def move_tables(
+    source: str | Path, target: str | Path, backs: Sequence[Back], like: str | Path | None = None
+) -> list[MovedBack]:
+    """Write the checkpoint `target`: that of `source` with variables in place of its tables.
+
+    A row that the table does not have is what the table would give for it, with the initial values of slots. All other
+    tensors are copied. `like` is a checkpoint of the program that is to restore `target`: then `target` gets exactly
+    its tensors, with their shapes.
+
+    Raises:
+        CheckpointError: a checkpoint or a table is missing, what new rows begin with is unknown but needed, or `like`
+            has a tensor that `source` has no value for.
+    """
+    bundle = Bundle(source)
+    if _tf_private.OBJECT_GRAPH_KEY in bundle:
+        raise CheckpointError(
+            f"{bundle.path} is object-based (from tf.train.Checkpoint or Keras): read the rows in its own program, by "
+            "table.snapshot(), and assign them to the variable"
+        )
+    wanted = None if like is None else Bundle(like)
+    reader, done, taken, written = BlockReader(bundle), [], set[str](), set[str]()
+    with BlockWriter(target) as writer:
+        for back in backs:
+            table = _Table(reader, back, wanted)
+            done.append(table.write(writer))
+            taken |= {*table.parts.values(), back.table}
+            written |= table.written
+        rest = [name for name in bundle.shapes if name not in taken | written]
+        for name, old in _others(bundle, rest, wanted, written).items():
+            writer.copy(reader, old, name)
+    return done
+
+
+def _others(bundle: Bundle, rest: Sequence[str], wanted: Bundle | None, written: set[str]) -> dict[str, str]:
+    """Return the tensors to copy: new name -> old name. Two Adams count alike, one for tables and one for the rest."""
+    powers: dict[str, list[str]] = {}
+    for name in rest:
+        if match := _POWER.fullmatch(name):
+            powers.setdefault(match[2], []).append(name)
+    if wanted is None:
+        kept = {name: name for name in rest if not _POWER.fullmatch(name)}
+        return kept | {power: _one_of(bundle, names) for power, names in powers.items()}
+    found = {}
+    for name, shape in wanted.shapes.items():
+        if name in written:
+            continue
+        match = _POWER.fullmatch(name)
+        old = name if name in rest else _one_of(bundle, powers[match[2]]) if match and match[2] in powers else None
+        if old is None:
+            raise CheckpointError(
+                f"{wanted.path} holds `{name}` of shape {shape}, but {bundle.path} has no value for it: give another "
+                "`like`, or none"
+            )
+        if list(bundle.shapes[old]) != list(shape):
+            raise CheckpointError(
+                f"`{name}` has shape {bundle.shapes[old]} in {bundle.path} but {shape} in {wanted.path}: they are not "
+                "checkpoints of one model"
+            )
+        found[name] = old
+    return found
+
+
+def _one_of(bundle: Bundle, names: Sequence[str]) -> str:
+    if len({float(bundle.read(name)) for name in names}) > 1:
+        raise CheckpointError(
+            f"{bundle.path} has different step counts in {', '.join(sorted(names))}: the table and the other variables "
+            "were not trained by one Adam, so one variable cannot continue both"
+        )
+    return min(names, key=len)
+
+
+class _Table:
+    """One table, and the variable and slots that are written for it."""
+
+    def __init__(self, reader: BlockReader, back: Back, like: Bundle | None) -> None:
+        self._reader, self._back, bundle = reader, back, reader.bundle
+        self.parts = part_names(bundle, back.table)
+        meta = bundle.read(self.parts["meta"])
+        none = np.zeros([0, int(meta[2])], np.float32)
+        empty = np.zeros([0, bundle.shapes[self.parts["slots"]][1]], np.float32)
+        self._head = Rows(np.zeros([0], np.int64), none, empty, meta)
+        self._shape = self._wanted_shape(like)
+        self._slots = self._slot_tensors(like)
+        #: The names of the tensors that are written.
+        self.written = {back.variable, *self._slots.values()}
+
+    def _wanted_shape(self, like: Bundle | None) -> tuple[int, ...]:
+        back, dim = self._back, self._head.dim
+        shape = back.shape
+        if like is not None:
+            if back.variable not in like:
+                raise CheckpointError(f"{like.path} holds no variable `{back.variable}`: {like.near(back.variable)}")
+            shape = tuple(like.shapes[back.variable])
+        if shape is None:
+            raise CheckpointError(
+                f"the number of rows of `{back.variable}` is not known: give `like`, a checkpoint of the original"
+            )
+        if shape not in ((shape[0], dim), *([(shape[0],)] if dim == 1 else [])):
+            raise CheckpointError(
+                f"`{back.variable}` has shape {list(shape)}, but the table `{back.table}` has rows of {dim} values: "
+                "name another variable"
+            )
+        return shape
+
+    def _slot_tensors(self, like: Bundle | None) -> dict[str, str]:
+        """Return slot -> tensor for the optimizer that trained the table; those of `like` have the names there."""
+        rule, variable, slots = self._head.optimizer, self._back.variable, slot_names(self._head)
+        if like is None:
+            return dict(zip(slots, v1_slot_names(variable, rule, slots), strict=True))
+        found = find_slots(like, variable, rule, slots) if slots else {}
+        if slots and not found:
+            raise CheckpointError(
+                f"{like.path} holds no slots of `{variable}` for the optimizer {rule} of {self._reader.bundle.path}: "
+                "give a checkpoint of the original after its first step"
+            )
+        return found
+
+    def write(self, writer: BlockWriter) -> MovedBack:
+        """Write the variable and its slots."""
+        rows, dim = self._shape[0], self._head.dim
+        names = {self._back.variable: 0, **{self._slots[slot]: 1 + at for at, slot in enumerate(self._ordered())}}
+        done = MovedBack(self._back, rows, dim, tuple(self._ordered()))
+        with tempfile.TemporaryDirectory(dir=Path(writer.path).parent, prefix=".rows-") as folder:
+            shape = (max(rows, 1), dim * len(names))
+            whole = np.memmap(Path(folder) / "rows", np.float32, "w+", shape=shape)
+            present = np.zeros([rows], np.bool_)
+            self._fill(whole, present, done)
+            done.known = int(present.sum())
+            self._begin(whole, present)
+            for name, at in names.items():
+                columns = slice(at * dim, (at + 1) * dim)
+                blocks = (whole[a : min(a + _BLOCK_ROWS, rows), columns] for a in range(0, max(rows, 1), _BLOCK_ROWS))
+                writer.add_blocks(name, self._shape, (one.reshape(len(one), *self._shape[1:]) for one in blocks))
+        return done
+
+    def _ordered(self) -> list[str]:
+        return [slot for slot in slot_names(self._head) if slot in self._slots]
+
+    def _fill(self, whole: NDArray[np.float32], present: NDArray[np.bool_], done: MovedBack) -> None:
+        """Put the rows of the table where they belong."""
+        rows, width = len(present), whole.shape[1]
+        parts = ("keys", "values", "slots")
+        streams = (self._reader.blocks(self.parts[part], _BLOCK_ROWS) for part in parts)
+        for keys, values, slots in zip(*streams, strict=True):
+            inside = (keys >= 0) & (keys < rows)
+            done.outside += int((~inside).sum())
+            done.first_outside += keys[~inside][: _SHOWN - len(done.first_outside)].tolist()
+            places = _places(keys[inside], rows, self._back.parts)
+            whole[places, : values.shape[1]] = values[inside]
+            whole[places, values.shape[1] :] = slots[inside, : width - values.shape[1]]
+            present[places] = True
+
+    def _begin(self, whole: NDArray[np.float32], present: NDArray[np.bool_]) -> None:
+        """Let the rows that the table does not have begin as the table would let them begin."""
+        if present.all():
+            return
+        dim, count = self._head.dim, len(self._ordered())
+        words = self._head.meta[5 : 5 + count].astype(np.uint32)
+        starts = np.repeat(words.view(np.float32), dim)
+        first = FirstRows(self._reader.bundle.path, self._back.table, self._head.meta, int((~present).sum()))
+        ids = _ids(len(present), self._back.parts)
+        for at in range(0, len(present), _BLOCK_ROWS):
+            missing = at + np.flatnonzero(~present[at : at + _BLOCK_ROWS])
+            if len(missing):
+                whole[missing, :dim] = first.of(ids[missing])
+                whole[missing, dim:] = starts
+
+
+def _ids(rows: int, parts: int) -> NDArray[np.int64]:
+    """Return the id of each row of a variable whose partitions (the first ones a row longer) are concatenated."""
+    sizes = [rows // parts + (part < rows % parts) for part in range(parts)]
+    return np.concatenate([part + parts * np.arange(size, dtype=np.int64) for part, size in enumerate(sizes)])
+
+
+def _places(ids: NDArray[np.int64], rows: int, parts: int) -> NDArray[np.int64]:
+    """Return the row of each id in such a variable."""
+    part = ids % parts
+    places: NDArray[np.int64] = part * (rows // parts) + np.minimum(part, rows % parts) + ids // parts
+    return places

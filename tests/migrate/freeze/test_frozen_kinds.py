@@ -1,0 +1,123 @@
+"""Models of each kind that has tables: Keras, Estimators under the hook, groups of lookups, admission, assets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import runtime
+import runtime.keras
+from migrate.errors import MigrateError
+from tests.support.frozen_models import answers, frozen, make_table, require_equal, rows, save_graph
+
+v1 = tf.compat.v1
+KERAS_2 = tf.__version__.startswith("2.15")
+
+
+def test_a_model_of_keras(tmp_path: Path) -> None:
+    inputs = tf.keras.Input([3], dtype="int64", name="ids")
+    hidden = tf.keras.layers.Flatten()(runtime.keras.Embedding(50, 4)(inputs))
+    model = tf.keras.Model(inputs, tf.keras.layers.Dense(2)(hidden))
+    model.compile("adam", "mse", jit_compile=False)
+    ids = np.random.RandomState(0).randint(0, 50, [16, 3])
+    model.fit(ids[:8], np.ones([8, 2]), verbose=0)
+    (model.save if KERAS_2 else model.export)(str(tmp_path / "model"))
+    target = frozen(tmp_path / "model")
+    loaded = tf.saved_model.load(str(tmp_path / "model"))  # the tables live as long as it does
+    source = loaded.signatures["serving_default"]
+    name = next(iter(source.structured_input_signature[1]))
+    given = tf.constant(ids, source.structured_input_signature[1][name].dtype)
+    wanted = {key: value.numpy() for key, value in source(**{name: given}).items()}
+    require_equal(wanted, answers(target, {name: given.numpy()}))
+    served = tf.saved_model.load(str(target)).signatures["serving_default"](**{name: given})
+    require_equal(wanted, {key: value.numpy() for key, value in served.items()})
+
+
+@pytest.mark.skipif(not hasattr(tf, "estimator"), reason="this TensorFlow has no Estimators")
+def test_an_estimator_under_the_hook(tmp_path: Path) -> None:
+    from rewriter import GraphModifierHook, rewrite
+
+    def model_fn(features: Any, labels: Any, mode: str) -> Any:
+        table = v1.get_variable("users", [100, 4], initializer=v1.random_normal_initializer(stddev=0.1))
+        logit = tf.reduce_sum(tf.nn.embedding_lookup(table, features["user"]), 1) + v1.get_variable("bias", [])
+        loss = None if labels is None else tf.reduce_mean(tf.square(logit - labels))
+        step = v1.train.get_global_step()
+        train = None if labels is None else v1.train.AdamOptimizer(0.1).minimize(loss, step)
+        if mode == "infer":
+            rewrite()
+        return tf.estimator.EstimatorSpec(mode, {"click": tf.sigmoid(logit)}, loss, train)
+
+    def data() -> Any:
+        ids = tf.range(64, dtype=tf.int64)
+        return tf.data.Dataset.from_tensor_slices(({"user": ids * 7 % 90}, tf.cast(ids % 2, tf.float32))).batch(16)
+
+    estimator = tf.estimator.Estimator(model_fn, str(tmp_path / "run"))
+    estimator.train(data, hooks=[GraphModifierHook()])
+    (tmp_path / "export").mkdir()
+
+    def receiver() -> Any:
+        return tf.estimator.export.build_raw_serving_input_receiver_fn({"user": v1.placeholder(tf.int64, [None])})()
+
+    model = Path(estimator.export_saved_model(str(tmp_path / "export"), receiver).decode())
+    given = {"user": np.array([7, 14, 3, 99, 5], np.int64)}
+    require_equal(answers(model, given), answers(frozen(model), given))
+
+
+def test_groups_admission_and_several_signatures(graph: tf.Graph, tmp_path: Path) -> None:
+    users, items = make_table("users", "normal"), make_table("items", "constant", 3)
+    ids = v1.placeholder(tf.int64, [None])
+    first, second = runtime.grouped_lookup([(users, ids), (items, ids)], is_train=False)
+    sparse = tf.SparseTensor(tf.stack([tf.range(6, dtype=tf.int64) // 2, tf.zeros([6], tf.int64)], 1), ids, [4, 1])
+    pairs = [(users, sparse), (items, sparse)]
+    pooled = runtime.grouped_embedding_lookup_sparse(pairs, combiner="mean", is_train=False)
+    outputs = {"users": first, "items": second, "pooled": pooled[0], "more": pooled[1]}
+    save_graph(tmp_path / "model", {"ids": ids}, outputs, users, items)
+    given = {"ids": np.array([1, 12, 3, 4, 30, 9], np.int64)}
+    require_equal(answers(tmp_path / "model", given), answers(frozen(tmp_path / "model"), given))
+
+
+def test_keys_that_wait_for_admission_read_zeros(graph: tf.Graph, tmp_path: Path) -> None:
+    table, ids = make_table(start="normal"), v1.placeholder(tf.int64, [None])
+    settings = {"access_and_evict_config": {"access_threshold": 2}}
+    trained = runtime.sparse_lookup(table, ids, is_train=True, **settings)
+    read = runtime.sparse_lookup(table, ids, is_train=False, **settings)
+    with v1.Session() as session:
+        session.run(v1.global_variables_initializer())
+        session.run(trained, {ids: [1, 2, 3, 1]})
+        session.run(trained, {ids: [1, 2, 5]})
+        v1.saved_model.simple_save(session, str(tmp_path / "model"), {"ids": ids}, {"rows": read})
+    given = {"ids": np.array([1, 2, 3, 5, 9], np.int64)}
+    wanted = answers(tmp_path / "model", given)["rows"]
+    assert wanted[:2].all() and not wanted[2:].any()
+    require_equal(answers(tmp_path / "model", given), answers(frozen(tmp_path / "model"), given))
+
+
+def test_a_vocabulary_in_a_file_is_kept(graph: tf.Graph, tmp_path: Path) -> None:
+    (tmp_path / "words.txt").write_text("a\nb\nc\n")
+    line, number = tf.lookup.TextFileIndex.WHOLE_LINE, tf.lookup.TextFileIndex.LINE_NUMBER
+    lines = tf.lookup.TextFileInitializer(str(tmp_path / "words.txt"), tf.string, line, tf.int64, number)
+    words, table = v1.placeholder(tf.string, [None]), make_table()
+    found = runtime.sparse_lookup(table, tf.lookup.StaticHashTable(lines, 7).lookup(words), is_train=False)
+    with v1.Session() as session:
+        session.run([v1.global_variables_initializer(), v1.tables_initializer()])
+        session.run(table.import_rows(*rows(3)))
+        v1.saved_model.simple_save(
+            session, str(tmp_path / "model"), {"words": words}, {"rows": found}, legacy_init_op=v1.tables_initializer()
+        )
+    given = {"words": np.array([b"c", b"a", b"x"])}
+    wanted = answers(tmp_path / "model", given)
+    target = frozen(tmp_path / "model")
+    (tmp_path / "words.txt").unlink()
+    require_equal(wanted, answers(target, given))
+
+
+def test_a_graph_that_trains_is_refused(graph: tf.Graph, tmp_path: Path) -> None:
+    table, ids = make_table(), v1.placeholder(tf.int64, [None])
+    counted = runtime.sparse_lookup(table, ids, is_train=True, access_and_evict_config={"access_threshold": 2})
+    save_graph(tmp_path / "model", {"ids": ids}, {"rows": counted, "read": table.size()}, table)
+    with pytest.raises(MigrateError, match=r"needs RecLookupAndAdmit `users.*export a graph that only looks rows up"):
+        frozen(tmp_path / "model")
