@@ -74,6 +74,17 @@ def test_a_regularizer_of_get_variable() -> None:
     assert_same(build, "user")
 
 
+def test_parts_with_terms_stay() -> None:
+    with tf.Graph().as_default() as graph:
+        table = variable(partitioner=v1.fixed_size_partitioner(2))
+        rows = v1.nn.embedding_lookup(table, v1.placeholder(tf.int64, [None]), partition_strategy="div")
+        loss = tf.reduce_sum(rows**2) + 0.01 * tf.add_n([tf.nn.l2_loss(part) for part in table])
+        v1.train.AdagradOptimizer(0.1).minimize(loss)
+        plan = rewrite(graph)
+    assert not plan.tables
+    assert "the loss has a term over its part `user/part_0`" in plan.refusals[0].reason, plan.summary()
+
+
 @pytest.mark.parametrize(
     ("change", "says"),
     [
