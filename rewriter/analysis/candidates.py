@@ -25,7 +25,7 @@ from rewriter.patterns.initial_values import new_rows
 from rewriter.patterns.matching import Mismatch
 from rewriter.patterns.partitioned import find_stitches, join_parts, named
 from rewriter.patterns.pooled import SEGMENTS
-from rewriter.patterns.whole_table import forward_terms
+from rewriter.patterns.whole_table import forward_terms, why_not_joined
 
 __all__ = ["LOOKUPS", "VARIABLES", "find_tables"]
 
@@ -107,22 +107,12 @@ def find_tables(
             refusals.append(Refusal(name, refused.reason, refused.path))
     joined = join_parts(view, tables, stitches)
     whole = {table.name for table in tables if table.terms or any(update.whole for update in table.updates)}
-    unsaved = {table.name: _whole_parts(table, whole) or why_not_saved(view, table) for table in joined}
+    unsaved = {table.name: why_not_joined(table, whole) or why_not_saved(view, table) for table in joined}
     for table in joined:
         if unfit := unsaved[table.name]:
             path = (table.pieces[0].name, unfit[1])
             refusals.append(Refusal(table.name, unfit[0], path, shape=(table.rows, table.dim)))
     return [table for table in joined if not unsaved[table.name]], refusals
-
-
-def _whole_parts(table: Table, whole: Collection[str]) -> tuple[str, str] | None:
-    """Return why parts with terms over them, the variables `whole`, cannot be joined, and the part at fault."""
-    found = [part.name for part in table.parts if part.name in whole]
-    return (
-        (f"the loss has a term over its part `{found[0]}`, which a table cannot tell apart", found[0])
-        if found
-        else None
-    )
 
 
 class _Finder:

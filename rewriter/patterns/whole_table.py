@@ -6,15 +6,15 @@ that a table has; their gradients are `scale * w` or `scale * sign(w)`, to which
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
-from rewriter.facts import Scale, WholeGradient, WholeTerm
+from rewriter.facts import Scale, Table, WholeGradient, WholeTerm
 from rewriter.graph.view import GraphView, Tensor
 from rewriter.patterns.branches import READS, source
 from rewriter.patterns.matching import Mismatch
 
-__all__ = ["DenseGradient", "dense_gradient", "forward_terms", "only_in"]
+__all__ = ["DenseGradient", "dense_gradient", "forward_terms", "only_in", "why_not_joined"]
 
 _SUMS = ("AddN", "AddV2", "Add")
 _UNIFORM = ("Tile", "BroadcastTo", "Reshape", "Identity", "ExpandDims")
@@ -152,3 +152,13 @@ def only_in(view: GraphView, gradient: DenseGradient, step: str) -> str | None:
     """Return an op outside of a dense gradient and its step that reads the gradient; None if there is none."""
     inside: Iterable[str] = {*gradient.ops, step}
     return next((use.op for op in gradient.ops for use in view.users(op) if use.op not in inside), None)
+
+
+def why_not_joined(table: Table, whole: Collection[str]) -> tuple[str, str] | None:
+    """Return why parts with terms over them, the variables `whole`, cannot be one table, and the part at fault."""
+    found = [part.name for part in table.parts if part.name in whole]
+    return (
+        (f"the loss has a term over its part `{found[0]}`, which a table cannot tell apart", found[0])
+        if found
+        else None
+    )
