@@ -6,7 +6,20 @@ from dataclasses import dataclass, field
 
 from rewriter.graph.view import Tensor
 
-__all__ = ["Assignment", "Lookup", "NewRows", "Part", "Refusal", "StaticAnswer", "Summary", "Table", "Update"]
+__all__ = [
+    "Assignment",
+    "Lookup",
+    "NewRows",
+    "Part",
+    "Refusal",
+    "Scale",
+    "StaticAnswer",
+    "Summary",
+    "Table",
+    "Update",
+    "WholeGradient",
+    "WholeTerm",
+]
 
 
 @dataclass(frozen=True)
@@ -27,12 +40,38 @@ class Lookup:
 
 
 @dataclass(frozen=True)
+class Scale:
+    """A number that a graph computes: the product of `factors`, divided by the `divisors`; tensors have one element."""
+
+    factors: tuple[Tensor | float, ...]
+    divisors: tuple[Tensor | float, ...]
+
+
+@dataclass(frozen=True)
+class WholeGradient:
+    """What terms over the whole variable w add to its gradient: the sums of the scales times w, and times sign(w)."""
+
+    l2: tuple[Scale, ...]
+    l1: tuple[Scale, ...]
+
+
+@dataclass(frozen=True)
+class WholeTerm:
+    """The value of a term over the whole variable: `times` half its squared norm (`norm` l2), or its l1 norm."""
+
+    op: str
+    norm: str
+    times: float
+
+
+@dataclass(frozen=True)
 class Update:
     """A sparse update by a stock optimizer: `values` of equal `indices` are summed, then a native rule is applied.
 
     `hyper` are the rule's hyperparameters in its order, as tensors of the graph or as constants. `ops` are the ops that
-    write; whatever waits for one of them waits for the new update instead. If the parts of a partitioned variable have
-    separate gradients, `pieces` are their (values, indices), and `slots` are the slot variables of the first part.
+    write; whatever waits for one of them waits for the new update instead. If the parts of a partitioned variable, or
+    the lookups in a dense gradient, have separate gradients, `pieces` are their (values, indices), and `slots` are the
+    slot variables of the first part. A dense step also has a gradient `whole`, of all rows; `arithmetic` computes it.
     """
 
     rule: str
@@ -44,6 +83,8 @@ class Update:
     ops: tuple[str, ...]
     source: str = ""
     pieces: tuple[tuple[Tensor, Tensor], ...] = ()
+    whole: WholeGradient | None = None
+    arithmetic: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -133,6 +174,7 @@ class Table:
     note: str = ""
     assigned: tuple[Assignment, ...] = ()
     summaries: tuple[Summary, ...] = ()
+    terms: tuple[WholeTerm, ...] = ()
 
     @property
     def pieces(self) -> tuple[Part, ...]:

@@ -19,6 +19,7 @@ from runtime.lookup.partitioned import partitioned_lookup
 from runtime.lookup.pooled import embedding_lookup_sparse, safe_embedding_lookup_sparse
 from runtime.lookup.prefetch import prefetch
 from runtime.lookup.sparse import sparse_lookup
+from runtime.lookup.whole_table import whole_table_l1, whole_table_l2
 from runtime.policy.admission import set_threshold
 from runtime.policy.eviction import EvictHook, evict_by_age, evict_by_norm, evict_by_step
 from runtime.storage.tiers import Storage
@@ -75,4 +76,6 @@ __all__ = [
     "terminate_config_initializer",
     "tier_summaries",
     "unique_name",
+    "whole_table_l1",
+    "whole_table_l2",
 ]

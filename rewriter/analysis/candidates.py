@@ -11,19 +11,21 @@ import numpy as np
 import tensorflow as tf
 
 from rewriter.analysis.savers import restored_by, why_not_saved
-from rewriter.facts import Lookup, Refusal, StaticAnswer, Summary, Table, Update
+from rewriter.facts import Lookup, Refusal, StaticAnswer, Summary, Table, Update, WholeTerm
 from rewriter.flow import Pick, Picks
 from rewriter.graph.view import GraphView, Tensor, Use
 from rewriter.patterns.assignments import sort_assignments
 from rewriter.patterns.attributes import strange_setting
 from rewriter.patterns.branches import ASKS, CLOSED, carries, computed_from, source, waited_for
 from rewriter.patterns.composed import adam_update, descent_update
+from rewriter.patterns.dense import DENSE, dense_update
 from rewriter.patterns.functions import functions_of, why_not_entered
 from rewriter.patterns.fused import FUSED, fused_update
 from rewriter.patterns.initial_values import new_rows
 from rewriter.patterns.matching import Mismatch
 from rewriter.patterns.partitioned import find_stitches, join_parts, named
 from rewriter.patterns.pooled import SEGMENTS
+from rewriter.patterns.whole_table import forward_terms, why_not_joined
 
 __all__ = ["LOOKUPS", "VARIABLES", "find_tables"]
 
@@ -36,7 +38,7 @@ _SCATTERS = ("ResourceScatterAdd", "ResourceScatterSub", "ScatterAdd", "ScatterS
 _SUBTRACTIONS = ("AssignSubVariableOp", "AssignSub")
 _ASSIGNMENTS = ("AssignVariableOp", "Assign")
 #: Op types that a table replaces, so that all their attributes must be understood.
-_REPLACED = {*LOOKUPS, *FUSED, *_SCATTERS, *_SUBTRACTIONS, *_ASSIGNMENTS}
+_REPLACED = {*LOOKUPS, *FUSED, *DENSE, *_SCATTERS, *_SUBTRACTIONS, *_ASSIGNMENTS}
 _REMEDY = "use tf.nn.embedding_lookup on the variable itself, and change the rows that it returns"
 #: Jobs whose variables are trained by a single session, unlike those of parameter servers.
 _OWN_JOBS = ("localhost", "local", "worker", "chief", "master")
@@ -74,6 +76,8 @@ class _Uses:
     assignments: list[str] = field(default_factory=list)
     carriers: list[str] = field(default_factory=list)
     summaries: list[Summary] = field(default_factory=list)
+    terms: list[WholeTerm] = field(default_factory=list)
+    wholes: list[tuple[str, ...]] = field(default_factory=list)  # paths to ops that use the whole variable otherwise
 
 
 def find_tables(
@@ -102,7 +106,8 @@ def find_tables(
         except _Refused as refused:
             refusals.append(Refusal(name, refused.reason, refused.path))
     joined = join_parts(view, tables, stitches)
-    unsaved = {table.name: why_not_saved(view, table) for table in joined}
+    whole = {table.name for table in tables if table.terms or any(update.whole for update in table.updates)}
+    unsaved = {table.name: why_not_joined(table, whole) or why_not_saved(view, table) for table in joined}
     for table in joined:
         if unfit := unsaved[table.name]:
             path = (table.pieces[0].name, unfit[1])
@@ -130,6 +135,7 @@ class _Finder:
         try:
             for use in self.view.users(name):
                 self._use(name, use, uses, (name,))
+            self._check_wholes(uses)
         except _Whole as whole:
             raise _why_whole(whole, pick) from None
         if not uses.lookups:
@@ -145,7 +151,10 @@ class _Finder:
         awaited = waited_for(self.view, uses.carriers, [answer.op for answer in answers])
         found = (lookups, tuple(uses.updates), answers, new_rows(self.view, usual), awaited)
         summaries = tuple(uses.summaries)
-        return Table(name, rows, dim, initial, sets.initializer, *found, assigned=sets.later, summaries=summaries)
+        terms = tuple(dict.fromkeys(uses.terms))
+        return Table(
+            name, rows, dim, initial, sets.initializer, *found, assigned=sets.later, summaries=summaries, terms=terms
+        )
 
     def _check_job(self, name: str) -> None:
         if name in self.view.copied:
@@ -214,6 +223,8 @@ class _Finder:
             uses.lookups.append((op, self._ids(op, path)))
         elif kind in FUSED and use.input == 0:
             self._update(fused_update(self.view, op, name, self._variable, self._start), uses, path)
+        elif kind in DENSE and use.input == 0:
+            self._update(dense_update(self.view, op, name, self._variable, self._start), uses, path)
         elif kind in _SCATTERS and use.input == 0:
             self._update(descent_update(self.view, op), uses, path)
         elif kind in _SUBTRACTIONS and use.input == 0:
@@ -235,7 +246,16 @@ class _Finder:
         elif functions_of(self.view, self.view.nodes[op]):
             raise _Refused(why_not_entered(self.view, use, LOOKUPS), *path)
         else:
-            raise _Whole(f"{kind} `{op}` uses the whole variable", *path)
+            terms = forward_terms(self.view, name, op)
+            uses.terms += terms or []
+            uses.wholes += [] if terms else [path]
+
+    def _check_wholes(self, uses: _Uses) -> None:
+        """Refuse a variable that an op uses as a whole, unless it is arithmetic of a dense gradient."""
+        known = {op for update in uses.updates for op in update.arithmetic}
+        for path in uses.wholes:
+            if path[-1] not in known:
+                raise _Whole(f"{self.view.type(path[-1])} `{path[-1]}` uses the whole variable", *path)
 
     def _of_handle(self, op: str) -> bool:
         """Whether an op takes the shape of the variable's handle, as gradients of nested loops do, not of its value."""

@@ -22,6 +22,7 @@ from rewriter.apply.branches import StandIn, carried_from, carried_parts
 from rewriter.apply.edges import edit_controls, edit_input
 from rewriter.apply.partitions import all_rows, assign_rows, first_rows, gradient, start_slots, unread
 from rewriter.apply.savers import build_saver, let_restore_stock
+from rewriter.apply.whole_table import term_values, whole_gradient
 from rewriter.checks.moved_variables import collections_of, stands_for
 from rewriter.facts import Lookup, NewRows, StaticAnswer, Table, Update
 from rewriter.graph.view import Tensor
@@ -174,6 +175,7 @@ class _Parts:
             with _name_scope(f"{SCOPE}{table.name}/"):
                 for i, lookup in enumerate(table.lookups):
                     self._add_lookup(table, f"{table.name}/lookup/{i}", lookup)
+                self._parts |= term_values(self._made[table.name], table)
                 for i, update in enumerate(table.updates):
                     made = self._made[table.name]
                     self._parts[f"{table.name}/update/{i}"] = self._update(made, table, update)
@@ -243,7 +245,8 @@ class _Parts:
         own = (one for op in old for one in op.control_inputs if one.name not in gone)
         awaited = [one for one in own if not any(carried_from(given).name in gone for given in one.inputs)]
         with _branch(old[0]), self._waiting_as(old, awaited):
-            return update_by_rule(made, gradient(table, update, self._take), update.rule, hyper, update.starts)
+            whole = None if update.whole is None else whole_gradient(update.whole, self._take)
+            return update_by_rule(made, gradient(table, update, self._take), update.rule, hyper, update.starts, whole)
 
     def _answer(self, answer: StaticAnswer) -> tf.Tensor:
         kept = self._graph.get_operation_by_name(answer.op)

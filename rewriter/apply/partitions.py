@@ -64,11 +64,14 @@ def unread(rows: int, dim: int) -> tf.Tensor:
 
 
 def gradient(table: Table, update: Update, take: Take) -> tf.IndexedSlices:
-    """Return the gradient of an update by id: of the whole lookup, or the concatenated gradients of the parts."""
+    """Return the gradient of an update by id: of the whole lookup, or the concatenated gradients of its pieces."""
     if not update.pieces:
         return tf.IndexedSlices(take(update.values), take(update.indices))
     values = [take(values) for values, _ in update.pieces]
-    keys = [_keys(table, number, take(rows)) for number, (_, rows) in enumerate(update.pieces)]
+    if not table.parts:
+        keys = [tf.cast(take(ids), tf.int64) for _, ids in update.pieces]
+    else:
+        keys = [_keys(table, number, take(rows)) for number, (_, rows) in enumerate(update.pieces)]
     return tf.IndexedSlices(tf.concat(values, 0), tf.concat(keys, 0))
 
 

@@ -43,6 +43,7 @@ def _inputs(view: GraphView, table: Table) -> list[InputEdit]:
     direct = {use.op for use in asked_in_place(view, table)}
     answers = (one for one in table.answers if one.op not in direct)
     parts += [(answer.op, f"{table.name}/{answer.kind}/{answer.op}") for answer in answers]
+    parts += [(term.op, f"{table.name}/term/{term.op}") for term in table.terms]
     edits = [InputEdit(use, f"{op}:0", part) for op, part in parts for use in view.users(op)]
     edits += [*_set_elsewhere(view, table), *asked(view, table)[0]]
     for one in table.summaries:
@@ -92,6 +93,7 @@ def _controls(view: GraphView, table: Table) -> list[ControlEdit]:
     replaced |= {op: f"{table.name}/lookup/{i}" for i, lookup in enumerate(table.lookups) for op in lookup.gathers}
     replaced |= {op: f"{table.name}/update/{i}" for i, update in enumerate(table.updates) for op in update.ops}
     replaced |= {op: f"{table.name}/carried/{op}" for op in table.carriers}
+    replaced |= {term.op: f"{table.name}/term/{term.op}" for term in table.terms}
     starts = _slot_initializers(view, table)
     own = dict.fromkeys(part.initializer for part in table.pieces)
     replaced |= dict.fromkeys((*own, *starts), f"{table.name}/initializer")

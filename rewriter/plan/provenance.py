@@ -76,6 +76,8 @@ def _origins(plan: Plan) -> dict[str, tuple[str, str]]:
             found[f"{table.name}/update/{i}"] = f"update by {update.rule}", table.name
         for summary in table.summaries:
             found[f"{table.name}/summary/{summary.op}"] = "summary", table.name
+        for term in table.terms:
+            found[f"{table.name}/term/{term.op}"] = "term over all rows", table.name
         for assignment in table.assigned:
             found[f"{table.name}/assign/{assignment.op}"] = "assignment", table.name
         for answer in table.answers:

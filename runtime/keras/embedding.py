@@ -12,6 +12,7 @@ import tensorflow as tf
 from runtime import _tf_private, native
 from runtime.keras import adapters
 from runtime.keras.distributed import refuse_drift
+from runtime.keras.regularizers import factors, penalty, penalty_class
 from runtime.lookup.sparse import sparse_lookup
 from runtime.ranks.process_group import refuse_a_part
 from runtime.table.create import create_table
@@ -20,7 +21,6 @@ from runtime.table.table import Table
 _PARTS = ("keys", "values", "slots", "meta")
 # Arguments of the stock layer that apply to its whole matrix, which a growing table does not have; and the remedy.
 _ABSENT = {
-    "embeddings_regularizer": "give `rows_regularizer`, which acts on the distinct rows of each training batch",
     "embeddings_constraint": "leave it out",
     "sparse": "leave it False",
     "lora_rank": "leave it out",
@@ -61,12 +61,14 @@ def embedding_class(keras: Any) -> type:
             input_length: Any = None,
             weights: Any = None,
             rows_regularizer: Any = None,
+            embeddings_regularizer: Any = None,
             **kwargs: Any,
         ) -> None:
             """Take the arguments of the stock layer; `weights` is a [rows, output_dim] matrix, row i for id i.
 
-            `rows_regularizer` is a Keras regularizer. In training, its penalty on the distinct rows of each call is
-            added to the loss; the stock layer's `embeddings_regularizer` would take all rows of the matrix.
+            `embeddings_regularizer` is an L1, L2 or L1L2 of Keras over the rows of all ids below `input_dim`, as in the
+            stock layer; see `runtime.whole_table_l2`. `rows_regularizer` is any regularizer of Keras: in training, its
+            penalty on the distinct rows of each call is added to the loss.
 
             Raises:
                 ValueError: Keras runs on another backend, a table does not support an argument, or a size is below 1.
@@ -92,6 +94,8 @@ def embedding_class(keras: Any) -> type:
             self.embeddings_initializer = keras.initializers.get(embeddings_initializer)
             self.mask_zero = self.supports_masking = bool(mask_zero)
             self.rows_regularizer = keras.regularizers.get(rows_regularizer)
+            self.embeddings_regularizer = keras.regularizers.get(embeddings_regularizer)
+            self._factors = None if embeddings_regularizer is None else factors(self.embeddings_regularizer, name)
             self.table: Table | None = None
             if weights is not None:
                 self.build(None)
@@ -114,8 +118,16 @@ def embedding_class(keras: Any) -> type:
                         self.embeddings_initializer,
                         device_vocabulary_size=self.input_dim,
                     )
-                    track_weight(keras, legacy, self, self.table.variable)
+                    weight = track_weight(keras, legacy, self, self.table.variable)
+                if self._factors is not None and legacy:
+                    self.add_loss(self._penalty)
+                elif self._factors is not None:
+                    weight.regularizer = penalty_class(keras)(self._penalty)
             self.built = True
+
+        def _penalty(self) -> tf.Tensor:
+            assert self._factors is not None
+            return penalty(self._table(), self.input_dim, *self._factors)
 
         def _require_one_process(self) -> None:
             one = not legacy and isinstance(tf.distribute.get_strategy(), tf.distribute.OneDeviceStrategy)
@@ -175,6 +187,7 @@ def embedding_class(keras: Any) -> type:
                 "mask_zero": self.mask_zero,
                 "input_length": self.input_length,
                 "rows_regularizer": keras.regularizers.serialize(self.rows_regularizer),
+                "embeddings_regularizer": keras.regularizers.serialize(self.embeddings_regularizer),
             }
 
         def save_own_variables(self, store: Any) -> None:
@@ -209,11 +222,11 @@ def _distinct(ids: Any, rows: Any) -> tf.Tensor:
     return tf.gather(tf.reshape(rows, [-1, rows.shape[-1]]), first)
 
 
-def track_weight(keras: Any, legacy: bool, layer: Any, anchor: Any) -> None:
-    """Add the anchor to the trainable weights of `layer`."""
+def track_weight(keras: Any, legacy: bool, layer: Any, anchor: Any) -> Any:
+    """Add the anchor to the trainable weights of `layer`, and return the weight."""
     if legacy:
         layer._trainable_weights.append(anchor)
-        return
+        return anchor
 
     class TableWeight(keras.Variable):  # type: ignore[misc]
         """The anchor as a Keras 3 variable."""
@@ -226,6 +239,7 @@ def track_weight(keras: Any, legacy: bool, layer: Any, anchor: Any) -> None:
 
     weight = TableWeight(initializer="zeros", shape=tuple(anchor.shape), dtype="float32", name="embeddings")
     layer._track_variable(weight)
+    return weight
 
 
 Embedding: Any = embedding_class(tf.keras)
@@ -233,5 +247,6 @@ Embedding: Any = embedding_class(tf.keras)
 
 Any id is allowed. Training inserts new ids, evaluation and prediction read their initial row and insert nothing.
 `input_dim` reserves memory, and is the fan of initializers. `weights` is a [rows, output_dim] matrix, row i for id i.
-`rows_regularizer` adds its penalty on the rows of the batch to the loss in training.
+`rows_regularizer` adds its penalty on the rows of the batch to the loss in training, `embeddings_regularizer` (L1, L2,
+L1L2) that of all rows of the ids below `input_dim`, with the stock layer's gradient at the cost of the batch.
 """

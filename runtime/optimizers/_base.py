@@ -205,6 +205,7 @@ class TableOptimizer(tf.compat.v1.train.Optimizer):  # type: ignore[misc]
                     optimizer=self.rule,
                     starts=self.starts,
                     on_nonfinite=self._nonfinite,
+                    whole_table=any(table.has_terms for _, table in slices),
                 )
             ]
 

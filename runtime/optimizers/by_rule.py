@@ -14,18 +14,26 @@ __all__ = ["record_updates", "update_by_rule"]
 
 
 def update_by_rule(
-    table: Table, gradient: tf.IndexedSlices, rule: str, hyper: Sequence[Any], starts: Sequence[float]
+    table: Table,
+    gradient: tf.IndexedSlices,
+    rule: str,
+    hyper: Sequence[Any],
+    starts: Sequence[float],
+    whole: tuple[Any, Any] | None = None,
 ) -> tf.Operation:
     """Return the op that updates the rows of `gradient.indices` [n] by `gradient.values` [n, dim], duplicates summed.
 
     `hyper` are the rule's hyperparameters in its order, floats or float32 scalar tensors; `starts` the initial values
-    of its slots. The update does not wait for lookups: call `record_updates` once with the updates of all tables, since
-    it walks the graph.
+    of its slots. With `whole`, two such scalars l2 and l1, all rows take the step, each with l2 times its value plus l1
+    times its sign as a gradient of its own; rows outside of the batch do so when they are read.
+
+    The update does not wait for lookups: call `record_updates` once with the updates of all tables, since it walks the
+    graph.
 
     Raises:
         ValueError: the gradient is dense.
     """
-    return _ByRule(rule, tuple(starts), list(hyper)).update_of(table, gradient)
+    return _ByRule(rule, tuple(starts), [*hyper, *(whole or ())]).update_of(table, gradient)
 
 
 class _ByRule(TableOptimizer):

@@ -6,6 +6,7 @@ import contextlib
 import itertools
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
+from weakref import WeakKeyDictionary
 
 import tensorflow as tf
 
@@ -72,6 +73,9 @@ class Table(TableFacts, _tf_private.Parent):
         self.lookups: list[tf.Operation] = []
         self.inner_lookups: list[tf.Operation] = []  # lookups inside functions of the graph
         self.movable: set[tf.Operation] = set()  # lookups whose ids the dataset may compute (`modify_graph`)
+        self.has_terms = False  # whether a loss has a term over all its rows
+        #: The ops that compute such terms, by graph; ops, which would keep the graph alive, by name.
+        self.terms: WeakKeyDictionary[tf.Graph, list[str]] = WeakKeyDictionary()
         self.taken = False  # whether `looked_up_rows` has been called
         self.updates: list[tf.Operation] = []
         #: With dynamic expansion: rows and addresses of each training lookup (`lookup/dynamic_expansion.py`).
@@ -213,7 +217,11 @@ class Table(TableFacts, _tf_private.Parent):
 
     def updated(self, keys: tf.Tensor, gradients: tf.Tensor, hyper: tf.Tensor, **settings: Any) -> tf.Operation:
         """Update the rows of keys int64 [n] by gradients float32 [n, dim]; the op sums duplicates."""
-        return native.ops().rec_apply(self.handle, keys, gradients, hyper, **settings)
+        if self.has_terms and not tf.executing_eagerly():
+            # Control edges alone would not do: Grappler drops those that others imply, and later these others.
+            read = [hyper.graph.get_operation_by_name(name).outputs[1] for name in self.terms.get(hyper.graph, ())]
+            hyper = tf.add_n([hyper, *(tf.fill(tf.shape(hyper), one) for one in read)]) if read else hyper
+        return native.ops().rec_apply(self.handle, keys, gradients, hyper, whole_table=self.has_terms, **settings)
 
     @_tf_private.as_written
     def snapshot(self) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]:

@@ -58,6 +58,7 @@ void register_lookup_ops();
 void register_pooled_ops();
 void register_grouped_ops();
 void register_update_ops();
+void register_term_ops();
 void register_row_ops();
 void register_increment_ops();
 void register_thread_ops();

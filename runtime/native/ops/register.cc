@@ -31,6 +31,7 @@ struct AtLoad {
     register_grouped_ops();
     register_update_ops();
     register_expansion_ops();
+    register_term_ops();
     register_row_ops();
     register_increment_ops();
     register_thread_ops();

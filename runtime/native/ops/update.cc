@@ -9,10 +9,13 @@
 #include "ops/kernel.h"
 #include "ops/registry.h"
 #include "ops/shapes.h"
+#include "ops/terms.h"
 #include "store/errors.h"
 
 namespace recmigrate::ops {
 namespace {
+
+constexpr std::size_t kTermNumbers = 2;
 
 // A rate that is not finite would damage every row that it touches.
 void require_sane(const Update& update) {
@@ -52,8 +55,14 @@ Update read_update(TF_OpKernelConstruction* construction) {
 Update with_hyper(const Update& kernel, TF_OpKernelContext* context, int index) {
   Update update = kernel;
   const Input hyper(context, index, "hyper");
-  hyper.require_shape({static_cast<std::int64_t>(rule_of(update.kind).hyper.size())});
-  std::copy_n(hyper.data<float>(), hyper.elements(), update.hyper.begin());
+  const std::size_t own = rule_of(update.kind).hyper.size();
+  const float* const numbers = hyper.data<float>();
+  if (hyper.elements() == own + kTermNumbers) {
+    update.term = {true, numbers[own], numbers[own + 1]};
+  } else {
+    hyper.require_shape({static_cast<std::int64_t>(own)});
+  }
+  std::copy_n(numbers, own, update.hyper.begin());
   require_sane(update);
   return update;
 }
@@ -69,16 +78,36 @@ void require_fitting(const Table& table, const Input& ids, const Input& grads) {
 
 namespace {
 
+// The update, and whether gradients may hold rows of terms over whole tables.
+struct ApplyKernel {
+  Update update;
+  bool whole_table;
+};
+
+// Takes the rows of terms out of a gradient; those of all tables of one update become terms of their own tables.
+Gradient gradient_of(const ApplyKernel& kernel, const Table& table, const Input& keys, const Input& grads) {
+  if (kernel.whole_table) return without_terms(table, keys.data<std::int64_t>(), keys.elements(), grads.data<float>());
+  Gradient whole;
+  whole.keys = keys.data<std::int64_t>();
+  whole.count = keys.elements();
+  whole.grads = grads.data<float>();
+  return whole;
+}
+
+void add(WholeTable& term, const WholeTable& more) noexcept {
+  if (more.present) term = {true, term.l2 + more.l2, term.l1 + more.l1};
+}
+
 void* create(TF_OpKernelConstruction* construction) noexcept {
   try {
-    return new Update(read_update(construction));
+    return new ApplyKernel{read_update(construction), bool_attribute(construction, "whole_table")};
   } catch (...) {
     TF_OpKernelConstruction_Failure(construction, current_failure().get());
     return nullptr;
   }
 }
 
-void destroy(void* kernel) noexcept { delete static_cast<Update*>(kernel); }
+void destroy(void* kernel) noexcept { delete static_cast<ApplyKernel*>(kernel); }
 
 // Inputs are handle, keys [n] or addresses [n], grads [n, dim], hyper.
 template <bool kByAddress>
@@ -88,11 +117,14 @@ void apply(void* kernel, TF_OpKernelContext* context) noexcept {
     const Input ids(context, 1, kByAddress ? "addresses" : "keys");
     const Input grads(context, 2, "grads");
     require_fitting(*table, ids, grads);
-    const Update update = with_hyper(*static_cast<const Update*>(kernel), context, 3);
+    const auto& own = *static_cast<const ApplyKernel*>(kernel);
+    Update update = with_hyper(own.update, context, 3);
     if constexpr (kByAddress) {
       table->apply_at(ids.data<std::int64_t>(), ids.elements(), grads.data<float>(), update);
     } else {
-      table->apply(ids.data<std::int64_t>(), ids.elements(), grads.data<float>(), update);
+      const Gradient gradient = gradient_of(own, *table, ids, grads);
+      add(update.term, gradient.term);
+      table->apply(gradient.keys, gradient.count, gradient.grads, update);
     }
   });
 }
@@ -121,11 +153,14 @@ void apply_group(void* kernel, TF_OpKernelContext* context) noexcept {
   guarded(context, [&] {
     const int count = TF_NumInputs(context) / 3;
     const std::vector<Member> all = members(context, count);
-    const Update update = with_hyper(*static_cast<const Update*>(kernel), context, 3 * count);
+    const auto& own = *static_cast<const ApplyKernel*>(kernel);
+    const Update update = with_hyper(own.update, context, 3 * count);
+    std::vector<Gradient> parts;
     std::vector<Table::Gradients> gradients;
     for (const Member& member : all) {
-      gradients.push_back({member.table.get(), member.keys->data<std::int64_t>(), member.keys->elements(),
-                           member.grads->data<float>()});
+      parts.push_back(gradient_of(own, *member.table, *member.keys, *member.grads));
+      const Gradient& part = parts.back();
+      gradients.push_back({member.table.get(), part.keys, part.count, part.grads, part.term});
     }
     Table::apply_together(gradients, update);
   });
@@ -137,21 +172,24 @@ void register_update_ops() {
   register_op({"RecApplyGroup",
                {"handles: N * int64", "keys: N * int64", "grads: N * float", "hyper: float"},
                {},
-               {"N: int >= 1", "optimizer: string", "starts: list(float)", "on_nonfinite: string = 'error'"},
+               {"N: int >= 1", "optimizer: string", "starts: list(float)", "on_nonfinite: string = 'error'",
+                "whole_table: bool = false"},
                &no_shape},
               {&create, &apply_group, &destroy});
-  register_op({"RecApply",
-               {"handle: int64", "keys: int64", "grads: float", "hyper: float"},
-               {},
-               {"optimizer: string", "starts: list(float)", "on_nonfinite: string = 'error'"},
-               &no_shape},
-              {&create, &apply<false>, &destroy});
-  register_op({"RecApplyAt",
-               {"handle: int64", "addresses: int64", "grads: float", "hyper: float"},
-               {},
-               {"optimizer: string", "starts: list(float)", "on_nonfinite: string = 'error'"},
-               &no_shape},
-              {&create, &apply<true>, &destroy});
+  register_op(
+      {"RecApply",
+       {"handle: int64", "keys: int64", "grads: float", "hyper: float"},
+       {},
+       {"optimizer: string", "starts: list(float)", "on_nonfinite: string = 'error'", "whole_table: bool = false"},
+       &no_shape},
+      {&create, &apply<false>, &destroy});
+  register_op(
+      {"RecApplyAt",
+       {"handle: int64", "addresses: int64", "grads: float", "hyper: float"},
+       {},
+       {"optimizer: string", "starts: list(float)", "on_nonfinite: string = 'error'", "whole_table: bool = false"},
+       &no_shape},
+      {&create, &apply<true>, &destroy});
 }
 
 }  // namespace recmigrate::ops

@@ -11,7 +11,8 @@ namespace recmigrate::ops {
 // do about gradients that are not finite.
 [[nodiscard]] Update read_update(TF_OpKernelConstruction* construction);
 
-// The kernel's update with this step's hyper-parameters, input `index`.
+// The kernel's update with this step's hyper-parameters, input `index`. Two numbers after those of the rule are the
+// factors l2 and l1 of a term over the whole table.
 [[nodiscard]] Update with_hyper(const Update& kernel, TF_OpKernelContext* context, int index);
 
 // Throws InvalidInput with the table's name unless ids are [n] and grads [n, dim].

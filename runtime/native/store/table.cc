@@ -13,7 +13,8 @@ Table::Table(const TableConfig& config)
       admission_(store_, recent_, limit_, tiers_, lookups_),
       updates_(store_, recent_, limit_, tiers_, lookups_),
       addresses_(store_, lookups_, updates_),
-      snapshots_(store_, recent_, limit_, tiers_, lookups_, admission_, updates_) {}
+      snapshots_(store_, recent_, limit_, tiers_, lookups_, admission_, updates_),
+      norms_(store_, lookups_) {}
 
 void Table::apply(const std::int64_t* keys, std::size_t count, const float* grads, const Update& update) {
   updates_.apply({&updates_, keys, count, grads}, update);
@@ -22,7 +23,7 @@ void Table::apply(const std::int64_t* keys, std::size_t count, const float* grad
 void Table::apply_together(const std::vector<Gradients>& all, const Update& update) {
   std::vector<Updates::Gradients> parts;
   parts.reserve(all.size());
-  for (const Gradients& one : all) parts.push_back({&one.table->updates_, one.keys, one.count, one.grads});
+  for (const Gradients& one : all) parts.push_back({&one.table->updates_, one.keys, one.count, one.grads, one.term});
   Updates::apply_together(std::move(parts), update);
 }
 

@@ -17,13 +17,14 @@
 #include "store/snapshots/table_meta.h"
 #include "store/table_config.h"
 #include "store/tiers/tiers.h"
+#include "store/updates/norms.h"
 #include "store/updates/optimizer.h"
 #include "store/updates/updates.h"
 
 namespace recmigrate {
 
 // With `max_bytes`, a call that needs more memory throws LimitReached and inserts nothing, or evicts rows that it does
-// not need itself, after waiting for a running snapshot; the steps of an optimizer that moves all rows (`Deferred`) are
+// not need itself, after waiting for a running snapshot; the steps of an optimizer that moves all rows (`Steps`) are
 // not counted. Safe for any number of threads. A row is never seen half-written. The same calls in the same order give
 // bit-equal results for any number of threads in the pool. If a call throws, every existing row is unchanged; keys that
 // it was to insert may exist, with their initial rows. The table holds its parts and forwards to them; ARCHITECTURE.md
@@ -92,6 +93,7 @@ class Table {
     const std::int64_t* keys;
     std::size_t count;
     const float* grads;
+    WholeTable term{};  // over this table, beside that of the update
   };
   static void apply_together(const std::vector<Gradients>& all, const Update& update);
   // Announces which optimizer, identified by a number, updates next, and how many steps it has made since the table was
@@ -202,6 +204,10 @@ class Table {
     snapshots_.merge(meta, keys, count, values, slots);
   }
 
+  // The norms of all rows, as they are now or were at one of the last `every` - 1 calls; keys 0 to size - 1 without a
+  // row are inserted first.
+  [[nodiscard]] RowNorms norms(std::int64_t size, std::int64_t every) { return norms_.of_all_rows(size, every); }
+
   // Empties the table: no rows, no slots, the seed that it was created with.
   void reset() { snapshots_.reset(); }
 
@@ -232,6 +238,7 @@ class Table {
   Updates updates_;
   Addresses addresses_;
   Snapshots snapshots_;
+  Norms norms_;
 };
 
 }  // namespace recmigrate

@@ -18,7 +18,7 @@ def _matmul(table: Any, rows: Any) -> Any:
 
 
 def _decay(table: Any, rows: Any) -> Any:
-    return tf.nn.l2_loss(table, name="decay")
+    return tf.reduce_max(table, name="decay")
 
 
 def _assigned(table: Any, rows: Any) -> Any:

@@ -332,7 +332,7 @@ def test_optimizers_without_native_form_are_refused(optimizer: Any, message: str
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"embeddings_regularizer": "l2"}, "does not support `embeddings_regularizer`: give `rows_regularizer`"),
+        ({"embeddings_regularizer": lambda rows: 0.0}, "give it as `rows_regularizer`, which acts on the distinct"),
         ({"embeddings_constraint": "non_neg"}, "does not support `embeddings_constraint`"),
         ({"vocabulary": 3}, "vocabulary"),
     ],

@@ -1,4 +1,4 @@
-"""`rows_regularizer`: equal to the stock layer's regularizer where a batch has every id, silent about other rows."""
+"""`rows_regularizer` and `embeddings_regularizer` beside the regularizer of the stock layer."""
 
 from __future__ import annotations
 
@@ -60,3 +60,31 @@ def test_evaluation_has_no_penalty() -> None:
     assert not layer.losses
     layer(_IDS, training=True)
     np.testing.assert_allclose(float(layer.losses[0]), 0.01 * np.square(_ROWS).sum(), rtol=1e-5)
+
+
+@pytest.mark.parametrize("optimizer", ["SGD", "Momentum", "Adagrad", "Adam"])
+@pytest.mark.parametrize("regularizer", [K.regularizers.L2(0.05), K.regularizers.L1L2(0.001, 0.02)])
+def test_the_regularizer_of_all_rows_is_the_stock_layers(optimizer: str, regularizer: Any) -> None:
+    """Half of the rows never come, so a step without the term would not move them."""
+    make = {"Momentum": lambda: K.optimizers.SGD(0.05, momentum=0.9)}
+    ids, results = _IDS % 10, []
+    for layer in (
+        K.layers.Embedding(
+            20, 4, embeddings_initializer=K.initializers.Constant(_ROWS), embeddings_regularizer=regularizer
+        ),
+        runtime.keras.Embedding(20, 4, weights=[_ROWS], embeddings_regularizer=regularizer),
+    ):
+        chosen = make.get(optimizer, lambda: getattr(K.optimizers, optimizer)(0.05))()
+        model = K.Sequential([layer, K.layers.GlobalAveragePooling1D(), K.layers.Dense(1, kernel_initializer="ones")])
+        model.compile(optimizer=chosen, loss="mse")
+        losses = model.fit(ids, _LABELS, epochs=3, batch_size=8, shuffle=False, verbose=0).history["loss"]
+        losses.append(model.evaluate(ids, _LABELS, verbose=0))
+        results.append((losses, model.predict(np.arange(20).reshape(4, 5), verbose=0)))
+    (want, rows), (got, ours) = results
+    np.testing.assert_allclose(got, want, rtol=1e-5)
+    np.testing.assert_allclose(ours, rows, rtol=1e-4, atol=1e-6)
+
+
+def test_the_regularizer_of_all_rows_is_in_the_configuration() -> None:
+    layer = runtime.keras.Embedding(20, 4, embeddings_regularizer="l2")
+    assert float(type(layer).from_config(layer.get_config()).embeddings_regularizer.l2) == pytest.approx(0.01)

@@ -63,7 +63,9 @@ void Lookups::lookup_or_insert(const std::int64_t* keys, std::size_t count, floa
       if (all) store_.read_rows(batch, part, out);
       return all;
     };
+    const bool settles = store_.settles_reads();
     const auto read_inserted = [&](const Batch& batch, std::size_t part) {
+      if (settles) store_.settle_part(batch, part);
       const ReadGuard guard(state(), batch.shards(part));
       store_.read_rows(batch, part, out);
     };
@@ -72,8 +74,9 @@ void Lookups::lookup_or_insert(const std::int64_t* keys, std::size_t count, floa
                         : numbered(
                               keys, count,
                               [&](Batch& own, std::size_t part) {
-                                if (read_present(own, part)) return;
-                                store_.insert_part(own, part);
+                                if (settles) resolve_part(own, part, true);
+                                if (!settles && read_present(own, part)) return;
+                                if (!settles) store_.insert_part(own, part);
                                 read_inserted(own, part);
                               },
                               Division::few);

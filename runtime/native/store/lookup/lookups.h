@@ -81,6 +81,10 @@ void Lookups::view(const std::int64_t* keys, std::size_t count, bool insert, con
     if (!insert && moves) warm(keys, count);
     if (insert) {
       Batch batch = resolve(keys, count);
+      if (store_.settles_reads()) {
+        const StepsGuard steps(store_);
+        batch.for_each_part([&](std::size_t part) { store_.settle_part(batch, part); });
+      }
       found = rows_by_id(batch);
       recent_.remember(keys, std::move(batch));
     }

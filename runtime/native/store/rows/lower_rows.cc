@@ -65,7 +65,7 @@ FrozenBelow freeze_below(const State& state) {
 
 // Rows that have moved up meanwhile can still be read at their old places: nothing settles while `maintenance` is held.
 void write_below(const State& state, const FrozenBelow& rows, const Destination& to, std::size_t begin,
-                 const std::shared_ptr<const Deferred>& steps) {
+                 const std::shared_ptr<const Steps>& steps) {
   constexpr std::size_t kTogether = 8192;
   const RowLayout layout = state.layout;
   std::vector<float> memory(std::min(kTogether, rows.count()) * layout.stride());

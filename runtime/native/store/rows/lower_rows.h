@@ -103,6 +103,6 @@ struct FrozenBelow {
 [[nodiscard]] FrozenBelow freeze_below(const State& state);
 // They go to the places from number `begin` on.
 void write_below(const State& state, const FrozenBelow& rows, const Destination& to, std::size_t begin,
-                 const std::shared_ptr<const Deferred>& steps);
+                 const std::shared_ptr<const Steps>& steps);
 
 }  // namespace recmigrate

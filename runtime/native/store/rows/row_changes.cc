@@ -112,6 +112,16 @@ void RowStore::catch_up(float* row, std::uint32_t taken) const noexcept {
   state_->layout.write(row, Cell::last_step, std::max(from, taken));
 }
 
+void RowStore::settle_part(const Batch& batch, std::size_t part) noexcept {
+  const std::uint32_t now = state_->steps->now();
+  float* const* const rows = batch.rows() + batch.begin(part);
+  const WriteGuard guard(*state_, batch.shards(part));
+  save_part(batch, part);
+  for (std::size_t i = 0; i < batch.distinct(part); ++i) {
+    if (rows[i] != nullptr) catch_up(rows[i], now);
+  }
+}
+
 std::size_t RowStore::remove(const std::int64_t* keys, std::size_t count) {
   const Batch batch(keys, count, IdKind::key, [](Batch&, std::size_t) {});
   const Maintenance maintenance(maintenance_);

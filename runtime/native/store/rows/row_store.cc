@@ -30,19 +30,19 @@ RowStore::RowStore(const TableConfig& config)
       dim_(checked_dim(config)),
       initializer_(config.initializer, dim_, "table '" + config.name + "'") {
   config_.check();
-  state_ = make_state(layout(OptimizerKind::none), config.seed);
+  state_ = make_state(layout(OptimizerKind::none, false), config.seed);
   const auto expected = static_cast<std::size_t>(std::min(config.reserve, kReserveAtMost)) / kShards;
   for (const auto& shard : state_->shards) shard->index.reserve(expected);
   recount();
 }
 
-RowLayout RowStore::layout(OptimizerKind kind) const noexcept {
+RowLayout RowStore::layout(OptimizerKind kind, bool steps) const noexcept {
   const unsigned cells =
       (config_.expansion ? RowLayout::bit(Cell::generation) : 0U) |
       (config_.stamps() ? RowLayout::bit(Cell::used) : 0U) |
       (config_.tiered() ? RowLayout::bit(Cell::uses) | RowLayout::bit(Cell::key_low) | RowLayout::bit(Cell::key_high)
                         : 0U);
-  return {dim_, slot_count(kind), cells | (is_deferred(kind) ? RowLayout::bit(Cell::last_step) : 0U)};
+  return {dim_, slot_count(kind), cells | (steps ? RowLayout::bit(Cell::last_step) : 0U)};
 }
 
 std::unique_ptr<State> RowStore::make_state(const RowLayout& layout, std::int64_t seed) const {
@@ -78,11 +78,9 @@ NewRow RowStore::new_row() const noexcept {
 // The result of `read_row` once the key is inserted.
 void RowStore::read_initial(std::int64_t key, float* out) const noexcept {
   initializer_.fill(state_->seed, key, out);
-  const auto scale = [&](float factor) {
-    if (factor != 1.0F) std::transform(out, out + dim_, out, [factor](float value) { return value * factor; });
-  };
-  scale(static_cast<float>(state_->left));
-  if (state_->steps) scale(static_cast<float>(state_->steps->shrinkage()));
+  const auto left = static_cast<float>(state_->left);
+  if (left != 1.0F) std::transform(out, out + dim_, out, [left](float value) { return value * left; });
+  if (state_->steps) state_->steps->from_start(out, state_->starts, dim_);
 }
 
 std::size_t RowStore::size() const {

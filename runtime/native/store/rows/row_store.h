@@ -67,8 +67,9 @@ class RowStore {
   template <typename Predicate>
   std::size_t remove_if(const Predicate& predicate);
 
-  // The row layout with the slots of a rule, and an empty state with that layout.
-  [[nodiscard]] RowLayout layout(OptimizerKind kind) const noexcept;
+  // The row layout with the slots of a rule, and a step number if rows take `steps` later; and an empty state with that
+  // layout.
+  [[nodiscard]] RowLayout layout(OptimizerKind kind, bool steps) const noexcept;
   [[nodiscard]] std::unique_ptr<State> make_state(const RowLayout& layout, std::int64_t seed) const;
   // The caller holds `maintenance` and `structure`; the former state is returned, to be freed without locks.
   [[nodiscard]] std::unique_ptr<State> replace(std::unique_ptr<State> fresh) noexcept;
@@ -87,6 +88,10 @@ class RowStore {
   }
   // Lets a row catch up on its steps and records that it took those up to `taken`.
   void catch_up(float* row, std::uint32_t taken) const noexcept;
+  // Whether rows may catch up when they are read, which saves them from taking the same steps again.
+  [[nodiscard]] bool settles_reads() const noexcept { return state_->steps && state_->steps->divisible(); }
+  // Lets the rows of a part catch up; null rows are skipped. Under `steps`.
+  void settle_part(const Batch& batch, std::size_t part) noexcept;
 
   void find_block(const std::int64_t* keys, std::size_t count, float** rows, std::uint8_t* shards) const noexcept;
   [[nodiscard]] bool find_rows(Batch& batch, std::size_t part) const noexcept;

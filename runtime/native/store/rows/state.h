@@ -14,8 +14,8 @@
 #include "store/rows/shard.h"
 #include "store/tiers/lower_tier.h"
 #include "store/tiers/staged.h"
-#include "store/updates/deferred.h"
 #include "store/updates/optimizer.h"
+#include "store/updates/steps.h"
 
 namespace recmigrate {
 
@@ -53,7 +53,7 @@ struct State {
   const std::uint32_t filling;  // in its addresses
   OptimizerKind kind = OptimizerKind::none;
   SlotStarts starts{};
-  std::unique_ptr<Deferred> steps;        // of a rule that moves all rows, from its first update on
+  std::unique_ptr<Steps> steps;           // if all rows move, from the first such update on
   double left = 1;                        // share of initial values when `steps` began
   std::atomic<bool> thinned{false};       // keys were evicted
   std::atomic<std::uint32_t> batches{0};  // number of stamped batches

@@ -6,7 +6,7 @@
 namespace recmigrate {
 
 void write_row(const RowLayout& layout, const Destination& to, std::size_t at, const float* row,
-               const Deferred* steps) noexcept {
+               const Steps* steps) noexcept {
   const std::size_t width = layout.slot_width();
   if (steps != nullptr) {
     steps->copy(row, layout.read(row, Cell::last_step), layout.dim, to.values + at * layout.dim, to.slots + at * width);
@@ -36,7 +36,7 @@ std::size_t ShardCapture::freeze(Slot used, const FreeSlots& free, const Rows& r
 }
 
 void ShardCapture::start(const RowLayout& layout, const Destination& to, std::size_t begin,
-                         std::shared_ptr<const Deferred> steps) noexcept {
+                         std::shared_ptr<const Steps> steps) noexcept {
   layout_ = layout;
   to_ = to;
   begin_ = begin;

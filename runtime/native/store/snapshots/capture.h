@@ -8,7 +8,7 @@
 
 #include "store/rows/index.h"
 #include "store/rows/rows.h"
-#include "store/updates/deferred.h"
+#include "store/updates/steps.h"
 
 namespace recmigrate {
 
@@ -23,7 +23,7 @@ struct Destination {
 
 // Writes a row, as it is after the last of `steps` (may be null), to number `at`; the caller writes its key.
 void write_row(const RowLayout& layout, const Destination& to, std::size_t at, const float* row,
-               const Deferred* steps) noexcept;
+               const Steps* steps) noexcept;
 
 // One shard's part of a running snapshot. Guarded by the shard's lock; rows are not removed meanwhile.
 class ShardCapture {
@@ -35,7 +35,7 @@ class ShardCapture {
   [[nodiscard]] std::size_t freeze(Slot used, const FreeSlots& free, const Rows& rows);
   // Rows are written as they are after the last of `steps`, which may be null.
   void start(const RowLayout& layout, const Destination& to, std::size_t begin,
-             std::shared_ptr<const Deferred> steps) noexcept;
+             std::shared_ptr<const Steps> steps) noexcept;
   void stop() noexcept { *this = ShardCapture(); }
 
   // The frozen slots are below this.
@@ -59,7 +59,7 @@ class ShardCapture {
   std::vector<std::uint32_t> before_;  // live slots before each word of live_
   RowLayout layout_;
   Destination to_;
-  std::shared_ptr<const Deferred> steps_;
+  std::shared_ptr<const Steps> steps_;
   std::size_t begin_ = 0;
 };
 

@@ -68,7 +68,8 @@ std::unique_ptr<State> Snapshots::filled(const TableMeta& meta, const std::int64
   if (batch.distinct() != count) {
     fail_invalid("rows for table '" + name() + "' hold key " + std::to_string(keys[batch.first_repeated()]) + " twice");
   }
-  RowLayout rows = store_.layout(meta.kind);
+  auto steps = meta.steps.empty() ? nullptr : meta.replayed();
+  RowLayout rows = store_.layout(meta.kind, steps != nullptr || is_deferred(meta.kind));
   if (meta.seen.tracked) rows.present |= kSeenCells;
   auto fresh = store_.make_state(rows, meta.seed);
   fresh->kind = meta.kind;
@@ -84,9 +85,11 @@ std::unique_ptr<State> Snapshots::filled(const TableMeta& meta, const std::int64
       float* const row = shard.insert_empty(hash_key(keys[from]), keys[from], fresh->layout);
       copy_row(row, values + from * dim_, dim_);
       if (width != 0) std::memcpy(row + dim_, slots + from * width, width * sizeof(float));
+      if (steps) fresh->layout.write(row, Cell::last_step, steps->now());
     }
   });
   admission_.restore_seen(*fresh, meta.seen);
+  fresh->steps = std::move(steps);
   return fresh;
 }
 

@@ -20,9 +20,14 @@ constexpr Slot kSnapshotBlock = 512;
 }  // namespace
 
 TableMeta Snapshots::meta() const {
-  TableMeta result{state().seed, static_cast<std::int64_t>(dim_),
-                   state().kind, state().starts,
-                   {},           state().left * (state().steps ? state().steps->shrinkage() : 1.0)};
+  TableMeta result{state().seed,
+                   static_cast<std::int64_t>(dim_),
+                   state().kind,
+                   state().starts,
+                   {},
+                   state().left * (state().steps ? state().steps->shrinkage() : 1.0),
+                   {}};
+  if (state().steps) result.steps = state().steps->saved();
   admission_.add_seen(result.seen);
   return result;
 }
@@ -94,6 +99,7 @@ void Snapshots::merge(const TableMeta& meta, const std::int64_t* keys, std::size
     const bool trained = meta.kind != OptimizerKind::none;
     if (trained && state().kind != meta.kind) updates_.adopt(meta.kind, meta.starts, nullptr, keys, count);
     if (trained) state().training.optimizers.clear();
+    if (trained && !meta.steps.empty()) updates_.follow(meta.replayed());
     if (meta.seen.tracked) admission_.track(meta.seen.bloom);
     const std::size_t width = trained ? state().layout.slot_width() : 0;
     store_.write_rows(lookups_.resolve(keys, count), [&](float* row, std::size_t from) {
@@ -118,7 +124,7 @@ void Snapshots::upsert(const std::int64_t* keys, std::size_t count, const float*
 
 void Snapshots::reset() {
   const Maintenance maintenance(store_.maintenance());
-  auto fresh = store_.make_state(store_.layout(OptimizerKind::none), config_.seed);
+  auto fresh = store_.make_state(store_.layout(OptimizerKind::none, false), config_.seed);
   {
     const WriteLock lock(store_.structure());
     fresh = store_.replace(std::move(fresh));

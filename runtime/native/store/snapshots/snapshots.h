@@ -64,14 +64,14 @@ void Snapshots::snapshot(Sink&& sink) const {
   FrozenBelow below;
   Destination to;
   std::size_t above = 0;
-  std::shared_ptr<const Deferred> steps;
+  std::shared_ptr<const Steps> steps;
   {
     const WriteLock lock(store_.structure());
     std::vector<std::size_t> begins(kShards + 1);
     begin_snapshot(begins);
     below = freeze_below(state());
     to = sink(meta(), begins[kShards] + below.count());
-    steps = state().steps ? std::make_shared<Deferred>(*state().steps) : nullptr;
+    steps = state().steps ? state().steps->clone() : nullptr;
     above = begins[kShards];
     for (std::size_t s = 0; s < kShards; ++s) state().shards[s]->capture.start(state().layout, to, begins[s], steps);
   }

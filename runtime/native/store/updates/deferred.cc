@@ -116,7 +116,7 @@ Deferred::Deferred(const Update& update)
 bool Deferred::fits(const Update& update) const noexcept {
   const std::array<float, kMaxHyper> constants = constants_of(update);  // their bits: a NaN never equals itself
   // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison)
-  return update.kind == kind_ && std::memcmp(&constants, &constants_, sizeof constants) == 0;
+  return update.kind == kind_ && !update.term.present && std::memcmp(&constants, &constants_, sizeof constants) == 0;
 }
 
 bool Deferred::needs_sizes() const noexcept {
@@ -130,7 +130,7 @@ std::size_t Deferred::bytes() const noexcept {
          (sizes_.capacity() + shares_.capacity()) * sizeof(float);
 }
 
-void Deferred::check(const Update& update) {
+void Deferred::check(const Update& update) const {
   if (!(decay_of(update) < 1.0)) {
     fail_invalid("weight_decay times the learning rate is " + std::to_string(decay_of(update)) +
                  " and would leave nothing of a value; it must be below 1");
@@ -206,6 +206,11 @@ void Deferred::value(const float* row, std::uint32_t from, std::size_t dim, floa
   } else {
     adam_value(steps_since(from), row, dim, out);
   }
+}
+
+void Deferred::from_start(float* value, const SlotStarts& /*starts*/, std::size_t dim) const noexcept {
+  const auto factor = static_cast<float>(shrinkage());
+  for (std::size_t i = 0; factor != 1.0F && i < dim; ++i) value[i] *= factor;
 }
 
 void Deferred::catch_up(float* row, std::uint32_t from, std::size_t dim) const noexcept {

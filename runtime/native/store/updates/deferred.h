@@ -6,16 +6,12 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
-#include "store/updates/optimizer.h"
+#include "store/updates/steps.h"
 
 namespace recmigrate {
-
-[[nodiscard]] constexpr bool is_deferred(OptimizerKind kind) noexcept {
-  return kind == OptimizerKind::adam || kind == OptimizerKind::adam_scaled || kind == OptimizerKind::keras_adam ||
-         kind == OptimizerKind::keras_adamw || kind == OptimizerKind::keras_momentum;
-}
 
 // Powers of a number from 0 to 1, bit-equal on any machine.
 class Powers {
@@ -50,35 +46,29 @@ struct DeferredSteps {
 // float, and their coefficients, the sums of a_j r^j (q^j - 1)^n, are the same for all rows that took the same last
 // step. Where step j has c_j epsilon, c_j <= 1, q^j becomes c_j q^j: the same series, but for the first thousands of
 // steps, in which c_j is far from 1, only for rows whose u is small.
-class Deferred {
+class Deferred final : public Steps {
  public:
   // Takes the constants of the first update; `is_deferred(update.kind)`.
   explicit Deferred(const Update& update);
 
-  // Whether an update has the constants of the steps so far. Other updates need rows that are up to date.
-  [[nodiscard]] bool fits(const Update& update) const noexcept;
-  // Whether all rows should be brought up to date, so that a new history can begin.
-  [[nodiscard]] bool full() const noexcept;
-  // The last step taken; 0 at first.
-  [[nodiscard]] std::uint32_t now() const noexcept { return now_; }
-  [[nodiscard]] std::size_t bytes() const noexcept;
+  [[nodiscard]] OptimizerKind kind() const noexcept override { return kind_; }
+  // Whether an update has the constants of the steps so far, and no term over the table.
+  [[nodiscard]] bool fits(const Update& update) const noexcept override;
+  [[nodiscard]] bool full() const noexcept override;
+  [[nodiscard]] std::size_t bytes() const noexcept override;
 
-  // Records a step for all rows, which `check` has accepted; `reserve` made space for it.
-  void append(const Update& update) noexcept;
-  // Throws std::bad_alloc.
-  void reserve();
-  [[nodiscard]] bool has_room() const noexcept { return now_ < room_; }
+  void append(const Update& update) noexcept override;
+  void reserve() override;
   // Throws InvalidInput for a weight decay of a whole row or more.
-  static void check(const Update& update);
+  void check(const Update& update) const override;
 
-  // Brings a row that took the steps up to `from` up to date.
-  void catch_up(float* row, std::uint32_t from, std::size_t dim) const noexcept;
-  // The value that it would have then.
-  void value(const float* row, std::uint32_t from, std::size_t dim, float* out) const noexcept;
-  // Value and slots that it would have then.
-  void copy(const float* row, std::uint32_t from, std::size_t dim, float* value, float* slots) const noexcept;
-  // The share of a value that weight decay has left since step 0.
-  [[nodiscard]] double shrinkage() const noexcept { return left_.empty() ? 1.0 : left_.back(); }
+  void catch_up(float* row, std::uint32_t from, std::size_t dim) const noexcept override;
+  [[nodiscard]] bool divisible() const noexcept override { return false; }
+  void value(const float* row, std::uint32_t from, std::size_t dim, float* out) const noexcept override;
+  void copy(const float* row, std::uint32_t from, std::size_t dim, float* value, float* slots) const noexcept override;
+  void from_start(float* value, const SlotStarts& starts, std::size_t dim) const noexcept override;
+  [[nodiscard]] double shrinkage() const noexcept override { return left_.empty() ? 1.0 : left_.back(); }
+  [[nodiscard]] std::shared_ptr<const Steps> clone() const override { return std::make_shared<Deferred>(*this); }
 
  private:
   static constexpr std::size_t kTerms = 4;
@@ -98,8 +88,6 @@ class Deferred {
   std::array<float, kMaxHyper> constants_;  // the hyperparameters that do not change from step to step
   Powers power1_;
   Powers power2_;
-  std::uint32_t now_ = 0;
-  std::uint32_t room_ = 0;  // number of steps with allocated memory
 
   std::vector<Terms> weights_;                    // [j]: r^j (q^j - 1)^n; as many as matter
   double remainder_ = 0;                          // of the series, relative, at u = 1

@@ -42,13 +42,33 @@ using SlotStarts = std::array<float, kMaxSlots>;
 // changed.
 enum class Nonfinite { error, skip };
 
+// A term of the loss over all rows of a table: each row has l2 * row + l1 * sign(row) as a gradient of its own, and
+// takes each step, whether it is in the batch or not.
+struct WholeTable {
+  bool present = false;
+  float l2 = 0;
+  float l1 = 0;
+};
+
 // One update of a table.
 struct Update {
   OptimizerKind kind = OptimizerKind::none;
   std::array<float, kMaxHyper> hyper{};  // in the order of hyper_names(kind)
   SlotStarts starts{};
   Nonfinite nonfinite = Nonfinite::error;
+  WholeTable term{};
 };
+
+// Whether rows outside of the batch move at a step by this rule alone.
+[[nodiscard]] constexpr bool is_deferred(OptimizerKind kind) noexcept {
+  return kind == OptimizerKind::adam || kind == OptimizerKind::adam_scaled || kind == OptimizerKind::keras_adam ||
+         kind == OptimizerKind::keras_adamw || kind == OptimizerKind::keras_momentum;
+}
+
+// Whether an update is a step of every row.
+[[nodiscard]] constexpr bool moves_all(const Update& update) noexcept {
+  return update.term.present || is_deferred(update.kind);
+}
 
 // Updates `count` distinct rows (value[dim], then the slots) with the gradients [count, dim].
 using ApplyRule = void (*)(const float* hyper, float* const* rows, const float* grads, std::size_t count,

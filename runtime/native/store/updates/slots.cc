@@ -8,6 +8,8 @@
 #include "store/notices.h"
 #include "store/parallel.h"
 #include "store/rows/row.h"
+#include "store/updates/deferred.h"
+#include "store/updates/replayed.h"
 #include "store/updates/updates.h"
 
 namespace recmigrate {
@@ -16,7 +18,7 @@ bool Updates::ready_for(const Update& update) const {
   if (state().kind != update.kind || state().starts != update.starts || state().training.restored ||
       state().training.anew)
     return false;
-  if (!is_deferred(update.kind)) return true;
+  if (!moves_all(update)) return true;
   const StepsGuard steps(store_);
   return state().steps && state().steps->fits(update) && !state().steps->full();
 }
@@ -36,9 +38,9 @@ void Updates::adopt(OptimizerKind kind, const SlotStarts& starts, const Update* 
                  (first != nullptr ? "an update by " : "rows with those of ") + optimizer_name(kind) +
                  " would misread them: train it with " + optimizer_name(present) + ", or reset it first");
   }
-  RowLayout after = store_.layout(kind);
+  RowLayout after = store_.layout(kind, first != nullptr ? moves_all(*first) : is_deferred(kind));
   after.present |= state().layout.present;
-  if (anew) settle();
+  if (anew || (state().steps && state().steps->kind() != kind)) settle();
   if (other || (anew && after.slots != 0) || !(after == state().layout)) {
     limit_.make_room_for(after, keys, count);
     store_.widen(after, present == kind && !anew, starts);
@@ -47,7 +49,7 @@ void Updates::adopt(OptimizerKind kind, const SlotStarts& starts, const Update* 
   state().starts = starts;
   state().training.restored = first == nullptr && (state().training.restored || present == OptimizerKind::none);
   if (first != nullptr) state().training.anew = false;
-  if (first != nullptr && is_deferred(kind)) begin_steps(*first);
+  if (first != nullptr && moves_all(*first)) begin_steps(*first);
   if (other && !anew) {
     notices::post("table '" + name() + "' was restored with the slots of " + optimizer_name(present) + "; those of " +
                   optimizer_name(kind) + " start anew");
@@ -89,9 +91,23 @@ void Updates::begin(std::int64_t optimizer, std::int64_t steps) {
 }
 
 void Updates::begin_steps(const Update& first) {
-  auto fresh = std::make_unique<Deferred>(first);
+  if (state().steps && state().steps->fits(first) && !state().steps->full()) return;
+  std::unique_ptr<Steps> fresh;
+  if (first.term.present) {
+    fresh = std::make_unique<Replayed>(first.kind);
+  } else {
+    fresh = std::make_unique<Deferred>(first);
+  }
   settle();
   state().steps = std::move(fresh);
+}
+
+void Updates::follow(std::unique_ptr<Steps> steps) {
+  RowLayout after = state().layout;
+  after.present |= RowLayout::bit(Cell::last_step);
+  if (!(after == state().layout)) store_.widen(after, true, state().starts);
+  if (state().steps && (state().steps->kind() != steps->kind() || state().steps->now() > steps->now())) settle();
+  state().steps = std::move(steps);
 }
 
 // Lets all rows catch up on their deferred steps.

@@ -8,6 +8,7 @@
 #include "store/hash.h"
 #include "store/parallel.h"
 #include "store/rows/row.h"
+#include "store/updates/replayed.h"
 
 namespace recmigrate {
 
@@ -56,14 +57,15 @@ void Updates::hold_and_apply(const std::vector<Gradients>& all, std::size_t from
                              std::vector<std::unique_ptr<Prepared>>& prepared) {
   if (from < all.size()) {
     const Gradients& own = all[from];
-    return own.updates->with_slots(update, own.keys, own.count,
+    return own.updates->with_slots(own.own(update), own.keys, own.count,
                                    [&] { hold_and_apply(all, from + 1, update, prepared); });
   }
   parallel::run(all.size(), [&](std::size_t i) { prepared[i] = std::make_unique<Prepared>(all[i]); });
   for (std::size_t i = 0; i < all.size(); ++i)
-    all[i].updates->require_sound(prepared[i]->batch, prepared[i]->sums, update);
-  parallel::run(all.size(),
-                [&](std::size_t i) { all[i].updates->update_all(prepared[i]->batch, prepared[i]->sums, update); });
+    all[i].updates->require_sound(prepared[i]->batch, prepared[i]->sums, all[i].own(update));
+  parallel::run(all.size(), [&](std::size_t i) {
+    all[i].updates->update_all(prepared[i]->batch, prepared[i]->sums, all[i].own(update));
+  });
 }
 
 // The batch of some gradients to sum: that of their lookup, or a new one.
@@ -94,7 +96,7 @@ void Updates::sum_part(const Batch& batch, std::size_t part, const float* grads,
 
 void Updates::require_sound(const Batch& batch, const Sums& sums, const Update& update) const {
   if (!sums.finite && update.nonfinite == Nonfinite::error) refuse_nonfinite(batch, sums);
-  if (state().steps) Deferred::check(update);
+  if (state().steps) state().steps->check(update);
 }
 
 void Updates::update_all(const Batch& batch, const Sums& sums, const Update& update) {
@@ -102,24 +104,27 @@ void Updates::update_all(const Batch& batch, const Sums& sums, const Update& upd
   batch.for_each_part([&](std::size_t part) { update_part(batch, part, sums, update); });
 }
 
-// The rows of the batch take the step at once, all others when they are needed.
+// The rows of the batch take the step at once, all others when they are needed, if it is one of theirs.
 void Updates::update_and_step(const Batch& batch, const Sums& sums, const Update& update) {
-  Deferred& steps = *state().steps;
+  Steps& steps = *state().steps;
+  const bool all = moves_all(update);
   const std::lock_guard<std::mutex> one(stepping_);
-  if (!steps.has_room()) {
+  if (all && !steps.has_room()) {
     const WriteLock lock(store_.steps());
     steps.reserve();
   }
   batch.for_each_part([&](std::size_t part) { update_part(batch, part, sums, update); });
+  if (!all) return;
   const WriteLock lock(store_.steps());
   steps.append(update);
 }
 
-void Updates::update_rows(const Update& update, float* const* rows, const float* sums,
-                          std::size_t count) const noexcept {
+void Updates::update_rows(const Update& update, float* const* rows, float* sums, std::size_t count) const noexcept {
   if (state().steps) {
-    for (std::size_t i = 0; i < count; ++i) store_.catch_up(rows[i], state().steps->now() + 1);
+    const std::uint32_t taken = state().steps->now() + (moves_all(update) ? 1 : 0);
+    for (std::size_t i = 0; i < count; ++i) store_.catch_up(rows[i], taken);
   }
+  if (update.term.present) add_term(update.term, rows, sums, count, dim_);
   apply_update(update, rows, sums, count, dim_);
 }
 
@@ -144,7 +149,7 @@ void Updates::refuse_nonfinite(const Batch& batch, const Sums& sums) const {
 void Updates::update_part(const Batch& batch, std::size_t part, const Sums& all_sums, const Update& update) noexcept {
   const std::size_t first = batch.begin(part);
   const std::size_t count = batch.distinct(part);
-  const float* const sums = &all_sums.rows[first * dim_];
+  float* const sums = &all_sums.rows[first * dim_];
   float* const* const rows = batch.rows() + first;
   const std::size_t width = state().steps ? state().layout.stride() : state().layout.cells_at();
   for (std::size_t i = 0; i < std::min(kBlock, count); ++i) prefetch_row(rows[i], width);
@@ -181,7 +186,7 @@ bool Updates::is_padding(std::int64_t id, IdKind kind, const float* row) const n
 
 // Updates some distinct keys of a batch, from number `first` on, except removed keys, padding keys, and keys whose
 // gradient is to be skipped.
-void Updates::update_some(const Update& update, const Batch& batch, std::size_t first, const float* sums,
+void Updates::update_some(const Update& update, const Batch& batch, std::size_t first, float* sums,
                           std::size_t count) const noexcept {
   float* const* const rows = batch.rows() + first;
   const auto stays = [&](std::size_t i) {

@@ -37,6 +37,13 @@ class Updates : private Part {
     const std::int64_t* keys;
     std::size_t count;
     const float* grads;
+    WholeTable term{};  // replaces that of the update, if there is one
+
+    [[nodiscard]] Update own(const Update& update) const noexcept {
+      Update result = update;
+      if (term.present) result.term = term;
+      return result;
+    }
   };
   void apply(const Gradients& gradients, const Update& update);
   static void apply_together(std::vector<Gradients> all, const Update& update);
@@ -56,6 +63,9 @@ class Updates : private Part {
   // `maintenance` and `structure`.
   void adopt(OptimizerKind kind, const SlotStarts& starts, const Update* first, const std::int64_t* keys,
              std::size_t count);
+  // Lets rows follow the log of a checkpoint, which continues that of this table if it has one of the same rule. The
+  // caller holds `maintenance` and `structure`.
+  void follow(std::unique_ptr<Steps> steps);
 
  private:
   struct Prepared;
@@ -70,9 +80,10 @@ class Updates : private Part {
   [[nodiscard]] Batch sum(const Gradients& of, Sums& sums);
   void update_and_step(const Batch& batch, const Sums& sums, const Update& update);
   void update_part(const Batch& batch, std::size_t part, const Sums& all_sums, const Update& update) noexcept;
-  void update_some(const Update& update, const Batch& batch, std::size_t first, const float* sums,
+  void update_some(const Update& update, const Batch& batch, std::size_t first, float* sums,
                    std::size_t count) const noexcept;
-  void update_rows(const Update& update, float* const* rows, const float* sums, std::size_t count) const noexcept;
+  // Adds what a term over the table gives each row to its sum.
+  void update_rows(const Update& update, float* const* rows, float* sums, std::size_t count) const noexcept;
   [[noreturn]] void refuse_nonfinite(const Batch& batch, const Sums& sums) const;
   [[nodiscard]] bool find_padding(std::uint64_t shards) noexcept;
   [[nodiscard]] bool is_padding(std::int64_t id, IdKind kind, const float* row) const noexcept;

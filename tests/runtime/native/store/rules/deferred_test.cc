@@ -152,14 +152,18 @@ TEST(other_constants_do_not_fit_and_other_rates_do) {
   CHECK(steps.fits(update(OptimizerKind::keras_adamw, 9, 0.9, 0.999, 1e-7F)));
   CHECK(!steps.fits(update(OptimizerKind::keras_adamw, 9, 0.9, 0.99, 1e-7F)));
   CHECK(!steps.fits(update(OptimizerKind::keras_adam, 9, 0.9, 0.999, 1e-7F)));
+  Update with_term = update(OptimizerKind::keras_adamw, 9, 0.9, 0.999, 1e-7F);
+  with_term.term.present = true;
+  CHECK(!steps.fits(with_term));
 }
 
 TEST(a_weight_decay_of_a_whole_value_is_refused) {
   Update u = update(OptimizerKind::keras_adamw, 1, 0.9, 0.999, 1e-7F);
-  Deferred::check(u);
+  const Deferred steps(u);
+  steps.check(u);
   u.hyper[4] = 2.0F;
   u.hyper[5] = 0.5F;
-  CHECK_THROWS(recmigrate::InvalidInput, Deferred::check(u), "must be below 1");
+  CHECK_THROWS(recmigrate::InvalidInput, steps.check(u), "must be below 1");
 }
 
 }  // namespace

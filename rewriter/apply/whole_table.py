@@ -1,0 +1,51 @@
+"""Terms over a whole variable in a live graph: their values, and what they add to the gradient of each row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import tensorflow as tf
+
+from rewriter.facts import Scale, Table, WholeGradient
+from rewriter.graph.view import Tensor
+from runtime import whole_table_l1, whole_table_l2
+from runtime.table.table import Table as RuntimeTable
+
+__all__ = ["term_values", "whole_gradient"]
+
+Take = Callable[[Tensor], tf.Tensor]
+
+
+def term_values(made: RuntimeTable, table: Table) -> dict[str, tf.Tensor]:
+    """Return the values of the terms of a table, by part name; each is computed before the updates of its step."""
+    values = {}
+    norms = {norm: _NORMS[norm](made, size=table.rows) for norm in dict.fromkeys(term.norm for term in table.terms)}
+    for term in table.terms:
+        values[f"{table.name}/term/{term.op}"] = norms[term.norm] * tf.constant(term.times, tf.float32)
+    return values
+
+
+_NORMS = {"l2": whole_table_l2, "l1": whole_table_l1}
+
+
+def whole_gradient(whole: WholeGradient, take: Take) -> tuple[tf.Tensor, tf.Tensor]:
+    """Return the factors of a row and of its sign in its gradient."""
+    return _sum(whole.l2, take), _sum(whole.l1, take)
+
+
+def _sum(scales: Sequence[Scale], take: Take) -> tf.Tensor:
+    return tf.add_n([_scalar(scale, take) for scale in scales]) if scales else tf.constant(0.0)
+
+
+def _scalar(scale: Scale, take: Take) -> tf.Tensor:
+    result = tf.constant(1.0)
+    for factor in scale.factors:
+        result *= _number(factor, take)
+    for divisor in scale.divisors:
+        result /= _number(divisor, take)
+    return result
+
+
+def _number(given: Tensor | float, take: Take) -> tf.Tensor:
+    number = take(given) if isinstance(given, Tensor) else tf.constant(given)
+    return tf.cast(tf.reshape(number, []), tf.float32)

@@ -1,0 +1,79 @@
+"""Terms of a loss over all rows of a table, as `tf.nn.l2_loss(W)` is for a variable."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from runtime import _tf_private, _validation, native, ranks
+from runtime.embedding_variable.counted_table import CountedTable
+from runtime.lookup import id_checks
+from runtime.table import control_dependencies
+from runtime.table.table import Table
+
+__all__ = ["whole_table_l1", "whole_table_l2"]
+
+
+def whole_table_l2(table: Table, size: int | None = None, every: int = 1, name: str | None = None) -> tf.Tensor:
+    """Return half the sum of the squares of all rows, a float32 scalar: `tf.nn.l2_loss` of the variable.
+
+    Its gradient is exact at the cost of the batch: each row takes each step of the optimizer, whether it is looked up
+    or not, but not before it is read or saved. The factor of the term may be any scalar, and differ from step to step.
+
+    The *value* reads the table. In each step it is computed, before the update, in time proportional to all rows,
+    unless `every` allows older ones.
+
+    Args:
+        table: a table of one process, without admission of keys and dynamic expansion.
+        size: the number of rows of the variable. Ids 0 to `size` - 1 without a row get one when the value is first
+            computed. None: the value counts the rows that the table has; the gradient is the same.
+        every: how many evaluations of the table's terms may return the same value; 1 is exact.
+        name: scope of the ops.
+
+    Raises:
+        ValueError: an argument has a wrong type or range, or the table cannot have such terms.
+    """
+    return _norms(table, size, every, name)[0]
+
+
+def whole_table_l1(table: Table, size: int | None = None, every: int = 1, name: str | None = None) -> tf.Tensor:
+    """Return the sum of the absolute values of all rows, `tf.reduce_sum(tf.abs(W))`; as `whole_table_l2`."""
+    return _norms(table, size, every, name)[1]
+
+
+@_tf_private.as_written
+def _norms(table: Table, size: int | None, every: int, name: str | None) -> tf.Tensor:
+    """Return float32 [2]: half the sum of squares and the sum of absolute values of all rows."""
+    id_checks.require_table(table, "table")
+    rows = 0 if size is None else _validation.integer("size", size, 1)
+    held = _validation.integer("every", every, 1)
+    if isinstance(table, CountedTable) or table.expands or ranks.size() > 1:
+        raise ValueError(
+            f"the table `{table.table_name}` cannot have a term over all rows: it must be a table of one process, "
+            "without counted keys and without dynamic expansion; take a term over looked_up_rows instead"
+        )
+    id_checks.with_gradient([table], True)
+    table.has_terms = True
+    with tf.name_scope(name or f"{table.table_name}_whole_table"), tf.device("/device:CPU:0"):
+        norms, _ = native.ops().rec_whole_table_norms(table.handle, table.variable.tensor(), size=rows, every=held)
+    if not tf.executing_eagerly():
+        norms.set_shape([2])
+        if not _tf_private.in_control_flow(norms.op):
+            table.terms.setdefault(norms.graph, []).append(norms.op.name)
+    if table.graph is not None and norms.graph is table.graph:
+        # It reads no data, so it is part of every step. Later updates read its second output.
+        control_dependencies.lookup_added(norms.op, table.updates, steady=True)
+    return norms
+
+
+def _gradient(op: tf.Operation, gradient: tf.Tensor, _: Any) -> list[Any]:
+    """Return the term as rows of the anchor's gradient, which only updates of tables can read."""
+    anchor = op.inputs[1]
+    with tf.device("/device:CPU:0"):
+        values, keys = native.ops().rec_whole_table_gradient(anchor, gradient)
+    return [None, tf.IndexedSlices(values, keys, tf.shape(anchor))]
+
+
+tf.RegisterGradient("RecWholeTableNorms")(_gradient)
+tf.no_gradient("RecWholeTableGradient")

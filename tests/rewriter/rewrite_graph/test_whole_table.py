@@ -1,0 +1,105 @@
+"""Terms over a whole variable: the rewritten graph has the loss and the rows of the original."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import tensorflow as tf
+
+from rewriter import rewrite
+from tests.support.rewriter.compare import DIM, Inputs, assert_same, loss_of, variable
+
+v1 = tf.compat.v1
+_OPTIMIZERS: dict[str, Callable[[], Any]] = {
+    "sgd": lambda: v1.train.GradientDescentOptimizer(0.1),
+    "momentum": lambda: v1.train.MomentumOptimizer(0.05, 0.9),
+    "adagrad": lambda: v1.train.AdagradOptimizer(0.1),
+    "rmsprop": lambda: v1.train.RMSPropOptimizer(0.01, momentum=0.5),
+    "centered": lambda: v1.train.RMSPropOptimizer(0.01, centered=True),
+    "adam": lambda: v1.train.AdamOptimizer(0.02),
+    "ftrl": lambda: v1.train.FtrlOptimizer(0.1, l1_regularization_strength=0.001),
+    "adadelta": lambda: v1.train.AdadeltaOptimizer(1.0),
+}
+_TERMS: dict[str, Callable[[Any], Any]] = {
+    "l2_loss": lambda table: 0.01 * tf.nn.l2_loss(table),
+    "square": lambda table: 0.01 * tf.reduce_sum(tf.square(table)),
+    "product": lambda table: 0.01 * tf.reduce_sum(table * table),
+    "mean": lambda table: 0.5 * tf.reduce_mean(tf.square(table)),
+    "abs": lambda table: 0.001 * tf.reduce_sum(tf.abs(table)),
+    "keras": lambda table: tf.add_n([tf.keras.regularizers.l1_l2(0.001, 0.01)(table)]),
+    "two": lambda table: 0.01 * (tf.nn.l2_loss(table) + tf.reduce_sum(tf.abs(table)) / 10),
+}
+
+
+def _model(
+    term: Callable[[Any], Any], optimizer: Callable[[], Any], use_resource: bool, lookups: int = 1
+) -> Callable[[Any, Any], tuple[Any, Any]]:
+    def build(features: Any, labels: Any) -> tuple[Any, Any]:
+        table = variable(use_resource=use_resource)
+        ids = [features["ids"], features["ids"] // 2][:lookups]
+        rows = tf.concat([tf.reshape(v1.nn.embedding_lookup(table, one), [-1, 3 * DIM]) for one in ids], 1)
+        loss = loss_of(rows, labels) + term(table)
+        # Without this, stock TensorFlow may read the variable for the loss before its update or after it.
+        with tf.control_dependencies([loss]):
+            chosen = optimizer()
+            pairs = [(tf.identity(gradient), trained) for gradient, trained in chosen.compute_gradients(loss)]
+        return loss, chosen.apply_gradients(pairs)
+
+    return build
+
+
+@pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
+@pytest.mark.parametrize("optimizer", _OPTIMIZERS)
+def test_every_optimizer(optimizer: str, use_resource: bool) -> None:
+    assert_same(_model(_TERMS["l2_loss"], _OPTIMIZERS[optimizer], use_resource), "user")
+
+
+@pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
+@pytest.mark.parametrize("term", _TERMS)
+def test_every_term(term: str, use_resource: bool) -> None:
+    assert_same(_model(_TERMS[term], _OPTIMIZERS["adagrad"], use_resource, lookups=2), "user")
+
+
+def test_a_regularizer_of_get_variable() -> None:
+    def build(features: Any, labels: Any) -> tuple[Any, Any]:
+        table = variable(regularizer=tf.keras.regularizers.l2(0.01))
+        rows = v1.nn.embedding_lookup(table, features["ids"])
+        loss = loss_of(tf.reshape(rows, [-1, 3 * DIM]), labels)
+        loss += tf.add_n(v1.get_collection(v1.GraphKeys.REGULARIZATION_LOSSES))
+        return loss, v1.train.GradientDescentOptimizer(0.1).minimize(loss)
+
+    assert_same(build, "user")
+
+
+def test_parts_with_terms_stay() -> None:
+    with tf.Graph().as_default() as graph:
+        table = variable(partitioner=v1.fixed_size_partitioner(2))
+        rows = v1.nn.embedding_lookup(table, v1.placeholder(tf.int64, [None]), partition_strategy="div")
+        loss = tf.reduce_sum(rows**2) + 0.01 * tf.add_n([tf.nn.l2_loss(part) for part in table])
+        v1.train.AdagradOptimizer(0.1).minimize(loss)
+        plan = rewrite(graph)
+    assert not plan.tables
+    assert "the loss has a term over its part `user/part_0`" in plan.refusals[0].reason, plan.summary()
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda gradient: tf.clip_by_norm(gradient, 1.0), "is neither the gradient of a lookup nor a number"),
+        (lambda gradient: tf.where(gradient > 0, gradient, 0 * gradient), "is neither the gradient of a lookup"),
+    ],
+)
+def test_a_changed_gradient_keeps_the_variable(change: Callable[[Any], Any], says: str) -> None:
+    with tf.Graph().as_default() as graph:
+        inputs = Inputs.make()
+        table = variable()
+        rows = tf.reshape(v1.nn.embedding_lookup(table, inputs.features["ids"]), [-1, 3 * DIM])
+        optimizer = v1.train.AdagradOptimizer(0.1)
+        gradients = optimizer.compute_gradients(loss_of(rows, inputs.labels) + tf.nn.l2_loss(table))
+        optimizer.apply_gradients([(change(gradient), trained) for gradient, trained in gradients])
+        plan = rewrite(graph)
+    assert not plan.tables
+    assert re.search(says, plan.refusals[0].reason), plan.summary()
