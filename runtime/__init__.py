@@ -21,6 +21,7 @@ from runtime.lookup.prefetch import prefetch
 from runtime.lookup.sparse import sparse_lookup
 from runtime.policy.admission import set_threshold
 from runtime.policy.eviction import EvictHook, evict_by_age, evict_by_norm, evict_by_step
+from runtime.storage.device import Device
 from runtime.storage.tiers import Storage
 from runtime.table.admission_rules import CountingBloom
 from runtime.table.create import create_table, tables
@@ -35,6 +36,7 @@ from runtime.table.variable_scopes import scoped_initializer, scoped_name, uniqu
 __all__ = [
     "Admission",
     "CountingBloom",
+    "Device",
     "EvictHook",
     "Eviction",
     "InitialRows",

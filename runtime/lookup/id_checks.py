@@ -14,7 +14,7 @@ from runtime.table import control_dependencies
 from runtime.table.table import Table
 
 Result = TypeVar("Result")
-_INSERTING = ("RecLookupOrInsert", "RecLookupAndAdmit", "RecPooledLookupOrInsert", "RecExpand")
+_INSERTING = ("RecLookupOrInsert", "RecLookupAndAdmit", "RecPooledLookupOrInsert", "RecExpand", "RecLookupPlaces")
 
 
 def integers(ids: Any, owner: str) -> tf.Tensor:

@@ -42,6 +42,7 @@ struct AtLoad {
     register_prefetch_op();
     register_exchange_ops();
     register_parts_ops();
+    register_device_ops();
   }
 };
 
