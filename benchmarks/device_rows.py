@@ -69,17 +69,30 @@ def main(given: Sequence[str] | None = None) -> int:
     """Run the benchmark; 0 when it ran, 1 when rows on the device computed something else."""
     options = _arguments(given)
     try:
-        return _run(options)
+        return _run_placed(options)
     except BenchmarkError as error:
         print(f"device_rows: {error}", file=sys.stderr)
         return 2
 
 
-def _run(options: argparse.Namespace) -> int:
+def _run_placed(options: argparse.Namespace) -> int:
+    """Run with every op where it is to be; if TensorFlow has no kernel there, say so and let it choose."""
     import tensorflow as tf
 
     tf.compat.v1.disable_eager_execution()
-    tf.config.set_soft_device_placement(False)
+    try:
+        return _run(options)
+    except tf.errors.InvalidArgumentError as error:
+        if options.soft or "Cannot assign a device" not in str(error):
+            raise
+        print(f"an op has no kernel for {options.device}, TensorFlow chooses its device: {str(error)[:400]}\n")
+    options.soft = True
+    return _run(options)
+
+
+def _run(options: argparse.Namespace) -> int:
+    import tensorflow as tf
+
     kind = tf.DeviceSpec.from_string(options.device).device_type
     if kind not in {device.device_type for device in tf.config.list_physical_devices()}:
         raise BenchmarkError(f"TensorFlow sees no device {options.device}: check the driver, or give --device /cpu:0")
@@ -183,7 +196,7 @@ def _variant(
             with tf.device("/cpu:0"):
                 status = table.device_status()
         initializer = v1.global_variables_initializer()
-    config = v1.ConfigProto(allow_soft_placement=False)
+    config = v1.ConfigProto(allow_soft_placement=options.soft)
     config.gpu_options.allow_growth = True
     session = v1.Session(graph=graph, config=config)
     session.run(initializer)
@@ -257,6 +270,7 @@ def _arguments(given: Sequence[str] | None) -> argparse.Namespace:
     add("--fields", type=positive, default=26, help="ids of a sample (default 26)")
     add("--ids", choices=KINDS, default="zipf", help="how ids are drawn (default zipf)")
     add("--seed", type=int, default=0, help="seed of the batches (default 0)")
+    add("--soft", action="store_true", help="let TensorFlow choose the device of ops without a kernel there")
     add("--json", type=Path, metavar="FILE", help="write all numbers to FILE")
     return parsing.parse_args(given)
 

@@ -277,7 +277,8 @@ class DeviceRows:
         table = self._table
         with tf.control_dependencies(None), tf.name_scope(f"{table.graph_name}/"):
             variable = new_variable(name, (self._rows, table.dim), start, self._device.name)
-            begun = begun_once(variable)
+            # The init op empties a table, and its places with it, but leaves the rows of one that counts its keys.
+            begun = begun_once(variable) if table.reads_each_step else variable.initializer
         # The init op and restores run this: the variable begins with the table.
         _tf_private.add_control_inputs(table.filled.initializer, [begun])
         column = Column(number, variable, rule)
