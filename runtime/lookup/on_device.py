@@ -9,10 +9,11 @@ import tensorflow as tf
 
 from runtime import _tf_private_estimator, native
 from runtime.lookup import id_checks
+from runtime.lookup.serving_default import Default
 from runtime.table.on_device.rows import DeviceRows
 from runtime.table.table import Table
 
-__all__ = ["admitted_rows", "counted_rows", "device_rows", "refuse_default", "trains"]
+__all__ = ["admitted_rows", "counted_rows", "device_rows", "trains"]
 
 
 def trains(table: Table, is_train: Any) -> bool:
@@ -29,26 +30,21 @@ def trains(table: Table, is_train: Any) -> bool:
     return bool(is_train) and not _tf_private_estimator.builds_predictions()
 
 
-def refuse_default(table: Table, default: object) -> None:
-    """Raise ValueError if there is a `serving_default_value`."""
-    if default is not None:
-        raise ValueError(
-            f"`serving_default_value` is not supported by the table `{table.table_name}`, which has rows on a device: "
-            "leave one of them out"
-        )
-
-
-def device_rows(table: Table, keys: tf.Tensor, is_train: Any) -> tf.Tensor:
-    """Return the rows of keys, [*keys.shape, dim], on the table's device."""
+def device_rows(table: Table, keys: tf.Tensor, is_train: Any, default: Default | None = None) -> tf.Tensor:
+    """Return the rows of keys, [*keys.shape, dim], on the table's device; as `sparse_rows` of other tables."""
     keys = id_checks.wide(keys)
     if trains(table, is_train):
         rows, places = _of(table).trained(keys)
         id_checks.recorded([table], places)
-    else:
-        elsewhere = native.ops().rec_lookup(table.handle, table.variable.tensor(), keys)
-        id_checks.recorded([table], elsewhere)
-        rows = _of(table).read(keys, elsewhere)
-    return _with_gradient(table, keys, rows, None)
+        return _with_gradient(table, keys, rows, None)
+    elsewhere = native.ops().rec_lookup(table.handle, table.variable.tensor(), keys)
+    id_checks.recorded([table], elsewhere)
+    rows = _with_gradient(table, keys, _of(table).read(keys, elsewhere), None)
+    if default is None:
+        return rows
+    known = native.ops().rec_contains(table.handle, keys)
+    with tf.device(rows.device):
+        return default.where_missing(known, rows)
 
 
 def admitted_rows(table: Table, keys: tf.Tensor, rows: tf.Tensor, admitted: tf.Tensor, is_train: Any) -> tf.Tensor:

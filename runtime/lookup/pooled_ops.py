@@ -172,10 +172,10 @@ def shared_pooled(
         for one, own in zip(lookups, waiting, strict=True)
     ]
     rows = rows_of_all(requests, together)
-    return [_combined(own, found) for own, found in zip(waiting, rows, strict=True)]
+    return [combined(own, found) for own, found in zip(waiting, rows, strict=True)]
 
 
-def _combined(waiting: pooling.Pooled, rows: tf.Tensor) -> tf.Tensor:
+def combined(waiting: pooling.Pooled, rows: tf.Tensor) -> tf.Tensor:
     """Combine rows, or their sums, on the device where they are."""
     with tf.device(rows.device):
         return waiting.combine(rows)

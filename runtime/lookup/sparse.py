@@ -115,8 +115,7 @@ def sparse_rows(table: Table, keys: tf.Tensor, is_train: Any, default: Default |
     """Return the rows, [*keys.shape, dim], of keys that this process holds; as `sparse_lookup`, without checks."""
     ops = native.ops()
     if table.on_device is not None:
-        on_device.refuse_default(table, default)
-        return on_device.device_rows(table, keys, is_train)
+        return on_device.device_rows(table, keys, is_train, default)
 
     def evaluate() -> tf.Tensor:
         rows = _recorded(table, keys, ops.rec_lookup)
@@ -148,8 +147,9 @@ def _admitted_rows(
     def finished(rows: tf.Tensor, admitted: tf.Tensor) -> tf.Tensor:
         id_checks.recorded([table], rows)
         if table.on_device is not None:
-            on_device.refuse_default(table, default)
-            return on_device.admitted_rows(table, keys, rows, admitted, is_train)
+            rows = on_device.admitted_rows(table, keys, rows, admitted, is_train)
+            with tf.device(rows.device):
+                return rows if default is None else default.where_missing(admitted, rows)
         return rows if default is None else default.where_missing(admitted, rows)
 
     def train() -> tf.Tensor:

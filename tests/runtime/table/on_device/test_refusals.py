@@ -73,8 +73,6 @@ def test_what_is_refused(graph: tf.Graph) -> None:
     ids = v1.placeholder(tf.int64, [None])
     with pytest.raises(ValueError, match="give a bool, and build a lookup for each mode"):
         runtime.sparse_lookup(table, ids, is_train=v1.placeholder(tf.bool, []))
-    with pytest.raises(ValueError, match="`serving_default_value` is not supported"):
-        runtime.sparse_lookup(table, ids, is_train=False, serving_default_value=0.0)
     with pytest.raises(ValueError, match="outside of functions, branches and loops"):
         tf.cond(v1.placeholder(tf.bool, []), lambda: runtime.sparse_lookup(table, ids), lambda: tf.zeros([1, 4]))
     loss = tf.reduce_sum(runtime.sparse_lookup(table, ids))
