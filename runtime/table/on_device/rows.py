@@ -10,6 +10,7 @@ comes later brings the ops for both.
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -58,6 +59,14 @@ class _Lookup:
 
 
 @dataclass(frozen=True)
+class _Update:
+    """An update: the op that finds its rows, and the one before which no row is written."""
+
+    first: tf.Operation
+    ready: tf.Operation
+
+
+@dataclass(frozen=True)
 class _Arrival:
     """What moves for a lookup, and the ops after which all that leaves has left, and all that comes is there."""
 
@@ -88,7 +97,7 @@ class DeviceRows:
         self._arrivals: list[_Arrival] = []
         self._copies: list[_Copy] = []
         self._lookups: list[_Lookup] = []
-        self._updates: list[tf.Operation] = []
+        self._updates: list[_Update] = []
         self._rule: dict[str, Any] | None = None
         self._add(0, "on_device", 0.0, {})
 
@@ -137,7 +146,7 @@ class DeviceRows:
         earlier = [lookup for lookup in self._lookups if lookup.first.type == "RecLookupPlaces"]
         # What an earlier lookup of the step brings must be there before this one finds it, or lets it leave.
         control_dependencies.admission_added(first, [lookup.first for lookup in earlier])
-        self._wait_for_ends(first, earlier)
+        self._wait_for_ends(first, earlier, first)
         with tf.device("/device:CPU:0"):
             left = native.ops().rec_rows_left(self._table.handle, ticket)
             with tf.control_dependencies([left]):
@@ -163,10 +172,11 @@ class DeviceRows:
     def _looked_up(self, first: tf.Operation, last: tf.Operation) -> None:
         lookup = _Lookup(first, last)
         self._lookups.append(lookup)
-        control_dependencies.lookup_added(first, self._updates, self._table.reads_each_step)
+        firsts = [update.first for update in self._updates]
+        control_dependencies.lookup_added(first, firsts, self._table.reads_each_step)
         for update in self._updates:
-            self._wait_for_ends(update, [lookup])
-            self._one_after_the_other(update)
+            self._wait_for_ends(update.first, [lookup], update.ready)
+            self._one_after_the_other(update.first)
 
     def _one_after_the_other(self, update: tf.Operation) -> None:
         """Let the training lookups of an update's step move rows one after the other, also those with other data."""
@@ -177,11 +187,11 @@ class DeviceRows:
                 _tf_private.add_control_inputs(later.first, [earlier.last])
 
     @staticmethod
-    def _wait_for_ends(op: tf.Operation, lookups: Sequence[_Lookup]) -> None:
-        """Let an op that waits for the first ops of some lookups wait for their last ones, too."""
-        before = set(op.control_inputs)
-        ends = [lookup.last for lookup in lookups if lookup.first in before and lookup.last not in before]
-        _tf_private.add_control_inputs(op, ends)
+    def _wait_for_ends(op: tf.Operation, lookups: Sequence[_Lookup], waiting: tf.Operation) -> None:
+        """Where an op waits for the first ops of some lookups, let another wait for their last ones."""
+        before, known = set(op.control_inputs), set(waiting.control_inputs)
+        ends = [lookup.last for lookup in lookups if lookup.first in before and lookup.last not in known]
+        _tf_private.add_control_inputs(waiting, ends)
 
     # Updates.
 
@@ -220,25 +230,33 @@ class DeviceRows:
                 **rule,
             )
             count = tf.shape(places)[0]
-        self._order_update(numbers.op)
+            ready = tf.no_op("looked_up")
+        # The rows are found while the model computes; they are written once the lookups have read.
+        self._order_update(_Update(numbers.op, ready))
         values = self._columns[0].variable
         with tf.device(values.device):
             summed = tf.math.unsorted_segment_sum(gradients, numbers, count)
             summed, finite = self._sound(summed, on_nonfinite)
-            slots = [gathered(column.variable, places) for column in columns]
+            with tf.control_dependencies([ready]):
+                slots = [gathered(column.variable, places) for column in columns]
             given = [np.float32(one) if isinstance(one, (int, float)) else tf.cast(one, tf.float32) for one in hyper]
-            minus, after = RULES[optimizer](given, lambda: gathered(values, places), slots, summed)
+            minus, after = RULES[optimizer](given, functools.partial(self._read, ready, places), slots, summed)
             if finite is not None:
                 minus = tf.where(finite, minus, tf.zeros_like(minus))
                 after = [tf.where(finite, new, old) for new, old in zip(after, slots, strict=True)]
-            changed = [tf.raw_ops.ResourceScatterSub(resource=values.handle, indices=places, updates=minus)]
             others = None if on_host is None else tf.gather(gradients, rest)
-        changed += [scattered(column.variable, places, new) for column, new in zip(columns, after, strict=True)]
-        with tf.device("/device:CPU:0"):
-            if on_host is not None:
-                with tf.control_dependencies([numbers]):
+        with tf.control_dependencies([ready]):
+            with tf.device(values.device):
+                changed = [tf.raw_ops.ResourceScatterSub(resource=values.handle, indices=places, updates=minus)]
+            changed += [scattered(column.variable, places, new) for column, new in zip(columns, after, strict=True)]
+            with tf.device("/device:CPU:0"):
+                if on_host is not None:
                     changed.append(on_host(tf.gather(keys, rest), others))
-            return tf.group(*changed)
+                return tf.group(*changed)
+
+    def _read(self, ready: tf.Operation, places: tf.Tensor) -> tf.Tensor:
+        with tf.control_dependencies([ready]):
+            return gathered(self._columns[0].variable, places)
 
     def _sound(self, summed: tf.Tensor, on_nonfinite: str) -> tuple[tf.Tensor, tf.Tensor | None]:
         """Return the sums, checked, or which of them [n, 1] are finite."""
@@ -250,10 +268,10 @@ class DeviceRows:
         )
         return tf.debugging.check_numerics(summed, message), None
 
-    def _order_update(self, update: tf.Operation) -> None:
-        control_dependencies.updates_added([(update, [lookup.first for lookup in self._lookups])])
-        self._wait_for_ends(update, self._lookups)
-        self._one_after_the_other(update)
+    def _order_update(self, update: _Update) -> None:
+        control_dependencies.updates_added([(update.first, [lookup.first for lookup in self._lookups])])
+        self._wait_for_ends(update.first, self._lookups, update.ready)
+        self._one_after_the_other(update.first)
         self._updates.append(update)
 
     def _slots(self, rule: dict[str, Any]) -> list[Column]:

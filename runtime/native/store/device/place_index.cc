@@ -19,11 +19,7 @@ std::size_t table_size(std::size_t capacity) noexcept {
 
 PlaceIndex::PlaceIndex(std::size_t capacity, bool by_uses)
     : by_uses_(by_uses),
-      keys_(capacity),
-      batches_(capacity),
-      uses_(capacity),
-      newer_(capacity),
-      older_(capacity),
+      nodes_(capacity),
       ends_(kMostUses + 1),
       table_(table_size(capacity)),
       mask_(table_.size() - 1) {
@@ -34,7 +30,7 @@ PlaceIndex::PlaceIndex(std::size_t capacity, bool by_uses)
 void PlaceIndex::clear() noexcept {
   std::fill(table_.begin(), table_.end(), Entry());
   std::fill(ends_.begin(), ends_.end(), Ends());
-  std::fill(uses_.begin(), uses_.end(), std::uint16_t{0});
+  std::fill(nodes_.begin(), nodes_.end(), Node());
   free_.clear();
   for (std::size_t place = capacity(); place-- > 0;) free_.push_back(static_cast<std::int32_t>(place));
 }
@@ -52,15 +48,15 @@ void PlaceIndex::insert_key(std::int64_t key, std::int32_t place) noexcept {
   std::size_t i = home(key);
   while (table_[i].place != kNowhere) i = (i + 1) & mask_;
   table_[i] = {key, place};
-  keys_[at(place)] = key;
+  node(place).key = key;
 }
 
 std::int32_t PlaceIndex::put(std::int64_t key, std::int64_t batch) noexcept {
   const std::int32_t place = free_.back();
   free_.pop_back();
   insert_key(key, place);
-  batches_[at(place)] = batch;
-  uses_[at(place)] = 1;
+  node(place).batch = batch;
+  node(place).uses = 1;
   link(place, true);
   return place;
 }
@@ -68,17 +64,17 @@ std::int32_t PlaceIndex::put(std::int64_t key, std::int64_t batch) noexcept {
 void PlaceIndex::put_back(std::int64_t key, std::int32_t place, std::int64_t batch, std::size_t uses) noexcept {
   free_.erase(std::next(std::find(free_.rbegin(), free_.rend(), place)).base());
   insert_key(key, place);
-  batches_[at(place)] = batch;
-  uses_[at(place)] = static_cast<std::uint16_t>(uses);
+  node(place).batch = batch;
+  node(place).uses = static_cast<std::uint16_t>(uses);
   link(place, false);
 }
 
 // Linear probing without marks of deletion: what follows the gap moves up if its home allows it.
 void PlaceIndex::remove(std::int32_t place) noexcept {
   unlink(place);
-  uses_[at(place)] = 0;
+  node(place).uses = 0;
   free_.push_back(place);
-  std::size_t gap = home(keys_[at(place)]);
+  std::size_t gap = home(node(place).key);
   while (table_[gap].place != place) gap = (gap + 1) & mask_;
   for (std::size_t i = (gap + 1) & mask_; table_[i].place != kNowhere; i = (i + 1) & mask_) {
     const std::size_t wanted = home(table_[i].key);
@@ -91,8 +87,8 @@ void PlaceIndex::remove(std::int32_t place) noexcept {
 
 void PlaceIndex::use(std::int32_t place, std::int64_t batch) noexcept {
   unlink(place);
-  batches_[at(place)] = batch;
-  uses_[at(place)] = static_cast<std::uint16_t>(std::min<std::size_t>(uses_[at(place)] + std::size_t{1}, kMostUses));
+  node(place).batch = batch;
+  node(place).uses = static_cast<std::uint16_t>(std::min<std::size_t>(node(place).uses + std::size_t{1}, kMostUses));
   link(place, true);
 }
 
@@ -100,7 +96,7 @@ std::int32_t PlaceIndex::first_to_go(std::int64_t oldest, std::size_t& level) co
   // A list is in the order of last uses, so where its oldest key is needed, all of it are.
   for (; level < (by_uses_ ? ends_.size() : 1); ++level) {
     const std::int32_t place = ends_[level].oldest;
-    if (place != kNowhere && batches_[at(place)] < oldest) return place;
+    if (place != kNowhere && node(place).batch < oldest) return place;
   }
   return kNowhere;
 }
@@ -109,25 +105,25 @@ std::size_t PlaceIndex::count_to_go(std::int64_t oldest, std::size_t enough) con
   std::size_t count = 0;
   for (const Ends& ends : ends_) {
     std::int32_t place = ends.oldest;
-    for (; count < enough && place != kNowhere && batches_[at(place)] < oldest; place = newer_[at(place)]) ++count;
+    for (; count < enough && place != kNowhere && node(place).batch < oldest; place = node(place).newer) ++count;
   }
   return count;
 }
 
 void PlaceIndex::link(std::int32_t place, bool as_newest) noexcept {
-  Ends& ends = ends_of(at(place));
-  newer_[at(place)] = as_newest ? kNowhere : ends.oldest;
-  older_[at(place)] = as_newest ? ends.newest : kNowhere;
-  (newer_[at(place)] == kNowhere ? ends.newest : older_[at(newer_[at(place)])]) = place;
-  (older_[at(place)] == kNowhere ? ends.oldest : newer_[at(older_[at(place)])]) = place;
+  Node& own = node(place);
+  Ends& ends = ends_of(own);
+  own.newer = as_newest ? kNowhere : ends.oldest;
+  own.older = as_newest ? ends.newest : kNowhere;
+  (own.newer == kNowhere ? ends.newest : node(own.newer).older) = place;
+  (own.older == kNowhere ? ends.oldest : node(own.older).newer) = place;
 }
 
 void PlaceIndex::unlink(std::int32_t place) noexcept {
-  Ends& ends = ends_of(at(place));
-  const std::int32_t newer = newer_[at(place)];
-  const std::int32_t older = older_[at(place)];
-  (newer == kNowhere ? ends.newest : older_[at(newer)]) = older;
-  (older == kNowhere ? ends.oldest : newer_[at(older)]) = newer;
+  const Node& own = node(place);
+  Ends& ends = ends_of(own);
+  (own.newer == kNowhere ? ends.newest : node(own.newer).older) = own.older;
+  (own.older == kNowhere ? ends.oldest : node(own.older).newer) = own.newer;
 }
 
 }  // namespace recmigrate

@@ -16,17 +16,20 @@ class PlaceIndex {
 
   PlaceIndex(std::size_t capacity, bool by_uses);
 
-  [[nodiscard]] std::size_t capacity() const noexcept { return keys_.size(); }
+  [[nodiscard]] std::size_t capacity() const noexcept { return nodes_.size(); }
   [[nodiscard]] std::size_t size() const noexcept { return capacity() - free_.size(); }
   [[nodiscard]] std::int32_t find(std::int64_t key) const noexcept;
-  [[nodiscard]] std::int64_t key(std::int32_t place) const noexcept { return keys_[at(place)]; }
+  [[nodiscard]] std::int64_t key(std::int32_t place) const noexcept { return node(place).key; }
   // The batch that used the key at a place last, and the number of batches that did.
-  [[nodiscard]] std::int64_t batch(std::int32_t place) const noexcept { return batches_[at(place)]; }
-  [[nodiscard]] std::size_t uses(std::int32_t place) const noexcept { return uses_[at(place)]; }
-  [[nodiscard]] bool taken(std::int32_t place) const noexcept { return uses_[at(place)] != 0; }
+  [[nodiscard]] std::int64_t batch(std::int32_t place) const noexcept { return node(place).batch; }
+  [[nodiscard]] std::size_t uses(std::int32_t place) const noexcept { return node(place).uses; }
+  [[nodiscard]] bool taken(std::int32_t place) const noexcept { return node(place).uses != 0; }
 
   // Fetches the memory that `find` will read.
   void prefetch(std::int64_t key) const noexcept { __builtin_prefetch(&table_[home(key)]); }
+  void prefetch_place(std::int64_t place) const noexcept {
+    if (place >= 0) __builtin_prefetch(&nodes_[static_cast<std::size_t>(place)]);
+  }
   // Gives an absent key a free place, as used by a batch. There must be one.
   std::int32_t put(std::int64_t key, std::int64_t batch) noexcept;
   // The same at a certain free place, in the state that it had when it was removed.
@@ -42,6 +45,14 @@ class PlaceIndex {
   void clear() noexcept;
 
  private:
+  // What belongs to a place, in half a cache line.
+  struct Node {
+    std::int64_t key = 0;
+    std::int64_t batch = 0;
+    std::int32_t newer = kNowhere;
+    std::int32_t older = kNowhere;
+    std::uint16_t uses = 0;  // 0: free
+  };
   struct Entry {
     std::int64_t key = 0;
     std::int32_t place = kNowhere;
@@ -52,17 +63,16 @@ class PlaceIndex {
   };
   [[nodiscard]] static std::size_t at(std::int32_t place) noexcept { return static_cast<std::size_t>(place); }
   [[nodiscard]] std::size_t home(std::int64_t key) const noexcept;
-  [[nodiscard]] Ends& ends_of(std::size_t place) noexcept { return ends_[by_uses_ ? uses_[place] : 0]; }
+  [[nodiscard]] Ends& ends_of(const Node& of) noexcept { return ends_[by_uses_ ? of.uses : 0]; }
   void insert_key(std::int64_t key, std::int32_t place) noexcept;
   void link(std::int32_t place, bool as_newest) noexcept;
   void unlink(std::int32_t place) noexcept;
 
+  [[nodiscard]] Node& node(std::int32_t place) noexcept { return nodes_[at(place)]; }
+  [[nodiscard]] const Node& node(std::int32_t place) const noexcept { return nodes_[at(place)]; }
+
   const bool by_uses_;
-  std::vector<std::int64_t> keys_;  // by place, like the next five
-  std::vector<std::int64_t> batches_;
-  std::vector<std::uint16_t> uses_;  // 0: free
-  std::vector<std::int32_t> newer_;
-  std::vector<std::int32_t> older_;
+  std::vector<Node> nodes_;
   std::vector<std::int32_t> free_;
   std::vector<Ends> ends_;    // by number of uses
   std::vector<Entry> table_;  // by the hash of keys, linear probing

@@ -76,6 +76,7 @@ std::vector<std::int64_t> Places::use_present(const std::int64_t* keys, std::siz
   std::vector<std::int64_t> missing;
   find_all(keys, count, places);
   for (std::size_t i = 0; i < count; ++i) {
+    if (i + kAhead < count) index_.prefetch_place(places[i + kAhead]);
     const auto place = static_cast<std::int32_t>(places[i]);
     if (admitted != nullptr && !admitted[i]) {
       places[i] = PlaceIndex::kNowhere;
@@ -198,7 +199,7 @@ std::vector<std::int64_t> Places::changed(const std::int64_t* keys, std::size_t 
     numbers[i] = -1;
     if (!fixed.empty() && std::find(fixed.begin(), fixed.end(), keys[i]) != fixed.end()) continue;
     const auto place = static_cast<std::int32_t>(recent_places_[i]);
-    if (place == PlaceIndex::kNowhere || coming_[at(place)]) {
+    if (place == PlaceIndex::kNowhere) {
       if (rest != nullptr) {
         rest->push_back(static_cast<std::int64_t>(i));
         continue;

@@ -46,9 +46,10 @@ class Places {
   void moved(std::int64_t ticket, bool in);
   // places[i] = where the row of keys[i] lies, -1 if it is not on the device.
   void find(const std::int64_t* keys, std::size_t count, std::int64_t* places) const;
-  // For an update: numbers[i] = the number of keys[i] among the distinct keys, in the order of their first occurrence,
-  // or -1 if it is one of `fixed`; returns the places of these. Their rows count as changed. Of rows that are not on
-  // the device, `rest` gets the numbers i, and numbers[i] = -1; if it is null, InvalidInput is thrown.
+  // For an update, which waits for rows that still come: numbers[i] = the number of keys[i] among the distinct keys, in
+  // the order of their first occurrence, or -1 if it is one of `fixed`; returns the places of these. Their rows count
+  // as changed. Of rows that are not on the device, `rest` gets the numbers i, and numbers[i] = -1; if it is null,
+  // InvalidInput is thrown.
   std::vector<std::int64_t> changed(const std::int64_t* keys, std::size_t count, const std::vector<std::int64_t>& fixed,
                                     std::int32_t* numbers, std::vector<std::int64_t>* rest = nullptr);
   // The keys with a row on the device and their places, or only of those that were changed there.

@@ -130,6 +130,11 @@ def test_a_step_with_several_lookups_keeps_the_rows_of_all(graph: tf.Graph) -> N
         adagrad.create_hash_optimizer(0.1).minimize(loss, var_list=[table.variable])
         for loss, table in zip(losses, tables, strict=True)
     ]
+    # Their data differ, so that nothing else orders them: each finds its places after the one before has read.
+    first, *later = [op for op in graph.get_operations() if op.type == "RecLookupPlaces"]
+    for op in later:
+        assert any(before.type == "ResourceGather" for before in op.control_inputs), op.name
+    assert not any(before.type == "ResourceGather" for before in first.control_inputs)
     with _session() as opened:
         _start(opened, tables)
         random = np.random.default_rng(5)
