@@ -22,6 +22,7 @@ from runtime.lookup.sparse import sparse_lookup
 from runtime.lookup.whole_table import whole_table_l1, whole_table_l2
 from runtime.policy.admission import set_threshold
 from runtime.policy.eviction import EvictHook, evict_by_age, evict_by_norm, evict_by_step
+from runtime.storage.device import Device
 from runtime.storage.tiers import Storage
 from runtime.table.admission_rules import CountingBloom
 from runtime.table.create import create_table, tables
@@ -36,6 +37,7 @@ from runtime.table.variable_scopes import scoped_initializer, scoped_name, uniqu
 __all__ = [
     "Admission",
     "CountingBloom",
+    "Device",
     "EvictHook",
     "Eviction",
     "InitialRows",

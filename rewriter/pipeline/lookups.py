@@ -18,7 +18,7 @@ __all__ = ["Reading", "lookups_of", "readings"]
 
 _NOT_PERMITTED = "the lookup does not have modify_graph=True, which permits it"
 _EXCHANGED = "they are exchanged between several ranks"
-_INSERTING = ("OrInsert", "AndAdmit", "Expand")
+_INSERTING = ("OrInsert", "AndAdmit", "Expand", "LookupPlaces")
 
 
 @dataclass(frozen=True)

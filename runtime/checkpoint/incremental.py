@@ -149,5 +149,9 @@ class _DeltaRows(_tf_private.SaveableObject):  # type: ignore[misc]
         """Apply saved changes to the table's rows."""
         *rows, removed = restored_tensors
         table = self.anchor.table
-        with table.scope("increment"), tf.control_dependencies([native.ops().rec_table_remove(table.handle, removed)]):
+        with (
+            table.scope("increment"),
+            table.whole_on_host(),
+            tf.control_dependencies([native.ops().rec_table_remove(table.handle, removed)]),
+        ):
             return native.ops().rec_table_merge(table.handle, *rows)

@@ -44,7 +44,7 @@ class Rows(NamedTuple):
 
 def saved(table: CountedTable, name: str, slots: Slots) -> dict[str, tf.Tensor]:
     """Return the tensors of a checkpoint for the table under the name `name`, all of one snapshot."""
-    with table.scope("save"):
+    with table.scope("save"), table.whole_on_host():
         keys, freqs, versions, offsets, values, states, *rest = native.ops().rec_export_rows(table.handle)
         waiting, bloom = rest[:4], rest[4:]
         if os.environ.get("TF_EV_SAVE_FILTERED_FEATURES") == "False":

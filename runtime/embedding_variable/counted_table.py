@@ -6,7 +6,7 @@ DeepRec until 2022. A key starts as one of the rows of a matrix that the init op
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -17,7 +17,7 @@ from runtime.policy import eviction
 from runtime.table.admission_rules import CountingBloom
 from runtime.table.anchor import Anchor
 from runtime.table.arguments import TableArguments
-from runtime.table.table import Table
+from runtime.table.table import Table, stacked
 
 
 @dataclass(frozen=True)
@@ -95,13 +95,28 @@ class CountedTable(Table):
         self.initial_rows = initial_rows
         super().__init__(arguments, anchor)
 
-    def updated(self, keys: tf.Tensor, gradients: tf.Tensor, hyper: tf.Tensor, **settings: Any) -> tf.Operation:
+    def updated(self, keys: tf.Tensor, gradients: tf.Tensor, hyper: Sequence[Any], **settings: Any) -> tf.Operation:
         """Count the keys [n], create admitted ones, and update their rows by gradients [n, dim]."""
+        if self.on_device is not None:
+            return self._updated_on_device(keys, gradients, hyper, settings)
         if not self.rules.tracks or self.rules.lookups_create:
             return super().updated(keys, gradients, hyper, **settings)
         return native.ops().rec_apply_and_count(
-            self.handle, keys, gradients, hyper, self._now(), **self._counting(), **settings
+            self.handle, keys, gradients, stacked(hyper), self._now(), **self._counting(), **settings
         )
+
+    def _updated_on_device(
+        self, keys: tf.Tensor, gradients: tf.Tensor, hyper: Sequence[Any], settings: dict[str, Any]
+    ) -> tf.Operation:
+        """Count all keys; update rows on the device there, and others, which may be new, on the host."""
+        assert self.on_device is not None
+
+        def on_host(others: tf.Tensor, their: tf.Tensor) -> tf.Operation:
+            counted = [self.created_by_lookup(keys)] if self.rules.tracks and not self.rules.lookups_create else []
+            with tf.control_dependencies(counted):
+                return native.ops().rec_apply(self.handle, others, their, stacked(hyper), **settings)
+
+        return self.on_device.updated(keys, gradients, hyper, **settings, on_host=on_host)
 
     def created_by_lookup(self, keys: tf.Tensor) -> tf.Tensor:
         """Count the keys and create those that are admitted; the result's op does it."""

@@ -97,10 +97,11 @@ def counted_table(
         dim=dim,
         name=name,
         emb_initializer=v1.zeros_initializer(),
-        device_vocabulary_size=1,
+        device_vocabulary_size=rules.device_rows,
         is_save=True,
         init_param=1.0,
         storage=rules.storage,
+        device=rules.device,
     )
     drawn = (rules.initial or InitialRows()).drawn(dim, initializer)
     with new_in_graph():

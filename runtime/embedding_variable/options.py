@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from runtime import _validation
 from runtime.embedding_variable.counted_table import UpdateRules
+from runtime.storage.device import Device
 from runtime.storage.tiers import Storage
 from runtime.table.admission_rules import CountingBloom
 
@@ -138,6 +139,9 @@ class KeyRules:
     eviction: Eviction | None = None
     #: Storage tiers below memory.
     storage: Storage | None = None
+    #: Where rows lie and train, in v1 graphs, and how many at most.
+    device: Device | None = None
+    device_rows: int = 1
     initial: InitialRows | None = None
     #: Whether to count keys if neither admission nor storage tiers need it.
     counts: bool = False
@@ -157,11 +161,13 @@ class KeyRules:
             ("admission", Admission),
             ("eviction", Eviction),
             ("storage", Storage),
+            ("device", Device),
             ("initial", InitialRows),
             ("warm_start", WarmStart),
         ):
             if getattr(self, name) is not None:
                 _validation.kind(name, getattr(self, name), kind, f"a runtime.{kind.__name__} or None")
+        _validation.integer("device_rows", self.device_rows, 1, 10**9)
         _validation.boolean("counts", self.counts)
         _validation.boolean("notes_step", self.notes_step)
         _validation.boolean("lookups_create", self.lookups_create)

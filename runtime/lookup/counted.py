@@ -11,7 +11,7 @@ import tensorflow as tf
 from runtime import _tf_private, native
 from runtime.embedding_variable import checkpoint_layout
 from runtime.embedding_variable.counted_table import CountedTable
-from runtime.lookup import id_checks
+from runtime.lookup import id_checks, on_device
 from runtime.ranks.fused_exchange import Request, handles_of, rows_of_all
 from runtime.ranks.messages import Bags
 from runtime.table import control_dependencies
@@ -113,6 +113,8 @@ def _lookup(table: CountedTable, keys: tf.Tensor, starts: tf.Tensor | None = Non
             rows = _begun(table, keys, rows, starts)
         elif creates:
             rows = _then_created(table, keys, rows)
+        if table.on_device is not None:
+            rows = on_device.counted_rows(table, keys, rows)
     id_checks.set_shape(rows, keys, table.dim)
     return rows
 

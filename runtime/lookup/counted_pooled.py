@@ -31,7 +31,7 @@ def lookup_sparse(
 ) -> tf.Tensor:
     """Like `runtime.embedding_lookup_sparse`, but read-only, and negative ids are keys."""
     table, ids = tables[0], with_int_keys(ids)
-    if len(tables) == 1 and table.rules.fuses:
+    if len(tables) == 1 and _fuses(table):
         return pooled_ops.fused(table, ids, weights, combiner, max_norm, name, False, negative_keys=True)
     with tf.name_scope(name or "embedding_lookup_sparse"), tf.device("/device:CPU:0"):
         return _combined(tables, plain(table, ids, weights, combiner, max_norm), None, None)
@@ -49,7 +49,7 @@ def safe_lookup_sparse(
 ) -> tf.Tensor:
     """Like `runtime.safe_embedding_lookup_sparse`, but read-only."""
     table, ids = tables[0], with_int_keys(ids)
-    if len(tables) == 1 and table.rules.fuses:
+    if len(tables) == 1 and _fuses(table):
         return pooled_ops.fused_safe(table, ids, weights, combiner, default_id, max_norm, name, False)
     settings = safe_settings(default_id)
     with tf.name_scope(name or "safe_embedding_lookup_sparse"), tf.device("/device:CPU:0"):
@@ -70,7 +70,7 @@ def lookup_sparse_all(
         for tables, ids, weights, combiner in lookups:
             ids = with_int_keys(ids)
             checked.append((tables, with_every_row(plain(tables[0], ids, weights, combiner, None), ids)))
-        fused = [ranks.size() == 1 and len(tables) == 1 and tables[0].rules.fuses for tables, _ in checked]
+        fused = [ranks.size() == 1 and len(tables) == 1 and _fuses(tables[0]) for tables, _ in checked]
         together = [one for (_, one), own in zip(checked, fused, strict=True) if own]
         apart = [(tables, one) for (tables, one), own in zip(checked, fused, strict=True) if not own]
         found = iter(pooled_ops.looked_up(together, False, True, False, {"negative_keys": True}) if together else [])
@@ -95,7 +95,12 @@ def _all_combined(lookups: Sequence[_Lookup]) -> list[tf.Tensor]:
     waiting = [_waiting(*one) for one in lookups]
     pairs = [(tables, own.asked) for (tables, *_), own in zip(lookups, waiting, strict=True)]
     found = lookup_all(pairs, [own.bags for own in waiting])
-    return [own.combine(rows) for own, rows in zip(waiting, found, strict=True)]
+    return [pooled_ops.combined(own, rows) for own, rows in zip(waiting, found, strict=True)]
+
+
+def _fuses(table: CountedTable) -> bool:
+    """Whether the fused lookup, which reads rows on the host, does all the work."""
+    return table.rules.fuses and table.on_device is None
 
 
 def _waiting(

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from runtime import _tf_private, _validation, native
 from runtime.lookup import id_checks
-from runtime.lookup.sparse import dense_keys, sparse_lookup
+from runtime.lookup.sparse import dense_keys, sparse_lookup, sparse_rows
 from runtime.policy import admission
 from runtime.ranks.fused_exchange import Request, handles_of, rows_of_all
 from runtime.table.admission_rules import OFF
@@ -71,7 +71,8 @@ def grouped_lookup(
         rows = rows_of_all(requests, lambda keys: grouped_rows(members, keys, is_train))
         for i, (table, ids) in enumerate(pairs):
             id_checks.set_shape(rows[i], requests[i].keys, table.dim)
-            rows[i] = rows[i] if trains else tf.stop_gradient(rows[i])
+            with tf.device(rows[i].device):
+                rows[i] = rows[i] if trains else tf.stop_gradient(rows[i])
             rows[i] = ids.with_flat_values(rows[i]) if isinstance(ids, tf.RaggedTensor) else rows[i]
         return rows
 
@@ -79,6 +80,8 @@ def grouped_lookup(
 def grouped_rows(members: Sequence[Table], keys: Sequence[tf.Tensor], is_train: Any) -> list[tf.Tensor]:
     """Return the rows of keys, of any shape, of each table that this process holds, from a single op."""
     wide = [id_checks.wide(one) for one in keys]
+    if any(table.on_device is not None for table in members):
+        return [sparse_rows(table, own, is_train) for table, own in zip(members, wide, strict=True)]
 
     def run(op: Callable[..., list[tf.Tensor]]) -> list[tf.Tensor]:
         anchors = {table: table.variable.tensor() for table in members}

@@ -14,7 +14,7 @@ from runtime.table import control_dependencies
 from runtime.table.table import Table
 
 Result = TypeVar("Result")
-_INSERTING = ("RecLookupOrInsert", "RecLookupAndAdmit", "RecPooledLookupOrInsert", "RecExpand")
+_INSERTING = ("RecLookupOrInsert", "RecLookupAndAdmit", "RecPooledLookupOrInsert", "RecExpand", "RecLookupPlaces")
 
 
 def integers(ids: Any, owner: str) -> tf.Tensor:
@@ -106,14 +106,15 @@ def recorded(tables: Iterable[Table], result: tf.Tensor) -> None:
 def movable(tables: Iterable[Table], modify_graph: bool | None) -> Iterator[None]:
     """Record in the tables of a graph whether datasets may compute the ids of lookups created inside.
 
-    With several ranks they may not, because a lookup sees ids after the exchange.
+    With several ranks they may not, because a lookup sees ids after the exchange; nor those of rows on a device, which
+    several ops of the lookup need.
 
     Raises:
         ValueError: `modify_graph` is neither a bool nor None.
     """
     if modify_graph is not None:
         _validation.boolean("modify_graph", modify_graph)
-    before = {table: (len(table.lookups), len(table.inner_lookups)) for table in tables}
+    before = {table: (len(table.lookups), len(table.inner_lookups)) for table in tables if table.on_device is None}
     yield
     if modify_graph and ranks.size() == 1:
         for table, (lookups, inner) in before.items():

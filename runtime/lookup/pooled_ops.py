@@ -68,7 +68,7 @@ def looked_up(
     id_checks.refuse_expanding(members, is_train, is_grad)
     trains = id_checks.with_gradient(members, is_grad)
 
-    if ranks.size() > 1:
+    if ranks.size() > 1 or any(table.on_device is not None for table in members):
 
         def together(keys: list[tf.Tensor]) -> list[tf.Tensor]:
             with id_checks.movable(members, modify_graph):
@@ -128,7 +128,7 @@ def _pooled(
         id_checks.recorded([one.table], pooled)
         return pooled
 
-    if ranks.size() > 1:
+    if ranks.size() > 1 or one.table.on_device is not None:
 
         def local(table: Table, keys: tf.Tensor) -> tf.Tensor:
             with id_checks.movable([table], modify_graph):
@@ -150,7 +150,7 @@ def shared_pooled(
     together: Together | None,
     settings: dict[str, Any],
 ) -> list[tf.Tensor]:
-    """Return [rows, dim] of each lookup of tables that several ranks share, from a single exchange.
+    """Return [rows, dim] of each lookup of tables with a device, or that ranks share: from a single exchange.
 
     Rows that this process holds come from `local`, or from `together` for all tables at once.
     """
@@ -172,4 +172,10 @@ def shared_pooled(
         for one, own in zip(lookups, waiting, strict=True)
     ]
     rows = rows_of_all(requests, together)
-    return [own.combine(found) for own, found in zip(waiting, rows, strict=True)]
+    return [combined(own, found) for own, found in zip(waiting, rows, strict=True)]
+
+
+def combined(waiting: pooling.Pooled, rows: tf.Tensor) -> tf.Tensor:
+    """Combine rows, or their sums, on the device where they are."""
+    with tf.device(rows.device):
+        return waiting.combine(rows)

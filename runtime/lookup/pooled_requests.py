@@ -43,7 +43,8 @@ class Pooling:
     def finished(self, pooled: tf.Tensor, trains: bool) -> tf.Tensor:
         """Return the result for the caller, given the op's output."""
         pooled.set_shape([None, self.table.dim])
-        return self.finish(pooled if trains else tf.stop_gradient(pooled))
+        with tf.device(pooled.device):
+            return self.finish(pooled if trains else tf.stop_gradient(pooled))
 
 
 def plain(table: Table, ids: Any, weights: Any, combiner: str | None, max_norm: Any) -> Pooling:

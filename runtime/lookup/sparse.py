@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from runtime import _tf_private, _validation, native
 from runtime.embedding_variable.counted_table import CountedTable
-from runtime.lookup import counted, dynamic_expansion, id_checks
+from runtime.lookup import counted, dynamic_expansion, id_checks, on_device
 from runtime.lookup.serving_default import Default
 from runtime.policy import admission
 from runtime.ranks.fused_exchange import Request, handles_of, rows_of_all
@@ -87,7 +87,8 @@ def sparse_lookup(
         (rows,) = rows_of_all([request])
         rows = rows if default is None else default.arrived(rows)
         id_checks.set_shape(rows, keys, hashtable.dim)
-        rows = rows if trains else tf.stop_gradient(rows)
+        with tf.device(rows.device):
+            rows = rows if trains else tf.stop_gradient(rows)
         return ids.with_flat_values(rows) if isinstance(ids, tf.RaggedTensor) else rows
 
 
@@ -114,6 +115,8 @@ def _refuse_options(table: CountedTable, config: Any, default: Any) -> None:
 def sparse_rows(table: Table, keys: tf.Tensor, is_train: Any, default: Default | None = None) -> tf.Tensor:
     """Return the rows, [*keys.shape, dim], of keys that this process holds; as `sparse_lookup`, without checks."""
     ops = native.ops()
+    if table.on_device is not None:
+        return on_device.device_rows(table, keys, is_train, default)
 
     def evaluate() -> tf.Tensor:
         rows = _recorded(table, keys, ops.rec_lookup)
@@ -144,6 +147,10 @@ def _admitted_rows(
 
     def finished(rows: tf.Tensor, admitted: tf.Tensor) -> tf.Tensor:
         id_checks.recorded([table], rows)
+        if table.on_device is not None:
+            rows = on_device.admitted_rows(table, keys, rows, admitted, is_train)
+            with tf.device(rows.device):
+                return rows if default is None else default.where_missing(admitted, rows)
         return rows if default is None else default.where_missing(admitted, rows)
 
     def train() -> tf.Tensor:

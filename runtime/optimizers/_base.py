@@ -13,7 +13,7 @@ from runtime import _tf_private, _validation, native
 from runtime.table import control_dependencies
 from runtime.table.anchor import Anchor
 from runtime.table.create import tables
-from runtime.table.table import Table
+from runtime.table.table import Table, stacked
 
 _MAX_LEARNING_RATE = 10
 _BY_ADDRESS = ("lazy_adam", "adagrad", "sgd")
@@ -35,7 +35,8 @@ def session_graph() -> tf.Graph | None:
 
 def record_updates(updates: Iterable[tuple[tf.Operation, Table]]) -> None:
     """Make new updates of tables in a graph run after the lookups of their step."""
-    in_graph = [(update, table) for update, table in updates if table.graph is not None]
+    # Rows on a device have an order of their own.
+    in_graph = [(update, table) for update, table in updates if table.graph is not None and table.on_device is None]
     control_dependencies.updates_added([(update, table.lookups) for update, table in in_graph])
     for update, table in in_graph:
         table.updates.append(update)
@@ -201,7 +202,7 @@ class TableOptimizer(tf.compat.v1.train.Optimizer):  # type: ignore[misc]
                     [table.handle for _, table in slices],
                     [tf.cast(gradient.indices, tf.int64) for gradient, _ in slices],
                     [tf.cast(gradient.values, tf.float32) for gradient, _ in slices],
-                    tf.stack([tf.cast(value, tf.float32) for value in self._hyper(rate)]),
+                    stacked(self._hyper(rate)),
                     optimizer=self.rule,
                     starts=self.starts,
                     on_nonfinite=self._nonfinite,
@@ -226,8 +227,9 @@ class TableOptimizer(tf.compat.v1.train.Optimizer):  # type: ignore[misc]
 
     def _native_update(self, table: Table, keys: tf.Tensor, values: tf.Tensor, rate: tf.Tensor) -> tf.Operation:
         """Update the rows of keys int64 [n] by gradients float [n, dim]; duplicates are summed by the op."""
-        hyper = tf.stack([tf.cast(value, tf.float32) for value in self._hyper(rate)])
-        return table.updated(keys, values, hyper, optimizer=self.rule, starts=self.starts, on_nonfinite=self._nonfinite)
+        return table.updated(
+            keys, values, self._hyper(rate), optimizer=self.rule, starts=self.starts, on_nonfinite=self._nonfinite
+        )
 
     def _table(self, variable: Any) -> Table:
         if isinstance(variable, Table):

@@ -33,7 +33,7 @@ def evict_by_age(table: Table, age: Any = None, now: Any = None) -> tf.Tensor:
         age = None if table.admission is None else table.admission.eviction_threshold
     if age is None:
         raise ValueError(f"the table `{table.table_name}` has no eviction_threshold: give evict_by_age an `age`")
-    with table.scope("evict"), table.written():
+    with table.scope("evict"), table.written(), table.whole_on_host():
         present = tf.zeros([0], tf.int64) if now is None else tf.reshape(time_scalar(now), [1])
         return native.ops().rec_evict_unseen(table.handle, time_scalar(age), present)
 
@@ -61,7 +61,7 @@ def evict_by_norm(table: Table, l2_weight_threshold: float) -> tf.Tensor:
     """
     _validation.kind("table", table, Table, "a table made by create_table")
     _validation.real("l2_weight_threshold", l2_weight_threshold, 0, 3.4e38, whole=True)
-    with table.scope("evict"), table.written():
+    with table.scope("evict"), table.written(), table.whole_on_host():
         return native.ops().rec_evict_light(table.handle, tf.constant(l2_weight_threshold, tf.float32))
 
 

@@ -90,7 +90,8 @@ def rows_of_all(requests: Sequence[Request], together: Together | None = None) -
 def _summed(request: Request, rows: tf.Tensor) -> tf.Tensor:
     if request.bags is None:
         return rows
-    return tf.math.unsorted_segment_sum(rows, request.bags.numbers, request.bags.count)
+    with tf.device(rows.device):
+        return tf.math.unsorted_segment_sum(rows, request.bags.numbers, request.bags.count)
 
 
 def _looked_up(requests: Sequence[Request], keys: list[tf.Tensor], together: Together | None) -> list[tf.Tensor]:

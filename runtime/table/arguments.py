@@ -13,6 +13,8 @@ import tensorflow as tf
 
 from runtime import _validation, config
 from runtime.ranks import placements
+from runtime.ranks.process_group import refuse_several
+from runtime.storage.device import Device, device_of
 from runtime.storage.tiers import KINDS, Storage, log_compaction
 
 _log = logging.getLogger("runtime")
@@ -48,6 +50,7 @@ class TableArguments:
     when_full: str = "error"
     storage: Storage | None = None
     placement: str = "distributed"
+    device: Device | None = None
     #: Whether lookups divide the gradients of rows, which are summed over ranks, by the number of ranks.
     averages: bool = False
 
@@ -60,6 +63,7 @@ class TableArguments:
             "max_bytes": str(self.max_bytes or ""),
             "when_full": "evict" if self.when_full == "evict" else "",
             **({} if self.storage is None else self.storage.options),
+            **({} if self.device is None else self.device.options(self.device_vocabulary_size)),
         }
         return ";".join(f"{name}={value}" for name, value in options.items() if value)
 
@@ -92,6 +96,7 @@ def checked(given: Mapping[str, Any]) -> TableArguments:
         when_full=_when_full(given),
         storage=_storage(given),
         placement="replicated" if given["is_dp"] else placements.check_placement(given["placement"]),
+        device=_device(given),
         averages=given["all2all_gradients_op"] == _MEAN,
     )
 
@@ -193,6 +198,21 @@ def _storage(given: Mapping[str, Any]) -> Storage | None:
     if "log" in KINDS[storage.kind]:
         log_compaction()
     return storage
+
+
+def _device(given: Mapping[str, Any]) -> Device | None:
+    device = device_of(given["device"])
+    if device is None:
+        return None
+    if given["max_bytes"] is not None:
+        raise ValueError("`device` and `max_bytes` exclude each other: give `storage` a size of the host's memory")
+    if config.use_dynamic_expansion():
+        raise ValueError(
+            "`device` and init(use_dynamic_expansion=True) exclude each other, because rows that move have no fixed "
+            "address: use one of them"
+        )
+    refuse_several(given["name"], "has rows on a device")
+    return device
 
 
 def _check_padding(given: Mapping[str, Any]) -> None:

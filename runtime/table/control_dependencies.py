@@ -24,6 +24,7 @@ _INERT = frozenset(
         *("VarHandleOp", "ReadVariableOp", "VariableV2", "Variable", "RecTableHandle"),
         *("Assert", "Print", "PrintV2"),  # checks and messages about the ids of one branch
         *("HashTable", "HashTableV2", "LookupTableFind", "LookupTableFindV2"),
+        *("RecLookup", "RecLookupPermitted", "RecTierOf", "RecFindPlaces", "RecLookupPlaces"),
     }
 )
 

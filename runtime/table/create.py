@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from runtime import _tf_private, _validation
 from runtime.ranks.process_group import refuse_several
+from runtime.storage.device import Device
 from runtime.storage.tiers import Storage
 from runtime.table import arguments as table_arguments
 from runtime.table import exporters, in_memory_evaluator
@@ -47,6 +48,7 @@ def create_table(
     when_full: str = "error",
     storage: Storage | None = None,
     placement: str = "distributed",
+    device: Device | str | None = None,
 ) -> Table:
     """Create a table of float32 rows of width `dim`, eager or in the current v1 graph; the arguments are Rec SDK's.
 
@@ -77,6 +79,8 @@ def create_table(
         storage: tiers below memory for rows that do not fit in memory.
         placement: which of several ranks (runtime.ranks) holds a row: "distributed" (key mod ranks), "localized:0"
             (rank 0) or "replicated" (each rank has a copy).
+        device: where `device_vocabulary_size` rows lie and train, as "/gpu:0" or a `Device`; the others lie on the
+            host. In v1 graphs.
 
     Returns:
         The table. Under a variable scope with reuse, a known name returns the existing table.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 from weakref import WeakKeyDictionary
 
@@ -16,6 +16,7 @@ from runtime.ranks import placements
 from runtime.table.admission_rules import AdmissionRules
 from runtime.table.arguments import TableArguments
 from runtime.table.eager_resource import TableResource
+from runtime.table.on_device.rows import DeviceRows
 from runtime.table.properties import TableFacts
 
 _instances = itertools.count()
@@ -23,6 +24,11 @@ _NO_COPY = (
     "cannot be copied or pickled: create another table and fill it with import_rows(*table.snapshot()[:2]), or save "
     "and restore it with tf.train.Checkpoint"
 )
+
+
+def stacked(hyper: Sequence[Any]) -> tf.Tensor:
+    """Return hyperparameters, floats or scalar tensors, as float32 [n]."""
+    return tf.stack([tf.cast(value, tf.float32) for value in hyper])
 
 
 class Table(TableFacts, _tf_private.Parent):
@@ -51,12 +57,18 @@ class Table(TableFacts, _tf_private.Parent):
 
         Raises:
             RuntimeError: in eager mode after `init(use_dynamic_expansion=True)`.
+            ValueError: it has a device, and mode is eager.
         """
         if arguments.expands and tf.executing_eagerly():
             raise RuntimeError(
                 f"the table `{arguments.name}` cannot be created in eager mode with use_dynamic_expansion=True, which "
                 "adds rows and addresses to collections of a v1 graph: leave it False, since an eager table grows "
                 "without it, and train the table by its variable with create_hash_optimizer of runtime.optimizers"
+            )
+        if arguments.device is not None and tf.executing_eagerly():
+            raise ValueError(
+                f"the table `{arguments.name}` cannot have rows on a device in eager mode: create it in a v1 graph "
+                "(tf.compat.v1.disable_eager_execution()), or leave `device` out"
             )
         self.arguments = arguments
         #: The name of its anchor, and the scope of its ops in a graph.
@@ -84,6 +96,8 @@ class Table(TableFacts, _tf_private.Parent):
         #: The admission and eviction rules that all lookups share; None before the first lookup.
         self.admission: AdmissionRules | None = None
         self.is_grad: bool | None = None  # whether any lookup has a gradient; None before the first lookup
+        #: The rows that lie on a device; None without one.
+        self.on_device: DeviceRows | None = None
         attributes = {
             "table_name": arguments.name,
             "dim": arguments.dim,
@@ -114,6 +128,8 @@ class Table(TableFacts, _tf_private.Parent):
             )
             self._handle: tf.Tensor = self.filled.value()
             self.variable = anchor(self)
+        if self.arguments.device is not None:
+            self.on_device = DeviceRows(self, self.arguments.device, self.arguments.device_vocabulary_size)
 
     @property
     def handle(self) -> tf.Tensor:
@@ -156,6 +172,12 @@ class Table(TableFacts, _tf_private.Parent):
         with contextlib.nullcontext() if self.resource is None else self.resource.written():
             yield
 
+    @contextlib.contextmanager
+    def whole_on_host(self) -> Iterator[None]:
+        """Run ops built inside, which use the table as a whole, after changes on a device were copied to the host."""
+        with contextlib.nullcontext() if self.on_device is None else self.on_device.on_host():
+            yield
+
     def children(self) -> dict[str, Any]:
         """Return the parts that tf.train.Checkpoint and tf.saved_model.save save."""
         rows = {} if self.resource is None else {"rows": self.resource}
@@ -192,6 +214,19 @@ class Table(TableFacts, _tf_private.Parent):
             return native.ops().rec_tier_status(self.handle)
 
     @_tf_private.as_written
+    def device_status(self) -> tf.Tensor:
+        """Return int64 [5]: rows that fit and that lie on the device, and sums over all training lookups so far.
+
+        These are distinct ids of lookups that lay there, rows that came, and rows that were copied to the host to make
+        way.
+
+        Raises:
+            tf.errors.InvalidArgumentError: when the op runs, and the table has no device.
+        """
+        with self.scope("device_status"):
+            return native.ops().rec_places_status(self.handle)
+
+    @_tf_private.as_written
     def import_rows(self, keys: Any, values: Any) -> tf.Operation:
         """Insert or overwrite rows: keys int64 [n], values float32 [n, dim]; slots are kept. In a graph, return an op.
 
@@ -212,21 +247,27 @@ class Table(TableFacts, _tf_private.Parent):
             if not values.shape.is_compatible_with(wanted):
                 raise ValueError(f"`values` {owner} have shape {values.shape}: they must be {wanted}")
             keys, values = placements.held_rows(tf.cast(keys, tf.int64), values, self.placement)
-            with self.written():
+            with self.written(), self.whole_on_host():
                 return native.ops().rec_table_upsert(self.handle, keys, values)
 
-    def updated(self, keys: tf.Tensor, gradients: tf.Tensor, hyper: tf.Tensor, **settings: Any) -> tf.Operation:
-        """Update the rows of keys int64 [n] by gradients float32 [n, dim]; the op sums duplicates."""
+    def updated(self, keys: tf.Tensor, gradients: tf.Tensor, hyper: Sequence[Any], **settings: Any) -> tf.Operation:
+        """Update the rows of keys int64 [n] by gradients float32 [n, dim]; the op sums duplicates.
+
+        `hyper` are the rule's hyperparameters, floats or scalar tensors.
+        """
+        if self.on_device is not None:
+            return self.on_device.updated(keys, gradients, hyper, **settings)
+        numbers = stacked(hyper)
         if self.has_terms and not tf.executing_eagerly():
             # Control edges alone would not do: Grappler drops those that others imply, and later these others.
-            read = [hyper.graph.get_operation_by_name(name).outputs[1] for name in self.terms.get(hyper.graph, ())]
-            hyper = tf.add_n([hyper, *(tf.fill(tf.shape(hyper), one) for one in read)]) if read else hyper
-        return native.ops().rec_apply(self.handle, keys, gradients, hyper, whole_table=self.has_terms, **settings)
+            read = [numbers.graph.get_operation_by_name(name).outputs[1] for name in self.terms.get(numbers.graph, ())]
+            numbers = tf.add_n([numbers, *(tf.fill(tf.shape(numbers), one) for one in read)]) if read else numbers
+        return native.ops().rec_apply(self.handle, keys, gradients, numbers, whole_table=self.has_terms, **settings)
 
     @_tf_private.as_written
     def snapshot(self) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]:
         """Return keys int64 [n], values [n, dim], slots [n, slots * dim] and metadata of one point in time."""
-        with self.scope("snapshot"), self.written():
+        with self.scope("snapshot"), self.written(), self.whole_on_host():
             keys, values, slots, meta = native.ops().rec_table_snapshot(self.handle)
         if tf.executing_eagerly():
             return keys, values, slots, meta

@@ -86,7 +86,12 @@ def get_embedding_variable(
     if option.init.initializer is not None:
         _log.info("InitializerOption.initializer overrides the variable's own")
     make = functools.partial(
-        _make, embedding_dim, key_dtype, initializer or scope.initializer, _rules(name, steps_to_live, option), option
+        _make,
+        embedding_dim,
+        key_dtype,
+        initializer or scope.initializer,
+        _rules(name, steps_to_live, option, embedding_dim),
+        option,
     )
     settings = {"trainable": trainable, "collections": [*(collections or ()), variable.EMBEDDING_VARIABLES]}
     parts = _parts(partitioner or scope.partitioner, embedding_dim)
@@ -148,7 +153,7 @@ def _refuse(
             raise ValueError(f"`{argument}` of the EmbeddingVariable {name!r} is not supported: {remedy}")
 
 
-def _rules(name: str, steps_to_live: int | None, option: EmbeddingVariableOption) -> KeyRules:
+def _rules(name: str, steps_to_live: int | None, option: EmbeddingVariableOption, dim: int) -> KeyRules:
     """Return the rules of the table, from the options and DeepRec's environment variables.
 
     Raises:
@@ -168,6 +173,8 @@ def _rules(name: str, steps_to_live: int | None, option: EmbeddingVariableOption
         admission=Admission(threshold, _bloom(option.filter_strategy) if threshold else None),
         eviction=Eviction(steps_to_live, norm),
         storage=storage.tiers(option.storage_option),
+        device=storage.device(option.storage_option),
+        device_rows=storage.device_rows(option.storage_option, dim),
         initial=InitialRows(init.initializer, init.default_value_dim, init.default_value_no_permission),
         counts=storage.has_tiers(option.storage_option) or os.environ.get("TF_RECORD_FREQ") == "1",
         notes_step=os.environ.get("TF_RECORD_VERSION") == "1",

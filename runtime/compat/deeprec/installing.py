@@ -58,7 +58,9 @@ _changes: Changes | None = None
 
 
 @heeding("RECMIGRATE_DEEPREC")
-def install(hbm_as_dram: bool = False, group_ftrl: bool = True, lookups_create: bool = False) -> None:
+def install(
+    hbm_as_dram: bool = False, group_ftrl: bool = True, lookups_create: bool = False, hbm_device: str = ""
+) -> None:
     """Let programs written for DeepRec run: add its names to `tf` and `tf.compat.v1`, and TensorFlow 1's to `tf`.
 
     `tf` gets every name of `tf.compat.v1` that it lacks, also in `tf.train`, `tf.nn` and so on. Names that both have
@@ -66,15 +68,17 @@ def install(hbm_as_dram: bool = False, group_ftrl: bool = True, lookups_create: 
     is not disabled: that is up to the program, or to `python -m runtime.compat.deeprec`.
 
     Args:
-        hbm_as_dram: run storage types with an HBM tier without that tier, instead of refusing them.
+        hbm_as_dram: run storage types with an HBM tier without that tier, in the host's memory.
         group_ftrl: let `FtrlOptimizer` apply the L1 term to the norm of an EmbeddingVariable's row, like DeepRec's;
             False keeps TensorFlow's, which applies it to each value.
         lookups_create: let look-ups create, count and admit keys, as in DeepRec's releases until 2022; in newer ones
             only updates do.
+        hbm_device: the device of TensorFlow that has the HBM tier, as /gpu:0; by default the first GPU, if any.
     """
     global _changes
     uninstall()
     storage.allow_hbm_as_dram(hbm_as_dram)
+    storage.place_hbm(hbm_device)
     creation.let_lookups_create(lookups_create)
     _changes = changes = Changes("runtime.compat.deeprec")
     try:
@@ -95,6 +99,7 @@ def uninstall() -> None:
     """Undo `install`: restore TensorFlow and `sys.modules`."""
     global _changes
     storage.allow_hbm_as_dram(False)
+    storage.place_hbm("")
     creation.let_lookups_create(False)
     micro_batches.wanted(1)
     if _changes is not None:

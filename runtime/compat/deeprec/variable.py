@@ -101,7 +101,7 @@ class EmbeddingVariable(CountedAnchor):
 
     def export(self) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]:
         """Return keys [n], values [n, dim], versions [n] and frequencies [n] of all rows, as in a checkpoint."""
-        with self.table.scope("export"):
+        with self.table.scope("export"), self.table.whole_on_host():
             keys, frequencies, versions, _, values, *_ = native.ops().rec_export_rows(self.table.handle)
             return keys, values, self._steps(filled(versions, keys, -1)), filled(frequencies, keys, 0)
 

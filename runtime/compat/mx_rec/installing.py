@@ -14,12 +14,14 @@ from runtime.compat import contrib_layers, graph_modifier
 from runtime.compat.changes import Changes
 from runtime.compat.mx_rec import environment, modules, state
 from runtime.compat.mx_rec.checkpoint import saver, schedule, warm_start
+from runtime.compat.mx_rec.embedding import sparse_embedding
 from runtime.compat.mx_rec.features.feature_spec import FeatureSpec
 from runtime.compat.mx_rec.graph import host_pipeline_ops, pipeline
 from runtime.compat.mx_rec.hardware import iteration_loop, npu
 from runtime.compat.mx_rec.ranks import broadcast
 from runtime.compat.settings import heeding
 from runtime.optimizers._base import TableOptimizer
+from runtime.storage.device import device_of
 
 __all__ = ["install", "uninstall"]
 
@@ -29,11 +31,15 @@ _changes: Changes | None = None
 
 
 @heeding("RECMIGRATE_MX_REC")
-def install() -> None:
+def install(hbm_device: str = "") -> None:
     """Let programs written for Rec SDK run: make `mx_rec`, `rec_sdk_common` and the hardware's packages importable.
 
     TensorFlow's optimizers then report when gradients are computed, its sessions whether a hook is missing, and
     datasets have `eos_map`. Eager mode is not disabled: that is up to the program.
+
+    Args:
+        hbm_device: a device of TensorFlow, as /gpu:0, on which each table has `device_vocabulary_size` rows; by default
+            they are in the host's memory.
 
     Raises:
         ValueError: an environment variable of Rec SDK has a value that it does not accept.
@@ -41,6 +47,7 @@ def install() -> None:
     global _changes
     uninstall()
     environment.check()
+    sparse_embedding.place_rows(device_of(hbm_device or None))
     graph_modifier.part("GraphModifierHook")  # importing it starts recording the element structure of iterators
     _changes = changes = Changes(_FACADE)
     try:

@@ -71,5 +71,6 @@ void register_tier_ops();
 void register_prefetch_op();
 void register_exchange_ops();
 void register_parts_ops();
+void register_device_ops();
 
 }  // namespace recmigrate::ops

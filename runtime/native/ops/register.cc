@@ -43,6 +43,7 @@ struct AtLoad {
     register_prefetch_op();
     register_exchange_ops();
     register_parts_ops();
+    register_device_ops();
   }
 };
 

@@ -121,6 +121,7 @@ extern void TF_OpKernelConstruction_GetAttrString(TF_OpKernelConstruction* ctx, 
                                                   size_t max_length, TF_Status* status);
 extern void TF_GetSerializedConfigProto(TF_OpKernelContext* ctx, TF_Buffer* serialized_config_proto, TF_Status* status);
 extern void TF_OpKernelContext_Failure(TF_OpKernelContext* ctx, TF_Status* status);
+extern int64_t TF_StepId(TF_OpKernelContext* ctx);
 extern int TF_NumInputs(TF_OpKernelContext* ctx);
 extern void TF_GetInput(TF_OpKernelContext* ctx, int i, TF_Tensor** tensor, TF_Status* status);
 extern void TF_SetOutput(TF_OpKernelContext* ctx, int i, const TF_Tensor* tensor, TF_Status* status);

@@ -14,7 +14,8 @@ Table::Table(const TableConfig& config)
       updates_(store_, recent_, limit_, tiers_, lookups_),
       addresses_(store_, lookups_, updates_),
       snapshots_(store_, recent_, limit_, tiers_, lookups_, admission_, updates_),
-      norms_(store_, lookups_) {}
+      norms_(store_, lookups_),
+      device_(store_, tiers_, lookups_, updates_) {}
 
 void Table::apply(const std::int64_t* keys, std::size_t count, const float* grads, const Update& update) {
   updates_.apply({&updates_, keys, count, grads}, update);

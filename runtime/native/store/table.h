@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "store/admission/admission_control.h"
+#include "store/device/rows_on_device.h"
 #include "store/lookup/lookups.h"
 #include "store/lookup/recent_batches.h"
 #include "store/rows/addresses.h"
@@ -145,9 +146,17 @@ class Table {
   // Deletes the keys, and the counters of keys without rows, that were last seen `age` or longer before `now` (kNever:
   // before the newest time). A row that was never seen counts as seen now. Returns the number of deleted rows. Throws
   // InvalidInput if no lookup has had a time.
-  std::size_t evict_unseen(std::int64_t age, std::int64_t now) { return admission_.evict_unseen(age, now); }
+  std::size_t evict_unseen(std::int64_t age, std::int64_t now) {
+    const std::size_t removed = admission_.evict_unseen(age, now);
+    device_.clear();
+    return removed;
+  }
   // Deletes the rows with a half squared norm below `least`. Returns their number.
-  std::size_t evict_light(float least) { return admission_.evict_light(least); }
+  std::size_t evict_light(float least) {
+    const std::size_t removed = admission_.evict_light(least);
+    device_.clear();
+    return removed;
+  }
 
   // Like `apply`, but counts the keys of the gradients first, including repetitions: keys without a row get one once
   // their count suffices, and the gradients of the others are dropped.
@@ -171,14 +180,21 @@ class Table {
   // new rows.
   void upsert(const std::int64_t* keys, std::size_t count, const float* values) {
     snapshots_.upsert(keys, count, values);
+    device_.clear();
   }
 
   // Deletes rows with everything that belongs to them; their memory is reused. Returns the number of rows.
-  std::size_t remove(const std::int64_t* keys, std::size_t count) { return store_.remove(keys, count); }
+  std::size_t remove(const std::int64_t* keys, std::size_t count) {
+    const std::size_t removed = store_.remove(keys, count);
+    device_.clear();
+    return removed;
+  }
   // The same for every key with predicate(key, row), which is called from several threads.
   template <typename Predicate>
   std::size_t remove_if(const Predicate& predicate) {
-    return store_.remove_if(predicate);
+    const std::size_t removed = store_.remove_if(predicate);
+    device_.clear();
+    return removed;
   }
 
   // The state at one point in time, between updates. `sink(meta, rows)` is called once, under the table's lock, and
@@ -193,6 +209,7 @@ class Table {
   void import_rows(const TableMeta& meta, const std::int64_t* keys, std::size_t count, const float* values,
                    const float* slots) {
     snapshots_.import_rows(meta, keys, count, values, slots);
+    device_.clear();
   }
 
   // Inserts or overwrites rows with the slots of the optimizer in `meta`; of equal keys the last one wins. The seed in
@@ -202,6 +219,7 @@ class Table {
   void merge(const TableMeta& meta, const std::int64_t* keys, std::size_t count, const float* values,
              const float* slots) {
     snapshots_.merge(meta, keys, count, values, slots);
+    device_.clear();
   }
 
   // The norms of all rows, as they are now or were at one of the last `every` - 1 calls; keys 0 to size - 1 without a
@@ -209,7 +227,14 @@ class Table {
   [[nodiscard]] RowNorms norms(std::int64_t size, std::int64_t every) { return norms_.of_all_rows(size, every); }
 
   // Empties the table: no rows, no slots, the seed that it was created with.
-  void reset() { snapshots_.reset(); }
+  void reset() {
+    snapshots_.reset();
+    device_.clear();
+  }
+
+  // Rows on a device; whatever replaces or removes rows of the table forgets their places, so that what was changed
+  // there must have been written before.
+  [[nodiscard]] RowsOnDevice& on_device() noexcept { return device_; }
 
   // out[i] = the number of the tier with the row of keys[i], 0 for memory; -1 if there is no row.
   void tiers_of(const std::int64_t* keys, std::size_t count, std::int32_t* out) const {
@@ -239,6 +264,7 @@ class Table {
   Addresses addresses_;
   Snapshots snapshots_;
   Norms norms_;
+  RowsOnDevice device_;
 };
 
 }  // namespace recmigrate

@@ -10,6 +10,8 @@
 namespace recmigrate {
 namespace {
 
+constexpr std::int64_t kMostDeviceRows = 1'000'000'000;
+
 std::int64_t number_option(const std::string& owner, const std::string& name, const std::string& value) {
   const bool digits =
       !value.empty() && value.size() <= 18 && value.find_first_not_of("0123456789") == std::string::npos;
@@ -104,12 +106,20 @@ void TableConfig::parse_options(const std::string& text) {
       tier_counts_values = value == "values";
     } else if (key == "tier_library") {
       tier_library = path_option(value);
+    } else if (key == "device_rows") {
+      device_rows = number_option(owner, key, value);
+    } else if (key == "device_policy") {
+      if (value != "lfu" && value != "lru") fail_invalid(owner + " has " + option + "; it must be lfu or lru");
+      device_by_uses = value == "lfu";
+    } else if (key == "device_steps") {
+      device_steps = number_option(owner, key, value);
     } else if (key == "tier_segment") {
       tier_segment = number_option(owner, key, value);
     } else {
       fail_invalid(owner + " has the unknown option '" + option +
                    "'; known are max_bytes, when_full, expansion, padding_keys, "
-                   "tiers, tier_folder, tier_library, tier_policy, tier_bytes and tier_segment");
+                   "tiers, tier_folder, tier_library, tier_policy, tier_bytes, tier_segment, "
+                   "device_rows, device_policy and device_steps");
     }
   }
 }
@@ -121,7 +131,23 @@ void TableConfig::check() const {
   if (evicts && !limited()) {
     fail_invalid("table '" + name + "' evicts rows when it is full but has no max_bytes; give it one");
   }
+  if (device_rows != 0) check_device();
   if (tiered()) check_tiers();
+}
+
+void TableConfig::check_device() const {
+  const std::string owner = "table '" + name + "'";
+  if (device_rows < 0 || device_rows > kMostDeviceRows) {
+    fail_invalid(owner + " has " + std::to_string(device_rows) + " rows on a device; it must be 1 to " +
+                 std::to_string(kMostDeviceRows));
+  }
+  if (device_steps < 1 || device_steps > 64) {
+    fail_invalid(owner + " keeps the rows of " + std::to_string(device_steps) +
+                 " steps on a device; it must be 1 to 64");
+  }
+  if (limited() || expansion) {
+    fail_invalid(owner + " has rows on a device, and max_bytes or dynamic expansion; use one of them");
+  }
 }
 
 void TableConfig::check_tiers() const {

@@ -32,6 +32,10 @@ struct TableConfig {
   std::int64_t tier_segment = 1 << 20;  // bytes to write to a medium at once
   bool tier_counts_values = false;      // only value and slots, each rounded up to 16 bytes, count as bytes of a tier
 
+  std::int64_t device_rows = 0;   // number of rows that lie on a device; 0 means none
+  bool device_by_uses = true;     // the rows used least leave it first, and among them the least recently used
+  std::int64_t device_steps = 1;  // whose rows stay there, the current one among them
+
   // Parses `name=value;…`. Throws InvalidInput that names the table, the option and the known options.
   void parse_options(const std::string& text);
   // Throws InvalidInput that names the table and the field that does not fit the others.
@@ -43,6 +47,7 @@ struct TableConfig {
   [[nodiscard]] bool stamps() const noexcept { return evicts || tiered(); }
 
  private:
+  void check_device() const;
   void check_tiers() const;
 };
 

@@ -13,6 +13,7 @@ import tensorflow as tf
 from runtime.compat.mx_rec.constants import ASCAnchorAttr
 from runtime.compat.mx_rec.ranks.rank_ids import get_rank_size
 from runtime.compat.mx_rec.state import ConfigInitializer, state_of
+from runtime.storage.device import Device
 from runtime.storage.tiers import Storage
 from runtime.table import arguments as table_arguments
 from runtime.table.create import made
@@ -32,6 +33,15 @@ _log = logging.getLogger("runtime")
 _MERGED = "mergeable_table_"
 #: Keywords of older releases, which are ignored.
 _OLDER = {"optimizer_list", "mode", "apply_gradients_strategy", "use_merge_table", "use_dynamic_expansion"}
+
+
+_device: Device | None = None
+
+
+def place_rows(device: Device | None) -> None:
+    """Set where tables without dynamic expansion that are made from now on have rows (`install(hbm_device=...)`)."""
+    global _device
+    _device = device
 
 
 class BaseSparseEmbedding(Table):
@@ -233,6 +243,7 @@ def create_table(
             "enable_merge": False,
             "max_bytes": None,
             "when_full": "error",
+            "device": None if instance.use_dynamic_expansion else _device,
             "storage": _storage(given) if kind is ExternalStorageSparseEmbedding else None,
             "placement": "replicated" if given["is_dp"] else "distributed",
         }

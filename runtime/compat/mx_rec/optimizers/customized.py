@@ -125,6 +125,11 @@ class _Moved:
                 f"{INCOMPATIBLE} {type(optimizer).__name__}: the table `{table.table_name}` expands, train it by "
                 "addresses with one of mx_rec.optimizers.*_by_addr"
             )
+        if table.on_device is not None:
+            raise ValueError(
+                f"{type(optimizer).__name__} cannot update the table `{table.table_name}`, which has rows on a device: "
+                "install the façade without hbm_device"
+            )
         if not isinstance(gradient, tf.IndexedSlices):
             raise ValueError(f"the gradient of the table `{table.table_name}` must be tf.IndexedSlices: got {gradient}")
         with tf.name_scope(f"rows_of_{table.table_name}"):

@@ -150,10 +150,12 @@ def test_asking_twice_for_a_name_and_eager_mode_are_errors() -> None:
         deeprec.get_embedding_variable("item", 4)
 
 
-def test_a_gpu_storage_needs_to_be_allowed(graph: tf.Graph) -> None:
+def test_a_gpu_storage_is_in_memory_where_there_is_no_gpu(graph: tf.Graph, caplog: pytest.LogCaptureFixture) -> None:
     option = deeprec.EmbeddingVariableOption(storage_option=deeprec.StorageOption(StorageType.HBM_DRAM))
-    with pytest.raises(ValueError, match=r"HBM_DRAM needs a GPU.*install\(hbm_as_dram=True\)"):
-        deeprec.get_embedding_variable("user", 4, ev_option=option)
+    deeprec.get_embedding_variable("user", 4, ev_option=option)
+    assert [record.getMessage() for record in caplog.records] == [
+        "storage type HBM_DRAM: there is no GPU, the rows of its HBM tier are in the host's memory"
+    ]
     deeprec.install(hbm_as_dram=True)
     try:
         assert deeprec.get_embedding_variable("item", 4, ev_option=option).storage_type == StorageType.HBM_DRAM

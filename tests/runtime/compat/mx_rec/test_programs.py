@@ -36,6 +36,19 @@ COMBINATIONS = {
     },
     "thresholds": {"USE_FAAE": "1"},
     "thresholds, modified graph, host": {"USE_FAAE": "1", "USE_MODIFY_GRAPH": "1", "CACHE_MODE": "DDR"},
+    "a device": {"RECMIGRATE_MX_REC_HBM_DEVICE": "/cpu:0"},
+    "a device, modified graph, several lookups, thresholds": {
+        "RECMIGRATE_MX_REC_HBM_DEVICE": "/cpu:0",
+        "USE_MODIFY_GRAPH": "1",
+        "USE_MULTI_LOOKUP": "1",
+        "USE_FAAE": "1",
+    },
+    "a device, disks": {
+        "RECMIGRATE_MX_REC_HBM_DEVICE": "/cpu:0",
+        "CACHE_MODE": "SSD",
+        "USE_MODIFY_GRAPH": "1",
+        "USE_DYNAMIC": "1",
+    },
     "disks, dynamic shapes": {"CACHE_MODE": "SSD", "USE_MODIFY_GRAPH": "1", "USE_DYNAMIC": "1"},
 }
 

@@ -1,0 +1,205 @@
+"""Tables with rows on a device train, save and restore as those in memory alone, bit for bit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import runtime
+from runtime.optimizers import adagrad, gradient_descent, lazy_adam, momentum, rmsprop
+from tests.support.runtime.tables import make_table
+
+v1 = tf.compat.v1
+_OPTIMIZERS: dict[str, Callable[[], Any]] = {
+    "sgd": lambda: gradient_descent.create_hash_optimizer(0.1),
+    "decay": lambda: gradient_descent.create_hash_optimizer(0.1, weight_decay=0.01),
+    "adagrad": lambda: adagrad.create_hash_optimizer(0.1),
+    "epsilon": lambda: adagrad.create_hash_optimizer(0.1, epsilon=0.01),
+    "lazy_adam": lambda: lazy_adam.create_hash_optimizer(0.01),
+    "momentum": lambda: momentum.create_hash_optimizer(0.01, 0.9),
+    "nesterov": lambda: momentum.create_hash_optimizer(0.01, 0.9, use_nesterov=True),
+    "rmsprop": lambda: rmsprop.create_hash_optimizer(0.01),
+}
+
+
+def _session() -> Any:
+    opened = v1.Session(config=v1.ConfigProto(device_count={"CPU": 2}))
+    opened.run(v1.global_variables_initializer())
+    return opened
+
+
+def _batches(count: int, seed: int = 1) -> Iterator[np.ndarray]:
+    random = np.random.default_rng(seed)
+    for _ in range(count):
+        yield random.zipf(1.3, 14) % 150
+
+
+def _pair(rows: int = 30, **device: Any) -> list[runtime.Table]:
+    start = v1.random_normal_initializer(stddev=0.1, seed=3)
+    settings: list[dict[str, Any]] = [{"device": runtime.Device(**device)}, {}]
+    return [
+        make_table(name, initializer=start, device_vocabulary_size=rows, **more)
+        for name, more in zip(("device", "host"), settings, strict=True)
+    ]
+
+
+def _by_key(snapshot: Any) -> list[Any]:
+    keys, values, slots, meta = snapshot
+    order = np.argsort(keys)
+    return [keys[order], values[order], slots[order], meta[2:]]  # without the seed
+
+
+def _same(ones: Any, others: Any) -> None:
+    for one, other in zip(ones, others, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def _start(opened: Any, tables: list[runtime.Table]) -> None:
+    """Give both tables the same rows, as initial values depend on the name."""
+    values = np.random.default_rng(0).normal(size=(150, 4)).astype(np.float32)
+    opened.run([table.import_rows(np.arange(150), values) for table in tables])
+
+
+@pytest.mark.parametrize("optimizer", _OPTIMIZERS)
+@pytest.mark.parametrize(("name", "policy"), [("/cpu:0", "lru"), ("/cpu:1", "lfu")])
+def test_training_gives_the_bits_of_memory_alone(graph: tf.Graph, optimizer: str, name: str, policy: str) -> None:
+    ids = v1.placeholder(tf.int64, [None])
+    tables = _pair(name=name, policy=policy)
+    trained = [runtime.sparse_lookup(table, ids) for table in tables]
+    steps = [
+        _OPTIMIZERS[optimizer]().minimize(tf.reduce_sum(tf.sin(rows)), var_list=[table.variable])
+        for rows, table in zip(trained, tables, strict=True)
+    ]
+    read = [runtime.sparse_lookup(table, ids, is_train=False) for table in tables]
+    assert tf.DeviceSpec.from_string(trained[0].device) == tf.DeviceSpec.from_string(name)
+    snapshots = [table.snapshot() for table in tables]
+    with _session() as opened:
+        _start(opened, tables)
+        for number, batch in enumerate(_batches(40)):
+            _same(*np.split(np.asarray(opened.run([*trained, *steps], {ids: batch})[:2]), 2))
+            if number % 10 == 5:
+                _same(*np.split(np.asarray(opened.run(read, {ids: np.arange(150)})), 2))
+                _same(*map(_by_key, opened.run(snapshots)))
+        fit, there, found, came, left = opened.run(tables[0].device_status())
+        assert fit == there == 30 and found > 100 and came > 100 and left > 50
+        _same(*map(_by_key, opened.run(snapshots)))
+
+
+def test_checkpoints_hold_the_rows_of_the_device(graph: tf.Graph, tmp_path: Path) -> None:
+    table = _pair(name="/cpu:0")[0]
+    ids = v1.placeholder(tf.int64, [None])
+    rows = runtime.sparse_lookup(table, ids)
+    saver = v1.train.Saver()  # before the optimizer, whose slots it saves all the same
+    train = lazy_adam.create_hash_optimizer(0.01).minimize(tf.reduce_sum(tf.sin(rows)))
+    saved, later = list(_batches(20, 1)), list(_batches(20, 2))
+    with _session() as opened:
+        for batch in saved:
+            opened.run(train, {ids: batch})
+        powers = [variable for variable in v1.global_variables() if "power" in variable.name]
+        kept = opened.run(powers)
+        path = saver.save(opened, str(tmp_path / "model"))
+        snapshot = opened.run(table.snapshot())
+        wanted = [opened.run([rows, train], {ids: batch})[0] for batch in later]
+        saver.restore(opened, path)  # into a session with rows on the device
+        _same(_by_key(opened.run(table.snapshot())), _by_key(snapshot))
+        opened.run([v1.assign(variable, value) for variable, value in zip(powers, kept, strict=True)])
+        for batch, want in zip(later, wanted, strict=True):
+            np.testing.assert_array_equal(opened.run([rows, train], {ids: batch})[0], want)
+    with _session() as opened:
+        saver.restore(opened, path)
+        opened.run([v1.assign(variable, value) for variable, value in zip(powers, kept, strict=True)])
+        for batch, want in zip(later, wanted, strict=True):
+            np.testing.assert_array_equal(opened.run([rows, train], {ids: batch})[0], want)
+
+
+def test_a_step_with_several_lookups_keeps_the_rows_of_all(graph: tf.Graph) -> None:
+    ids = [v1.placeholder(tf.int64, [None]) for _ in range(3)]
+    tables = _pair(rows=36, name="/cpu:0")
+    losses = []
+    for table in tables:
+        rows = [runtime.sparse_lookup(table, one) for one in ids]
+        losses.append(
+            tf.add_n([tf.reduce_sum(tf.sin(one) * factor) for one, factor in zip(rows, (1, 2, 3), strict=True)])
+        )
+    steps = [
+        adagrad.create_hash_optimizer(0.1).minimize(loss, var_list=[table.variable])
+        for loss, table in zip(losses, tables, strict=True)
+    ]
+    # Their data differ, so that nothing else orders them: each finds its places after the one before has read.
+    first, *later = [op for op in graph.get_operations() if op.type == "RecLookupPlaces"]
+    for op in later:
+        assert any(before.type == "ResourceGather" for before in op.control_inputs), op.name
+    assert not any(before.type == "ResourceGather" for before in first.control_inputs)
+    with _session() as opened:
+        _start(opened, tables)
+        random = np.random.default_rng(5)
+        for _ in range(40):
+            got = opened.run([*losses, *steps], {one: random.integers(0, 150, 12) for one in ids})
+            np.testing.assert_array_equal(got[0], got[1])
+        _same(*map(_by_key, opened.run([table.snapshot() for table in tables])))
+
+
+def test_rows_below_memory_come_to_the_device(graph: tf.Graph, tmp_path: Path) -> None:
+    start = v1.random_normal_initializer(stddev=0.1, seed=3)
+    storage = runtime.Storage("dram_ssdhash", path=tmp_path, sizes=[4_000])
+    tables = [
+        make_table("device", initializer=start, device_vocabulary_size=30, device="/cpu:0", storage=storage),
+        make_table("host", initializer=start),
+    ]
+    ids = v1.placeholder(tf.int64, [None])
+    trained = [runtime.sparse_lookup(table, ids) for table in tables]
+    steps = [
+        adagrad.create_hash_optimizer(0.1).minimize(tf.reduce_sum(tf.sin(rows)), var_list=[table.variable])
+        for rows, table in zip(trained, tables, strict=True)
+    ]
+    with _session() as opened:
+        _start(opened, tables)
+        for batch in _batches(40):
+            got = opened.run([*trained, *steps], {ids: batch})
+            np.testing.assert_array_equal(got[0], got[1])
+            opened.run(tables[0].drain())
+        _same(*map(_by_key, opened.run([table.snapshot() for table in tables])))
+
+
+def test_rows_that_changed_on_the_device_are_evicted_by_their_norm(graph: tf.Graph) -> None:
+    table = make_table("device", initializer=v1.zeros_initializer(), device_vocabulary_size=8, device="/cpu:0")
+    ids = v1.placeholder(tf.int64, [None])
+    rows = runtime.sparse_lookup(table, ids)
+    train = gradient_descent.create_hash_optimizer(1.0).minimize(tf.reduce_sum(rows))
+    light = runtime.evict_by_norm(table, 3.0)
+    with _session() as opened:
+        opened.run(train, {ids: [1, 2]})
+        opened.run(train, {ids: [2]})  # rows of -1 and -2: half squared norms of 2 and 8
+        assert opened.run(light) == 1
+        assert opened.run(table.size()) == 1
+        np.testing.assert_array_equal(opened.run(rows, {ids: [1, 2]})[:, 0], [0, -2])
+
+
+def test_admission_and_eviction_are_those_of_memory_alone(graph: tf.Graph) -> None:
+    ids, now = v1.placeholder(tf.int64, [None]), v1.placeholder(tf.int64, [])
+    tables = _pair(name="/cpu:0", policy="lru")
+    config = {"access_threshold": 3, "eviction_threshold": 8, "timestamp": now}
+    trained = [runtime.sparse_lookup(table, ids, access_and_evict_config=config) for table in tables]
+    read = [runtime.sparse_lookup(table, ids, is_train=False) for table in tables]
+    steps = [
+        adagrad.create_hash_optimizer(0.1).minimize(tf.reduce_sum(tf.sin(rows + 1)), var_list=[table.variable])
+        for rows, table in zip(trained, tables, strict=True)
+    ]
+    evicted = [runtime.evict_by_age(table) for table in tables]
+    with _session() as opened:
+        for number, batch in enumerate(_batches(60)):
+            got = opened.run([*trained, *steps], {ids: batch, now: number})
+            if number == 0:
+                assert (got[1] == 0).any()  # what was seen too seldom
+            np.testing.assert_array_equal(got[0] != 0, got[1] != 0)
+            if number % 20 == 19:
+                one, other = opened.run(evicted)
+                assert one == other > 0
+        _same(*(keys for keys, *_ in map(_by_key, opened.run([table.snapshot() for table in tables]))))
+        got = opened.run(read, {ids: np.arange(150)})
+        np.testing.assert_array_equal(got[0] != 0, got[1] != 0)
