@@ -25,7 +25,7 @@ from rewriter.patterns.initial_values import new_rows
 from rewriter.patterns.matching import Mismatch
 from rewriter.patterns.partitioned import find_stitches, join_parts, named
 from rewriter.patterns.pooled import SEGMENTS
-from rewriter.patterns.whole_table import forward_terms, why_not_joined
+from rewriter.patterns.whole_table import ARITHMETIC, forward_terms, why_not_joined
 
 __all__ = ["LOOKUPS", "VARIABLES", "find_tables"]
 
@@ -77,6 +77,7 @@ class _Uses:
     carriers: list[str] = field(default_factory=list)
     summaries: list[Summary] = field(default_factory=list)
     terms: list[WholeTerm] = field(default_factory=list)
+    unknown: list[tuple[tuple[str, ...], Mismatch]] = field(default_factory=list)  # dense steps that are not understood
     wholes: list[tuple[str, ...]] = field(default_factory=list)  # paths to ops that use the whole variable otherwise
 
 
@@ -224,7 +225,10 @@ class _Finder:
         elif kind in FUSED and use.input == 0:
             self._update(fused_update(self.view, op, name, self._variable, self._start), uses, path)
         elif kind in DENSE and use.input == 0:
-            self._update(dense_update(self.view, op, name, self._variable, self._start), uses, path)
+            found = dense_update(self.view, op, name, self._variable, self._start)
+            uses.unknown += [(path, found)] if isinstance(found, Mismatch) else []
+            if not isinstance(found, Mismatch):
+                self._update(found, uses, path)
         elif kind in _SCATTERS and use.input == 0:
             self._update(descent_update(self.view, op), uses, path)
         elif kind in _SUBTRACTIONS and use.input == 0:
@@ -254,8 +258,11 @@ class _Finder:
         """Refuse a variable that an op uses as a whole, unless it is arithmetic of a dense gradient."""
         known = {op for update in uses.updates for op in update.arithmetic}
         for path in uses.wholes:
-            if path[-1] not in known:
+            # Of a dense step that is not understood, its arithmetic is not known either: the step is the reason then.
+            if path[-1] not in known and not (uses.unknown and self.view.type(path[-1]) in ARITHMETIC):
                 raise _Whole(f"{self.view.type(path[-1])} `{path[-1]}` uses the whole variable", *path)
+        for path, mismatch in uses.unknown:
+            self._update(mismatch, uses, path)
 
     def _of_handle(self, op: str) -> bool:
         """Whether an op takes the shape of the variable's handle, as gradients of nested loops do, not of its value."""

@@ -14,8 +14,10 @@ from rewriter.graph.view import GraphView, Tensor
 from rewriter.patterns.branches import READS, source
 from rewriter.patterns.matching import Mismatch
 
-__all__ = ["DenseGradient", "dense_gradient", "forward_terms", "only_in", "why_not_joined"]
+__all__ = ["ARITHMETIC", "DenseGradient", "dense_gradient", "forward_terms", "only_in", "why_not_joined"]
 
+#: Ops of the gradient of a term that may read the whole variable.
+ARITHMETIC = ("Mul", "Sign", "Neg")
 _SUMS = ("AddN", "AddV2", "Add")
 _UNIFORM = ("Tile", "BroadcastTo", "Reshape", "Identity", "ExpandDims")
 #: Ops that a term may begin with.
