@@ -89,7 +89,8 @@ def _convert(path: str, text: str, options: Options, siblings: Mapping[str, str]
         converted, made = _emit(program, options, makes_tables)
         if not run.problems:
             result = findings.converted(program, converted, made)
-            return sdk_findings.added(result, target_of(options.target), options.switches)
+            target = target_of(options.target)
+            return sdk_findings.added(result, target, options.switches) if makes_tables else result
     return findings.refused(path, text, run.problems.values())
 
 
