@@ -231,6 +231,17 @@ def _normal_code(text: str) -> str:
     return " ".join(a for a, b in zip(tokens, following, strict=True) if not (a == "," and b in {")", "]", "}"}))
 
 
+def by_stage(comparisons: Iterable[Comparison]) -> dict[str, tuple[Comparison, ...]]:
+    """Return the comparisons of each stage, in the order in which they were made; stages in that of their first one.
+
+    A stage may be compared twice, on batches of the reader and on drawn ones.
+    """
+    found: dict[str, list[Comparison]] = {}
+    for one in comparisons:
+        found.setdefault(one.stage, []).append(one)
+    return {stage: tuple(group) for stage, group in found.items()}
+
+
 def with_ids(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Return the findings with `migrateFingerprint/v1` ids, which do not change when lines move or are reformatted.
 

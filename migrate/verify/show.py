@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import groupby
 
-from migrate.report.model import Comparison, Verification
+from migrate.report.model import Comparison, Verification, by_stage
 from migrate.verify.compare import failures
 
 #: Number of rows that are shown per stage, worst first, without and with failures.
@@ -28,8 +27,8 @@ _RUNGS = {
 
 def render(result: Verification, verbose: bool = False) -> Iterator[str]:
     """Yield the lines; without `verbose`, only the worst few rows of each stage."""
-    for stage, group in groupby(result.comparisons, key=lambda c: c.stage):
-        yield from _rung(stage, list(group), verbose)
+    for stage, group in by_stage(result.comparisons).items():
+        yield from _rung(stage, group, verbose)
         yield ""
     yield from (f"note: {note}" for note in result.notes)
     yield sentence(result)

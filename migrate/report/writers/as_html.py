@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from migrate.report import answer, summary, words
 from migrate.report.files_view import FileView, per_file
-from migrate.report.model import Comparison, Memory, Report, Series
+from migrate.report.model import Comparison, Memory, Report, Series, by_stage
 from migrate.report.pictures import errors, losses, memory
 from migrate.report.serialize import to_json
 from migrate.report.table_view import side, slug, table_parts, unique
@@ -125,9 +124,9 @@ def diff_lines(diff: str) -> Iterator[DiffLine]:
 
 
 def rungs(comparisons: Sequence[Comparison]) -> list[Rung]:
-    """Group adjacent comparisons of the same stage, in the order in which they were made."""
-    groups = groupby(comparisons, key=lambda comparison: comparison.stage)
-    return [Rung(_RUNGS.get(stage, stage[:1].upper() + stage[1:]), tuple(group)) for stage, group in groups]
+    """Group the comparisons of the same stage, in the order in which they were made."""
+    groups = by_stage(comparisons).items()
+    return [Rung(_RUNGS.get(stage, stage[:1].upper() + stage[1:]), group) for stage, group in groups]
 
 
 def _sentences(report: Report) -> list[str]:

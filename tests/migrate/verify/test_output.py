@@ -98,3 +98,12 @@ def test_a_report_that_cannot_be_written_stops_before_the_work() -> None:
 @pytest.mark.parametrize("wrong", [["--steps", "0"], ["--batch-size", "1"], ["--batches", "x"], ["--no-such"]])
 def test_options_out_of_range(wrong: list[str]) -> None:
     assert CliRunner().invoke(verify, ["a.py", "b.py", *wrong]).exit_code == 2
+
+
+def test_a_stage_that_is_compared_twice_is_shown_once() -> None:
+    made = [compare.compare(stage, "a", np.ones(2), np.ones(2)) for stage in ("forward", "loss", "forward")]
+    lines = list(show.render(Verification("a.py", "b.py", tuple(made))))
+    assert [line for line in lines if line.endswith("equal") and line[0] != " "] == [
+        "forward: 2 of 2 equal",
+        "loss: 1 of 1 equal",
+    ]
