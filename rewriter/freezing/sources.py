@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -125,16 +124,10 @@ def _as_float(word: Any) -> float:
 
 def _least_count(bundle: Bundle, keys: str, meta: NDArray[np.int64]) -> int | None:
     """Return the least count, above 0, of the keys with a row, from what metadata says of counted keys."""
-    counts = dict(_counts(meta))
-    if not counts:
-        return None
-    held = [counts[int(key)] for key in bundle.read(keys) if counts.get(int(key))]
-    return min(held, default=None)
-
-
-def _counts(meta: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
     at = _end_of_starts(meta) + _has_left(meta)
-    if meta[0] != 1 and len(meta) > at + 3 and meta[at] == _SEEN:
-        count = int(meta[at + 2])
-        keys, packed = meta[at + 3 : at + 3 + count], meta[at + 3 + count : at + 3 + 2 * count]
-        yield from zip(keys.tolist(), (packed >> 32 & 0xFFFFFFFF).tolist(), strict=True)
+    if meta[0] == 1 or len(meta) < at + 3 or meta[at] != _SEEN:
+        return None
+    known = int(meta[at + 2])
+    seen, packed = meta[at + 3 : at + 3 + known], meta[at + 3 + known : at + 3 + 2 * known]
+    held = (packed[np.isin(seen, bundle.read(keys))] >> 32) & 0xFFFFFFFF
+    return int(held[held > 0].min(initial=2**32)) if (held > 0).any() else None

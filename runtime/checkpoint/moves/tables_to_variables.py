@@ -5,6 +5,7 @@ Rows go through a file that is as large as the variable, so memory does not grow
 
 from __future__ import annotations
 
+import mmap
 import re
 import tempfile
 from collections.abc import Sequence
@@ -124,6 +125,27 @@ def _one_of(bundle: Bundle, names: Sequence[str]) -> str:
     return min(names, key=len)
 
 
+class _File:
+    """Rows [rows, width] of float32 in a file, of which little is in memory."""
+
+    def __init__(self, path: Path, rows: int, width: int) -> None:
+        size = max(rows * width, 1) * np.dtype(np.float32).itemsize
+        with path.open("wb+") as file:
+            file.truncate(size)
+            self._mapped = mmap.mmap(file.fileno(), size)
+        self.rows = np.frombuffer(self._mapped, np.float32)[: rows * width].reshape(rows, width)
+
+    def read(self, at: int, columns: slice) -> NDArray[np.float32]:
+        """Return a copy of a block of rows."""
+        block = self.rows[at : at + _BLOCK_ROWS, columns].copy()
+        self.leave()
+        return block
+
+    def leave(self) -> None:
+        """Let the system keep what is in memory in the file alone."""
+        self._mapped.madvise(mmap.MADV_DONTNEED)
+
+
 class _Table:
     """One table, and the variable and slots that are written for it."""
 
@@ -176,24 +198,23 @@ class _Table:
         names = {self._back.variable: 0, **{self._slots[slot]: 1 + at for at, slot in enumerate(self._ordered())}}
         done = MovedBack(self._back, rows, dim, tuple(self._ordered()))
         with tempfile.TemporaryDirectory(dir=Path(writer.path).parent, prefix=".rows-") as folder:
-            shape = (max(rows, 1), dim * len(names))
-            whole = np.memmap(Path(folder) / "rows", np.float32, "w+", shape=shape)
+            whole = _File(Path(folder) / "rows", rows, dim * len(names))
             present = np.zeros([rows], np.bool_)
             self._fill(whole, present, done)
             done.known = int(present.sum())
             self._begin(whole, present)
             for name, at in names.items():
                 columns = slice(at * dim, (at + 1) * dim)
-                blocks = (whole[a : min(a + _BLOCK_ROWS, rows), columns] for a in range(0, max(rows, 1), _BLOCK_ROWS))
+                blocks = (whole.read(at, columns) for at in range(0, max(rows, 1), _BLOCK_ROWS))
                 writer.add_blocks(name, self._shape, (one.reshape(len(one), *self._shape[1:]) for one in blocks))
         return done
 
     def _ordered(self) -> list[str]:
         return [slot for slot in slot_names(self._head) if slot in self._slots]
 
-    def _fill(self, whole: NDArray[np.float32], present: NDArray[np.bool_], done: MovedBack) -> None:
+    def _fill(self, whole: _File, present: NDArray[np.bool_], done: MovedBack) -> None:
         """Put the rows of the table where they belong."""
-        rows, width = len(present), whole.shape[1]
+        rows, width = len(present), whole.rows.shape[1]
         parts = ("keys", "values", "slots")
         streams = (self._reader.blocks(self.parts[part], _BLOCK_ROWS) for part in parts)
         for keys, values, slots in zip(*streams, strict=True):
@@ -201,11 +222,12 @@ class _Table:
             done.outside += int((~inside).sum())
             done.first_outside += keys[~inside][: _SHOWN - len(done.first_outside)].tolist()
             places = _places(keys[inside], rows, self._back.parts)
-            whole[places, : values.shape[1]] = values[inside]
-            whole[places, values.shape[1] :] = slots[inside, : width - values.shape[1]]
+            whole.rows[places, : values.shape[1]] = values[inside]
+            whole.rows[places, values.shape[1] :] = slots[inside, : width - values.shape[1]]
+            whole.leave()
             present[places] = True
 
-    def _begin(self, whole: NDArray[np.float32], present: NDArray[np.bool_]) -> None:
+    def _begin(self, whole: _File, present: NDArray[np.bool_]) -> None:
         """Let the rows that the table does not have begin as the table would let them begin."""
         if present.all():
             return
@@ -217,8 +239,9 @@ class _Table:
         for at in range(0, len(present), _BLOCK_ROWS):
             missing = at + np.flatnonzero(~present[at : at + _BLOCK_ROWS])
             if len(missing):
-                whole[missing, :dim] = first.of(ids[missing])
-                whole[missing, dim:] = starts
+                whole.rows[missing, :dim] = first.of(ids[missing])
+                whole.rows[missing, dim:] = starts
+                whole.leave()
 
 
 def _ids(rows: int, parts: int) -> NDArray[np.int64]:

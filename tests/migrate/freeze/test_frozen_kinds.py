@@ -121,3 +121,19 @@ def test_a_graph_that_trains_is_refused(graph: tf.Graph, tmp_path: Path) -> None
     save_graph(tmp_path / "model", {"ids": ids}, {"rows": counted, "read": table.size()}, table)
     with pytest.raises(MigrateError, match=r"needs RecLookupAndAdmit `users.*export a graph that only looks rows up"):
         frozen(tmp_path / "model")
+
+
+def test_rows_below_a_later_threshold_are_refused(graph: tf.Graph, tmp_path: Path) -> None:
+    table, ids = make_table(), v1.placeholder(tf.int64, [None])
+    trained = runtime.sparse_lookup(table, ids, is_train=True, access_and_evict_config={"access_threshold": 1})
+    with v1.Session() as session:
+        session.run(v1.global_variables_initializer())
+        session.run(trained, {ids: [1, 1, 2]})
+        v1.train.Saver().save(session, str(tmp_path / "trained"))
+    with tf.Graph().as_default(), v1.Session() as session:
+        table, ids = make_table(), v1.placeholder(tf.int64, [None])
+        read = runtime.sparse_lookup(table, ids, is_train=False, access_and_evict_config={"access_threshold": 2})
+        v1.train.Saver().restore(session, str(tmp_path / "trained"))
+        v1.saved_model.simple_save(session, str(tmp_path / "model"), {"ids": ids}, {"rows": read})
+    with pytest.raises(MigrateError, match=r"of the table `users` from 2 occurrences on.* has rows with 1"):
+        frozen(tmp_path / "model")
