@@ -27,7 +27,7 @@ def trains(table: Table, is_train: Any) -> bool:
             f"`is_train` of the table `{table.table_name}`, which has rows on a device, is {is_train!r}: give a bool, "
             "and build a lookup for each mode"
         )
-    return bool(is_train) and not _tf_private_estimator.builds_predictions()
+    return bool(is_train) and not _tf_private_estimator.builds_without_training()
 
 
 def device_rows(table: Table, keys: tf.Tensor, is_train: Any, default: Default | None = None) -> tf.Tensor:

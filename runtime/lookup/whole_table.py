@@ -50,8 +50,8 @@ def _norms(table: Table, size: int | None, every: int, name: str | None) -> tf.T
     held = _validation.integer("every", every, 1)
     if isinstance(table, CountedTable) or table.expands or ranks.size() > 1 or table.on_device is not None:
         raise ValueError(
-            f"the table `{table.table_name}` cannot have a term over all rows: it must be a table of one process, whose "
-            "rows are not on a device, without counted keys and without dynamic expansion; take a term over "
+            f"the table `{table.table_name}` cannot have a term over all rows: it must be a table of one process, "
+            "whose rows are not on a device, without counted keys and without dynamic expansion; take a term over "
             "looked_up_rows instead"
         )
     id_checks.with_gradient([table], True)
