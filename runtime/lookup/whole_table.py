@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from runtime import _tf_private, _validation, native, ranks
@@ -12,7 +13,12 @@ from runtime.lookup import id_checks
 from runtime.table import control_dependencies
 from runtime.table.table import Table
 
-__all__ = ["whole_table_l1", "whole_table_l2"]
+__all__ = ["whole_table_l1", "whole_table_l2", "written_out"]
+
+#: The first of three keys whose rows stand for terms (`native/ops/terms.cc`): of half the squares, of absolute values,
+#: and one that only says that there are terms. The rows are multiples of a scale.
+_TERMS = -(2**63) + 0x7265631
+_SCALE = 2.0**96
 
 
 def whole_table_l2(table: Table, size: int | None = None, every: int = 1, name: str | None = None) -> tf.Tensor:
@@ -66,6 +72,23 @@ def _norms(table: Table, size: int | None, every: int, name: str | None) -> tf.T
         # It reads no data, so it is part of every step. Later updates read its second output.
         control_dependencies.lookup_added(norms.op, table.updates, steady=True)
     return norms
+
+
+def written_out(table: Table, gradient: tf.IndexedSlices) -> tf.IndexedSlices:
+    """Return an eager gradient of a table with the parts of its terms in the gradient of each row that the table has.
+
+    This is what a variable's gradient is, for comparisons; the optimizers of tables take the gradient as it came.
+    """
+    keys, values = np.asarray(gradient.indices), np.asarray(gradient.values)
+    ours = keys - _TERMS
+    kinds = [float(values[ours == kind].sum(0, np.float64)[0]) / _SCALE for kind in (0, 1)]
+    rows, current = (part.numpy() for part in table.snapshot()[:2])
+    sums = {int(key): kinds[0] * row + kinds[1] * np.sign(row) for key, row in zip(rows, current, strict=True)}
+    for key, value in zip(keys[(ours < 0) | (ours > 2)], values[(ours < 0) | (ours > 2)], strict=True):
+        sums[int(key)] = sums.get(int(key), 0) + value
+    order = sorted(sums)
+    found = np.array([sums[key] for key in order], np.float32).reshape(-1, table.dim)
+    return tf.IndexedSlices(tf.constant(found), tf.constant(order, tf.int64), gradient.dense_shape)
 
 
 def _gradient(op: tf.Operation, gradient: tf.Tensor, _: Any) -> list[Any]:

@@ -87,7 +87,7 @@ class Recorder:
             cycle.lookups.setdefault(name or "", []).append(np.asarray(rows))
         self._seen.clear()
         for gradient, variable in pairs:
-            cycle.gradients[self.names[id(variable)]] = _array(gradient)
+            cycle.gradients[self.names[id(variable)]] = _array(gradient, variable)
         cycle.done.add(id(optimizer))
         taken = len(self.passes) >= self.settings.batches
         self.repeated |= {name for name, one in cycle.gradients.items() if taken and _repeats(one)}
@@ -145,8 +145,13 @@ def _repeats(gradient: Any) -> bool:
     return isinstance(gradient, tuple) and len(np.unique(gradient[0])) < len(gradient[0])
 
 
-def _array(gradient: Any) -> Any:
+def _array(gradient: Any, variable: Any) -> Any:
     """Return a gradient as an array, (keys, rows), or None."""
     if isinstance(gradient, tf.IndexedSlices):
+        table = table_of(variable)
+        if table is not None and table.has_terms:
+            from runtime.lookup.whole_table import written_out
+
+            gradient = written_out(table, gradient)
         return gradient.indices.numpy(), gradient.values.numpy()
     return None if gradient is None else np.asarray(gradient)

@@ -16,22 +16,26 @@
 namespace recmigrate::ops {
 namespace {
 
-// The keys of the two rows. A program whose ids have these values would train the term, not a row.
+// The keys of the three rows. A program whose ids have these values would train the term, not a row.
 constexpr std::int64_t kHalfSquares = std::numeric_limits<std::int64_t>::min() + 0x7265631;
 constexpr std::int64_t kAbsolutes = kHalfSquares + 1;
+// A row that is not 0 whatever the factors are: what divides a gradient by its norm, which is infinite, makes it 0.
+constexpr std::int64_t kWitness = kHalfSquares + 2;
+constexpr int kRows = 3;
 constexpr float kScale = 0x1p96F;
 constexpr float kLeast = 0x1p40F;
 
-constexpr bool is_term(std::int64_t key) noexcept { return key == kHalfSquares || key == kAbsolutes; }
+constexpr bool is_term(std::int64_t key) noexcept { return key >= kHalfSquares && key <= kWitness; }
 
 // The factor in a row of a term. The row is a multiple of a huge number: whoever computes a norm of the gradient, which
-// would lack the term, gets an infinity; whoever clips it leaves a small number.
-float factor(const Table& table, const float* row) {
+// would lack the term, gets an infinity; whoever clips it leaves a small number, or a witness of 0.
+float factor(const Table& table, const float* row, bool may_be_zero) {
   const bool same = std::all_of(row, row + table.dim(), [row](float value) { return value == *row; });
-  if (same && (*row == 0.0F || (std::isfinite(*row) && std::fabs(*row) >= kLeast))) return *row / kScale;
+  const bool zero = may_be_zero && *row == 0.0F;
+  if (same && (zero || (std::isfinite(*row) && std::fabs(*row) >= kLeast))) return *row / kScale;
   fail_invalid("the gradient of the term over all rows of table '" + table.name() +
-               "' was clipped, or divided by a norm that lacks it, so no row was changed; leave the table's gradient "
-               "out of the clipping, or multiply the loss by a number instead");
+               "' was clipped, divided by a norm that lacks it, or multiplied by 0, so no row was changed; leave the "
+               "table's gradient out of the clipping, or multiply the loss by a number instead");
 }
 
 struct NormsKernel {
@@ -70,11 +74,13 @@ void gradient(TF_OpKernelContext* context) {
   anchor.require_rank(2);
   given.require_shape({2});
   const std::int64_t dim = anchor.shape()[1];
-  const TensorPtr values = allocate_output(context, 0, TF_FLOAT, sizeof(float), {2, dim});
-  const TensorPtr keys = allocate_output(context, 1, TF_INT64, sizeof(std::int64_t), {2});
-  for (int i = 0; i < 2; ++i) std::fill_n(writable<float>(values) + i * dim, dim, given.data<float>()[i] * kScale);
-  writable<std::int64_t>(keys)[0] = kHalfSquares;
-  writable<std::int64_t>(keys)[1] = kAbsolutes;
+  const TensorPtr values = allocate_output(context, 0, TF_FLOAT, sizeof(float), {kRows, dim});
+  const TensorPtr keys = allocate_output(context, 1, TF_INT64, sizeof(std::int64_t), {kRows});
+  const float factors[kRows] = {given.data<float>()[0], given.data<float>()[1], 1.0F};
+  for (int i = 0; i < kRows; ++i) {
+    std::fill_n(writable<float>(values) + i * dim, dim, factors[i] * kScale);
+    writable<std::int64_t>(keys)[i] = kHalfSquares + i;
+  }
 }
 
 void gradient_shape(TF_ShapeInferenceContext* context, TF_Status* status) { ranks(context, {2, 1}, status); }
@@ -94,7 +100,9 @@ Gradient without_terms(const Table& table, const std::int64_t* keys, std::size_t
   }
   for (const std::size_t i : terms) {
     result.term.present = true;
-    (keys[i] == kHalfSquares ? result.term.l2 : result.term.l1) += factor(table, grads + i * dim);
+    const float found = factor(table, grads + i * dim, keys[i] != kWitness);
+    if (keys[i] == kHalfSquares) result.term.l2 += found;
+    if (keys[i] == kAbsolutes) result.term.l1 += found;
   }
   // Rows of terms at either end are cut off; others are rare.
   std::size_t first = 0;

@@ -15,8 +15,8 @@ TRAIN = "op = tf.train.AdagradOptimizer(0.1).minimize(tf.reduce_sum(e))\n"
 DOUBT = 'import os\nif os.environ["TF_CONFIG"]:\n    pass\n'
 SECOND = "op2 = tf.train.AdamOptimizer(0.1).minimize(tf.reduce_sum(e), {0})\n"
 LAYER = (
-    "import tensorflow as tf\ninputs = tf.keras.Input([2])\n"
-    "e = tf.keras.layers.Embedding(9, 4, embeddings_regularizer=tf.keras.regularizers.l2(0.1))(inputs)\n"
+    "import tensorflow as tf\ninputs = tf.keras.Input([2])\nown = tf.keras.regularizers.OrthogonalRegularizer()\n"
+    "e = tf.keras.layers.Embedding(9, 4, embeddings_regularizer=own)(inputs)\n"
     "model = tf.keras.Model(inputs, e)\nmodel.compile({0!r})\n"
 )
 #: Name -> a program of which a table needs a decision, and is kept all the same; and why.

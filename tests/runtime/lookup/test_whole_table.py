@@ -210,7 +210,8 @@ def test_clipping_by_a_norm_is_refused() -> None:
     (by_norm,), _ = tf.clip_by_global_norm([gradient], 1.0)
     by_value = tf.IndexedSlices(tf.clip_by_value(gradient.values, -1.0, 1.0), gradient.indices)
     before = runtime.sparse_lookup(table, [1, 2], is_train=False)
-    for clipped in (by_norm, by_value):
+    alone = tf.clip_by_norm(gradient, 1.0)  # its norm is infinite, so that all rows of the gradient become 0
+    for clipped in (by_norm, by_value, alone):
         with pytest.raises(tf.errors.InvalidArgumentError, match="'clipped' was clipped"):
             gradient_descent.create_hash_optimizer(0.1).apply_gradients([(clipped, table.variable)])
     np.testing.assert_array_equal(before, runtime.sparse_lookup(table, [1, 2], is_train=False))

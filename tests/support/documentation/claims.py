@@ -218,7 +218,8 @@ _PROGRAMS: dict[str, list[tuple[Any, ...]]] = {
     "layers": [
         ("in Keras models", _keras()),
         ("TensorFlow 2.16", _keras("Adam"), ("runtime",), True),
-        ("embeddings_regularizer", _keras(arguments=", embeddings_regularizer='l2'")),
+        ("L1, L2 or L1L2", _keras(arguments=", embeddings_regularizer='l2'")),
+        ("Another", _keras(arguments=", embeddings_regularizer=tf.keras.regularizers.OrthogonalRegularizer()")),
         (
             "in a v1 graph",
             _GRAPH_LAYER,

@@ -17,6 +17,7 @@ import tensorflow as tensorflow
 
 from migrate.verify.compare import scatter
 from migrate.verify.tensorflow.match import match_tables
+from runtime.lookup.whole_table import written_out
 from tests.support.source.idiom_runner import STEPS, batch
 
 tf = tensorflow.compat.v1
@@ -236,7 +237,10 @@ class _Keras:
     def _dense(self, name: str, gradient: Any) -> Any:
         if not isinstance(gradient, tensorflow.IndexedSlices):
             return gradient.numpy()
-        return scatter(gradient.indices.numpy(), gradient.values.numpy(), self.tables[name].input_dim)
+        layer = self.tables[name]
+        if getattr(layer, "table", None) is not None and layer.table.has_terms:
+            gradient = written_out(layer.table, gradient)
+        return scatter(gradient.indices.numpy(), gradient.values.numpy(), layer.input_dim)
 
     def _values(self) -> dict[str, Any]:
         found = {f"dense {at}": variable.numpy() for at, variable in enumerate(self.dense)}

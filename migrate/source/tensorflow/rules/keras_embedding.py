@@ -58,9 +58,19 @@ class KerasEmbedding(Rule):
         Refusal(
             "regularizer",
             "`embeddings_regularizer` of an `Embedding` layer",
-            "it decays all rows at every step; `rows_regularizer` decays those of the batch",
+            (
+                "a table has L1, L2 and L1L2 over all rows, where no gradient is clipped; `rows_regularizer` has any "
+                "regularizer, over the rows of the batch"
+            ),
             "convert with --assume if that is acceptable",
             "the regularizer need only act on the rows of a batch",
+        ),
+        Refusal(
+            "unknown-regularizer",
+            "`embeddings_regularizer` of an `Embedding` layer",
+            "it is decided at run time, and a table has L1, L2 and L1L2 over all rows",
+            "convert with --assume if it is one of these",
+            "the regularizer is L1, L2 or L1L2 of Keras; with any other, making the layer fails",
         ),
         Refusal(
             "never-trained",
@@ -305,8 +315,17 @@ class KerasEmbedding(Rule):
             says="whole [rows, dim] matrix",
         ),
         Example(
-            "a regularizer",
+            "L2 over all rows",
             HEAD + "e = Embedding(n, 8, embeddings_regularizer=tf.keras.regularizers.l2(1e-4))\n" + FIT,
+            "import tensorflow as tf\nfrom tensorflow.keras.layers import Dense\nfrom runtime.keras import Embedding\n"
+            "e = Embedding(n, 8, embeddings_regularizer=tf.keras.regularizers.l2(1e-4))\n" + FIT,
+        ),
+        Example(
+            "a regularizer of one's own",
+            HEAD
+            + "def decay(w):\n    return tf.reduce_sum(w**4)\n"
+            + "e = Embedding(n, 8, embeddings_regularizer=decay)\n"
+            + FIT,
             says="regularizer",
         ),
         Example("positions", HEAD + "e = Embedding(n, 8)\np = e(tf.range(0, n))\n" + FIT, says="positions"),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
 import libcst as cst
 
-from migrate.source.flow import Value, is_none
+from migrate.source.flow import Class, Function, Value, is_none
 from migrate.source.tensorflow.base.arguments import bind, literal, string
 from migrate.source.tensorflow.base.arguments import is_none as is_left_out
 from migrate.source.tensorflow.base.bindings import is_target
@@ -30,6 +31,10 @@ _SCALED = {f"{family}_{kind}" for family in ("glorot", "he", "lecun") for kind i
 _PLAIN = {"uniform", "normal", "random_uniform", "random_normal", "truncated_normal", "zeros", "ones", "constant"}
 NAMES = _SCALED | _PLAIN
 CLASSES = {"".join(part.title() for part in name.split("_")) for name in NAMES} | {"VarianceScaling"}
+#: Regularizers that a table has over all its rows, by the names of functions, classes and strings of Keras.
+PENALTIES = {"l1", "l2", "l1_l2", "L1", "L2", "L1L2"}
+#: Code that may clip gradients, which needs that of every row.
+CLIPS = re.compile(r"clip(norm|value|_by_)")
 #: Attributes and methods of a layer that need the whole matrix, with the keys of their refusals.
 WHOLE = {
     "embeddings": "matrix",
@@ -119,8 +124,7 @@ def _check_arguments(file: File, layer: Layer) -> None:
     if not is_left_out(given.get("embeddings_constraint")):
         layer.block(given["embeddings_constraint"], "constraint")
     if not is_left_out(given.get("embeddings_regularizer")):
-        layer.regularizer = given["embeddings_regularizer"]
-        layer.block(layer.regularizer, "regularizer")
+        _check_regularizer(file, layer, given["embeddings_regularizer"])
     if "trainable" in given and literal(given["trainable"].value) is not True:
         fixed = literal(given["trainable"].value) is False
         layer.block(given["trainable"], "never-trained" if fixed else "trained-at-run-time")
@@ -128,6 +132,29 @@ def _check_arguments(file: File, layer: Layer) -> None:
         layer.block(given["dtype"], "other-type")
     if "embeddings_initializer" in given:
         _check_initializer(file, layer, given["embeddings_initializer"])
+
+
+def _check_regularizer(file: File, layer: Layer, arg: cst.Arg) -> None:
+    """Block a layer whose regularizer a table cannot have over all its rows, or that is not known."""
+    known = [_is_penalty(value) for value in flow_of(file).values(arg.value)]
+    if False in known or CLIPS.search(file.tree.text):
+        layer.regularizer = arg
+        layer.block(arg, "regularizer")
+    elif None in known or not known:
+        layer.block(arg, "unknown-regularizer")
+
+
+def _is_penalty(value: Value) -> bool | None:
+    """Return whether one value of a regularizer is L1, L2 or both of them; None if it is not known."""
+    if is_none(value):
+        return True
+    text = string(value.node)
+    if text is not None:
+        return text in PENALTIES
+    name = symbol_of(value)
+    if name is None:
+        return False if isinstance(value, Function | Class) else None
+    return "regularizers." in name and name.rpartition(".")[2] in PENALTIES
 
 
 def _check_initializer(file: File, layer: Layer, arg: cst.Arg) -> None:

@@ -1,8 +1,7 @@
 """`Embedding(embeddings_regularizer=…)`.
 
-verdict: changes values
-becomes: `rows_regularizer=`, over the distinct rows of the batch
-batch: every row is in each batch, then both are the same
+verdict: exact
+becomes: the same argument of the runtime's layer, a term over all rows
 """
 
 import tensorflow as tf

@@ -290,7 +290,12 @@ ASSUMED = {
         COMPILED + "\ng = tape.gradient(l, m.weights)\ng = [tf.convert_to_tensor(i) for i in g]",
         "no gradients",
     ),
-    "regularizer": (", embeddings_regularizer='l2'", COMPILED, "rows_regularizer"),
+    "regularizer": (
+        ", embeddings_regularizer=tf.keras.regularizers.OrthogonalRegularizer()",
+        COMPILED,
+        "rows_regularizer",
+    ),
+    "clipped": (", embeddings_regularizer='l2'", COMPILED + "\nclipnorm = 1.0", "rows_regularizer"),
 }
 
 
@@ -306,11 +311,22 @@ def test_what_needs_an_assumption(arguments: str, rest: str, says: str) -> None:
     assert assumed.findings[0].assumptions
 
 
-def test_a_regularizer_changes_values_and_says_so() -> None:
-    text = MODELS["sequential"].replace('name="item"', "embeddings_regularizer=tf.keras.regularizers.L2(0.1)")
-    text += FIT.format(optimizer="'sgd'")
+@pytest.mark.parametrize("optimizer", ["'sgd'", "'adam'", "'adagrad'"])
+def test_l1_and_l2_of_all_rows_are_exact(optimizer: str) -> None:
+    text = MODELS["sequential"].replace('name="item"', "embeddings_regularizer=tf.keras.regularizers.L1L2(0.01, 0.1)")
+    text += FIT.format(optimizer=optimizer)
+    result = converted(text)
+    assert result.tables[0].applicability is Applicability.EXACT
+    first, second = run(text), run(result.converted)
+    np.testing.assert_allclose(second["losses"], first["losses"], rtol=1e-6)
+    np.testing.assert_allclose(second["predicted"], first["predicted"], rtol=1e-5)
+
+
+def test_another_regularizer_changes_values_and_says_so() -> None:
+    own = "embeddings_regularizer=lambda rows: 0.1 * tf.reduce_sum(rows**4)"
+    text = MODELS["sequential"].replace('name="item"', own) + FIT.format(optimizer="'sgd'")
     result = converted(text, assume=True)
-    assert "rows_regularizer=tf.keras.regularizers.L2(0.1)" in result.converted
+    assert f"rows_{own.removeprefix('embeddings_')}" in result.converted
     assert result.tables[0].applicability is Applicability.CHANGES_VALUES
     assert run(result.converted)["losses"][1] < run(result.converted)["losses"][0]
 
