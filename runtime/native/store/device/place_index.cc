@@ -8,6 +8,9 @@
 namespace recmigrate {
 namespace {
 
+constexpr std::size_t kAhead = 24;    // entries between the fetch of a node and its use
+constexpr std::size_t kSmall = 4096;  // entries that are never too many
+
 // At most half of the table is filled, so that a search ends soon.
 std::size_t table_size(std::size_t capacity) noexcept {
   std::size_t size = 16;
@@ -20,7 +23,7 @@ std::size_t table_size(std::size_t capacity) noexcept {
 PlaceIndex::PlaceIndex(std::size_t capacity, bool by_uses)
     : by_uses_(by_uses),
       nodes_(capacity),
-      ends_(kMostUses + 1),
+      logs_(by_uses ? kMostUses + 1 : 1),
       table_(table_size(capacity)),
       mask_(table_.size() - 1) {
   free_.reserve(capacity);
@@ -29,7 +32,8 @@ PlaceIndex::PlaceIndex(std::size_t capacity, bool by_uses)
 
 void PlaceIndex::clear() noexcept {
   std::fill(table_.begin(), table_.end(), Entry());
-  std::fill(ends_.begin(), ends_.end(), Ends());
+  for (Log& log : logs_) log = Log();
+  noted_ = 0;
   std::fill(nodes_.begin(), nodes_.end(), Node());
   free_.clear();
   for (std::size_t place = capacity(); place-- > 0;) free_.push_back(static_cast<std::int32_t>(place));
@@ -51,27 +55,37 @@ void PlaceIndex::insert_key(std::int64_t key, std::int32_t place) noexcept {
   node(place).key = key;
 }
 
-std::int32_t PlaceIndex::put(std::int64_t key, std::int64_t batch) noexcept {
+void PlaceIndex::note(std::int32_t place) {
+  const Node& of = node(place);
+  log_of(of).uses.push_back({of.batch, place});
+  ++noted_;
+}
+
+std::int32_t PlaceIndex::put(std::int64_t key, std::int64_t batch) {
   const std::int32_t place = free_.back();
   free_.pop_back();
   insert_key(key, place);
   node(place).batch = batch;
   node(place).uses = 1;
-  link(place, true);
+  note(place);
   return place;
 }
 
-void PlaceIndex::put_back(std::int64_t key, std::int32_t place, std::int64_t batch, std::size_t uses) noexcept {
+void PlaceIndex::put_back(std::int64_t key, std::int32_t place, std::int64_t batch, std::size_t uses) {
   free_.erase(std::next(std::find(free_.rbegin(), free_.rend(), place)).base());
   insert_key(key, place);
   node(place).batch = batch;
   node(place).uses = static_cast<std::uint16_t>(uses);
-  link(place, false);
+  Log& log = log_of(node(place));
+  if (log.begin == 0) {
+    log.uses.insert(log.uses.begin(), Use{batch, place});
+    log.begin = 1;
+  }
+  log.uses[--log.begin] = {batch, place};
 }
 
 // Linear probing without marks of deletion: what follows the gap moves up if its home allows it.
 void PlaceIndex::remove(std::int32_t place) noexcept {
-  unlink(place);
   node(place).uses = 0;
   free_.push_back(place);
   std::size_t gap = home(node(place).key);
@@ -85,45 +99,55 @@ void PlaceIndex::remove(std::int32_t place) noexcept {
   table_[gap] = Entry();
 }
 
-void PlaceIndex::use(std::int32_t place, std::int64_t batch) noexcept {
-  unlink(place);
+void PlaceIndex::use(std::int32_t place, std::int64_t batch) {
   node(place).batch = batch;
   node(place).uses = static_cast<std::uint16_t>(std::min<std::size_t>(node(place).uses + std::size_t{1}, kMostUses));
-  link(place, true);
+  note(place);
 }
 
-std::int32_t PlaceIndex::first_to_go(std::int64_t oldest, std::size_t& level) const noexcept {
-  // A list is in the order of last uses, so where its oldest key is needed, all of it are.
-  for (; level < (by_uses_ ? ends_.size() : 1); ++level) {
-    const std::int32_t place = ends_[level].oldest;
-    if (place != kNowhere && node(place).batch < oldest) return place;
+std::int32_t PlaceIndex::first_to_go(std::int64_t oldest, std::size_t& level) noexcept {
+  // A log is in the order of last uses, so where its oldest key is needed, all of it are.
+  for (; level < logs_.size(); ++level) {
+    Log& log = logs_[level];
+    for (; log.begin < log.uses.size(); ++log.begin) {
+      if (log.begin + 2 * kAhead < log.uses.size()) prefetch_place(log.uses[log.begin + 2 * kAhead].place);
+      if (log.begin + kAhead < log.uses.size()) prefetch(node(log.uses[log.begin + kAhead].place).key);
+      const Use use = log.uses[log.begin];
+      if (!holds(use, level)) continue;
+      if (use.batch >= oldest) break;
+      ++log.begin;
+      return use.place;
+    }
   }
   return kNowhere;
 }
 
 std::size_t PlaceIndex::count_to_go(std::int64_t oldest, std::size_t enough) const noexcept {
   std::size_t count = 0;
-  for (const Ends& ends : ends_) {
-    std::int32_t place = ends.oldest;
-    for (; count < enough && place != kNowhere && node(place).batch < oldest; place = node(place).newer) ++count;
+  for (std::size_t level = 0; level < logs_.size(); ++level) {
+    const std::vector<Use>& uses = logs_[level].uses;
+    for (std::size_t i = logs_[level].begin; i < uses.size() && uses[i].batch < oldest && count < enough; ++i) {
+      if (i + kAhead < uses.size()) prefetch_place(uses[i + kAhead].place);
+      count += holds(uses[i], level) ? 1 : 0;
+    }
   }
   return count;
 }
 
-void PlaceIndex::link(std::int32_t place, bool as_newest) noexcept {
-  Node& own = node(place);
-  Ends& ends = ends_of(own);
-  own.newer = as_newest ? kNowhere : ends.oldest;
-  own.older = as_newest ? ends.newest : kNowhere;
-  (own.newer == kNowhere ? ends.newest : node(own.newer).older) = place;
-  (own.older == kNowhere ? ends.oldest : node(own.older).newer) = place;
-}
-
-void PlaceIndex::unlink(std::int32_t place) noexcept {
-  const Node& own = node(place);
-  Ends& ends = ends_of(own);
-  (own.newer == kNowhere ? ends.newest : node(own.newer).older) = own.older;
-  (own.older == kNowhere ? ends.oldest : node(own.older).newer) = own.newer;
+void PlaceIndex::tidy() noexcept {
+  if (noted_ < 2 * capacity() + kSmall) return;
+  noted_ = 0;
+  for (std::size_t level = 0; level < logs_.size(); ++level) {
+    Log& log = logs_[level];
+    std::size_t kept = 0;
+    for (std::size_t i = log.begin; i < log.uses.size(); ++i) {
+      if (i + kAhead < log.uses.size()) prefetch_place(log.uses[i + kAhead].place);
+      if (holds(log.uses[i], level)) log.uses[kept++] = log.uses[i];
+    }
+    log.uses.resize(kept);
+    log.begin = 0;
+    noted_ += kept;
+  }
 }
 
 }  // namespace recmigrate

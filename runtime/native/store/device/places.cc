@@ -11,23 +11,28 @@ namespace recmigrate {
 namespace {
 
 constexpr std::size_t kGrain = 4096;  // keys of a task
-constexpr std::size_t kAhead = 8;     // keys between the fetch of an index line and the search
+constexpr std::size_t kAhead = 24;    // keys between the fetch of an index line and the search
 constexpr std::int64_t kMissing = -2;
 
-// Removes duplicates; the first of equal keys stays.
-void remove_duplicates(std::vector<std::int64_t>& keys) {
+// Removes duplicates; the first of equal keys stays. Returns the number of each key among those that stay.
+std::vector<std::uint32_t> remove_duplicates(std::vector<std::int64_t>& keys) {
   std::size_t size = 16;
   while (size < 2 * keys.size()) size *= 2;
   std::vector<std::uint32_t> table(size);  // one more than the number of a kept key
+  std::vector<std::uint32_t> numbers;
+  numbers.reserve(keys.size());
   std::size_t kept = 0;
   for (const std::int64_t key : keys) {
     std::size_t i = hash_key(key) & (size - 1);
     while (table[i] != 0 && keys[table[i] - 1] != key) i = (i + 1) & (size - 1);
-    if (table[i] != 0) continue;
-    keys[kept++] = key;
-    table[i] = static_cast<std::uint32_t>(kept);
+    if (table[i] == 0) {
+      keys[kept++] = key;
+      table[i] = static_cast<std::uint32_t>(kept);
+    }
+    numbers.push_back(table[i] - 1);
   }
   keys.resize(kept);
+  return numbers;
 }
 
 }  // namespace
@@ -45,16 +50,22 @@ void Places::place(const std::int64_t* keys, std::size_t count, const bool* admi
                    std::int64_t* places, Moves& moves) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (!came_) take_back();
+  index_.tidy();
   begin_batch(step);
-  const std::vector<std::int64_t> missing = use_present(keys, count, admitted, places);
+  std::vector<std::int64_t> missing = use_present(keys, count, admitted, places);
+  const std::vector<std::uint32_t> numbers = remove_duplicates(missing);
   require_room(missing.size());
+  moves = Moves();
   moves.ticket = batch_;
   moving_.clear();
   left_ = came_ = false;
   std::size_t level = 0;
-  for (const std::int64_t key : missing) take(key, level, moves);
-  for (std::size_t i = 0; i < count && !missing.empty(); ++i) {
-    if (places[i] == kMissing) places[i] = index_.find(keys[i]);
+  for (std::size_t i = 0; i < missing.size(); ++i) {
+    if (i + kAhead < missing.size()) index_.prefetch(missing[i + kAhead]);
+    take(missing[i], level, moves);
+  }
+  for (std::size_t i = 0, next = 0; next < numbers.size(); ++i) {
+    if (places[i] == kMissing) places[i] = moves.in_places[numbers[next++]];
   }
   recent_keys_.assign(keys, keys + count);
   recent_places_.assign(places, places + count);
@@ -70,7 +81,7 @@ void Places::begin_batch(std::int64_t step) {
   if (begins_.size() > steps_) begins_.erase(begins_.begin());
 }
 
-// Finds the keys; returns the distinct ones that have no place, in the order of their first occurrence.
+// Finds the keys; returns those that have no place, as they occur.
 std::vector<std::int64_t> Places::use_present(const std::int64_t* keys, std::size_t count, const bool* admitted,
                                               std::int64_t* places) {
   std::vector<std::int64_t> missing;
@@ -88,7 +99,6 @@ std::vector<std::int64_t> Places::use_present(const std::int64_t* keys, std::siz
       ++status_.found;
     }
   }
-  remove_duplicates(missing);
   return missing;
 }
 
