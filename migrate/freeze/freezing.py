@@ -111,7 +111,10 @@ def _write_table(table: FrozenTable, reader: BlockReader, writer: BlockWriter) -
                 scales.append(one.scales)
             yield one.rows
 
-    writer.add_blocks(table.rows.op.name, [source.rows + 1, source.dim], rows())
+    try:
+        writer.add_blocks(table.rows.op.name, [source.rows + 1, source.dim], rows())
+    except ValueError as refused:
+        raise ValueError(f"the table `{source.name}` {refused}") from refused
     if table.scales is not None:
         writer.add(table.scales.op.name, np.concatenate(scales))
     return FrozenRows(source.name, source.rows, source.dim, error)

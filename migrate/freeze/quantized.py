@@ -29,7 +29,9 @@ class Error:
         return self.largest / self.value if self.value else 0.0
 
     def note(self, rows: np.ndarray[Any, Any], read: np.ndarray[Any, Any]) -> None:
-        """Compare rows with what the frozen model will read."""
+        """Compare rows with what the frozen model will read, where they are finite."""
+        finite = np.isfinite(rows)
+        rows, read = rows[finite], read[finite]
         if rows.size:
             self.largest = max(self.largest, float(np.abs(rows - read).max()))
             self.value = max(self.value, float(np.abs(rows).max()))
@@ -44,9 +46,17 @@ class Stored:
 
 
 def stored(blocks: Iterable[np.ndarray[Any, Any]], numbers: Numbers, error: Error) -> Iterator[Stored]:
-    """Yield blocks of rows, float32 [n, dim], as they are stored, and note the error."""
+    """Yield blocks of rows, float32 [n, dim], as they are stored, and note the error.
+
+    Raises:
+        ValueError: a row that is to be int8 has a NaN or an infinity, which no scale fits.
+    """
     for block in blocks:
         if numbers is Numbers.INT8:
+            if not np.isfinite(block).all():
+                raise ValueError(
+                    "has a row with a NaN or an infinity, which int8 cannot hold: give --quantize bf16, or leave it out"
+                )
             scales = (np.abs(block).max(1, initial=0) / np.float32(_MOST)).astype(np.float32)
             by = np.where(scales > 0, scales, 1)[:, None]
             rows = np.clip(np.rint(block / by), -_MOST, _MOST).astype(np.int8)

@@ -54,10 +54,11 @@ def _norms(table: Table, size: int | None, every: int, name: str | None) -> tf.T
     id_checks.require_table(table, "table")
     rows = 0 if size is None else _validation.integer("size", size, 1)
     held = _validation.integer("every", every, 1)
-    if isinstance(table, CountedTable) or table.expands or ranks.size() > 1 or table.on_device is not None:
+    delays = table.admission is not None and table.admission.delays
+    if isinstance(table, CountedTable) or table.expands or ranks.size() > 1 or table.on_device is not None or delays:
         raise ValueError(
             f"the table `{table.table_name}` cannot have a term over all rows: it must be a table of one process, "
-            "whose rows are not on a device, without counted keys and without dynamic expansion; take a term over "
+            "whose rows are not on a device, without counted keys, admission and dynamic expansion; take a term over "
             "looked_up_rows instead"
         )
     id_checks.with_gradient([table], True)

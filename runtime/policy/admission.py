@@ -37,8 +37,13 @@ def agree(table: Table, rules: AdmissionRules) -> None:
     """Record the rules of a lookup of `table`.
 
     Raises:
-        ValueError: they differ from those of the table's other lookups.
+        ValueError: they differ from those of the table's other lookups, or keep out keys of a table with a term.
     """
+    if table.has_terms and rules.delays:
+        raise ValueError(
+            f"the table `{table.table_name}` has a term over all rows, so each of its keys needs a row: leave the "
+            "access_threshold and access_probability out, or take a term over looked_up_rows instead"
+        )
     if table.admission is None:
         table.admission = rules
     elif not rules.agrees(table.admission):

@@ -51,6 +51,11 @@ class AdmissionRules:
     bloom_filter: CountingBloom | None = None
     access_probability: float = 1.0  #: with which each occurrence admits a key whose count has reached the threshold
 
+    @property
+    def delays(self) -> bool:
+        """Whether a key may occur without getting a row."""
+        return (self.access_threshold or 0) > 1 or self.access_probability < 1
+
     def agrees(self, other: AdmissionRules) -> bool:
         """Whether lookups with these and those rules may share a table; the count per occurrence may differ."""
         return replace(self, faae_coefficient=1) == replace(other, faae_coefficient=1)

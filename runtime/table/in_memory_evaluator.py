@@ -44,6 +44,9 @@ class _Rows(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
             _require_plain(trained[name])
             _require_plain(read[name])
         if both:
+            # Rows that train on a device are older on the host, from which they are copied.
+            devices = [trained[name].table.on_device for name in both]
+            self._training.run([rows.copied for rows in devices if rows is not None])
             sources = self._training.run([trained[name].table.handle for name in both])
             _copy(sources, session.run([read[name].table.handle for name in both]))
 

@@ -100,6 +100,9 @@ class DeviceRows:
         self._updates: list[_Update] = []
         self._rule: dict[str, Any] | None = None
         self._add(0, "on_device", 0.0, {})
+        with tf.control_dependencies(None), tf.name_scope(f"{table.graph_name}/"):
+            #: Copies all rows that were changed to the host. It is there for hooks, which may add no ops.
+            self.copied: tf.Operation = self._new_copy().done
 
     # Lookups.
 
@@ -312,14 +315,17 @@ class DeviceRows:
     def on_host(self) -> Iterator[None]:
         """Run ops built inside after all rows that were changed on the device were copied to the host."""
         self.require_outermost()
+        with tf.control_dependencies([self._new_copy().done]):
+            yield
+
+    def _new_copy(self) -> _Copy:
         with tf.device("/device:CPU:0"):
             keys, places = native.ops().rec_changed_places(self._table.handle)
             copy = _Copy(keys, places, tf.no_op("copied_to_host"))
         self._copies.append(copy)
         for column in self._columns:
             self._copy(copy, column)
-        with tf.control_dependencies([copy.done]):
-            yield
+        return copy
 
     def _copy(self, copy: _Copy, column: Column) -> None:
         with tf.control_dependencies(None), tf.name_scope(f"{self._table.graph_name}/copy/"):

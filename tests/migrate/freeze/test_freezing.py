@@ -139,6 +139,21 @@ def test_quantized_rows_differ_by_what_is_told(graph: tf.Graph, tmp_path: Path, 
     np.testing.assert_array_equal(wanted[10:], found[10:])  # what new rows begin with is not stored
 
 
+def test_rows_that_are_not_finite(graph: tf.Graph, tmp_path: Path) -> None:
+    table, ids = make_table(start="normal", dim=2), v1.placeholder(tf.int64, [None])
+    looked_up = runtime.sparse_lookup(table, ids, is_train=False)
+    filled = table.import_rows(np.arange(2), np.float32([[1, np.nan], [2, np.inf]]))
+    with v1.Session() as session:
+        session.run([v1.global_variables_initializer()])
+        session.run(filled)
+        v1.saved_model.simple_save(session, str(tmp_path / "model"), {"ids": ids}, {"rows": looked_up})
+    with pytest.raises(MigrateError, match="the table `users` has a row with a NaN or an infinity, which int8 cannot"):
+        frozen(tmp_path / "model", "--quantize", "int8")
+    assert not (tmp_path / "model_frozen").exists()
+    found = answers(frozen(tmp_path / "model", "--quantize", "bf16"), {"ids": np.arange(2)})
+    np.testing.assert_array_equal(found["rows"], [[1, np.nan], [2, np.inf]])
+
+
 def test_what_is_not_frozen_is_named(graph: tf.Graph, tmp_path: Path) -> None:
     table, ids = make_table(), v1.placeholder(tf.int64, [None])
     found = runtime.sparse_lookup(table, ids, is_train=False)

@@ -76,9 +76,11 @@ def test_initial_rows_are_refused_before_the_first_step(how: Any, reason: str, t
         _losses(tmp_path, *how)
 
 
-def test_rows_of_a_table_of_the_program(tmp_path: Path) -> None:
+def _own_losses(folder: Path, **place: Any) -> tuple[list[float], float]:
+    """Return the losses in memory of a program with a table, before, while and after it trains, and the last anew."""
+
     def model(features: Any, labels: Any, mode: str) -> Any:
-        table = runtime.create_table(tf.int64, 1, "emb", v1.zeros_initializer())
+        table = runtime.create_table(tf.int64, 1, "emb", v1.zeros_initializer(), **place)
         rows = runtime.sparse_lookup(table, features, is_train=mode == "train")
         loss = tf.reduce_mean((rows[:, 0] - labels) ** 2)
         step = None
@@ -88,10 +90,25 @@ def test_rows_of_a_table_of_the_program(tmp_path: Path) -> None:
             step = tf.group(optimizer.apply_gradients(pairs), v1.assign_add(v1.train.get_global_step(), 1))
         return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=step)
 
-    estimator = tf.estimator.Estimator(model, str(tmp_path))
-    evaluator = tf.estimator.experimental.InMemoryEvaluatorHook(estimator, _data, every_n_iter=100)
+    estimator = tf.estimator.Estimator(model, str(folder))
+    evaluator = tf.estimator.experimental.InMemoryEvaluatorHook(estimator, _data, every_n_iter=4)
     found, run = [], estimator._evaluate_run
-    estimator._evaluate_run = lambda **named: found.append(run(**named)["loss"])
+
+    def noted(**named: Any) -> Any:
+        found.append(run(**named)["loss"])
+        return {"loss": found[-1]}
+
+    estimator._evaluate_run = noted
     estimator.train(_data, hooks=[evaluator])
     estimator._evaluate_run = run
-    assert found[-1] == pytest.approx(estimator.evaluate(_data)["loss"]) and found[-1] < 0.5 * found[0]
+    return found, estimator.evaluate(_data)["loss"]
+
+
+def test_rows_of_a_table_of_the_program(tmp_path: Path) -> None:
+    found, last = _own_losses(tmp_path)
+    assert found[-1] == pytest.approx(last) and found[-1] < 0.5 * found[0]
+
+
+def test_rows_that_train_on_a_device_are_evaluated(tmp_path: Path) -> None:
+    found, _ = _own_losses(tmp_path / "device", device="/cpu:0", device_vocabulary_size=ROWS)
+    assert found == _own_losses(tmp_path / "host")[0]

@@ -223,3 +223,18 @@ def test_arguments_are_checked() -> None:
         runtime.whole_table_l2(table, every=0)
     with pytest.raises(ValueError, match="`size`"):
         runtime.whole_table_l1(table, size=0)
+
+
+@pytest.mark.parametrize("config", [{"access_threshold": 2}, {"access_probability": 0.5}])
+def test_keys_that_wait_for_rows_are_refused(graph: tf.Graph, config: dict[str, Any]) -> None:
+    tables = [
+        runtime.create_table(key_dtype=tf.int64, dim=_DIM, name=name, emb_initializer=tf.zeros_initializer())
+        for name in ("first", "second")
+    ]
+    runtime.sparse_lookup(tables[0], [1], access_and_evict_config=config)
+    with pytest.raises(ValueError, match=r"`first` cannot have a term over all rows: .* counted keys, admission"):
+        runtime.whole_table_l2(tables[0], size=_ROWS)
+    runtime.whole_table_l2(tables[1], size=_ROWS)
+    with pytest.raises(ValueError, match="`second` has a term over all rows, so each of its keys needs a row: leave"):
+        runtime.sparse_lookup(tables[1], [1], access_and_evict_config=config)
+    runtime.sparse_lookup(tables[1], [1], access_and_evict_config={"access_probability": 1.0})
