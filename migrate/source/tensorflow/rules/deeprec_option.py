@@ -24,7 +24,8 @@ class EmbeddingVariableOption(Rule):
     """Admission, eviction, tiers and initial rows. Code that chooses between options at run time is left unchanged.
 
     As in DeepRec, sizes limit the memory tiers; the disk tier has no limit. Storage types with an HBM tier leave the
-    file unchanged, because the runtime keeps no rows in GPU memory, and so do types that are computed at run time.
+    file unchanged, because their bytes are not converted to rows on a device; the façade of DeepRec runs them. So do
+    types that are computed at run time.
     Types of persistent memory alone become main memory.
     """
 
@@ -76,9 +77,12 @@ class EmbeddingVariableOption(Rule):
         ),
         Refusal(
             "storage-on-gpu",
-            "the storage type {name} needs a GPU",
-            "the runtime keeps no rows in a GPU's memory",
-            "write `StorageType.{instead}`",
+            "the storage type {name} keeps rows on a GPU",
+            "its bytes are not converted to rows of a device",
+            (
+                "write `StorageType.{instead}`, and then add `device=` and `device_rows=` to the converted `KeyRules`; "
+                "or run the program unchanged with `python -m runtime.compat.deeprec`"
+            ),
         ),
         Refusal(
             "unknown-cache",
@@ -112,7 +116,7 @@ class EmbeddingVariableOption(Rule):
             'storage = Storage("dram_ssdhash", path="/mnt/rows", sizes=[1 << 30], policy="lru", counts_values=True)\n'
             "option = KeyRules(storage=storage)\n" + AFTER,
         ),
-        Example("a GPU's memory", HEAD + ENUMS + _storage("HBM_DRAM") + MADE, says="HBM_DRAM needs a GPU"),
+        Example("a GPU's memory", HEAD + ENUMS + _storage("HBM_DRAM") + MADE, says="HBM_DRAM keeps rows on a GPU"),
         Example(
             "a storage type that is computed",
             HEAD + "option = tf.EmbeddingVariableOption(storage_option=tf.StorageOption(kind, path))\n" + MADE,

@@ -14,6 +14,8 @@ from migrate.source.tensorflow.base.known_shapes import repeatable, shape_of
 from migrate.source.tensorflow.base.model import Creation
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.shapes import Shape, is_float32
+from migrate.source.tensorflow.facts.calls.variable_scopes import callers_option
+from migrate.source.tensorflow.facts.variables.partitions import is_partitioned
 
 #: Options that change what the variable is and have no counterpart in a table, with the keys of their refusals.
 FOREIGN = {
@@ -29,6 +31,8 @@ FOREIGN = {
 }
 #: The parameters of `tf.constant`.
 CONSTANT = ("value", "dtype", "shape", "name", "verify_shape")
+#: What makes or reads variables; the first rows of a table are there before them or after, as it happens.
+READERS = {"Variable", "get_variable", "gather", "gather_nd", "nn.embedding_lookup", "nn.embedding_lookup_sparse"}
 #: Options that change how a variable is created and stored, but neither its rows nor their training.
 HOW = {"import_scope", "use_resource", "validate_shape"}
 
@@ -89,8 +93,12 @@ def read_initial_op(creation: Creation, file: File, node: cst.BaseExpression) ->
             creation.initializer = file.initializers.op(value, shape)
         if shape is not None and creation.initializer is None:
             refuse(creation, node, "unknown-values")
-    elif isinstance(value, cst.Lambda):
+    elif isinstance(value, cst.Lambda) or _reads_variables(file, node):
         refuse(creation, node, "unknown-values")
+    elif in_parts(creation, file):
+        refuse(creation, node, "matrix-parts")
+    elif _is_other_type(creation, file, value):
+        refuse(creation, node, "other-type")
     else:
         _read_matrix(creation, file, node, value)
 
@@ -99,6 +107,49 @@ def _holds_values(file: File, value: cst.BaseExpression) -> bool:
     """True for `tf.constant` of anything but a number that is written there."""
     bound = bind(value, CONSTANT) if isinstance(value, cst.Call) and file.names.of(value.func) == "constant" else None
     return bound is not None and "value" in bound and number(bound["value"].value) is None
+
+
+def _reads_variables(file: File, node: cst.BaseExpression) -> bool:
+    """True if an initial value reads a variable that may not have its own yet, but for `initialized_value()`."""
+    seen: set[int] = set()
+    waiting: list[cst.CSTNode] = [node]
+    while waiting:
+        one = waiting.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        if isinstance(one, cst.Call):
+            if isinstance(one.func, cst.Attribute) and one.func.attr.value == "initialized_value":
+                continue
+            if file.names.of(one.func) in READERS:
+                return True
+        waiting += [resolve(file.tree, one)] if isinstance(one, cst.Name | cst.Attribute) else []
+        waiting += one.children
+    return False
+
+
+def in_parts(creation: Creation, file: File) -> bool:
+    """True if a partitioner may spread the rows, so that an id reads another row than that of its number."""
+    if creation.unique:
+        return False
+    outer = callers_option(file, creation.call, "partitioner")
+    return outer is not None or is_partitioned(file, creation)
+
+
+def _is_other_type(creation: Creation, file: File, value: cst.BaseExpression) -> bool:
+    """True if neither the variable nor its matrix is float32, as the call that makes the matrix says."""
+    if not isinstance(value, cst.Call) or _named(creation.call, "dtype") is not None:
+        return False
+    written = _named(value, "dtype")
+    method = isinstance(value.func, cst.Attribute) and value.func.attr.value == "astype"
+    place = 1 if file.names.of(value.func) == "cast" else 0 if method else len(value.args)
+    if written is None and place < len(value.args):
+        written = value.args[place]
+    return not is_float32(file.names, written)
+
+
+def _named(call: cst.Call, name: str) -> cst.Arg | None:
+    return next((arg for arg in call.args if arg.keyword is not None and arg.keyword.value == name), None)
 
 
 def _read_matrix(creation: Creation, file: File, node: cst.BaseExpression, value: cst.BaseExpression) -> None:

@@ -18,7 +18,7 @@ from migrate.source.tensorflow.base.model import Creation, Initializer
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.shapes import Shape, is_float32
 from migrate.source.tensorflow.base.value_flow import flow_of, root_of, seen_values, source_of, symbol_of
-from migrate.source.tensorflow.facts.variables.creations import refuse, shortened
+from migrate.source.tensorflow.facts.variables.creations import in_parts, refuse, shortened
 from migrate.source.tensorflow.facts.variables.partitions import is_partitioned, takes_fan_of_part
 
 #: Initializers whose value may be a number or a matrix.
@@ -94,6 +94,7 @@ def _holds_matrix(creation: Creation, file: File, value: cst.BaseExpression, sha
     """Take the value of a constant initializer that is made in the call as the first rows; False if it is another."""
     if (
         parted
+        or in_parts(creation, file)
         or shape.columns is None
         or not isinstance(value, cst.Call)
         or not file.tree.contains(creation.call, value)

@@ -1,7 +1,7 @@
 """A storage type with the memory of a GPU.
 
 verdict: stays
-says: ; the storage type HBM_DRAM needs a GPU
+says: ; the storage type HBM_DRAM keeps rows on a GPU
 """
 
 import tensorflow.compat.v1 as tf

@@ -208,8 +208,16 @@ def test_a_name_that_is_imported_from_tensorflow_is_no_longer() -> None:
 
 
 KEPT = {
-    "HBM": ("tf.StorageOption(6)", "the storage type HBM needs a GPU", "write `StorageType.DRAM`"),
-    "HBM with a disk": ("tf.StorageOption(102, path)", "HBM_DRAM_SSDHASH needs a GPU", "`StorageType.DRAM_SSDHASH`"),
+    "HBM": (
+        "tf.StorageOption(6)",
+        "the storage type HBM keeps rows on a GPU",
+        "write `StorageType.DRAM`, and then add `device=`",
+    ),
+    "HBM with a disk": (
+        "tf.StorageOption(102, path)",
+        "HBM_DRAM_SSDHASH keeps rows on a GPU",
+        "`StorageType.DRAM_SSDHASH`",
+    ),
     "no folder": ("tf.StorageOption(12)", "have no folder", "set storage_path"),
     "a strategy that is computed": (
         "tf.StorageOption(12, p, cache_strategy=c)",

@@ -1,0 +1,59 @@
+"""Matrices of initial values that cannot be the first rows of a table: each gave other numbers, or no program."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from migrate.source.driver.run import convert_paths
+from migrate.source.settings.options import Options
+from tests.support.source.converting import HEAD, LOOKUP, converted, reasons
+
+PARTS = "with tf.variable_scope('s', partitioner=tf.fixed_size_partitioner(2)):\n    "
+TABLE = "B = tf.get_variable('b', [3, 4])\n"
+KEPT = {
+    "a partitioner of the scope": (
+        PARTS + "W = tf.get_variable('w', initializer=tf.constant(m, dtype=tf.float32, shape=[3, 4]))\n",
+        "a separate row for each id",
+    ),
+    "a partitioner of its own": (
+        "W = tf.get_variable('w', initializer=m, partitioner=tf.fixed_size_partitioner(2))\n",
+        "a separate row for each id",
+    ),
+    "integers": ("W = tf.Variable(tf.constant(m, dtype=tf.int32, shape=[3, 4]))\n", "not float32"),
+    "a cast": ("W = tf.Variable(tf.cast(m, tf.float64))\n", "not float32"),
+    "float64 of NumPy": ("W = tf.Variable(m.astype(np.float64))\n", "not float32"),
+    "rows of a table": (TABLE + "W = tf.Variable(tf.nn.embedding_lookup(B, [2, 1, 0]))\n", "cannot be analysed"),
+    "rows of a table by name": (
+        TABLE + "x = tf.nn.embedding_lookup(B, [2, 1, 0])\nW = tf.Variable(tf.identity(x))\n",
+        "cannot be analysed",
+    ),
+    "another variable": ("B = tf.Variable(m)\nW = tf.Variable(B)\n", "cannot be analysed"),
+}
+
+
+@pytest.mark.parametrize("case", KEPT)
+def test_a_matrix_that_is_no_table_stays(case: str) -> None:
+    text, said = KEPT[case]
+    result = converted(HEAD + "import numpy as np\n" + text + LOOKUP, assume=True)
+    assert "W = table_of_rows" not in result.converted
+    assert said in reasons(result)
+
+
+@pytest.mark.parametrize(
+    "value", ["m.astype(np.float32)", "tf.cast(m, tf.float32)", "m.astype(float), dtype=tf.float32"]
+)
+def test_a_matrix_of_float32_is_taken(value: str) -> None:
+    result = converted(HEAD + f"import numpy as np\nW = tf.Variable({value})\n" + LOOKUP, assume=True)
+    assert "table_of_rows" in result.converted, reasons(result)
+
+
+def test_a_partitioner_of_another_file_keeps_a_matrix(tmp_path: Path) -> None:
+    """By the default strategy, id 1 reads row 2 there."""
+    made = "W = tf.get_variable('w', [3, 4], initializer=tf.constant_initializer(m))"
+    look = "tf.nn.embedding_lookup(W, ids)"
+    (tmp_path / "made.py").write_text(HEAD + f"def table(m, ids):\n    {made}\n    return {look}\n")
+    (tmp_path / "main.py").write_text(HEAD + "from made import table\n" + PARTS + "e = table(m, ids)\n")
+    done = convert_paths([str(tmp_path)], Options(assume=True))
+    assert not any("table_of_rows" in one.result.converted for one in done)
