@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from migrate.cli.commands import PATH, RULE
+from migrate.errors import MigrateError
 
 if TYPE_CHECKING:
     from migrate.source.settings.options import Given, RuleFile
@@ -92,6 +93,8 @@ def _given(
     if target is not None:
         check_target(target, f"--target {target}")
     chosen, ignored, left_out, entries = (parse(texts) or None for texts in (select, ignore, exclude, entry))
+    if entry and not entries:
+        raise MigrateError("--entry: names nothing; give a file or a pattern, such as train.py")
     given = Given(target, assume, chosen, ignored, rules or None, switches, left_out, entries)
     if given.select or given.ignore or given.rules:
         from migrate.source.configuration.user_rules import rule_ids

@@ -13,10 +13,10 @@ from migrate.source.project.import_graph import Project
 
 @dataclass(frozen=True)
 class Pattern:
-    """A pattern of entry points as it was written, and the directory that it is relative to."""
+    """A pattern of entry points as it was written."""
 
     text: str
-    base: str = ""
+    base: str = ""  #: the directory of the configuration that has it; empty for one of the command line
 
     def files(self) -> frozenset[str]:
         """Return the real paths of the existing files that the pattern names; `**` stands for any directories."""
@@ -25,13 +25,16 @@ class Pattern:
 
 
 def entries_of(project: Project, patterns: Sequence[Pattern]) -> tuple[str, ...]:
-    """Return the files that the patterns name, in their order; raises MigrateError for a pattern without a file."""
+    """Return the files that the patterns name, in their order; raises MigrateError for a pattern without a file.
+
+    A configuration also holds where single files are given, as editors do: then its other entry points do not count.
+    """
     real = {path: os.path.realpath(place) for path, place in project.files.items()}
     entries: dict[str, None] = {}
     for pattern in patterns:
         named = pattern.files()
         found = [path for path, place in real.items() if place in named]
-        if not found:
+        if not found and not (named and pattern.base):
             what = "is not among the files of this run" if named else "names no file"
             raise MigrateError(
                 f"entry point {pattern.text}: {what}; give a file or a pattern below the given paths, relative to "

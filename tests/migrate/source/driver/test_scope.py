@@ -91,6 +91,8 @@ def test_the_configuration_names_entry_points_relative_to_itself(work: Path) -> 
     (work / "pyproject.toml").write_text('[tool.migrate]\nentry = ["train.py"]\n')
     assert changed(convert()) == {"p/model.py", "p/train.py"}
     assert changed(convert("p/tests/test_model.py")) == set()
+    alone = convert_paths(["p/tests/test_model.py"], Options(given=Given()))  # as an editor does
+    assert [one.result.path for one in alone] == ["p/tests/test_model.py"]
 
 
 @pytest.mark.parametrize(
