@@ -29,6 +29,10 @@ _PLAIN_LAYERS = re.compile(
 )
 
 
+#: The position of `trainable` among the arguments of calls that create variables.
+_TRAINABLE = {"Variable": 1, "get_variable": 5}
+
+
 def trains_dense(file: File, step: cst.Call, tables: set[int]) -> bool:
     """False if nothing in the program of `step` creates a dense variable; `tables` are ids of converted creations."""
     if called_elsewhere(file, step):
@@ -103,7 +107,7 @@ def makes_variable(file: File, call: cst.Call, tables: set[int]) -> bool:
     if id(call) in tables:
         return False
     if name in {"get_variable", "Variable"}:
-        return not _fixed(call)
+        return not any(literal(value) is False for value in _trainable(call, name))
     if name is not None:
         plain = name.startswith(_PLAIN) or name.endswith(_PLAIN_ENDS)
         layer = "layers." in name and _PLAIN_LAYERS.fullmatch(name.rpartition(".")[2].replace("_", "").lower())
@@ -117,12 +121,13 @@ def makes_variable(file: File, call: cst.Call, tables: set[int]) -> bool:
 def surely_makes_variable(file: File, call: cst.Call, tables: set[int]) -> bool:
     """True if a call of a TensorFlow symbol certainly creates a trainable dense variable."""
     name = file.names.of(call.func)
-    frozen = any(
-        arg.keyword and arg.keyword.value == "trainable" and literal(arg.value) is not True for arg in call.args
-    )
+    frozen = any(literal(value) is not True for value in _trainable(call, name))
     return name is not None and not frozen and makes_variable(file, call, tables)
 
 
-def _fixed(call: cst.Call) -> bool:
-    """True for a variable created with `trainable=False`, such as the global step."""
-    return any(arg.keyword and arg.keyword.value == "trainable" and literal(arg.value) is False for arg in call.args)
+def _trainable(call: cst.Call, name: str | None) -> list[cst.BaseExpression]:
+    """Return the argument `trainable` of a call, by its keyword or its position; empty if it is not given."""
+    named = [arg.value for arg in call.args if arg.keyword is not None and arg.keyword.value == "trainable"]
+    place = _TRAINABLE.get(name or "", len(call.args))
+    starred = any(arg.star or arg.keyword is not None for arg in call.args[: place + 1])
+    return named or ([] if starred else [arg.value for arg in call.args[place : place + 1]])
