@@ -21,9 +21,11 @@ from tests.support.paths import ROOT
 
 #: A command that compares two programs; the worker of each writes its number, and waits.
 COMMAND = """
+import signal
 import sys
 from migrate.cli.ending import end_by_signals, finish
 from migrate.verify import workers
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # a test run that was started by nohup ignores it
 end_by_signals()
 sys.exit(finish(lambda: workers.run_together([("sleeper", {"path": "a"}), ("sleeper", {"path": "b"})])))
 """

@@ -154,8 +154,8 @@ def test_a_stream_can_be_checked_and_shown_as_a_diff(work: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["-", "-o", "out"], b"remove -o and --in-place"),
-        (["-", "--in-place"], b"remove -o and --in-place"),
+        (["-", "-o", "out"], b"remove -o, --copy-rest and --in-place"),
+        (["-", "--in-place"], b"remove -o, --copy-rest and --in-place"),
         (["-", "src"], b"give it alone"),
         (["src", "--jobs", "0"], b"--jobs"),
         (["x" * 5000], b"file name too long; give an existing path"),

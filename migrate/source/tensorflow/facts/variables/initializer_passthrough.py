@@ -75,7 +75,7 @@ def _keep(
         elif is_unseen(file, value) and shape.columns is not None and not parted:
             refuse(creation, given, "unseen-values", shown=shortened(file.tree.source(value)))
         elif (stays := _stays(file, value, shape)) is None or (parted and takes_fan_of_part(file, value)):
-            if not _holds_matrix(creation, file, value, shape, parted):
+            if value is not given or not _holds_matrix(creation, file, value, shape, parted):
                 _refuse(creation, file, given, value)
             return
         else:

@@ -181,7 +181,6 @@ ORTHOGONAL = "tf.orthogonal_initializer() if flag else tf.zeros_initializer()"
 NOT_ALWAYS = "def pick():\n    if flag:\n        return tf.zeros_initializer()\n"
 #: Never converted, not even under an assumption: lines before, the expression, and what is said.
 REFUSED = {
-    "a matrix": ("", "tf.constant_initializer(matrix)", "may be a matrix"),
     "a branch with a matrix": ("", "tf.constant_initializer(m) if flag else tf.zeros_initializer()", "may be a matrix"),
     "a branch that is not row by row": ("", ORTHOGONAL, "orthogonal"),
     "None": ("i = None\nif flag:\n    i = tf.zeros_initializer()\n", "i", "one of them may be `None`"),
@@ -245,21 +244,27 @@ def test_a_branch_of_contrib_is_one_that_cannot_be_taken() -> None:
     assert "has no `tf.contrib`" in reasons(converted(always, assume=True))
 
 
-#: A pretrained matrix is never converted: how it is made, and what is said.
+#: How a pretrained matrix is made whose type and width are known at run time.
 MATRICES = {
     "an array": "matrix = np.load(path)\nW = tf.Variable(matrix)\n",
     "an array of get_variable": "matrix = np.load(path)\nW = tf.get_variable('w', initializer=matrix)\n",
     "a function": "W = tf.Variable(load(path), name='w')\n",
-    "a constant": "W = tf.get_variable('w', [9, 4], initializer=tf.constant_initializer(np.load(path)))\n",
 }
 
 
 @pytest.mark.parametrize("text", MATRICES.values(), ids=MATRICES)
-def test_a_pretrained_matrix_stays_and_says_how_it_could_move(text: str) -> None:
-    result = converted(f"{HEAD}import numpy as np\n{text}e = tf.nn.embedding_lookup(W, ids)\n", assume=True)
+def test_a_pretrained_matrix_needs_a_decision(text: str) -> None:
+    text = f"{HEAD}import numpy as np\n{text}e = tf.nn.embedding_lookup(W, ids)\n"
+    result = converted(text)
     assert not result.changed
-    assert "may be a matrix with a separate row for each id" in reasons(result)
-    assert "`migrate checkpoint`" in reasons(result)
+    assert "with a separate row for each id" in reasons(result)
+    assert "table_of_rows(rows=" in converted(text, assume=True).converted
+
+
+def test_a_matrix_of_a_constant_initializer_needs_none() -> None:
+    made = "W = tf.get_variable('w', [9, 4], initializer=tf.constant_initializer(np.load(path)))\n"
+    result = converted(f"{HEAD}import numpy as np\n{made}e = tf.nn.embedding_lookup(W, ids)\n")
+    assert "rows=tf.constant(np.load(path), dtype=tf.float32, shape=[9, 4])" in result.converted
 
 
 def test_another_value_of_the_name_is_told_by_what_it_is() -> None:
