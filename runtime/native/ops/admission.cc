@@ -44,21 +44,6 @@ struct ReadKernel {
   std::int64_t threshold;
 };
 
-template <typename Kernel>
-void* create(TF_OpKernelConstruction* construction) noexcept {
-  try {
-    return new Kernel(construction);
-  } catch (...) {
-    TF_OpKernelConstruction_Failure(construction, current_failure().get());
-    return nullptr;
-  }
-}
-
-template <typename Kernel>
-void destroy(void* kernel) noexcept {
-  delete static_cast<Kernel*>(kernel);
-}
-
 void read(Table& table, TF_OpKernelContext* context, const AdmitKernel& kernel, const Input& keys, float* out,
           bool* admitted) {
   Admission rules = kernel.rules;
@@ -117,13 +102,13 @@ void register_admission_ops() {
                {"threshold: int", "coefficient: int = 1", "bloom_elements: int = 0", "bloom_rate: float = 0.01",
                 "bloom_bits: int = 32", "probability: float = 1.0"},
                &admitted_shape},
-              {&create<AdmitKernel>, &look_up<AdmitKernel>, &destroy<AdmitKernel>});
+              {&create_kernel<AdmitKernel>, &look_up<AdmitKernel>, &destroy_kernel<AdmitKernel>});
   register_op({"RecLookupAdmitted",
                {"handle: int64", "anchor: float", "keys: int64"},
                {"values: float", "admitted: bool"},
                {"threshold: int"},
                &admitted_shape},
-              {&create<ReadKernel>, &look_up<ReadKernel>, &destroy<ReadKernel>});
+              {&create_kernel<ReadKernel>, &look_up<ReadKernel>, &destroy_kernel<ReadKernel>});
   register_op({"RecSetThreshold", {"handle: int64", "threshold: int64"}, {}, {}, &no_shape},
               stateless<&set_threshold>());
   register_op({"RecEvictUnseen", {"handle: int64", "age: int64", "now: int64"}, {"removed: int64"}, {}, &scalar_shape},

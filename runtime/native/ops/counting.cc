@@ -39,21 +39,6 @@ struct RowsKernel {
   bool keep;
 };
 
-template <typename Kernel>
-void* create(TF_OpKernelConstruction* construction) noexcept {
-  try {
-    return new Kernel(construction);
-  } catch (...) {
-    TF_OpKernelConstruction_Failure(construction, current_failure().get());
-    return nullptr;
-  }
-}
-
-template <typename Kernel>
-void destroy(void* kernel) noexcept {
-  delete static_cast<Kernel*>(kernel);
-}
-
 // Inputs are handle, keys [n], grads [n, dim], hyper, now [0] or [1].
 void run(const ApplyKernel& kernel, TF_OpKernelContext* context) {
   const std::shared_ptr<Table> table = table_of(context);
@@ -103,7 +88,7 @@ void compute(void* kernel, TF_OpKernelContext* context) noexcept {
 
 template <typename Kernel>
 [[nodiscard]] constexpr KernelFunctions kernel() {
-  return {&create<Kernel>, &compute<Kernel>, &destroy<Kernel>};
+  return {&create_kernel<Kernel>, &compute<Kernel>, &destroy_kernel<Kernel>};
 }
 
 void sightings(TF_OpKernelContext* context) {

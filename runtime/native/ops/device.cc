@@ -90,29 +90,14 @@ struct RuleKernel {
   std::int64_t column;
 };
 
-template <typename Kernel>
-void* create(TF_OpKernelConstruction* construction) noexcept {
-  try {
-    return new Kernel(construction);
-  } catch (...) {
-    TF_OpKernelConstruction_Failure(construction, current_failure().get());
-    return nullptr;
-  }
-}
-
 template <typename Kernel, void (*Compute)(const Kernel&, TF_OpKernelContext*)>
 void compute(void* kernel, TF_OpKernelContext* context) noexcept {
   guarded(context, [&] { Compute(*static_cast<const Kernel*>(kernel), context); });
 }
 
-template <typename Kernel>
-void destroy(void* kernel) noexcept {
-  delete static_cast<Kernel*>(kernel);
-}
-
 template <typename Kernel, void (*Compute)(const Kernel&, TF_OpKernelContext*)>
 constexpr KernelFunctions stateful() {
-  return {&create<Kernel>, &compute<Kernel, Compute>, &destroy<Kernel>};
+  return {&create_kernel<Kernel>, &compute<Kernel, Compute>, &destroy_kernel<Kernel>};
 }
 
 using ColumnKernel = RuleKernel<true>;

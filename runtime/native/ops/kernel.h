@@ -52,6 +52,22 @@ template <void (*Compute)(TF_OpKernelContext*)>
   return {nullptr, &compute_guarded<Compute>, nullptr};
 }
 
+// A kernel with state: what it reads from its attributes, or the status of the op if that throws.
+template <typename Kernel>
+void* create_kernel(TF_OpKernelConstruction* construction) noexcept {
+  try {
+    return new Kernel(construction);
+  } catch (...) {
+    TF_OpKernelConstruction_Failure(construction, current_failure().get());
+    return nullptr;
+  }
+}
+
+template <typename Kernel>
+void destroy_kernel(void* kernel) noexcept {
+  delete static_cast<Kernel*>(kernel);
+}
+
 // Registration of one group of ops; called once, from register.cc.
 void register_handle_op();
 void register_lookup_ops();

@@ -157,9 +157,7 @@ def test_rows_that_are_not_finite(graph: tf.Graph, tmp_path: Path) -> None:
 def test_what_is_not_frozen_is_named(graph: tf.Graph, tmp_path: Path) -> None:
     table, ids = make_table(), v1.placeholder(tf.int64, [None])
     found = runtime.sparse_lookup(table, ids, is_train=False)
-    removed = runtime.evict(table, 1) if hasattr(runtime, "evict") else table.snapshot()[0]
     save_graph(tmp_path / "model", {"ids": ids}, {"rows": found, "keys": table.snapshot()[0]}, table)
-    del removed
     with pytest.raises(MigrateError, match=r"needs RecTableSnapshot `users/snapshot.*cannot replace: export a graph"):
         frozen(tmp_path / "model")
     assert not (tmp_path / "model_frozen").exists()
