@@ -91,7 +91,7 @@ def _refuses(switches: Switches) -> Iterator[str]:
     if switches.cache_mode == "SSD":
         yield "tables of the runtime have no SSD tier (`ssd_vocabulary_size`) yet; remove --cache-mode"
     if switches.cache_mode == "HBM":
-        yield "tables of the runtime are stored in host memory; write --cache-mode DDR or remove it"
+        yield "converted tables lie in host memory; remove --cache-mode, and give `create_table` its `device` by hand"
     if switches.eviction and switches.unit == "steps":
         yield "tables of the runtime are evicted by time; write --eviction in seconds, e.g. 86400"
 
@@ -106,7 +106,7 @@ def _effects(switches: Switches) -> Iterator[Effect]:
     if switches.dynamic_expansion:
         yield Effect("a table of the runtime always grows: --dynamic-expansion has no effect")
     if switches.cache_mode:
-        yield Effect("a table of the runtime is always stored in host memory: --cache-mode DDR has no effect")
+        yield Effect("a converted table of the runtime lies in host memory: --cache-mode DDR has no effect")
 
 
 def _hooks(switches: Switches) -> Iterator[Hook]:
