@@ -13,6 +13,7 @@ import os
 import select
 import signal
 import sys
+import threading
 from collections.abc import Callable
 
 import click
@@ -36,6 +37,7 @@ PACKAGES = {
     "google": "protobuf",
 }
 LONGEST = 300
+AGAIN = 0.02  #: seconds after which a signal that was lost is sent again
 
 
 def prepare_streams() -> None:
@@ -61,6 +63,23 @@ def end_by_signals() -> None:
     for number, code in ENDING.items():
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, lambda *_, code=code: sys.exit(code))
+    sys.unraisablehook = _not_lost
+
+
+def _not_lost(event: sys.UnraisableHookArgs) -> None:
+    """Send a signal again whose exception Python has dropped, because it came while an object was being deleted."""
+    codes = {code: number for number, code in ENDING.items()}
+    error = event.exc_value
+    if isinstance(error, KeyboardInterrupt):
+        number: int | None = signal.SIGINT
+    else:
+        number = codes.get(error.code) if isinstance(error, SystemExit) and isinstance(error.code, int) else None
+    if number is None:
+        sys.__unraisablehook__(event)
+    else:  # not at once: this is still the deletion
+        timer = threading.Timer(AGAIN, os.kill, (os.getpid(), number))
+        timer.daemon = True  # a process that ends by itself does not wait for it
+        timer.start()
 
 
 def finish(command: Callable[[], object]) -> int:

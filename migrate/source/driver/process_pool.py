@@ -12,6 +12,7 @@ from multiprocessing.process import BaseProcess
 
 from migrate.errors import MigrateError
 from migrate.source.driver.convert_file import convert_bytes, failed
+from migrate.source.files.atomic_write import uninterrupted
 from migrate.source.files.conversion_result import SourceResult
 from migrate.source.settings.options import Options
 
@@ -91,13 +92,14 @@ class _Pool:
                 yield index, outcome
 
     def _start(self) -> None:
-        here, there = multiprocessing.Pipe()
-        others = [*self.working, here]
-        context = multiprocessing.get_context("fork")
-        process = context.Process(target=_work, args=(there, others), daemon=True)
-        process.start()
-        there.close()
-        self._next(here, process)
+        with uninterrupted():  # Ctrl-C inside of multiprocessing leaves half made objects, which fail when they end
+            here, there = multiprocessing.Pipe()
+            others = [*self.working, here]
+            context = multiprocessing.get_context("fork")
+            process = context.Process(target=_work, args=(there, others), daemon=True)
+            process.start()
+            there.close()
+            self._next(here, process)
 
     def _take(self, last: Task | None) -> int | None:
         """Return the next task for a process: of the group of its last task, else of a group without a process."""

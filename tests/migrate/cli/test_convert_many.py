@@ -22,7 +22,7 @@ GOOD = (
 )
 #: Runs the command with something broken on purpose.
 BROKEN = (
-    "import os, signal, sys, time\n"
+    "import multiprocessing.util, os, signal, sys, time, weakref\n"
     # What a shell runs in the background, such as a test run, ignores Ctrl-C, and its children inherit that.
     "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
     "import migrate.source.driver.process_pool as workers, migrate.source.files.atomic_write as writing\n"
@@ -40,6 +40,12 @@ BROKEN = (
     "        Path('started').touch()\n"
     "        time.sleep(0.3)\n"
     "    return replace(self, target)\n"
+    "finalize = multiprocessing.util.Finalize.__init__\n"
+    "def slow_finalize(self, held, *rest, **named):\n"
+    "    self._weakref = weakref.ref(held, self)\n"
+    "    Path('started').touch()\n"
+    "    time.sleep(0.3)\n"
+    "    finalize(self, held, *rest, **named)\n"
 )
 RUN = "from migrate.cli.main import main\nmain()\n"
 
@@ -100,6 +106,14 @@ def test_ctrl_c_while_converting_leaves_everything_as_it_was(work: Path, jobs: s
     assert code == 130
     assert errors.strip() == "migrate: interrupted"
     assert {path: path.read_bytes() for path in (work / "src").iterdir()} == before
+
+
+def test_ctrl_c_while_a_process_starts_waits_until_it_has(work: Path) -> None:
+    """Half of an object of multiprocessing would end with a traceback."""
+    slow = "multiprocessing.util.Finalize.__init__ = slow_finalize\n"
+    code, errors = interrupted(work, slow, signal.SIGINT, "-o", "o", "-j", "2")
+    assert code == 130
+    assert errors.strip() == "migrate: interrupted"
 
 
 def test_ctrl_c_while_writing_waits_until_all_files_are_written(work: Path) -> None:

@@ -205,3 +205,27 @@ def test_a_mistake_of_ours_is_said_in_a_sentence(work: Path, monkeypatch: pytest
 
     monkeypatch.setattr("migrate.source.driver.run.make_report", refused)
     assert migrate(["check", "good.py", "-v"], work).err.endswith("migrate: no; do something else\n")
+
+
+#: Sends the signal while an object is deleted: Python drops what a handler raises there.
+DELETED = """
+import os, sys, time
+from migrate.cli.ending import end_by_signals, finish
+class Held:
+    def __del__(self):
+        os.kill(os.getpid(), {number})
+        [None for _ in range(100)]
+def command():
+    Held()
+    time.sleep(30)
+end_by_signals()
+sys.exit(finish(command))
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_during_a_deletion_is_not_lost(number: signal.Signals) -> None:
+    code = DELETED.format(number=int(number))
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=20)
+    assert done.returncode == 128 + number
+    assert done.stderr.strip() in ("migrate: interrupted", "")
