@@ -1,8 +1,8 @@
 """Maps stock Keras optimizers to the native update of a table.
 
 To add an optimizer, add a line to `NATIVE`. Adam, AdamW and SGD with momentum move every row at every step, and so do
-their native forms. Gradients of equal ids are summed first, as in Keras 2; in Adagrad and Adam, Keras 3 squares each
-of them separately.
+their native forms. Where Adagrad and Adam square gradients, Keras 2 squares the sum of those of equal ids, and Keras 3
+each of them; so do tables.
 """
 
 from __future__ import annotations
@@ -77,8 +77,10 @@ NATIVE: Mapping[str, Callable[[Any, float], TableOptimizer]] = {
 }
 
 
-def update(optimizer: Any, stock: str, anchor: EagerAnchor, gradient: Any, rate: Any) -> None:
+def update(optimizer: Any, stock: str, apart: bool, anchor: EagerAnchor, gradient: Any, rate: Any) -> None:
     """Update the table of `anchor` as `optimizer`, of the stock class `stock`, would update a variable with all rows.
+
+    `apart`: gradients of equal ids are squared one by one.
 
     Raises:
         TypeError: the optimizer has no native form, or the gradient is dense.
@@ -91,6 +93,7 @@ def update(optimizer: Any, stock: str, anchor: EagerAnchor, gradient: Any, rate:
         )
     anchor.adapted = True
     _begin(optimizer, anchor)
+    native.squares_apart = apart
     native.update_table(anchor.table, gradient, rate)
 
 
@@ -128,7 +131,7 @@ def adapt(keras: Any) -> None:
         if not (isinstance(stock, type) and issubclass(stock, base)):
             continue
         if "update_step" in vars(stock) and stock is not base:
-            _replace(stock, "update_step", functools.partial(_adapted, name))
+            _replace(stock, "update_step", functools.partial(_adapted, name, hasattr(keras, "Variable")))
         _replace(stock, "build", _refusing)
         _replace(stock, "_var_key", _of_anchors)
         _replace(stock, "_apply_weight_decay", _but_for_tables)
@@ -236,11 +239,12 @@ def tensorflow_variable(variable: Any) -> Any:
     return variable if isinstance(variable, tf.Variable) else getattr(variable, "value", variable)
 
 
-def _adapted(stock: str, stock_step: Callable[..., Any]) -> Callable[..., Any]:
+def _adapted(stock: str, apart: bool, stock_step: Callable[..., Any]) -> Callable[..., Any]:
     def update_step(self: Any, gradient: Any, variable: Any, learning_rate: Any = None) -> Any:
         anchor = tensorflow_variable(variable)
         if isinstance(anchor, EagerAnchor):
-            update(self, stock, anchor, gradient, self.learning_rate if learning_rate is None else learning_rate)
+            rate = self.learning_rate if learning_rate is None else learning_rate
+            update(self, stock, apart, anchor, gradient, rate)
             return None
         return stock_step(self, gradient, variable, *(() if learning_rate is None else (learning_rate,)))
 

@@ -207,6 +207,7 @@ class TableOptimizer(tf.compat.v1.train.Optimizer):  # type: ignore[misc]
                     starts=self.starts,
                     on_nonfinite=self._nonfinite,
                     whole_table=any(table.has_terms for _, table in slices),
+                    squares_apart=self.squares_apart,
                 )
             ]
 
@@ -220,6 +221,8 @@ class TableOptimizer(tf.compat.v1.train.Optimizer):  # type: ignore[misc]
     #: The native rule, and the initial values of its slots.
     rule: str
     starts: tuple[float, ...] = ()
+    #: Whether the gradients of equal keys are squared one by one, as in Keras 3, not as their sum.
+    squares_apart = False
 
     def _hyper(self, rate: tf.Tensor) -> list[Any]:
         """Return the rule's hyperparameters in its order: floats and float32 scalar tensors."""
@@ -227,8 +230,15 @@ class TableOptimizer(tf.compat.v1.train.Optimizer):  # type: ignore[misc]
 
     def _native_update(self, table: Table, keys: tf.Tensor, values: tf.Tensor, rate: tf.Tensor) -> tf.Operation:
         """Update the rows of keys int64 [n] by gradients float [n, dim]; duplicates are summed by the op."""
+        apart = {"squares_apart": True} if self.squares_apart else {}
         return table.updated(
-            keys, values, self._hyper(rate), optimizer=self.rule, starts=self.starts, on_nonfinite=self._nonfinite
+            keys,
+            values,
+            self._hyper(rate),
+            optimizer=self.rule,
+            starts=self.starts,
+            on_nonfinite=self._nonfinite,
+            **apart,
         )
 
     def _table(self, variable: Any) -> Table:

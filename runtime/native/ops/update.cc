@@ -98,9 +98,19 @@ void add(WholeTable& term, const WholeTable& more) noexcept {
   if (more.present) term = {true, term.l2 + more.l2, term.l1 + more.l1};
 }
 
+Update read_apart(TF_OpKernelConstruction* construction) {
+  Update update = read_update(construction);
+  const Rule& rule = rule_of(update.kind);
+  update.squares_apart = bool_attribute(construction, "squares_apart");
+  if (update.squares_apart && rule.apart == nullptr && !rule.linear) {
+    fail_invalid("optimizer " + std::string(rule.name) + " squares the sum of the gradients of equal keys only");
+  }
+  return update;
+}
+
 void* create(TF_OpKernelConstruction* construction) noexcept {
   try {
-    return new ApplyKernel{read_update(construction), bool_attribute(construction, "whole_table")};
+    return new ApplyKernel{read_apart(construction), bool_attribute(construction, "whole_table")};
   } catch (...) {
     TF_OpKernelConstruction_Failure(construction, current_failure().get());
     return nullptr;
@@ -173,23 +183,23 @@ void register_update_ops() {
                {"handles: N * int64", "keys: N * int64", "grads: N * float", "hyper: float"},
                {},
                {"N: int >= 1", "optimizer: string", "starts: list(float)", "on_nonfinite: string = 'error'",
-                "whole_table: bool = false"},
+                "whole_table: bool = false", "squares_apart: bool = false"},
                &no_shape},
               {&create, &apply_group, &destroy});
-  register_op(
-      {"RecApply",
-       {"handle: int64", "keys: int64", "grads: float", "hyper: float"},
-       {},
-       {"optimizer: string", "starts: list(float)", "on_nonfinite: string = 'error'", "whole_table: bool = false"},
-       &no_shape},
-      {&create, &apply<false>, &destroy});
-  register_op(
-      {"RecApplyAt",
-       {"handle: int64", "addresses: int64", "grads: float", "hyper: float"},
-       {},
-       {"optimizer: string", "starts: list(float)", "on_nonfinite: string = 'error'", "whole_table: bool = false"},
-       &no_shape},
-      {&create, &apply<true>, &destroy});
+  register_op({"RecApply",
+               {"handle: int64", "keys: int64", "grads: float", "hyper: float"},
+               {},
+               {"optimizer: string", "starts: list(float)", "on_nonfinite: string = 'error'",
+                "whole_table: bool = false", "squares_apart: bool = false"},
+               &no_shape},
+              {&create, &apply<false>, &destroy});
+  register_op({"RecApplyAt",
+               {"handle: int64", "addresses: int64", "grads: float", "hyper: float"},
+               {},
+               {"optimizer: string", "starts: list(float)", "on_nonfinite: string = 'error'",
+                "whole_table: bool = false", "squares_apart: bool = false"},
+               &no_shape},
+              {&create, &apply<true>, &destroy});
 }
 
 }  // namespace recmigrate::ops

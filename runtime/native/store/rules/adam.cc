@@ -3,6 +3,7 @@
 //   adam_scaled         as adam, with the epsilon of this step
 //   keras_adamw         w -= w * decay * lr first
 //   keras_momentum      a = momentum * a - lr * g;  w += a, with Nesterov w += momentum * a - lr * g
+// In `apart`, the sum of the squares of a row's gradients takes the place of g * g.
 #include <cmath>
 
 #include "store/rules/rules.h"
@@ -37,8 +38,9 @@ void adam_scaled(const float* hyper, float* const* rows, const float* grads, std
 }
 
 // Keras computes m - (1 - b1) m, with 1 - b1 rounded to a float.
-RECMIGRATE_VECTOR_CLONES
-void keras_adam(const float* hyper, float* const* rows, const float* grads, std::size_t count, std::size_t dim) {
+template <bool kApart>
+RECMIGRATE_INLINE void keras_adam_of(const float* hyper, float* const* rows, const float* grads, const float* squares,
+                                     std::size_t count, std::size_t dim) {
   const float step = hyper[0];
   const float rest1 = hyper[1];
   const float rest2 = hyper[2];
@@ -48,12 +50,24 @@ void keras_adam(const float* hyper, float* const* rows, const float* grads, std:
     float* __restrict m = rows[r] + dim;
     float* __restrict v = rows[r] + 2 * dim;
     const float* __restrict g = grads + r * dim;
+    const float* __restrict q = squares + r * dim;
     for (std::size_t i = 0; i < dim; ++i) {
       m[i] = m[i] - m[i] * rest1 + g[i] * rest1;
-      v[i] = v[i] - v[i] * rest2 + (g[i] * g[i]) * rest2;
+      v[i] = v[i] - v[i] * rest2 + (kApart ? q[i] : g[i] * g[i]) * rest2;
       w[i] -= m[i] * step / (std::sqrt(v[i]) + epsilon);
     }
   }
+}
+
+RECMIGRATE_VECTOR_CLONES
+void keras_adam(const float* hyper, float* const* rows, const float* grads, std::size_t count, std::size_t dim) {
+  keras_adam_of<false>(hyper, rows, grads, grads, count, dim);
+}
+
+RECMIGRATE_VECTOR_CLONES
+void keras_adam_apart(const float* hyper, float* const* rows, const float* grads, const float* squares,
+                      std::size_t count, std::size_t dim) {
+  keras_adam_of<true>(hyper, rows, grads, squares, count, dim);
 }
 
 RECMIGRATE_VECTOR_CLONES
@@ -67,6 +81,12 @@ static void decay_rows(float decay, float lr, float* const* rows, std::size_t co
 void keras_adamw(const float* hyper, float* const* rows, const float* grads, std::size_t count, std::size_t dim) {
   decay_rows(hyper[4], hyper[5], rows, count, dim);
   keras_adam(hyper, rows, grads, count, dim);
+}
+
+void keras_adamw_apart(const float* hyper, float* const* rows, const float* grads, const float* squares,
+                       std::size_t count, std::size_t dim) {
+  decay_rows(hyper[4], hyper[5], rows, count, dim);
+  keras_adam_apart(hyper, rows, grads, squares, count, dim);
 }
 
 RECMIGRATE_VECTOR_CLONES

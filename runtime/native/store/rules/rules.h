@@ -29,4 +29,15 @@ RECMIGRATE_RULE(keras_momentum);
 
 #undef RECMIGRATE_RULE
 
+// With the sums of the squares of each row's gradients instead of the squares of their sums.
+#define RECMIGRATE_RULE_APART(name)                                                                              \
+  void name(const float* hyper, float* const* rows, const float* grads, const float* squares, std::size_t count, \
+            std::size_t dim)
+
+RECMIGRATE_RULE_APART(adagrad_apart);
+RECMIGRATE_RULE_APART(keras_adam_apart);
+RECMIGRATE_RULE_APART(keras_adamw_apart);
+
+#undef RECMIGRATE_RULE_APART
+
 }  // namespace recmigrate::rules

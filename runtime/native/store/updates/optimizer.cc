@@ -14,14 +14,20 @@ namespace {
 const std::vector<Rule>& all_rules() {
   static const auto* const kRules = new std::vector<Rule>{
       {OptimizerKind::none, "none", 0, {}, nullptr},
-      {OptimizerKind::sgd, "sgd", 0, {"learning_rate", "weight_decay"}, &rules::sgd},
-      {OptimizerKind::adagrad, "adagrad", 1, {"learning_rate", "epsilon"}, &rules::adagrad},
+      {OptimizerKind::sgd, "sgd", 0, {"learning_rate", "weight_decay"}, &rules::sgd, nullptr, true},
+      {OptimizerKind::adagrad, "adagrad", 1, {"learning_rate", "epsilon"}, &rules::adagrad, &rules::adagrad_apart},
       {OptimizerKind::lazy_adam,
        "lazy_adam",
        2,
        {"learning_rate", "beta1_power", "beta2_power", "beta1", "beta2", "epsilon"},
        &rules::lazy_adam},
-      {OptimizerKind::momentum, "momentum", 1, {"learning_rate", "momentum", "use_nesterov"}, &rules::momentum},
+      {OptimizerKind::momentum,
+       "momentum",
+       1,
+       {"learning_rate", "momentum", "use_nesterov"},
+       &rules::momentum,
+       nullptr,
+       true},
       {OptimizerKind::adagrad_decay,
        "adagrad_decay",
        2,
@@ -55,17 +61,25 @@ const std::vector<Rule>& all_rules() {
        2,
        {"step", "beta1", "beta2", "epsilon", "scaled_epsilon"},
        &rules::adam_scaled},
-      {OptimizerKind::keras_adam, "keras_adam", 2, {"step", "rest1", "rest2", "epsilon"}, &rules::keras_adam},
+      {OptimizerKind::keras_adam,
+       "keras_adam",
+       2,
+       {"step", "rest1", "rest2", "epsilon"},
+       &rules::keras_adam,
+       &rules::keras_adam_apart},
       {OptimizerKind::keras_adamw,
        "keras_adamw",
        2,
        {"step", "rest1", "rest2", "epsilon", "weight_decay", "learning_rate"},
-       &rules::keras_adamw},
+       &rules::keras_adamw,
+       &rules::keras_adamw_apart},
       {OptimizerKind::keras_momentum,
        "keras_momentum",
        1,
        {"learning_rate", "momentum", "nesterov"},
-       &rules::keras_momentum},
+       &rules::keras_momentum,
+       nullptr,
+       true},
       {OptimizerKind::adamax,
        "adamax",
        2,
@@ -82,7 +96,7 @@ template <std::size_t kDim>
 using Fixed = std::integral_constant<std::size_t, kDim>;
 
 // With a width known to the compiler, a row is a few vector registers; most of a batch's time is this loop.
-template <typename Dim>
+template <bool kSquares, typename Dim>
 RECMIGRATE_INLINE void sum_rows_of(Dim dim, float* __restrict sums, const std::uint32_t* numbers,
                                    const float* __restrict rows, const std::uint32_t* positions,
                                    std::size_t count) noexcept {
@@ -92,10 +106,14 @@ RECMIGRATE_INLINE void sum_rows_of(Dim dim, float* __restrict sums, const std::u
     float* __restrict sum = sums + numbers[i] * dim;
     const float* __restrict row = rows + positions[i] * dim;
     if (numbers[i] == next) {
-      std::memcpy(sum, row, dim * sizeof(float));
       ++next;
+      if constexpr (!kSquares) {
+        std::memcpy(sum, row, dim * sizeof(float));
+        continue;
+      }
+      for (std::size_t c = 0; c < dim; ++c) sum[c] = row[c] * row[c];
     } else {
-      for (std::size_t c = 0; c < dim; ++c) sum[c] += row[c];
+      for (std::size_t c = 0; c < dim; ++c) sum[c] += kSquares ? row[c] * row[c] : row[c];
     }
   }
 }
@@ -163,16 +181,22 @@ void sum_rows(float* sums, const std::uint32_t* numbers, const float* rows, cons
               std::size_t count, std::size_t dim) noexcept {
   switch (dim) {
     case 4:
-      return sum_rows_of(Fixed<4>{}, sums, numbers, rows, positions, count);
+      return sum_rows_of<false>(Fixed<4>{}, sums, numbers, rows, positions, count);
     case 8:
-      return sum_rows_of(Fixed<8>{}, sums, numbers, rows, positions, count);
+      return sum_rows_of<false>(Fixed<8>{}, sums, numbers, rows, positions, count);
     case 16:
-      return sum_rows_of(Fixed<16>{}, sums, numbers, rows, positions, count);
+      return sum_rows_of<false>(Fixed<16>{}, sums, numbers, rows, positions, count);
     case 32:
-      return sum_rows_of(Fixed<32>{}, sums, numbers, rows, positions, count);
+      return sum_rows_of<false>(Fixed<32>{}, sums, numbers, rows, positions, count);
     default:
-      sum_rows_of(dim, sums, numbers, rows, positions, count);
+      sum_rows_of<false>(dim, sums, numbers, rows, positions, count);
   }
+}
+
+RECMIGRATE_VECTOR_CLONES
+void sum_squares(float* sums, const std::uint32_t* numbers, const float* rows, const std::uint32_t* positions,
+                 std::size_t count, std::size_t dim) noexcept {
+  sum_rows_of<true>(dim, sums, numbers, rows, positions, count);
 }
 
 }  // namespace recmigrate

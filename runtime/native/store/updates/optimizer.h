@@ -57,6 +57,11 @@ struct Update {
   SlotStarts starts{};
   Nonfinite nonfinite = Nonfinite::error;
   WholeTable term{};
+  // Rules add the squares of all gradients of a key, not the square of their sum. A term over the table makes the
+  // gradient one sum.
+  bool squares_apart = false;
+
+  [[nodiscard]] bool needs_squares() const noexcept { return squares_apart && !term.present; }
 };
 
 // Whether rows outside of the batch move at a step by this rule alone.
@@ -74,12 +79,18 @@ struct Update {
 using ApplyRule = void (*)(const float* hyper, float* const* rows, const float* grads, std::size_t count,
                            std::size_t dim);
 
+// The same with the sums of the squares of each row's gradients, [count, dim], where a rule would square their sum.
+using ApplyApart = void (*)(const float* hyper, float* const* rows, const float* grads, const float* squares,
+                            std::size_t count, std::size_t dim);
+
 struct Rule {
   OptimizerKind kind;
   const char* name;
   std::size_t slots;
   std::vector<const char*> hyper;
   ApplyRule apply;  // null if a table applies it in another way
+  ApplyApart apart = nullptr;
+  bool linear = false;  // squares nothing
 };
 
 // The rule of a kind; that of `none`, without slots, for a kind that does not exist.
@@ -93,15 +104,24 @@ struct Rule {
 // The rule's name in messages; "none" before the first update.
 [[nodiscard]] inline const char* optimizer_name(OptimizerKind kind) noexcept { return rule_of(kind).name; }
 
-inline void apply_update(const Update& update, float* const* rows, const float* grads, std::size_t count,
-                         std::size_t dim) noexcept {
-  rule_of(update.kind).apply(update.hyper.data(), rows, grads, count, dim);
+// `squares` is null unless they are kept apart.
+inline void apply_update(const Update& update, float* const* rows, const float* grads, const float* squares,
+                         std::size_t count, std::size_t dim) noexcept {
+  const Rule& rule = rule_of(update.kind);
+  if (squares != nullptr && rule.apart != nullptr) {
+    return rule.apart(update.hyper.data(), rows, grads, squares, count, dim);
+  }
+  rule.apply(update.hyper.data(), rows, grads, count, dim);
 }
 
 // sums[numbers[i]] += rows[positions[i]] for i = 0 … count - 1, in this order; rows are `dim` wide. Numbers must first
 // appear in the order 0, 1, 2, …, and the first row of each is copied, so `sums` need not be initialized.
 void sum_rows(float* sums, const std::uint32_t* numbers, const float* rows, const std::uint32_t* positions,
               std::size_t count, std::size_t dim) noexcept;
+
+// The same with the squares of the elements of rows.
+void sum_squares(float* sums, const std::uint32_t* numbers, const float* rows, const std::uint32_t* positions,
+                 std::size_t count, std::size_t dim) noexcept;
 
 // out[positions[i]] = rows[numbers[i]] for i = 0 … count - 1; rows of `out` are `dim` wide.
 void spread_rows(float* out, const std::uint32_t* positions, const float* const* rows, const std::uint32_t* numbers,

@@ -14,7 +14,8 @@ namespace recmigrate {
 
 // The part of an update that can fail, done: the rows of a batch and the sums of their gradients.
 struct Updates::Prepared {
-  explicit Prepared(const Gradients& of) : sums(of.count * of.updates->dim_), batch(of.updates->sum(of, sums)) {}
+  Prepared(const Gradients& of, const Update& update)
+      : sums(of.count * of.updates->dim_, update.needs_squares()), batch(of.updates->sum(of, sums)) {}
 
   Sums sums;
   const Batch batch;
@@ -29,7 +30,7 @@ void Updates::apply(const Gradients& gradients, const Update& update) {
   tiers_.make_way();
   MemoryLimit::with_room([&] {
     with_slots(update, gradients.keys, gradients.count, [&] {
-      const Prepared prepared(gradients);
+      const Prepared prepared(gradients, update);
       require_sound(prepared.batch, prepared.sums, update);
       update_all(prepared.batch, prepared.sums, update);
     });
@@ -60,7 +61,8 @@ void Updates::hold_and_apply(const std::vector<Gradients>& all, std::size_t from
     return own.updates->with_slots(own.own(update), own.keys, own.count,
                                    [&] { hold_and_apply(all, from + 1, update, prepared); });
   }
-  parallel::run(all.size(), [&](std::size_t i) { prepared[i] = std::make_unique<Prepared>(all[i]); });
+  parallel::run(all.size(),
+                [&](std::size_t i) { prepared[i] = std::make_unique<Prepared>(all[i], all[i].own(update)); });
   for (std::size_t i = 0; i < all.size(); ++i)
     all[i].updates->require_sound(prepared[i]->batch, prepared[i]->sums, all[i].own(update));
   parallel::run(all.size(), [&](std::size_t i) {
@@ -92,6 +94,9 @@ void Updates::sum_part(const Batch& batch, std::size_t part, const float* grads,
   float* const to = &sums.rows[begin * dim_];
   sum_rows(to, batch.numbers() + begin, grads, batch.positions() + begin, batch.ids(part), dim_);
   if (!all_finite(to, batch.distinct(part) * dim_)) sums.finite = false;
+  if (float* const squares = sums.squares_at(begin * dim_)) {
+    sum_squares(squares, batch.numbers() + begin, grads, batch.positions() + begin, batch.ids(part), dim_);
+  }
 }
 
 void Updates::require_sound(const Batch& batch, const Sums& sums, const Update& update) const {
@@ -119,13 +124,14 @@ void Updates::update_and_step(const Batch& batch, const Sums& sums, const Update
   steps.append(update);
 }
 
-void Updates::update_rows(const Update& update, float* const* rows, float* sums, std::size_t count) const noexcept {
+void Updates::update_rows(const Update& update, float* const* rows, float* sums, const float* squares,
+                          std::size_t count) const noexcept {
   if (state().steps) {
     const std::uint32_t taken = state().steps->now() + (moves_all(update) ? 1 : 0);
     for (std::size_t i = 0; i < count; ++i) store_.catch_up(rows[i], taken);
   }
   if (update.term.present) add_term(update.term, rows, sums, count, dim_);
-  apply_update(update, rows, sums, count, dim_);
+  apply_update(update, rows, sums, squares, count, dim_);
 }
 
 void Updates::refuse_nonfinite(const Batch& batch, const Sums& sums) const {
@@ -149,7 +155,6 @@ void Updates::refuse_nonfinite(const Batch& batch, const Sums& sums) const {
 void Updates::update_part(const Batch& batch, std::size_t part, const Sums& all_sums, const Update& update) noexcept {
   const std::size_t first = batch.begin(part);
   const std::size_t count = batch.distinct(part);
-  float* const sums = &all_sums.rows[first * dim_];
   float* const* const rows = batch.rows() + first;
   const std::size_t width = state().steps ? state().layout.stride() : state().layout.cells_at();
   for (std::size_t i = 0; i < std::min(kBlock, count); ++i) prefetch_row(rows[i], width);
@@ -160,9 +165,10 @@ void Updates::update_part(const Batch& batch, std::size_t part, const Sums& all_
     const std::size_t some = std::min(kBlock, count - begin);
     for (std::size_t i = begin + kBlock; i < std::min(begin + 2 * kBlock, count); ++i) prefetch_row(rows[i], width);
     if (all) {
-      update_rows(update, rows + begin, sums + begin * dim_, some);
+      const std::size_t at = (first + begin) * dim_;
+      update_rows(update, rows + begin, all_sums.rows + at, all_sums.squares_at(at), some);
     } else {
-      update_some(update, batch, first + begin, sums + begin * dim_, some);
+      update_some(update, batch, first + begin, all_sums, some);
     }
   }
 }
@@ -186,9 +192,10 @@ bool Updates::is_padding(std::int64_t id, IdKind kind, const float* row) const n
 
 // Updates some distinct keys of a batch, from number `first` on, except removed keys, padding keys, and keys whose
 // gradient is to be skipped.
-void Updates::update_some(const Update& update, const Batch& batch, std::size_t first, float* sums,
+void Updates::update_some(const Update& update, const Batch& batch, std::size_t first, const Sums& all_sums,
                           std::size_t count) const noexcept {
   float* const* const rows = batch.rows() + first;
+  float* const sums = all_sums.rows + first * dim_;
   const auto stays = [&](std::size_t i) {
     if (rows[i] == nullptr) return true;
     if (update.nonfinite == Nonfinite::skip && !all_finite(sums + i * dim_, dim_)) return true;
@@ -197,7 +204,9 @@ void Updates::update_some(const Update& update, const Batch& batch, std::size_t 
   std::size_t from = 0;
   for (std::size_t i = 0; i <= count; ++i) {
     if (i < count && !stays(i)) continue;
-    if (i > from) update_rows(update, rows + from, sums + from * dim_, i - from);
+    if (i > from) {
+      update_rows(update, rows + from, sums + from * dim_, all_sums.squares_at((first + from) * dim_), i - from);
+    }
     from = i + 1;
   }
 }

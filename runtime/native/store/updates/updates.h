@@ -19,12 +19,20 @@
 
 namespace recmigrate {
 
-// The gradients of a batch by distinct key; those of a part start where its keys do.
+// The gradients of a batch by distinct key, and if wanted their squares; those of a part start where its keys do.
 struct Sums {
-  explicit Sums(std::size_t floats) : memory(Scratch::bytes_of<float>(floats)), rows(memory.take<float>(floats)) {}
+  explicit Sums(std::size_t floats, bool with_squares = false)
+      : memory(Scratch::bytes_of<float>(floats) * (with_squares ? 2 : 1)),
+        rows(memory.take<float>(floats)),
+        squares(with_squares ? memory.take<float>(floats) : nullptr) {}
+
+  [[nodiscard]] float* squares_at(std::size_t float_number) const noexcept {
+    return squares == nullptr ? nullptr : squares + float_number;
+  }
 
   Scratch memory;
   float* rows;
+  float* squares;
   std::atomic<bool> finite{true};
 };
 
@@ -80,10 +88,11 @@ class Updates : private Part {
   [[nodiscard]] Batch sum(const Gradients& of, Sums& sums);
   void update_and_step(const Batch& batch, const Sums& sums, const Update& update);
   void update_part(const Batch& batch, std::size_t part, const Sums& all_sums, const Update& update) noexcept;
-  void update_some(const Update& update, const Batch& batch, std::size_t first, float* sums,
+  void update_some(const Update& update, const Batch& batch, std::size_t first, const Sums& all_sums,
                    std::size_t count) const noexcept;
-  // Adds what a term over the table gives each row to its sum.
-  void update_rows(const Update& update, float* const* rows, float* sums, std::size_t count) const noexcept;
+  // Adds what a term over the table gives each row to its sum. `squares` may be null.
+  void update_rows(const Update& update, float* const* rows, float* sums, const float* squares,
+                   std::size_t count) const noexcept;
   [[noreturn]] void refuse_nonfinite(const Batch& batch, const Sums& sums) const;
   [[nodiscard]] bool find_padding(std::uint64_t shards) noexcept;
   [[nodiscard]] bool is_padding(std::int64_t id, IdKind kind, const float* row) const noexcept;
