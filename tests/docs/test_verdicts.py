@@ -48,10 +48,7 @@ def test_each_verdict_of_a_page_has_a_program(page: str) -> None:
 
 @pytest.mark.each_case
 @pytest.mark.parametrize(("claim", "shown", "target"), CASES)
-def test_a_verdict_is_that_of_the_program(
-    claim: Claim, shown: Shown, target: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("migrate.source.tensorflow.keras.backend.has_keras_3", lambda: shown.keras_3)
+def test_a_verdict_is_that_of_the_program(claim: Claim, shown: Shown, target: str) -> None:
     plain, assumed = (_verdicts(shown.program, assume, target) for assume in (False, True))
     told = f"{claim}: {plain}, and with --assume {assumed}, of\n{shown.program}"
     if claim.verdict.startswith("needs a decision: the conversion is suggested"):

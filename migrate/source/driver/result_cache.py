@@ -25,7 +25,6 @@ from typing import Any
 
 from migrate import __version__
 from migrate.source.files.conversion_result import SourceResult
-from migrate.source.settings.environment_key import has_keras_3
 from migrate.source.settings.options import Options
 
 LIMIT = 200 * 1024 * 1024  #: bytes on disk, above which the least recently used entries are deleted
@@ -137,4 +136,4 @@ def _installation() -> bytes:
     files = sorted(Path(__file__).parents[2].rglob("*.py"))
     files += [Path(libcst.origin)] if libcst and libcst.origin else []
     stamps = [(str(path), status.st_size, status.st_mtime_ns) for path in files for status in [path.stat()]]
-    return repr((__version__, sys.version, has_keras_3(), stamps)).encode()
+    return repr((__version__, sys.version, stamps)).encode()

@@ -44,7 +44,6 @@ class Recorder:
         self.passes: list[dict[str, Any]] = []
         self.steps: list[dict[str, Any]] = []
         self.layers: list[Any] = []
-        self.repeated: set[str] = set()  #: variables for which a step had gradients of equal ids
         self._known: dict[int, Any] = {}  # optimizers by id, kept alive so that ids are not reused
         self._cycle = Cycle()
         self._seen: list[tuple[Any, Any]] = []
@@ -90,7 +89,6 @@ class Recorder:
             cycle.gradients[self.names[id(variable)]] = _array(gradient, variable)
         cycle.done.add(id(optimizer))
         taken = len(self.passes) >= self.settings.batches
-        self.repeated |= {name for name, one in cycle.gradients.items() if taken and _repeats(one)}
         result = apply() if taken else None
         if cycle.done >= self._known.keys():
             self._close(cycle, taken)
@@ -139,10 +137,6 @@ def stock_name(optimizer: Any) -> str:
         kind: name for name in dir(tf.keras.optimizers) if isinstance(kind := getattr(tf.keras.optimizers, name), type)
     }
     return next((names[kind] for kind in type(inner).__mro__ if kind in names), type(inner).__name__)
-
-
-def _repeats(gradient: Any) -> bool:
-    return isinstance(gradient, tuple) and len(np.unique(gradient[0])) < len(gradient[0])
 
 
 def _array(gradient: Any, variable: Any) -> Any:

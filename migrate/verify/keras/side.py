@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 
 from migrate.errors import MigrateError
 from migrate.verify import kept
@@ -19,21 +18,18 @@ from migrate.verify.tensorflow.program import run_script
 from migrate.verify.tensorflow.weights import random_weights
 
 Known = list[tuple[str, Any]]
-#: Optimizers of Keras 3 that use the gradient of each occurrence of an id; Keras 2 and tables sum them first.
-SQUARES = frozenset({"Adagrad", "Adam", "AdamW"})
 
 
 def run(job: Mapping[str, Any]) -> dict[str, Any]:
     """Run the program and return what was recorded.
 
-    With `job["known"]`, the variables of the original in order, this is the converted program. With `job["summed"]`,
-    the optimizers get one gradient per id.
+    With `job["known"]`, the variables of the original in order, this is the converted program.
     """
     settings: Settings = job["settings"]
     side = _Converted(job) if "known" in job else _Original(job)
     recorder = Recorder(settings, side.begin)
     side.recorder = recorder
-    stopped = run_script(job["path"], job["directory"], watching(recorder, settings.seed, job.get("summed", False)))
+    stopped = run_script(job["path"], job["directory"], watching(recorder, settings.seed))
     if not stopped:
         raise MigrateError(f"{job['path']}: {_why(recorder, settings)}")
     if not recorder.passes[0]["losses"]:
@@ -46,16 +42,8 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
         "random": False,
         "passes": recorder.passes,
         "steps": recorder.steps,
-        "squares_apart": _squares_apart(recorder),
         **side.more(),
     }
-
-
-def _squares_apart(recorder: Recorder) -> list[str]:
-    """Return the variables whose optimizer squares the gradients of equal ids separately."""
-    if not hasattr(tf.keras, "Variable"):
-        return []
-    return sorted(name for name in recorder.repeated if recorder.optimizers[name] in SQUARES)
 
 
 def _why(recorder: Recorder, settings: Settings) -> str:

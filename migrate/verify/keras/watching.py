@@ -44,11 +44,8 @@ def layers() -> list[Any]:
 
 
 @contextlib.contextmanager
-def watching(listener: Listener, seed: int, summed: bool = False) -> Iterator[None]:
-    """Send the events of the program to the listener while the block runs.
-
-    With `summed`, optimizers get one gradient per id, the sum of those of equal ids.
-    """
+def watching(listener: Listener, seed: int) -> Iterator[None]:
+    """Send the events of the program to the listener while the block runs."""
     with contextlib.ExitStack() as stack:
         put = functools.partial(_put, stack)
         tf.config.run_functions_eagerly(True)
@@ -61,7 +58,7 @@ def watching(listener: Listener, seed: int, summed: bool = False) -> Iterator[No
             put(kind, "build", lambda stock: _building(listener, stock, seed))
         depth: list[Any] = []
         for kind in keras_optimizers():
-            put(kind, "apply_gradients", lambda stock: _applying(listener, stock, depth, summed))
+            put(kind, "apply_gradients", lambda stock: _applying(listener, stock, depth))
         stack.enter_context(writing_nothing())
         yield
 
@@ -114,7 +111,7 @@ def _building(listener: Listener, stock: Any, seed: int) -> Any:
     return build
 
 
-def _applying(listener: Listener, stock: Any, depth: list[Any], summed: bool) -> Any:
+def _applying(listener: Listener, stock: Any, depth: list[Any]) -> Any:
     @functools.wraps(stock)
     def apply_gradients(self: Any, grads_and_vars: Any, *rest: Any, **named: Any) -> Any:
         pairs = list(grads_and_vars)
@@ -122,19 +119,8 @@ def _applying(listener: Listener, stock: Any, depth: list[Any], summed: bool) ->
             return stock(self, pairs, *rest, **named)
         depth.append(self)
         try:
-            given = [(_sum_of(gradient), variable) for gradient, variable in pairs] if summed else pairs
-            return listener.on_apply(self, pairs, lambda: stock(self, given, *rest, **named))
+            return listener.on_apply(self, pairs, lambda: stock(self, pairs, *rest, **named))
         finally:
             depth.pop()
 
     return apply_gradients
-
-
-def _sum_of(gradient: Any) -> Any:
-    """Return IndexedSlices with the rows of equal ids summed; dense gradients are returned unchanged."""
-    if not isinstance(gradient, tf.IndexedSlices):
-        return gradient
-    ids, places = tf.unique(gradient.indices)
-    return tf.IndexedSlices(
-        tf.math.unsorted_segment_sum(gradient.values, places, tf.size(ids)), ids, gradient.dense_shape
-    )

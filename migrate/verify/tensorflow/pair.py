@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from migrate.report.model import Comparison, Verification
 from migrate.verify import compare, laws, progress, workers
-from migrate.verify.keras import apart
 from migrate.verify.keras import pair as keras
 from migrate.verify.settings import Settings
 from migrate.verify.tensorflow import parted
@@ -69,7 +68,6 @@ class Pair:
         yield from self.forward()
         yield from self.gradients()
         yield from self.training.comparisons()
-        yield from apart.comparisons(self.first)
 
     def notes(self) -> tuple[str, ...]:
         """Return notes on how the results were obtained."""
@@ -89,7 +87,6 @@ class Pair:
             if not self._is_alike(table)
         ]
         notes += self.training.notes()
-        notes += apart.notes(self.first)
         return tuple(notes)
 
     def initial(self) -> Iterator[Comparison]:

@@ -12,7 +12,7 @@ import tensorflow as tf
 import runtime.keras
 
 K = tf.keras
-O = K.optimizers
+_BY = K.optimizers
 _KERAS_3 = hasattr(K, "Variable")
 _RANDOM = np.random.default_rng(5)
 _ROWS = _RANDOM.normal(size=(9, 4)).astype(np.float32)
@@ -49,17 +49,17 @@ def _trained(layer: Any, optimizer: Any, **settings: Any) -> tuple[list[float], 
 
 
 _OPTIMIZERS: dict[str, Callable[[], Any]] = {
-    "adagrad": lambda: O.Adagrad(0.3),
-    "adagrad, accumulator 0": lambda: O.Adagrad(0.3, initial_accumulator_value=0.0),
-    "adam": lambda: O.Adam(0.01),
-    "adamw": lambda: O.AdamW(0.01, weight_decay=0.01),
-    "adamw, global_clipnorm": lambda: O.AdamW(0.01, weight_decay=0.01, global_clipnorm=0.05),
-    "adagrad, clipvalue": lambda: O.Adagrad(0.3, clipvalue=0.003),
-    "adagrad, clipnorm": lambda: O.Adagrad(0.3, clipnorm=0.05),
-    "adam, clipnorm": lambda: O.Adam(0.01, clipnorm=0.05),
-    "momentum": lambda: O.SGD(0.3, momentum=0.9, nesterov=True),
-    "sgd": lambda: O.SGD(0.3),
-    "schedule": lambda: O.Adam(O.schedules.ExponentialDecay(0.02, 20, 0.9)),
+    "adagrad": lambda: _BY.Adagrad(0.3),
+    "adagrad, accumulator 0": lambda: _BY.Adagrad(0.3, initial_accumulator_value=0.0),
+    "adam": lambda: _BY.Adam(0.01),
+    "adamw": lambda: _BY.AdamW(0.01, weight_decay=0.01),
+    "adamw, global_clipnorm": lambda: _BY.AdamW(0.01, weight_decay=0.01, global_clipnorm=0.05),
+    "adagrad, clipvalue": lambda: _BY.Adagrad(0.3, clipvalue=0.003),
+    "adagrad, clipnorm": lambda: _BY.Adagrad(0.3, clipnorm=0.05),
+    "adam, clipnorm": lambda: _BY.Adam(0.01, clipnorm=0.05),
+    "momentum": lambda: _BY.SGD(0.3, momentum=0.9, nesterov=True),
+    "sgd": lambda: _BY.SGD(0.3),
+    "schedule": lambda: _BY.Adam(_BY.schedules.ExponentialDecay(0.02, 20, 0.9)),
 }
 
 
@@ -77,16 +77,17 @@ def test_they_train_as_in_the_stock_layer(name: str) -> None:
 
 @pytest.mark.parametrize("settings", [{"steps_per_execution": 3}, {"run_eagerly": True}])
 def test_in_every_way_to_run(settings: dict[str, Any]) -> None:
-    _close(_trained(_ours(), O.Adam(0.01), **settings), _trained(_stock(), O.Adam(0.01)))
+    _close(_trained(_ours(), _BY.Adam(0.01), **settings), _trained(_stock(), _BY.Adam(0.01)))
 
 
 def test_a_term_over_all_rows_makes_their_gradient_one() -> None:
-    ours, stock = (_trained(layer(embeddings_regularizer="l2"), O.Adagrad(0.3)) for layer in (_ours, _stock))
+    ours, stock = (_trained(layer(embeddings_regularizer="l2"), _BY.Adagrad(0.3)) for layer in (_ours, _stock))
     _close(ours, stock)
 
 
 @pytest.mark.skipif(not _KERAS_3, reason="Keras 2 squares the sum")
 def test_the_square_of_the_sum_would_be_far_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = _trained(_ours(), O.Adagrad(0.3))[1]
-    monkeypatch.setattr(runtime.optimizers._base.TableOptimizer, "squares_apart", property(lambda _: False, lambda *_: None))
-    assert np.abs(_trained(_ours(), O.Adagrad(0.3))[1] - before).max() > 0.01
+    before = _trained(_ours(), _BY.Adagrad(0.3))[1]
+    never = property(lambda _: False, lambda *_: None)
+    monkeypatch.setattr(runtime.optimizers._base.TableOptimizer, "squares_apart", never)
+    assert np.abs(_trained(_ours(), _BY.Adagrad(0.3))[1] - before).max() > 0.01

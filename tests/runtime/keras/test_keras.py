@@ -19,7 +19,7 @@ _LEGACY = not hasattr(K, "Variable")
 _RANDOM = np.random.default_rng(0)
 _ROWS = _RANDOM.normal(size=(41, 4)).astype(np.float32)
 _HEAD = _RANDOM.normal(size=(4, 1)).astype(np.float32)
-# Batches of 8 samples without a repeated id: Keras 3 squares the gradients of equal ids one by one in Adagrad.
+# Batches of 8 samples without a repeated id; `test_equal_ids` has others.
 _IDS = np.concatenate([_RANDOM.permutation(np.arange(1, 41)).reshape(8, 5) for _ in range(4)])
 _LABELS = _RANDOM.random((32, 1)).astype(np.float32)
 
@@ -172,17 +172,6 @@ def test_a_learning_rate_changed_between_epochs() -> None:
         model.fit(_IDS, _LABELS, batch_size=8, shuffle=False, verbose=0)
         models.append(model)
     _assert_equal(*models)
-
-
-def test_keras_2_sums_the_gradients_of_equal_ids() -> None:
-    ids = np.array([[1, 1, 1, 2, 1]] * 8)
-    models = []
-    for layer in (_ours, _stock):
-        model = _sequential(layer())
-        model.compile(optimizer=K.optimizers.Adagrad(0.1) if _LEGACY else K.optimizers.SGD(0.1), loss="mse")
-        model.fit(ids, _LABELS[:8], verbose=0, batch_size=8)
-        models.append(model)
-    np.testing.assert_allclose(models[0].predict(_IDS, verbose=0), models[1].predict(_IDS, verbose=0), rtol=1e-5)
 
 
 def test_mixed_precision_unscales_before_the_update() -> None:

@@ -60,7 +60,6 @@ class Shown(NamedTuple):
     under: str  #: a part of the words of the claim
     program: str
     targets: tuple[str, ...] = ("runtime",)
-    keras_3: bool = False  #: whether it is judged as where Keras 3 is installed
 
 
 def claims(text: str) -> Iterator[Claim]:
@@ -217,7 +216,6 @@ _PROGRAMS: dict[str, list[tuple[Any, ...]]] = {
     ],
     "layers": [
         ("in Keras models", _keras()),
-        ("TensorFlow 2.16", _keras("Adam"), ("runtime",), True),
         ("L1, L2 or L1L2", _keras(arguments=", embeddings_regularizer='l2'")),
         ("Another", _keras(arguments=", embeddings_regularizer=tf.keras.regularizers.OrthogonalRegularizer()")),
         (

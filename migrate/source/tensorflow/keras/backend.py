@@ -1,4 +1,4 @@
-"""On which backend, and with which Keras, a program runs, as far as its text says it."""
+"""On which backend a program runs, as far as its text says it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from migrate.source.settings.environment_key import has_keras_3
 from migrate.source.tensorflow.base.arguments import string
 from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File
@@ -14,8 +13,6 @@ from migrate.source.tensorflow.keras.layer_uses import blocker_at, called
 
 VARIABLE = "KERAS_BACKEND"
 _SETTERS = frozenset({"setdefault", "putenv", "setenv"})
-#: Modules that Keras 2 does not have.
-_ONLY_KERAS_3 = ("keras.ops.", "keras.random.", "keras.distribution.", "keras.tree.")
 
 
 def other_backends(file: File) -> Iterator[Blocker]:
@@ -23,13 +20,6 @@ def other_backends(file: File) -> Iterator[Blocker]:
     for node, value in _chosen(file):
         if value != "tensorflow":
             yield blocker_at(file, node, "other-backend", backend=value)
-
-
-def runs_keras_3(file: File) -> bool:
-    """True if the program surely runs with Keras 3: it is installed, or the text uses what Keras 2 does not have."""
-    if has_keras_3() or next(_chosen(file), None) is not None:
-        return True
-    return any(name.startswith(_ONLY_KERAS_3) for _, name in file.names.calls)
 
 
 def _chosen(file: File) -> Iterator[tuple[cst.CSTNode, str]]:

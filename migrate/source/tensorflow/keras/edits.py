@@ -15,9 +15,7 @@ from migrate.source.tensorflow.base.model import Blocker, only_doubts, refused_s
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.references.ways import Ways
 from migrate.source.tensorflow.facts.variables.keras_layers import RULE, Layer
-from migrate.source.tensorflow.keras.backend import runs_keras_3
 from migrate.source.tensorflow.keras.exports import notes_on_exports
-from migrate.source.tensorflow.keras.optimizers import SQUARES
 from migrate.source.tensorflow.keras.verdicts import LayerJudgement
 
 CLASS, MODULE = "Embedding", "runtime.keras"
@@ -142,17 +140,13 @@ def layer_findings(file: File, judgement: LayerJudgement) -> Iterator[Finding]:
 
 
 def _converted(file: File, judgement: LayerJudgement, layer: Layer) -> Finding:
-    squares = {name.lower() for name in judgement.optimizers} & SQUARES or not judgement.optimizers
-    reason = "Keras 3's Adagrad and Adam square the gradient of each occurrence of an id; a table sums equal ids first"
-    if not runs_keras_3(file):
-        reason = f"this is judged for Keras 2, of TensorFlow up to 2.15: {reason}"
     return Finding(
         RULE,
         "table",
         State.APPLIED,
         file.tree.location(layer.call),
         f"the layer `{layer.label}` becomes `runtime.keras.Embedding`, a dynamic table",
-        reason if squares else "",
+        "",
         applicability=_applicability(judgement, layer),
         assumptions=tuple(dict.fromkeys(blocker.assumption for blocker in judgement.assumed)),
         before=file.tree.source(layer.call),

@@ -10,11 +10,8 @@ from migrate.source.tensorflow.base.arguments import number
 from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.variables.keras_layers import Layer
-from migrate.source.tensorflow.keras.backend import runs_keras_3
 from migrate.source.tensorflow.keras.layer_uses import blocker_at
 
-#: Optimizers that Keras 3 applies to the gradient of each occurrence of an id; Keras 2 and tables sum these first.
-SQUARES = {"adagrad", "adam", "adamw"}
 _LOOPS = (cst.For, cst.While, cst.CompFor, cst.ListComp, cst.GeneratorExp, cst.DictComp)
 
 
@@ -28,12 +25,6 @@ def has_state(name: str, call: cst.Call | None) -> bool:
         a for i, a in enumerate(call.args) if a.star or (a.keyword.value == "momentum" if a.keyword else i == 1)
     ]
     return any(a.star or number(a.value) != 0 for a in momentum)
-
-
-def squares_apart(file: File, node: cst.CSTNode, name: str) -> Iterator[Blocker]:
-    """Yield a blocker for a Keras 3 optimizer that squares the gradient of each occurrence of an id."""
-    if name.lower() in SQUARES and runs_keras_3(file):
-        yield blocker_at(file, node, "squared-gradients", name=name)
 
 
 def several(file: File, made: list[cst.CSTNode], layers: list[Layer]) -> Iterator[Blocker]:

@@ -21,7 +21,7 @@ from migrate.source.tensorflow.facts.variables.keras_layers import RULE, Layer, 
 from migrate.source.tensorflow.keras.backend import other_backends
 from migrate.source.tensorflow.keras.graph_mode import GRAPH, in_graph
 from migrate.source.tensorflow.keras.layer_uses import are_layers, blocker_at, check_places, use_blockers
-from migrate.source.tensorflow.keras.optimizers import has_state, several, squares_apart
+from migrate.source.tensorflow.keras.optimizers import has_state, several
 
 #: Optimizers with a counterpart for tables, in lower case: the arguments that they must not have.
 OPTIMIZERS = {
@@ -163,7 +163,6 @@ def _named_or_bound(file: File, node: cst.BaseExpression, judgement: LayerJudgem
             judgement.stateful.append(node)
         if text.lower() not in OPTIMIZERS:
             yield blocker_at(file, node, "unknown-optimizer")
-        yield from squares_apart(file, node, text)
     made = {one: one.node for one in values if isinstance(one, Result) and _is_optimizer(symbol_of(one) or "")}
     for value, call in made.items():
         if isinstance(call, cst.Call) and file.names.of(call.func) is None:  # others are judged where they are created
@@ -180,7 +179,6 @@ def _made(file: File, call: cst.Call, name: str, judgement: LayerJudgement) -> I
     if short.lower() not in OPTIMIZERS or ".legacy" in name or ".experimental" in name:
         yield blocker_at(file, call, "unknown-optimizer")
         return
-    yield from squares_apart(file, call, short)
     for arg in call.args:
         word = arg.keyword.value if arg.keyword else ""
         if word in OPTIMIZERS[short.lower()] and not is_none(arg) and literal(arg.value) is not False:

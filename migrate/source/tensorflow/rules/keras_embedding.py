@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from migrate.source.rules import Example, Refusal, Rule, register
 
-#: What must hold where Keras 3 squares the gradients of equal ids one by one.
-SUMMED = "no batch has an id twice, or it may be summed"
 HEAD = "import tensorflow as tf\nfrom tensorflow.keras.layers import Dense, Embedding\n"
 TOWER = """import tensorflow as tf
 
@@ -30,11 +28,8 @@ FIT = 'model.compile("sgd", "mse")\n'
 class KerasEmbedding(Rule):
     """A layer of a functional, subclassed or sequential model. Ids outside of the old range get rows of their own.
 
-    With Adagrad, Adam and AdamW in Keras 3, the conversion assumes that no batch contains an id twice, or that the
-    gradients of equal ids may be summed first, as Keras 2 and tables do. Keras 3 squares the gradient of each
-    occurrence of an id. A program runs with Keras 3 if TensorFlow 2.16 or later is installed where `migrate` runs, or
-    if its text uses what Keras 2 does not have, such as `keras.ops`. With Keras 2 the finding says that it is judged
-    for that version.
+    Where an optimizer squares gradients, Keras 2 squares the sum of those of equal ids, and Keras 3 each of them. The
+    layer does what the Keras does that it runs with.
     """
 
     id = "tf-keras-embedding"
@@ -194,13 +189,6 @@ class KerasEmbedding(Rule):
             "the gradients of a table do not leave the loop",
             "look all rows up before the loop",
             "lookups in loops are in loops of Python",
-        ),
-        Refusal(
-            "squared-gradients",
-            "`{shown}` trains the layers",
-            "in Keras 3, {name} squares the gradients of equal ids one by one, where a table sums them first",
-            "convert with --assume if that is acceptable, as in Keras 2",
-            SUMMED,
         ),
         Refusal(
             "other-optimizer",

@@ -11,19 +11,10 @@ from migrate.report.model import Applicability, State
 from tests.support.source.converting import converted, reasons
 
 tf = pytest.importorskip("tensorflow")
-LEGACY = not hasattr(tf.keras, "Variable")
 ROWS = np.random.default_rng(1).normal(size=(41, 4)).astype(np.float32)
-#: No id twice in a batch of 8: Keras 3 squares the gradients of equal ids one by one.
-IDS = np.concatenate([np.random.default_rng(2).permutation(40).reshape(8, 5) for _ in range(3)])
+#: Most ids stand several times in a batch.
+IDS = np.random.default_rng(2).zipf(1.5, size=(24, 5)) % 40
 LABELS = np.random.default_rng(3).random((24, 1)).astype(np.float32)
-PLACE = "migrate.source.tensorflow.keras.backend"
-
-
-@pytest.fixture(autouse=True)
-def keras_2(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Judge as with Keras 2: the ids of these tests do not repeat."""
-    monkeypatch.setattr(f"{PLACE}.has_keras_3", lambda: False)
-
 
 FIT = """
 model.compile(optimizer={optimizer}, loss="mse")
@@ -329,21 +320,3 @@ def test_another_regularizer_changes_values_and_says_so() -> None:
     assert f"rows_{own.removeprefix('embeddings_')}" in result.converted
     assert result.tables[0].applicability is Applicability.CHANGES_VALUES
     assert run(result.converted)["losses"][1] < run(result.converted)["losses"][0]
-
-
-@pytest.mark.parametrize("optimizer", ['"adam"', '"Adagrad"', "tf.keras.optimizers.AdamW(0.1)", '"sgd"'])
-def test_keras_3_squares_the_gradients_of_equal_ids_one_by_one(optimizer: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(f"{PLACE}.has_keras_3", lambda: True)
-    text = "import tensorflow as tf\n" + MODELS["sequential"] + FIT.format(optimizer=optimizer)
-    plain = converted(text)
-    assert plain.changed == (optimizer == '"sgd"')
-    assert ("no batch has an id twice" in reasons(plain)) == (not plain.changed)
-    (table,) = [one for one in converted(text, assume=True).findings if one.subject == "table"]
-    assert table.applicability is (Applicability.EXACT if plain.changed else Applicability.ASSUMPTION)
-
-
-def test_the_installed_tensorflow_decides(monkeypatch: pytest.MonkeyPatch) -> None:
-    from migrate.source.tensorflow.keras import backend
-
-    monkeypatch.undo()
-    assert backend.has_keras_3() == (not LEGACY)
