@@ -14,12 +14,14 @@ from __future__ import annotations
 from runtime.keras import adapters
 from runtime.keras.distributed import BroadcastCallback, DistributedOptimizer, MetricAverageCallback
 from runtime.keras.embedding import Embedding, embedding_class
+from runtime.table.table_rows import TableRows
 
 __all__ = [
     "BroadcastCallback",
     "DistributedOptimizer",
     "Embedding",
     "MetricAverageCallback",
+    "TableRows",
     "adapters",
     "embedding_class",
 ]

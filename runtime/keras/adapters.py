@@ -13,6 +13,7 @@ import weakref
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from runtime.native import ops
@@ -23,6 +24,8 @@ from runtime.optimizers.keras_adam import KerasAdamTableOptimizer
 from runtime.optimizers.keras_adamw import KerasAdamWTableOptimizer
 from runtime.optimizers.keras_sgd import KerasSGDTableOptimizer
 from runtime.table.anchor import EagerAnchor
+from runtime.table.table import Table
+from runtime.table.table_rows import TableRows
 
 _numbering = itertools.count(1)
 _numbers: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
@@ -124,7 +127,11 @@ def _native(optimizer: Any, stock: str, anchor: EagerAnchor) -> TableOptimizer:
 
 
 def adapt(keras: Any) -> None:
-    """Let the stock optimizers of a Keras module (`tf.keras`, `keras` or `tf_keras`) update tables; idempotent."""
+    """Let the stock optimizers of a Keras module (`tf.keras`, `keras` or `tf_keras`) update tables; idempotent.
+
+    Also lets `set_weights` set their rows.
+    """
+    _replace(keras.layers.Layer, "set_weights", _setting_tables)
     base = keras.optimizers.Optimizer
     for name in ["Optimizer", *dir(keras.optimizers)]:  # first the base class of users' own optimizers
         stock: Any = getattr(keras.optimizers, name)
@@ -250,3 +257,35 @@ def _adapted(stock: str, apart: bool, stock_step: Callable[..., Any]) -> Callabl
 
     update_step.stock = stock  # type: ignore[attr-defined]
     return update_step
+
+
+def _setting_tables(stock_set: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a layer's `set_weights` that also sets the rows of tables."""
+
+    def set_weights(self: Any, weights: Any) -> Any:
+        given, tables, at = list(weights), [], 0
+        for weight in self.weights:
+            anchor = tensorflow_variable(weight)
+            if isinstance(anchor, EagerAnchor) and at < len(given):
+                _require_rows(given[at], anchor.table)
+                tables.append((anchor.table, given[at]))
+                given[at] = np.zeros([0, anchor.table.dim], np.float32)
+            at += getattr(weight, "num_tensors", 1)  # Keras 2's handlers of tables of words have several
+        done = stock_set(self, given)
+        for table, rows in tables:
+            if isinstance(rows, TableRows):
+                rows.restore(table)
+            else:
+                table.import_rows(np.arange(len(rows)), rows)
+        return done
+
+    return set_weights
+
+
+def _require_rows(given: Any, table: Table) -> None:
+    shape = tuple(getattr(given, "shape", ()))
+    if len(shape) != 2 or shape[1] != table.dim:
+        raise ValueError(
+            f"set_weights() got {type(given).__name__} of shape {list(shape)} for the table `{table.table_name}`: give "
+            f"it what get_weights() returned, or a matrix [ids, {table.dim}] whose row i is that of id i"
+        )

@@ -231,6 +231,9 @@ def track_weight(keras: Any, legacy: bool, layer: Any, anchor: Any) -> Any:
     class TableWeight(keras.Variable):  # type: ignore[misc]
         """The anchor as a Keras 3 variable."""
 
+        def numpy(self) -> Any:
+            return anchor.numpy()
+
         def _initialize(self, value: Any) -> None:
             self._value = anchor
 

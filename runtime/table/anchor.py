@@ -11,6 +11,7 @@ from runtime import _tf_private, native
 from runtime._assertions import checked
 from runtime.ranks.process_group import why_not_a_part
 from runtime.table.table import Table
+from runtime.table.table_rows import TableRows
 
 #: Collection of the anchors of a graph, under Rec SDK's name.
 HASHTABLE_COLLECTION = "ASCEND_GLOBAL_HASHTABLE_COLLECTION"
@@ -89,14 +90,9 @@ class EagerAnchor(Anchor, _tf_private.ResourceVariable):  # type: ignore[misc]
             "`import runtime.keras` lets Keras' SGD, Adagrad, Adam and AdamW do it"
         )
 
-    def numpy(self) -> Any:
-        """Raise: Keras would take the value for the rows (`get_weights`, `save_weights("x.h5")`) and lose them."""
-        raise TypeError(
-            f"the variable of the table `{self.table.table_name}` holds no rows: read them with table.snapshot(), "
-            "save a Keras model as `.keras`, `.weights.h5` or a TensorFlow checkpoint, and instead of get_weights() or "
-            "EarlyStopping(restore_best_weights=True), which need arrays, keep the best epoch with "
-            "ModelCheckpoint('best.weights.h5', save_best_only=True, save_weights_only=True) and load_weights()"
-        )
+    def numpy(self) -> TableRows:
+        """Return the rows, which are no array: Keras' `get_weights` calls this."""
+        return TableRows(self.table)
 
     def scatter_add(self, *args: Any, **kwargs: Any) -> Any:
         """Raise: only a stock optimizer without an adapter calls this."""

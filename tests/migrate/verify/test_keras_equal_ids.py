@@ -18,7 +18,8 @@ import tensorflow as tf
 
 ids = np.arange(120).reshape(24, 5) % MODULUS
 labels = np.arange(24).reshape(24, 1).astype("float32") % 2
-layers = [tf.keras.layers.Embedding(120, 4, name="item"), tf.keras.layers.Flatten(), tf.keras.layers.Dense(1)]
+layers = [tf.keras.Input((5,), dtype="int64"), tf.keras.layers.Embedding(120, 4, name="item")]
+layers += [tf.keras.layers.Flatten(), tf.keras.layers.Dense(1)]
 model = tf.keras.Sequential(layers)
 model.compile(optimizer=tf.keras.optimizers.OPTIMIZER, loss="mse")
 model.fit(ids, labels, batch_size=4, shuffle=False, verbose=0)

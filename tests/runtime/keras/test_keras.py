@@ -271,33 +271,50 @@ def test_export_of_keras_2_which_drops_tables_fails(tmp_path: Path) -> None:
         _fit(_functional(_ours()), "sgd").export(str(tmp_path / "export"))
 
 
-def test_weights_as_arrays_are_refused(tmp_path: Path) -> None:
+def test_a_file_of_arrays_is_refused(tmp_path: Path) -> None:
     model = _sequential(_ours())
     model(_IDS)
-    with pytest.raises(TypeError, match=r"holds no rows: read them with table\.snapshot"):
-        model.get_weights()
+    with pytest.raises(TypeError, match=r"is no array: take its \.keys and \.values"):
+        np.asarray(model.get_weights()[0])
     if _LEGACY:
         with pytest.raises(TypeError, match=r"`\.weights\.h5`"):
             model.save_weights(str(tmp_path / "x.h5"))
 
 
-def test_restore_best_weights_is_refused_and_what_it_recommends_works(tmp_path: Path) -> None:
-    model = _sequential(_ours())
-    model.compile(optimizer="adam", loss="mse")
-    fit = {"x": _IDS, "y": _LABELS, "epochs": 3, "verbose": 0}
+def test_the_best_weights_come_back() -> None:
     worst = {"monitor": "loss", "mode": "max"}
-    stopping = K.callbacks.EarlyStopping(**worst, patience=1, restore_best_weights=True)
-    with pytest.raises(TypeError, match=r"EarlyStopping\(restore_best_weights=True\), .* ModelCheckpoint\('best"):
-        model.fit(**fit, callbacks=[stopping])
-    path = str(tmp_path / "best.weights.h5")
-    kept = K.callbacks.ModelCheckpoint(path, **worst, save_best_only=True, save_weights_only=True)
-    after = []
-    note = K.callbacks.LambdaCallback(on_epoch_end=lambda *_: after.append(model.layers[0](_IDS).numpy()))
-    model.fit(**fit, callbacks=[kept, note])
-    assert len(after) == 3
-    model.load_weights(path)
-    np.testing.assert_array_equal(model.layers[0](_IDS), after[0])
-    assert np.abs(after[2] - after[0]).max() > 1e-4
+    models = []
+    for layer in (_ours, _stock):
+        model = _sequential(layer())
+        model.compile(optimizer="adam", loss="mse")
+        stopping = K.callbacks.EarlyStopping(**worst, patience=2, restore_best_weights=True)
+        losses = model.fit(_IDS, _LABELS, epochs=5, verbose=0, shuffle=False, callbacks=[stopping]).history["loss"]
+        assert len(losses) == 3
+        models.append(model)
+    _assert_equal(*models)
+
+
+def test_weights_of_another_model() -> None:
+    first, second = (_trained(_sequential, lambda: K.optimizers.Adam(0.01))[0] for _ in range(2))
+    second.fit(_IDS, _LABELS, epochs=1, verbose=0)
+    kept = first.get_weights()
+    assert sorted(kept[0].keys) == list(range(41))
+    assert kept[0].values.shape == (41, 4)
+    second.set_weights(kept)
+    np.testing.assert_array_equal(second.predict(_IDS, verbose=0), first.predict(_IDS, verbose=0))
+    first.layers[0].set_weights([_ROWS[:7]])
+    np.testing.assert_array_equal(first.layers[0](np.arange(7)), _ROWS[:7])
+    np.testing.assert_array_equal(second.layers[0](np.arange(7)), kept[0].values[np.argsort(kept[0].keys)][:7])
+
+
+@pytest.mark.parametrize("given", [np.zeros(4), np.zeros([9, 3]), 1.0])
+def test_what_are_no_rows(given: Any) -> None:
+    model = _sequential(_ours())
+    model(_IDS)
+    before = model.predict(_IDS, verbose=0)
+    with pytest.raises(ValueError, match=r"set_weights\(\) got .* or a matrix \[ids, 4\] whose row i is that of id i"):
+        model.set_weights([given, *model.get_weights()[1:]])
+    np.testing.assert_array_equal(model.predict(_IDS, verbose=0), before)
 
 
 @pytest.mark.parametrize(

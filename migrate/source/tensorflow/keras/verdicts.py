@@ -193,8 +193,6 @@ def _storing(file: File) -> Iterator[Blocker]:
         for arg in call.args:
             if short in STORES and any(_is_h5(text) for text in texts_of(file, arg.value)):
                 yield blocker_at(file, call, "stored-as-h5")
-            if arg.keyword and arg.keyword.value == "restore_best_weights" and literal(arg.value) is True:
-                yield blocker_at(file, call, "restored-from-memory")
         if method in {"get_weights", "set_weights"} and not are_layers(
             file, cst.ensure_type(call.func, cst.Attribute).value
         ):

@@ -259,12 +259,6 @@ class KerasEmbedding(Rule):
             "store .keras or .weights.h5",
         ),
         Refusal(
-            "restored-from-memory",
-            "`{shown}` restores weights from memory",
-            "it copies no rows of tables",
-            "let ModelCheckpoint(save_best_only=True, save_weights_only=True) keep the best epoch",
-        ),
-        Refusal(
             "copied-weights",
             "`{shown}` copies weights as arrays",
             "a growing table cannot be copied as an array",

@@ -180,7 +180,6 @@ REFUSED = {
     "decay of sgd": ("", "m.compile(tf.keras.optimizers.SGD(0.1, weight_decay=1e-4))", "weight_decay"),
     "h5": ("", COMPILED + "\nm.save('a.h5')", ".h5"),
     "h5 by a name": ("", COMPILED + "\npath = 'a' + '.h5'\nm.save(path)", ".h5"),
-    "best weights": ("", COMPILED + "\nc = tf.keras.callbacks.EarlyStopping(restore_best_weights=True)", "from memory"),
     "strategy": ("", COMPILED + "\ns = tf.distribute.MirroredStrategy()", "strateg"),
     "xla": ("", "m.compile('sgd', 'mse', jit_compile=True)", "XLA"),
     "session": ("", COMPILED + "\ns = tf.compat.v1.Session()", "v1 graph"),
