@@ -67,6 +67,46 @@ def test_equal_keys_are_summed_before_the_rule(graph: tf.Graph) -> None:
     assert table.read([4])[0, 0] == pytest.approx(1 - RATE * 4 / (np.sqrt(ACCUMULATOR + 16) + EPSILON), rel=1e-6)
 
 
+def _squared_apart(table: RawTable, rule: str, keys: Any, grads: Any, hyper: Any, starts: Any, **more: Any) -> None:
+    settings = {"optimizer": rule, "starts": starts, "squares_apart": True, **more}
+    table.run("rec_apply", np.asarray(keys), np.float32(grads), np.float32(hyper), **settings)
+
+
+def test_equal_keys_can_be_squared_one_by_one(table: RawTable) -> None:
+    keys = np.random.default_rng(3).integers(0, 300, size=2000)
+    grads = np.random.default_rng(4).normal(size=(2000, 2)).astype(np.float32)
+    before = table.insert(np.arange(300))
+    sums, squares = np.zeros([2, 300, 2])
+    np.add.at(sums, keys, grads)
+    np.add.at(squares, keys, grads.astype(np.float64) ** 2)
+    _squared_apart(table, "adagrad", keys, grads, [RATE, 0.0], [ACCUMULATOR])
+    wanted = before - RATE * sums / np.sqrt(ACCUMULATOR + squares)
+    np.testing.assert_allclose(table.read(np.arange(300)), wanted, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("rule", ["keras_adam", "keras_adamw"])
+def test_adam_adds_their_squares(table: RawTable, rule: str) -> None:
+    before = table.insert([4, 9])
+    hyper = [RATE, 0.1, 0.25, EPSILON, *([0.0, RATE] if rule == "keras_adamw" else [])]
+    _squared_apart(table, rule, [4, 4], [[3.0, 1.0], [1.0, 1.0]], hyper, [0.0, 0.0])
+    moved = before[0] - RATE * 0.1 * np.array([4, 2]) / (np.sqrt(0.25 * np.array([10, 2])) + EPSILON)
+    np.testing.assert_allclose(table.read([4, 9]), [moved, before[1]], rtol=1e-6)
+
+
+def test_rows_that_are_skipped_keep_the_squares_of_others_in_place(table: RawTable) -> None:
+    before = table.insert([1, 2, 3])
+    grads = [[1.0, 1.0], [np.nan, 1.0], [3.0, 3.0], [1.0, 1.0]]
+    _squared_apart(table, "adagrad", [1, 2, 3, 3], grads, [RATE, 0.0], [0.0], on_nonfinite="skip")
+    steps = np.float32([[1, 1], [0, 0], [4 / np.sqrt(10)] * 2])
+    np.testing.assert_allclose(before - table.read([1, 2, 3]), RATE * steps, rtol=1e-5)
+
+
+def test_rules_that_square_sums_only_say_so(table: RawTable) -> None:
+    with pytest.raises(INVALID, match="optimizer ftrl squares the sum of the gradients of equal keys only"):
+        _squared_apart(table, "ftrl", [1], [[1.0, 1.0]], [RATE, 0, 0, 0, -0.5, 0], [0.1, 0.0])
+    _squared_apart(table, "sgd", [1], [[1.0, 1.0]], [RATE, 0.0], [])
+
+
 @pytest.mark.parametrize("rule", ["sgd", "adagrad", "lazy_adam"])
 def test_no_gradients_change_nothing(table: RawTable, rule: str) -> None:
     before = table.insert([1, 2])

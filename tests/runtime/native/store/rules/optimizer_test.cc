@@ -79,7 +79,7 @@ TEST(optimizers_equal_their_formulas_bit_by_bit) {
         rows.push_back(&got[r * stride]);
         reference(update_of(kind), &wanted[r * stride], &grads[r * dim], dim);
       }
-      recmigrate::apply_update(update_of(kind), rows.data(), grads.data(), rows.size(), dim);
+      recmigrate::apply_update(update_of(kind), rows.data(), grads.data(), nullptr, rows.size(), dim);
       CHECK(got == wanted);
     }
   }

@@ -61,7 +61,7 @@ TEST(steps_that_are_taken_later_leave_the_same_bits) {
       float* const rows[] = {expected.data()};
       std::vector<float> gradient(kReplayedWide, 0.0F);
       recmigrate::add_term(u.term, rows, gradient.data(), 1, kReplayedWide);
-      recmigrate::apply_update(u, rows, gradient.data(), 1, kReplayedWide);
+      recmigrate::apply_update(u, rows, gradient.data(), nullptr, 1, kReplayedWide);
       if (step == 23) steps.catch_up(halfway.data(), 0, kReplayedWide);
     }
     std::vector<float> value(kReplayedWide);
