@@ -11,6 +11,7 @@ from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.variables.keras_layers import Layer
 from migrate.source.tensorflow.keras.layer_uses import blocker_at
+from migrate.source.tensorflow.keras.own_models import are_apart
 
 _LOOPS = (cst.For, cst.While, cst.CompFor, cst.ListComp, cst.GeneratorExp, cst.DictComp)
 
@@ -31,7 +32,11 @@ def several(file: File, made: list[cst.CSTNode], layers: list[Layer]) -> Iterato
     """Block a second optimizer with slots, or one that may be created again for the same layer."""
     again = [node for node in made if _repeats(file, node, layers)]
     related = file.tree.related
-    second = [node for i, node in enumerate(made) if any(related(node, other) for other in made[:i])]
+    second = [
+        node
+        for i, node in enumerate(made)
+        if any(related(node, other) and not are_apart(file, (node, other), made, layers) for other in made[:i])
+    ]
     for node in second[:1] or again[:1]:
         yield blocker_at(file, node, "other-optimizer")
 

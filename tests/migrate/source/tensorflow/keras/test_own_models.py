@@ -1,0 +1,145 @@
+"""Optimizers of models that share no layer: each model is an instance of a class that makes the layers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.support.source.converting import converted, reasons
+
+TOWER = """
+import tensorflow as tf
+import keras
+
+class Tower(keras.Model):
+    def __init__(self, width, part=None):
+        super().__init__()
+        self.emb = keras.layers.Embedding(100, width)
+        self.head = keras.Sequential([keras.layers.Dense(1)])
+
+    def call(self, ids):
+        return self.head(self.emb(ids))
+
+    def take(self, other):
+        self.emb = other.emb
+"""
+TWO = """
+first = Tower(8)
+first.compile(keras.optimizers.Adagrad(0.1), "mse")
+first.fit(ids, labels, epochs=2, validation_data=(ids, labels))
+second = Tower(16)
+second.compile(optimizer=keras.optimizers.Adam(), loss="mse")
+history = second.fit(keras.ops.array(ids), labels)
+second.predict({"ids": tf.constant([1])})
+second.summary()
+"""
+APART = {
+    "two": TWO,
+    "one name": TWO.replace("second", "first"),
+    "in a function": "def main(ids, labels):" + TWO.replace("\n", "\n    "),
+    "three": TWO + "third = Tower(width=4 * 8)\nthird.compile(keras.optimizers.AdamW())\nthird.fit(ids, labels)\n",
+    "a tower in a tower": "class Pair(keras.Model):\n    def __init__(self, width):\n        super().__init__()\n"
+    "        self.query = Tower(width)\n\n    def call(self, ids):\n        return self.query(ids)\n"
+    + TWO.replace("Tower(", "Pair("),
+}
+TOGETHER = {
+    "one model twice": TWO.replace("second = Tower(16)", "second = first"),
+    "compiled again": TWO + "second.compile(keras.optimizers.Adagrad(0.1))\n",
+    "given": TWO.replace("Tower(16)", "Tower(16, first)"),
+    "a part given": TWO.replace("Tower(16)", "Tower(16, first.emb)"),
+    "a layer of both": TWO.replace("\nfirst", "\ne = keras.layers.Embedding(9, 4)\nfirst", 1)
+    .replace("Tower(8)", "Tower(8, e)")
+    .replace("Tower(16)", "Tower(16, e)"),
+    "taken": TWO + "second.take(first)\n",
+    "set": TWO + "second.emb = first.emb\n",
+    "set by name": TWO + "setattr(second, 'emb', part)\n",
+    "handed on": TWO + "share(first, second)\n",
+    "in a list": TWO + "for one in [first, second]:\n    one.fit(ids, labels)\n",
+    "wraps": "class Whole(keras.Model):\n    def __init__(self, part):\n        super().__init__()\n"
+    "        self.part = part\n    def call(self, ids):\n        return self.part(ids)\n"
+    + TWO.replace("Tower(16)", "Whole(first)"),
+    "under a condition": TWO.replace(
+        "second = Tower(16)", "if new:\n    second = Tower(16)\nelse:\n    second = first"
+    ),
+    "rebound": TWO.replace('"mse")\n', '"mse")\n', 1).replace("second.compile", "second = pick()\nsecond.compile"),
+    "in a loop": "for width in (8, 16):" + TWO.replace("\n", "\n    ").replace("second = Tower(16)", "second = first"),
+}
+CLASSES = {
+    "held by the class": TOWER.replace("self.emb = keras", "Tower.emb = self.emb = keras"),
+    "of all instances": TOWER.replace("    def __init__", "    kept = []\n\n    def __init__", 1).replace(
+        "        self.head", "        self.kept.append(self)\n        self.emb = self.kept[0].emb\n        self.head"
+    ),
+    "one instance": TOWER.replace(
+        "    def __init__",
+        "    def __new__(cls, *rest):\n        return cls.one or super().__new__(cls)\n\n    def __init__",
+        1,
+    ),
+    "made once": TOWER.replace("keras.layers.Embedding(100, width)", "EMB").replace(
+        "import keras\n", "import keras\nEMB = keras.layers.Embedding(100, 8)\n"
+    ),
+    "registered": TOWER.replace(
+        "class Tower",
+        "class Registry:\n    def __init__(self):\n        self.all = []\n\nREGISTRY = Registry()\n\nclass Tower",
+    ).replace(
+        "        self.head",
+        "        REGISTRY.all.append(self)\n        self.emb = REGISTRY.all[0].emb\n        self.head",
+    ),
+    "a list of the module": TOWER.replace("class Tower", "ALL = []\n\nclass Tower").replace(
+        "        self.head", "        ALL.append(self.emb)\n        self.emb = ALL[0]\n        self.head"
+    ),
+    "a list of a function": TOWER.replace(
+        "class Tower", "def made():\n    return []\n\nALL = made()\n\nclass Tower"
+    ).replace("        self.head", "        ALL.append(self.emb)\n        self.emb = ALL[0]\n        self.head"),
+    "a list of a method": TOWER.replace(
+        "class Tower", "class F:\n    def made(self):\n        return []\n\nALL = F().made()\n\nclass Tower"
+    ).replace("        self.head", "        ALL.append(self.emb)\n        self.emb = ALL[0]\n        self.head"),
+    "a global": TOWER.replace("        self.head", "        global EMB\n        EMB = self.emb\n        self.head"),
+    "a default": TOWER.replace("part=None", "kept=[]").replace(
+        "        self.head", "        kept.append(self.emb)\n        self.emb = kept[0]\n        self.head"
+    ),
+    "cached": TOWER.replace(
+        "import keras\n",
+        "import keras, functools\n@functools.cache\ndef made():\n    return keras.layers.Embedding(100, 8)\n",
+    ).replace("keras.layers.Embedding(100, width)", "made()"),
+}
+
+
+@pytest.mark.parametrize("text", APART.values(), ids=APART)
+def test_models_of_their_own_may_have_optimizers_of_their_own(text: str) -> None:
+    result = converted(TOWER + text)
+    assert "from runtime.keras import Embedding" in result.converted, reasons(result)
+
+
+@pytest.mark.parametrize("text", TOGETHER.values(), ids=TOGETHER)
+def test_models_that_may_share_a_layer_may_not(text: str) -> None:
+    result = converted(TOWER + text)
+    assert not result.changed
+    assert "each optimizer keeps its own state" in reasons(result)
+
+
+@pytest.mark.parametrize("text", CLASSES.values(), ids=CLASSES)
+def test_classes_whose_instances_may_share_a_layer(text: str) -> None:
+    result = converted(text + TWO)
+    assert not result.changed
+    assert "each optimizer keeps its own state" in reasons(result)
+
+
+@pytest.mark.parametrize("text", [APART["two"], APART["a tower in a tower"]], ids=["two", "a tower in a tower"])
+def test_both_train_to_the_same_numbers(text: str) -> None:
+    keras = pytest.importorskip("tensorflow").keras
+    ids = np.random.default_rng(1).integers(0, 20, size=64)
+    labels = np.random.default_rng(2).random((64, 1)).astype(np.float32)
+    program = (TOWER + text).replace("import keras\n", "import keras\nkeras.utils.set_random_seed(3)\n")
+    program = program.replace("100, width", "100, width, embeddings_initializer='ones'")
+    program = program.replace("keras.ops.array(ids)", "ids").replace("tf.constant([1])", "np.array([1])")
+    program = program.replace('second.predict({"ids": np.array([1])})', "seen = second.predict(ids, verbose=0)")
+    found = []
+    for one in (program, converted(program).converted):
+        keras.backend.clear_session()
+        space: dict[str, Any] = {"__name__": "model", "ids": ids, "labels": labels, "np": np}
+        exec(compile(one, "model.py", "exec"), space)
+        found.append([space["first"].predict(ids, verbose=0), space["seen"], *space["history"].history["loss"]])
+    for got, want in zip(*found, strict=True):
+        np.testing.assert_allclose(want, got, rtol=1e-5)
