@@ -59,10 +59,10 @@ def _created(file: File, node: cst.CSTNode) -> tuple[str, cst.Call] | None:
     if not isinstance(last, cst.SimpleStatementLine) or len(last.body) != 1:
         return None
     assigned = last.body[0]
-    plain = isinstance(assigned, cst.Assign) and len(assigned.targets) == 1
-    if not plain or not isinstance(assigned.value, cst.Call) or not isinstance(assigned.targets[0].target, cst.Name):
+    if not isinstance(assigned, cst.Assign) or len(assigned.targets) != 1:
         return None
-    return model.value, assigned.value
+    plain = isinstance(assigned.targets[0].target, cst.Name)
+    return (model.value, assigned.value) if plain and isinstance(assigned.value, cst.Call) else None
 
 
 def _bound(node: cst.CSTNode) -> set[str]:
