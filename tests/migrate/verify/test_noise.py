@@ -81,6 +81,38 @@ def test_a_gradient_without_two_digits_of_its_own_is_undetermined() -> None:
     assert not compare.is_undetermined(compare.compare("gradient", "w", ONE, ONE, ONE), 1.0), "equal"
 
 
+#: name -> original, float64, noise in float32, in float64, verdict.
+FLIPPED = np.array([1.0, 0.5], np.float32)
+UNDETERMINED = {
+    "a tie in float64, too": (ONE, ONE, 2.0, 1.0, "undetermined"),
+    "a tie of float32 alone": (ONE, ONE, 2.0, 1e-9, "differs"),
+    "rounding in float32": (TINY * 1e3, TINY, 3e-5, 1e-17, "undetermined"),
+    "more than rounding in float32": (TINY * 1e4, TINY, 3e-5, 1e-17, "differs"),
+    "rounding of which float64 leaves a tenth": (TINY * 1e3, TINY * 1e2, 3e-5, 1e-17, "differs"),
+    "not measured in float64": (ONE, ONE, 2.0, None, "differs"),
+}
+
+
+@pytest.mark.parametrize("name", UNDETERMINED)
+@pytest.mark.each_case
+def test_float64_tells_what_the_original_does_not_determine(name: str) -> None:
+    original, reference, noise, wide, expected = UNDETERMINED[name]
+    result = compare.compare("gradient", "w", original, original + FLIPPED * noise, reference.astype(np.float64))
+    assert compare.is_undetermined(result, noise)
+    found = compare.undetermined(result, original, noise, wide)
+    assert found.verdict == expected and (expected == "differs" or found.note != result.note)
+    assert compare.worst([found, replace(found, verdict="equal")], ["1", "2"]).verdict == expected
+
+
+@pytest.mark.parametrize(("reference", "trains"), [(TINY, True), (TINY * 1e-9, False)])
+def test_gradients_that_are_all_rounding_train_nothing(reference: Any, trains: bool) -> None:
+    def side(value: Any) -> dict[str, Any]:
+        whole = {"outputs": [], "loss": ONE[:1], "gradients": {"w": value}, "running": {}, "metrics": {}}
+        return {"batches": [whole], "weights": {"w": ONE}, "noise": {}, "padding": {}}
+
+    assert pair.TrainerPair(side(TINY), side(reference), side(TINY)).trains() == trains
+
+
 def measured(verdict: str, unsure: set[str]) -> Measured:
     found = [compare.compare(stage, "w", ONE, ONE) for stage in ("gradient", "sgd")]
     return Measured(
@@ -95,7 +127,8 @@ def test_undetermined_gradients_are_compared_on_other_ids(tmp_path: Path, monkey
     seen: list[Any] = []
     configs: list[Any] = []
 
-    def measure(*arguments: Any) -> Any:
+    def measure(*arguments: Any, settles: bool = False) -> Any:
+        assert settles == (len(seen) == 1), "other ids are the last that are tried"
         seen.append(arguments[3])
         return pairs[len(seen) - 1]
 
@@ -123,7 +156,7 @@ def test_batches_of_two_become_larger(tmp_path: Path, monkeypatch: pytest.Monkey
         rows = int(arguments[2]["runner.train_batch_size"])
         return [[np.zeros([rows, 1])]], "of the reader" if enough or rows == 2 else "drawn"
 
-    def measure(*arguments: Any) -> Any:
+    def measure(*arguments: Any, settles: bool = False) -> Any:
         seen.append(arguments)
         return measured("differs", {"w"})
 
