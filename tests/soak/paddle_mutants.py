@@ -1,6 +1,6 @@
 """Mutated Paddle models: each is refused with a finding, or converts and equals Paddle; never an exception, never slow.
 
-python -m tests.soak.paddle_mutants [--count 1000] [--seed 1] [--keep FOLDER] [--number N]
+python -m tests.soak.paddle_mutants [--count 1000] [--seed 1] [--keep FOLDER] [--number N] [--jobs N]
 
 A mutant is one of the test's own folders with one to three changes of its network, its trainer or its configuration:
 numbers, functions, operators, arguments, statements. Paddle and TensorFlow run each mutant in a process of its own.
@@ -9,12 +9,13 @@ numbers, functions, operators, arguments, statements. Paddle and TensorFlow run 
 from __future__ import annotations
 
 import argparse
-import ast
 import collections
+import functools
+import importlib
 import json
+import multiprocessing
 import os
 import random
-import re
 import resource
 import shutil
 import signal
@@ -22,117 +23,16 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from migrate.source.paddle.model_files import beside, module_of, texts_of
+from tests.soak.paddle_changes import mutated
 
 FOLDERS = Path(__file__).parents[1] / "migrate" / "source" / "paddle" / "folders"
 #: Seconds of CPU for a conversion, and for a mutant in all; and seconds by the clock, for one that waits for itself.
 #: Time of the processor alone tells a slow mutant from a busy machine, and from a run that was stopped for a while.
 SLOW, LIMIT, HUNG = 20.0, 300, 3600
-#: Functions that may stand for each other, so that many mutants still run.
-_SISTERS = (
-    ("relu", "tanh", "sigmoid", "softplus", "gelu", "relu6", "leaky_relu", "elu", "silu", "square", "abs", "exp"),
-    ("ReLU", "Tanh", "Sigmoid", "Softplus", "GELU", "ReLU6", "LeakyReLU", "ELU", "PReLU"),
-    ("sum", "mean", "max", "min", "prod", "logsumexp", "cumsum", "argmax", "std"),
-    ("concat", "stack", "add_n"),
-    ("add", "multiply", "subtract", "divide", "maximum", "minimum", "pow"),
-    ("matmul", "dot", "bmm", "multiply"),
-    ("reshape", "tile", "expand"),
-    ("squeeze", "unsqueeze", "flatten"),
-    ("ones", "zeros", "rand", "full"),
-    ("ones_like", "zeros_like"),
-    ("log", "sqrt", "exp", "sign", "floor"),
-    ("SGD", "Adagrad", "Adam", "Momentum", "AdamW", "RMSProp", "Adadelta", "Adamax", "Lamb"),
-    ("LayerNorm", "BatchNorm1D", "GRU", "LSTM", "SimpleRNN"),
-    ("Linear", "Embedding"),
-    ("Constant", "Normal", "Uniform", "XavierNormal", "XavierUniform", "KaimingNormal"),
-    ("L1Decay", "L2Decay"),
-    ("ClipGradByNorm", "ClipGradByGlobalNorm", "ClipGradByValue"),
-    ("binary_cross_entropy", "log_loss", "binary_cross_entropy_with_logits", "mse_loss", "l1_loss"),
-    ("astype", "cast"),
-    ("numpy", "detach", "clone"),
-    ("train", "eval"),
-)
-_OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow, ast.FloorDiv, ast.Mod, ast.MatMult)
-_COMPARISONS = (ast.Lt, ast.Gt, ast.LtE, ast.GtE, ast.Eq, ast.NotEq)
-_NUMBERS = (0, 1, -1, 2, 3, 0.5, 1e-3, 100)
-_WORDS = ("float32", "int64", "float64", "int32", "bool", "sum", "mean", "none", "relu", "tanh", "NLC", "VALID")
-
-
-def mutated(files: dict[str, str], draw: random.Random) -> dict[str, str]:
-    """Return the files with one to three changes."""
-    made = dict(files)
-    for _ in range(draw.choice((1, 1, 2, 3))):
-        name = draw.choice(["net.py", "net.py", "net.py", "dygraph_model.py", "dygraph_model.py", "config.yaml"])
-        made[name] = _settings(made[name], draw) if name.endswith(".yaml") else _source(made[name], draw)
-    return made
-
-
-def _settings(text: str, draw: random.Random) -> str:
-    """Change one number of a configuration, but not of how the data is read."""
-    found = [m for m in re.finditer(r"(?<=[ :\[])\d+(\.\d+)?", text) if m.start() > text.index("hyper_parameters")]
-    if not found:
-        return text
-    at = draw.choice(found)
-    value = draw.choice([int(float(at[0])) + 1, max(int(float(at[0])) - 1, 0), 0.5, 1, 0])
-    return text[: at.start()] + str(value) + text[at.end() :]
-
-
-def _source(text: str, draw: random.Random) -> str:
-    """Change one node of a program."""
-    tree = ast.parse(text)
-    changes = list(_changes(tree, draw))
-    draw.choice(changes)()
-    try:
-        return ast.unparse(ast.fix_missing_locations(tree)) + "\n"
-    except (TypeError, ValueError, AttributeError):
-        return text
-
-
-def _changes(tree: ast.Module, draw: random.Random) -> Iterator[Callable[[], None]]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant):
-            yield lambda node=node: setattr(node, "value", _other(node.value, draw))
-        elif isinstance(node, ast.Attribute | ast.Name):
-            field = "attr" if isinstance(node, ast.Attribute) else "id"
-            for group in _SISTERS:
-                if getattr(node, field) in group:
-                    yield lambda node=node, field=field, group=group: setattr(node, field, draw.choice(group))
-        elif isinstance(node, ast.BinOp):
-            yield lambda node=node: setattr(node, "op", draw.choice(_OPERATORS)())
-            yield lambda node=node: node.__dict__.update(left=node.right, right=node.left)
-        elif isinstance(node, ast.UnaryOp):
-            yield lambda node=node: setattr(node, "op", draw.choice((ast.USub, ast.UAdd, ast.Not))())
-        elif isinstance(node, ast.Compare):
-            yield lambda node=node: node.ops.__setitem__(0, draw.choice(_COMPARISONS)())
-        elif isinstance(node, ast.Call):
-            if node.keywords:
-                yield lambda node=node: node.keywords.remove(draw.choice(node.keywords))
-            if node.args:
-                yield lambda node=node: node.args.remove(draw.choice(node.args))
-                yield lambda node=node: draw.shuffle(node.args)
-        elif isinstance(node, ast.List | ast.Tuple) and node.elts:
-            yield lambda node=node: node.elts.remove(draw.choice(node.elts))
-            yield lambda node=node: node.elts.append(draw.choice(node.elts))
-        body = getattr(node, "body", None)
-        if isinstance(body, list) and len(body) > 1 and not isinstance(node, ast.Module | ast.ClassDef):
-            yield lambda body=body: body.remove(draw.choice(body))
-            yield lambda body=body: body.insert(draw.randrange(len(body)), draw.choice(body))
-
-
-def _other(value: Any, draw: random.Random) -> Any:
-    if isinstance(value, bool):
-        return not value
-    if isinstance(value, int):
-        return draw.choice([value + 1, value - 1, *_NUMBERS])
-    if isinstance(value, float):
-        return draw.choice([value * 2, -value, *_NUMBERS])
-    if isinstance(value, str):
-        return draw.choice(_WORDS)
-    return draw.choice([1, True, 0.5])
 
 
 def texts(folder: Path) -> dict[str, str]:
@@ -287,38 +187,63 @@ def _death(number: int) -> str:
     return limits.get(number, f"signal {number}")
 
 
+def _is_told(verdict: str, options: argparse.Namespace) -> bool:
+    return verdict.isupper() or verdict in (options.refusals or ())
+
+
+def _one(
+    number: int, sources: dict[str, dict[str, str]], options: argparse.Namespace
+) -> tuple[int, str, dict[str, Any]]:
+    """Return the number, the folder and the verdict of a mutant; keep its files where it is told."""
+    draw = random.Random(f"{options.seed} {number}")
+    name = draw.choice(sorted(sources))
+    files = mutated(sources[name], draw)
+    with tempfile.TemporaryDirectory() as scratch:
+        result = tried(name, files, Path(scratch))
+        if options.keep and _is_told(result["verdict"], options):
+            shutil.copytree(scratch, options.keep / f"{options.seed}_{number}_{name}", dirs_exist_ok=True)
+    return number, name, result
+
+
+#: Loaded before the mutants' processes are forked: TensorFlow before Paddle, else the process dies.
+_LOADED = (
+    "tensorflow",
+    "paddle",
+    "migrate.source.paddle.folder",
+    "migrate.verify.paddle.trainer.converted",
+    "migrate.verify.paddle.trainer.original",
+    "migrate.verify.paddle.trainer.folder",
+)
+
+
 def main() -> int:
     """Run; 0 if no mutant is wrong."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--number", type=int, action="append", help="only this mutant of the seed, repeatable")
+    parser.add_argument("--jobs", type=int, default=1, help="so many mutants at once")
     parser.add_argument("--only", action="append", help="name of a folder, repeatable")
     parser.add_argument("--refusals", action="append", help="a verdict to print, such as 'refused, runs in Paddle'")
     parser.add_argument("--keep", type=Path, help="folder for mutants that are wrong")
     options = parser.parse_args()
-    import tensorflow  # noqa: F401, I001 - before Paddle, else the process dies
-    import paddle  # noqa: F401
-
+    for module in _LOADED:
+        importlib.import_module(module)
     sources = {
         path.name: texts(path)
         for path in sorted(FOLDERS.iterdir())
         if (path / "dygraph_model.py").exists() and path.name in (options.only or [path.name])
     }
     counts: collections.Counter[str] = collections.Counter()
-    for number in options.number or range(options.count):
-        draw = random.Random(f"{options.seed} {number}")
-        name = draw.choice(sorted(sources))
-        files = mutated(sources[name], draw)
-        with tempfile.TemporaryDirectory() as scratch:
-            result = tried(name, files, Path(scratch))
+    numbers = options.number or range(options.count)
+    with multiprocessing.get_context("fork").Pool(options.jobs) as pool:
+        found = pool.imap(functools.partial(_one, sources=sources, options=options), numbers)
+        for done, (number, name, result) in enumerate(found, 1):
             counts[result["verdict"]] += 1
-            if result["verdict"].isupper() or (options.refusals and result["verdict"] in options.refusals):
+            if _is_told(result["verdict"], options):
                 print(f"{number} {name}: {result['verdict']}: {result['reason']}", flush=True)
-                if options.keep:
-                    shutil.copytree(scratch, options.keep / f"{options.seed}_{number}_{name}", dirs_exist_ok=True)
-        if number % 50 == 49:
-            print(f"{number + 1}: {dict(counts)}", file=sys.stderr, flush=True)
+            if done % 50 == 0:
+                print(f"{done}: {dict(counts)}", file=sys.stderr, flush=True)
     print(dict(counts))
     return int(any(verdict.isupper() for verdict in counts))
 
