@@ -1,6 +1,6 @@
 """Mutated Paddle models: each is refused with a finding, or converts and equals Paddle; never an exception, never slow.
 
-python -m tests.soak.paddle_mutants [--count 1000] [--seed 1] [--keep FOLDER] [--number N] [--jobs N]
+python -m tests.soak.paddle_mutants [--count 1000] [--seed 1] [--keep FOLDER] [--number N] [--jobs N] [--as-built]
 
 A mutant is one of the test's own folders with one to three changes of its network, its trainer or its configuration:
 numbers, functions, operators, arguments, statements. Paddle and TensorFlow run each mutant in a process of its own.
@@ -223,12 +223,15 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--number", type=int, action="append", help="only this mutant of the seed, repeatable")
     parser.add_argument("--jobs", type=int, default=1, help="so many mutants at once")
+    parser.add_argument("--as-built", action="store_true", help="run graphs without Grappler, in two thirds of the time")
     parser.add_argument("--only", action="append", help="name of a folder, repeatable")
     parser.add_argument("--refusals", action="append", help="a verdict to print, such as 'refused, runs in Paddle'")
     parser.add_argument("--keep", type=Path, help="folder for mutants that are wrong")
     options = parser.parse_args()
     for module in _LOADED:
         importlib.import_module(module)
+    if options.as_built:
+        importlib.import_module("tests.support.unoptimized").run_graphs_as_built()
     sources = {
         path.name: texts(path)
         for path in sorted(FOLDERS.iterdir())
