@@ -223,7 +223,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--number", type=int, action="append", help="only this mutant of the seed, repeatable")
     parser.add_argument("--jobs", type=int, default=1, help="so many mutants at once")
-    parser.add_argument("--as-built", action="store_true", help="run graphs without Grappler, in two thirds of the time")
+    parser.add_argument("--as-built", action="store_true", help="run graphs without Grappler")
     parser.add_argument("--only", action="append", help="name of a folder, repeatable")
     parser.add_argument("--refusals", action="append", help="a verdict to print, such as 'refused, runs in Paddle'")
     parser.add_argument("--keep", type=Path, help="folder for mutants that are wrong")
