@@ -24,9 +24,8 @@ def test_a_copy_of_a_folder_has_other_texts(tmp_path: Path) -> None:
 
 def test_the_proofs_of_public_models_are_read() -> None:
     proofs = models.proofs_of(ROOT / "benchmarks" / "paddle" / "paddlerec.yaml")
-    assert all(
-        isinstance(text, str) for pairs in proofs["rank/deepfefm"]["replace"].values() for text in pairs.values()
-    )
+    replace = proofs["rank/deepfefm"]["replace"]
+    assert all(isinstance(text, str) for pairs in replace.values() for text in pairs.values())
 
 
 @pytest.mark.parametrize(
