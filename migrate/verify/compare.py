@@ -134,9 +134,14 @@ def within_noise(result: Comparison, original: Array, noise: float, largest: flo
     return replace(result, verdict="equal", tolerance=result.needed, note=note)
 
 
-def is_undetermined(result: Comparison, noise: float) -> bool:
-    """Return whether a gradient differs, but its own noise leaves no two digits of it in the original either."""
-    return result.verdict == "differs" and noise > _MOST * result.scale and result.max_abs <= _ROUNDING * noise
+def is_undetermined(result: Comparison, original: Array, noise: float) -> bool:
+    """Return whether a gradient differs, but its own noise leaves no two digits of it in the original either.
+
+    One of which float64 leaves nothing is determined: it is 0.
+    """
+    if result.verdict != "differs" or result.scale <= _GONE * float(np.abs(original).max(initial=0.0)):
+        return False
+    return noise > _MOST * result.scale and result.max_abs <= _ROUNDING * noise
 
 
 def undetermined(result: Comparison, original: Array, noise: float, wide: float | None) -> Comparison:

@@ -76,9 +76,12 @@ def test_rows_stand_for_an_array_that_changes_little() -> None:
 
 def test_a_gradient_without_two_digits_of_its_own_is_undetermined() -> None:
     result = compare.compare("gradient", "w", ONE, ONE * 1.3, ONE)
-    assert compare.is_undetermined(result, 0.2) and not compare.is_undetermined(result, 0.05), "beyond its noise"
-    assert not compare.is_undetermined(compare.compare("gradient", "w", ONE, ONE * 1.003, ONE), 0.005), "two digits"
-    assert not compare.is_undetermined(compare.compare("gradient", "w", ONE, ONE, ONE), 1.0), "equal"
+    assert compare.is_undetermined(result, ONE, 0.2) and not compare.is_undetermined(result, ONE, 0.05), "beyond it"
+    near = compare.compare("gradient", "w", ONE, ONE * 1.003, ONE)
+    assert not compare.is_undetermined(near, ONE, 0.005), "two digits"
+    assert not compare.is_undetermined(compare.compare("gradient", "w", ONE, ONE, ONE), ONE, 1.0), "equal"
+    gone = compare.compare("gradient", "w", TINY, TINY * 2, TINY * 1e-9)
+    assert not compare.is_undetermined(gone, TINY, 1e-7), "0, so that no other ids are needed"
 
 
 #: name -> original, float64, noise in float32, in float64, verdict.
@@ -98,7 +101,7 @@ UNDETERMINED = {
 def test_float64_tells_what_the_original_does_not_determine(name: str) -> None:
     original, reference, noise, wide, expected = UNDETERMINED[name]
     result = compare.compare("gradient", "w", original, original + FLIPPED * noise, reference.astype(np.float64))
-    assert compare.is_undetermined(result, noise)
+    assert compare.is_undetermined(result, original, noise)
     found = compare.undetermined(result, original, noise, wide)
     assert found.verdict == expected and (expected == "differs" or found.note != result.note)
     assert compare.worst([found, replace(found, verdict="equal")], ["1", "2"]).verdict == expected

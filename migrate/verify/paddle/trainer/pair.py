@@ -212,7 +212,7 @@ class TrainerPair:
     def _sure(self, found: Comparison, first: Array, noise: Mapping[str, float], gradient: bool = True) -> Comparison:
         """Return the comparison of a gradient or a running value, as equal where the original's own is no surer."""
         known = noise.get(found.name, 0.0)
-        if compare.is_undetermined(found, known):
+        if compare.is_undetermined(found, first, known):
             self._unsure.add(found.name)
             wide = None if self.double is self.single else self.double.get("noise", {}).get(found.name)
             found = compare.undetermined(found, first, known, wide)
