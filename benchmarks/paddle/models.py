@@ -6,7 +6,8 @@ Prints a Markdown table: whether the folder converts, which stages equal Paddle'
 SGD, Adagrad and Adam, and of the trainer's own optimizer), whether it trains on its sample data, and else why not.
 
 `--proofs` names a YAML file that says how a model is proven, by its path in the directory, as `paddlerec.yaml` does:
-`steps`, `batches`, `ids` and `set`, the options of `migrate verify`, and `inputs`, which stand in a schema otherwise.
+`steps`, `batches`, `ids` and `set`, the options of `migrate verify`, and `inputs`, which stand in a schema otherwise;
+`replace` has texts of files that a copy of the folder has instead, such as a reader with fewer features.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -58,7 +60,7 @@ class Row:
 
     name: str
     converted: bool = False
-    stages: dict[str, str] = field(default_factory=dict)  #: stage -> "equal" or "differs"
+    stages: dict[str, str] = field(default_factory=dict)  #: stage -> "equal", "undetermined" or "differs"
     trained: str = ""
     seconds: float = 0.0
     reason: str = ""
@@ -81,7 +83,10 @@ def main(given: Sequence[str] | None = None) -> int:
         for folder in chosen:
             name = folder.relative_to(options.directory).as_posix()
             target = (options.keep or Path(scratch)) / name
-            rows.append(tried(name, folder, target, options.seconds, proofs.get(name, {})))
+            proof = proofs.get(name, {})
+            if "replace" in proof:
+                folder = replaced(folder, Path(scratch) / "replaced" / name, proof["replace"])
+            rows.append(tried(name, folder, target, options.seconds, proof))
             print(line(rows[-1]), file=sys.stderr, flush=True)
     print("\n".join(table(rows)))
     return 0
@@ -91,12 +96,25 @@ def proofs_of(path: Path) -> dict[str, dict[str, Any]]:
     """Read how models are proven: a mapping of paths to options. Raises `MigrateError` for an unknown option."""
     proofs: dict[str, dict[str, Any]] = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
     for name, options in proofs.items():
-        unknown = set(options) - {*OPTIONS, "set", "inputs"}
+        unknown = set(options) - {*OPTIONS, "set", "inputs", "replace"}
         if unknown:
             raise MigrateError(
-                f"{path}: `{name}` has no option `{min(unknown)}`: use {', '.join(OPTIONS)}, set, inputs"
+                f"{path}: `{name}` has no option `{min(unknown)}`: use {', '.join(OPTIONS)}, set, inputs, replace"
             )
     return proofs
+
+
+def replaced(folder: Path, target: Path, texts: Mapping[str, Mapping[str, str]]) -> Path:
+    """Copy a folder with other texts in its files; return the copy. Raises `MigrateError` where a text is not there."""
+    shutil.copytree(folder, target)
+    for name, pairs in texts.items():
+        text = (target / name).read_text(encoding="utf-8")
+        for old, new in pairs.items():
+            if old not in text:
+                raise MigrateError(f"{folder / name}: `{old}` of `replace` is not in it; correct the proofs")
+            text = text.replace(old, new)
+        (target / name).write_text(text, encoding="utf-8")
+    return target
 
 
 def tried(name: str, folder: Path, target: Path, seconds: float, proof: Mapping[str, Any]) -> Row:
@@ -108,8 +126,8 @@ def tried(name: str, folder: Path, target: Path, seconds: float, proof: Mapping[
         row.converted = bool(trainer)
         if trainer:
             for stage, verdict in verified(folder / trainer, target / trainer, schema, proof, seconds):
-                worst = row.stages.get(stage, "equal")
-                row.stages[stage] = "differs" if verdict == "differs" else worst
+                found = (row.stages.get(stage, "equal"), verdict)
+                row.stages[stage] = next((one for one in ("differs", "undetermined") if one in found), "equal")
     except (MigrateError, subprocess.SubprocessError) as error:
         row.reason = str(error).splitlines()[0]
     if row.converted:
@@ -222,7 +240,7 @@ def table(rows: Sequence[Row]) -> Iterator[str]:
     yield "| " + " | ".join(heads) + " |"
     yield "|" + "---|" * len(heads)
     yield from map(line, rows)
-    equal = [row for row in rows if row.converted and row.stages and "differs" not in row.stages.values()]
+    equal = [row for row in rows if row.converted and row.stages and set(row.stages.values()) == {"equal"}]
     yield ""
     yield f"{len(rows)} models: {sum(row.converted for row in rows)} converted, {len(equal)} equal in all stages."
 

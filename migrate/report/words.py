@@ -26,6 +26,7 @@ _COMPARISON = {
     "equal": "equal",
     "differs": "differs",
     "constant": "constant output: not conclusive",
+    "undetermined": "not determined in the original either: not conclusive",
     "zero": "all zero: not conclusive",
     "empty": "nothing compared",
     "changes-values": "changes values, as declared",

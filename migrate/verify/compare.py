@@ -17,7 +17,7 @@ from migrate.report.model import Comparison
 
 TOLERANCE = 1e-5
 #: Verdicts from worst to best.
-_ORDER = ("differs", "empty", "constant", "zero", "changes-values", "equal")
+_ORDER = ("differs", "empty", "undetermined", "constant", "zero", "changes-values", "equal")
 
 Array = NDArray[Any]
 
@@ -134,9 +134,44 @@ def within_noise(result: Comparison, original: Array, noise: float, largest: flo
     return replace(result, verdict="equal", tolerance=result.needed, note=note)
 
 
-def is_undetermined(result: Comparison, noise: float) -> bool:
-    """Return whether a gradient differs, but its own noise leaves no two digits of it in the original either."""
-    return result.verdict == "differs" and noise > _MOST * result.scale and result.max_abs <= _ROUNDING * noise
+def is_undetermined(result: Comparison, original: Array, noise: float) -> bool:
+    """Return whether a gradient differs, but its own noise leaves no two digits of it in the original either.
+
+    One of which float64 leaves nothing is determined: it is 0.
+    """
+    if result.verdict != "differs" or result.scale <= _GONE * float(np.abs(original).max(initial=0.0)):
+        return False
+    return noise > _MOST * result.scale and result.max_abs <= _ROUNDING * noise
+
+
+def undetermined(result: Comparison, original: Array, noise: float, wide: float | None) -> Comparison:
+    """Return the comparison of a gradient for which `is_undetermined` holds, as `undetermined` if float64 says why.
+
+    A float64 that determines the gradient leaves the verdict as it is: then only float32 breaks a tie by chance, or
+    one of the programs is wrong.
+
+    Args:
+        result: the comparison, whose scale is that of the original in float64.
+        original: the original's gradient in float32.
+        noise: by how much that changes when the weights change by one unit in the last place.
+        wide: the same of the original in float64, with the last place of float64. None: it was not measured.
+    """
+    size = float(np.abs(original).max(initial=0.0))
+    if wide is None:
+        return result
+    if wide > _MOST * result.scale:
+        told = f"undetermined in float64, too, where it changes by {wide:.1e}"
+    elif result.scale <= _MOST * noise and size <= _ROUNDING * noise:
+        told = f"nothing but rounding in float32, {noise:.1e}"
+    else:
+        return result
+    return replace(result, verdict="undetermined", note="; ".join(part for part in (result.note, told) if part))
+
+
+def is_nothing(values: Array, reference: Array) -> bool:
+    """Return whether values are 0, or so close to it in float64 that all of them is rounding."""
+    size = float(np.abs(values).max(initial=0.0))
+    return float(np.abs(reference).max(initial=0.0)) <= _GONE * size
 
 
 def worst(comparisons: Sequence[Comparison], where: Sequence[str]) -> Comparison:

@@ -200,9 +200,14 @@ class Auc(Sums):
         self._curve, self._num_thresholds, self._name = curve, int(num_thresholds), name
 
     def update(self, preds: Any, labels: Any) -> tf.Operation:
-        """Add predictions [n, 2], whose second column is the probability of label 1, and n labels; return the op."""
-        # In float64: the bin of a float32 prediction is found in Python's numbers.
-        places = tf.cast(tf.cast(preds, tf.float64)[:, 1] * self._num_thresholds, tf.int64)
+        """Add predictions [n, 2], whose second column is the probability of label 1, and n labels; return the op.
+
+        Predictions may have further dimensions of one element.
+        """
+        chosen = tf.convert_to_tensor(preds)[:, 1]
+        if chosen.shape.rank == 1:  # Paddle's product is one of Python's numbers; of an array of one it has its dtype
+            chosen = tf.cast(chosen, tf.float64)
+        places = tf.cast(tf.reshape(chosen, [-1]) * self._num_thresholds, tf.int64)
         positive = tf.cast(tf.not_equal(_flat(labels), 0.0), tf.float64)
         pairs = tf.stack([positive, 1.0 - positive], 1)
         parts = tf.scatter_nd(places[:, tf.newaxis], pairs, [self._num_thresholds + 1, 2])

@@ -1,6 +1,6 @@
 """Mutated Paddle models: each is refused with a finding, or converts and equals Paddle; never an exception, never slow.
 
-python -m tests.soak.paddle_mutants [--count 1000] [--seed 1] [--keep FOLDER]
+python -m tests.soak.paddle_mutants [--count 1000] [--seed 1] [--keep FOLDER] [--number N] [--jobs N] [--as-built]
 
 A mutant is one of the test's own folders with one to three changes of its network, its trainer or its configuration:
 numbers, functions, operators, arguments, statements. Paddle and TensorFlow run each mutant in a process of its own.
@@ -9,127 +9,32 @@ numbers, functions, operators, arguments, statements. Paddle and TensorFlow run 
 from __future__ import annotations
 
 import argparse
-import ast
 import collections
+import functools
+import importlib
 import json
+import multiprocessing
 import os
 import random
-import re
+import resource
 import shutil
 import signal
 import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from migrate.report.model import Comparison
 from migrate.source.paddle.model_files import beside, module_of, texts_of
+from tests.soak.paddle_changes import mutated
 
 FOLDERS = Path(__file__).parents[1] / "migrate" / "source" / "paddle" / "folders"
-LIMIT, SLOW = 300, 20.0  #: seconds for a mutant in all by the clock, and of CPU for its conversion
-#: Functions that may stand for each other, so that many mutants still run.
-_SISTERS = (
-    ("relu", "tanh", "sigmoid", "softplus", "gelu", "relu6", "leaky_relu", "elu", "silu", "square", "abs", "exp"),
-    ("ReLU", "Tanh", "Sigmoid", "Softplus", "GELU", "ReLU6", "LeakyReLU", "ELU", "PReLU"),
-    ("sum", "mean", "max", "min", "prod", "logsumexp", "cumsum", "argmax", "std"),
-    ("concat", "stack", "add_n"),
-    ("add", "multiply", "subtract", "divide", "maximum", "minimum", "pow"),
-    ("matmul", "dot", "bmm", "multiply"),
-    ("reshape", "tile", "expand"),
-    ("squeeze", "unsqueeze", "flatten"),
-    ("ones", "zeros", "rand", "full"),
-    ("ones_like", "zeros_like"),
-    ("log", "sqrt", "exp", "sign", "floor"),
-    ("SGD", "Adagrad", "Adam", "Momentum", "AdamW", "RMSProp", "Adadelta", "Adamax", "Lamb"),
-    ("LayerNorm", "BatchNorm1D", "GRU", "LSTM", "SimpleRNN"),
-    ("Linear", "Embedding"),
-    ("Constant", "Normal", "Uniform", "XavierNormal", "XavierUniform", "KaimingNormal"),
-    ("L1Decay", "L2Decay"),
-    ("ClipGradByNorm", "ClipGradByGlobalNorm", "ClipGradByValue"),
-    ("binary_cross_entropy", "log_loss", "binary_cross_entropy_with_logits", "mse_loss", "l1_loss"),
-    ("astype", "cast"),
-    ("numpy", "detach", "clone"),
-    ("train", "eval"),
-)
-_OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow, ast.FloorDiv, ast.Mod, ast.MatMult)
-_COMPARISONS = (ast.Lt, ast.Gt, ast.LtE, ast.GtE, ast.Eq, ast.NotEq)
-_NUMBERS = (0, 1, -1, 2, 3, 0.5, 1e-3, 100)
-_WORDS = ("float32", "int64", "float64", "int32", "bool", "sum", "mean", "none", "relu", "tanh", "NLC", "VALID")
-
-
-def mutated(files: dict[str, str], draw: random.Random) -> dict[str, str]:
-    """Return the files with one to three changes."""
-    made = dict(files)
-    for _ in range(draw.choice((1, 1, 2, 3))):
-        name = draw.choice(["net.py", "net.py", "net.py", "dygraph_model.py", "dygraph_model.py", "config.yaml"])
-        made[name] = _settings(made[name], draw) if name.endswith(".yaml") else _source(made[name], draw)
-    return made
-
-
-def _settings(text: str, draw: random.Random) -> str:
-    """Change one number of a configuration, but not of how the data is read."""
-    found = [m for m in re.finditer(r"(?<=[ :\[])\d+(\.\d+)?", text) if m.start() > text.index("hyper_parameters")]
-    if not found:
-        return text
-    at = draw.choice(found)
-    value = draw.choice([int(float(at[0])) + 1, max(int(float(at[0])) - 1, 0), 0.5, 1, 0])
-    return text[: at.start()] + str(value) + text[at.end() :]
-
-
-def _source(text: str, draw: random.Random) -> str:
-    """Change one node of a program."""
-    tree = ast.parse(text)
-    changes = list(_changes(tree, draw))
-    draw.choice(changes)()
-    try:
-        return ast.unparse(ast.fix_missing_locations(tree)) + "\n"
-    except (TypeError, ValueError, AttributeError):
-        return text
-
-
-def _changes(tree: ast.Module, draw: random.Random) -> Iterator[Callable[[], None]]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant):
-            yield lambda node=node: setattr(node, "value", _other(node.value, draw))
-        elif isinstance(node, ast.Attribute | ast.Name):
-            field = "attr" if isinstance(node, ast.Attribute) else "id"
-            for group in _SISTERS:
-                if getattr(node, field) in group:
-                    yield lambda node=node, field=field, group=group: setattr(node, field, draw.choice(group))
-        elif isinstance(node, ast.BinOp):
-            yield lambda node=node: setattr(node, "op", draw.choice(_OPERATORS)())
-            yield lambda node=node: node.__dict__.update(left=node.right, right=node.left)
-        elif isinstance(node, ast.UnaryOp):
-            yield lambda node=node: setattr(node, "op", draw.choice((ast.USub, ast.UAdd, ast.Not))())
-        elif isinstance(node, ast.Compare):
-            yield lambda node=node: node.ops.__setitem__(0, draw.choice(_COMPARISONS)())
-        elif isinstance(node, ast.Call):
-            if node.keywords:
-                yield lambda node=node: node.keywords.remove(draw.choice(node.keywords))
-            if node.args:
-                yield lambda node=node: node.args.remove(draw.choice(node.args))
-                yield lambda node=node: draw.shuffle(node.args)
-        elif isinstance(node, ast.List | ast.Tuple) and node.elts:
-            yield lambda node=node: node.elts.remove(draw.choice(node.elts))
-            yield lambda node=node: node.elts.append(draw.choice(node.elts))
-        body = getattr(node, "body", None)
-        if isinstance(body, list) and len(body) > 1 and not isinstance(node, ast.Module | ast.ClassDef):
-            yield lambda body=body: body.remove(draw.choice(body))
-            yield lambda body=body: body.insert(draw.randrange(len(body)), draw.choice(body))
-
-
-def _other(value: Any, draw: random.Random) -> Any:
-    if isinstance(value, bool):
-        return not value
-    if isinstance(value, int):
-        return draw.choice([value + 1, value - 1, *_NUMBERS])
-    if isinstance(value, float):
-        return draw.choice([value * 2, -value, *_NUMBERS])
-    if isinstance(value, str):
-        return draw.choice(_WORDS)
-    return draw.choice([1, True, 0.5])
+#: Seconds of CPU for a conversion, and for a mutant in all; and seconds by the clock, for one that waits for itself.
+#: Time of the processor alone tells a slow mutant from a busy machine, and from a run that was stopped for a while.
+SLOW, LIMIT, HUNG = 20.0, 300, 3600
 
 
 def texts(folder: Path) -> dict[str, str]:
@@ -161,6 +66,11 @@ def judged(folder: Path, names: tuple[str, ...], out: Path) -> dict[str, Any]:
         (out / name).parent.mkdir(parents=True, exist_ok=True)
         (out / name).write_text(result.converted)
     return _compared(folder, out, files)
+
+
+def _passes(found: Iterable[Comparison]) -> bool:
+    """Return whether outputs and losses are equal, so that only gradients are not."""
+    return all(c.verdict != "differs" for c in found if c.name == "loss" or c.stage in {"forward", "evaluation"})
 
 
 def _forget(files: dict[str, str]) -> None:
@@ -196,7 +106,7 @@ def _compared(folder: Path, out: Path, files: dict[str, str]) -> dict[str, Any]:
     from migrate.source.paddle.abstract.program import settings
     from migrate.verify.paddle.trainer import batches as batch_worker
     from migrate.verify.paddle.trainer import common, converted, original
-    from migrate.verify.paddle.trainer.pair import TrainerPair, measure, steps_of
+    from migrate.verify.paddle.trainer.pair import TrainerPair, steps_of
     from migrate.verify.settings import Settings
 
     config = settings(files) | {"config_abs_dir": str(folder)}
@@ -221,12 +131,36 @@ def _compared(folder: Path, out: Path, files: dict[str, str]) -> dict[str, Any]:
         where = traceback.extract_tb(error.__traceback__)[-1]
         told = f"{type(error).__name__}: {error}"[:400] + f" ({Path(where.filename).name}:{where.lineno})"
         return {"verdict": "FAILS CONVERTED", "reason": told}
-    bad = [c for c in TrainerPair(single | follows, single | follows, moved).comparisons() if c.verdict == "differs"]
-    if bad:  # float32 has too few digits, or it is wrong: float64 tells
-        pair = measure(str(folder), str(out), config, batches, Settings(steps=2, batches=1))
-        bad = [c for c in pair.comparisons() if c.verdict == "differs"]
-    told = "; ".join(f"{c.stage} {c.name} {c.needed:.1e} {c.note}" for c in bad[:3])
-    return {"verdict": "DIFFERS" if bad else "equal", "reason": told}
+    pair = TrainerPair(single | follows, single | follows, moved)
+    if pair.trains() and all(c.verdict != "differs" for c in pair.comparisons()):
+        return {"verdict": "equal", "reason": ""}
+    return _proven(folder, out)
+
+
+def _proven(folder: Path, out: Path) -> dict[str, Any]:
+    """Return what `migrate verify` says, for mutants of which float32 alone does not tell that they are equal.
+
+    A mutant is `degenerate` where the original itself does not determine its gradients, or has none, on any batch; or
+    where they are NaN, as those of a product with a zero are in Paddle.
+    """
+    from migrate.errors import MigrateError
+    from migrate.verify.paddle.trainer.folder import verify
+    from migrate.verify.settings import Settings
+
+    try:
+        found = verify(str(folder), str(out), None, Settings(steps=2, batches=1)).comparisons
+    except MigrateError as error:
+        if "cannot be drawn" in str(error):
+            return {"verdict": "degenerate", "reason": str(error)}
+        raise
+    for verdict, wanted in (("DIFFERS", {"differs"}), ("degenerate", {"undetermined", "zero"})):
+        bad = [c for c in found if c.verdict in wanted]
+        if bad and all("not finite in the original" in c.note and c.name != "loss" for c in bad) and _passes(found):
+            verdict = "degenerate"
+        if bad:
+            told = "; ".join(f"{c.stage} {c.name} {c.needed:.1e} {c.note}" for c in bad[:3])
+            return {"verdict": verdict, "reason": told}
+    return {"verdict": "equal", "reason": ""}
 
 
 def tried(name: str, files: dict[str, str], scratch: Path) -> dict[str, Any]:
@@ -242,7 +176,8 @@ def tried(name: str, files: dict[str, str], scratch: Path) -> dict[str, Any]:
         with (scratch / "log").open("wb") as log:
             os.dup2(log.fileno(), 1)
             os.dup2(log.fileno(), 2)
-        signal.alarm(LIMIT)
+        resource.setrlimit(resource.RLIMIT_CPU, (LIMIT, resource.RLIM_INFINITY))
+        signal.alarm(HUNG)
         try:
             result = judged(folder, names, out)
         except BaseException as error:
@@ -251,9 +186,58 @@ def tried(name: str, files: dict[str, str], scratch: Path) -> dict[str, Any]:
         os._exit(0)
     status = os.waitpid(child, 0)[1]
     if not told.exists():
-        return {"verdict": "DIED", "reason": f"signal {status & 127}"}
+        return {"verdict": "DIED", "reason": _death(status & 127)}
     found: dict[str, Any] = json.loads(told.read_text())
     return found
+
+
+def _death(number: int) -> str:
+    """Return what a signal says about a mutant that has told nothing."""
+    limits: dict[int, str] = {signal.SIGXCPU: f"more than {LIMIT} s of CPU", signal.SIGALRM: f"no end within {HUNG} s"}
+    return limits.get(number, f"signal {number}")
+
+
+def _is_told(verdict: str, options: argparse.Namespace) -> bool:
+    return verdict.isupper() or verdict in (options.refusals or ())
+
+
+def _check_ids() -> None:
+    """Let a lookup of an id that the matrix does not have fail, where Paddle reads, and trains, whatever lies there."""
+    from paddle.nn import functional
+
+    stock = functional.embedding
+
+    def embedding(x: Any, weight: Any, *given: Any, **named: Any) -> Any:
+        if x.size and not 0 <= int(x.min()) <= int(x.max()) < weight.shape[0]:
+            raise IndexError(f"an id is not in a matrix of {weight.shape[0]} rows")
+        return stock(x, weight, *given, **named)
+
+    functional.embedding = embedding
+
+
+def _one(
+    number: int, sources: dict[str, dict[str, str]], options: argparse.Namespace
+) -> tuple[int, str, dict[str, Any]]:
+    """Return the number, the folder and the verdict of a mutant; keep its files where it is told."""
+    draw = random.Random(f"{options.seed} {number}")
+    name = draw.choice(sorted(sources))
+    files = mutated(sources[name], draw)
+    with tempfile.TemporaryDirectory() as scratch:
+        result = tried(name, files, Path(scratch))
+        if options.keep and _is_told(result["verdict"], options):
+            shutil.copytree(scratch, options.keep / f"{options.seed}_{number}_{name}", dirs_exist_ok=True)
+    return number, name, result
+
+
+#: Loaded before the mutants' processes are forked: TensorFlow before Paddle, else the process dies.
+_LOADED = (
+    "tensorflow",
+    "paddle",
+    "migrate.source.paddle.folder",
+    "migrate.verify.paddle.trainer.converted",
+    "migrate.verify.paddle.trainer.original",
+    "migrate.verify.paddle.trainer.folder",
+)
 
 
 def main() -> int:
@@ -261,32 +245,35 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--number", type=int, action="append", help="only this mutant of the seed, repeatable")
+    parser.add_argument("--jobs", type=int, default=1, help="so many mutants at once")
+    parser.add_argument("--as-built", action="store_true", help="run graphs without Grappler")
     parser.add_argument("--only", action="append", help="name of a folder, repeatable")
     parser.add_argument("--refusals", action="append", help="a verdict to print, such as 'refused, runs in Paddle'")
     parser.add_argument("--keep", type=Path, help="folder for mutants that are wrong")
     options = parser.parse_args()
-    import tensorflow  # noqa: F401, I001 - before Paddle, else the process dies
-    import paddle  # noqa: F401
-
+    for module in _LOADED:
+        importlib.import_module(module)
+    _check_ids()
+    if options.as_built:
+        importlib.import_module("tests.support.unoptimized").run_graphs_as_built()
     sources = {
         path.name: texts(path)
         for path in sorted(FOLDERS.iterdir())
         if (path / "dygraph_model.py").exists() and path.name in (options.only or [path.name])
     }
     counts: collections.Counter[str] = collections.Counter()
-    for number in range(options.count):
-        draw = random.Random(f"{options.seed} {number}")
-        name = draw.choice(sorted(sources))
-        files = mutated(sources[name], draw)
-        with tempfile.TemporaryDirectory() as scratch:
-            result = tried(name, files, Path(scratch))
+    numbers = options.number or range(options.count)
+    with multiprocessing.get_context("fork").Pool(options.jobs) as pool:
+        found = pool.imap(functools.partial(_one, sources=sources, options=options), numbers)
+        for done, (number, name, result) in enumerate(found, 1):
             counts[result["verdict"]] += 1
-            if result["verdict"].isupper() or (options.refusals and result["verdict"] in options.refusals):
+            if _is_told(result["verdict"], options):
                 print(f"{number} {name}: {result['verdict']}: {result['reason']}", flush=True)
-                if options.keep:
-                    shutil.copytree(scratch, options.keep / f"{options.seed}_{number}_{name}", dirs_exist_ok=True)
-        if number % 50 == 49:
-            print(f"{number + 1}: {dict(counts)}", file=sys.stderr, flush=True)
+            if done % 50 == 0:
+                print(f"{done}: {dict(counts)}", file=sys.stderr, flush=True)
+        pool.close()
+        pool.join()  # else they are terminated, of which Paddle tells
     print(dict(counts))
     return int(any(verdict.isupper() for verdict in counts))
 

@@ -76,9 +76,44 @@ def test_rows_stand_for_an_array_that_changes_little() -> None:
 
 def test_a_gradient_without_two_digits_of_its_own_is_undetermined() -> None:
     result = compare.compare("gradient", "w", ONE, ONE * 1.3, ONE)
-    assert compare.is_undetermined(result, 0.2) and not compare.is_undetermined(result, 0.05), "beyond its noise"
-    assert not compare.is_undetermined(compare.compare("gradient", "w", ONE, ONE * 1.003, ONE), 0.005), "two digits"
-    assert not compare.is_undetermined(compare.compare("gradient", "w", ONE, ONE, ONE), 1.0), "equal"
+    assert compare.is_undetermined(result, ONE, 0.2) and not compare.is_undetermined(result, ONE, 0.05), "beyond it"
+    near = compare.compare("gradient", "w", ONE, ONE * 1.003, ONE)
+    assert not compare.is_undetermined(near, ONE, 0.005), "two digits"
+    assert not compare.is_undetermined(compare.compare("gradient", "w", ONE, ONE, ONE), ONE, 1.0), "equal"
+    gone = compare.compare("gradient", "w", TINY, TINY * 2, TINY * 1e-9)
+    assert not compare.is_undetermined(gone, TINY, 1e-7), "0, so that no other ids are needed"
+
+
+#: name -> original, float64, noise in float32, in float64, verdict.
+FLIPPED = np.array([1.0, 0.5], np.float32)
+UNDETERMINED = {
+    "a tie in float64, too": (ONE, ONE, 2.0, 1.0, "undetermined"),
+    "a tie of float32 alone": (ONE, ONE, 2.0, 1e-9, "differs"),
+    "rounding in float32": (TINY * 1e3, TINY, 3e-5, 1e-17, "undetermined"),
+    "more than rounding in float32": (TINY * 1e4, TINY, 3e-5, 1e-17, "differs"),
+    "rounding of which float64 leaves a tenth": (TINY * 1e3, TINY * 1e2, 3e-5, 1e-17, "differs"),
+    "not measured in float64": (ONE, ONE, 2.0, None, "differs"),
+}
+
+
+@pytest.mark.parametrize("name", UNDETERMINED)
+@pytest.mark.each_case
+def test_float64_tells_what_the_original_does_not_determine(name: str) -> None:
+    original, reference, noise, wide, expected = UNDETERMINED[name]
+    result = compare.compare("gradient", "w", original, original + FLIPPED * noise, reference.astype(np.float64))
+    assert compare.is_undetermined(result, original, noise)
+    found = compare.undetermined(result, original, noise, wide)
+    assert found.verdict == expected and (expected == "differs" or found.note != result.note)
+    assert compare.worst([found, replace(found, verdict="equal")], ["1", "2"]).verdict == expected
+
+
+@pytest.mark.parametrize(("reference", "trains"), [(TINY, True), (TINY * 1e-9, False)])
+def test_gradients_that_are_all_rounding_train_nothing(reference: Any, trains: bool) -> None:
+    def side(value: Any) -> dict[str, Any]:
+        whole = {"outputs": [], "loss": ONE[:1], "gradients": {"w": value}, "running": {}, "metrics": {}}
+        return {"batches": [whole], "weights": {"w": ONE}, "noise": {}, "padding": {}}
+
+    assert pair.TrainerPair(side(TINY), side(reference), side(TINY)).trains() == trains
 
 
 def measured(verdict: str, unsure: set[str]) -> Measured:
@@ -95,7 +130,8 @@ def test_undetermined_gradients_are_compared_on_other_ids(tmp_path: Path, monkey
     seen: list[Any] = []
     configs: list[Any] = []
 
-    def measure(*arguments: Any) -> Any:
+    def measure(*arguments: Any, settles: bool = False) -> Any:
+        assert settles == (len(seen) == 1), "other ids are the last that are tried"
         seen.append(arguments[3])
         return pairs[len(seen) - 1]
 
@@ -123,7 +159,7 @@ def test_batches_of_two_become_larger(tmp_path: Path, monkeypatch: pytest.Monkey
         rows = int(arguments[2]["runner.train_batch_size"])
         return [[np.zeros([rows, 1])]], "of the reader" if enough or rows == 2 else "drawn"
 
-    def measure(*arguments: Any) -> Any:
+    def measure(*arguments: Any, settles: bool = False) -> Any:
         seen.append(arguments)
         return measured("differs", {"w"})
 

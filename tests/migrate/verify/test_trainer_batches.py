@@ -130,7 +130,7 @@ def test_where_no_sample_has_a_gradient_drawn_ones_are_compared_too(
     (tmp_path / "dygraph_model.py").write_text(result.converted)
     ids, (scale, labels) = drawn(inputs, 4, 1, 1)[0]
     monkeypatch.setattr(proof, "_batches", lambda *_: ([[ids, [scale * 0, labels]]], "of the reader"))
-    monkeypatch.setattr(proof, "measure", lambda first, second, config, batches, _: compared(Path(second), batches))
+    monkeypatch.setattr(proof, "measure", lambda *given, **_: compared(Path(given[1]), given[3]))
     schema = load_schema(str(tmp_path / "schema.yaml"))
     found = proof.verify(str(tmp_path / "original"), str(tmp_path), schema, Settings())
     assert any("all gradients are 0" in note for note in found.notes)

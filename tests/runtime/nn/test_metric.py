@@ -37,6 +37,7 @@ ONE_HOT = [np.eye(CLASSES, dtype=np.float32)[label[:, 0]] for label in LABELS]
 CASES: dict[str, tuple[Callable[[Any], Any], list[tuple[Any, Any]]]] = {
     "auc": (lambda m: m.Auc("ROC"), PAIRS),
     "auc_coarse": (lambda m: m.Auc(num_thresholds=10, name="coarse"), [(p, label[:, 0]) for p, label in PAIRS]),
+    "auc_of_columns": (lambda m: m.Auc(), [(p[..., np.newaxis], label) for p, label in PAIRS]),
     "auc_of_one_kind": (lambda m: m.Auc(), [(p, np.ones_like(label)) for p, label in PAIRS]),
     "precision": (lambda m: m.Precision(), binary()),
     "recall": (lambda m: m.Recall(name="r"), [(p[:, 0], label.astype(np.float32)) for p, label in binary()]),

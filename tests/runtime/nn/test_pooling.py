@@ -49,6 +49,22 @@ def test_sequences() -> None:
     compare_each([(case, number % 2) for number, case in enumerate(cases)], SEQUENCES, TIED)
 
 
+#: Windows, steps and paddings that are larger than what they move over, by less than a step, and its length.
+LARGER = [(1, (2, 2)), (1, (3, 3)), (2, (3, 2)), (2, (5, 3, 1)), (3, (6, 4)), (1, (2, 3)), (3, (8, 7, [1, 0]))]
+
+
+@pytest.mark.parametrize("unknown", [True, False])
+def test_a_window_that_is_larger_than_the_sequence_counts_once(unknown: bool) -> None:
+    for length in (1, 2, 3):
+        windows = [window for of, window in LARGER if of == length]
+        cases = [layer(kind, *window) for kind, window in product(("MaxPool1D", "AvgPool1D"), windows)]
+        cases += [layer("AvgPool1D", *window[:2], exclusive=False, ceil_mode=True) for window in windows]
+        cases += [layer("MaxPool1D", *window[:2], ceil_mode=True) for window in windows]
+        compare_each([(case, 0) for case in cases], SEQUENCES[:, :, :length], unknown=unknown)
+    images = [layer("MaxPool2D", 2), layer("AvgPool2D", (2, 3), (2, 1)), layer("MaxPool2D", (3, 2), (3, 1))]
+    compare_each([(case, 0) for case in images], IMAGES[:, :, :1], unknown=unknown)
+
+
 def test_images() -> None:
     windows: list[Any] = [
         (2,),
@@ -79,6 +95,8 @@ POSITIONS = [
     ("max_pool1d", (3, 2, 1, True), 0),
     ("max_pool1d", (3, 2, 0, True, True), 0),
     ("max_pool1d", (2, 3, "same", True), 0),
+    ("max_pool1d", (12, 2, 0, True), 0),
+    ("max_pool1d", (2, 2, 0, True, True), 0),
     ("max_pool2d", ([3, 2], [2, 3], 1, True), 1),
     ("adaptive_max_pool1d", (4, True), 0),
     ("adaptive_max_pool2d", ([2, 3], True), 1),

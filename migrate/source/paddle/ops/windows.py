@@ -22,8 +22,13 @@ def listed(value: Value, count: int) -> list[int]:
     return [int(item) for item in items]
 
 
-def spatial(sizes: list[int | None], bound: Arguments, kernel: list[int], ceil: bool = False) -> list[int | None]:
-    """Return the sizes after windows of sizes `kernel` with `stride`, `padding` and `dilation` have moved over them."""
+def spatial(
+    sizes: list[int | None], bound: Arguments, kernel: list[int], steps: Callable[[int, int], int]
+) -> list[int | None]:
+    """Return the sizes after windows of sizes `kernel` with `stride`, `padding` and `dilation` have moved over them.
+
+    `steps` tells how many steps of a size fit into what a window leaves free; -1 if the window itself does not fit.
+    """
     count = len(sizes)
     stride = listed(kernel if bound["stride"] is None else bound["stride"], count)
     dilation = listed(bound.get("dilation", 1), count)
@@ -32,7 +37,7 @@ def spatial(sizes: list[int | None], bound: Arguments, kernel: list[int], ceil: 
         return [None if size is None else -(-size // step) for size, step in zip(sizes, stride, strict=True)]
     around = _around(padding, count)
     return [
-        None if size is None else _steps(size + sum(pair) - d * (k - 1) - 1, s, k, ceil)
+        None if size is None else _windows(size + sum(pair) - d * (k - 1) - 1, s, k, steps)
         for size, k, s, pair, d in zip(sizes, kernel, stride, around, dilation, strict=True)
     ]
 
@@ -57,10 +62,26 @@ def _around(padding: Value, count: int) -> list[tuple[int, int]]:
     return [(size, size) for size in listed(flat, count)]
 
 
-def _steps(free: int, stride: int, kernel: int, ceil: bool) -> int:
-    if free < 0:
+def _windows(free: int, stride: int, kernel: int, steps: Callable[[int, int], int]) -> int:
+    found = steps(free, stride)
+    if found < 0:
         raise Refuse(f"a window of {kernel} is larger than what it moves over")
-    return (-(-free // stride) if ceil else free // stride) + 1
+    return found + 1
+
+
+def _whole(free: int, stride: int) -> int:
+    """Steps of a convolution, whose windows must fit."""
+    return free // stride
+
+
+def _cut(free: int, stride: int) -> int:
+    """Steps of a pooling. Paddle's quotient is cut towards zero: one window may be larger, by less than a step."""
+    return free // stride if free >= 0 else -(-free // stride)
+
+
+def _covering(free: int, stride: int) -> int:
+    """Steps of a pooling with `ceil_mode`, the last of which may go beyond the end."""
+    return _cut(free + stride - 1, stride)
 
 
 def _moved(x: Tensor, count: int, layout: str) -> tuple[bool, list[int | None]]:
@@ -90,7 +111,7 @@ def convolved(x: Tensor, weight: Tensor, bound: Arguments, count: int) -> Tensor
         raise Refuse(
             f"a convolution with a weight {list(weight.shape)} gets the shape {list(x.shape)}, which does not fit"
         )
-    return _placed(x, spatial(sizes, bound, kernel), last, outputs, x.dtype)
+    return _placed(x, spatial(sizes, bound, kernel, _whole), last, outputs, x.dtype)
 
 
 def _conv(count: int) -> Callable[[Arguments], Tensor]:
@@ -105,7 +126,11 @@ def pooled(count: int) -> Callable[[Arguments], Value]:
         if x.shape is None:
             return _with_mask(bound, x)
         last, sizes = _moved(x, count, str(bound.get("data_format", "")))
-        sizes = spatial(sizes, bound, listed(bound["kernel_size"], count), bool(bound["ceil_mode"]))
+        steps = _covering if bound["ceil_mode"] else _cut
+        if bound.get("return_mask"):  # Paddle's kernel for positions reads neither `ceil_mode` nor names of paddings
+            bound = {**bound, "padding": 0 if isinstance(bound["padding"], str) else bound["padding"]}
+            steps = _cut
+        sizes = spatial(sizes, bound, listed(bound["kernel_size"], count), steps)
         return _with_mask(bound, _placed(x, sizes, last, x.shape[-1 if last else 1], x.dtype))
 
     return result
@@ -154,7 +179,13 @@ OPS: tuple[Op, ...] = (
     Op(
         f"{_F}.max_pool1d(x, kernel_size, stride=None, padding=0, return_mask=False, ceil_mode=False, name=None)",
         pooled(1),
-        examples=(f"{_F}.max_pool1d(f_2_3_4, 2)", f"{_F}.max_pool1d(x=f_2_3_5, kernel_size=3, stride=2, padding=1)"),
+        examples=(
+            f"{_F}.max_pool1d(f_2_3_4, 2)",
+            f"{_F}.max_pool1d(x=f_2_3_5, kernel_size=3, stride=2, padding=1)",
+            f"{_F}.max_pool1d(f_2_3_4, 5, 2)",
+            f"{_F}.max_pool1d(f_2_3_5, 2, 2, 0, True, True)",
+            f"{_F}.max_pool1d(f_2_3_5, 2, 2, 'SAME', True)",
+        ),
     ),
     Op(
         f"{_F}.max_pool2d(x, kernel_size, stride=None, padding=0, return_mask=False, ceil_mode=False, "
@@ -168,7 +199,11 @@ OPS: tuple[Op, ...] = (
     Op(
         f"{_F}.avg_pool1d(x, kernel_size, stride=None, padding=0, exclusive=True, ceil_mode=False, name=None)",
         pooled(1),
-        examples=(f"{_F}.avg_pool1d(f_2_3_4, 2)", f"{_F}.avg_pool1d(x=f_2_3_5, kernel_size=3, stride=2, padding=1)"),
+        examples=(
+            f"{_F}.avg_pool1d(f_2_3_4, 2)",
+            f"{_F}.avg_pool1d(x=f_2_3_5, kernel_size=3, stride=2, padding=1)",
+            f"{_F}.avg_pool1d(f_2_3_4, 6, 4, ceil_mode=True)",
+        ),
     ),
     Op(
         f"{_F}.avg_pool2d(x, kernel_size, stride=None, padding=0, ceil_mode=False, exclusive=True, "

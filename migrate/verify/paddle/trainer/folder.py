@@ -54,35 +54,38 @@ def verify(original: str, converted: str, schema: Schema | None, settings_: Sett
         return Verification(original, converted, tuple(static.comparisons()), of_static, static.memory())
     batches, told = _batches(first, files, config, schema, settings_)
     pair = measure(str(first), str(second), config, batches, settings_)
-    comparisons, notes = list(pair.comparisons()), [told, *pair.notes]
+    comparisons, notes, trains = list(pair.comparisons()), [told, *pair.notes], pair.trains()
     unsure = pair.undetermined()
     if unsure:
         wide = config | {"runner.train_batch_size": max(_SAMPLES, _size(config))}
         more, source = _batches(first, files, wide, schema, settings_)
         if source != told or _size(config) == 1:  # too few samples, or a program that takes them one by one
             wide, more = config, batches
-        again = measure(str(first), str(second), wide, _others(more, settings_), settings_)
+        again = measure(str(first), str(second), wide, _others(more, settings_), settings_, settles=True)
         comparisons = [c for c in comparisons if c.verdict != "differs" or c.name not in unsure]
         comparisons += again.comparisons()
+        trains = trains or again.trains()
         notes += [
             f"the sample data does not determine the gradients of {', '.join(sorted(unsure))}, in the original either: "
             "they change in the second digit when weights change by one unit in the last place; they are compared on "
             f"other ids, up to {IDS}, in batches of {_size(wide)}",
             *again.notes,
         ]
-    if not pair.trains():
-        size, none = max(_SAMPLES, _size(config)), "all gradients are 0 on these batches, so that steps show nothing"
+    if not trains:
+        size = max(_SAMPLES, _size(config))
+        none = "all gradients are 0 or rounding on these batches, so that steps show nothing"
         try:
             more = _drawn(first, files, schema, size, settings_)
         except MigrateError as error:
             raise MigrateError(f"{none}, and others cannot be drawn: {error}") from error
-        again = measure(str(first), str(second), config | {"runner.train_batch_size": size}, more, settings_)
+        wide = config | {"runner.train_batch_size": size}
+        again = measure(str(first), str(second), wide, more, settings_, settles=True)
         comparisons += again.comparisons()
         if not again.trains():  # nothing is proven
             comparisons.append(compare.compare("gradient", "all weights", np.zeros(1), np.zeros(1), kind="gradient"))
         notes += [
             f"{none}: the programs are compared on drawn batches of {size} samples, too"
-            + ("" if again.trains() else ", where all gradients are 0 again"),
+            + ("" if again.trains() else ", where they are so again"),
             *again.notes,
         ]
     return Verification(original, converted, tuple(comparisons), tuple(notes), pair.memory())

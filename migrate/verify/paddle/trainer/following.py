@@ -31,11 +31,12 @@ def followed(side: Any, weights: Mapping[str, Array], batches: Sequence[Any], jo
         side: an `Original`.
         weights: where the steps start.
         batches: as in the job of the converted trainer.
-        job: `moved` has the steps of the converted trainer, `rates` are the learning rates.
+        job: `moved` has the steps of the converted trainer, `rates` are the learning rates. With `settles` the noise is
+            measured in float64, too, at the first weights.
     """
     moved = job["moved"]
-    noise = _Noise(side, moved["padding"])
-    for items, given in zip(batches, moved["gradients"], strict=False):
+    noise, narrow = _Noise(side, moved["padding"]), side.dtype == "float32"
+    for items, given in zip(batches, moved["gradients"], strict=False) if narrow or job.get("settles") else ():
         side.model.clear_gradients()
         _backward(side, weights, items)
         noise.measure(weights, items, gradients_of(side.parameters), given)
@@ -68,7 +69,7 @@ def _steps(
             optimizer.step()
             optimizer.clear_grad()
             after = {name: packed(value, before[name]) for name, value in side.values().items()}
-            sure = noise.measure(before, items, found, step["gradients"])
+            sure = noise.measure(before, items, found, step["gradients"]) if side.dtype == "float32" else {}
             yield {"loss": loss, "gradients": found, "values": after, "noise": sure}
             before = {name: unpacked(value, before[name]) for name, value in step["values"].items()}
 
@@ -91,9 +92,9 @@ _MOST_TRIES = 24
 class _Noise:
     """How far gradients and running values of the original move when each weight does by at most one last place.
 
-    That is as sure as float32 is of them: weights were rounded by as much when they were stored. It is only measured in
-    float32, and where a given gradient is not that of the original; else there is nothing to excuse. What was found
-    before is taken where it is enough.
+    That is as sure as float32 is of them: weights were rounded by as much when they were stored. It is only measured
+    where a given gradient is not that of the original; else there is nothing to excuse. What was found before is taken
+    where it is enough. In float64 the last place is that of float64: what is not sure then is a tie in the program.
     """
 
     def __init__(self, side: Any, padding: Mapping[str, int]) -> None:
@@ -111,8 +112,6 @@ class _Noise:
             own: the gradients of that pass, which also left the running values.
             given: those of the converted trainer.
         """
-        if self.side.dtype != "float32":
-            return {}
         arrays = self._arrays(own)
         far = {name: self._far(name, value, given.get(name)) for name, value in arrays.items()}
         arrays |= self._running(arrays)
@@ -123,7 +122,7 @@ class _Noise:
             if number >= _TRIES and all(far[name] <= noise[name] for name in far):
                 break
             self.side.model.clear_gradients()
-            _backward(self.side, _nudged(weights, random), items)
+            _backward(self.side, _nudged(weights, self.side.dtype, random), items)
             moved = self._arrays(gradients_of(self.side.parameters))
             for name, value in {**moved, **self._running(moved)}.items():
                 noise[name] = max(noise[name], float(np.abs(value - arrays[name]).max(initial=0.0)))
@@ -148,8 +147,8 @@ class _Noise:
         return found if found > TOLERANCE * float(np.abs(own).max(initial=0.0)) else 0.0
 
 
-def _nudged(weights: Mapping[str, Array], random: np.random.RandomState) -> dict[str, Array]:
-    floats = {name: value for name, value in weights.items() if value.dtype.kind == "f"}
+def _nudged(weights: Mapping[str, Array], dtype: str, random: np.random.RandomState) -> dict[str, Array]:
+    floats = {name: value.astype(dtype) for name, value in weights.items() if value.dtype.kind == "f"}
     moved = {name: value + np.spacing(value) * random.randint(-1, 2, value.shape) for name, value in floats.items()}
     return {**weights, **{name: value.astype(floats[name].dtype) for name, value in moved.items()}}
 

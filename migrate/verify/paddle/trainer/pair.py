@@ -20,7 +20,12 @@ Result = Mapping[str, Any]
 
 
 def measure(
-    original: str, converted: str, config: Mapping[str, Any], batches: Sequence[Any], settings: Settings
+    original: str,
+    converted: str,
+    config: Mapping[str, Any],
+    batches: Sequence[Any],
+    settings: Settings,
+    settles: bool = False,
 ) -> TrainerPair:
     """Run the trainers of two folders on the same batches.
 
@@ -30,6 +35,8 @@ def measure(
         config: the settings by dotted names.
         batches: NumPy arrays in nested lists and dicts, as the reader's loader gives them.
         settings: how much is compared.
+        settles: whether these batches are the last that are tried. Then a gradient that the original does not determine
+            is `undetermined` if float64 does not determine it either; else it differs.
 
     Raises:
         MigrateError: one of the programs fails; the message has its last lines.
@@ -47,7 +54,7 @@ def measure(
     following, wide = workers.run_together(
         [
             (_ORIGINAL, {**job, "dtype": "float32", "passes": False, "moved": steps}),
-            (_ORIGINAL, {**job, "dtype": "float64", "passes": True, "moved": steps}),
+            (_ORIGINAL, {**job, "dtype": "float64", "passes": True, "moved": steps, "settles": settles}),
         ]
     )
     if isinstance(following, MigrateError):
@@ -93,9 +100,11 @@ class TrainerPair:
         return self._unsure
 
     def trains(self) -> bool:
-        """Return whether a gradient of either program is not 0 on these batches; else a step shows nothing."""
-        found = (value for side in (self.single, self.moved) for batch in side["batches"] for value in _given(batch))
-        return any(value.any() for value in found)
+        """Return whether a gradient is more than 0 and rounding on these batches; else a step shows nothing."""
+        self.comparisons()
+        names = (name for name in self.single["weights"] if name not in self._unsure)
+        found = map(self._on_batches, names)
+        return any(not compare.is_nothing(np.concatenate([first, second]), wide) for first, second, wide in found)
 
     def comparisons(self) -> Sequence[Comparison]:
         """Return all comparisons, stage by stage."""
@@ -144,16 +153,21 @@ class TrainerPair:
         return _compared("loss", "loss", first, second, wide)
 
     def _gradients(self) -> Iterator[Comparison]:
-        for name, weights in self.single["weights"].items():
+        for name in self.single["weights"]:
             if name not in self.single["batches"][0]["gradients"]:
                 continue
-            values = [
-                _flat([self._rows(name, _or_zeros(batch["gradients"].get(name), weights)) for batch in side["batches"]])
-                for side in (self.single, self.moved, self.double)
-            ]
+            values = self._on_batches(name)
             if any(value.any() for value in values):
                 found = _compared("gradient", name, values[0], values[1], values[2], kind="gradient")
                 yield self._sure(found, values[0], self.single["noise"])
+
+    def _on_batches(self, name: str) -> list[Array]:
+        """Return the gradients of a weight on all batches: in the original, the converted model, and float64."""
+        weights = self.single["weights"][name]
+        return [
+            _flat([self._rows(name, _or_zeros(batch["gradients"].get(name), weights)) for batch in side["batches"]])
+            for side in (self.single, self.moved, self.double)
+        ]
 
     def _by_name(self, what: str, stage: str) -> Iterator[Comparison]:
         for name in self.single["batches"][0].get(what, ()):
@@ -198,8 +212,10 @@ class TrainerPair:
     def _sure(self, found: Comparison, first: Array, noise: Mapping[str, float], gradient: bool = True) -> Comparison:
         """Return the comparison of a gradient or a running value, as equal where the original's own is no surer."""
         known = noise.get(found.name, 0.0)
-        if compare.is_undetermined(found, known):
+        if compare.is_undetermined(found, first, known):
             self._unsure.add(found.name)
+            wide = None if self.double is self.single else self.double.get("noise", {}).get(found.name)
+            found = compare.undetermined(found, first, known, wide)
         return compare.within_noise(found, first, known, self.largest if gradient else 0.0)
 
     @functools.cached_property

@@ -172,12 +172,22 @@ def _padding(padding: Any, channel_last: bool, ceil_mode: bool) -> Any:
 
 
 def _covering(length: Any, kernel: int, step: int, pair: tuple[Any, Any], ceil_mode: bool) -> tuple[Any, Any]:
-    """Return the padding with which whole windows reach the last element that counts."""
+    """Return the padding with which whole windows reach the last element that counts.
+
+    One window may be larger than what it moves over, by less than a step: Paddle's quotient is cut towards zero.
+    """
     before, after = pair
-    if not ceil_mode:
-        return before, after
-    windows = (length - kernel + before + after + step - 1) // step
-    return before, windows * step + kernel - length - before
+    free = length - kernel + before + after
+    if ceil_mode:
+        return before, _quotient(free + step - 1, step) * step + kernel - length - before
+    if isinstance(free, int):
+        return before, after - free if -step < free < 0 else after
+    return before, after + tf.where((free > -step) & (free < 0), -free, 0)
+
+
+def _quotient(free: Any, step: int) -> Any:
+    """Divide as C does."""
+    return int(free / step) if isinstance(free, int) else tf.truncatediv(free, step)
 
 
 def _counts(length: Any, windows: Any, kernel: int, step: int, before: Any, exclusive: bool) -> tf.Tensor:
@@ -201,7 +211,7 @@ def _with_positions(x: tf.Tensor, kernel: list[int], steps: list[int], padding: 
     places = []
     for dim, (width, step, (before, _)) in enumerate(zip(kernel, steps, pairs, strict=True)):
         length = size(x, 2 + dim)
-        starts = tf.range((length + 2 * before - width) // step + 1) * step - before
+        starts = tf.range(_quotient(length + 2 * before - width, step) + 1) * step - before
         within = starts[:, None] + tf.range(width)
         places.append((within, (within >= 0) & (within < length)))
     return first_largest(x, places)
