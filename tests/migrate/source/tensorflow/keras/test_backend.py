@@ -28,7 +28,14 @@ def test_a_finding_says_that_it_is_judged_for_keras_2() -> None:
     assert table.reason.startswith("this is judged for Keras 2, of TensorFlow up to 2.15: Keras 3's Adagrad and Adam")
 
 
-@pytest.mark.parametrize("head", ['import os\nos.environ["KERAS_BACKEND"] = "tensorflow"', "z = keras.ops.zeros([3])"])
+@pytest.mark.parametrize(
+    "head",
+    [
+        'import os\nos.environ["KERAS_BACKEND"] = "tensorflow"',
+        'import os\nos.environ |= {"KERAS_BACKEND": "tensorflow"}',
+        "z = keras.ops.zeros([3])",
+    ],
+)
 def test_what_keras_2_does_not_have_tells_keras_3(head: str) -> None:
     text = MODEL.replace("model.compile", f"{head}\nmodel.compile")
     result = convert_text("m.py", text, Options(), {})
@@ -42,6 +49,10 @@ def test_what_keras_2_does_not_have_tells_keras_3(head: str) -> None:
         'os.environ["KERAS_BACKEND"] = "jax"',
         'os.environ.setdefault("KERAS_BACKEND", "jax")',
         'keras.config.set_backend("jax")',
+        'os.environ.update(KERAS_BACKEND="jax")',
+        'os.environ.update({"OMP_NUM_THREADS": "1", "KERAS_BACKEND": "jax"})',
+        'os.environ.update(dict(KERAS_BACKEND="jax"))',
+        'os.environ |= {"KERAS_BACKEND": "jax"}',
     ],
 )
 def test_another_backend_leaves_the_layers_unchanged(chosen: str) -> None:
