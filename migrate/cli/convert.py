@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from migrate.source.driver.run import Converted
-    from migrate.source.project.discovery import Input
+    from migrate.source.project.whole_folder import Rest
     from migrate.source.settings.options import Given
 
 
@@ -101,7 +102,7 @@ def convert(
     if directory is not None:
         _check_apart(paths, directory)
     done = convert_inputs(paths, stdin_filename, options, running, skip=directory)
-    rest = _rest(paths, directory, running) if copy_rest and directory is not None else {}
+    rest = _rest(paths, directory, running) if copy_rest and directory is not None else None
     written = _print_stream(done[0]) if stream and not show_diff else _write(done, directory, in_place, force, rest)
     if show_diff:
         print_diff("".join(one.diff for one in done))
@@ -129,20 +130,19 @@ def _print_stream(converted: Converted) -> str:
     return "to standard output" if converted.result.changed else ""
 
 
-def _rest(paths: Sequence[str], directory: Path, running: Running) -> dict[Path, bytes]:
-    """Return relative path -> bytes of all files below the given directories, and say which are too large to copy."""
+def _rest(paths: Sequence[str], directory: Path, running: Running) -> Rest:
+    """Return all files below the given directories, and say which are not copied."""
     from migrate.source.project.whole_folder import LARGEST, files_below
 
-    files, large = files_below(paths, directory, not running["no_gitignore"])
-    if large:
-        more = f", and {len(large) - 1} more" if len(large) > 1 else ""
-        say(f"not copied: {large[0]}{more}, larger than {LARGEST // 10**6} MB; copy or link what the program reads")
-    return files
+    rest = files_below(paths, directory, not running["no_gitignore"])
+    for left, why in ((rest.large, f"larger than {LARGEST // 10**6} MB"), (rest.links, "a link out of the directory")):
+        if left:
+            more = f", and {len(left) - 1} more" if len(left) > 1 else ""
+            say(f"not copied: {left[0]}{more}, {why}; copy or link what the program reads")
+    return rest
 
 
-def _write(
-    done: Sequence[Converted], directory: Path | None, in_place: bool, force: bool, rest: Mapping[Path, bytes]
-) -> str:
+def _write(done: Sequence[Converted], directory: Path | None, in_place: bool, force: bool, rest: Rest | None) -> str:
     """Write the changed files and return where, in words; every check is made before the first byte is written.
 
     Where there is an output directory, `rest` goes there, too: files that do not change, which changed ones replace.
@@ -153,16 +153,18 @@ def _write(
     if in_place:
         changed = [one for one in done if one.result.changed]
         for one in changed:
-            _check_place(one.source)
             check_writable(one.source.path)
         record_in_place((one.source.path, one.original, one.data) for one in changed)
         write_files({one.source.path: one.data for one in changed})
         return "in place" if changed else ""
     if directory is None:
         return ""
-    files = {**rest, **{path: data for one in done for path, data in one.outputs(everything=False).items()}}
+    files = {path: data for one in done for path, data in one.outputs(everything=False).items()}
+    executable = {one.source.relative for one in done if os.access(one.source.path, os.X_OK)}
+    if rest is not None:
+        files, executable = {**rest.files, **files}, executable | rest.executable
     journal = Journal(directory)  # raises for an unreadable journal, before anything is written
-    OutputDirectory(directory, force).write(files)
+    OutputDirectory(directory, force).write(files, executable)
     if files:
         changed = [one for one in done if one.result.changed]
         journal.record((directory / one.source.relative, one.original, one.data) for one in changed)
@@ -178,12 +180,3 @@ def _check_apart(paths: Sequence[str], directory: Path) -> None:
             if not Path(path).is_dir() or Path(path).resolve() != directory.resolve():
                 continue
             raise MigrateError(f"{path}: is the output directory, too; give another one with -o, or use --in-place")
-
-
-def _check_place(source: Input) -> None:
-    """Raise MigrateError for a link that leads out of the given directory, where the user expects no changes."""
-    outside = source.leads_out
-    if outside is not None:
-        raise MigrateError(
-            f"{source.path}: is a link to {outside}, outside the directory; also give that file by name, or use -o"
-        )

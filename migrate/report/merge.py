@@ -18,7 +18,7 @@ def _stages(reports: Iterable[Report]) -> tuple[Stage, ...]:
         if known is None or _STATES.index(stage.state) > _STATES.index(known.state):
             joined[stage.name] = stage
         elif stage.state == known.state and stage.message not in known.message:
-            joined[stage.name] = replace(known, message=f"{known.message}; {stage.message}".lstrip("; "))
+            joined[stage.name] = replace(known, message=f"{known.message.rstrip('.')}; {stage.message}".lstrip("; "))
     return tuple(joined.values())
 
 

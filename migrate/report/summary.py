@@ -178,7 +178,8 @@ def verdict(report: Report) -> tuple[str, str]:
 def _proof_sentence(report: Report, failed: int) -> str:
     total = len(report.verifications)
     if not failed:
-        return "the results agree" if total == 1 else f"the results of all {total} pairs agree"
+        which = "both" if total == 2 else f"all {total}"
+        return "the results agree" if total == 1 else f"the results of {which} pairs agree"
     return "the results differ" if total == 1 else f"the results of {failed} of {total} pairs differ"
 
 

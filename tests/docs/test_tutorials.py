@@ -10,6 +10,7 @@ import os
 import re
 import shlex
 import shutil
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -20,11 +21,19 @@ from tests.support.paths import ROOT
 PAGES = sorted(page for page in (ROOT / "docs" / "tutorials").glob("*.md") if page.stem != "index")
 _BLOCK = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.DOTALL | re.MULTILINE)
 _EXIT = re.compile(r"(.*?)  # exit code (\d+)")
-_MARKS = {"paddle": pytest.mark.paddle}
+#: Major version of the Keras that is installed; TensorFlow is not imported, as tutorials run in other processes.
+_KERAS = int(version("keras").split(".")[0])
+_HOME = [pytest.mark.one_version]
+_MARKS = {
+    "paddle": [pytest.mark.paddle, *_HOME],
+    "keras_3": [pytest.mark.skipif(_KERAS < 3, reason="TensorFlow 2.15 has Keras 2: make test-tf221")],
+}
 
 
 @pytest.mark.each_case
-@pytest.mark.parametrize("page", [pytest.param(page, marks=_MARKS.get(page.stem, ()), id=page.stem) for page in PAGES])
+@pytest.mark.parametrize(
+    "page", [pytest.param(page, marks=_MARKS.get(page.stem, _HOME), id=page.stem) for page in PAGES]
+)
 def test_a_tutorial_does_what_it_says(page: Path, tmp_path: Path) -> None:
     said = ""
     for kind, title, text in _BLOCK.findall(page.read_text(encoding="utf-8")):

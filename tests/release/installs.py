@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -91,19 +91,24 @@ INSTALLS = (
 )
 
 
-def tried(sdist: Path, wheel: Path, names: Sequence[str]) -> Iterator[tuple[str, str, float]]:
+def tried(
+    sdist: Path, wheel: Path, names: Sequence[str], versions: Sequence[str], worked: Collection[str]
+) -> Iterator[tuple[str, str, float]]:
     """Make each install and run its steps; yield its name, what failed ("" if nothing), and its seconds.
 
-    `names` are those of installs, all if it is empty.
+    `names` are those of installs, `versions` those of Python, all if they are empty. Installs in `worked` are left out.
     """
     for version, python in _pythons():
+        if versions and f"{version[0]}.{version[1]}" not in versions:
+            continue
         for install in INSTALLS:
-            if (names and install.name not in names) or version >= install.below:
+            name = f"Python {version[0]}.{version[1]}: {install.name}"
+            if (names and install.name not in names) or version >= install.below or name in worked:
                 continue
             began = time.monotonic()
             with tempfile.TemporaryDirectory(prefix="recmigrate-release-") as folder:
                 failed = _failure(install, python, sdist if install.source else wheel, Path(folder))
-            yield f"Python {version[0]}.{version[1]}: {install.name}", failed, time.monotonic() - began
+            yield name, failed, time.monotonic() - began
 
 
 def _pythons() -> Iterator[tuple[tuple[int, int], str]]:

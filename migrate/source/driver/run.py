@@ -23,6 +23,7 @@ from migrate.source.files.conversion_result import SourceResult
 from migrate.source.files.encoding import decode, read_source
 from migrate.source.files.generated_files import is_generated, left_out
 from migrate.source.files.notebook import SUFFIX, NotebookResult
+from migrate.source.files.outside_links import not_followed
 from migrate.source.files.path_lookup import is_file, shown
 from migrate.source.paddle.model_files import folder_of, in_folder, is_trainer, texts_of
 from migrate.source.project.analysis_units import dependencies_of, group_of, is_judged_with_others, programs_of
@@ -125,6 +126,8 @@ def _prepare(source: Input, options: Options, how: How) -> Task | Converted | No
     """Read a file and return its task, or its result if it needs none; None for a file without a framework."""
     if not source.explicit and is_excluded(source.path, options.given):
         return None
+    if source.leads_to:
+        return Converted(source, b"", b"", not_followed(shown(source.path), source.leads_to))
     try:
         if source.problem:
             raise OSError(0, source.problem)
@@ -211,7 +214,7 @@ def _project(inputs: Sequence[Input], options: Options) -> Project:
     files = {
         shown(one.path): one.path
         for one in inputs
-        if one.path.suffix in {".py", SUFFIX} and not one.problem
+        if one.path.suffix in {".py", SUFFIX} and not one.problem and not one.leads_to
         if one.explicit or not is_excluded(one.path, options.given)
     }
     named = [shown(one.path) for one in inputs if one.explicit]

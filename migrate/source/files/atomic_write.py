@@ -11,7 +11,7 @@ import signal
 import stat
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from migrate.errors import MigrateError
@@ -40,8 +40,10 @@ def write_atomically(path: Path, data: bytes) -> None:
     write_files({path: data})
 
 
-def write_files(files: Mapping[Path, bytes]) -> None:
+def write_files(files: Mapping[Path, bytes], executable: Collection[Path] = ()) -> None:
     """Write several files, each as `write_atomically`: first all temporary files, then all renames.
+
+    Those in `executable` may be run by whoever may read them.
 
     If writing the temporary files fails (a full disk, Ctrl-C, SIGTERM, SIGHUP), no file changes; these signals are
     deferred during the renames. Temporary files that a killed process left in these directories are removed.
@@ -51,7 +53,7 @@ def write_files(files: Mapping[Path, bytes]) -> None:
     staged: list[tuple[Path, Path, Path]] = []
     try:
         for path, data in files.items():
-            _stage(path, data, staged)
+            _stage(path, data, staged, path in executable)
         with uninterrupted():
             for path, name, target in staged:
                 with _refusal(path):
@@ -62,7 +64,7 @@ def write_files(files: Mapping[Path, bytes]) -> None:
                 name.unlink()
 
 
-def _stage(path: Path, data: bytes, staged: list[tuple[Path, Path, Path]]) -> None:
+def _stage(path: Path, data: bytes, staged: list[tuple[Path, Path, Path]], executable: bool) -> None:
     """Write `data` to a temporary file in the directory of `path`; append it to `staged` before it is filled."""
     target = Path(os.path.realpath(path))
     with _refusal(path):
@@ -75,7 +77,8 @@ def _stage(path: Path, data: bytes, staged: list[tuple[Path, Path, Path]]) -> No
             staged.append((path, Path(name), target))
         with os.fdopen(handle, "wb") as stream:
             stream.write(data)
-        Path(name).chmod(stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o666 & ~_umask())
+        mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o666 & ~_umask()
+        Path(name).chmod(mode | (mode & 0o444) >> 2 if executable else mode)
 
 
 @contextlib.contextmanager
@@ -158,15 +161,20 @@ class OutputDirectory:
         for relative in files:
             check_writable(self.root / relative)
 
-    def write(self, files: Mapping[Path, bytes]) -> None:
-        """Write the files, then the manifest; raises MigrateError as `check`, before anything is written."""
+    def write(self, files: Mapping[Path, bytes], executable: Collection[Path] = ()) -> None:
+        """Write the files, then the manifest; raises MigrateError as `check`, before anything is written.
+
+        `executable`: those that may be run.
+        """
         self.check(files)
         if not files:
             return
         self._written |= {relative.as_posix(): _digest(data) for relative, data in files.items()}
         text = json.dumps({"written": dict(sorted(self._written.items()))}, indent=1) + "\n"
         contents = {self.root / relative: data for relative, data in files.items()}
-        write_files({**contents, self.root / MANIFEST: text.encode()})
+        write_files(
+            {**contents, self.root / MANIFEST: text.encode()}, {self.root / relative for relative in executable}
+        )
 
 
 def _digest_of(path: Path) -> str:

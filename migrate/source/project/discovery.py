@@ -27,24 +27,18 @@ class Input:
     relative: Path
     explicit: bool  #: given on the command line, so that it is always reported
     problem: str = ""  #: why it cannot be read, if that is already known (a directory that cannot be listed)
-
-    @property
-    def leads_out(self) -> Path | None:
-        """The target of a link that leads out of the given directory, or None."""
-        if self.explicit:
-            return None
-        real = Path(os.path.realpath(self.path))
-        root = Path(os.path.realpath(self.path.parents[len(self.relative.parts) - 1]))
-        return None if real.is_relative_to(root) else real
+    leads_to: str = ""  #: where a link leads that is not followed, as that is outside of the given directory
 
 
 def find_inputs(paths: Sequence[str], skip: Path | None = None, gitignore: bool = True) -> list[Input]:
     """Return the sources below `paths`, in a fixed order and without duplicates; `skip` is a directory to skip.
 
-    What a `.gitignore` names is left out of a directory when `gitignore` is set, never when it is named itself.
+    What a `.gitignore` names is left out of a directory when `gitignore` is set, never when it is named itself. Links
+    that lead out of a directory are not followed; they are returned with `leads_to`, unless their target is named, too.
     Raises MigrateError for a path that does not exist or for two files that would be written to one place.
     """
     found: dict[str, Input] = {}
+    links: dict[str, Input] = {}
     for text in paths:
         path = Path(text)
         if not text or not exists(path):
@@ -55,12 +49,15 @@ def find_inputs(paths: Sequence[str], skip: Path | None = None, gitignore: bool 
                 found.setdefault(real, Input(path / relative, Path(relative), explicit=False))
             for relative, problem in walker.unreadable:
                 found[str(path / relative)] = Input(path / relative, Path(relative), explicit=False, problem=problem)
+            for relative, real in walker.outside:
+                links[real] = Input(path / relative, Path(relative), explicit=False, leads_to=real)
         else:
             real = os.path.realpath(path)
             known = found.get(real)
             found[real] = replace(known, explicit=True) if known else Input(path, Path(path.name), explicit=True)
     _check_unique(list(found.values()))
-    return list(found.values())
+    named = {*found, *map(os.path.realpath, paths)}
+    return [*found.values(), *(link for real, link in links.items() if real not in named)]
 
 
 def _why_missing(text: str) -> str:
@@ -94,10 +91,14 @@ class Walker:
     gitignore: bool = True
     suffixes: tuple[str, ...] = SUFFIXES
     unreadable: list[tuple[str, str]] = field(default_factory=list)  #: (relative path, error message)
+    outside: list[tuple[str, str]] = field(default_factory=list)  #: (relative path, real path) of links out of the root
     _visited: set[str] = field(default_factory=set)
 
     def files(self) -> Iterator[tuple[str, str]]:
-        """Yield (real path, path relative to the root) of every file at any depth that has one of the suffixes."""
+        """Yield (real path, path relative to the root) of every file at any depth that has one of the suffixes.
+
+        Links that lead out of the root are not followed, but noted in `outside`.
+        """
         from migrate.source.project.gitignore import Ignore
 
         top = os.path.realpath(self.root)
@@ -115,12 +116,17 @@ class Walker:
             for entry in self._entries(relative):
                 path = f"{place.rstrip('/')}/{entry.name}"
                 if _is_directory(entry):
-                    if self._enters(entry) and not rules.ignores(path, is_directory=True):
+                    if (
+                        self._enters(entry)
+                        and not rules.ignores(path, is_directory=True)
+                        and not self._leads_out(entry, top, relative)
+                    ):
                         directories.append((entry, path))
                 elif (
                     entry.name.endswith(self.suffixes)
                     and _is_file(entry)
                     and not rules.ignores(path, is_directory=False)
+                    and not self._leads_out(entry, top, relative)
                 ):
                     yield _real(entry, real), relative + entry.name
             for entry, path in reversed(directories):
@@ -134,6 +140,16 @@ class Walker:
         except OSError as error:
             self.unreadable.append((relative or ".", error.strerror or str(error)))
             return []
+
+    def _leads_out(self, entry: os.DirEntry[str], top: str, relative: str) -> bool:
+        """Note a link out of the root; True for one."""
+        if not entry.is_symlink():
+            return False
+        real = os.path.realpath(entry.path)
+        if real == top or real.startswith(f"{top.rstrip('/')}/"):
+            return False
+        self.outside.append((relative + entry.name, real))
+        return True
 
     def _enters(self, entry: os.DirEntry[str]) -> bool:
         name = entry.name

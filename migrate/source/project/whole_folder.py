@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from migrate.errors import MigrateError
-from migrate.source.project.discovery import Input, Walker
+from migrate.source.project.discovery import Walker
 
 #: Bytes of a file that is copied; larger ones are data.
 LARGEST = 10_000_000
 
 
-def files_below(paths: Sequence[str], skip: Path, gitignore: bool) -> tuple[dict[Path, bytes], list[str]]:
-    """Return relative path -> bytes of the files below the directories in `paths`, and the files that are too large.
+@dataclass
+class Rest:
+    """What is copied, by path below the output, and the paths of what is not."""
+
+    files: dict[Path, bytes] = field(default_factory=dict)
+    executable: set[Path] = field(default_factory=set)  #: those of `files` that their owner may run
+    large: list[str] = field(default_factory=list)
+    links: list[str] = field(default_factory=list)  #: that lead out of their directory
+
+
+def files_below(paths: Sequence[str], skip: Path, gitignore: bool) -> Rest:
+    """Return the files below the directories in `paths`.
 
     Left out are what `migrate` leaves out of a directory, hidden files, links that lead out of it, and `skip`.
     Raises MigrateError if no path is a directory.
@@ -21,15 +33,19 @@ def files_below(paths: Sequence[str], skip: Path, gitignore: bool) -> tuple[dict
     roots = [Path(path) for path in paths if Path(path).is_dir()]
     if not roots:
         raise MigrateError(f"{', '.join(paths)}: --copy-rest copies from a directory; give one, or remove the option")
-    found: dict[Path, bytes] = {}
-    large: list[str] = []
+    rest = Rest()
     for root in roots:
-        for _, relative in Walker(root, skip, gitignore, suffixes=("",)).files():
-            one = Input(root / relative, Path(relative), explicit=False)
-            if one.path.name.startswith(".") or one.leads_out is not None:
+        walker = Walker(root, skip, gitignore, suffixes=("",))
+        for _, relative in walker.files():
+            path = root / relative
+            if path.name.startswith("."):
                 continue
-            if one.path.stat().st_size > LARGEST:
-                large.append(one.path.as_posix())
-            else:
-                found[one.relative] = one.path.read_bytes()
-    return found, large
+            status = path.stat()
+            if status.st_size > LARGEST:
+                rest.large.append(path.as_posix())
+                continue
+            rest.files[Path(relative)] = path.read_bytes()
+            if status.st_mode & stat.S_IXUSR:
+                rest.executable.add(Path(relative))
+        rest.links += [(root / relative).as_posix() for relative, _ in walker.outside]
+    return rest

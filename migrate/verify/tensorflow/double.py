@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,9 @@ _FLOAT, _DOUBLE = tf.float32.as_datatype_enum, tf.float64.as_datatype_enum
 @contextlib.contextmanager
 def session_of(graph: tf.Graph, program: Program, fed: Sequence[str]) -> Iterator[Any]:
     """Yield a session on a float64 copy of the measured part of a graph; fed tensors keep their names."""
-    definition = _cut(graph.as_graph_def(), _wanted(program), fed)
+    sources = [graph.get_operation_by_name(name.partition(":")[0]) for name in fed]
+    types = {op.name: [tensor.dtype.as_datatype_enum for tensor in op.outputs] for op in sources}
+    definition = _cut(graph.as_graph_def(), _wanted(program), types)
     for node in [*definition.node, *(node for f in definition.library.function for node in f.node_def)]:
         _widen(node.attr)
     for function in definition.library.function:
@@ -46,9 +48,8 @@ def _wanted(program: Program) -> list[str]:
     return sorted({name.partition(":")[0] for name in names})
 
 
-def _cut(definition: Any, wanted: list[str], fed: Sequence[str]) -> Any:
-    """Return the subgraph that the wanted ops need; ops whose outputs are fed become placeholders."""
-    sources = {name.partition(":")[0] for name in fed}
+def _cut(definition: Any, wanted: list[str], sources: Mapping[str, Sequence[int]]) -> Any:
+    """Return the subgraph that the wanted ops need; ops of `sources`, with output types, become placeholders."""
     for node in definition.node:
         if node.name in sources:
             del node.input[:]
@@ -59,15 +60,14 @@ def _cut(definition: Any, wanted: list[str], fed: Sequence[str]) -> Any:
     result = v1.graph_util.extract_sub_graph(definition, wanted)
     for node in result.node:
         if node.name in sources:
-            _become_placeholder(node)
+            _become_placeholder(node, sources[node.name])
     return result
 
 
-def _become_placeholder(node: Any) -> None:
+def _become_placeholder(node: Any, types: Sequence[int]) -> None:
     """Replace an op by a placeholder, or by an op without inputs if it has several outputs."""
     if node.op == "Placeholder":
         return
-    types = list(node.attr["output_types"].list.type) or [node.attr["dtype"].type or node.attr["T"].type]
     node.ClearField("attr")
     if len(types) == 1:
         node.op = "Placeholder"

@@ -12,6 +12,8 @@ _SOURCES = frozenset(
     {
         *("Placeholder", "PlaceholderV2", "PlaceholderWithDefault"),
         *("IteratorGetNext", "IteratorGetNextSync", "OneShotIterator"),
+        # A dataset gives sparse and ragged tensors as variants, which are no arrays; these ops make tensors of them.
+        *("DeserializeSparse", "RaggedTensorFromVariant"),
         *("QueueDequeueV2", "QueueDequeueManyV2", "QueueDequeueUpToV2", "ReaderReadV2", "ReaderReadUpToV2"),
         *("RandomUniform", "RandomStandardNormal", "TruncatedNormal", "RandomUniformInt", "RandomShuffle"),
         *("RandomGamma", "RandomPoissonV2", "Multinomial", "LogUniformCandidateSampler", "UniformCandidateSampler"),

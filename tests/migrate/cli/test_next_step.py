@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,9 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tmp_path / "src" / name).write_text(text)
     (tmp_path / "secret.txt").write_text("s")
     (tmp_path / "src" / "link.txt").symlink_to(tmp_path / "secret.txt")
+    (tmp_path / "src" / "data" / "fetch.sh").write_text("#!/bin/sh\n")
+    for name in ("data/fetch.sh", "shop/model.py"):
+        (tmp_path / "src" / name).chmod(0o744)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -75,9 +79,12 @@ def test_the_rest_is_copied(work: Path, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(whole_folder, "LARGEST", 600)
     (work / "src" / "data" / "b.csv").write_text("1" * 601)
     done = run("src", "-o", "out", "--copy-rest")
-    copied = ["data/a.csv", "shop/__init__.py", "shop/model.py", "shop/tower.py", "train.py"]
+    copied = ["data/a.csv", "data/fetch.sh", "shop/__init__.py", "shop/model.py", "shop/tower.py", "train.py"]
     assert written(work / "out") == copied
     assert "not copied: src/data/b.csv, larger than" in done.output
+    assert "not copied: src/link.txt, a link out of the directory" in done.output
+    runs = [name for name in copied if os.access(work / "out" / name, os.X_OK)]
+    assert runs == ["data/fetch.sh", "shop/model.py"]
     assert "next: migrate verify src/train.py out/train.py\n" in done.output
     assert "create_table(" in (work / "out" / "shop" / "tower.py").read_text()
     assert (work / "out" / "train.py").read_text() == TRAIN

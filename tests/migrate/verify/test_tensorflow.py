@@ -256,3 +256,38 @@ def test_a_program_without_tables_is_not_a_conversion(adagrad: tuple[str, Pair],
     path, _ = program(tmp_path, "AdagradOptimizer(0.5)")
     with pytest.raises(MigrateError, match="creates no table"):
         follow(adagrad[1].first, str(path))
+
+
+def test_sparse_and_ragged_tensors_of_a_dataset_are_recorded(tmp_path: Path) -> None:
+    """They leave a dataset as variants, which are no arrays."""
+    text = """
+import tensorflow.compat.v1 as tf
+
+tf.disable_v2_behavior()
+
+
+def parse(number):
+    ids = tf.range(number % 3 + 1, dtype=tf.int64) * 5 % 40
+    words = tf.SparseTensor(ids[:, None], ids, [40])
+    pages = tf.RaggedTensor.from_row_lengths(ids, [tf.size(ids)])
+    return words, pages, tf.cast(number % 2, tf.float32)
+
+
+dataset = tf.data.Dataset.range(200).map(parse).batch(4)
+words, pages, label = tf.data.make_one_shot_iterator(dataset).get_next()
+W = tf.get_variable("W", [40, 4], initializer=tf.random_normal_initializer(0, 0.1))
+P = tf.get_variable("P", [40, 4], initializer=tf.random_normal_initializer(0, 0.1))
+out = tf.nn.embedding_lookup_sparse(W, words, None, combiner="mean")
+out += tf.reduce_sum(tf.reshape(tf.nn.embedding_lookup(P, pages.flat_values), [-1, 4]), 0)
+loss = tf.reduce_mean((tf.reduce_sum(out, 1) - label) ** 2)
+train = tf.train.AdagradOptimizer(0.1).minimize(loss)
+with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    for _ in range(8):
+        session.run(train)
+"""
+    path = tmp_path / "program.py"
+    path.write_text(text)
+    pair = run(path, text, tmp_path)
+    assert failures(pair) == []
+    assert not any("float64" in note for note in pair.notes())

@@ -34,6 +34,30 @@ class IgnoreComment(Rule):
 
 
 @register
+class GeneratedFile(Rule):
+    """A file whose name or first lines say that a program writes it is left unchanged.
+
+    Its generator would overwrite the result. `--include-generated` converts such files as well.
+    """
+
+    id = "generated-file"
+    title = "Generated files are left unchanged"
+    applicability = None
+
+
+@register
+class OutsideLink(Rule):
+    """A link that leads out of the given directory is not followed: nothing is read or written there.
+
+    Give the path that it leads to beside the directory, if it is to be converted.
+    """
+
+    id = "outside-link"
+    title = "Links that lead out of the given directory are not followed"
+    applicability = None
+
+
+@register
 class EntryPoint(Rule):
     """With `--entry`, only the named programs and the files that they import are judged; others are left unchanged.
 

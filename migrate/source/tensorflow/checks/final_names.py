@@ -6,9 +6,9 @@ import re
 from collections import Counter
 
 from migrate.source.tensorflow.base.arguments import string
-from migrate.source.tensorflow.base.model import Table
 from migrate.source.tensorflow.checks.judgement import Judgement
 from migrate.source.tensorflow.facts.calls.variable_scopes import prefix
+from migrate.source.tensorflow.facts.variables.runtime_names import table_name
 
 
 def name_tables(judgement: Judgement) -> None:
@@ -25,15 +25,14 @@ def name_tables(judgement: Judgement) -> None:
     ]
     given: dict[str, str] = {}
     names: set[str] = set()
-    numbered = [_late_name(table) for table in judgement.moving if table.creation.numbered]
+    numbered = [table_name(table) for table in judgement.moving if table.creation.numbered]
     for table in judgement.moving:
         if table.creation.scoped or table.creation.numbered:
-            table.final_name = _late_name(table)
+            table.final_name = table_name(table)
             continue
         taken = {name for call, name in others if file.tree.related(call, table.creation.call)}
         scopes = prefix(file, table.creation.call) or ()
-        label = re.findall(r"\w+", table.label.removeprefix("self."))
-        full = "_".join([*scopes, table.creation.name or (label[-1] if label else "table")])
+        full = "_".join([*scopes, table_name(table)])
         wanted = re.sub(r"[^0-9A-Za-z_.]", "_", full)[:90]
         shared = "/".join([*scopes, table.creation.name or ""])
         if not table.creation.unique and shared in given:
@@ -55,8 +54,3 @@ def name_tables(judgement: Judgement) -> None:
     for table in judgement.moving:
         late = table.creation.emitted or table.creation.scoped or table.creation.numbered
         table.identity = "run time" if late else "order" if bearers[table.wanted_name] > 1 else "name"
-
-
-def _late_name(table: Table) -> str:
-    """Return the label of a table whose full name is known only at run time."""
-    return table.creation.name or re.findall(r"\w+", table.label)[-1]

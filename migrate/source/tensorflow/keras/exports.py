@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import PurePath
 
 import libcst as cst
@@ -10,7 +11,11 @@ import libcst as cst
 from migrate.source.tensorflow.base.model import Adaptation
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.references.exports import OPERATIONS, exports, note
+from migrate.source.tensorflow.keras.layer_uses import called
 from migrate.source.tensorflow.keras.verdicts import is_foreign, texts_of
+
+_MODELS = {"keras.Model", "keras.models.Model"}
+_TYPES = "give `input_signature`, as a subclassed model of Keras 3 without it takes float32, also for ids"
 
 
 def notes_on_exports(file: File) -> Iterator[Adaptation]:
@@ -26,4 +31,12 @@ def notes_on_exports(file: File) -> Iterator[Adaptation]:
             paths = [*filter(None, texts_of(file, call.args[0].value))]
             # Keras 2 writes a SavedModel where the path has no suffix; Keras 3 does only in `export`.
             if method == "export" or (paths and not any(PurePath(path).suffix for path in paths)):
-                yield note(call, file.tree.source(call.func))
+                written = note(call, file.tree.source(call.func))
+                yield replace(written, action=f"{_TYPES}; {written.action}") if _untyped(file, call) else written
+
+
+def _untyped(file: File, call: cst.Call) -> bool:
+    """True for an `export` that is told no types of inputs, in a file with a model of its own class."""
+    named = {given.keyword.value for given in call.args if given.keyword is not None}
+    bases = (file.names.of(base.value) for one in file.tree.classes for base in one.bases)
+    return called(call) == "export" and "input_signature" not in named and any(base in _MODELS for base in bases)

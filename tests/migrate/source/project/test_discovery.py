@@ -127,6 +127,22 @@ def test_links_that_lead_nowhere_or_in_circles(tmp_path: Path) -> None:
     assert found(tmp_path) == ["b.py"]
 
 
+def test_links_out_of_the_directory_are_not_followed(tmp_path: Path) -> None:
+    for name in ("src/a.py", "elsewhere/b.py", "elsewhere/sub/c.py", "src_2/d.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("")
+    (tmp_path / "src" / "b.py").symlink_to(tmp_path / "elsewhere" / "b.py")
+    (tmp_path / "src" / "sub").symlink_to("../elsewhere/sub")
+    (tmp_path / "src" / "near").symlink_to(tmp_path / "src_2")
+    (tmp_path / "src" / "own.py").symlink_to("a.py")
+    (tmp_path / "whole").symlink_to(tmp_path / "src")
+    links = [(one.relative.name, one.leads_to) for one in find_inputs([str(tmp_path / "whole")]) if one.leads_to]
+    targets = {"b.py": "elsewhere/b.py", "sub": "elsewhere/sub", "near": "src_2"}
+    assert dict(links) == {name: str(tmp_path / target) for name, target in targets.items()}
+    named = find_inputs([str(tmp_path / name) for name in ("src", "elsewhere/b.py")])
+    assert sorted(one.relative.name for one in named if one.leads_to) == ["near", "sub"]
+
+
 def test_a_very_deep_tree(tmp_path: Path) -> None:
     deep = tmp_path
     for _ in range(400):

@@ -92,9 +92,8 @@ def exports(file: File) -> Iterator[tuple[cst.CSTNode, str, str]]:
 def note(node: cst.CSTNode, text: str) -> Adaptation:
     """Return the note on code with this text, which writes the operations of tables."""
     reason = "a program that loads the export must first load the operations of the tables"
-    return Adaptation(
-        node, RULE, f"`{text}` writes the tables as custom operations", reason, action="see docs/serving.md"
-    )
+    action = "see docs/serving.md, also for serving without them"
+    return Adaptation(node, RULE, f"`{text}` writes the tables as custom operations", reason, action=action)
 
 
 def _is_value(file: File, node: cst.CSTNode) -> bool:

@@ -295,7 +295,10 @@ def _label(file: File, found: TableValues) -> str:
         if names:
             return f"{source(names[0])}[{key}]" if key is not None else source(names[0])
     named = [one for one in (*found.reads, *found.aliased) if isinstance(one, cst.Name | cst.Attribute | cst.Subscript)]
-    return source(named[0] if named else found.call)
+    if named:
+        return source(named[0])
+    text = " ".join(source(found.call).split())
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 # What else is there

@@ -109,9 +109,12 @@ def walked(file: File, node: cst.CSTNode, name: str) -> list[str]:
 
 
 def table_name(table: Table) -> str:
-    """Return the name of the variable, or else the last part of its label."""
-    label = re.findall(r"\w+", table.label.removeprefix("self."))
-    return table.creation.name or (label[-1] if label else "table")
+    """Return the name of the variable, or else a word for it: of its label or, where that is a call, its `name`."""
+    told, by = table.label.removeprefix("self."), table.creation.named_by
+    if "(" in told:
+        told = cst.Module([]).code_for_node(by) if by is not None else told.partition("(")[0]
+    words = re.findall(r"\w+", told)
+    return table.creation.name or (words[-1] if words else "table")
 
 
 def plain(name: str) -> str:

@@ -21,6 +21,10 @@ model.fit(x, y)
         'os.environ["KERAS_BACKEND"] = "jax"',
         'os.environ.setdefault("KERAS_BACKEND", "jax")',
         'keras.config.set_backend("jax")',
+        'os.environ.update(KERAS_BACKEND="jax")',
+        'os.environ.update({"OMP_NUM_THREADS": "1", "KERAS_BACKEND": "jax"})',
+        'os.environ.update(dict(KERAS_BACKEND="jax"))',
+        'os.environ |= {"KERAS_BACKEND": "jax"}',
     ],
 )
 def test_another_backend_leaves_the_layers_unchanged(chosen: str) -> None:

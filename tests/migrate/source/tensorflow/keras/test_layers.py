@@ -234,7 +234,20 @@ EXPORTS = {
 def test_an_export_says_that_its_loader_needs_the_operations(line: str, noted: bool) -> None:
     found = converted(MODEL.format(arguments="", rest=f"{COMPILED}\n{line}")).findings
     said = [one.action for one in found if one.rule == "tf-export" and one.state is State.NOTED]
-    assert said == ["see docs/serving.md"] * noted
+    assert said == ["see docs/serving.md, also for serving without them"] * noted
+
+
+@pytest.mark.parametrize(
+    ("line", "asked"), [("m.export(path)", True), ("m.export(path, input_signature=[spec])", False), ("", False)]
+)
+def test_an_export_of_an_own_model_is_told_to_name_types_of_ids(line: str, asked: bool) -> None:
+    text = (
+        "import tensorflow as tf\nclass Tower(tf.keras.Model):\n    def __init__(self):\n"
+        "        self.users = tf.keras.layers.Embedding(9, 2)\n"
+        f"m = Tower()\nm.compile('sgd', 'mse')\nm.fit(x, y)\n{line}\n"
+    )
+    actions = [one.action for one in converted(text).findings if one.rule == "tf-export"]
+    assert any(action.startswith("give `input_signature`, as a subclassed") for action in actions) is asked
 
 
 MOVES = {
