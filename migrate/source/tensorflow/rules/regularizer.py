@@ -90,7 +90,7 @@ class Regularizer(CheckRule):
     """
 
     id = RULE
-    title = "A regularizer is removed where its term is not read, else kept over all rows or over those of the batch"
+    title = "A regularizer is removed where its term is not read, else kept over all rows, or over some"
     applicability = Applicability.CHANGES_VALUES
     fix_safety = (
         "Exact without `--assume`. With it, where the term cannot be exact, only the steps that look a row up decay "
