@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 import tensorflow as tf
@@ -23,8 +23,8 @@ Array = NDArray[Any]
 #: and one that only says that there are terms. The rows are multiples of a scale.
 _TERMS = -(2**63) + 0x7265631
 _SCALE = 2.0**96
-#: Terms by graph and the name of their op, until they have a gradient or are known to need none.
-_idle: WeakKeyDictionary[tf.Graph, dict[str, Table]] = WeakKeyDictionary()
+#: Tables of terms by graph and the name of their op, until updates wait for them; a table would keep its graph alive.
+_idle: WeakKeyDictionary[tf.Graph, dict[str, ref[Table]]] = WeakKeyDictionary()
 
 
 def whole_table_l2(table: Table, size: int | None = None, every: int = 1, name: str | None = None) -> tf.Tensor:
@@ -85,7 +85,7 @@ def idle_norms(table: Table, size: int | None, every: int = 1, name: str | None 
         norms, _ = native.ops().rec_whole_table_norms(table.handle, table.variable.tensor(), size=rows, every=held)
     if not tf.executing_eagerly():
         norms.set_shape([2])
-        _idle.setdefault(norms.graph, {})[norms.op.name] = table
+        _idle.setdefault(norms.graph, {})[norms.op.name] = ref(table)
     return norms
 
 
@@ -130,9 +130,11 @@ def spelled_out(keys: Array, values: Array, rows: Array, current: Array) -> tupl
 
 def _gradient(op: tf.Operation, gradient: tf.Tensor, _: Any) -> list[Any]:
     """Return the term as rows of the anchor's gradient, which only updates of tables can read."""
-    table = _idle.get(op.graph, {}).get(op.name) if not tf.executing_eagerly() else None
+    norms = op.outputs[0]  # a tape in a graph gives no op
+    idle = None if tf.executing_eagerly() else _idle.get(norms.graph, {}).get(norms.op.name)
+    table = None if idle is None else idle()
     if table is not None:
-        _wait_for(table, op.outputs[0])
+        _wait_for(table, norms)
     anchor = op.inputs[1]
     with tf.device("/device:CPU:0"):
         values, keys = native.ops().rec_whole_table_gradient(anchor, gradient)
