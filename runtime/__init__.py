@@ -16,6 +16,7 @@ from runtime.lookup.grouped import grouped_lookup
 from runtime.lookup.grouped_pooled import grouped_embedding_lookup_sparse, grouped_safe_embedding_lookup_sparse
 from runtime.lookup.local import local_lookup, local_rows
 from runtime.lookup.partitioned import partitioned_lookup
+from runtime.lookup.penalties import l1_norm, l2_loss, penalty, regularized
 from runtime.lookup.pooled import embedding_lookup_sparse, safe_embedding_lookup_sparse
 from runtime.lookup.prefetch import prefetch
 from runtime.lookup.sparse import sparse_lookup
@@ -60,12 +61,16 @@ __all__ = [
     "grouped_safe_embedding_lookup_sparse",
     "init",
     "initializers",
+    "l1_norm",
+    "l2_loss",
     "local_lookup",
     "local_rows",
     "looked_up_rows",
     "optimizers",
     "partitioned_lookup",
+    "penalty",
     "prefetch",
+    "regularized",
     "safe_embedding_lookup_sparse",
     "scoped_initializer",
     "scoped_name",

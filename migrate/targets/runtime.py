@@ -15,10 +15,15 @@ HOMES = {
         "EvictHook",
         "create_table",
         "get_dense_and_sparse_variable",
+        "l1_norm",
+        "l2_loss",
         "looked_up_rows",
+        "penalty",
+        "regularized",
         "scoped_initializer",
         "scoped_name",
         "table_of_rows",
+        "tables",
         "unique_name",
     ),
     "runtime.feature_column": ("embedding_column", "shared_embedding_columns"),
@@ -78,6 +83,7 @@ def _lacks(switches: Switches) -> dict[str, str]:
         found = {name: f"pooled lookup with {counting}" for name in FUNCTIONS if name.endswith("_lookup_sparse")}
         found["partitioned_lookup"] = f"lookup over a list of tables with {counting}"
         found |= dict.fromkeys(HOMES["runtime.feature_column"], f"embedding column with {counting}")
+        found["l2_loss"] = f"term over all rows of a table with {counting}"
     if counting or switches.modify_graph:
         found["Embedding"] = f"Keras layer with {counting or '--modify-graph'}"
     if switches.modify_graph:

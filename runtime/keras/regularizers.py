@@ -8,6 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from runtime.lookup import penalties
 from runtime.lookup.whole_table import whole_table_l1, whole_table_l2
 from runtime.table.table import Table
 
@@ -20,12 +21,13 @@ def factors(regularizer: Any, owner: str) -> tuple[float, float]:
     Raises:
         ValueError: it is neither L1, L2 nor L1L2; `owner` is the layer.
     """
-    if type(regularizer).__name__ not in ("L1", "L2", "L1L2"):
+    found = penalties.factors(regularizer)
+    if found is None:
         raise ValueError(
             f"{owner} has L1, L2 and L1L2 of Keras as `embeddings_regularizer`: got {regularizer!r}; give it as "
             "`rows_regularizer`, which acts on the distinct rows of each training batch"
         )
-    return float(getattr(regularizer, "l1", 0.0)), float(getattr(regularizer, "l2", 0.0))
+    return found
 
 
 def penalty(table: Table, rows: int, l1: float, l2: float) -> tf.Tensor:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from typing import Any
+from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 import tensorflow as tf
+from numpy.typing import NDArray
 
 from runtime import _tf_private, _validation, native, ranks
 from runtime.embedding_variable.counted_table import CountedTable
@@ -13,12 +15,16 @@ from runtime.lookup import id_checks
 from runtime.table import control_dependencies
 from runtime.table.table import Table
 
-__all__ = ["whole_table_l1", "whole_table_l2", "written_out"]
+__all__ = ["idle_norms", "spelled_out", "whole_table_l1", "whole_table_l2", "written_out"]
+
+Array = NDArray[Any]
 
 #: The first of three keys whose rows stand for terms (`native/ops/terms.cc`): of half the squares, of absolute values,
 #: and one that only says that there are terms. The rows are multiples of a scale.
 _TERMS = -(2**63) + 0x7265631
 _SCALE = 2.0**96
+#: Tables of terms by graph and the name of their op, until updates wait for them; a table would keep its graph alive.
+_idle: WeakKeyDictionary[tf.Graph, dict[str, ref[Table]]] = WeakKeyDictionary()
 
 
 def whole_table_l2(table: Table, size: int | None = None, every: int = 1, name: str | None = None) -> tf.Tensor:
@@ -50,7 +56,19 @@ def whole_table_l1(table: Table, size: int | None = None, every: int = 1, name: 
 
 @_tf_private.as_written
 def _norms(table: Table, size: int | None, every: int, name: str | None) -> tf.Tensor:
-    """Return float32 [2]: half the sum of squares and the sum of absolute values of all rows."""
+    """Return float32 [2]: half the sum of squares and the sum of absolute values of all rows, before each update."""
+    norms = idle_norms(table, size, every, name)
+    _wait_for(table, norms)
+    return norms
+
+
+@_tf_private.as_written
+def idle_norms(table: Table, size: int | None, every: int = 1, name: str | None = None) -> tf.Tensor:
+    """Return `_norms` for a loss that may not be trained: no update reads all rows for it before it has a gradient.
+
+    Raises:
+        ValueError: see `whole_table_l2`.
+    """
     id_checks.require_table(table, "table")
     rows = 0 if size is None else _validation.integer("size", size, 1)
     held = _validation.integer("every", every, 1)
@@ -67,12 +85,19 @@ def _norms(table: Table, size: int | None, every: int, name: str | None) -> tf.T
         norms, _ = native.ops().rec_whole_table_norms(table.handle, table.variable.tensor(), size=rows, every=held)
     if not tf.executing_eagerly():
         norms.set_shape([2])
-        if not _tf_private.in_control_flow(norms.op):
-            table.terms.setdefault(norms.graph, []).append(norms.op.name)
+        _idle.setdefault(norms.graph, {})[norms.op.name] = ref(table)
+    return norms
+
+
+def _wait_for(table: Table, norms: tf.Tensor) -> None:
+    """Let the updates of a table wait for a term in a graph."""
+    if tf.executing_eagerly() or _idle.get(norms.graph, {}).pop(norms.op.name, None) is None:
+        return
+    if not _tf_private.in_control_flow(norms.op):
+        table.terms.setdefault(norms.graph, []).append(norms.op.name)
     if table.graph is not None and norms.graph is table.graph:
         # It reads no data, so it is part of every step. Later updates read its second output.
         control_dependencies.lookup_added(norms.op, table.updates, steady=True)
-    return norms
 
 
 def written_out(table: Table, gradient: tf.IndexedSlices) -> tf.IndexedSlices:
@@ -80,20 +105,36 @@ def written_out(table: Table, gradient: tf.IndexedSlices) -> tf.IndexedSlices:
 
     This is what a variable's gradient is, for comparisons; the optimizers of tables take the gradient as it came.
     """
-    keys, values = np.asarray(gradient.indices), np.asarray(gradient.values)
-    ours = keys - _TERMS
-    kinds = [float(values[ours == kind].sum(0, np.float64)[0]) / _SCALE for kind in (0, 1)]
     rows, current = (part.numpy() for part in table.snapshot()[:2])
+    keys, values = spelled_out(np.asarray(gradient.indices), np.asarray(gradient.values), rows, current)
+    return tf.IndexedSlices(tf.constant(values), tf.constant(keys), gradient.dense_shape)
+
+
+def spelled_out(keys: Array, values: Array, rows: Array, current: Array) -> tuple[Array, Array]:
+    """Return keys int64 [n] and values float32 [n, dim] of a table's gradient with the parts of terms in each row.
+
+    `rows` [m] are the keys of the table, and `current` [m, dim] their values. A gradient without terms is not changed.
+    """
+    ours = keys - _TERMS
+    terms = (ours >= 0) & (ours <= 2)
+    if not terms.any():
+        return keys, values
+    kinds = [float(values[ours == kind].sum(0, np.float64)[0]) / _SCALE for kind in (0, 1)]
     sums = {int(key): kinds[0] * row + kinds[1] * np.sign(row) for key, row in zip(rows, current, strict=True)}
-    for key, value in zip(keys[(ours < 0) | (ours > 2)], values[(ours < 0) | (ours > 2)], strict=True):
+    for key, value in zip(keys[~terms], values[~terms], strict=True):
         sums[int(key)] = sums.get(int(key), 0) + value
     order = sorted(sums)
-    found = np.array([sums[key] for key in order], np.float32).reshape(-1, table.dim)
-    return tf.IndexedSlices(tf.constant(found), tf.constant(order, tf.int64), gradient.dense_shape)
+    found = np.array([sums[key] for key in order], np.float32).reshape(-1, values.shape[1])
+    return np.array(order, np.int64), found
 
 
 def _gradient(op: tf.Operation, gradient: tf.Tensor, _: Any) -> list[Any]:
     """Return the term as rows of the anchor's gradient, which only updates of tables can read."""
+    norms = op.outputs[0]  # a tape in a graph gives no op
+    idle = None if tf.executing_eagerly() else _idle.get(norms.graph, {}).get(norms.op.name)
+    table = None if idle is None else idle()
+    if table is not None:
+        _wait_for(table, norms)
     anchor = op.inputs[1]
     with tf.device("/device:CPU:0"):
         values, keys = native.ops().rec_whole_table_gradient(anchor, gradient)

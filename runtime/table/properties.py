@@ -20,6 +20,11 @@ class TableFacts:
         return self.arguments.name
 
     @property
+    def name(self) -> str:
+        """The name as that of a variable: `w:0`."""
+        return f"{self.arguments.name}:0"
+
+    @property
     def dim(self) -> int:
         """Values per row."""
         return self.arguments.dim

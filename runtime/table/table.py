@@ -88,6 +88,7 @@ class Table(TableFacts, _tf_private.Parent):
         self.has_terms = False  # whether a loss has a term over all its rows
         #: The ops that compute such terms, by graph; ops, which would keep the graph alive, by name.
         self.terms: WeakKeyDictionary[tf.Graph, list[str]] = WeakKeyDictionary()
+        self.is_regularized = False  # whether the losses of the graph have its penalty
         self.taken = False  # whether `looked_up_rows` has been called
         self.updates: list[tf.Operation] = []
         #: With dynamic expansion: rows and addresses of each training lookup (`lookup/dynamic_expansion.py`).

@@ -93,8 +93,22 @@ def passes(run: Run, program: Program, state: State, batches: Sequence[Mapping[s
         losses, rows, gradients = run(
             (list(program.losses), {k: list(v) for k, v in lookups.items()}, dict(program.gradients)), batch
         )
-        results.append({"losses": losses, "lookups": rows, "gradients": gradients})
+        results.append({"losses": losses, "lookups": rows, "gradients": _of_rows(gradients, program, state)})
     return results
+
+
+def _of_rows(gradients: Mapping[str, Any], program: Program, state: State) -> dict[str, Any]:
+    """Return gradients with the terms over all rows of a table in the gradient of each row."""
+    if not program.tables:
+        return dict(gradients)
+    from runtime.lookup.whole_table import spelled_out
+
+    found = dict(gradients)
+    for name, rows in state.rows.items():
+        for key in [key for key in found if key.partition(" #")[0] == name and isinstance(found[key], tuple)]:
+            keys, values = found[key]
+            found[key] = spelled_out(keys, values, np.arange(len(rows), dtype=np.int64), rows)
+    return found
 
 
 def steps(run: Run, program: Program, state: State, batches: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -36,7 +36,6 @@ _SEQUENCES = (
     "a = fc.sequence_categorical_column_with_identity('item', 30)\n"
     "e = fc.shared_embedding_columns([a], 4, initializer=start)"
 )
-_BRANCH = "loss = tf.cond(flag, lambda: tf.reduce_sum(tf.gather(W, ids)), lambda: 0.0)\n"
 _OBJECT = f"""{IMPORT}class Model:
     def __init__(self, ids):
         self.params = []
@@ -144,17 +143,16 @@ def programs(page: str) -> list[Shown]:
 _PROGRAMS: dict[str, list[tuple[Any, ...]]] = {
     "uses": [
         ("L1 and L2 over a table", between("loss += tf.nn.l2_loss(W)")),
+        ("Where a term", between("loss += tf.cond(c, lambda: tf.nn.l2_loss(W), lambda: 0.0)")),
         ("nothing reads", f"{_REGULARIZED}{LOOKUP}{STEP}"),
         ("does not show", f"{_REGULARIZED}{LOOKUP}"),
-        ("they are read", f"{_REGULARIZED}{LOOKUP}{_READ}{STEP}"),
-        ("before a lookup", f"{_REGULARIZED}reg = tf.losses.get_regularization_loss()\n{LOOKUP}loss += reg\n{STEP}"),
         ("neither L1 nor L2", f"{_REGULARIZED.replace(_L2, 'lambda w: tf.reduce_max(w)')}{LOOKUP}{_READ}{STEP}"),
-        ("in the function", f"{_REGULARIZED}def f(x):\n    return tf.gather(W, x)\nloss = f(ids)\n{_READ}{STEP}"),
-        ("several times", f"{_REGULARIZED}{_BRANCH}{_READ}{STEP}"),
+        ("name scope", f"{_REGULARIZED}{LOOKUP}{_READ.replace('loss()', 'loss(SCOPE)')}{STEP}"),
         ("nothing reads", between("params = [b]\nparams.append(W)")),
         ("reads the shapes", between("params = [b]\nparams.append(W)\nfor p in params:\n    print(p.shape)")),
         ("`[W, b]`", between("params = [W, b]\nfor p in params:\n    print(p.shape)")),
         ("takes L2", between("params = [W, b]\nfor p in params:\n    loss += tf.nn.l2_loss(p)")),
+        ("also reads", between("params = [W, b]\nfor p in params:\n    print(p.shape)\n    loss += tf.nn.l2_loss(p)")),
         ("not seen", _OBJECT),
         ("any other use", after("params = [W, b]\nother.use(params)")),
         ("L2 over all", between("loss += tf.add_n([tf.nn.l2_loss(v) for v in tf.trainable_variables()])")),

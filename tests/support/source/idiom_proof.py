@@ -17,7 +17,7 @@ import tensorflow as tensorflow
 
 from migrate.verify.compare import scatter
 from migrate.verify.tensorflow.match import match_tables
-from runtime.lookup.whole_table import written_out
+from runtime.lookup.whole_table import spelled_out, written_out
 from tests.support.source.idiom_runner import STEPS, batch
 
 tf = tensorflow.compat.v1
@@ -177,7 +177,10 @@ class _Graph:
         if not hasattr(gradient, "indices"):
             return gradient
         shape = self.shapes.get(name) or tuple(self.variables[name].shape.as_list())
-        return scatter(gradient.indices, gradient.values.reshape(len(gradient.indices), -1), shape[0]).reshape(shape)
+        keys, values = gradient.indices, gradient.values.reshape(len(gradient.indices), -1)
+        if name in self.table_of:
+            keys, values = spelled_out(keys, values, *self.session.run(self.table_of[name].snapshot())[:2])
+        return scatter(keys, values, shape[0]).reshape(shape)
 
     def _whole(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Put the parts of partitioned variables together in the order of their ids."""

@@ -15,7 +15,7 @@ SINKS: Mapping[str, str] = {
     "matmul": "y = tf.matmul(e, READ, transpose_b=True)\n",
     "fetch": "values = tf.Session().run(READ)\n",
     "assign": "a = tf.assign(READ, tf.zeros([9, 4]))\n",
-    "l2_loss": "r = tf.nn.l2_loss(READ)\n",
+    "softmax": "r = tf.nn.softmax(READ)\n",
     "concat": "y = tf.concat([READ, tf.ones([1, 4])], 0)\n",
     "arithmetic": "y = READ * 2\n",
     "sum": "y = tf.reduce_sum(READ)\n",

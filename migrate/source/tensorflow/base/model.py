@@ -50,6 +50,8 @@ class Adaptation:
     reason: str = ""
     changes: tuple[CodeChange, ...] = ()
     action: str = ""
+    #: of a term over all rows: the blocker in its place where training allows no such term, called with the reason
+    otherwise: Callable[[str], Blocker] | None = None
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,7 @@ class Creation:
     initializer: Initializer | None = None
     matrix: cst.BaseExpression | None = None  #: instead of it: a matrix with the first row of each id
     matrix_form: str = "{matrix}"  #: what the table is made of; `{tf}` is TensorFlow
+    regularizer: str = ""  #: an expression for it, if its penalty is added to the losses of the graph; `{tf}` as above
     #: the variable scope determines its name, and its initial values if none are given, at run time
     scoped: bool = False
     #: each execution creates a new variable, with a number appended to its name as TensorFlow does

@@ -11,6 +11,7 @@ from migrate.source.tensorflow.base.user_choice import keep_tables, quiet
 from migrate.source.tensorflow.checks.check_rule import CheckRule
 from migrate.source.tensorflow.checks.final_names import name_tables
 from migrate.source.tensorflow.checks.judgement import Judgement, concerns
+from migrate.source.tensorflow.checks.whole_terms import settle_terms
 from migrate.source.tensorflow.facts.training.training_steps import find_training
 from migrate.source.tensorflow.facts.training.var_lists import Owners
 from migrate.source.tensorflow.facts.variables.embedding_columns import find_columns
@@ -55,7 +56,9 @@ def check_rules() -> list[CheckRule]:
 def _found(file: File) -> Judgement:
     """Return the facts about a program, before any verdict."""
     tables = [*find_tables(file), *find_columns(file)]
-    return Judgement(file, tables, find_training(file, Owners(tables)))
+    found = Judgement(file, tables, find_training(file, Owners(tables)))
+    settle_terms(found)
+    return found
 
 
 def _file_blockers(judgement: Judgement) -> Iterator[Blocker]:

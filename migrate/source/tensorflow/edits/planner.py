@@ -112,7 +112,13 @@ class Planner(AroundEditing):
         late = {"scoped": called if creation.scoped else "", "numbered": called if creation.numbered else ""}
         matrix = self._matrix(creation) if creation.matrix is not None else ""
         texts = TableText(table.final_name, *sizes, initializer, **late, matrix=matrix)
-        self._replace(call, self.target.create(self.spelling, texts, self.tree.lead(call)))
+        lead = self.tree.lead(call)
+        if not creation.regularizer:
+            self._replace(call, self.target.create(self.spelling, texts, lead))
+            return
+        begin = f"{self._function('regularized')}("
+        made = self.target.create(self.spelling, texts, lead + begin)
+        self._replace(call, f"{begin}{made}, {creation.regularizer.replace('{tf}', self.tf)})")
 
     def _matrix(self, creation: Creation) -> str:
         """Return the text of the matrix that a table is made of."""

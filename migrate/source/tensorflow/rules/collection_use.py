@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import libcst as cst
 
 from migrate.report.model import Applicability
@@ -10,8 +12,9 @@ from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.common_refusals import OF_TERMS
 from migrate.source.tensorflow.base.model import Adaptation, Blocker, CodeChange
 from migrate.source.tensorflow.base.rule_kinds import File, UseRule
-from migrate.source.tensorflow.facts.references.list_uses import Reader, reader
+from migrate.source.tensorflow.facts.references.list_uses import Reader, reader, summed
 from migrate.source.tensorflow.facts.references.metadata_loops import RULE, alone
+from migrate.source.tensorflow.facts.references.whole_terms import EXACTLY, SETTLED, exact_changes
 
 HEAD = "import tensorflow.compat.v1 as tf\n"
 MADE = 'W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())\n'
@@ -22,6 +25,8 @@ CREATED = (
 )
 AFTER = HEAD + "from runtime import create_table, sparse_lookup\n"
 SUMS = AFTER.replace("create_table, ", "create_table, looked_up_rows, ")
+EXACT = AFTER.replace("create_table, ", "create_table, l2_loss, ")
+SHAPES = "for p in params:\n    print(p.shape)\n    loss += tf.nn.l2_loss(p)\n"
 LOOP = "for p in params:\n    loss += tf.nn.l2_loss(p)\n"
 DICT = (
     'w = {}\nw["e"] = tf.Variable(tf.random_normal([9, 4], 0.0, 0.1), name="e")\n'
@@ -46,9 +51,9 @@ class TableContainer(UseRule):
     title = "A table in a list or dict of the file is followed to the code that reads it"
     applicability = Applicability.CHANGES_VALUES
     fix_safety = (
-        "For a table, a term over the members of a list is computed over the rows of the batch; where another file "
-        "reads the list, the term no longer covers the table. Counts of parameters exclude tables. Training is "
-        "otherwise the same."
+        "A term over the members of a list stays exact. Only with `--assume`, where it cannot be exact, it is computed "
+        "over the rows of the batch; where another file reads the list, the term no longer covers the table. Counts of "
+        "parameters exclude tables. Training is otherwise the same."
     )
     refusals = (
         *OF_TERMS,
@@ -67,7 +72,7 @@ class TableContainer(UseRule):
         Refusal(
             "term-over-list",
             "the table is put into the list `{name}`",
-            "a term is taken over all its members, which needs every row of the table",
+            "a term is taken over all its members, and {why}",
             "convert with --assume, or keep this table dense",
             (
                 "a term over the members of `{name}` covers only the rows that the batch looks up; other rows are no "
@@ -117,8 +122,15 @@ class TableContainer(UseRule):
         Example(
             "an L2 term over the members of a list",
             HEAD + MADE + LOOKUP + "params = [W, b]\n" + LOOP,
+            EXACT + CREATED + LOOKUP.replace("tf.nn.embedding_lookup", "sparse_lookup")
+            + "params = [W, b]\n" + LOOP.replace("tf.nn.", ""),
+            says="covers all rows",
+        ),
+        Example(
+            "of which the loop also prints shapes",
+            HEAD + MADE + LOOKUP + "params = [W, b]\n" + SHAPES,
             SUMS + CREATED + LOOKUP.replace("tf.nn.embedding_lookup", "sparse_lookup")
-            + "params = [looked_up_rows(W), b]\n" + LOOP,
+            + "params = [looked_up_rows(W), b]\n" + SHAPES,
             says="no longer decayed",
             assume=True,
         ),
@@ -193,9 +205,16 @@ class TableContainer(UseRule):
         if found is Reader.SHAPES:
             dropped = self._dropped(file, node, name, "measured-append") if isinstance(node, cst.Call) else None
             return dropped or blocker(node, self.id, "measured-list", name=name)
+        otherwise = partial(self._of_batch, file, reference, node, name)
+        changes = exact_changes(file, summed(file, listed) or ())
+        if not changes:
+            return otherwise("a loop over the list also reads shapes, or is in a branch of the graph")
+        return Adaptation(node, self.id, f"a term over `{name}` {EXACTLY}", SETTLED, changes, otherwise=otherwise)
+
+    def _of_batch(self, file: File, reference: cst.BaseExpression, node: cst.CSTNode, name: str, why: str) -> Blocker:
         source = file.tree.source(reference)
         change = CodeChange(reference, lambda fresh, _: f"{fresh.imports('looked_up_rows')}({source})")
-        return blocker(node, self.id, "term-over-list", changes=(change,), takes_rows=True, name=name)
+        return blocker(node, self.id, "term-over-list", changes=(change,), takes_rows=True, name=name, why=why)
 
     def _dropped(self, file: File, node: cst.CSTNode, name: str, key: str) -> Blocker | None:
         statement = alone(file, node)

@@ -1,6 +1,8 @@
-"""`tf.nn.l2_loss(W)` on a whole table -> `tf.nn.l2_loss(looked_up_rows(W))`, under an assumption."""
+"""`tf.nn.l2_loss(W)` -> `l2_loss(W)` over all rows of a table, or over those of the batch, under an assumption."""
 
 from __future__ import annotations
+
+from functools import partial
 
 import libcst as cst
 
@@ -8,40 +10,55 @@ from migrate.report.model import Applicability
 from migrate.source.rules import Example, Refusal, register
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.common_refusals import OF_TERMS
-from migrate.source.tensorflow.base.model import Blocker, CodeChange
+from migrate.source.tensorflow.base.model import Adaptation, Blocker, CodeChange
 from migrate.source.tensorflow.base.rule_kinds import File, UseRule
 from migrate.source.tensorflow.facts.references.l2_terms import sum_over
+from migrate.source.tensorflow.facts.references.whole_terms import (
+    EXACTLY,
+    IN_BRANCH,
+    SETTLED,
+    exact_change,
+    mean_over,
+)
 
 HEAD = "import tensorflow.compat.v1 as tf\n"
 MADE = HEAD + 'W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())\n'
 LOOKUP = "e = tf.nn.embedding_lookup(W, ids)\n"
-AFTER = (
-    HEAD + "from runtime import create_table, looked_up_rows, sparse_lookup\n"
+BRANCH = "loss += tf.cond(c, lambda: tf.nn.l2_loss(W), lambda: 0.0)\n"
+IMPORT = "from runtime import create_table, {}sparse_lookup\n"
+CREATED = (
     'W = create_table(key_dtype=tf.int64, dim=4, name="w", device_vocabulary_size=9, '
-    "emb_initializer=tf.zeros_initializer())\ne = sparse_lookup(W, ids)\n"
+    "emb_initializer=tf.zeros_initializer())\n"
 )
+AFTER = HEAD + IMPORT.format("l2_loss, ") + CREATED + "e = sparse_lookup(W, ids)\n"
+BATCH = AFTER.replace("l2_loss, ", "looked_up_rows, ")
 
 
 @register
 class TableNorm(UseRule):
-    """A regularization term over a whole table becomes the same term over the rows that were looked up."""
+    """A regularization term over a whole table stays exact; where that is impossible, it can be that of some rows.
+
+    Each row takes its part of each step when it is next read, updated or saved. Where the gradients are clipped, the
+    term can be taken over the rows that were looked up, under an assumption.
+    """
 
     id = "tf-table-norm"
-    title = "L1 and L2 terms over a whole table are computed over the rows of the batch"
+    title = "L1 and L2 terms over a whole table stay exact, or are computed over the rows of the batch"
     applicability = Applicability.CHANGES_VALUES
     fix_safety = (
-        "Only the steps that look a row up decay it, once per step however many lookups read it; before, every step "
-        "decayed every row. For the rows of a batch the gradient of a squared L2 or an L1 term is unchanged; that of "
-        "`tf.norm` with its default order also depends on the other rows. The term is smaller, so losses cannot be "
-        "compared with those of the original program. At its first step with a gradient for all rows, stock FTRL sets "
-        "all of them to about zero; the rows of a table keep their initial values until they are looked up."
+        "Exact without `--assume`. With it, where a term cannot be exact, only the steps that look a row up decay it, "
+        "once per step however many lookups read it; before, every step decayed every row. For the rows of a batch the "
+        "gradient of a squared L2 or an L1 term is unchanged; that of `tf.norm` with its default order also depends on "
+        "the other rows. The term is smaller, so losses cannot be compared with those of the original program. At its "
+        "first step with a gradient for all rows, stock FTRL sets all of them to about zero; the rows of a table keep "
+        "their initial values until they are looked up."
     )
     refusals = (
         *OF_TERMS,
         Refusal(
             "whole-table",
-            "`{text}` is an L2 term over the whole table",
-            "it decays every row at every step, but a training step of a table only touches the rows of the batch",
+            "`{text}` is a term over the whole table",
+            "it decays every row at every step, and {why}",
             "convert with --assume, which takes the term over the rows of the batch, or keep this table dense",
             (
                 "the term covers the rows that the batch looks up, each once; other rows are no longer decayed, and "
@@ -49,43 +66,66 @@ class TableNorm(UseRule):
             ),
             applicability=Applicability.CHANGES_VALUES,
         ),
+        Refusal(
+            "mean",
+            "`{text}` is a mean over the whole table",
+            "it decays every row at every step, and {why}",
+            "keep this table dense",
+        ),
     )
     examples = (
         Example(
             "L2 of the matrix",
             MADE + LOOKUP + "loss += 0.1 * tf.nn.l2_loss(W)\n",
-            AFTER + "loss += 0.1 * tf.nn.l2_loss(looked_up_rows(W))\n",
-            says="no longer decayed",
-            assume=True,
+            AFTER + "loss += 0.1 * l2_loss(W)\n",
+            says="each row takes",
         ),
         Example(
             "written out",
-            MADE + LOOKUP + "loss += tf.reduce_sum(tf.square(W))\nloss += tf.reduce_sum(W * W)\n",
-            AFTER + "loss += tf.reduce_sum(tf.square(looked_up_rows(W)))\n"
-            "loss += tf.reduce_sum(looked_up_rows(W) * looked_up_rows(W))\n",
-            assume=True,
+            MADE + LOOKUP + "loss += tf.reduce_sum(tf.square(W))\nloss += 0.5 * tf.reduce_mean(W * W)\n",
+            AFTER + "loss += 2.0 * l2_loss(W)\nloss += 0.5 * (2.0 * l2_loss(W) / (W.device_vocabulary_size * W.dim))\n",
         ),
         Example(
             "a regularizer object, and a norm",
             MADE + LOOKUP + "r = tf.keras.regularizers.l2(0.1)\nloss += r(W) + tf.norm(W, ord=1)\n",
-            AFTER
-            + "r = tf.keras.regularizers.l2(0.1)\nloss += r(looked_up_rows(W)) + tf.norm(looked_up_rows(W), ord=1)\n",
+            AFTER.replace("l2_loss, ", "l1_norm, penalty, ")
+            + "r = tf.keras.regularizers.l2(0.1)\nloss += penalty(r, W) + l1_norm(W)\n",
+        ),
+        Example(
+            "in a branch of the graph",
+            MADE + LOOKUP + BRANCH,
+            BATCH + BRANCH.replace("(W)", "(looked_up_rows(W))"),
+            says="no longer decayed",
             assume=True,
         ),
-        Example("not without --assume", MADE + LOOKUP + "loss += tf.nn.l2_loss(W)\n", says="suggested"),
+        Example("not without --assume", MADE + LOOKUP + BRANCH, says="a branch or loop of the graph"),
         Example(
-            "a term before the lookup: the ids are not known yet",
-            MADE + "loss += tf.nn.l2_loss(W)\n" + LOOKUP,
+            "in a branch before the lookup: the ids are not known yet",
+            MADE + BRANCH + LOOKUP,
             says="before",
             assume=True,
         ),
     )
 
-    def read(self, file: File, reference: cst.BaseExpression) -> Blocker | None:
+    def read(self, file: File, reference: cst.BaseExpression) -> Blocker | Adaptation | None:
         call = sum_over(file, reference)
-        if call is None:
+        mean = mean_over(file, reference) if call is None else None
+        whole = call or mean
+        if whole is None:
             return None
+        text = " ".join(file.tree.source(whole).split())
+        otherwise = partial(self._of_batch, file, reference, whole, text, mean=mean is not None)
+        change = exact_change(file, reference)
+        if change is None:
+            return otherwise(IN_BRANCH)
+        return Adaptation(whole, self.id, f"`{text}` {EXACTLY}", SETTLED, (change,), otherwise=otherwise)
+
+    def _of_batch(
+        self, file: File, reference: cst.BaseExpression, call: cst.Call, text: str, why: str, *, mean: bool
+    ) -> Blocker:
+        """Return the term over the rows of the batch as a blocker, or that of a mean."""
+        if mean:
+            return blocker(call, self.id, "mean", text=text, why=why)
         source = file.tree.source(reference)
         change = CodeChange(reference, lambda fresh, _: f"{fresh.imports('looked_up_rows')}({source})")
-        text = " ".join(file.tree.source(call).split())
-        return blocker(call, self.id, "whole-table", changes=(change,), takes_rows=True, text=text)
+        return blocker(call, self.id, "whole-table", changes=(change,), takes_rows=True, text=text, why=why)

@@ -15,6 +15,7 @@ from migrate.source.tensorflow.base.model import Blocker, Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.checks.check_rule import CheckRule
 from migrate.source.tensorflow.checks.judgement import Judgement
+from migrate.source.tensorflow.checks.whole_terms import CLIPS
 from migrate.source.tensorflow.facts.optimizers.optimizers import RULE
 from migrate.source.tensorflow.facts.optimizers.training_model import Step, Training
 
@@ -22,7 +23,6 @@ MADE = 'import tensorflow.compat.v1 as tf\nW = tf.get_variable("w", [9, 4])\ne =
 #: Optimizers that leave a row without a gradient unchanged, or whose table optimizer also updates it.
 STILL = {"train.GradientDescentOptimizer", "train.AdagradOptimizer", "train.AdamOptimizer"}
 STILL |= {"train.ProximalGradientDescentOptimizer", "train.ProximalAdagradOptimizer"}
-CLIPS = ("clip_by_norm", "clip_by_value", "clip_by_global_norm", "clip_by_average_norm")
 USE = "`--target runtime` converts it"
 
 

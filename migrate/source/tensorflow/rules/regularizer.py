@@ -11,11 +11,12 @@ from migrate.source.rules import Example, Refusal, register
 from migrate.source.tensorflow.base.arguments import is_none
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.common_refusals import OF_TERMS
-from migrate.source.tensorflow.base.model import Blocker, CodeChange, Table
+from migrate.source.tensorflow.base.model import Adaptation, Blocker, CodeChange, Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.unique_names import Fresh
 from migrate.source.tensorflow.checks.check_rule import CheckRule
 from migrate.source.tensorflow.checks.judgement import Judgement
+from migrate.source.tensorflow.checks.whole_terms import why_not
 from migrate.source.tensorflow.facts.calls.execution_count import repeated
 from migrate.source.tensorflow.facts.calls.variable_scopes import callers_option, enclosing_option, in_loop
 from migrate.source.tensorflow.facts.references.l2_terms import is_branched, is_regularizer
@@ -26,10 +27,13 @@ from migrate.source.tensorflow.facts.references.regularization_losses import (
     imports_readers,
     loss_readers,
 )
+from migrate.source.tensorflow.facts.references.whole_terms import EXACTLY, SETTLED
 
 RULE = "tf-regularizer"
 MESSAGE = "`regularizer={text}` acts on the whole table"
-REASON = "it decays every row at every step, but a training step of a table only touches the rows of the batch"
+REASON = "it decays every row at every step, and {why}"
+UNKNOWN = "the regularization losses are read, and it is not known whether it is L1 or L2"
+BY_SCOPE = "the regularization losses are read by name scope, and its term would be in another scope"
 UNREAD = "`regularizer` is removed: no code reads the regularization losses of the graph"
 HEAD = "import tensorflow.compat.v1 as tf\nr = tf.keras.regularizers.l2(0.1)\n"
 MADE = 'W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer(), regularizer=r)\n'
@@ -49,6 +53,31 @@ SCOPED = (
     "                     emb_initializer=tf.zeros_initializer())\n"
 )
 ROWS = "e = sparse_lookup(W, ids)\n"
+KEPT = (
+    'W = regularized(create_table(key_dtype=tf.int64, dim=4, name="w", device_vocabulary_size=9,\n'
+    "                             emb_initializer=tf.zeros_initializer()), r)\n"
+)
+SCOPE_KEPT = (
+    'W = regularized(create_table(key_dtype=tf.int64, dim=4, name="s_w", device_vocabulary_size=9,\n'
+    "                                 emb_initializer=tf.zeros_initializer()), "
+    "tf.get_variable_scope().regularizer)\n"
+)
+CLIPPED = (
+    "o = tf.train.AdamOptimizer()\ng, v = zip(*o.compute_gradients(loss))\ng, _ = tf.clip_by_global_norm(g, 1.0)\n"
+    "op = o.apply_gradients(zip(g, v))\n"
+)
+CLIPPED_HEAD = (
+    "import tensorflow.compat.v1 as tf\n"
+    "from runtime import create_table, get_dense_and_sparse_variable, looked_up_rows, sparse_lookup\n"
+    "from runtime.optimizers import adam\nr = tf.keras.regularizers.l2(0.1)\n"
+)
+CLIPPED_AFTER = (
+    "o = tf.train.AdamOptimizer()\nsparse_o = adam.create_hash_optimizer(learning_rate=0.001)\n"
+    "dense_vars, sparse_vars = get_dense_and_sparse_variable()\n"
+    "g, v = zip(*o.compute_gradients(loss, dense_vars + sparse_vars))\ng, _ = tf.clip_by_global_norm(g, 1.0)\n"
+    "grads = list(zip(g, v))\nop = tf.group(o.apply_gradients(grads[: len(dense_vars)]),\n"
+    "              sparse_o.apply_gradients(grads[len(dense_vars) :]))\n"
+)
 ADDED = "tf.add_to_collection(tf.GraphKeys.REGULARIZATION_LOSSES, r(looked_up_rows(W)))\n"
 
 
@@ -56,16 +85,16 @@ ADDED = "tf.add_to_collection(tf.GraphKeys.REGULARIZATION_LOSSES, r(looked_up_ro
 class Regularizer(CheckRule):
     """The term that a variable's regularizer adds to the regularization losses of the graph.
 
-    Where no code reads them, the term has no effect. Where code reads them, the term over the rows of the batch is
-    added to them after the lookups.
+    Where no code reads them, the term has no effect. Else the table has the regularizer over all rows, which is exact.
+    Where that is impossible, the term over the rows of the batch can be added to the losses after the lookups.
     """
 
     id = RULE
-    title = "A regularizer is removed where its term is not read, else computed over the rows of the batch"
+    title = "A regularizer is removed where its term is not read, else kept over all rows, or over some"
     applicability = Applicability.CHANGES_VALUES
     fix_safety = (
-        "Where no code reads the regularization losses, removing the term is exact. Where code reads them, only the "
-        "steps that look a row up decay it, as with `tf-table-norm`."
+        "Exact without `--assume`. With it, where the term cannot be exact, only the steps that look a row up decay "
+        "it, as with `tf-table-norm`."
     )
     refusals = (
         Refusal(
@@ -93,21 +122,35 @@ class Regularizer(CheckRule):
         Example(
             "the regularization losses are read",
             HEAD + MADE + LOOKUP + READ,
-            HEAD_AFTER.replace("create_table,", "create_table, looked_up_rows,") + CREATED + ROWS + ADDED + READ,
-            says="covers each looked-up row once",
-            assume=True,
+            HEAD_AFTER.replace("create_table,", "create_table, regularized,") + KEPT + ROWS + READ,
+            says="covers all rows",
         ),
-        Example("not without --assume", HEAD + MADE + LOOKUP + READ, says="acts on the whole table"),
-        Example("no code of this file reads them", HEAD + MADE + LOOKUP, HEAD_AFTER + CREATED + ROWS, assume=True),
-        Example("but another file may", HEAD + MADE + LOOKUP, says="acts on the whole table"),
+        Example(
+            "no code of this file reads them, but another may",
+            HEAD + MADE + LOOKUP,
+            HEAD_AFTER.replace("create_table,", "create_table, regularized,") + KEPT + ROWS,
+            says="covers all rows",
+        ),
         Example(
             "of the scope",
             HEAD + SCOPE + "    " + MADE.replace(", regularizer=r", "") + "    " + LOOKUP + READ,
-            HEAD_AFTER.replace("create_table,", "create_table, looked_up_rows,") + SCOPE
-            + "    " + SCOPED + "    " + ROWS + "    " + ADDED + READ,
+            HEAD_AFTER.replace("create_table,", "create_table, regularized,") + SCOPE
+            + "    " + SCOPE_KEPT + "    " + ROWS + READ,
+        ),
+        Example(
+            "gradients that are clipped",
+            HEAD + MADE + LOOKUP + READ + CLIPPED,
+            CLIPPED_HEAD + CREATED + ROWS + ADDED + READ + CLIPPED_AFTER,
+            says="covers each looked-up row once",
             assume=True,
         ),
-        Example("read before the lookup", HEAD + MADE + READ + LOOKUP, says="before its lookups", assume=True),
+        Example("not without --assume", HEAD + MADE + LOOKUP + READ + CLIPPED, says="the gradients may be clipped"),
+        Example(
+            "clipped, and read before the lookup",
+            HEAD + MADE + READ + LOOKUP + CLIPPED,
+            says="before its lookups",
+            assume=True,
+        ),
         Example(
             "a regularizer that is neither L1 nor L2",
             HEAD + MADE.replace("=r)", "=lambda w: tf.reduce_max(w))") + LOOKUP + READ,
@@ -126,12 +169,15 @@ class Regularizer(CheckRule):
         known = bool(judgement.training.steps) and not imports_readers(file)
         for table, regularizer in given:
             text = " ".join(file.tree.source(regularizer).split())
-            if readers:
-                table.blockers.append(_added(file, table, regularizer, readers, text))
-            elif known:
+            why = _why_not_whole(judgement, table, regularizer, readers)
+            if not readers and known:
                 table.creation.notes.append(UNREAD)
+            elif not why:
+                _keep(file, table, regularizer, text)
+            elif readers:
+                table.blockers.append(_added(file, table, regularizer, readers, text, why))
             else:
-                table.blockers.append(blocker(regularizer, RULE, "unread-here", text=text))
+                table.blockers.append(blocker(regularizer, RULE, "unread-here", text=text, why=why))
 
 
 def _given(file: File, table: Table) -> cst.BaseExpression | None:
@@ -146,8 +192,28 @@ def _given(file: File, table: Table) -> cst.BaseExpression | None:
     return enclosing_option(file, call, "regularizer") or callers_option(file, call, "regularizer")
 
 
+def _why_not_whole(
+    judgement: Judgement, table: Table, regularizer: cst.BaseExpression, readers: list[cst.CSTNode]
+) -> str:
+    """Return why the table cannot have the regularizer itself, over all rows; empty if it can."""
+    file = judgement.file
+    if not is_regularizer(file, regularizer):
+        return UNKNOWN
+    if any(map(partial(by_scope, file), readers)):
+        return BY_SCOPE
+    return why_not(file, judgement.training, [table])
+
+
+def _keep(file: File, table: Table, regularizer: cst.BaseExpression, text: str) -> None:
+    """Give the table the regularizer, as an expression that is valid where it is made."""
+    creation = table.creation
+    own = file.tree.contains(creation.call, regularizer)
+    creation.regularizer = file.tree.source(regularizer) if own else "{tf}.get_variable_scope().regularizer"
+    table.adaptations.append(Adaptation(regularizer, RULE, f"`regularizer={text}` {EXACTLY}", SETTLED))
+
+
 def _added(
-    file: File, table: Table, regularizer: cst.BaseExpression, readers: list[cst.CSTNode], shown: str
+    file: File, table: Table, regularizer: cst.BaseExpression, readers: list[cst.CSTNode], shown: str, whole: str
 ) -> Blocker:
     """Return the change that adds the term over the looked-up rows after the last lookup, or why it is impossible."""
     place = _place(file, table, regularizer, readers)
@@ -161,7 +227,7 @@ def _added(
         return f"{prefix}.add_to_collection({key}, {term}({fresh.imports('looked_up_rows')}({source})))"
 
     changes = (CodeChange(place[0], text, behind=True),)
-    return blocker(regularizer, RULE, "rows-of-batch", changes=changes, takes_rows=True, text=shown)
+    return blocker(regularizer, RULE, "rows-of-batch", changes=changes, takes_rows=True, text=shown, why=whole)
 
 
 def _place(
@@ -170,7 +236,7 @@ def _place(
     """Return the statement of the last lookup and the table's name there, or why the term cannot follow it."""
     tree = file.tree
     if not is_regularizer(file, regularizer):
-        return "the regularization losses are read, and it is not known whether its term can cover some rows alone"
+        return UNKNOWN
     calls = sorted((lookup.call for lookup in table.lookups), key=lambda call: tree.span(call)[0])
     function = tree.enclosing(table.creation.call, cst.FunctionDef)
     if not calls or any(tree.enclosing(one, cst.FunctionDef) is not function for one in (*calls, regularizer)):
@@ -183,7 +249,7 @@ def _place(
     if any(in_loop(file, call) or is_branched(file, call) for call in calls) or repeated(file, calls[-1]):
         return "the regularization losses are read, and a lookup may run several times or in a branch of the graph"
     if any(map(partial(by_scope, file), readers)):
-        return "the regularization losses are read by name scope, and its term would be in another scope"
+        return BY_SCOPE
     if any(by_place(file, reader) for reader in readers):
         return "a regularization loss is read by its index, and the index of its term would change"
     end = tree.span(line)[1]

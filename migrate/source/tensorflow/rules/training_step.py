@@ -258,7 +258,7 @@ class TrainingStep(CheckRule):
         ),
         Example(
             "no table is converted",
-            BEFORE + "l = tf.nn.l2_loss(W)\nop = tf.train.AdagradOptimizer(0.1).minimize(loss)\n",
+            BEFORE + "l = tf.reduce_max(W)\nop = tf.train.AdagradOptimizer(0.1).minimize(loss)\n",
         ),
     )
 
@@ -274,7 +274,8 @@ class TrainingStep(CheckRule):
             yield from self._untrained(file)
 
     def judge(self, judgement: Judgement) -> None:
-        judgement.file_blockers += [refined(judgement.file, one) for one in judgement.training.blockers]
+        known = [refined(judgement, one) for one in judgement.training.blockers]
+        judgement.file_blockers += [one for one in known if one is not None]
 
     def judge_moving(self, judgement: Judgement) -> None:
         if judgement.moving:

@@ -169,7 +169,7 @@ class WholeTable(UseRule):
         ),
     )
     examples = (
-        Example("a mean over all rows", MADE + "loss += tf.reduce_mean(tf.square(W))\n", says="every row"),
+        Example("a sum for each row", MADE + "n = tf.reduce_sum(tf.square(W), 1)\n", says="every row"),
         Example("full ranking", MADE + "scores = tf.matmul(u, W, transpose_b=True)\n", says="matrix"),
         Example("a slice", MADE + "first = W[1:]\n", says="rows of the table are taken by position, not by id"),
         Example("initial rows from a file", MADE + "op = W.assign(rows)\n", says="import"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 import libcst as cst
@@ -9,8 +10,9 @@ import libcst as cst
 from migrate.source.tensorflow.base.arguments import bind, is_none, literal, number
 from migrate.source.tensorflow.base.bindings import resolve
 from migrate.source.tensorflow.base.blockers import blocker
-from migrate.source.tensorflow.base.model import Table
+from migrate.source.tensorflow.base.model import Blocker, Table
 from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.base.value_flow import known_values
 from migrate.source.tensorflow.facts.calls.execution_order import runs_first
 
 RULE = "tf-table-norm"
@@ -32,6 +34,8 @@ ELEMENTWISE = {"square", "math.square", "abs", "math.abs"}
 BRANCHES = {"cond", "case", "switch_case", "while_loop"}
 #: The assumption about a term if the source does not show the order.
 AFTER = "all lookups of the table are built before it, or it raises RuntimeError"
+#: Functions that sum over axes.
+SUMMED = {"reduce_sum", "math.reduce_sum"}
 REDUCE = ("input_tensor", "axis", "keepdims", "name", "reduction_indices", "keep_dims")
 
 
@@ -45,14 +49,17 @@ def sum_over(file: File, reference: cst.BaseExpression) -> cst.Call | None:
             return call if _whole(call, SUMS[name], arg) and _order(call, name) else None
         if is_regularizer(file, call.func):
             return call if len(call.args) == 1 else None
-    powers = _power(file, reference)
-    return _reduced(file, powers) if powers is not None else None
+    powers = power(file, reference)
+    return reduced(file, powers) if powers is not None else None
 
 
 def is_regularizer(file: File, node: cst.BaseExpression) -> bool:
-    """True for `l2_regularizer(r)`, directly or through a name: a function that sums over the entries of a matrix."""
+    """True for `l2_regularizer(r)`, or what is nothing else: a function that sums over the entries of a matrix."""
     value = resolve(file.tree, node)
-    return isinstance(value, cst.Call) and file.names.of(value.func) in REGULARIZERS
+    if isinstance(value, cst.Call) and file.names.of(value.func) in REGULARIZERS:
+        return True
+    made = [value.node for value in known_values(file, node)]
+    return bool(made) and all(isinstance(one, cst.Call) and file.names.of(one.func) in REGULARIZERS for one in made)
 
 
 def _whole(call: cst.Call, parameters: tuple[str, ...], arg: cst.CSTNode | None) -> bool:
@@ -69,7 +76,7 @@ def _order(call: cst.Call, name: str | None) -> bool:
     return given is None or literal(given.value) in (1, 2, 1.0, 2.0, "euclidean", "fro")
 
 
-def _power(file: File, reference: cst.BaseExpression) -> cst.BaseExpression | None:
+def power(file: File, reference: cst.BaseExpression) -> cst.BaseExpression | None:
     """Return the expression around `reference` that computes the square or magnitude of each entry, or None."""
     around = file.tree.parent(reference)
     text = file.tree.source(reference)
@@ -91,27 +98,28 @@ def _power(file: File, reference: cst.BaseExpression) -> cst.BaseExpression | No
     return call if name in {"multiply", "math.multiply"} and same else None
 
 
-def _reduced(file: File, power: cst.BaseExpression) -> cst.Call | None:
+def reduced(file: File, power: cst.BaseExpression, names: Collection[str] = SUMMED) -> cst.Call | None:
     """Return the `reduce_sum` over all axes of an elementwise expression, or None."""
     arg = file.tree.parent(power)
     call = file.tree.parent(arg) if isinstance(arg, cst.Arg) else None
-    if not isinstance(call, cst.Call) or file.names.of(call.func) not in {"reduce_sum", "math.reduce_sum"}:
+    if not isinstance(call, cst.Call) or file.names.of(call.func) not in names:
         return None
     return call if _whole(call, REDUCE, arg) else None
 
 
 def check_terms(file: File, table: Table) -> None:
     """Replace those blockers of a table whose term would miss rows: of lookups that come later, or run in a branch."""
-    for term in [each for each in table.blockers if each.takes_rows]:
-        known = [runs_first(file, lookup.call, term.node, table) for lookup in table.lookups]
-        late = False in known
-        table.blockers.remove(term)
-        if late or any(is_branched(file, lookup.call) for lookup in table.lookups):
-            key = "before-lookup" if late else "lookup-in-branch"
-            table.blockers.append(term.otherwise or blocker(term.node, term.rule, key, message=term.message))
-        else:
-            told = f"{term.assumption}; {AFTER}" if None in known else term.assumption
-            table.blockers.append(replace(term, assumption=told))
+    table.blockers = [checked_term(file, table, one) if one.takes_rows else one for one in table.blockers]
+
+
+def checked_term(file: File, table: Table, term: Blocker) -> Blocker:
+    """Return the blocker of a term over the rows of the batch, or in its place why the term would miss rows."""
+    known = [runs_first(file, lookup.call, term.node, table) for lookup in table.lookups]
+    late = False in known
+    if late or any(is_branched(file, lookup.call) for lookup in table.lookups):
+        key = "before-lookup" if late else "lookup-in-branch"
+        return term.otherwise or blocker(term.node, term.rule, key, message=term.message)
+    return replace(term, assumption=f"{term.assumption}; {AFTER}") if None in known else term
 
 
 def is_branched(file: File, lookup: cst.CSTNode) -> bool:

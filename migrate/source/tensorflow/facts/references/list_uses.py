@@ -12,6 +12,7 @@ from migrate.source.tensorflow.base.bindings import binders, builtin, is_target,
 from migrate.source.tensorflow.base.logging_statements import prints
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of, root_of
+from migrate.source.tensorflow.facts.references.l2_terms import sum_over
 from migrate.source.tensorflow.facts.references.metadata_loops import only_metadata, reads_shapes
 
 
@@ -58,6 +59,28 @@ def reader(file: File, listed: cst.BaseExpression) -> Reader | cst.CSTNode | Non
     if sums:
         return Reader.SUMS
     return Reader.SHAPES if Reader.SHAPES in found else Reader.NOBODY
+
+
+def summed(file: File, listed: cst.BaseExpression) -> list[cst.BaseExpression] | None:
+    """Return the members that loops over a list sum over, where `reader` is SUMS; None if a loop also reads shapes."""
+    flow, found = flow_of(file), list[cst.BaseExpression]()
+    for use in (one for value in flow.values(listed) for one in flow.mentions(value)):
+        loop = file.tree.parent(use)
+        if not isinstance(loop, cst.For | cst.CompFor) or loop.iter is not use or not isinstance(loop.target, cst.Name):
+            continue
+        members_of = summands(file, loop.target)
+        if members_of is None:
+            return None
+        found += members_of
+    return found
+
+
+def summands(file: File, variable: cst.Name) -> list[cst.BaseExpression] | None:
+    """Return the mentions of a loop's variable in sums over its entries; None if the loop reads attributes of it."""
+    uses = flow_of(file).carried(variable)
+    if any(isinstance(file.tree.parent(use), cst.Attribute) for use in uses):
+        return None
+    return [use for use in uses if sum_over(file, use) is not None]
 
 
 def _is_from_outside(value: Value) -> bool:

@@ -46,7 +46,7 @@ def early_list(
 
 
 def made_between(
-    file: File, first: cst.CSTNode, step: cst.Call, tables: Sequence[Table], *, fresh: bool = False
+    file: File, first: cst.CSTNode, step: cst.CSTNode, tables: Sequence[Table], *, fresh: bool = False
 ) -> cst.CSTNode | None:
     """Return a call that may create a variable between `first` and `step`; `step` itself if the order is not known.
 

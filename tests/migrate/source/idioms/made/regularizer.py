@@ -1,8 +1,7 @@
 """`tf.get_variable(…, regularizer=…)`.
 
-verdict: changes values
-becomes: its term over the rows of the batch, each once
-batch: every row is in each batch, then both are the same
+verdict: exact
+becomes: `regularized(create_table(…), …)`: its term over all rows is among the losses of the graph
 """
 
 import tensorflow.compat.v1 as tf

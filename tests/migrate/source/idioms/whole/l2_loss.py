@@ -1,8 +1,7 @@
 """`tf.nn.l2_loss(table)`, `tf.reduce_sum(tf.square(table))`, a norm.
 
-verdict: changes values
-becomes: the same over `looked_up_rows(table)`, the rows of the batch, each once
-batch: every row is in each batch, then both are the same
+verdict: exact
+becomes: `l2_loss(table)`, over all rows
 """
 
 import tensorflow.compat.v1 as tf

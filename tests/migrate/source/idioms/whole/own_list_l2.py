@@ -1,8 +1,7 @@
 """A table in a list of its own, and L2 over the members of the list.
 
-verdict: changes values
-becomes: a loop that takes L2 over them gets `looked_up_rows(table)`
-batch: every row is in each batch, then both are the same
+verdict: exact
+becomes: the loop takes `l2_loss(param)`
 """
 
 import tensorflow.compat.v1 as tf

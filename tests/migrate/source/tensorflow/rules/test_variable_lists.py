@@ -24,6 +24,12 @@ def build():
     return dict(ids=ids, label=label, loss=loss, train_op=train_op, rows=e)
 """
 )
+STEP = "train_op = tf.train.GradientDescentOptimizer(0.1).minimize(loss)"
+#: The same step, but for a norm that no gradient has: a term over all rows cannot be exact.
+CLIP = (
+    "o = tf.train.GradientDescentOptimizer(0.1)\n    g, v = zip(*o.compute_gradients(loss))\n"
+    "    g, _ = tf.clip_by_global_norm(g, 1e9)\n    train_op = o.apply_gradients(zip(g, v))"
+)
 DECAY = "def decay(l2):\n    return l2 * sum(tf.nn.l2_loss(v) for v in tf.trainable_variables())\n"
 #: What the module `compat` of a project does to give its files TensorFlow.
 COMPAT = {
@@ -42,8 +48,13 @@ BASE = COMPAT["try"]
 def test_a_module_of_the_project_may_give_tensorflow(text: str, tmp_path: Path) -> None:
     files = {"main.py": MAIN, "helper.py": "from compat import tf\n" + DECAY, "compat.py": text, "base.py": BASE}
     root = write(tmp_path / "p", files)
-    assert "sums over all trainable variables" in reasons(convert(root))
-    done = convert(root, assume=True)
+    done = convert(root)
+    assert verdicts(done) == {"w": "applied"}
+    assert "[*tf.trainable_variables(), *tables()]" in done["helper.py"].converted
+    same_training(root, done)
+    clipped = write(tmp_path / "clipped", {**files, "main.py": MAIN.replace(STEP, CLIP)})
+    assert "sums over all trainable variables" in reasons(convert(clipped))
+    done = convert(clipped, assume=True)
     assert verdicts(done) == {"w": "applied"}
     assert any(f.applicability and f.applicability.value == "changes-values" for f in done["main.py"].findings)
     dense = DECAY.replace("tf.trainable_variables()", "tf.trainable_variables() if v.op.name != 'w'")
@@ -152,7 +163,7 @@ def test_what_stores_or_names_all_variables_trains_the_same(code: str, tmp_path:
 
 def test_a_name_of_a_function_that_is_only_called_is_followed(tmp_path: Path) -> None:
     helper = HEAD + "def decay(l2):\n    get = tf.trainable_variables\n    return l2 * " + SUM.format("get()")
-    found = reasons(convert(write(tmp_path, {"main.py": MAIN, "helper.py": helper})))
+    found = reasons(convert(write(tmp_path, {"main.py": MAIN.replace(STEP, CLIP), "helper.py": helper})))
     assert "sums over all trainable variables" in found and "passes on" not in found
 
 

@@ -27,7 +27,7 @@ def test_their_regularization_moves_all_rows_toward_zero() -> None:
 
 
 def test_a_table_that_no_assumption_frees_is_not_said_to_need_one() -> None:
-    term = "loss += tf.nn.l2_loss(W)\n"
+    term = "loss += tf.cond(c, lambda: tf.nn.l2_loss(W), lambda: 0.0)\n"
     text = HEAD + MADE + LOSS + term + f"op = {DESCENT}, l2_regularization_strength=0.1).minimize(loss)\n"
     record = converted(text).tables[0]
     assert record.verdict is State.UNSUPPORTED
