@@ -108,7 +108,7 @@ def check_terms(file: File, table: Table) -> None:
         table.blockers.remove(term)
         if late or any(is_branched(file, lookup.call) for lookup in table.lookups):
             key = "before-lookup" if late else "lookup-in-branch"
-            table.blockers.append(term.otherwise or blocker(term.node, term.rule, key, message=term.message))
+            table.blockers.append(blocker(term.node, term.rule, key, message=term.message))
         else:
             told = f"{term.assumption}; {AFTER}" if None in known else term.assumption
             table.blockers.append(replace(term, assumption=told))
