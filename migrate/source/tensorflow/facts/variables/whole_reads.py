@@ -20,6 +20,7 @@ from migrate.source.tensorflow.base.visited import reached
 from migrate.source.tensorflow.facts.calls.execution_count import repeated
 from migrate.source.tensorflow.facts.calls.inner_graphs import run_apart
 from migrate.source.tensorflow.facts.calls.tensor_functions import COMPUTING, is_end
+from migrate.source.tensorflow.facts.optimizers.training_model import method_of
 
 RULE = "tf-all-rows"
 KEPT = "no loss depends on it, and it is what it was while ids are below the number of rows"
@@ -30,6 +31,8 @@ FETCHES = frozenset({"eval", "numpy", "partial_run", "run"})
 FACTS = frozenset({"dtype", "get_shape", "name", "ndim", "shape"})
 #: Arguments of an EstimatorSpec that are not trained.
 OUTPUTS = frozenset({"eval_metric_ops", "export_outputs", "predictions"})
+#: Methods that train.
+STEPS = frozenset({"apply_gradients", "minimize"})
 #: Methods that give the value of a variable.
 VALUES = frozenset({"read_value", "value"})
 #: Where one of these is, a graph may take no more ops when a fetch runs, so the fetch cannot add its read.
@@ -91,21 +94,27 @@ def _is_computed_with(file: File, read: cst.BaseExpression) -> bool:
 
 
 def _is_apart(file: File, read: cst.BaseExpression) -> bool:
-    """True if every value that is computed from `read` ends where no gradient is taken."""
+    """True if every value that is computed from `read` ends where no gradient is taken, and at least one ends.
+
+    A value that nothing uses is meant for code that is not seen.
+    """
     trees = [part.tree for part in file.program(read)]
     if any(name in tree.attributes for tree in trees for name in BY_NAME):
         return False
     followed = _Followed(file)
     list(reached(read, followed.next))
-    return followed.known
+    return followed.known and followed.ends
 
 
 class _Followed:
-    """Follows computed values to their uses; `known` is False once one of the uses may lead to a loss."""
+    """Follows computed values to their uses; `known` is False once one of the uses may lead to a loss.
+
+    `ends` is True once one of them is a known end.
+    """
 
     def __init__(self, file: File) -> None:
         self.file, self.flow = file, flow_of(file)
-        self.known = True
+        self.known, self.ends = True, False
 
     def next(self, node: cst.BaseExpression) -> list[cst.BaseExpression]:
         """Return the expressions that are computed from the one at `node`, a value that depends on the matrix."""
@@ -123,6 +132,7 @@ class _Followed:
         if isinstance(around, cst.Subscript):
             return self._made(around) if around.value is node else None
         if isinstance(around, cst.Attribute):
+            self.ends = self.ends or around.attr.value in FETCHES
             return [] if around.attr.value in FACTS | FETCHES else None
         if isinstance(around, cst.Lambda):
             return self._branch(around)
@@ -132,7 +142,16 @@ class _Followed:
             return [around] if around.test is not node else []
         if isinstance(around, cst.AugAssign | cst.Call):
             return None
+        self.ends = self.ends or isinstance(around, cst.Comparison | cst.ComparisonTarget) or self._is_kept(around)
         return [] if isinstance(around, _ENDED) or self._is_handed_on(node, node) else None
+
+    def _is_kept(self, around: cst.CSTNode | None) -> bool:
+        """True for an attribute of a model that trains by itself, such as its scores: what others do is to fetch it."""
+        kept = isinstance(around, cst.Assign) and isinstance(around.targets[0].target, cst.Attribute)
+        model = self.file.tree.enclosing(around, cst.ClassDef) if around is not None and kept else None
+        return model is not None and any(
+            method_of(call) in STEPS and self.file.tree.contains(model, call) for call in self.file.tree.calls
+        )
 
     def _is_handed_on(self, node: cst.BaseExpression, whole: cst.BaseExpression) -> bool:
         """True if a value flows on to other mentions, and the expression around it does not leave the program."""
@@ -180,10 +199,10 @@ class _Followed:
         if not isinstance(call, cst.Call) or arg.star:
             return None
         name = self.file.names.of(call.func)
-        if self._ends(call):
+        given = name == "estimator.EstimatorSpec" and arg.keyword is not None and arg.keyword.value in OUTPUTS
+        if given or self._ends(call):
+            self.ends = True
             return []
-        if name == "estimator.EstimatorSpec":
-            return [] if arg.keyword is not None and arg.keyword.value in OUTPUTS else None
         if name in COMPUTING:
             return self._made(call)
         passes = name is None and self.flow.hands_on(arg.value) and (self.flow.run_by(call) or self._stores(call))

@@ -11,7 +11,7 @@ def build(ids):
     item = tf.get_variable("item", [20, 4], initializer=tf.random_normal_initializer(stddev=0.5))
     out = tf.nn.embedding_lookup(item, ids)
     scores = tf.nn.softmax(tf.matmul(out, item, transpose_b=True))
-    recall, update = tf.metrics.recall_at_k(ids, scores, 5)
+    recall, _ = tf.metrics.recall_at_k(ids, scores, 5)
     tf.summary.scalar("recall", recall)
     loss = tf.reduce_mean(tf.square(out - 1.0))
     return out, loss, tf.train.AdagradOptimizer(0.3).minimize(loss)

@@ -42,8 +42,8 @@ APART = {
     "the loss of an evaluation": """
         logits = tf.matmul(e, W[1:], transpose_b=True)
         test_loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits))
-        test_loss += 1.0 if False else 0.0
-        """.replace("        test_loss += 1.0 if False else 0.0\n", ""),
+        print(test_loss.eval())
+        """,
     "a metric": """
         rank, update = tf.metrics.mean(tf.reduce_max(tf.matmul(e, W, transpose_b=True), 1))
         tf.summary.scalar("rank", rank)
@@ -54,12 +54,13 @@ APART = {
         """,
     "a branch": """
         scores = tf.cond(flag, lambda: tf.matmul(e, W, transpose_b=True), lambda: tf.zeros([1, 9]))
+        best = tf.argmax(scores, 1)
         """,
     "both parts of what a function gives": """
         mean, variance = tf.nn.moments(W, [0])
         tf.summary.scalar("mean", tf.reduce_mean(mean))
         """,
-    "a copy": "copy = W.read_value()[1:]\n",
+    "a copy": "copy = W.read_value()[1:]\ntf.summary.histogram('copy', copy)\n",
 }
 
 TRAINED = {
@@ -116,7 +117,10 @@ TRAINED = {
             return tf.reduce_mean(scores)
         loss = loss + more()
         """,
-    "by a collection": 'tf.add_to_collection("losses", tf.nn.l2_loss(W[1:]))\nloss = loss + tf.add_n(tf.get_collection("losses"))\n',
+    "by a collection": """
+        tf.add_to_collection("losses", tf.nn.l2_loss(W[1:]))
+        loss = loss + tf.add_n(tf.get_collection("losses"))
+        """,
     "by a loss of TensorFlow's collection": """
         tf.losses.sparse_softmax_cross_entropy(labels, tf.matmul(e, W, transpose_b=True))
         loss = tf.losses.get_total_loss()
@@ -131,7 +135,9 @@ TRAINED = {
         s = tf.matmul(e, W, transpose_b=True) if full else e
         loss = loss + tf.reduce_mean(s)
         """,
-    "by a comprehension": "loss = loss + tf.add_n([tf.reduce_mean(one) for one in [tf.matmul(e, W, transpose_b=True)]])\n",
+    "by a comprehension": """
+        loss = loss + tf.add_n([tf.reduce_mean(one) for one in [tf.matmul(e, W, transpose_b=True)]])
+        """,
     "by a generator": "loss = loss + sum(tf.reduce_mean(one) for one in [W * 2])\n",
     "by a lambda": "more = lambda: tf.reduce_mean(tf.matmul(e, W, transpose_b=True))\nloss = loss + more()\n",
     "by a partial": """
@@ -140,9 +146,16 @@ TRAINED = {
         loss = loss + tf.reduce_mean(scores_of(W))
         """,
     "by a walrus": "if (s := tf.matmul(e, W, transpose_b=True)) is not None:\n    loss = loss + tf.reduce_mean(s)\n",
-    "by unpacking": "a, (b, *c) = e, [tf.matmul(e, W), tf.reduce_mean(W * W), e]\nloss = loss + tf.reduce_mean(b) + tf.add_n(c)\n",
+    "by unpacking": """
+        a, (b, *c) = e, [tf.matmul(e, W), tf.reduce_mean(W * W), e]
+        loss = loss + tf.reduce_mean(b) + tf.add_n(c)
+        """,
     "by a library": "from losses import full\nloss = loss + full(labels, tf.matmul(e, W, transpose_b=True))\n",
-    "by a list that goes to a library": "from losses import full\nparts = [tf.matmul(e, W)]\nloss = loss + full(parts)\n",
+    "by a list that goes to a library": """
+        from losses import full
+        parts = [tf.matmul(e, W)]
+        loss = loss + full(parts)
+        """,
     "by an object that goes to a library": """
         from losses import full
         class Model:
@@ -151,8 +164,13 @@ TRAINED = {
         model.scores = tf.matmul(e, W, transpose_b=True)
         loss = loss + full(model)
         """,
-    "by a loop": "_, loss = tf.while_loop(lambda i, l: i < 3, lambda i, l: (i + 1, l + tf.reduce_mean(W * W)), [0, loss])\n",
-    "by a map": "loss = loss + tf.reduce_mean(tf.map_fn(lambda row: tf.reduce_sum(tf.matmul(row[None], W, transpose_b=True)), e))\n",
+    "by a loop": """
+        _, loss = tf.while_loop(lambda i, l: i < 3, lambda i, l: (i + 1, l + tf.reduce_mean(W * W)), [0, loss])
+        """,
+    "by a map": """
+        sums = tf.map_fn(lambda row: tf.reduce_sum(tf.matmul(row[None], W, transpose_b=True)), e)
+        loss = loss + tf.reduce_mean(sums)
+        """,
     "by setattr": """
         class Model:
             pass
@@ -160,7 +178,10 @@ TRAINED = {
         setattr(model, "scores", tf.matmul(e, W, transpose_b=True))
         loss = loss + tf.reduce_mean(model.scores)
         """,
-    "by a gradient": "g = tf.gradients(tf.reduce_sum(tf.matmul(e, W, transpose_b=True)), [e])[0]\nloss = loss + tf.reduce_mean(g)\n",
+    "by a gradient": """
+        g = tf.gradients(tf.reduce_sum(tf.matmul(e, W, transpose_b=True)), [e])[0]
+        loss = loss + tf.reduce_mean(g)
+        """,
     "by a sampled loss": "loss = tf.reduce_mean(tf.nn.sampled_softmax_loss(W, b, labels, e, 2, 9))\n",
     "by a name that is given back": """
         s = None
@@ -208,6 +229,10 @@ TRAINED = {
 @pytest.mark.one_case
 def test_reads_apart_from_the_loss_become_all_rows(body: str) -> None:
     assert "all_rows(W" in converted(body) or "all_rows(table" in converted(body)
+
+
+def test_what_nothing_uses_is_for_code_that_is_not_seen() -> None:
+    assert "all_rows" not in converted("scores = tf.matmul(e, W, transpose_b=True)\n")
 
 
 @pytest.mark.parametrize("body", TRAINED.values(), ids=TRAINED)
