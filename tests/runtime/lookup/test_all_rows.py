@@ -159,10 +159,11 @@ def test_tiers_are_left_as_they_are(tmp_path: Path) -> None:
     for one in (table, plain):
         one.import_rows(ids[:150], np.random.default_rng(0).normal(size=(150, 4)).astype(np.float32))
     table.drain()
-    before = table.tier_of(ids).numpy().tolist()
+    before, used = table.tier_of(ids).numpy().tolist(), table.tier_status().numpy()[:, :4].tolist()
     assert before.count(1) > 100
     assert runtime.all_rows(table, 200).numpy().tobytes() == runtime.all_rows(plain, 200).numpy().tobytes()
     assert table.tier_of(ids).numpy().tolist() == before
+    assert table.tier_status().numpy()[:, :4].tolist() == used
 
 
 def test_keys_that_wait_for_admission_read_zeros_and_are_not_counted() -> None:

@@ -18,13 +18,19 @@ _ARITHMETIC = """
     math.tanh math.top_k math.zero_fraction
 """
 _NETWORKS = """
-    nn.bias_add nn.elu nn.embedding_lookup nn.l2_loss nn.l2_normalize nn.leaky_relu nn.log_softmax nn.moments nn.relu
-    nn.selu nn.sigmoid nn.sigmoid_cross_entropy_with_logits nn.softmax nn.softmax_cross_entropy_with_logits
+    nn.bias_add nn.dropout nn.elu nn.embedding_lookup nn.l2_loss nn.l2_normalize nn.leaky_relu nn.log_softmax nn.moments
+    nn.relu nn.selu nn.sigmoid nn.sigmoid_cross_entropy_with_logits nn.softmax nn.softmax_cross_entropy_with_logits
     nn.softmax_cross_entropy_with_logits_v2 nn.softplus nn.sparse_softmax_cross_entropy_with_logits nn.tanh nn.top_k
     nn.xw_plus_b nn.zero_fraction sparse.sparse_dense_matmul sparse_tensor_dense_matmul
 """
-#: Functions whose result is a tensor that gradients may reach.
-COMPUTING = frozenset((_ARRAYS + _ARITHMETIC + _NETWORKS).split())
+_LAYERS = """
+    contrib.layers.batch_norm contrib.layers.fully_connected layers.batch_normalization layers.dense layers.dropout
+    layers.flatten
+"""
+#: Functions whose result is a tensor that gradients may reach. Layers also make variables.
+COMPUTING = frozenset((_ARRAYS + _ARITHMETIC + _NETWORKS + _LAYERS).split())
+#: Arguments by which a function of `COMPUTING` adds its result to the losses, or to a collection of any use.
+COLLECTING = frozenset({"activity_regularizer", "outputs_collections"})
 
 _TESTS = """
     argmax argmin equal greater greater_equal histogram_fixed_width less less_equal math.argmax math.confusion_matrix

@@ -19,7 +19,7 @@ from migrate.source.tensorflow.base.value_flow import flow_of
 from migrate.source.tensorflow.base.visited import reached
 from migrate.source.tensorflow.facts.calls.execution_count import repeated
 from migrate.source.tensorflow.facts.calls.inner_graphs import run_apart
-from migrate.source.tensorflow.facts.calls.tensor_functions import COMPUTING, is_end
+from migrate.source.tensorflow.facts.calls.tensor_functions import COLLECTING, COMPUTING, is_end
 from migrate.source.tensorflow.facts.optimizers.training_model import method_of
 
 RULE = "tf-all-rows"
@@ -90,7 +90,8 @@ def _is_computed_with(file: File, read: cst.BaseExpression) -> bool:
     if isinstance(call, cst.Call):
         name = file.names.of(call.func)
         return name in COMPUTING or (name is not None and is_end(name)) or _fetches(call)
-    return isinstance(around, cst.BinaryOperation | cst.UnaryOperation | cst.Subscript | cst.Attribute)
+    formats = isinstance(around, cst.BinaryOperation) and isinstance(around.operator, cst.Modulo)
+    return not formats and isinstance(around, cst.BinaryOperation | cst.UnaryOperation | cst.Subscript | cst.Attribute)
 
 
 def _is_apart(file: File, read: cst.BaseExpression) -> bool:
@@ -203,8 +204,11 @@ class _Followed:
         if given or self._ends(call):
             self.ends = True
             return []
+        if isinstance(call.func, cst.Name) and call.func.value == "print":
+            return []
         if name in COMPUTING:
-            return self._made(call)
+            collects = any(one.star or (one.keyword and one.keyword.value in COLLECTING) for one in call.args)
+            return None if collects else self._made(call)
         passes = name is None and self.flow.hands_on(arg.value) and (self.flow.run_by(call) or self._stores(call))
         return [] if passes else None  # what a function of the program is given has other mentions
 
@@ -216,8 +220,7 @@ class _Followed:
 
     def _ends(self, call: cst.Call) -> bool:
         name = self.file.names.of(call.func)
-        plain = isinstance(call.func, cst.Name) and call.func.value == "print"
-        return plain or _fetches(call) or (name is not None and is_end(name))
+        return _fetches(call) or (name is not None and is_end(name))
 
     def _branch(self, function: cst.Lambda) -> list[cst.BaseExpression] | None:
         """Return the `tf.cond` whose branch computes the value."""

@@ -44,6 +44,10 @@ APART = {
         test_loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits))
         print(test_loss.eval())
         """,
+    "a layer of the evaluation": """
+        y = tf.layers.dense(tf.concat([W, tf.zeros([9, 1])], 1), 3, name="top")
+        tf.summary.histogram("y", y)
+        """,
     "a metric": """
         rank, update = tf.metrics.mean(tf.reduce_max(tf.matmul(e, W, transpose_b=True), 1))
         tf.summary.scalar("rank", rank)
@@ -215,6 +219,11 @@ TRAINED = {
             def scores(self):
                 return tf.matmul(e, W, transpose_b=True)
         loss = loss + tf.reduce_mean(Model().scores)
+        """,
+    "by what a layer collects": """
+        y = tf.layers.dense(tf.matmul(e, W, transpose_b=True), 1, activity_regularizer=tf.nn.l2_loss)
+        tf.summary.scalar("y", tf.reduce_mean(y))
+        loss = loss + tf.losses.get_regularization_loss()
         """,
     "by a string that is evaluated": "s = tf.matmul(e, W)\nloss = loss + eval('tf.reduce_mean(s)')\n",
     "by a name of the graph": """
