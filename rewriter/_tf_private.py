@@ -113,6 +113,12 @@ def _default(known: Mapping[str, Any], name: str) -> Any:
     return known[name].default_value if name in known else tf.compat.v1.AttrValue()
 
 
+def takes_reference(node: Any) -> bool:
+    """Whether the op of a NodeDef takes a reference, by which it may write; True if this process does not know it."""
+    definition = op_def_registry.get(node.op)
+    return definition is None or any(argument.is_ref for argument in definition.input_arg)
+
+
 def writes_in_place(node: Any) -> bool:
     """Whether the op of a NodeDef updates its first input in place: it returns a reference to it, or nothing."""
     definition = op_def_registry.get(node.op)

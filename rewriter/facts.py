@@ -14,10 +14,10 @@ __all__ = [
     "Refusal",
     "Scale",
     "StaticAnswer",
-    "Summary",
     "Table",
     "Update",
     "WholeGradient",
+    "WholeRead",
     "WholeTerm",
 ]
 
@@ -110,12 +110,24 @@ class Assignment:
 
 
 @dataclass(frozen=True)
-class Summary:
-    """A summary op (such as a histogram) over all rows, or over all rows of one part."""
+class WholeRead:
+    """An op, apart from training, that reads all rows at an input, or all rows of one part: a summary, scores.
+
+    `old` is the tensor that it reads. Where `waits`, the new read also waits for what the op waits for: a ref variable
+    is read when the op runs.
+    """
 
     op: str
     input: int
+    old: Tensor
+    waits: bool
     part: int = 0
+    source: str = ""
+
+    @property
+    def key(self) -> str:
+        """What the reads that may be one have in common."""
+        return self.op if self.waits else str(self.old)
 
 
 @dataclass(frozen=True)
@@ -173,7 +185,7 @@ class Table:
     strategy: str = ""
     note: str = ""
     assigned: tuple[Assignment, ...] = ()
-    summaries: tuple[Summary, ...] = ()
+    reads: tuple[WholeRead, ...] = ()
     terms: tuple[WholeTerm, ...] = ()
 
     @property

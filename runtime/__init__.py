@@ -11,6 +11,7 @@ from runtime.embedding_variable.create import create_counted_table
 from runtime.embedding_variable.options import Admission, Eviction, InitialRows, KeyRules, WarmStart
 from runtime.initializers import column_blocks
 from runtime.lookup import gradients as _gradients  # noqa: F401 - importing registers them
+from runtime.lookup.all_rows import all_rows
 from runtime.lookup.batch_rows import looked_up_rows
 from runtime.lookup.grouped import grouped_lookup
 from runtime.lookup.grouped_pooled import grouped_embedding_lookup_sparse, grouped_safe_embedding_lookup_sparse
@@ -47,6 +48,7 @@ __all__ = [
     "Table",
     "TableSummaryHook",
     "WarmStart",
+    "all_rows",
     "checkpoint",
     "column_blocks",
     "create_counted_table",

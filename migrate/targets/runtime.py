@@ -13,6 +13,7 @@ HOMES = {
     "rewriter": ("GraphModifierHook",),
     "runtime": (
         "EvictHook",
+        "all_rows",
         "create_table",
         "get_dense_and_sparse_variable",
         "l1_norm",

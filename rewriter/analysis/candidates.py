@@ -11,7 +11,8 @@ import numpy as np
 import tensorflow as tf
 
 from rewriter.analysis.savers import restored_by, why_not_saved
-from rewriter.facts import Lookup, Refusal, StaticAnswer, Summary, Table, Update, WholeTerm
+from rewriter.analysis.whole_uses import WholeUse, WholeUses, sort_whole_uses
+from rewriter.facts import Lookup, Refusal, StaticAnswer, Table, Update
 from rewriter.flow import Pick, Picks
 from rewriter.graph.view import GraphView, Tensor, Use
 from rewriter.patterns.assignments import sort_assignments
@@ -25,7 +26,7 @@ from rewriter.patterns.initial_values import new_rows
 from rewriter.patterns.matching import Mismatch
 from rewriter.patterns.partitioned import find_stitches, join_parts, named
 from rewriter.patterns.pooled import SEGMENTS
-from rewriter.patterns.whole_table import ARITHMETIC, forward_terms, why_not_joined
+from rewriter.patterns.whole_table import why_not_joined
 
 __all__ = ["LOOKUPS", "VARIABLES", "find_tables"]
 
@@ -75,10 +76,8 @@ class _Uses:
     answers: list[StaticAnswer] = field(default_factory=list)
     assignments: list[str] = field(default_factory=list)
     carriers: list[str] = field(default_factory=list)
-    summaries: list[Summary] = field(default_factory=list)
-    terms: list[WholeTerm] = field(default_factory=list)
     unknown: list[tuple[tuple[str, ...], Mismatch]] = field(default_factory=list)  # dense steps that are not understood
-    wholes: list[tuple[str, ...]] = field(default_factory=list)  # paths to ops that use the whole variable otherwise
+    wholes: list[WholeUse] = field(default_factory=list)  # ops that use the whole variable otherwise
 
 
 def find_tables(
@@ -136,9 +135,9 @@ class _Finder:
         try:
             for use in self.view.users(name):
                 self._use(name, use, uses, (name,))
-            self._check_wholes(uses)
-        except _Whole as whole:
-            raise _why_whole(whole, pick) from None
+            whole = self._wholes(name, uses)
+        except _Whole as refused:
+            raise _why_whole(refused, pick) from None
         if not uses.lookups:
             raise _Refused("its rows are never looked up")
         sets = sort_assignments(self.view, name, uses.assignments)
@@ -151,11 +150,8 @@ class _Finder:
         answers = tuple(uses.answers)
         awaited = waited_for(self.view, uses.carriers, [answer.op for answer in answers])
         found = (lookups, tuple(uses.updates), answers, new_rows(self.view, usual), awaited)
-        summaries = tuple(uses.summaries)
-        terms = tuple(dict.fromkeys(uses.terms))
-        return Table(
-            name, rows, dim, initial, sets.initializer, *found, assigned=sets.later, summaries=summaries, terms=terms
-        )
+        size = (name, rows, dim, initial, sets.initializer)
+        return Table(*size, *found, assigned=sets.later, reads=whole.reads, terms=whole.terms)
 
     def _check_job(self, name: str) -> None:
         if name in self.view.copied:
@@ -239,8 +235,6 @@ class _Finder:
             pass  # `why_not_saved` decides about Savers once slots are known; a handle outlives its variable
         elif kind in _ANSWERS:
             uses.answers.append(StaticAnswer(op, _ANSWERS[kind], self._size(name)))
-        elif kind == "HistogramSummary":
-            uses.summaries.append(Summary(op, use.input))
         elif op in self.view.closed:
             raise _Refused(f"`{op}` passes it into a loop that cannot be extended: {CLOSED}", *path)
         elif carries(self.view, use):
@@ -250,19 +244,18 @@ class _Finder:
         elif functions_of(self.view, self.view.nodes[op]):
             raise _Refused(why_not_entered(self.view, use, LOOKUPS), *path)
         else:
-            terms = forward_terms(self.view, name, op)
-            uses.terms += terms or []
-            uses.wholes += [] if terms else [path]
+            uses.wholes.append(WholeUse(path, use.input))
 
-    def _check_wholes(self, uses: _Uses) -> None:
-        """Refuse a variable that an op uses as a whole, unless it is arithmetic of a dense gradient."""
-        known = {op for update in uses.updates for op in update.arithmetic}
-        for path in uses.wholes:
-            # Of a dense step that is not understood, its arithmetic is not known either: the step is the reason then.
-            if path[-1] not in known and not (uses.unknown and self.view.type(path[-1]) in ARITHMETIC):
-                raise _Whole(f"{self.view.type(path[-1])} `{path[-1]}` uses the whole variable", *path)
+    def _wholes(self, name: str, uses: _Uses) -> WholeUses:
+        """Return the uses of the whole variable that a table replaces; refuse a variable that has others."""
+        found = sort_whole_uses(self.view, name, uses.wholes, uses.updates, [path[-1] for path, _ in uses.unknown])
+        # Without lookups there is no table, and a use of the whole variable is the reason.
+        if found.refused or (uses.wholes and not uses.lookups):
+            use = found.refused or uses.wholes[0]
+            raise _Whole(f"{self.view.type(use.op)} `{use.op}` uses the whole variable", *use.path)
         for path, mismatch in uses.unknown:
             self._update(mismatch, uses, path)
+        return found
 
     def _of_handle(self, op: str) -> bool:
         """Whether an op takes the shape of the variable's handle, as gradients of nested loops do, not of its value."""

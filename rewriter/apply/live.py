@@ -20,6 +20,7 @@ from rewriter.analysis.already_moved import SCOPE
 from rewriter.analysis.savers import SaverPart
 from rewriter.apply.branches import StandIn, carried_from, carried_parts
 from rewriter.apply.edges import edit_controls, edit_input
+from rewriter.apply.fetched import gone, moved_away, of_any_number, row_numbers
 from rewriter.apply.partitions import all_rows, assign_rows, first_rows, gradient, start_slots, unread
 from rewriter.apply.savers import build_saver, let_restore_stock
 from rewriter.apply.whole_table import term_values, whole_gradient
@@ -181,6 +182,9 @@ class _Parts:
                     self._parts[f"{table.name}/update/{i}"] = self._update(made, table, update)
                     updates.append((self._parts[f"{table.name}/update/{i}"], made))
         record_updates(updates)
+        for table in tables:
+            with _name_scope(f"{SCOPE}{table.name}/"):
+                self._add_reads(table)
         ops = self._graph.get_operations()  # called once, because it copies the list
         for names, first, last in self._spans:
             waiting = [op.name for op in ops[first:last] if op.control_inputs]
@@ -201,7 +205,7 @@ class _Parts:
         )
         self._made[table.name], self._stocks[table.name] = made, let_restore_stock(made, table)
         self._parts[f"{table.name}/initializer"] = made.variable.initializer
-        self._parts[f"{table.name}/gone"] = _gone(table.name)
+        self._parts[f"{table.name}/gone"] = gone(table.name)
 
     def _add_lookup(self, table: Table, part: str, lookup: Lookup) -> None:
         """Build the lookup, and the tensors that the old op needs so that it can still be fetched."""
@@ -211,10 +215,22 @@ class _Parts:
             self._parts[part] = rows
             gathers = (self._graph.get_operation_by_name(name) for name in (lookup.op, *lookup.gathers))
             if any(op.type == "ResourceGather" for op in gathers):
-                self._parts[part + "/moved"] = _moved_away(lookup.op, rows)
+                self._parts[part + "/moved"] = moved_away(lookup.op, rows)
             if old.type != "ResourceGather":
-                self._parts[part + "/rows"] = _of_any_number(tf.reshape(rows, [-1, table.dim]))
-                self._parts[part + "/numbers"] = _numbers(lookup, ids)
+                self._parts[part + "/rows"] = of_any_number(tf.reshape(rows, [-1, table.dim]))
+                self._parts[part + "/numbers"] = row_numbers(lookup, ids)
+
+    def _add_reads(self, table: Table) -> None:
+        """Build the reads of all rows where the old ones were, which wait for what these waited for."""
+        for read in {one.key: one for one in table.reads}.values():
+            old = [self._graph.get_operation_by_name(read.op)] if read.waits else []
+            op = self._graph.get_operation_by_name(read.old.op)
+            while op.type in READS:
+                old.append(op)
+                op = op.inputs[0].op
+            awaited = [one for op in old for one in op.control_inputs]
+            with _branch(self._graph.get_operation_by_name(read.old.op)), self._waiting_as(old, awaited):
+                self._parts[f"{table.name}/rows/{read.key}"] = all_rows(self._made[table.name], table, read.part)
 
     def _add_rest(self, table: Table) -> None:
         made = self._made[table.name]
@@ -225,10 +241,6 @@ class _Parts:
         for answer in table.answers:
             self._parts[f"{table.name}/{answer.kind}/{answer.op}"] = self._answer(answer)
         self._parts |= carried_parts(self._graph, table)
-        # Built after the updates, which would otherwise wait for it in every step.
-        for summary in table.summaries:
-            with _branch(self._graph.get_operation_by_name(summary.op)):
-                self._parts[f"{table.name}/summary/{summary.op}"] = all_rows(made, table, summary.part)
         for number, piece in enumerate(table.pieces):
             if f"{table.name}/assigned/{number}" in self._awaited:
                 self._parts[f"{table.name}/assigned/{number}"] = unread(piece.rows, table.dim)
@@ -268,31 +280,6 @@ def _initializer(rows: NewRows) -> Any:
         "uniform": initializers.random_uniform_initializer,
     }
     return kinds[rows.kind](rows.a, rows.b, seed=rows.seed)
-
-
-def _numbers(lookup: Lookup, ids: tf.Tensor) -> tf.Tensor:
-    """Return 0, 1, ... in the shape of the ids, to pick the looked-up rows one by one; a stitch needs int32."""
-    if lookup.gathers:
-        return tf.compat.v1.placeholder_with_default(tf.range(tf.size(ids)), [None])
-    return tf.reshape(tf.range(tf.size(ids, ids.dtype)), tf.shape(ids))
-
-
-def _of_any_number(rows: tf.Tensor) -> tf.Tensor:
-    """Drop the static row count: TensorFlow moves an edge only between tensors whose static shapes agree."""
-    return tf.compat.v1.placeholder_with_default(rows, [None, *rows.shape[1:]])
-
-
-def _gone(table: str) -> tf.Operation:
-    """Build an op that raises when an op that reads the variable itself is run; the message says what to do."""
-    text = f"the variable `{table}` has become a table: fetch results of its lookups, or call table.snapshot()"
-    with _name_scope(f"{SCOPE}{table}/"):
-        return tf.raw_ops.Assert(condition=tf.constant(False), data=[text], name="gone")
-
-
-def _moved_away(op: str, rows: tf.Tensor) -> tf.Operation:
-    """Build an op that raises when a gather is fetched that cannot read the table; the message says what to fetch."""
-    text = f"`{op}` reads a variable that has become a table: fetch `{rows.name}`, or name the rows with tf.identity"
-    return tf.raw_ops.Assert(condition=tf.constant(False), data=[text])
 
 
 def _is_trainable(graph: tf.Graph, table: Table) -> bool:

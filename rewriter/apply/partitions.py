@@ -9,7 +9,8 @@ import tensorflow as tf
 
 from rewriter.facts import Assignment, Table, Update
 from rewriter.graph.view import Tensor
-from runtime import native, sparse_lookup
+from runtime import native
+from runtime.lookup.all_rows import rows_in_place
 from runtime.table.table import Table as RuntimeTable
 
 __all__ = ["all_rows", "assign_rows", "first_rows", "gradient", "row_keys", "start_slots", "unread"]
@@ -33,8 +34,8 @@ def row_keys(table: Table) -> tf.Tensor:
 
 def all_rows(made: RuntimeTable, table: Table, part: int) -> tf.Tensor:
     """Return the current rows of the variable, or of a part of it."""
-    rows = table.pieces[part].rows
-    return sparse_lookup(made, _keys(table, part, tf.range(rows, dtype=tf.int64)), is_train=False)
+    with tf.device("/device:CPU:0"):
+        return rows_in_place(made, _keys(table, part, tf.range(table.pieces[part].rows, dtype=tf.int64)))
 
 
 def assign_rows(made: RuntimeTable, table: Table, assignment: Assignment, take: Take) -> tf.Operation:

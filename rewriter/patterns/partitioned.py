@@ -178,7 +178,7 @@ def _join(view: GraphView, tables: Sequence[Table], stitches: Sequence[Stitch]) 
         updates=updates,
         answers=tuple(answer for table in tables for answer in table.answers),
         assigned=tuple(replace(one, part=part) for part, table in enumerate(tables) for one in table.assigned),
-        summaries=tuple(replace(one, part=part) for part, table in enumerate(tables) for one in table.summaries),
+        reads=tuple(replace(one, part=part) for part, table in enumerate(tables) for one in table.reads),
         carriers=tuple(op for table in tables for op in table.carriers),
         new_rows=_new_rows(tables),
         parts=parts,

@@ -46,9 +46,7 @@ def _inputs(view: GraphView, table: Table) -> list[InputEdit]:
     parts += [(term.op, f"{table.name}/term/{term.op}") for term in table.terms]
     edits = [InputEdit(use, f"{op}:0", part) for op, part in parts for use in view.users(op)]
     edits += [*_set_elsewhere(view, table), *asked(view, table)[0]]
-    for one in table.summaries:
-        old = str(view.inputs(one.op)[one.input])
-        edits.append(InputEdit(Use(one.op, one.input), old, f"{table.name}/summary/{one.op}"))
+    edits += [InputEdit(Use(one.op, one.input), str(one.old), f"{table.name}/rows/{one.key}") for one in table.reads]
     return edits + [edit for i, lookup in enumerate(table.lookups) for edit in _fetches(view, table, i, lookup)]
 
 

@@ -74,8 +74,8 @@ def _origins(plan: Plan) -> dict[str, tuple[str, str]]:
             found[f"{table.name}/lookup/{i}"] = lookup.rule, table.name
         for i, update in enumerate(table.updates):
             found[f"{table.name}/update/{i}"] = f"update by {update.rule}", table.name
-        for summary in table.summaries:
-            found[f"{table.name}/summary/{summary.op}"] = "summary", table.name
+        for read in table.reads:
+            found[f"{table.name}/rows/{read.key}"] = "all rows", table.name
         for term in table.terms:
             found[f"{table.name}/term/{term.op}"] = "term over all rows", table.name
         for assignment in table.assigned:
@@ -105,6 +105,7 @@ def _ops(plan: Plan) -> Iterable[str]:
         yield table.pieces[0].name
         yield from (lookup.op for lookup in table.lookups)
         yield from (answer.op for answer in table.answers)
+        yield from (read.op for read in table.reads)
         yield from (update.ops[0] for update in table.updates)
     for refusal in plan.refusals:
         yield from (refusal.table, *refusal.path)
@@ -120,6 +121,7 @@ def _with_sources(table: Table, line: Callable[..., str]) -> Table:
         lookups=tuple(replace(one, source=line(one.op)) for one in table.lookups),
         updates=tuple(replace(one, source=line(one.ops[0])) for one in table.updates),
         answers=tuple(replace(one, source=line(one.op)) for one in table.answers),
+        reads=tuple(replace(one, source=line(one.op)) for one in table.reads),
     )
 
 

@@ -160,9 +160,7 @@ def _tables(view: GraphView, plan: Plan) -> list[MovedTable]:
 
 def _moved(view: GraphView, table: Table, base: str, ops: Iterable[str]) -> MovedTable:
     ops = list(ops)
-    lookups = [op for op in ops if view.type(op) in LOOKUPS]
-    # The lookups for summaries come last.
-    lookups = lookups[: len(lookups) - len(table.summaries)]
+    lookups = [op for op in ops if view.type(op) in LOOKUPS and not view.attribute(op, "in_place").b]
     updates = [op for op in ops if view.type(op) == _UPDATE]
     if (len(lookups), len(updates)) != (len(table.lookups), len(table.updates)):
         raise ValueError(

@@ -13,7 +13,7 @@ from runtime.lookup.serving_default import Default
 from runtime.table.on_device.rows import DeviceRows
 from runtime.table.table import Table
 
-__all__ = ["admitted_rows", "counted_rows", "device_rows", "trains"]
+__all__ = ["admitted_rows", "counted_rows", "current_rows", "device_rows", "trains"]
 
 
 def trains(table: Table, is_train: Any) -> bool:
@@ -73,6 +73,11 @@ def counted_rows(table: Table, keys: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
         found, places = _of(table).trained(keys, known, rows)
     id_checks.recorded([table], places)
     return _with_gradient(table, keys, found, None)
+
+
+def current_rows(table: Table, keys: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
+    """Return the rows of int64 keys, on the table's device: those that lie there, else `rows`, which the host read."""
+    return _of(table).read(keys, rows)
 
 
 def _of(table: Table) -> DeviceRows:

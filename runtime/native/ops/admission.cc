@@ -40,8 +40,10 @@ struct AdmitKernel {
 };
 
 struct ReadKernel {
-  explicit ReadKernel(TF_OpKernelConstruction* construction) : threshold(int_attribute(construction, "threshold")) {}
+  explicit ReadKernel(TF_OpKernelConstruction* construction)
+      : threshold(int_attribute(construction, "threshold")), in_place(bool_attribute(construction, "in_place")) {}
   std::int64_t threshold;
+  bool in_place;
 };
 
 void read(Table& table, TF_OpKernelContext* context, const AdmitKernel& kernel, const Input& keys, float* out,
@@ -53,7 +55,7 @@ void read(Table& table, TF_OpKernelContext* context, const AdmitKernel& kernel, 
 
 void read(Table& table, TF_OpKernelContext* /*context*/, const ReadKernel& kernel, const Input& keys, float* out,
           bool* admitted) {
-  table.lookup_admitted(keys.data<std::int64_t>(), keys.elements(), kernel.threshold, out, admitted);
+  table.lookup_admitted(keys.data<std::int64_t>(), keys.elements(), kernel.threshold, out, admitted, kernel.in_place);
 }
 
 template <typename Kernel>
@@ -106,7 +108,7 @@ void register_admission_ops() {
   register_op({"RecLookupAdmitted",
                {"handle: int64", "anchor: float", "keys: int64"},
                {"values: float", "admitted: bool"},
-               {"threshold: int"},
+               {"threshold: int", "in_place: bool = false"},
                &admitted_shape},
               {&create_kernel<ReadKernel>, &look_up<ReadKernel>, &destroy_kernel<ReadKernel>});
   register_op({"RecSetThreshold", {"handle: int64", "threshold: int64"}, {}, {}, &no_shape},

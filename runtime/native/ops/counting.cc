@@ -30,8 +30,10 @@ struct ApplyKernel {
 };
 
 struct ReadKernel {
-  explicit ReadKernel(TF_OpKernelConstruction* construction) : refused(float_attribute(construction, "refused")) {}
+  explicit ReadKernel(TF_OpKernelConstruction* construction)
+      : refused(float_attribute(construction, "refused")), in_place(bool_attribute(construction, "in_place")) {}
   float refused;
+  bool in_place;
 };
 
 struct RowsKernel {
@@ -63,7 +65,7 @@ void run(const ReadKernel& kernel, TF_OpKernelContext* context) {
   const TensorPtr values = allocate_output(context, 0, TF_FLOAT, sizeof(float), shape);
   const std::unique_ptr<bool[]> permitted(new bool[keys.elements()]);
   float* const rows = writable<float>(values);
-  table->lookup_permitted(keys.data<std::int64_t>(), keys.elements(), rows, permitted.get());
+  table->lookup_permitted(keys.data<std::int64_t>(), keys.elements(), rows, permitted.get(), kernel.in_place);
   if (kernel.refused == 0) return;
   for (std::size_t i = 0; i < keys.elements(); ++i) {
     if (!permitted[i]) std::fill_n(rows + i * table->dim(), table->dim(), kernel.refused);
@@ -123,7 +125,7 @@ void register_counting_ops() {
   register_op({"RecLookupPermitted",
                {"handle: int64", "anchor: float", "keys: int64"},
                {"values: float"},
-               {"refused: float = 0.0"},
+               {"refused: float = 0.0", "in_place: bool = false"},
                &lookup_shape},
               kernel<ReadKernel>());
   register_op({"RecInitialRows", {"handle: int64", "rows: float"}, {}, {"keep: bool = false"}, &no_shape},

@@ -1,8 +1,11 @@
 // RecLookup and RecLookupOrInsert: keys of any shape to rows, keys.shape + [dim]. RecContains: whether keys have a row.
 #include <memory>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "ops/anchor.h"
+#include "ops/attributes.h"
 #include "ops/kernel.h"
 #include "ops/registry.h"
 #include "ops/shapes.h"
@@ -10,16 +13,29 @@
 namespace recmigrate::ops {
 namespace {
 
-void read_rows(Table& table, const std::int64_t* keys, std::size_t count, float* out, bool insert) {
-  if (insert) {
-    table.lookup_or_insert(keys, count, out);
+struct InsertKernel {
+  explicit InsertKernel(TF_OpKernelConstruction* /*construction*/) {}
+};
+
+struct ReadKernel {
+  explicit ReadKernel(TF_OpKernelConstruction* construction) : in_place(bool_attribute(construction, "in_place")) {}
+  bool in_place;
+};
+
+void read_rows(const InsertKernel& /*kernel*/, Table& table, const std::int64_t* keys, std::size_t count, float* out) {
+  table.lookup_or_insert(keys, count, out);
+}
+
+void read_rows(const ReadKernel& kernel, Table& table, const std::int64_t* keys, std::size_t count, float* out) {
+  if (kernel.in_place) {
+    table.lookup_in_place(keys, count, out);
   } else {
     table.lookup(keys, count, out);
   }
 }
 
-template <typename Key, bool kInsert>
-void compute(TF_OpKernelContext* context) {
+template <typename Key, typename Kernel>
+void look_up(const Kernel& kernel, TF_OpKernelContext* context) {
   const std::shared_ptr<Table> table = find_table(Input(context, 0, "handle").scalar<std::int64_t>());
   require_anchor(Input(context, 1, "anchor"), *table);
   const Input keys(context, 2, "keys");
@@ -27,11 +43,21 @@ void compute(TF_OpKernelContext* context) {
   shape.push_back(static_cast<std::int64_t>(table->dim()));
   const TensorPtr values = allocate_output(context, 0, TF_FLOAT, sizeof(float), shape);
   if constexpr (std::is_same_v<Key, std::int64_t>) {
-    read_rows(*table, keys.data<Key>(), keys.elements(), writable<float>(values), kInsert);
+    read_rows(kernel, *table, keys.data<Key>(), keys.elements(), writable<float>(values));
   } else {
     const std::vector<std::int64_t> wide(keys.data<Key>(), keys.data<Key>() + keys.elements());
-    read_rows(*table, wide.data(), wide.size(), writable<float>(values), kInsert);
+    read_rows(kernel, *table, wide.data(), wide.size(), writable<float>(values));
   }
+}
+
+template <typename Key, typename Kernel>
+void compute(void* kernel, TF_OpKernelContext* context) noexcept {
+  guarded(context, [&] { look_up<Key>(*static_cast<const Kernel*>(kernel), context); });
+}
+
+template <typename Key, typename Kernel>
+[[nodiscard]] constexpr KernelFunctions kernel() {
+  return {&create_kernel<Kernel>, &compute<Key, Kernel>, &destroy_kernel<Kernel>};
 }
 
 template <typename Key>
@@ -47,21 +73,19 @@ void contains(TF_OpKernelContext* context) {
   }
 }
 
-template <bool kInsert>
-void register_lookup(const char* name) {
-  register_keyed_op({name,
-                     {"handle: int64", "anchor: float", "keys: Tkey"},
-                     {"values: float"},
-                     {"Tkey: {int32, int64} = DT_INT64"},
-                     &lookup_shape},
-                    stateless<&compute<std::int32_t, kInsert>>(), stateless<&compute<std::int64_t, kInsert>>());
+template <typename Kernel>
+void register_lookup(const char* name, std::vector<const char*> attrs) {
+  attrs.push_back("Tkey: {int32, int64} = DT_INT64");
+  register_keyed_op(
+      {name, {"handle: int64", "anchor: float", "keys: Tkey"}, {"values: float"}, std::move(attrs), &lookup_shape},
+      kernel<std::int32_t, Kernel>(), kernel<std::int64_t, Kernel>());
 }
 
 }  // namespace
 
 void register_lookup_ops() {
-  register_lookup<false>("RecLookup");
-  register_lookup<true>("RecLookupOrInsert");
+  register_lookup<ReadKernel>("RecLookup", {"in_place: bool = false"});
+  register_lookup<InsertKernel>("RecLookupOrInsert", {});
   register_keyed_op({"RecContains",
                      {"handle: int64", "keys: Tkey"},
                      {"found: bool"},

@@ -49,6 +49,12 @@ class Table {
   // lower tiers are moved up.
   void lookup(const std::int64_t* keys, std::size_t count, float* out) { lookups_.lookup(keys, count, out); }
 
+  // The same for many keys: rows of lower tiers are read where they lie, and stay there. Rows that others write
+  // meanwhile are read before or after, never in parts.
+  void lookup_in_place(const std::int64_t* keys, std::size_t count, float* out) const {
+    lookups_.lookup_in_place(keys, count, out);
+  }
+
   // Like `lookup`, but keys without a row are inserted.
   void lookup_or_insert(const std::int64_t* keys, std::size_t count, float* out) {
     lookups_.lookup_or_insert(keys, count, out);
@@ -135,10 +141,10 @@ class Table {
                         bool* admitted) {
     admission_.lookup_and_admit(keys, count, admission, out, admitted);
   }
-  // The same without counting or inserting.
-  void lookup_admitted(const std::int64_t* keys, std::size_t count, std::int64_t threshold, float* out,
-                       bool* admitted) {
-    admission_.lookup_admitted(keys, count, threshold, out, admitted);
+  // The same without counting or inserting; in place as in `lookup_in_place`, or not.
+  void lookup_admitted(const std::int64_t* keys, std::size_t count, std::int64_t threshold, float* out, bool* admitted,
+                       bool in_place = false) {
+    admission_.lookup_admitted(keys, count, threshold, out, admitted, in_place);
   }
   // A number above 0 replaces the threshold of all later lookups; 0 stops counting and keeps the threshold. Snapshots
   // save it; reset and import_rows replace it.
@@ -163,8 +169,9 @@ class Table {
   void apply_and_count(const std::int64_t* keys, std::size_t count, const float* grads, const Update& update,
                        const Admission& admission);
   // Like `lookup`, but a key without a row reads zeros; permitted[i] = whether keys[i] has a row.
-  void lookup_permitted(const std::int64_t* keys, std::size_t count, float* out, bool* permitted) {
-    admission_.lookup_permitted(keys, count, out, permitted);
+  void lookup_permitted(const std::int64_t* keys, std::size_t count, float* out, bool* permitted,
+                        bool in_place = false) {
+    admission_.lookup_permitted(keys, count, out, permitted, in_place);
   }
   // The count of each key, 0 if it was never counted, and the time of its last occurrence, kNever without any.
   void sightings(const std::int64_t* keys, std::size_t count, std::int64_t* counts, std::int64_t* times) const {

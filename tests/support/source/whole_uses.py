@@ -12,13 +12,13 @@ from tests.support.source.ways import ALL, IDS, IMPORTS, LOOKUP, STEP, SUM, ZERO
 
 #: What needs the rows of all ids; `READ` is the table.
 SINKS: Mapping[str, str] = {
-    "matmul": "y = tf.matmul(e, READ, transpose_b=True)\n",
-    "fetch": "values = tf.Session().run(READ)\n",
+    "matmul": "tf.losses.add_loss(tf.matmul(e, READ, transpose_b=True))\n",
+    "fetch": "for _ in range(3):\n    values = tf.Session().run(READ)\n",
     "assign": "a = tf.assign(READ, tf.zeros([9, 4]))\n",
-    "softmax": "r = tf.nn.softmax(READ)\n",
-    "concat": "y = tf.concat([READ, tf.ones([1, 4])], 0)\n",
-    "arithmetic": "y = READ * 2\n",
-    "sum": "y = tf.reduce_sum(READ)\n",
+    "softmax": "tf.losses.add_loss(tf.nn.softmax(READ))\n",
+    "concat": "tf.losses.add_loss(tf.concat([READ, tf.ones([1, 4])], 0))\n",
+    "arithmetic": "tf.losses.add_loss(READ * 2)\n",
+    "sum": "tf.losses.add_loss(tf.reduce_sum(READ))\n",
     "columns": "y = tf.gather(READ, [0, 1], axis=1)\n",
     "library": "import somewhere\ny = somewhere.weigh(READ)\n",
 }

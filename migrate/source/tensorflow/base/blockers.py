@@ -17,7 +17,6 @@ def blocker(
     under: str = "",
     changes: tuple[CodeChange, ...] = (),
     takes_rows: bool = False,
-    otherwise: Blocker | None = None,
     state: State = State.UNSUPPORTED,
     **words: object,
 ) -> Blocker:
@@ -39,7 +38,6 @@ def blocker(
         changes,
         row.applicability,
         takes_rows,
-        otherwise,
         key,
     )
 

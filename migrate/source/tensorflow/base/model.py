@@ -36,7 +36,6 @@ class Blocker:
     changes: tuple[CodeChange, ...] = ()  #: the code changes if the assumption is made
     applicability: Applicability = Applicability.ASSUMPTION  #: the applicability of the conversion under the assumption
     takes_rows: bool = False  #: the changed code reads the rows looked up so far
-    otherwise: Blocker | None = None  #: replaces this blocker if lookups may come later
     key: str = ""  #: the key of the rule's row that it is made from, if there is one
 
 

@@ -17,6 +17,7 @@ from migrate.source.tensorflow.base.symbols import WORD, is_lookup
 from migrate.source.tensorflow.base.value_flow import flow_of, sources, symbol_of
 from migrate.source.tensorflow.facts.calls.callers import last_name
 from migrate.source.tensorflow.facts.variables.find_tables import unfollowed
+from migrate.source.tensorflow.facts.variables.whole_reads import RULE as ALL_ROWS
 
 #: Lookups that index ordinary tensors more often than variables.
 GATHERS = {"gather", "gather_nd"}
@@ -33,6 +34,7 @@ def left_alone(file: File, tables: Sequence[Table]) -> Iterator[Finding]:
     """Report the lookups that do not read a known variable of the program."""
     known = {id(node) for table in tables for node in table.references}
     read = {id(lookup.call) for table in tables for lookup in table.lookups}
+    apart = [use.node for table in tables for use in table.adaptations if use.rule == ALL_ROWS]
     lost = unfollowed(file, tables)
     for call, name in file.names.calls:
         if not is_lookup(name) or not call.args or id(call) in read:
@@ -44,6 +46,8 @@ def left_alone(file: File, tables: Sequence[Table]) -> Iterator[Finding]:
         if any(id(part) in known for part in parts):
             continue
         whole = _computed_from(file, first)
+        if whole is not None and any(file.tree.contains(one, whole) for one in apart):
+            continue  # it reads a tensor, as before
         if whole is not None:
             yield _of_whole(file, call, name, first, whole)
         else:

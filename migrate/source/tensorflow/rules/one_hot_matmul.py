@@ -58,7 +58,7 @@ class OneHotMatmul(LookupRule):
             assume=True,
         ),
         Example("not assumed", HEAD + MADE + "e = tf.matmul(tf.one_hot(x, 9), W)\n", says="gave a row of zeros"),
-        Example("smoothed", HEAD + MADE + "e = tf.matmul(tf.one_hot(x, 9, 0.9, 0.1), W)\nf = tf.gather(W, x)\n"),
+        Example("smoothed", HEAD + MADE + "loss += tf.matmul(tf.one_hot(x, 9, 0.9, 0.1), W)\nf = tf.gather(W, x)\n"),
     )
 
     def table(self, call: cst.Call) -> cst.Arg | None:

@@ -258,7 +258,7 @@ class TrainingStep(CheckRule):
         ),
         Example(
             "no table is converted",
-            BEFORE + "l = tf.reduce_max(W)\nop = tf.train.AdagradOptimizer(0.1).minimize(loss)\n",
+            BEFORE + "loss += tf.reduce_max(W)\nop = tf.train.AdagradOptimizer(0.1).minimize(loss)\n",
         ),
     )
 

@@ -169,13 +169,13 @@ class WholeTable(UseRule):
         ),
     )
     examples = (
-        Example("a sum for each row", MADE + "n = tf.reduce_sum(tf.square(W), 1)\n", says="every row"),
-        Example("full ranking", MADE + "scores = tf.matmul(u, W, transpose_b=True)\n", says="matrix"),
-        Example("a slice", MADE + "first = W[1:]\n", says="rows of the table are taken by position, not by id"),
+        Example("a sum for each row", MADE + "loss += tf.reduce_sum(tf.square(W), 1)\n", says="every row"),
+        Example("a loss over all rows", MADE + "loss = tf.losses.log_loss(y, tf.matmul(u, W))\n", says="matrix"),
+        Example("a slice", MADE + "loss += W[1:]\n", says="rows of the table are taken by position, not by id"),
         Example("initial rows from a file", MADE + "op = W.assign(rows)\n", says="import"),
         Example("passed on", MADE + "show(W)\n", says="show"),
         Example("collected in a list", MADE + "params.append(W)\n", says="append"),
-        Example("fetched", MADE + "rows = sess.run(W)\n", says="run"),
+        Example("fetched again and again", MADE + "for _ in epochs:\n    rows = sess.run(W)\n", says="run"),
     )
 
     def read(self, file: File, reference: cst.BaseExpression) -> Blocker | None:

@@ -99,7 +99,7 @@ class ZeroPadding(UseRule):
         ),
         Example(
             "a row that is not zeros",
-            HEAD + MADE + LOOKUP + "P = tf.concat([tf.ones([1, 4]), W], 0)\n",
+            HEAD + MADE + LOOKUP + "loss += tf.concat([tf.ones([1, 4]), W], 0)\n",
         ),
     )
 

@@ -266,34 +266,38 @@ void AdmissionControl::admit_part(Batch& batch, std::size_t part, const Admissio
 // Reads the rows of admitted keys, and zeros for other keys.
 template <typename Right>
 void AdmissionControl::read_where(const Right& has_right, const std::int64_t* keys, std::size_t count, float* out,
-                                  bool* read) {
-  const bool moves = tiers_.way_made();
-  const ReadLock lock(store_.structure());
-  if (moves) lookups_.warm(keys, count);
-  store_.visit_rows(keys, count, [&](std::size_t i, const float* row) {
-    float* const to = out + i * dim_;
-    read[i] = row != nullptr && has_right(row);
-    if (read[i]) {
-      store_.read_row(row, to);
-    } else {
-      std::fill_n(to, dim_, 0.0F);
-    }
-  });
+                                  bool* read, bool in_place) {
+  const bool moves = !in_place && tiers_.way_made();
+  const auto read_some = [&](std::size_t at, std::size_t some) {
+    const ReadLock lock(store_.structure());
+    if (moves) lookups_.warm(keys, count);
+    store_.visit_rows(keys + at, some, [&](std::size_t i, const float* row) {
+      float* const to = out + (at + i) * dim_;
+      read[at + i] = row != nullptr && has_right(row);
+      if (read[at + i]) {
+        store_.read_row(row, to);
+      } else {
+        std::fill_n(to, dim_, 0.0F);
+      }
+    });
+  };
+  in_place ? in_blocks(count, read_some) : read_some(0, count);
 }
 
 void AdmissionControl::lookup_admitted(const std::int64_t* keys, std::size_t count, std::int64_t threshold, float* out,
-                                       bool* admitted) {
+                                       bool* admitted, bool in_place) {
   const auto admits = [&](const float* row) {
     const RowLayout& layout = state().layout;
     const std::int64_t replaced = state().counting.threshold;
     return !layout.has(Cell::count) ||
            often_enough(layout.read(row, Cell::count), replaced >= 0 ? replaced : threshold);
   };
-  read_where(admits, keys, count, out, admitted);
+  read_where(admits, keys, count, out, admitted, in_place);
 }
 
-void AdmissionControl::lookup_permitted(const std::int64_t* keys, std::size_t count, float* out, bool* permitted) {
-  read_where([](const float*) { return true; }, keys, count, out, permitted);
+void AdmissionControl::lookup_permitted(const std::int64_t* keys, std::size_t count, float* out, bool* permitted,
+                                        bool in_place) {
+  read_where([](const float*) { return true; }, keys, count, out, permitted, in_place);
 }
 
 }  // namespace recmigrate

@@ -23,8 +23,9 @@ class AdmissionControl : private Part {
 
   void lookup_and_admit(const std::int64_t* keys, std::size_t count, const Admission& admission, float* out,
                         bool* admitted);
-  void lookup_admitted(const std::int64_t* keys, std::size_t count, std::int64_t threshold, float* out, bool* admitted);
-  void lookup_permitted(const std::int64_t* keys, std::size_t count, float* out, bool* permitted);
+  void lookup_admitted(const std::int64_t* keys, std::size_t count, std::int64_t threshold, float* out, bool* admitted,
+                       bool in_place);
+  void lookup_permitted(const std::int64_t* keys, std::size_t count, float* out, bool* permitted, bool in_place);
   void set_threshold(std::int64_t threshold);
   std::size_t evict_unseen(std::int64_t age, std::int64_t now);
   std::size_t evict_light(float least);
@@ -49,7 +50,8 @@ class AdmissionControl : private Part {
   template <typename Body>
   void with_counters(const BloomConfig& bloom, const Body& body);
   template <typename Right>
-  void read_where(const Right& has_right, const std::int64_t* keys, std::size_t count, float* out, bool* read);
+  void read_where(const Right& has_right, const std::int64_t* keys, std::size_t count, float* out, bool* read,
+                  bool in_place);
   void count_and_admit(const std::int64_t* keys, std::size_t count, const Admission& rules, float* out, bool* admitted);
   void find_part(Batch& batch, std::size_t part) const noexcept;
   void demand_part(Batch& batch, std::size_t part, const Admission& admission, std::uint32_t stamp, Demand& demand);

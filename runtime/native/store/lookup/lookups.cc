@@ -27,6 +27,13 @@ void Lookups::read(const std::int64_t* keys, std::size_t count, float* out) cons
   });
 }
 
+void Lookups::lookup_in_place(const std::int64_t* keys, std::size_t count, float* out) const {
+  in_blocks(count, [&](std::size_t at, std::size_t some) {
+    const ReadLock lock(store_.structure());
+    read(keys + at, some, out + at * dim_);
+  });
+}
+
 // The same for rows in any tier: each distinct key is searched once.
 void Lookups::read_from_tiers(const std::int64_t* keys, std::size_t count, float* out) {
   const Batch batch = resolve(keys, count, false);

@@ -39,6 +39,7 @@ class Lookups : private Part {
 
   void lookup(const std::int64_t* keys, std::size_t count, float* out);
   void lookup_or_insert(const std::int64_t* keys, std::size_t count, float* out);
+  void lookup_in_place(const std::int64_t* keys, std::size_t count, float* out) const;
   template <typename Body>
   void view(const std::int64_t* keys, std::size_t count, bool insert, const Body& body);
   template <typename Body>

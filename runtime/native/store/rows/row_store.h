@@ -212,6 +212,13 @@ class Part {
   Part& operator=(const Part&) = delete;
 };
 
+// Calls body(begin, count) for blocks of `count` keys, so that a reader of many rows lets writers take turns.
+template <typename Body>
+void in_blocks(std::size_t count, const Body& body) {
+  constexpr std::size_t kKeys = std::size_t{1} << 16;
+  for (std::size_t at = 0; at < count; at += kKeys) body(at, std::min(kKeys, count - at));
+}
+
 template <typename Visit>
 void RowStore::visit_rows(const std::int64_t* keys, std::size_t count, const Visit& visit) const {
   const StepsGuard steps(*this);

@@ -118,7 +118,7 @@ def checked_term(file: File, table: Table, term: Blocker) -> Blocker:
     late = False in known
     if late or any(is_branched(file, lookup.call) for lookup in table.lookups):
         key = "before-lookup" if late else "lookup-in-branch"
-        return term.otherwise or blocker(term.node, term.rule, key, message=term.message)
+        return blocker(term.node, term.rule, key, message=term.message)
     return replace(term, assumption=f"{term.assumption}; {AFTER}") if None in known else term
 
 

@@ -25,7 +25,7 @@ from migrate.source.tensorflow.facts.references.table_values import RULE, Other,
 from migrate.source.tensorflow.facts.references.variable_copies import follow_copies
 from migrate.source.tensorflow.facts.variables.partitions import check_parts
 from migrate.source.tensorflow.facts.variables.runtime_names import NUMBERED, check_scope
-from migrate.source.tensorflow.facts.variables.static_shapes import check_measured, measured
+from migrate.source.tensorflow.facts.variables.static_shapes import check_measured, measured, sizes
 from migrate.source.tensorflow.facts.variables.variable_reuse import may_reuse
 from migrate.source.tensorflow.facts.variables.zero_padding import Padded, find_padding, follow, pad
 
@@ -97,7 +97,7 @@ def _table(file: File, call: cst.Call, rule: CreationRule) -> Table | None:
     )
     for node in found.reads:
         asks = measured(file, node, creation, known) if id(node) not in padded.reads else None
-        use = rule.use(file, node) or asks or _classify(file, node)
+        use = rule.use(file, node) or asks or _lookup(file, node) or _other_use(file, node, creation, known, padded)
         if id(node) in padded.reads:
             use = pad(file, use, padded.reads[id(node)], creation)
         if isinstance(use, Lookup):
@@ -161,14 +161,22 @@ def _is_lookup_like(file: File, node: cst.BaseExpression, rule: CreationRule) ->
     return call.args[0] is arg or (isinstance(arg, cst.Arg) and arg.keyword is not None)
 
 
-def _classify(file: File, node: cst.BaseExpression) -> Lookup | Adaptation | Blocker:
-    """Return the meaning of a mention of the table."""
-    for lookup in rules(LookupRule):
-        if (call := lookup.find(file, node)) is not None:
-            return lookup.read(file.part(call), call)
+def _lookup(file: File, node: cst.BaseExpression) -> Lookup | Blocker | None:
+    """Return the lookup that reads the table at a mention, or why it cannot be read; None if there is none."""
+    found = ((rule, rule.find(file, node)) for rule in rules(LookupRule))
+    return next((rule.read(file.part(call), call) for rule, call in found if call is not None), None)
+
+
+def _other_use(
+    file: File, node: cst.BaseExpression, creation: Creation, known: TableValues, padded: Padded
+) -> Adaptation | Blocker:
+    """Return the meaning of a mention of the table that is no lookup."""
+    found = sizes(file, creation, node, known)
+    size = found[0] if found is not None else ""
     for use in rules(UseRule):
-        if (found := use.read(file, node)) is not None:
-            return found
+        plain = use.read(file, node) if id(node) in padded.reads else use.of_table(file, node, creation, size)
+        if plain is not None:
+            return plain
     text = file.tree.source(file.tree.parent(node) or node).strip()
     shown = text if len(text) <= 60 else text[:57] + "..."
     return blocker(node, RULE, "not-a-lookup", shown=shown)

@@ -29,7 +29,8 @@ SETTERS = ("setattr", "__setattr__", "__setstate__")
 def measured(file: File, node: cst.BaseExpression, creation: Creation, known: TableValues) -> Adaptation | None:
     """Return the adaptation of a use that reads shape or name; None for other uses and for unavailable sizes."""
     whole, form = _shape(file, node) or (None, "")
-    text = _sizes(file, creation, node, known) if whole is not None else None
+    found = sizes(file, creation, node, known) if whole is not None else None
+    text = ", ".join(found) if found is not None else None
     if whole is None or text is None:
         whole, text, form = *_name(file, node, creation), "{1}"
     if whole is None or text is None or _may_go(file, whole):
@@ -70,8 +71,8 @@ def _shape(file: File, node: cst.BaseExpression) -> tuple[cst.BaseExpression, st
     return None
 
 
-def _sizes(file: File, creation: Creation, use: cst.BaseExpression, known: TableValues) -> str | None:
-    """Return the sizes as text that is valid at `use`, or None."""
+def sizes(file: File, creation: Creation, use: cst.BaseExpression, known: TableValues) -> list[str] | None:
+    """Return rows and width as texts that are valid at `use`, or None."""
     nodes = [node for node in (creation.rows, creation.dim) if node is not None]
     if len(nodes) != creation.rank or not nodes:
         return None
@@ -81,7 +82,7 @@ def _sizes(file: File, creation: Creation, use: cst.BaseExpression, known: Table
     texts = [creation.rows_text, creation.dim_text][: creation.rank]
     if not fixed and texts != [file.tree.source(node) for node in nodes] and not _is_listed_once(file, creation):
         return None
-    return ", ".join(file.tree.source(node) for node in nodes) if fixed else ", ".join(texts)
+    return [file.tree.source(node) for node in nodes] if fixed else texts
 
 
 def _is_listed_once(file: File, creation: Creation) -> bool:

@@ -1,14 +1,14 @@
-"""`session.run(table)`, to export the matrix.
+"""`session.run(table)`, to export the matrix once.
 
-verdict: stays
-says: table; it reads all rows at once
+verdict: exact
+becomes: `session.run(all_rows(table, V))`
 """
 
 import tensorflow.compat.v1 as tf
 
 
 def build(ids):
-    table = tf.get_variable("table", [20, 4])
+    table = tf.get_variable("table", [20, 4], initializer=tf.random_normal_initializer(stddev=0.5))
     out = tf.nn.embedding_lookup(table, ids)
     loss = tf.reduce_mean(tf.square(out - 1.0))
     train_op = tf.train.AdagradOptimizer(0.3).minimize(loss)

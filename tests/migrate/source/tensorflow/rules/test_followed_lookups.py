@@ -121,7 +121,7 @@ def test_what_may_be_anything_else_keeps_the_table(lines: str, read: str, tmp_pa
 
 
 #: What is done with the whole table beside a lookup by a function that travels.
-WHOLE = ["tf.matmul(W, W, transpose_b=True)", "W * 2.0", "tf.reduce_sum(W)", "d['n'](W)", "tf.print(W)", "run(W)"]
+WHOLE = ["tf.matmul(W, W, transpose_b=True)", "W * 2.0", "tf.reduce_sum(W)", "d['n'](W)", "run(W)"]
 
 
 @pytest.mark.parametrize("use", WHOLE)

@@ -1,6 +1,7 @@
 // Tables with tiers below memory: the same rows as without, wherever they lie.
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <numeric>
 
@@ -52,6 +53,27 @@ TEST(tiers_restore_and_reset) {
   tiered.drain();
   CHECK(tiered.tier_status()[1].use.rows > 100);
   CHECK(read_tiers(tiered, keys, false) == before);
+}
+
+TEST(tiers_are_read_in_place_without_moving_or_inserting) {
+  Table plain(fixtures::config(kTierDim));
+  Table tiered(with_tiers("memory:2000,log"));
+  TierIds keys(70000);  // of more than one block
+  std::iota(keys.begin(), keys.end(), 0);
+  const TierIds known(keys.begin(), keys.begin() + 3000);
+  const std::vector<float> want = read_tiers(plain, known, true);
+  CHECK(read_tiers(tiered, known, true) == want);
+  tiered.drain();
+  std::vector<std::int32_t> before(known.size());
+  std::vector<std::int32_t> after(known.size());
+  tiered.tiers_of(known.data(), known.size(), before.data());
+  std::vector<float> rows(keys.size() * kTierDim);
+  tiered.lookup_in_place(keys.data(), keys.size(), rows.data());
+  tiered.tiers_of(known.data(), known.size(), after.data());
+  CHECK(before == after);
+  CHECK(tiered.size() == known.size());
+  CHECK(rows == read_tiers(plain, keys, false));
+  CHECK(std::equal(want.begin(), want.end(), rows.begin()));
 }
 
 TEST(tiers_hold_what_was_used_most) {

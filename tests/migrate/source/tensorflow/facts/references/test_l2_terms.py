@@ -49,9 +49,6 @@ CONTAINERS = {
     "loss += 0.1 * decay(params)": (f"loss += 0.1 * (tf.nn.l2_loss({BATCH}) + tf.nn.l2_loss(kernel))"),
     "n = 1\nfor v in weights.values():\n    for size in v.get_shape().as_list():\n        n *= size\n"
     "loss += 0.1 * tf.nn.l2_loss(kernel)": "loss += 0.1 * tf.nn.l2_loss(kernel)",
-    "loss += 0.1 * tf.nn.l2_loss(kernel)\ntf.summary.histogram('item', item_table)": (
-        "loss += 0.1 * tf.nn.l2_loss(kernel)"
-    ),
 }
 
 #: Lists of all trainable variables, which hold no table: the code -> what it computes, written by hand.

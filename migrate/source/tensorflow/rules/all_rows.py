@@ -1,0 +1,79 @@
+"""A read of the whole matrix that no loss depends on -> `all_rows`."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from migrate.report.model import Applicability
+from migrate.source.rules import Example, register
+from migrate.source.tensorflow.base.model import Adaptation, Creation
+from migrate.source.tensorflow.base.rule_kinds import File, UseRule
+from migrate.source.tensorflow.facts.variables.whole_reads import RULE, whole_read
+
+HEAD = "import tensorflow.compat.v1 as tf\n"
+AFTER = HEAD + "from runtime import all_rows, create_table, sparse_lookup\n"
+MADE = 'W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())\ne = tf.nn.embedding_lookup(W, ids)\n'
+CREATED = (
+    'W = create_table(key_dtype=tf.int64, dim=4, name="w", device_vocabulary_size=9, '
+    "emb_initializer=tf.zeros_initializer())\ne = sparse_lookup(W, ids)\n"
+)
+READ = "tf.squeeze(sparse_lookup(W, ids), axis=-1)"
+
+
+@register
+class AllRows(UseRule):
+    """What scores all items, shows a table in a summary or fetches it reads the rows of all ids, 0 to size - 1.
+
+    The values that are computed from the matrix are followed through names, attributes, lists and functions of the
+    program. Each must end in a summary, a metric, a fetch, a prediction or a comparison; where one may get into a loss,
+    the table stays. Nothing is inserted by the read. Should a gradient be taken through it after all, TensorFlow raises
+    LookupError when the graph is built.
+    """
+
+    id = RULE
+    title = "A read of the whole matrix apart from training becomes `all_rows`"
+    applicability = Applicability.EXACT
+    examples = (
+        Example(
+            "scores of all items",
+            HEAD + MADE + "scores = tf.nn.softmax(tf.matmul(e, W, transpose_b=True))\nprint(sess.run(scores))\n",
+            AFTER
+            + CREATED
+            + "scores = tf.nn.softmax(tf.matmul(e, all_rows(W, 9), transpose_b=True))\nprint(sess.run(scores))\n",
+        ),
+        Example(
+            "summaries",
+            HEAD + MADE + 'tf.summary.histogram("w", W)\ntf.summary.scalar("zeros", tf.nn.zero_fraction(W))\n',
+            AFTER
+            + CREATED
+            + 'tf.summary.histogram("w", all_rows(W, 9))\n'
+            + 'tf.summary.scalar("zeros", tf.nn.zero_fraction(all_rows(W, 9)))\n',
+        ),
+        Example(
+            "a similarity of rows",
+            HEAD + MADE + "n = W / tf.norm(W, axis=1, keepdims=True)\n"
+            "sim = tf.matmul(tf.nn.embedding_lookup(n, some), n, transpose_b=True).eval()\n",
+            AFTER + CREATED + "n = all_rows(W, 9) / tf.norm(all_rows(W, 9), axis=1, keepdims=True)\n"
+            "sim = tf.matmul(tf.nn.embedding_lookup(n, some), n, transpose_b=True).eval()\n",
+        ),
+        Example(
+            "fetched once", HEAD + MADE + "rows = sess.run(W)\n", AFTER + CREATED + "rows = sess.run(all_rows(W, 9))\n"
+        ),
+        Example(
+            "a vector",
+            HEAD + MADE.replace("[9, 4]", "[9]") + 'tf.summary.histogram("w", W)\n',
+            AFTER
+            + CREATED.replace("dim=4", "dim=1").replace("sparse_lookup(W, ids)", READ)
+            + 'tf.summary.histogram("w", all_rows(W, 9)[:, 0])\n',
+        ),
+        Example(
+            "a loss may depend on it",
+            HEAD + MADE + "scores = tf.matmul(e, W, transpose_b=True)\nloss = loss_of(scores, labels)\n",
+        ),
+    )
+
+    def read(self, file: File, reference: cst.BaseExpression) -> None:
+        return None
+
+    def of_table(self, file: File, reference: cst.BaseExpression, creation: Creation, size: str) -> Adaptation | None:
+        return whole_read(file, reference, creation, size)

@@ -1,0 +1,89 @@
+"""Uses of a whole variable by value: terms of the loss, arithmetic of a dense gradient, reads apart from training."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from rewriter import _tf_private
+from rewriter.facts import Update, WholeRead, WholeTerm
+from rewriter.graph.view import GraphView, Tensor
+from rewriter.patterns.branches import computed_from, is_reference
+from rewriter.patterns.whole_table import ARITHMETIC, forward_terms
+
+__all__ = ["WholeUse", "WholeUses", "sort_whole_uses"]
+
+#: Ops of a Saver of TensorFlow 1.0, which write the variable under its name.
+_SAVES = ("Save", "SaveSlices")
+
+
+@dataclass(frozen=True)
+class WholeUse:
+    """A use of the whole variable, at the end of a path of ops from the variable."""
+
+    path: tuple[str, ...]
+    input: int
+
+    @property
+    def op(self) -> str:
+        """The op that uses it."""
+        return self.path[-1]
+
+
+@dataclass(frozen=True)
+class WholeUses:
+    """Such uses, by kind; `refused` is the first one that a table cannot replace."""
+
+    reads: tuple[WholeRead, ...] = ()
+    terms: tuple[WholeTerm, ...] = ()
+    refused: WholeUse | None = None
+
+
+def sort_whole_uses(
+    view: GraphView, variable: str, uses: Sequence[WholeUse], updates: Sequence[Update], unknown: Collection[str]
+) -> WholeUses:
+    """Sort the uses of a variable that is trained by `updates`, and by ops of an `unknown` form.
+
+    A read is apart from training if no update is computed from it: its gradient is not a part of theirs, since that
+    would be dense. A term whose gradient is not a part of the updates, such as one that is only logged, is a read, too.
+    """
+    arithmetic = {op for update in updates for op in update.arithmetic}
+    in_loss = any(update.whole for update in updates)
+    trained = computed_from(view, [*_gradients(updates), *(one for op in unknown for one in view.inputs(op))])
+    reads, terms = list[WholeRead](), list[WholeTerm]()
+    for use in uses:
+        # Of a step that is not understood, its arithmetic is not known either: the step is the reason then.
+        if use.op in arithmetic or (unknown and view.type(use.op) in ARITHMETIC):
+            continue
+        found = (forward_terms(view, variable, use.op) or []) if in_loss or unknown else []
+        read = None if found else _read(view, variable, use)
+        logged = view.type(use.op).endswith("Summary")
+        if not found and (read is None or use.op in trained or (unknown and not logged)):
+            return WholeUses(refused=use)
+        terms += found
+        reads += [read] if read else []
+    return WholeUses(tuple(reads), tuple(dict.fromkeys(terms)))
+
+
+def _gradients(updates: Iterable[Update]) -> Iterator[Tensor]:
+    for update in updates:
+        yield from (update.values, update.indices)
+        yield from (one for piece in update.pieces for one in piece)
+
+
+def _read(view: GraphView, variable: str, use: WholeUse) -> WholeRead | None:
+    """Return the read; None if the op takes a handle or a reference, by which it may write, or saves the value."""
+    old = view.inputs(use.op)[use.input]
+    if view.type(use.op) in _SAVES or _tf_private.takes_reference(view.nodes[use.op]) or _is_handle(view, old):
+        return None
+    waits = is_reference(view, variable) and bool(view.controls(use.op))
+    return WholeRead(use.op, use.input, old, waits)
+
+
+def _is_handle(view: GraphView, tensor: Tensor) -> bool:
+    """Whether a tensor that carries a variable is its handle, not its value."""
+    while view.type(tensor.op) != "VarHandleOp":
+        if view.type(tensor.op) == "ReadVariableOp" or not view.inputs(tensor.op):
+            return False
+        tensor = view.inputs(tensor.op)[0]
+    return True

@@ -1,0 +1,35 @@
+"""What ops give that a table replaces, if user code still fetches them: the rows, or an error that says what to do."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+from rewriter.analysis.already_moved import SCOPE
+from rewriter.facts import Lookup
+
+__all__ = ["gone", "moved_away", "of_any_number", "row_numbers"]
+
+
+def row_numbers(lookup: Lookup, ids: tf.Tensor) -> tf.Tensor:
+    """Return 0, 1, ... in the shape of the ids, to pick the looked-up rows one by one; a stitch needs int32."""
+    if lookup.gathers:
+        return tf.compat.v1.placeholder_with_default(tf.range(tf.size(ids)), [None])
+    return tf.reshape(tf.range(tf.size(ids, ids.dtype)), tf.shape(ids))
+
+
+def of_any_number(rows: tf.Tensor) -> tf.Tensor:
+    """Drop the static row count: TensorFlow moves an edge only between tensors whose static shapes agree."""
+    return tf.compat.v1.placeholder_with_default(rows, [None, *rows.shape[1:]])
+
+
+def gone(table: str) -> tf.Operation:
+    """Build an op that raises when an op that reads the variable itself is run; the message says what to do."""
+    text = f"the variable `{table}` has become a table: fetch results of its lookups, or call table.snapshot()"
+    with tf.name_scope(f"{SCOPE}{table}/"):
+        return tf.raw_ops.Assert(condition=tf.constant(False), data=[text], name="gone")
+
+
+def moved_away(op: str, rows: tf.Tensor) -> tf.Operation:
+    """Build an op that raises when a gather is fetched that cannot read the table; the message says what to fetch."""
+    text = f"`{op}` reads a variable that has become a table: fetch `{rows.name}`, or name the rows with tf.identity"
+    return tf.raw_ops.Assert(condition=tf.constant(False), data=[text])

@@ -1,0 +1,98 @@
+"""`all_rows`: the rows of a range of ids as one matrix, as reading a whole variable gives it."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+from runtime import _tf_private, _validation, native
+from runtime.embedding_variable.counted_table import CountedTable
+from runtime.lookup import id_checks, on_device
+from runtime.lookup.sparse import sparse_lookup
+from runtime.policy import admission
+from runtime.ranks.fused_exchange import Request, handles_of, rows_of_all
+from runtime.table.table import Table
+
+__all__ = ["all_rows", "rows_in_place"]
+
+_MOST = 2**63 - 1
+
+
+@_tf_private.as_written
+def all_rows(
+    table: Table, size: int | None = None, first: int = 0, trainable: bool = False, name: str | None = None
+) -> tf.Tensor:
+    """Return the rows of the ids `first` to `first + size - 1`, float32 [size, dim]: what reading a variable returns.
+
+    Nothing is inserted, counted, or moved between tiers. An id without a row reads what a lookup for evaluation reads:
+    the row that it would begin with, or, in a table with admission, zeros. The rows are read some at a time, so updates
+    of other threads may come between; each row is read as a whole.
+
+    In a v1 graph no update waits for this read, and it waits for none, as it is with a variable: use
+    `tf.control_dependencies` where one session.run has both. A `tf.function` runs them in the order of the code. With
+    several ranks, all must read at the same time, and each gets all rows.
+
+    Args:
+        table: a table of this graph.
+        size: how many ids; None: the `device_vocabulary_size` of the table.
+        first: the first id.
+        trainable: True looks all ids up for training: rows are inserted, and a loss trains each of them in each step.
+            False: the result is for evaluation, and taking gradients through it raises LookupError. `tf.stop_gradient`
+            of it may be a part of a loss.
+        name: scope of the ops.
+
+    Raises:
+        ValueError: an argument has a wrong type or range.
+    """
+    id_checks.require_table(table, "table")
+    count = table.device_vocabulary_size if size is None else _validation.integer("size", size, 1, _MOST)
+    start = _validation.integer("first", first, -_MOST, _MOST)
+    trains = _validation.boolean("trainable", trainable)
+    if start + count > _MOST:
+        raise ValueError(f"`first` + `size` is {start + count}: ids must be below {_MOST}")
+    with tf.name_scope(name or f"{table.table_name}_all_rows"), tf.device("/device:CPU:0"):
+        keys = start + tf.range(count, dtype=tf.int64)
+        if trains:
+            return sparse_lookup(table, keys)
+        return rows_in_place(table, keys)
+
+
+def rows_in_place(table: Table, keys: tf.Tensor) -> tf.Tensor:
+    """Return the rows of int64 keys [n], float32 [n, dim]; as `all_rows`, for any keys."""
+    (rows,) = rows_of_all([_request(table, keys)])
+    id_checks.set_shape(rows, keys, table.dim)
+    with tf.device(rows.device):
+        return tf.raw_ops.PreventGradient(
+            input=rows,
+            message=f"all_rows of the table `{table.table_name}` is for evaluation: call it with trainable=True, or "
+            "use tf.stop_gradient of its result",
+        )
+
+
+def _request(table: Table, keys: tf.Tensor) -> Request:
+    if not isinstance(table, CountedTable):
+        admission.rules_for(table, None, is_train=False)  # tells lookups that disagree
+    return Request(
+        keys,
+        table.placement,
+        lambda own: _held(table, own),
+        dim=table.dim,
+        name=table.table_name,
+        handles=handles_of([table]),
+    )
+
+
+def _held(table: Table, keys: tf.Tensor) -> tf.Tensor:
+    """Return the rows of keys that this process holds. No list of lookups has it, so that no update waits for it."""
+    ops, of = native.ops(), (table.handle, table.variable.tensor(), keys)
+    if isinstance(table, CountedTable):
+        rules = table.rules
+        rows = (
+            ops.rec_lookup_permitted(*of, refused=rules.refused, in_place=True)
+            if rules.threshold > 0
+            else ops.rec_lookup(*of, in_place=True)
+        )
+    elif table.admission is not None and table.admission.access_threshold is not None:
+        rows, _ = ops.rec_lookup_admitted(*of, threshold=table.admission.access_threshold, in_place=True)
+    else:
+        rows = ops.rec_lookup(*of, in_place=True)
+    return rows if table.on_device is None else on_device.current_rows(table, keys, rows)

@@ -1,0 +1,250 @@
+"""Reads of a whole matrix: those apart from the loss become `all_rows`, the others keep the table."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from migrate.source.settings.options import Options
+from migrate.source.tensorflow.convert import convert
+
+HEAD = """import tensorflow.compat.v1 as tf
+W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())
+ids = tf.placeholder(tf.int64, [None])
+labels = tf.placeholder(tf.int64, [None])
+e = tf.nn.embedding_lookup(W, ids)
+loss = tf.reduce_mean(tf.square(e))
+"""
+STEP = "train_op = tf.train.AdagradOptimizer(0.1).minimize(loss)\n"
+
+
+def converted(body: str) -> str:
+    """The program with `body` before its training step, converted."""
+    result = convert("model.py", HEAD + textwrap.dedent(body).lstrip() + STEP, Options())
+    return result.converted
+
+
+APART = {
+    "scores in a name, an attribute and a list": """
+        class Model:
+            pass
+        model = Model()
+        model.scores = tf.matmul(e, W, transpose_b=True)
+        fetches = [loss, tf.nn.top_k(model.scores, 5)]
+        tf.Session().run(fetches)
+        """,
+    "scores of a function": """
+        def scores_of(user, table):
+            return tf.nn.softmax(tf.matmul(user, table, transpose_b=True))
+        print(tf.Session().run(scores_of(e, W)))
+        """,
+    "the loss of an evaluation": """
+        logits = tf.matmul(e, W[1:], transpose_b=True)
+        test_loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits))
+        print(test_loss.eval())
+        """,
+    "a layer of the evaluation": """
+        y = tf.layers.dense(tf.concat([W, tf.zeros([9, 1])], 1), 3, name="top")
+        tf.summary.histogram("y", y)
+        """,
+    "a metric": """
+        rank, update = tf.metrics.mean(tf.reduce_max(tf.matmul(e, W, transpose_b=True), 1))
+        tf.summary.scalar("rank", rank)
+        """,
+    "predictions of a dict": """
+        predictions = {"scores": tf.matmul(e, W, transpose_b=True), "rows": e}
+        spec = tf.estimator.EstimatorSpec(mode, predictions=predictions, loss=loss)
+        """,
+    "a branch": """
+        scores = tf.cond(flag, lambda: tf.matmul(e, W, transpose_b=True), lambda: tf.zeros([1, 9]))
+        best = tf.argmax(scores, 1)
+        """,
+    "both parts of what a function gives": """
+        mean, variance = tf.nn.moments(W, [0])
+        tf.summary.scalar("mean", tf.reduce_mean(mean))
+        """,
+    "a copy": "copy = W.read_value()[1:]\ntf.summary.histogram('copy', copy)\n",
+}
+
+TRAINED = {
+    "directly": "loss += tf.reduce_mean(tf.matmul(e, W, transpose_b=True))\n",
+    "by a name": "s = tf.matmul(e, W, transpose_b=True)\nt = s * 2\nloss = loss + tf.reduce_mean(t)\n",
+    "by a list": """
+        losses = [loss]
+        losses.append(tf.reduce_mean(tf.matmul(e, W, transpose_b=True)))
+        loss = tf.add_n(losses)
+        """,
+    "by an extended list": """
+        losses = [loss]
+        losses += [tf.nn.l2_loss(W[1:])]
+        loss = tf.add_n(losses)
+        """,
+    "by a dict": """
+        parts = {"a": loss, "b": tf.reduce_mean(tf.matmul(e, W, transpose_b=True))}
+        loss = sum(parts.values())
+        """,
+    "by a part of a tuple": """
+        best, _ = tf.nn.top_k(tf.matmul(e, W, transpose_b=True), 3)
+        loss = loss - tf.reduce_mean(best)
+        """,
+    "by an entry": """
+        best = tf.nn.moments(W, [0])
+        loss = loss - tf.reduce_mean(best[1])
+        """,
+    "by an iteration": """
+        for row in tf.unstack(tf.matmul(e, W, transpose_b=True), num=9, axis=1):
+            loss = loss + tf.reduce_mean(row)
+        """,
+    "by an attribute": """
+        class Model:
+            pass
+        model = Model()
+        model.scores = tf.matmul(e, W, transpose_b=True)
+        loss = loss + tf.reduce_mean(model.scores)
+        """,
+    "by a function": """
+        def scores_of(user, table):
+            return tf.matmul(user, table, transpose_b=True)
+        loss = loss + tf.reduce_mean(scores_of(e, W))
+        """,
+    "by a function that another one calls": """
+        def scores_of(table):
+            return tf.matmul(e, table, transpose_b=True)
+        def loss_of(make):
+            return tf.reduce_mean(make(W))
+        loss = loss + loss_of(scores_of)
+        """,
+    "by a closure": """
+        scores = tf.matmul(e, W, transpose_b=True)
+        def more():
+            return tf.reduce_mean(scores)
+        loss = loss + more()
+        """,
+    "by a collection": """
+        tf.add_to_collection("losses", tf.nn.l2_loss(W[1:]))
+        loss = loss + tf.add_n(tf.get_collection("losses"))
+        """,
+    "by a loss of TensorFlow's collection": """
+        tf.losses.sparse_softmax_cross_entropy(labels, tf.matmul(e, W, transpose_b=True))
+        loss = tf.losses.get_total_loss()
+        """,
+    "by a branch": "loss = tf.cond(flag, lambda: tf.reduce_mean(tf.matmul(e, W)), lambda: loss)\n",
+    "by a branch with a name": """
+        def more():
+            return tf.reduce_mean(tf.matmul(e, W, transpose_b=True))
+        loss = tf.cond(flag, more, lambda: loss)
+        """,
+    "by a condition": """
+        s = tf.matmul(e, W, transpose_b=True) if full else e
+        loss = loss + tf.reduce_mean(s)
+        """,
+    "by a comprehension": """
+        loss = loss + tf.add_n([tf.reduce_mean(one) for one in [tf.matmul(e, W, transpose_b=True)]])
+        """,
+    "by a generator": "loss = loss + sum(tf.reduce_mean(one) for one in [W * 2])\n",
+    "by a lambda": "more = lambda: tf.reduce_mean(tf.matmul(e, W, transpose_b=True))\nloss = loss + more()\n",
+    "by a partial": """
+        import functools
+        scores_of = functools.partial(tf.matmul, e, transpose_b=True)
+        loss = loss + tf.reduce_mean(scores_of(W))
+        """,
+    "by a walrus": "if (s := tf.matmul(e, W, transpose_b=True)) is not None:\n    loss = loss + tf.reduce_mean(s)\n",
+    "by unpacking": """
+        a, (b, *c) = e, [tf.matmul(e, W), tf.reduce_mean(W * W), e]
+        loss = loss + tf.reduce_mean(b) + tf.add_n(c)
+        """,
+    "by a library": "from losses import full\nloss = loss + full(labels, tf.matmul(e, W, transpose_b=True))\n",
+    "by a list that goes to a library": """
+        from losses import full
+        parts = [tf.matmul(e, W)]
+        loss = loss + full(parts)
+        """,
+    "by an object that goes to a library": """
+        from losses import full
+        class Model:
+            pass
+        model = Model()
+        model.scores = tf.matmul(e, W, transpose_b=True)
+        loss = loss + full(model)
+        """,
+    "by a loop": """
+        _, loss = tf.while_loop(lambda i, l: i < 3, lambda i, l: (i + 1, l + tf.reduce_mean(W * W)), [0, loss])
+        """,
+    "by a map": """
+        sums = tf.map_fn(lambda row: tf.reduce_sum(tf.matmul(row[None], W, transpose_b=True)), e)
+        loss = loss + tf.reduce_mean(sums)
+        """,
+    "by setattr": """
+        class Model:
+            pass
+        model = Model()
+        setattr(model, "scores", tf.matmul(e, W, transpose_b=True))
+        loss = loss + tf.reduce_mean(model.scores)
+        """,
+    "by a gradient": """
+        g = tf.gradients(tf.reduce_sum(tf.matmul(e, W, transpose_b=True)), [e])[0]
+        loss = loss + tf.reduce_mean(g)
+        """,
+    "by a sampled loss": "loss = tf.reduce_mean(tf.nn.sampled_softmax_loss(W, b, labels, e, 2, 9))\n",
+    "by a name that is given back": """
+        s = None
+        def build():
+            global s
+            s = tf.matmul(e, W, transpose_b=True)
+        build()
+        loss = loss + tf.reduce_mean(s)
+        """,
+    "by a yield": """
+        def every():
+            yield tf.reduce_mean(tf.matmul(e, W, transpose_b=True))
+        loss = loss + sum(every())
+        """,
+    "by a decorated function": """
+        from wrappers import wrapped
+        @wrapped
+        def scores_of(table):
+            return tf.matmul(e, table, transpose_b=True)
+        loss = loss + tf.reduce_mean(scores_of(W))
+        """,
+    "by a named tuple": """
+        import collections
+        Out = collections.namedtuple("Out", "scores rows")
+        out = Out(tf.matmul(e, W, transpose_b=True), e)
+        loss = loss + tf.reduce_mean(out.scores)
+        """,
+    "by a property": """
+        class Model:
+            @property
+            def scores(self):
+                return tf.matmul(e, W, transpose_b=True)
+        loss = loss + tf.reduce_mean(Model().scores)
+        """,
+    "by what a layer collects": """
+        y = tf.layers.dense(tf.matmul(e, W, transpose_b=True), 1, activity_regularizer=tf.nn.l2_loss)
+        tf.summary.scalar("y", tf.reduce_mean(y))
+        loss = loss + tf.losses.get_regularization_loss()
+        """,
+    "by a string that is evaluated": "s = tf.matmul(e, W)\nloss = loss + eval('tf.reduce_mean(s)')\n",
+    "by a name of the graph": """
+        s = tf.matmul(e, W, transpose_b=True, name="scores")
+        loss = loss + tf.reduce_mean(tf.get_default_graph().get_tensor_by_name("scores:0"))
+        """,
+    "by globals": "s = tf.matmul(e, W, transpose_b=True)\nloss = loss + tf.reduce_mean(globals()['s'])\n",
+}
+
+
+@pytest.mark.parametrize("body", APART.values(), ids=APART)
+@pytest.mark.one_case
+def test_reads_apart_from_the_loss_become_all_rows(body: str) -> None:
+    assert "all_rows(W" in converted(body) or "all_rows(table" in converted(body)
+
+
+def test_what_nothing_uses_is_for_code_that_is_not_seen() -> None:
+    assert "all_rows" not in converted("scores = tf.matmul(e, W, transpose_b=True)\n")
+
+
+@pytest.mark.parametrize("body", TRAINED.values(), ids=TRAINED)
+@pytest.mark.one_case
+def test_what_may_get_into_the_loss_keeps_the_table(body: str) -> None:
+    assert "all_rows" not in converted(body)

@@ -1,0 +1,219 @@
+"""`all_rows` beside a stock variable, and what it must leave as it was."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import runtime
+from runtime import ranks
+from runtime.keras import Embedding
+from runtime.optimizers import adagrad, adam, gradient_descent
+from runtime.storage.tiers import Storage
+from tests.support.ranks import thread_ranks
+
+_v1: Any = tf.compat.v1
+_ROWS = np.random.default_rng(3).normal(size=(9, 4)).astype(np.float32)
+_IDS = np.array([[3, 1], [3, 8]])
+_LAWS: list[Any] = [
+    _v1.random_normal_initializer(stddev=0.3),
+    _v1.truncated_normal_initializer(seed=5),
+    _v1.random_uniform_initializer(-1, 1),
+    _v1.variance_scaling_initializer(),
+    _v1.constant_initializer(2.5),
+]
+
+
+def _made(law: Any = None, **settings: Any) -> runtime.Table:
+    return runtime.create_table(tf.int64, 4, "item", law or _LAWS[0], device_vocabulary_size=9, **settings)
+
+
+@pytest.mark.parametrize("law", _LAWS, ids=lambda law: type(law).__name__)
+def test_rows_that_are_not_there_have_the_bits_with_which_they_begin(law: Any) -> None:
+    table = _made(law)
+    runtime.sparse_lookup(table, [2, 7])
+    read = runtime.all_rows(table, 9).numpy()
+    assert int(table.size()) == 2
+    assert read.tobytes() == runtime.sparse_lookup(table, np.arange(9)).numpy().tobytes()
+    assert read.tobytes() == runtime.all_rows(table).numpy().tobytes()
+    assert runtime.all_rows(table, 3, first=5).numpy().tobytes() == read[5:8].tobytes()
+
+
+@pytest.mark.parametrize("key_dtype", [tf.int32, tf.int64])
+def test_a_graph_trains_and_scores_as_with_a_variable(graph: tf.Graph, key_dtype: Any) -> None:
+    """Scores of all items after each of five steps, beside stock."""
+    ids, user = tf.constant(_IDS, key_dtype), tf.constant(_ROWS[:2])
+    table, variable = runtime.table_of_rows(_ROWS, "item"), _v1.get_variable("stock", initializer=_ROWS)
+    found = []
+    for rows, whole, optimizer in (
+        (runtime.sparse_lookup(table, ids), runtime.all_rows(table, 9), adagrad.create_hash_optimizer(0.1, 0.1)),
+        (tf.nn.embedding_lookup(variable, ids), variable, _v1.train.AdagradOptimizer(0.1)),
+    ):
+        trained = [table.variable] if whole is not variable else [variable]
+        step = optimizer.minimize(tf.reduce_sum(tf.sin(rows)), var_list=trained)
+        found.append((step, tf.matmul(user, whole, transpose_b=True)))
+    with _v1.Session() as session:
+        session.run([_v1.global_variables_initializer(), _v1.tables_initializer()])
+        for _ in range(5):
+            session.run([step for step, _ in found])
+            ours, stock = session.run([scores for _, scores in found])
+            np.testing.assert_allclose(ours, stock, atol=1e-6)
+
+
+def test_a_step_does_not_wait_for_it(graph: tf.Graph) -> None:
+    table = _made()
+    before = runtime.all_rows(table, 9)
+    rows = runtime.sparse_lookup(table, tf.constant([1]))
+    step = gradient_descent.create_hash_optimizer(1.0).minimize(tf.reduce_sum(rows), var_list=[table.variable])
+    after = runtime.all_rows(table, 9)
+    assert not {op.name for op in _behind(step)} & {op.name for read in (before, after) for op in (read.op,)}
+    with tf.control_dependencies([step]):
+        last = runtime.all_rows(table, 9)
+    with _v1.Session() as session:
+        session.run(_v1.global_variables_initializer())
+        first = session.run(before)
+        want = first.copy()
+        want[1] -= 1
+        np.testing.assert_array_equal(session.run(last), want)
+
+
+def _behind(op: tf.Operation) -> set[tf.Operation]:
+    found, pending = set(), [op]
+    while pending:
+        one = pending.pop()
+        if one not in found:
+            found.add(one)
+            pending += [*(given.op for given in one.inputs), *one.control_inputs]
+    return found
+
+
+def test_a_function_reads_in_the_order_of_its_code() -> None:
+    table = runtime.table_of_rows(_ROWS, "item")
+    optimizer = gradient_descent.create_hash_optimizer(1.0)
+
+    @tf.function
+    def step() -> tuple[tf.Tensor, tf.Tensor]:
+        before = runtime.all_rows(table, 9)
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(runtime.sparse_lookup(table, [4]))
+        optimizer.apply_gradients([(tape.gradient(loss, table.variable), table.variable)])
+        return before, runtime.all_rows(table, 9)
+
+    before, after = (rows.numpy() for rows in step())
+    np.testing.assert_array_equal(before, _ROWS)
+    np.testing.assert_array_equal(after, _ROWS - (np.arange(9) == 4)[:, None])
+
+
+def test_rows_with_steps_ahead_of_them_are_read_after_these_steps() -> None:
+    """Under Adam and a term over all rows, each row moves in each step, whether it is looked up or not."""
+    table, variable = runtime.table_of_rows(_ROWS, "item"), tf.Variable(_ROWS)
+    ours, stock = adam.create_hash_optimizer(0.01), tf.keras.optimizers.legacy.Adam(0.01, epsilon=1e-8)
+    for ids in ([1, 2], [2], [7], [2], [0]):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(tf.sin(runtime.sparse_lookup(table, ids))) + runtime.whole_table_l2(table)
+        ours.apply_gradients([(tape.gradient(loss, table.variable), table.variable)])
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(tf.sin(tf.nn.embedding_lookup(variable, ids))) + tf.nn.l2_loss(variable)
+        stock.apply_gradients([(tf.convert_to_tensor(tape.gradient(loss, variable)), variable)])
+        np.testing.assert_allclose(runtime.all_rows(table, 9), variable, atol=1e-6)
+
+
+def test_trainable_trains_every_row_and_inserts_it() -> None:
+    table, variable = _made(), tf.Variable(tf.zeros([9, 4]))
+    variable.assign(runtime.all_rows(table, 9))
+    for rows, source in ((lambda: runtime.all_rows(table, 9, trainable=True), table.variable), (None, variable)):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(tf.sin(rows() if rows else variable))
+        pairs = [(tape.gradient(loss, source), source)]
+        (gradient_descent.create_hash_optimizer(0.5) if rows else tf.keras.optimizers.SGD(0.5)).apply_gradients(pairs)
+    assert int(table.size()) == 9
+    np.testing.assert_allclose(runtime.all_rows(table, 9), variable, rtol=1e-6)
+
+
+def test_a_gradient_through_it_is_an_error_that_names_the_remedy(graph: tf.Graph) -> None:
+    table = _made()
+    loss = tf.reduce_sum(runtime.all_rows(table, 9))
+    with pytest.raises(LookupError, match="table `item` is for evaluation: call it with trainable=True"):
+        tf.gradients(loss, [table.variable])
+    rows = runtime.sparse_lookup(table, [1])
+    constant = tf.reduce_sum(tf.stop_gradient(runtime.all_rows(table, 9)) * rows)
+    assert tf.gradients(constant, [table.variable])[0] is not None
+
+
+def test_a_gradient_in_eager_mode_is_an_error_too() -> None:
+    table = _made()
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(runtime.all_rows(table, 9))
+    with pytest.raises(LookupError, match="is for evaluation"):
+        tape.gradient(loss, table.variable)
+
+
+def test_tiers_are_left_as_they_are(tmp_path: Path) -> None:
+    storage = Storage("dram_ssdhash", path=tmp_path, sizes=[64], counts_values=True)
+    table, plain = (_made(_LAWS[1], **settings) for settings in ({"storage": storage}, {}))
+    ids = np.arange(200)
+    for one in (table, plain):
+        one.import_rows(ids[:150], np.random.default_rng(0).normal(size=(150, 4)).astype(np.float32))
+    table.drain()
+    before, used = table.tier_of(ids).numpy().tolist(), table.tier_status().numpy()[:, :4].tolist()
+    assert before.count(1) > 100
+    assert runtime.all_rows(table, 200).numpy().tobytes() == runtime.all_rows(plain, 200).numpy().tobytes()
+    assert table.tier_of(ids).numpy().tolist() == before
+    assert table.tier_status().numpy()[:, :4].tolist() == used
+
+
+def test_keys_that_wait_for_admission_read_zeros_and_are_not_counted() -> None:
+    table = _made()
+    config = {"access_threshold": 2}
+    runtime.sparse_lookup(table, [1, 1, 2], access_and_evict_config=config)
+    for _ in range(3):
+        rows = runtime.all_rows(table, 9).numpy()
+    assert [key for key in range(9) if rows[key].any()] == [1]
+    runtime.sparse_lookup(table, [2, 3], access_and_evict_config=config)
+    assert [key for key in range(9) if runtime.all_rows(table, 9).numpy()[key].any()] == [1, 2]
+
+
+def test_counted_tables_are_only_read_whatever_lookups_do(graph: tf.Graph) -> None:
+    for number, rules in enumerate((runtime.KeyRules(), runtime.KeyRules(lookups_create=True))):
+        table = runtime.create_counted_table(f"ev{number}", 4, rules=rules)
+        read = runtime.all_rows(table, 9)
+        looked = runtime.sparse_lookup(table, tf.range(9, dtype=tf.int64))
+        with _v1.Session() as session:
+            session.run([_v1.global_variables_initializer(), _v1.tables_initializer()])
+            rows = session.run(read)
+            assert session.run(table.size()) == 0
+            np.testing.assert_array_equal(rows, session.run(looked))
+
+
+@pytest.mark.parametrize("placement", ["distributed", "localized:1", "replicated"])
+def test_each_rank_gets_all_rows(placement: str) -> None:
+    def read() -> list[Any]:
+        table = runtime.table_of_rows(_ROWS, "item", placement)
+        return [ranks.rank(), runtime.all_rows(table, 9).numpy(), int(table.size())]
+
+    for _, rows, held in thread_ranks.run(2, read)[0]:
+        np.testing.assert_array_equal(rows, _ROWS)
+        assert held <= 9
+
+
+def test_a_keras_model_scores_all_items() -> None:
+    layer = Embedding(9, 4)
+    model = tf.keras.Sequential([layer, tf.keras.layers.Dense(1)])
+    model(tf.constant([[1, 2]]))
+    scores = tf.matmul(_ROWS[:2], runtime.all_rows(layer.table, 9), transpose_b=True)
+    want = tf.matmul(_ROWS[:2], runtime.sparse_lookup(layer.table, np.arange(9), is_train=False), transpose_b=True)
+    np.testing.assert_array_equal(scores, want)
+
+
+@pytest.mark.parametrize(
+    "given", [{"size": 0}, {"size": 2.0}, {"first": 2**63}, {"first": 2**63 - 4}, {"trainable": 1}]
+)
+def test_arguments_out_of_range_are_refused(given: dict[str, Any]) -> None:
+    table = _made()
+    with pytest.raises(ValueError, match=next(iter(given))):
+        runtime.all_rows(table, **given)
+    assert int(table.size()) == 0
