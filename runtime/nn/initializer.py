@@ -42,6 +42,12 @@ class Constant(Initializer):
         """Return a constant initializer."""
         return v1.constant_initializer(self.value)
 
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> tf.Tensor:
+        """Return the values, a tensor of this shape; of integers and booleans as C casts the value, as Paddle does."""
+        kind = tf.as_dtype(dtype or tf.float32)
+        value = bool(self.value) if kind.is_bool else int(self.value) if kind.is_integer else self.value
+        return v1.constant_initializer(value)(tf.TensorShape(shape).as_list(), dtype=kind)
+
 
 class Normal(Initializer):
     """A normal distribution."""

@@ -98,6 +98,16 @@ def test_values_may_be_a_random_tensor() -> None:
 
 
 @pytest.mark.usefixtures("graph")
+@pytest.mark.parametrize("value", [0.5, 0.0, 2.7, -1.5])
+def test_a_constant_is_cast_as_paddle_does(value: float) -> None:
+    """Whatever the dtype of the weight: Paddle casts as C."""
+    for dtype in ("bool", "int64", "float32"):
+        expected = np.full([2], value).astype(dtype)
+        with v1.Session() as session:
+            np.testing.assert_array_equal(session.run(init.Constant(value)([2], tf.as_dtype(dtype))), expected)
+
+
+@pytest.mark.usefixtures("graph")
 def test_what_an_initializer_stands_for_elsewhere() -> None:
     """A stock variable takes them, and a layer takes those of TensorFlow."""
     stock = v1.get_variable("stock", [2], initializer=init.Constant(3))

@@ -125,7 +125,8 @@ class _Noise:
             _backward(self.side, _nudged(weights, self.side.dtype, random), items)
             moved = self._arrays(gradients_of(self.side.parameters))
             for name, value in {**moved, **self._running(moved)}.items():
-                noise[name] = max(noise[name], float(np.abs(value - arrays[name]).max(initial=0.0)))
+                apart = np.abs(np.subtract(value, arrays[name], dtype=np.float64))  # a weight may be boolean
+                noise[name] = max(noise[name], float(apart.max(initial=0.0)))
         self.side.model.clear_gradients()
         self.found = {name: max(value, self.found.get(name, 0.0)) for name, value in noise.items()}
         return noise
