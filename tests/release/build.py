@@ -41,6 +41,7 @@ def build(dist: Path) -> list[Path]:
 def _wheel(source: Path, processor: str, dist: Path) -> Path:
     glibc = PROCESSORS[processor]
     # Without debug information and symbols, of which the library exports only TensorFlow's entry points.
+    # Known: functions with `target_clones` then run as "default", of 128 bits, also where there is AVX-512F.
     # Zig makes -O2 of setup.py's -O3, and keeps frame pointers, unless its compiler proper is told.
     as_gcc = "-Xclang -O3 -fomit-frame-pointer"
     compiler = f"{sys.executable} -m ziglang c++ -target {processor}-linux-gnu.{glibc} {as_gcc} -g0 -Wl,-s"
