@@ -19,7 +19,10 @@ GOOD = (
     "op = tf.train.AdagradOptimizer(0.1).minimize(e)\n"
 )
 #: As L2 over a whole table is taken, and what is exported afterwards.
-ASSUMED = GOOD.replace("(e)", "(tf.reduce_sum(e) + tf.nn.l2_loss(W))") + "est.export_saved_model('d', f)\n"
+ASSUMED = (
+    GOOD.replace("(e)", "(tf.reduce_sum(e) + tf.cond(c, lambda: tf.nn.l2_loss(W), lambda: 0.0))")
+    + "est.export_saved_model('d', f)\n"
+)
 FULL = Path("/dev/full")
 #: Root reads what it may not, unless these capabilities are dropped: CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH.
 _MAY_READ_ALL = (1, 2)

@@ -25,7 +25,9 @@ START = HEAD + "ids, label = tf.placeholder(tf.int64, [None]), tf.placeholder(tf
 MADE = 'item = tf.get_variable("item", [8, 4])\nrows = tf.nn.embedding_lookup(item, ids)\n'
 LOSS = "loss = tf.reduce_mean((tf.reduce_sum(rows, 1) - label) ** 2)"
 STEP = "train_op = tf.train.AdagradOptimizer(0.2).minimize({})"
-DECAY = HEAD + "def decay():\n    return tf.add_n([tf.nn.l2_loss(v) for v in tf.trainable_variables()])\n"
+DECAY = (
+    HEAD + "def decay():\n    return tf.add_n([tf.nn.l2_loss(v) for v in tf.trainable_variables() if len(v.shape)])\n"
+)
 
 
 def notebook(*cells: str) -> str:

@@ -21,7 +21,7 @@ MAIN = HEAD + (
     '    return {{"ids": ids, "label": label, "loss": loss, "train_op": train_op, "rows": rows}}\n'
 )
 DECAY = HEAD + (
-    "def decay():\n    return tf.add_n([tf.nn.l2_loss(v) for v in tf.trainable_variables()])\n"
+    "def decay():\n    return tf.add_n([tf.nn.l2_loss(v) for v in tf.trainable_variables() if len(v.shape)])\n"
     "TERMS = {}\n"
     'TERMS["decay"] = decay\n'
 )

@@ -39,7 +39,7 @@ MAIN = """def build():
     train_op = tf.train.AdagradOptimizer(0.2).minimize(loss)
     return {"ids": ids, "label": label, "loss": loss, "train_op": train_op, "rows": rows}
 """
-REG = "def decay():\n    return 0.1 * tf.add_n([tf.nn.l2_loss(v) for v in tf.trainable_variables()])\n"
+REG = "def decay():\n    return 0.1 * tf.add_n([tf.nn.l2_loss(v) for v in tf.trainable_variables() if len(v.shape)])\n"
 COUNT = "def decay():\n    return 0.1 * tf.nn.l2_loss(tf.get_variable('norm', []))\n"
 
 
