@@ -29,6 +29,8 @@ KEPT = "no loss depends on it, and it is what it was while ids are below the num
 FETCHES = frozenset({"eval", "numpy", "partial_run", "run"})
 #: Attributes of a tensor that are constants.
 FACTS = frozenset({"dtype", "get_shape", "name", "ndim", "shape"})
+#: Functions that give the shape of the variable, for which no row is read.
+SIZES = frozenset({"rank", "shape", "size"})
 #: Arguments of an EstimatorSpec that are not trained.
 OUTPUTS = frozenset({"eval_metric_ops", "export_outputs", "predictions"})
 #: Methods that train.
@@ -89,7 +91,7 @@ def _is_computed_with(file: File, read: cst.BaseExpression) -> bool:
     call = file.tree.parent(around) if isinstance(around, cst.Arg) else None
     if isinstance(call, cst.Call):
         name = file.names.of(call.func)
-        return name in COMPUTING or (name is not None and is_end(name)) or _fetches(call)
+        return name not in SIZES and (name in COMPUTING or (name is not None and is_end(name)) or _fetches(call))
     formats = isinstance(around, cst.BinaryOperation) and isinstance(around.operator, cst.Modulo)
     return not formats and isinstance(around, cst.BinaryOperation | cst.UnaryOperation | cst.Subscript | cst.Attribute)
 

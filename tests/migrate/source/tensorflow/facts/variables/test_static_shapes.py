@@ -112,8 +112,8 @@ def test_a_name_that_is_printed(scope: str, name: str, capsys: pytest.CaptureFix
     assert printed == [name, f"of {name[:-2]}"] * 2
 
 
-def test_a_shape_in_a_line_that_goes_with_the_table() -> None:
+def test_a_shape_in_a_line_that_reads_all_rows() -> None:
     text = HEAD + IDS + f"W = {GET.format(9, 4)}\ntf.summary.histogram('of %d' % W.shape[0], W)\n"
     text += "e = tf.nn.embedding_lookup(W, ids)\n" + LOSS.format("1.0") + TRAIN
-    assert "histogram" not in converted(text, assume=True).converted
-    compare(text, assume=True)
+    assert "all_rows(W, 9)" in converted(text).converted
+    compare(text)
