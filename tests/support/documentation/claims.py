@@ -142,6 +142,8 @@ def programs(page: str) -> list[Shown]:
 
 _PROGRAMS: dict[str, list[tuple[Any, ...]]] = {
     "uses": [
+        ("apart from the loss", between('tf.summary.histogram("w", W)')),
+        ("apart from the loss", between("loss += tf.reduce_sum(tf.matmul(b[None], W, transpose_b=True))")),
         ("L1 and L2 over a table", between("loss += tf.nn.l2_loss(W)")),
         ("Where a term", between("loss += tf.cond(c, lambda: tf.nn.l2_loss(W), lambda: 0.0)")),
         ("nothing reads", f"{_REGULARIZED}{LOOKUP}{STEP}"),
@@ -174,7 +176,6 @@ _PROGRAMS: dict[str, list[tuple[Any, ...]]] = {
         ("W.shape", f"n = read()\n{SETUP.replace('9', 'n')}n = 1\n{LOOKUP}{STEP}print(W.shape)\n"),
         ("print(W.name)", after("print(W.name)")),
         ("print(W.name)", after('name = W.name + "x"')),
-        ("histogram", between('tf.summary.histogram("w", W)')),
     ],
     "training": [
         ("What is split", _listed("[W, b]")),

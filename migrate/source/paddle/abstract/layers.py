@@ -68,8 +68,11 @@ def _parameter(run: Run, node: ast.AST, bound: dict[str, Value]) -> Value:
         return None
     if not isinstance(shape, list | tuple) or not all(isinstance(size, int) for size in shape):
         raise Refuse("the shape of a parameter must be a list of numbers")
+    dtype = dtype_name(bound.get("dtype"), "float32")
+    if dtype == "bool":
+        raise Refuse("a parameter of `bool` has a gradient in Paddle and none in TensorFlow; give it a float type")
     run.lasting.makes_weights()
-    made = Weight(tuple(shape), dtype_name(bound.get("dtype"), "float32"), attr=attr, place=run.place(node))
+    made = Weight(tuple(shape), dtype, attr=attr, place=run.place(node))
     run.parameters.append(made)
     return made
 

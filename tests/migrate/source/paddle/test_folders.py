@@ -325,6 +325,13 @@ def test_what_cannot_be_converted_is_refused_at_its_line(name: str) -> None:
     assert any(message in finding.message and finding.location.line == line for finding in result.findings)
 
 
+def test_a_parameter_of_bool_is_refused() -> None:
+    line = "self.gate = self.create_parameter([1], dtype='bool')"
+    result = converted_net(with_lines(line, "y = y * self.gate"))
+    assert not result.changed
+    assert any("a parameter of `bool`" in one.message for one in result.findings), [one.message for one in result.findings]
+
+
 KEPT = {
     "functions in a list": (
         "self.acts = [F.relu, F.tanh]",
