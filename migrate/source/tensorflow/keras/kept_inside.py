@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from migrate.source.flow import Class
+from migrate.source.flow import Class, Holder
 from migrate.source.syntax.tree import Tree
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of, symbol_of
@@ -22,14 +22,25 @@ _ATTRIBUTES = {"__dict__", "__class__", "modules", "import_module", "get_objects
 #: Methods by which a class decides what an instance or its attribute is.
 _METHODS = {"__new__", "__setattr__", "__getattribute__"}
 
+#: Attributes of a model that hold its layers.
+_PARTS = {"layers", "submodules", "get_layer", "_layers", "_flatten_layers"}
+#: Attributes of a layer that are settings.
+_SETTINGS = {"input_dim", "output_dim", "name"}
+#: Functions of Python that give a container's entries to loops, and methods that read it.
+_READERS = {"len", "zip", "enumerate", "sum", "reversed", "isinstance"}
+_OF_CLASSES = {"super", "isinstance", "issubclass"}
+_READING = {"append", "items", "values", "keys"}
+
 
 def are_inside(file: File, layers: Sequence[Layer]) -> bool:
     """True if every layer surely belongs to one instance, and no instance is handed to other code."""
     tree = file.tree
     return (
         not any(_is_by_text(node) for node in tree.nodes())
-        and all(_is_plain_class(file, node) for node in tree.nodes() if isinstance(node, cst.ClassDef))
+        and all(_is_plain_class(file, node) for node in _classes(tree))
+        and all(_is_called(tree, name) for one in _classes(tree) for name in tree.names.get(one.name.value, ()))
         and all(_is_kept(file, use) for layer in layers for use in _mentions(file, layer))
+        and all(_is_looped_over(file, use) for use in _containers(file, layers))
     )
 
 
@@ -49,14 +60,63 @@ def _is_plain_class(file: File, node: cst.ClassDef) -> bool:
         if not named and not (known and all(isinstance(one, Class) or _is_keras(symbol_of(one)) for one in known)):
             return False
     return all(
+        not method.decorators or all(_is_known_decorator(file, one) for one in method.decorators)
+        for method in node.body.body
+        if isinstance(method, cst.FunctionDef)
+    ) and all(
         file.tree.contains(method.params, name) or _is_read(file.tree, name)
         for method in node.body.body
         if isinstance(method, cst.FunctionDef) and method.params.params
-        for name in file.tree.nodes()
-        if isinstance(name, cst.Name)
-        and name.value == method.params.params[0].name.value
-        and file.tree.contains(method, name)
+        for name in file.tree.names.get(method.params.params[0].name.value, ())
+        if file.tree.contains(method, name)
     )
+
+
+def _is_known_decorator(file: File, one: cst.Decorator) -> bool:
+    node = one.decorator.func if isinstance(one.decorator, cst.Call) else one.decorator
+    plain = isinstance(node, cst.Name) and node.value in {"property", "staticmethod", "classmethod"}
+    return plain or file.names.of(node) is not None
+
+
+def _classes(tree: Tree) -> list[cst.ClassDef]:
+    return [node for node in tree.nodes() if isinstance(node, cst.ClassDef)]
+
+
+def _is_called(tree: Tree, name: cst.Name) -> bool:
+    """True where the name of a class is called, is a base, or has its method called."""
+    parent = tree.parent(name)
+    if isinstance(parent, cst.Attribute):
+        above = tree.parent(parent)
+        return parent.attr is name or (isinstance(above, cst.Call) and above.func is parent)
+    if isinstance(parent, cst.Arg):
+        call = tree.parent(parent)
+        reads = isinstance(call, cst.Call) and isinstance(call.func, cst.Name) and call.func.value in _OF_CLASSES
+        return isinstance(call, cst.ClassDef) or reads
+    return isinstance(parent, (cst.ClassDef, cst.Annotation, cst.ImportAlias)) or (
+        isinstance(parent, cst.Call) and parent.func is name
+    )
+
+
+def _containers(file: File, layers: Sequence[Layer]) -> list[cst.BaseExpression]:
+    """Return the mentions of the lists and dicts with layers."""
+    flow = flow_of(file)
+    holders = {one for layer in layers for value in layer.values for one in flow.holders(value)}
+    return [use for one in holders if one.kind in {"list", "dict", "record"} for use in flow.mentions(one)]
+
+
+def _is_looped_over(file: File, node: cst.BaseExpression) -> bool:
+    """True if an expression with a container of layers only reads its entries, or keeps it in the instance."""
+    tree, parent = file.tree, file.tree.parent(node)
+    if isinstance(parent, (cst.For, cst.CompFor)):
+        return parent.iter is node
+    if isinstance(parent, cst.Subscript):
+        return parent.value is node
+    if isinstance(parent, cst.Attribute) and parent.value is node:
+        return parent.attr.value in _READING
+    if isinstance(parent, cst.Arg) and isinstance(call := tree.parent(parent), cst.Call):
+        reads = isinstance(call.func, cst.Name) and call.func.value in _READERS
+        return reads or _is_keras(file.names.of(call.func))
+    return _is_kept(file, node)
 
 
 def _is_keras(name: str | None) -> bool:
@@ -67,12 +127,16 @@ def _is_read(tree: Tree, name: cst.Name) -> bool:
     """True for `self.attribute`, for `super(Class, self)`, and for what is no variable."""
     parent = tree.parent(name)
     if isinstance(parent, cst.Attribute):
-        return True
+        above = tree.parent(parent)
+        called = isinstance(above, cst.Call) and above.func is parent
+        methods = (one for one in tree.nodes() if isinstance(one, cst.FunctionDef))
+        bound = not called and any(one.name.value == parent.attr.value and not one.decorators for one in methods)
+        return parent.attr is name or not (bound or parent.attr.value in _PARTS)
     if not isinstance(parent, cst.Arg):
         return False
     call = tree.parent(parent)
-    above = isinstance(call, cst.Call) and isinstance(call.func, cst.Name) and call.func.value == "super"
-    return parent.keyword is name or above
+    to_super = isinstance(call, cst.Call) and isinstance(call.func, cst.Name) and call.func.value == "super"
+    return parent.keyword is name or to_super
 
 
 def _mentions(file: File, layer: Layer) -> list[cst.BaseExpression]:
@@ -91,15 +155,21 @@ def _is_kept(file: File, node: cst.BaseExpression) -> bool:
         node, parent = collection, tree.parent(collection)  # type: ignore[assignment]
     if isinstance(parent, cst.Arg):
         call = tree.parent(parent)
-        return isinstance(call, cst.Call) and (_is_keras(file.names.of(call.func)) or _is_appended(tree, call))
+        return isinstance(call, cst.Call) and (_is_keras(file.names.of(call.func)) or _is_appended(file, call))
     if isinstance(parent, cst.Assign):
         return all(_is_own(tree, one.target) for one in parent.targets)
     if isinstance(parent, (cst.AssignTarget, cst.AnnAssign)):
         target = parent.target
         return _is_own(tree, target)
     called = isinstance(parent, cst.Call) and parent.func is node
-    read = isinstance(parent, cst.Attribute) and parent.value is node
+    read = isinstance(parent, cst.Attribute) and parent.value is node and _is_setting(tree, parent)
     return called or read or (isinstance(parent, (cst.For, cst.CompFor)) and parent.target is node)
+
+
+def _is_setting(tree: Tree, node: cst.Attribute) -> bool:
+    """True for a setting of a layer, and for its method that is called."""
+    parent = tree.parent(node)
+    return node.attr.value in _SETTINGS or (isinstance(parent, cst.Call) and parent.func is node)
 
 
 def _is_own(tree: Tree, target: cst.BaseExpression) -> bool:
@@ -107,14 +177,15 @@ def _is_own(tree: Tree, target: cst.BaseExpression) -> bool:
     return isinstance(target, cst.Name) or (isinstance(target, cst.Attribute) and _is_self(tree, target.value))
 
 
-def _is_appended(tree: Tree, call: cst.Call) -> bool:
-    """True for `self.attribute.append(...)`."""
+def _is_appended(file: File, call: cst.Call) -> bool:
+    """True for `self.attribute.append(...)` of a list of the program."""
     method = call.func
     return (
         isinstance(method, cst.Attribute)
         and method.attr.value == "append"
         and isinstance(method.value, cst.Attribute)
-        and _is_self(tree, method.value.value)
+        and _is_self(file.tree, method.value.value)
+        and all(isinstance(one, Holder) for one in flow_of(file).values(method.value))
     )
 
 

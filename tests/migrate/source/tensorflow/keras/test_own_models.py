@@ -118,6 +118,15 @@ def _then(lines: str, before: str = "") -> str:
 
 
 HIDDEN = {
+    "a patched class": TOWER + "patch(Tower)\n" + TWO,
+    "a class's new attribute": TOWER + TWO + "Tower.emb = property(pick)\n",
+    "a decorated method": "from lib import shared\n" + TOWER.replace("    def call", "    @shared\n    def call") + TWO,
+    "all layers": _then("keep(self.layers)", "from lib import keep\n") + TWO,
+    "a bound method": _then("keep(self.take)", "from lib import keep\n") + TWO,
+    "the layer's method": _then("self.emb = keep(self.emb.call)", "from lib import keep\n") + TWO,
+    "another list": _then("self.box = BOX; self.box.append(self.emb); self.emb = self.box[0]", "from lib import BOX\n")
+    + TWO,
+    "a list handed on": _then("self.all = [self.emb]; self.emb = BOX.pick(self.all)", "from lib import BOX\n") + TWO,
     "get_layer": TOWER + TWO + "second.take(first.get_layer('emb'))\n",
     "compiled with a part": TOWER + TWO.replace("second.compile(", "second.compile(part=first.get_layer('emb'), "),
     "an unknown base": "from mylib import Base\n" + TOWER.replace("keras.Model", "Base") + TWO,
