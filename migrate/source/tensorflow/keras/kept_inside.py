@@ -22,6 +22,8 @@ _ATTRIBUTES = {"__dict__", "__class__", "modules", "import_module", "get_objects
 #: Methods by which a class decides what an instance or its attribute is.
 _METHODS = {"__new__", "__setattr__", "__getattribute__"}
 
+#: What these make leads to the layers that it goes through.
+_SYMBOLIC = {"Input", "InputLayer", "Model"}
 #: Attributes of a model that hold its layers.
 _PARTS = {"layers", "submodules", "get_layer", "_layers", "_flatten_layers"}
 #: Attributes of a layer that are settings.
@@ -37,6 +39,11 @@ def are_inside(file: File, layers: Sequence[Layer]) -> bool:
     tree = file.tree
     return (
         not any(_is_by_text(node) for node in tree.nodes())
+        and not any(
+            name.rpartition(".")[2] in _SYMBOLIC and tree.enclosing(call, cst.ClassDef) is not None
+            for call, name in file.names.calls
+            if name.startswith("keras.")
+        )
         and all(_is_plain_class(file, node) for node in _classes(tree))
         and all(_is_called(tree, name) for one in _classes(tree) for name in tree.names.get(one.name.value, ()))
         and all(_is_kept(file, use) for layer in layers for use in _mentions(file, layer))
@@ -98,10 +105,11 @@ def _is_called(tree: Tree, name: cst.Name) -> bool:
 
 
 def _containers(file: File, layers: Sequence[Layer]) -> list[cst.BaseExpression]:
-    """Return the mentions of the lists and dicts with layers."""
+    """Return the mentions in classes of what holds layers, but for `self`."""
     flow = flow_of(file)
     holders = {one for layer in layers for value in layer.values for one in flow.holders(value)}
-    return [use for one in holders if one.kind in {"list", "dict", "record"} for use in flow.mentions(one)]
+    uses = [use for one in holders for use in flow.mentions(one)]
+    return [use for use in uses if file.tree.enclosing(use, cst.ClassDef) is not None and not _is_self(file.tree, use)]
 
 
 def _is_looped_over(file: File, node: cst.BaseExpression) -> bool:
@@ -113,10 +121,9 @@ def _is_looped_over(file: File, node: cst.BaseExpression) -> bool:
         return parent.value is node
     if isinstance(parent, cst.Attribute) and parent.value is node:
         return parent.attr.value in _READING
-    if isinstance(parent, cst.Arg) and isinstance(call := tree.parent(parent), cst.Call):
-        reads = isinstance(call.func, cst.Name) and call.func.value in _READERS
-        return reads or _is_keras(file.names.of(call.func))
-    return _is_kept(file, node)
+    call = tree.parent(parent) if isinstance(parent, cst.Arg) else None
+    reads = isinstance(call, cst.Call) and isinstance(call.func, cst.Name) and call.func.value in _READERS
+    return reads or _is_kept(file, node)
 
 
 def _is_keras(name: str | None) -> bool:
@@ -143,7 +150,7 @@ def _mentions(file: File, layer: Layer) -> list[cst.BaseExpression]:
     return [layer.call, *layer.uses, *(node for value in layer.values for node in flow_of(file).mentions(value))]
 
 
-def _is_kept(file: File, node: cst.BaseExpression) -> bool:
+def _is_kept(file: File, node: cst.BaseExpression, depth: int = 4) -> bool:
     """True if an expression with a layer only calls it, reads its attribute, or keeps it in the instance."""
     tree = file.tree
     if any(isinstance(one, cst.Lambda) for one in tree.ancestors(node)):
@@ -155,7 +162,11 @@ def _is_kept(file: File, node: cst.BaseExpression) -> bool:
         node, parent = collection, tree.parent(collection)  # type: ignore[assignment]
     if isinstance(parent, cst.Arg):
         call = tree.parent(parent)
-        return isinstance(call, cst.Call) and (_is_keras(file.names.of(call.func)) or _is_appended(file, call))
+        if not isinstance(call, cst.Call) or not depth:
+            return False
+        mentions = [call, *(use for value in flow_of(file).values(call) for use in flow_of(file).mentions(value))]
+        made = _is_keras(file.names.of(call.func)) and all(_is_kept(file, use, depth - 1) for use in mentions)
+        return made or _is_appended(file, call)
     if isinstance(parent, cst.Assign):
         return all(_is_own(tree, one.target) for one in parent.targets)
     if isinstance(parent, (cst.AssignTarget, cst.AnnAssign)):

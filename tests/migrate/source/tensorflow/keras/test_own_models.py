@@ -118,6 +118,8 @@ def _then(lines: str, before: str = "") -> str:
 
 
 HIDDEN = {
+    "a stack of layers": _then("self.all = keep(keras.Sequential([self.emb]))", "from lib import keep\n") + TWO,
+    "an output": _then("ids = keras.Input((1,)); keep(self.emb(ids))", "from lib import keep\n") + TWO,
     "a patched class": TOWER + "patch(Tower)\n" + TWO,
     "a class's new attribute": TOWER + TWO + "Tower.emb = property(pick)\n",
     "a decorated method": "from lib import shared\n" + TOWER.replace("    def call", "    @shared\n    def call") + TWO,
