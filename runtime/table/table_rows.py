@@ -12,7 +12,7 @@ from runtime.table.table import Table
 
 
 class TableRows:
-    """The rows of a table with their slots: its element of `get_weights()`, for `set_weights()`.
+    """The rows of a table, without its slots: its element of `get_weights()`, for `set_weights()`.
 
     It is no array, because a table has as many rows as ids were trained. `keys` int64 [n] and `values` float32
     [n, dim] are the ids and their rows.
@@ -26,7 +26,7 @@ class TableRows:
         """
         refuse_a_part(table.table_name)
         self.table_name, self.dim = table.table_name, table.dim
-        self.keys, self.values, self._slots, self._meta = (part.numpy() for part in table.snapshot())
+        self.keys, self.values = (part.numpy() for part in table.snapshot()[:2])
 
     #: The shape and type of the weight that stands for the table.
     dtype = np.dtype(np.float32)
@@ -37,14 +37,29 @@ class TableRows:
         return (0, self.dim)
 
     def restore(self, table: Table) -> None:
-        """Replace all rows and slots of a table of the same width by these.
+        """Give a table of the same width these rows, and the rows of all other ids their first values.
+
+        Slots stay, as an optimizer's do when a variable is assigned.
 
         Raises:
             RanksError: its rows are distributed over several ranks.
         """
         refuse_a_part(table.table_name)
-        with table.written():
-            native.ops().rec_table_import(table.handle, self.keys, self.values, self._slots, self._meta)
+        now = table.snapshot()
+        later = np.setdiff1d(now[0].numpy(), self.keys)
+        if later.size:
+            first = self._first_values(table, later, now)
+            table.import_rows(later, first)
+        table.import_rows(self.keys, self.values)
+
+    def _first_values(self, table: Table, keys: Any, now: Any) -> Any:
+        """Return what the rows of `keys` were when they were inserted; `now` is a snapshot of the table."""
+        ops = native.ops()
+        with table.written():  # a lookup reads the first value of a row that is missing
+            ops.rec_table_remove(table.handle, keys)
+            first = ops.rec_lookup(table.handle, table.variable.tensor(), keys)
+            ops.rec_table_import(table.handle, *now)
+        return first
 
     def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Raise: the rows of a table are no matrix by position."""

@@ -386,3 +386,22 @@ def test_xla_is_left_out_or_refused() -> None:
         return
     with pytest.raises((RuntimeError, TypeError, ValueError), match=r"XLA cannot compile the table"):
         _fit(model, "sgd", jit_compile=True)
+
+
+@pytest.mark.parametrize("by", [lambda: K.optimizers.Adagrad(0.3), lambda: K.optimizers.Adam(0.01)])
+@pytest.mark.parametrize("build", [_sequential, _functional])
+def test_training_goes_on_after_weights_came_back(by: Any, build: Any) -> None:
+    models = []
+    first = K.initializers.Constant(0.25)
+    for layer in (runtime.keras.Embedding, K.layers.Embedding):
+        model = build(layer(41, 4, embeddings_initializer=first))
+        model.compile(optimizer=by(), loss="mse")
+        settings = {"batch_size": 8, "shuffle": False, "verbose": 0}
+        model.fit(_IDS // 2, _LABELS, **settings)
+        kept = model.get_weights()
+        model.fit(_IDS, _LABELS, epochs=2, **settings)
+        model.set_weights(kept)
+        model.predict(_IDS, verbose=0)
+        model.fit(_IDS, _LABELS, **settings)
+        models.append(model)
+    _assert_equal(*models)

@@ -25,6 +25,10 @@ LISTS = (
 LOADERS = {"keras.models.load_model", "keras.saving.load_model", "saved_model.load", "saved_model.load_v2"}
 WRAPPERS = {"keras.layers.TimeDistributed", "keras.layers.Bidirectional", "keras.layers.Wrapper"}
 
+#: Functions that set the policy of all layers, and the policies with variables of float32.
+POLICIES = {"set_global_policy", "set_dtype_policy"}
+FLOAT32 = {"float32", "mixed_float16", "mixed_bfloat16"}
+
 
 def use_blockers(file: File, layers: list[Layer]) -> Iterator[Blocker]:
     """Block all layers of a file with code that would no longer see their rows, or see other values."""
@@ -44,6 +48,15 @@ def use_blockers(file: File, layers: list[Layer]) -> Iterator[Blocker]:
     for call in file.tree.calls:
         if called(call) == "set_floatx" and not (call.args and string(call.args[0].value) == "float32"):
             yield blocker_at(file, call, "type-of-all")
+        if called(call) in POLICIES and not (call.args and _keeps_float32(file, call.args[0].value)):
+            yield blocker_at(file, call, "type-of-all")
+
+
+def _keeps_float32(file: File, node: cst.BaseExpression) -> bool:
+    """True if a policy, by name or as an object of Keras, surely leaves variables in float32."""
+    made = [one.node for one in flow_of(file).values(node)]
+    texts = [string(one.args[0].value if isinstance(one, cst.Call) and one.args else one) for one in made]
+    return bool(texts) and all(text in FLOAT32 for text in texts)
 
 
 def blocker_at(file: File, node: cst.CSTNode, key: str, **words: Any) -> Blocker:

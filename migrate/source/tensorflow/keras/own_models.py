@@ -20,11 +20,18 @@ from migrate.source.syntax.tree import Tree
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of, symbol_of
 from migrate.source.tensorflow.facts.variables.keras_layers import Layer
+from migrate.source.tensorflow.keras.kept_inside import are_inside
 
 #: Kinds of objects that each instance may have its own of; a class and a module are one for all.
 _OF_ONE = ("object", "list", "dict", "record")
 #: Names of Keras whose results may be, or may hold, a layer.
 _PARTS = tuple(f"keras.{name}" for name in ("layers.", "models.", "Model", "Sequential", "Input", "applications."))
+
+#: Methods of Keras' models that neither take nor return a layer.
+_METHODS = {
+    "fit", "evaluate", "predict", "train_on_batch", "test_on_batch", "predict_on_batch", "summary", "build", "save",
+    "save_weights", "load_weights", "export", "compile", "count_params", "reset_metrics",
+}  # fmt: skip
 
 
 def are_apart(file: File, pair: Sequence[cst.CSTNode], made: Sequence[cst.CSTNode], layers: Sequence[Layer]) -> bool:
@@ -41,6 +48,7 @@ def are_apart(file: File, pair: Sequence[cst.CSTNode], made: Sequence[cst.CSTNod
         all(_is_of_instances(file, layer, known) for layer in layers)
         and all(_is_new(file, call, names) and _is_known(file, call, names) for call in calls)
         and all(_is_harmless(file, node) for node in file.tree.nodes() if _is_one_of(node, names))
+        and are_inside(file, layers)
     )
 
 
@@ -221,7 +229,7 @@ def _is_plain(file: File, values: Iterable[Value], strict: bool = False, depth: 
 
 
 def _is_harmless(file: File, name: cst.CSTNode) -> bool:
-    """True for the assignment of a model, and for a call of it or of its method with data alone."""
+    """True for the assignment of a model, and for a call of it or of a method of Keras with data alone."""
     parent = file.tree.parent(name)
     if isinstance(parent, cst.AssignTarget):
         return True
@@ -231,6 +239,8 @@ def _is_harmless(file: File, name: cst.CSTNode) -> bool:
     read = parent if isinstance(parent, cst.Attribute) else name
     call = file.tree.parent(read)
     if not isinstance(call, cst.Call) or call.func is not read:
+        return False
+    if isinstance(read, cst.Attribute) and read.attr.value not in _METHODS:
         return False
     compiles = isinstance(read, cst.Attribute) and read.attr.value == "compile"
     return compiles or all(_is_plain(file, flow_of(file).values(arg.value)) for arg in call.args)

@@ -191,6 +191,8 @@ REFUSED = {
     "assign": ("", COMPILED + "\nm.weights[0].assign(x)", "lacks the rows"),
     "pairs of a function": ("", COMPILED + "\no.apply_gradients(paired(g, m.trainable_variables))", "lacks the rows"),
     "moving average": ("", COMPILED + "\nema.apply(m.trainable_variables)", "lacks the rows"),
+    "policy": ("", COMPILED + "\ntf.keras.mixed_precision.set_global_policy('float16')", "float32"),
+    "policy object": ("", COMPILED + "\nk.config.set_dtype_policy(tf.keras.DTypePolicy('float64'))", "float32"),
     "float64": ("", COMPILED + "\ntf.keras.backend.set_floatx('float64')", "float32"),
     "matrix of any layer": ("", COMPILED + "\ny = m.layers[0].embeddings", "whole [rows, dim]"),
     "own sum": ("", COMPILED + "\nw = m.weights\nw = w + n.weights\nuse(w)", "lacks the rows"),
@@ -267,6 +269,7 @@ MOVES = {
     "weights of another layer": "d = tf.keras.layers.Dense(2)\nw = d.weights[0]",
     "weights": "m.save_weights(os.path.join(d, 'a.weights.h5'))",
     "float32": "tf.keras.backend.set_floatx('float32')",
+    "mixed": "p = tf.keras.mixed_precision.Policy('mixed_float16')\ntf.keras.mixed_precision.set_global_policy(p)",
 }
 
 

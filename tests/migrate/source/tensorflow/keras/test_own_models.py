@@ -105,6 +105,72 @@ CLASSES = {
     ).replace("keras.layers.Embedding(100, width)", "made()"),
 }
 
+_FACTORY = "class F:\n    def make(self):\n        return keras.layers.Embedding(100, 8)\n\n"
+_MADE = "keras.layers.Embedding(100, width)"
+
+
+def _then(lines: str, before: str = "") -> str:
+    """The class whose constructor runs `lines` once it has its layer."""
+    inserted = "".join(f"        {line}\n" for line in lines.split("; "))
+    return TOWER.replace("        self.head", inserted + "        self.head", 1).replace(
+        "class Tower", before + "class Tower"
+    )
+
+
+HIDDEN = {
+    "a stack of layers": _then("self.all = keep(keras.Sequential([self.emb]))", "from lib import keep\n") + TWO,
+    "an output": _then("ids = keras.Input((1,)); keep(self.emb(ids))", "from lib import keep\n") + TWO,
+    "a patched class": TOWER + "patch(Tower)\n" + TWO,
+    "a class's new attribute": TOWER + TWO + "Tower.emb = property(pick)\n",
+    "a decorated method": "from lib import shared\n" + TOWER.replace("    def call", "    @shared\n    def call") + TWO,
+    "all layers": _then("keep(self.layers)", "from lib import keep\n") + TWO,
+    "a bound method": _then("keep(self.take)", "from lib import keep\n") + TWO,
+    "the layer's method": _then("self.emb = keep(self.emb.call)", "from lib import keep\n") + TWO,
+    "another list": _then("self.box = BOX; self.box.append(self.emb); self.emb = self.box[0]", "from lib import BOX\n")
+    + TWO,
+    "a list handed on": _then("self.all = [self.emb]; self.emb = BOX.pick(self.all)", "from lib import BOX\n") + TWO,
+    "get_layer": TOWER + TWO + "second.take(first.get_layer('emb'))\n",
+    "compiled with a part": TOWER + TWO.replace("second.compile(", "second.compile(part=first.get_layer('emb'), "),
+    "an unknown base": "from mylib import Base\n" + TOWER.replace("keras.Model", "Base") + TWO,
+    "one dict": _then("self.__dict__ = Tower.state").replace(
+        "    def __init__", "    state = {}\n\n    def __init__", 1
+    )
+    + TWO,
+    "a module's attribute": _then("keras.e = self.emb; self.emb = keras.e") + TWO,
+    "a settings module": _then("config.e = self.emb; self.emb = config.e", "import config\n") + TWO,
+    "a registry": _then("self.emb = registry.first(self.emb)", "import registry\n") + TWO,
+    "the instance in a registry": _then("registry.unite(self)", "import registry\n") + TWO,
+    "a cached function": _then(
+        "self.emb = make()", "import functools\n" + _FACTORY + "make = functools.cache(F().make)\n"
+    )
+    + TWO,
+    "a cached method": TOWER.replace(_MADE, "Tower.make()").replace(
+        "    def take",
+        f"    def make():\n        return {_MADE}\n\n    make = functools.cache(make)\n\n    def take".replace(
+            "width", "8"
+        ),
+    )
+    + TWO,
+    "a closure": TOWER.replace(_MADE, "MAKE()").replace(
+        "class Tower",
+        "class F:\n    def maker(self):\n        e = keras.layers.Embedding(100, 8)\n        return lambda: e\n\n"
+        "MAKE = F().maker()\n\nclass Tower",
+    )
+    + TWO,
+    "__setattr__": TOWER.replace(
+        "    def take",
+        "    def __setattr__(self, name, value):\n        type.__setattr__(type(self), name, value)\n\n    def take",
+    )
+    + TWO,
+    "globals": TOWER + TWO + "globals()['second'].emb = globals()['first'].emb\n",
+    "a star import": TOWER + TWO.replace("second.compile", "from saved import *\nsecond.compile"),
+    "a method with an import": TOWER.replace(
+        "    def take", "    def adopt(self):\n        BOX.append(self)\n        self.emb = BOX[0].emb\n\n    def take"
+    ).replace("class Tower", "from boxes import BOX\n\nclass Tower")
+    + TWO
+    + "first.adopt()\nsecond.adopt()\n",
+}
+
 
 @pytest.mark.parametrize("text", APART.values(), ids=APART)
 def test_models_of_their_own_may_have_optimizers_of_their_own(text: str) -> None:
@@ -122,6 +188,13 @@ def test_models_that_may_share_a_layer_may_not(text: str) -> None:
 @pytest.mark.parametrize("text", CLASSES.values(), ids=CLASSES)
 def test_classes_whose_instances_may_share_a_layer(text: str) -> None:
     result = converted(text + TWO)
+    assert not result.changed
+    assert "each optimizer keeps its own state" in reasons(result)
+
+
+@pytest.mark.parametrize("text", HIDDEN.values(), ids=HIDDEN)
+def test_layers_may_be_shared_where_the_text_does_not_show_it(text: str) -> None:
+    result = converted(text)
     assert not result.changed
     assert "each optimizer keeps its own state" in reasons(result)
 
