@@ -49,7 +49,10 @@ def sort_whole_uses(
     """
     arithmetic = {op for update in updates for op in update.arithmetic}
     in_loss = any(update.whole for update in updates)
-    trained = computed_from(view, [*_gradients(updates), *(one for op in unknown for one in view.inputs(op))])
+    # Nothing is computed from a summary. A walk over the graph for each table that has one would take long.
+    computes = any(not view.type(use.op).endswith("Summary") for use in uses)
+    steps = [*_gradients(updates), *(one for op in unknown for one in view.inputs(op))]
+    trained = computed_from(view, steps if computes else [])
     reads, terms = list[WholeRead](), list[WholeTerm]()
     for use in uses:
         # Of a step that is not understood, its arithmetic is not known either: the step is the reason then.

@@ -209,7 +209,7 @@ def test_a_mistake_of_ours_is_said_in_a_sentence(work: Path, monkeypatch: pytest
 
 #: Sends the signal while an object is deleted: Python drops what a handler raises there.
 DELETED = """
-import os, sys, time
+import os, signal, sys, time
 from migrate.cli.ending import end_by_signals, finish
 class Held:
     def __del__(self):
@@ -218,6 +218,7 @@ class Held:
 def command():
     Held()
     time.sleep(30)
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what a shell runs in the background ignores it
 end_by_signals()
 sys.exit(finish(command))
 """

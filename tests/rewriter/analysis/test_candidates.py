@@ -13,8 +13,9 @@ from rewriter import rewrite
 v1 = tf.compat.v1
 
 
-def _matmul(table: Any, rows: Any) -> Any:
-    return tf.matmul(rows, table, transpose_b=True, name="scores")
+def _trained(table: Any, rows: Any) -> Any:
+    loss = tf.reduce_sum(tf.matmul(rows, table, transpose_b=True, name="scores"))
+    return v1.train.GradientDescentOptimizer(0.1).minimize(loss)
 
 
 def _decay(table: Any, rows: Any) -> Any:
@@ -31,7 +32,7 @@ def _along_columns(table: Any, rows: Any) -> Any:
 
 @pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
 @pytest.mark.parametrize(
-    ("use", "at"), [(_matmul, "scores"), (_decay, "decay"), (_assigned, "mul"), (_along_columns, "columns")]
+    ("use", "at"), [(_trained, "scores"), (_decay, "decay"), (_assigned, "mul"), (_along_columns, "columns")]
 )
 def test_a_table_that_is_used_whole_stays(
     graph: tf.Graph, use: Callable[[Any, Any], Any], at: str, use_resource: bool

@@ -175,7 +175,8 @@ def test_a_dry_run_says_what_inlining_would_move_and_changes_nothing(graph: tf.G
 
 def test_nothing_is_inlined_for_a_variable_that_stays(graph: tf.Graph) -> None:
     _, table, rows = _with_a_function(graph)
-    tf.matmul(rows[:, 0], table, transpose_b=True, name="scores")
+    scores = tf.matmul(rows[:, 0], table, transpose_b=True, name="scores")
+    v1.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_sum(scores), var_list=[table])
     before = graph.as_graph_def()
     (refusal,) = rewrite(graph).refusals
     assert "scores" in refusal.path or "passes it to the function" in refusal.reason

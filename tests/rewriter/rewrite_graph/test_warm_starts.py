@@ -191,9 +191,17 @@ def test_a_scaffold_sets_rows_once_by_its_init_fn() -> None:
     assert found[True] == pytest.approx(found[False], rel=1e-5)
 
 
-def test_rows_set_from_the_variable_itself_are_a_reason(graph: tf.Graph) -> None:
-    table = variable()
-    v1.nn.embedding_lookup(table, [1])
-    v1.assign(table, tf.nn.l2_normalize(table, 1))
-    (refusal,) = rewrite(graph).refusals
-    assert "uses the whole variable" in str(refusal)
+@pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
+def test_rows_may_be_set_from_the_rows_themselves(use_resource: bool) -> None:
+    found = []
+    for moved in (False, True):
+        with tf.Graph().as_default() as graph, v1.Session() as session:
+            table = v1.get_variable("user", initializer=MATRIX, use_resource=use_resource)
+            rows = v1.nn.embedding_lookup(table, [1, 3])
+            normalized = v1.assign(table, tf.nn.l2_normalize(table, 1)).op
+            assert not moved or len(rewrite(graph).tables) == 1
+            session.run(v1.global_variables_initializer())
+            session.run(normalized)
+            found.append(session.run(rows))
+    np.testing.assert_array_equal(found[1], found[0])
+    np.testing.assert_allclose(np.linalg.norm(found[0], axis=1), 1.0, rtol=1e-5)

@@ -329,7 +329,9 @@ def test_a_parameter_of_bool_is_refused() -> None:
     line = "self.gate = self.create_parameter([1], dtype='bool')"
     result = converted_net(with_lines(line, "y = y * self.gate"))
     assert not result.changed
-    assert any("a parameter of `bool`" in one.message for one in result.findings), [one.message for one in result.findings]
+    assert any("a parameter of `bool`" in one.message for one in result.findings), [
+        one.message for one in result.findings
+    ]
 
 
 KEPT = {

@@ -48,10 +48,12 @@ def exact_change(file: File, reference: cst.BaseExpression) -> CodeChange | None
     pattern, bare = _pattern(file, call), _stands_alone(file, call)
     table, regularizer = file.tree.source(reference), file.tree.source(call.func)
     tf = file.part(call).names.v1_prefix or "tf"
+    named = (bind(call, SUMS["nn.l2_loss"]) or {}).get("name") if file.names.of(call.func) == "nn.l2_loss" else None
+    label = f", name={file.tree.source(named.value)}" if named is not None else ""
 
     def text(fresh: Fresh, _: tuple[str, ...]) -> str:
         used = {name: fresh.imports(name) for name in _FUNCTIONS if f"{{{name}}}" in pattern}
-        new = pattern.format(table=table, regularizer=regularizer, tf=tf, **used)
+        new = pattern.format(table=table, name=label, regularizer=regularizer, tf=tf, **used)
         several = pattern.startswith(_PRODUCT) or _QUOTIENT in pattern
         return f"({new})" if several and not bare else new
 
@@ -71,7 +73,7 @@ def _pattern(file: File, call: cst.Call) -> str:
     if is_regularizer(file, call.func):
         return "{penalty}({regularizer}, {table})"
     if name == "nn.l2_loss":
-        return "{l2_loss}({table})"
+        return "{l2_loss}({table}{name})"
     if name in SUMS:
         order = (bind(call, SUMS[name]) or {}).get("ord")
         first = order is not None and literal(order.value) in (1, 1.0)

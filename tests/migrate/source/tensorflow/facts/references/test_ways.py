@@ -181,7 +181,7 @@ FILES = {
     "        return tf.train.AdamOptimizer(0.01).minimize(tf.reduce_sum(self.rows) + tf.reduce_min(whole))\n",
     "main.py": "import tensorflow.compat.v1 as tf\nfrom net import Net\nfrom tables import W\n\n"
     "net = Net(tf.placeholder(tf.int64, [None]))\nnet.train()\n\ndef export(model):\n"
-    "    return tf.nn.softmax(model.users)\n\n"
+    "    return tf.assign(model.users, value)\n\n"
     "print(tf.Session().run(export(net)), tf.reduce_max(W))\n",
 }
 
@@ -190,7 +190,7 @@ def test_ways_over_several_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.chdir(write(tmp_path, FILES))
     found: list[Finding] = [one for result in convert(Path()).values() for one in result.findings]
     said = {one.before: way(one) for one in found if one.table}
-    assert said["tf.nn.softmax(model.users)"] == (
+    assert said["tf.assign(model.users, value)"] == (
         "`W` is made (tables.py:2) -> returned by `user` (tables.py:5) -> assigned to `self.users` (net.py:6)"
         " -> the `Net` assigned to `net` (line 5) -> given to `export` as `model` (line 11) -> used as `model.users`"
     )
