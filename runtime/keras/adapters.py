@@ -2,7 +2,7 @@
 
 To add an optimizer, add a line to `NATIVE`. Adam, AdamW and SGD with momentum move every row at every step, and so do
 their native forms. Where Adagrad and Adam square gradients, Keras 2 squares the sum of those of equal ids, and Keras 3
-each of them; so do tables.
+each of them; so do tables of `Embedding` layers in one process.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from runtime import ranks
 from runtime.native import ops
 from runtime.optimizers._base import TableOptimizer
 from runtime.optimizers.adagrad import AdagradTableOptimizer
@@ -83,7 +84,7 @@ NATIVE: Mapping[str, Callable[[Any, float], TableOptimizer]] = {
 def update(optimizer: Any, stock: str, apart: bool, anchor: EagerAnchor, gradient: Any, rate: Any) -> None:
     """Update the table of `anchor` as `optimizer`, of the stock class `stock`, would update a variable with all rows.
 
-    `apart`: gradients of equal ids are squared one by one.
+    `apart`: that of a variable of Keras squares gradients of equal ids one by one.
 
     Raises:
         TypeError: the optimizer has no native form, or the gradient is dense.
@@ -96,7 +97,8 @@ def update(optimizer: Any, stock: str, apart: bool, anchor: EagerAnchor, gradien
         )
     anchor.adapted = True
     _begin(optimizer, anchor)
-    native.squares_apart = apart
+    # What ranks exchange are sums, so their numbers are those of a dense gradient.
+    native.squares_apart = apart and anchor.of_keras and ranks.size() == 1
     native.update_table(anchor.table, gradient, rate)
 
 

@@ -118,6 +118,7 @@ def embedding_class(keras: Any) -> type:
                         self.embeddings_initializer,
                         device_vocabulary_size=self.input_dim,
                     )
+                    self.table.variable.of_keras = True
                     weight = track_weight(keras, legacy, self, self.table.variable)
                 if self._factors is not None and legacy:
                     self.add_loss(self._penalty)

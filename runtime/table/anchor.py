@@ -59,6 +59,8 @@ class EagerAnchor(Anchor, _tf_private.ResourceVariable):  # type: ignore[misc]
 
     #: Whether an adapter of runtime.keras does the updates, in which case Keras may read the constraint.
     adapted = False
+    #: Whether it stands for a variable of Keras, whose optimizers of Keras 3 square gradients of equal ids one by one.
+    of_keras = False
 
     def __init__(self, table: Table) -> None:
         """Create the variable; a checkpoint of it saves the rows as its child `rows`."""
