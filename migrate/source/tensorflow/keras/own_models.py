@@ -63,7 +63,7 @@ def _created(file: File, node: cst.CSTNode) -> tuple[str, cst.Call] | None:
     if not isinstance(model, cst.Name) or not isinstance(body, (cst.Module, cst.IndentedBlock)):
         return None
     before: Sequence[cst.CSTNode] = body.body[: next(i for i, one in enumerate(body.body) if one is line)]
-    last = next((one for one in reversed(before) if model.value in _bound(one)), None)
+    last = next((one for one in reversed(before) if _assigns(tree, one, model.value)), None)
     if not isinstance(last, cst.SimpleStatementLine) or len(last.body) != 1:
         return None
     assigned = last.body[0]
@@ -73,62 +73,10 @@ def _created(file: File, node: cst.CSTNode) -> tuple[str, cst.Call] | None:
     return (model.value, assigned.value) if plain and isinstance(assigned.value, cst.Call) else None
 
 
-def _bound(node: cst.CSTNode) -> set[str]:
-    """Return all names that the code of a node may bind: every name that is not only read."""
-    found = _Bound()
-    node.visit(found)
-    return found.names
-
-
-class _Bound(cst.CSTVisitor):
-    def __init__(self) -> None:
-        self.names: set[str] = set()
-
-    def visit_AssignTarget(self, node: cst.AssignTarget) -> None:
-        self._add(node.target)
-
-    def visit_AnnAssign(self, node: cst.AnnAssign) -> None:
-        self._add(node.target)
-
-    def visit_AugAssign(self, node: cst.AugAssign) -> None:
-        self._add(node.target)
-
-    def visit_NamedExpr(self, node: cst.NamedExpr) -> None:
-        self._add(node.target)
-
-    def visit_For(self, node: cst.For) -> None:
-        self._add(node.target)
-
-    def visit_AsName(self, node: cst.AsName) -> None:
-        self._add(node.name)
-
-    def visit_ImportAlias(self, node: cst.ImportAlias) -> None:
-        self._add(node.name)
-
-    def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
-        self._add(node.name)
-
-    def visit_ClassDef(self, node: cst.ClassDef) -> None:
-        self._add(node.name)
-
-    def visit_Del(self, node: cst.Del) -> None:
-        self._add(node.target)
-
-    def visit_Global(self, node: cst.Global) -> None:
-        self.names |= {item.name.value for item in node.names}
-
-    def _add(self, target: cst.CSTNode) -> None:
-        names = _Names()
-        target.visit(names)
-        self.names |= names.found
-
-
-class _Names(cst.CSTVisitor):
-    def __init__(self) -> None:
-        self.found: set[str] = set()
-
-    def visit_Name(self, node: cst.Name) -> None:
-        self.found.add(node.value)
+def _assigns(tree: Tree, node: cst.CSTNode, name: str) -> bool:
+    """True if a statement assigns the name; another way to bind it is not harmless anywhere (`_is_harmless`)."""
+    uses = (use for use in tree.names.get(name, ()) if isinstance(tree.parent(use), cst.AssignTarget))
+    return any(tree.contains(node, use) for use in uses)
 
 
 def _is_of_instances(file: File, layer: Layer, models: Sequence[cst.CSTNode]) -> bool:
@@ -184,12 +132,9 @@ def _is_new(file: File, call: cst.Call, names: set[str]) -> bool:
     classes = flow_of(file).values(call.func)
     if not classes or not all(isinstance(one, Class) and not _is_special(one) for one in classes):
         return False
-    given = _Names()
-    for arg in call.args:
-        arg.value.visit(given)
-    return not names & given.found and all(
-        _is_plain(file, flow_of(file).values(a.value), strict=True) for a in call.args
-    )
+    if any(file.tree.contains(call, use) for name in names for use in file.tree.names.get(name, ())):
+        return False
+    return all(_is_plain(file, flow_of(file).values(arg.value), strict=True) for arg in call.args)
 
 
 def _is_known(file: File, call: cst.Call, names: set[str]) -> bool:

@@ -64,6 +64,12 @@ TOGETHER = {
         "second = Tower(16)", "if new:\n    second = Tower(16)\nelse:\n    second = first"
     ),
     "rebound": TWO.replace('"mse")\n', '"mse")\n', 1).replace("second.compile", "second = pick()\nsecond.compile"),
+    "bound by a walrus": TWO.replace("second.compile", "print(second := pick())\nsecond.compile"),
+    "bound by an import": TWO.replace("second.compile", "from models import second\nsecond.compile"),
+    "bound by a pair": TWO.replace("second.compile", "second, n = first, 1\nsecond.compile"),
+    "bound by a function": TWO.replace(
+        "second.compile", "def f():\n    global second\n    second = first\nf()\nsecond.compile"
+    ),
     "in a loop": "for width in (8, 16):" + TWO.replace("\n", "\n    ").replace("second = Tower(16)", "second = first"),
 }
 CLASSES = {
