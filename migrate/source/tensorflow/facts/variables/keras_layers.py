@@ -137,7 +137,7 @@ def _check_arguments(file: File, layer: Layer) -> None:
 def _check_regularizer(file: File, layer: Layer, arg: cst.Arg) -> None:
     """Block a layer whose regularizer a table cannot have over all its rows, or that is not known."""
     known = [_is_penalty(value) for value in flow_of(file).values(arg.value)]
-    if False in known or CLIPS.search(file.tree.text):
+    if False in known or any(CLIPS.search(one.tree.text) for one in file.program(layer.call)):
         layer.regularizer = arg
         layer.block(arg, "regularizer")
     elif None in known or not known:

@@ -188,3 +188,12 @@ def test_a_layer_in_a_model_function_of_version_1_says_why_it_stays(assume: bool
         assert verdicts(results) == {"item": "unsupported"}
         assert "not by the optimizers of version 1" in reasons(results)
         assert not any(one.changed for one in results.values())
+
+
+def test_a_regularized_layer_whose_gradients_another_file_clips(tmp_path: Path) -> None:
+    regularized = {**FILES, "layers.py": LAYERS.replace("weights=", "embeddings_regularizer='l2', weights=")}
+    assert verdicts(convert(write(tmp_path / "moves", regularized))) == {"item": "applied"}
+    clipped = OPTIMIZERS.replace("Adam(0.05)", "Adam(0.05, clipnorm=1.0)")
+    results = convert(write(tmp_path / "stays", {**regularized, "optimizers.py": clipped}))
+    assert verdicts(results) == {"item": "unsupported"}
+    assert "rows_regularizer" in reasons(results)
