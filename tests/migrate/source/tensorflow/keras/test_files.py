@@ -195,5 +195,6 @@ def test_a_regularized_layer_whose_gradients_another_file_clips(tmp_path: Path) 
     assert verdicts(convert(write(tmp_path / "moves", regularized))) == {"item": "applied"}
     clipped = OPTIMIZERS.replace("Adam(0.05)", "Adam(0.05, clipnorm=1.0)")
     results = convert(write(tmp_path / "stays", {**regularized, "optimizers.py": clipped}))
-    assert verdicts(results) == {"item": "unsupported"}
+    assert verdicts(results) == {"item": "suggested"}
+    assert "layers.py:8: suggested" in reasons(results), reasons(results)
     assert "rows_regularizer" in reasons(results)
