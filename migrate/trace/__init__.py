@@ -1,0 +1,1 @@
+"""`migrate trace` runs a program and records what its graphs do with each variable; conversions take it as evidence."""

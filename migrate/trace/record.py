@@ -1,0 +1,152 @@
+"""The record of a run: which variables were made, what read and wrote each, and which lines of the program ran.
+
+It holds no values and no data. Paths are relative to `root`, the directory that the program was traced in.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from migrate.errors import MigrateError
+
+FORMAT = "recmigrate-trace"
+VERSION = 1
+
+#: What an op does with a variable. `lookup`: takes rows by ids. `whole`: any other read of its values. `update`: an
+#: optimizer's op. `assign`: another write, also of initial and restored values. `save`: a checkpoint's op.
+#: `shape`: reads no value, such as `Shape` or `VarIsInitializedOp`.
+KINDS = ("lookup", "whole", "update", "assign", "save", "shape")
+
+#: One line of the program: (path relative to the root, line from 1).
+Line = tuple[str, int]
+
+
+@dataclass(frozen=True)
+class Use:
+    """One op that reads or writes a variable."""
+
+    kind: str  #: one of `KINDS`
+    op: str  #: the type of the op, such as `ResourceGather`
+    name: str  #: the name of the op in its graph; empty for an eager op
+    at: tuple[Line, ...]  #: the program's lines in the op's call stack, the innermost first
+    optimizer: str = ""  #: for an update: the class of the optimizer, with its module; empty if it is not known
+
+
+@dataclass(frozen=True)
+class Variable:
+    """One variable of a graph, or of eager mode."""
+
+    name: str
+    shape: tuple[int | None, ...]
+    dtype: str
+    trainable: bool
+    made: tuple[Line, ...]  #: the program's lines in the call stack of its creation, the innermost first
+    initial: str = ""  #: the type of the op that gives its initial value, such as `RandomUniform`; empty if unknown
+    collections: tuple[str, ...] = ()
+    uses: tuple[Use, ...] = ()
+
+
+@dataclass(frozen=True)
+class GraphRecord:
+    """One graph with the functions that it calls; or all that was made eagerly, with all functions."""
+
+    kind: str  #: `graph` (version 1) or `eager`
+    variables: tuple[Variable, ...] = ()
+    fetches: tuple[str, ...] = ()  #: names of ops and tensors that a session was asked for
+    feeds: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Record:
+    """What one run of a program did."""
+
+    command: tuple[str, ...]
+    ended: str  #: how the run ended, for people: `after 20 steps`, `by itself`, `by SystemExit(1)`, …
+    steps: int  #: training steps that were taken
+    python: str
+    tensorflow: str
+    environment: Mapping[str, str | None] = field(default_factory=dict)  #: variables that decide, such as `TF_CONFIG`
+    files: Mapping[str, str] = field(default_factory=dict)  #: path -> sha256 of each file of the program that ran
+    ran: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  #: path -> lines that ran, sorted
+    graphs: tuple[GraphRecord, ...] = ()
+
+    def dump(self) -> str:
+        """Return the record as JSON with sorted keys: the same run gives the same text."""
+        body = {"format": FORMAT, "version": VERSION, **_plain(self)}
+        return json.dumps(body, indent=1, sort_keys=True) + "\n"
+
+
+def load_record(path: Path) -> Record:
+    """Read a record. Raises MigrateError if the file cannot be read, or is no record of this version."""
+    try:
+        body = json.loads(path.read_bytes())
+    except OSError as error:
+        raise MigrateError(f"{path}: cannot be read ({error.strerror}); name a record of `migrate trace`") from error
+    except ValueError as error:
+        raise MigrateError(f"{path}: not a record of `migrate trace` (no JSON); run `migrate trace` again") from error
+    if not isinstance(body, dict) or body.get("format") != FORMAT:
+        raise MigrateError(f"{path}: not a record of `migrate trace`; run `migrate trace -o {path.name} -- python …`")
+    if body.get("version") != VERSION:
+        raise MigrateError(
+            f"{path}: a record of version {body.get('version')}, but this program reads {VERSION}; trace again"
+        )
+    try:
+        return _record(body)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise MigrateError(f"{path}: a damaged record ({type(error).__name__}: {error}); trace again") from error
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "__dataclass_fields__"):
+        return {name: _plain(getattr(value, name)) for name in value.__dataclass_fields__}
+    if isinstance(value, Mapping):
+        return {key: _plain(one) for key, one in value.items()}
+    return [_plain(one) for one in value] if isinstance(value, tuple | list) else value
+
+
+def _record(body: Mapping[str, Any]) -> Record:
+    return Record(
+        command=tuple(map(str, body["command"])),
+        ended=str(body["ended"]),
+        steps=int(body["steps"]),
+        python=str(body["python"]),
+        tensorflow=str(body["tensorflow"]),
+        environment=dict(body["environment"].items()),
+        files={str(path): str(digest) for path, digest in body["files"].items()},
+        ran={str(path): tuple(int(line) for line in lines) for path, lines in body["ran"].items()},
+        graphs=tuple(map(_graph, body["graphs"])),
+    )
+
+
+def _graph(body: Mapping[str, Any]) -> GraphRecord:
+    variables = tuple(map(_variable, body["variables"]))
+    return GraphRecord(str(body["kind"]), variables, tuple(body["fetches"]), tuple(body["feeds"]))
+
+
+def _variable(body: Mapping[str, Any]) -> Variable:
+    return Variable(
+        name=str(body["name"]),
+        shape=tuple(None if size is None else int(size) for size in body["shape"]),
+        dtype=str(body["dtype"]),
+        trainable=bool(body["trainable"]),
+        made=_lines(body["made"]),
+        initial=str(body["initial"]),
+        collections=tuple(map(str, body["collections"])),
+        uses=tuple(map(_use, body["uses"])),
+    )
+
+
+def _use(body: Mapping[str, Any]) -> Use:
+    if body["kind"] not in KINDS:
+        raise ValueError(f"a use of the kind {body['kind']!r}")
+    return Use(
+        str(body["kind"]), str(body["op"]), str(body["name"]), _lines(body["at"]), str(body.get("optimizer", ""))
+    )
+
+
+def _lines(body: Any) -> tuple[Line, ...]:
+    return tuple((str(path), int(line)) for path, line in body)
