@@ -50,6 +50,12 @@ OPTIONS = (
         help="Judge only these programs and what they import, e.g. train.py,jobs/*.py (repeatable).",
     ),
     click.option(
+        "--evidence",
+        metavar="FILE,…",
+        multiple=True,
+        help="Records of runs by migrate trace, which decide doubts (repeatable).",
+    ),
+    click.option(
         "--select", metavar="RULE,…", type=RULE, multiple=True, help="Apply only these rules (ids or prefixes)."
     ),
     click.option(
@@ -66,7 +72,7 @@ def choices(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def wrapped(**arguments: Any) -> None:
-        names = ("target", "assume", "exclude", "entry", "select", "ignore", "rules")
+        names = ("target", "assume", "exclude", "entry", "evidence", "select", "ignore", "rules")
         values = {name: arguments.pop(name) for name in names}
         command(given=_given(**values, switches=_switches(arguments)), **arguments)
 
@@ -80,6 +86,7 @@ def _given(
     assume: bool | None,
     exclude: tuple[str, ...],
     entry: tuple[str, ...],
+    evidence: tuple[str, ...],
     select: tuple[str, ...],
     ignore: tuple[str, ...],
     rules: tuple[str, ...],
@@ -95,7 +102,7 @@ def _given(
     chosen, ignored, left_out, entries = (parse(texts) or None for texts in (select, ignore, exclude, entry))
     if entry and not entries:
         raise MigrateError("--entry: names nothing; give a file or a pattern, such as train.py")
-    given = Given(target, assume, chosen, ignored, rules or None, switches, left_out, entries)
+    given = Given(target, assume, chosen, ignored, rules or None, switches, left_out, entries, parse(evidence))
     if given.select or given.ignore or given.rules:
         from migrate.source.configuration.user_rules import rule_ids
         from migrate.source.rules.catalogue import known_ids

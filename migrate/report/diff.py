@@ -50,7 +50,13 @@ _STATE_RANK = {
     State.OPAQUE: 3,
     State.FAILED: 4,
 }
-_VALUE_RANK = {None: 0, Applicability.EXACT: 0, Applicability.ASSUMPTION: 1, Applicability.CHANGES_VALUES: 2}
+_VALUE_RANK = {
+    None: 0,
+    Applicability.EXACT: 0,
+    Applicability.OBSERVED: 1,
+    Applicability.ASSUMPTION: 2,
+    Applicability.CHANGES_VALUES: 3,
+}
 
 
 def compare_findings(old: Report, new: Report) -> tuple[Change, ...]:

@@ -3,7 +3,7 @@
 Format history (`SCHEMA`): 1.0 first version; 1.1 `drawing` of a finding, line 0 for a whole file;
 1.2 `by_parts` and `identity` of a table; 1.3 `target` of a file; 1.4 `steps` of a finding;
 1.5 `rules`; 1.6 errors to float64 and losses by step of a comparison, `memory` of a verification, `remaining` in
-`summary`.
+`summary`; 1.7 `evidence` of a finding, the applicability `observed`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from rewriter.plan.region import Region
 
 #: The rule of findings about tables of a graph, which another command converts than tables in source.
 GRAPH_RULE = "graph-table"
-SCHEMA = ("recmigrate-report", 1, 6)
+SCHEMA = ("recmigrate-report", 1, 7)
 
 
 class State(str, Enum):
@@ -40,6 +40,7 @@ class Applicability(str, Enum):
     EXACT = "exact"
     ASSUMPTION = "assumption"
     CHANGES_VALUES = "changes-values"
+    OBSERVED = "observed"  # exact for what recorded runs did; other runs may do more
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,7 @@ class Finding:
     drawing: Region | None = None  #: the part of the graph around that table, before and after a rewrite
     #: how the table gets there, from where it is made to here; empty where it is named as it was made
     steps: tuple[FlowStep, ...] = ()
+    evidence: tuple[str, ...] = ()  #: what recorded runs decided, on which the verdict rests
     id: str = ""  #: fingerprint, set by `with_ids`
     fallback_id: str = ""  #: the fingerprint without the path, to recognise a renamed file
 

@@ -11,6 +11,7 @@ APPLICABILITIES = {
     Applicability.EXACT: "exact",
     Applicability.ASSUMPTION: "with an assumption",
     Applicability.CHANGES_VALUES: "changes values",
+    Applicability.OBSERVED: "exact for what was run",
 }
 #: The verdict of each state, in all formats and in the terminal.
 STATES = {

@@ -64,6 +64,8 @@ def details(finding: Finding) -> Iterator[str]:
     """Yield what else there is to say on a finding: assumptions, the way of its table, and what to do."""
     for assumption in finding.assumptions:
         yield f"assumes {one_line(assumption)}"
+    for decided in finding.evidence:
+        yield f"decided by a run: {one_line(decided)}"
     if finding.steps and finding.remains:
         yield f"way: {one_line(words.way(finding))}"
     if finding.action:

@@ -284,7 +284,8 @@ def _sentence(finding: Finding) -> str:
     reason = f": {finding.reason}" if finding.reason else ""
     action = f"; remedy: {finding.action}" if finding.action else ""
     assumed = f"; assumes: {', '.join(finding.assumptions)}" if finding.assumptions else ""
-    return f"{finding.rule}: {finding.message}{reason}{action}{assumed}"
+    decided = f"; decided by a run: {', '.join(finding.evidence)}" if finding.evidence else ""
+    return f"{finding.rule}: {finding.message}{reason}{action}{assumed}{decided}"
 
 
 def _section(title: str, items: Sequence[str]) -> Iterator[str]:

@@ -18,6 +18,7 @@ from migrate.source.driver.convert_file import convert_bytes, failed
 from migrate.source.driver.process_pool import Outcome, Task, convert_all
 from migrate.source.driver.result_cache import Cache, key_of
 from migrate.source.driver.scope import scope_of
+from migrate.source.evidence.runs import read_evidence
 from migrate.source.files.atomic_write import unified_diff
 from migrate.source.files.conversion_result import SourceResult
 from migrate.source.files.encoding import decode, read_source
@@ -88,7 +89,11 @@ def convert_paths(paths: Sequence[str], options: Options, how: How | None = None
     how = how or How()
     found: list[tuple[Input, Task | Converted]] = []
     inputs = find_inputs(paths, how.skip, how.gitignore)
-    scope = scope_of(_project(inputs, options), entry_points(paths, options.given))
+    files = _files(inputs, options)
+    if options.given is not None:
+        options = replace(options, evidence=read_evidence(options.given.evidence, files))
+    named = [shown(one.path) for one in inputs if one.explicit]
+    scope = scope_of(Project(files, settings=options, named=named), entry_points(paths, options.given))
     options = replace(options, project=scope.part)
     within = [one for one in inputs if scope.takes(shown(one.path))]
     for source in within if how.only is None else _judged_with(how.only, within, options):
@@ -209,16 +214,14 @@ def _raised(outcome: Outcome | None) -> tuple[SourceResult, bytes]:
     return outcome
 
 
-def _project(inputs: Sequence[Input], options: Options) -> Project:
-    """Return the project of all files and notebooks of the run, without those that the configuration excludes."""
-    files = {
+def _files(inputs: Sequence[Input], options: Options) -> dict[str, Path]:
+    """Return all files and notebooks of the run by their paths in reports, without those that are excluded."""
+    return {
         shown(one.path): one.path
         for one in inputs
         if one.path.suffix in {".py", SUFFIX} and not one.problem and not one.leads_to
         if one.explicit or not is_excluded(one.path, options.given)
     }
-    named = [shown(one.path) for one in inputs if one.explicit]
-    return Project(files, settings=options, named=named)
 
 
 def _judged_with(only: Path, inputs: Sequence[Input], options: Options) -> list[Input]:

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 
 from migrate.report import words
-from migrate.report.model import Applicability, Finding, Location, Report, State, TableRecord
+from migrate.report.model import Finding, Location, Report, State, TableRecord
 from migrate.report.summary import plural
 from migrate.source.files.generated_files import RULE as GENERATED
 from migrate.source.files.notebook import notebook_of
@@ -74,14 +74,17 @@ def _notes(findings: list[Finding], everything: bool = False) -> list[Finding]:
 
 
 def _assumed(findings: list[Finding]) -> Iterator[str]:
-    """Yield each assumption of the conversion, with the lines that it concerns."""
-    places: dict[str, dict[str, None]] = defaultdict(dict)
+    """Yield each assumption of the conversion, and what a run decided, with the lines that it concerns."""
+    places: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
     for finding in findings:
-        for assumption in finding.assumptions if finding.state in DONE else ():
-            places[assumption][_line(finding.location)] = None
-    for assumption, lines in places.items():
+        said = [("assumed", one) for one in finding.assumptions] + [
+            ("decided by a run", one) for one in finding.evidence
+        ]
+        for kind, text in said if finding.state in DONE else ():
+            places[kind, text][_line(finding.location)] = None
+    for (kind, text), lines in places.items():
         more = f" and {len(lines) - SOME} more" if len(lines) > SOME else ""
-        yield f"assumed, {', '.join(list(lines)[:SOME])}{more}: {assumption}"
+        yield f"{kind}, {', '.join(list(lines)[:SOME])}{more}: {text}"
 
 
 def _tables(tables: list[TableRecord], paint: Paint) -> str:
@@ -100,9 +103,7 @@ def _word(state: State, count: int) -> str:
 def _table(table: TableRecord, paint: Paint) -> str:
     how = ""
     if table.applicability is not None and table.verdict in {State.APPLIED, State.AVAILABLE}:
-        how = {Applicability.EXACT: ", exact", Applicability.ASSUMPTION: ", under an assumption"}.get(
-            table.applicability, ", changes values"
-        )
+        how = f", {words.APPLICABILITIES[table.applicability]}"
     reads = f", {plural(len(table.lookups), 'lookup')}" if table.lookups else ""
     verdict = paint(f"{words.STATES[table.verdict]}{how}", table.verdict)
     return f"{table.name} ({_line(table.location)}): {verdict}{reads}"

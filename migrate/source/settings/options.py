@@ -10,6 +10,7 @@ from migrate.targets.switches import Switches
 
 if TYPE_CHECKING:
     from migrate.schema import Schema
+    from migrate.source.evidence.runs import Evidence
     from migrate.source.project.import_graph import Project
 
 
@@ -28,6 +29,7 @@ class Given:
     switches: tuple[tuple[str, object], ...] = ()  #: given switches and their values
     exclude: tuple[str, ...] | None = None  #: patterns of files to leave out, relative to the working directory
     entry: tuple[str, ...] | None = None  #: patterns of entry points, relative to the working directory
+    evidence: tuple[str, ...] = ()  #: files with records of runs
 
 
 @dataclass(frozen=True)
@@ -49,5 +51,6 @@ class Options:
     mark: bool = False  #: write a comment above code that blocks a table
     selection: Selection = ALL  #: the rules that are applied and reported
     rule_files: tuple[RuleFile, ...] = ()  #: files with custom rules
+    evidence: tuple[Evidence, ...] = ()  #: recorded runs of the program
     given: Given | None = None  #: command-line options that `config_files.for_file` has not merged yet
     project: Project | None = field(default=None, compare=False, repr=False)  #: all files of the run

@@ -39,6 +39,7 @@ def blocker(
         row.applicability,
         takes_rows,
         key,
+        row.evidence,
     )
 
 

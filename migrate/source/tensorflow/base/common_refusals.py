@@ -17,6 +17,7 @@ OF_CREATIONS = (
         "this variable cannot become a table",
         "whether it is trainable is decided at run time",
         "leave it dense, or make it trainable",
+        evidence="trainable",
     ),
     Refusal(
         "other-rank",
@@ -51,6 +52,7 @@ OF_CREATIONS = (
         "its type and its width are known at run time only",
         "convert with --assume if it is a float32 matrix [rows, dim]; else keep the table dense",
         "`{shown}` is a float32 matrix of known width; without two dimensions making the table fails",
+        evidence="matrix",
     ),
     Refusal(
         "matrix-parts",
@@ -175,6 +177,7 @@ OF_CREATIONS = (
             "`{shown}` is a constant, uniform, normal or variance scaling initializer of TensorFlow or Keras; with "
             "any other, making the table fails"
         ),
+        evidence="drawn",
     ),
     Refusal(
         "contrib-values",
@@ -185,6 +188,7 @@ OF_CREATIONS = (
             "of these"
         ),
         "`{shown}` is never used: TensorFlow 2, which the runtime needs, has no `tf.contrib`",
+        evidence="drawn",
     ),
     Refusal(
         "made-again-under-reuse",

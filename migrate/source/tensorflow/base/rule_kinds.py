@@ -9,6 +9,7 @@ from typing import ClassVar
 import libcst as cst
 
 from migrate.report.model import Applicability, State
+from migrate.source.evidence.runs import Evidence
 from migrate.source.rules import Refusal, Rule, local_rules
 from migrate.source.settings.options import NO_SWITCHES
 from migrate.source.settings.rule_selection import ALL, Selection
@@ -34,6 +35,7 @@ class File:
     comments: Comments = field(default_factory=Comments)
     target: Target = RUNTIME  #: the SDK that converted code calls
     switches: Switches = NO_SWITCHES  #: options of the target
+    evidence: tuple[Evidence, ...] = ()  #: recorded runs of the program
 
     @property
     def files(self) -> Sequence[File]:

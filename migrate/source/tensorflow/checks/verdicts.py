@@ -9,6 +9,7 @@ from migrate.source.tensorflow.base.rule_kinds import File, FileRule
 from migrate.source.tensorflow.base.rule_registry import rules
 from migrate.source.tensorflow.base.user_choice import keep_tables, quiet
 from migrate.source.tensorflow.checks.check_rule import CheckRule
+from migrate.source.tensorflow.checks.evidence.settle import settle
 from migrate.source.tensorflow.checks.final_names import name_tables
 from migrate.source.tensorflow.checks.judgement import Judgement, concerns
 from migrate.source.tensorflow.checks.whole_terms import settle_terms
@@ -22,7 +23,7 @@ from migrate.source.tensorflow.facts.variables.find_tables import find_tables
 ORDER = (
     "tf-already-converted", "tf-surroundings", "tf-variable-collection", "tf-saver", "tf-get-variable", "tf-table-use",
     "tf-embedding-column", "tf-regularizer", "tf-training-step", "tf-optimizer", "tf-export", "tf-read-by-name",
-    "tf-warm-start", "tf-target",
+    "tf-warm-start", "tf-target", "tf-evidence",
 )  # fmt: skip
 
 
@@ -36,6 +37,7 @@ def judge(file: File, assume: bool) -> Judgement:
     for rule in check_rules():
         rule.judge(judgement)
     quiet(file, [judgement.file_blockers, *(table.blockers for table in judgement.tables)])
+    settle(judgement)
     if assume:
         _lift(judgement)
         _check_moving(judgement)
@@ -43,6 +45,8 @@ def judge(file: File, assume: bool) -> Judgement:
         hidden = _hidden(judgement)
         _check_moving(judgement)
         _show(judgement, hidden)
+    while settle(judgement):
+        _check_moving(judgement)
     name_tables(judgement)
     return judgement
 
@@ -79,6 +83,7 @@ def _hidden(judgement: Judgement) -> list[list[Blocker]]:
     """Return, for each table, the blockers that appear only once `--assume` has lifted the others."""
     tables = judgement.tables
     before = [judgement.file_blockers[:], *(table.blockers[:] for table in tables)]
+    settled = [judgement.assumed[:], *(table.assumed[:] for table in tables)]
     if not any(blocker.assumption for blockers in before for blocker in blockers):
         return [[] for _ in tables]
     _lift(judgement)
@@ -91,8 +96,8 @@ def _hidden(judgement: Judgement) -> list[list[Blocker]]:
         for table in tables
     ]
     subjects: list[Judgement | Table] = [judgement, *tables]
-    for subject, blockers in zip(subjects, before, strict=True):
-        subject.assumed.clear()
+    for subject, blockers, assumed in zip(subjects, before, settled, strict=True):
+        subject.assumed[:] = assumed
         (subject.file_blockers if isinstance(subject, Judgement) else subject.blockers)[:] = blockers
     return found
 

@@ -60,7 +60,7 @@ class _Reporter:
     def _applicability(self, table: Table) -> Applicability:
         """Return how closely a converted table follows the variable: the weakest of its assumptions."""
         found = {blocker.applicability for blocker in self._assumed(table)}
-        order = (Applicability.CHANGES_VALUES, Applicability.ASSUMPTION)
+        order = (Applicability.CHANGES_VALUES, Applicability.ASSUMPTION, Applicability.OBSERVED)
         return next((one for one in order if one in found), Applicability.EXACT)
 
     def findings(self) -> Iterator[Finding]:
@@ -175,10 +175,11 @@ class _Reporter:
             f"`{table.label}` becomes the dynamic table `{table.final_name}`",
             reason,
             applicability=self._applicability(table),
-            assumptions=tuple(dict.fromkeys(blocker.assumption for blocker in self._assumed(table))),
+            assumptions=tuple(dict.fromkeys(b.assumption for b in self._assumed(table) if not b.decided)),
             before=self._text(creation.call),
             after=self.plan.after[id(creation.call)],
             table=table.final_name,
+            evidence=tuple(dict.fromkeys(b.decided for b in table.assumed if b.decided)),
         )
         for lookup in table.lookups:
             yield Finding(
@@ -224,11 +225,12 @@ class _Reporter:
             use.reason,
             use.action if isinstance(use, Adaptation) else "",
             applicability=use.applicability if isinstance(use, Blocker) else Applicability.EXACT,
-            assumptions=(use.assumption,) if isinstance(use, Blocker) else (),
+            assumptions=(use.assumption,) if isinstance(use, Blocker) and not use.decided else (),
             before=self._text(use.node),
             after=self.plan.after.get(id(use.node), ""),
             table=table,
             steps=steps,
+            evidence=(use.decided,) if isinstance(use, Blocker) and use.decided else (),
         )
 
     def _steps(self) -> Iterator[Finding]:

@@ -100,6 +100,7 @@ class Optimizer(CheckRule):
                 "optimizer"
             ),
             "call it once, and reuse the result",
+            evidence="one-update",
         ),
         Refusal(
             "unread-arguments",

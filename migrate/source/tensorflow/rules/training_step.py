@@ -70,6 +70,7 @@ class TrainingStep(CheckRule):
             ELSEWHERE,
             f"convert the whole directory if the model is trained in another file; or {SPLIT}",
             TRAINED,
+            evidence="untrained",
         ),
         Refusal(
             "untrained-program",
@@ -77,6 +78,7 @@ class TrainingStep(CheckRule):
             ELSEWHERE,
             SPLIT,
             TRAINED,
+            evidence="untrained",
         ),
         Refusal(
             "handed-to-others",
@@ -84,6 +86,7 @@ class TrainingStep(CheckRule):
             ELSEWHERE,
             SPLIT,
             TRAINED,
+            evidence="untrained",
         ),
         Refusal(
             "two-optimizers",
@@ -126,12 +129,14 @@ class TrainingStep(CheckRule):
             "`{text}` is passed to code that trains several times",
             "the optimizer of the tables is made where this optimizer trains, so it would be made several times",
             "make the optimizer in the function that trains",
+            evidence="one-update",
         ),
         Refusal(
             "made-again",
             "`{text}` may run several times",
             "each run makes an optimizer with its own state, but a table has the state of one optimizer",
             "make the optimizer once, outside the loop or function that runs again",
+            evidence="one-update",
         ),
         Refusal(
             "dense-step",

@@ -71,6 +71,7 @@ class TableUse(CheckRule):
             "`{text}` may reach the table in a way that is not analysed",
             "what it reaches is decided at run time",
             "write the name or the attribute as a literal",
+            evidence="reads",
         ),
         Refusal(
             "not-a-lookup",
@@ -120,6 +121,7 @@ class TableUse(CheckRule):
             "`{text}` may use `{target}`",
             "read the base class; if it does not use the table, convert with --assume",
             "`{text}` does not use `{target}`",
+            evidence="reads",
         ),
         Refusal(
             "listed-by-base",
@@ -131,6 +133,7 @@ class TableUse(CheckRule):
             "computed-attribute",
             "`{text}` reaches an attribute by a computed name",
             "it may be this table",
+            evidence="reads",
         ),
         Refusal(
             "computed-attribute-of-other",
@@ -138,6 +141,7 @@ class TableUse(CheckRule):
             "it may be this table",
             "if it does not read the table, convert with --assume",
             "`{text}` does not reach `{target}`",
+            evidence="reads",
         ),
         Refusal(
             "field-of-class",

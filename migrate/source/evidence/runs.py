@@ -1,0 +1,87 @@
+"""Matches the files that a record names to those of the conversion, and refuses a record of another text."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+from migrate.errors import MigrateError
+from migrate.source.files.encoding import read_source
+from migrate.trace.record import Line, Record, load_record
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One record, and where the files that it names are in the conversion."""
+
+    place: str  #: the file of the record, as it was given
+    digest: str  #: of that file; two options with different evidence are not equal
+    texts: tuple[tuple[str, str], ...]  #: (path in the record, digest of the text) of each file that is converted, too
+    names: tuple[tuple[str, str], ...]  #: (path in findings, path in the record)
+    record: Record = field(compare=False, repr=False)
+
+    def recorded(self, path: str, text: str) -> str:
+        """Return the record's path of a file; empty if it does not name the file, or ran another text of it."""
+        name = dict(self.names).get(path, "")
+        return name if name and dict(self.texts)[name] == _digest(text.encode(errors="surrogatepass")) else ""
+
+    def ran(self, name: str, first: int, last: int) -> bool:
+        """True if the run reached one of these lines of a file; `first` is 0 for the whole file."""
+        lines = self.record.ran.get(name, ())
+        return bool(lines) if first == 0 else any(first <= line <= last for line in lines)
+
+
+def read_evidence(records: Sequence[str], files: Mapping[str, Path]) -> tuple[Evidence, ...]:
+    """Return the records, matched to the files of the conversion, which are given by their paths in findings.
+
+    Raises MigrateError for a file that is no record, names none of the files, or ran another text of one.
+    """
+    return tuple(_matched(record, files) for record in records)
+
+
+def _matched(place: str, files: Mapping[str, Path]) -> Evidence:
+    path = Path(place)
+    record = load_record(path)
+    found = {shown: file.resolve() for shown, file in files.items()}
+    root = _root(record, found)
+    if root is None:
+        some = ", ".join(sorted(record.files)[:3]) or "none"
+        raise MigrateError(
+            f"{place}: the run's files ({some}) are not among the given ones; give the directory that was traced"
+        )
+    names = {shown: file.relative_to(root).as_posix() for shown, file in found.items() if file.is_relative_to(root)}
+    names = {shown: name for shown, name in names.items() if name in record.files}
+    for shown, name in sorted(names.items()):
+        if _digest(files[shown].read_bytes()) != record.files[name]:
+            raise MigrateError(f"{place}: {shown} was changed since the run; run `migrate trace` again")
+    texts = tuple((name, _digest(_text(files[shown]))) for shown, name in sorted(names.items()))
+    return Evidence(place, _digest(path.read_bytes()), texts, tuple(sorted(names.items())), record)
+
+
+def _root(record: Record, found: Mapping[str, Path]) -> Path | None:
+    """Return the directory below which most files of the record lie, those of equal text counting first."""
+    roots: Counter[Path] = Counter()
+    for name, digest in record.files.items():
+        parts = PurePosixPath(name).parts
+        for file in found.values():
+            if file.parts[-len(parts) :] == parts and len(file.parts) > len(parts):
+                same = _digest(file.read_bytes()) == digest
+                roots[Path(*file.parts[: -len(parts)])] += len(record.files) + 1 if same else 1
+    return max(roots, key=lambda root: (roots[root], str(root)), default=None)
+
+
+def _text(path: Path) -> bytes:
+    """Return the decoded text of a file, as UTF-8."""
+    return read_source(path).encode(errors="surrogatepass")
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def within(lines: Sequence[Line], name: str, first: int, last: int) -> bool:
+    """True if one of a stack's lines is one of these lines of a file."""
+    return any(path == name and first <= line <= last for path, line in lines)

@@ -1,0 +1,75 @@
+"""Finds what recorded runs do with a table's variable that was not read in the source: the table then stays."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import libcst as cst
+
+from migrate.source.tensorflow.base.blockers import blocker
+from migrate.source.tensorflow.base.model import Blocker, Table
+from migrate.source.tensorflow.checks.evidence.observed import Runs, Seen, Span
+from migrate.source.tensorflow.facts.optimizers.training_model import Training
+from migrate.trace.record import Use
+
+RULE = "tf-evidence"
+#: Ops of a `tf.train.Saver` are below this name.
+SAVER = re.compile(r"(^|/)save(_\d+)?/")
+#: What is said of an op of each kind outside of the places that were found.
+KEYS = {"lookup": "read-elsewhere", "whole": "read-elsewhere", "update": "trained-elsewhere", "assign": "set-elsewhere"}
+
+
+@dataclass(frozen=True)
+class _Known:
+    """The lines where the source looks a table up, reads it as a whole, trains it, and makes it."""
+
+    lookups: list[Span]
+    whole: list[Span]
+    steps: list[Span]
+    made: list[Span]
+
+    def has(self, use: Use) -> bool:
+        """True if the source shows this use of the variable, or it is one that a table has as well."""
+        if use.kind in ("save", "shape"):
+            return True
+        if use.kind == "assign":
+            return bool(SAVER.search(use.name)) or _any(self.made, use) or _any(self.steps, use)  # Adam assigns
+        if use.kind == "update" or "gradients" in use.name:
+            return _any(self.steps, use)
+        return _any(self.lookups if use.kind == "lookup" else self.whole, use)
+
+
+def contradictions(runs: Runs, table: Table, training: Training) -> Iterator[Blocker]:
+    """Yield a blocker for each op of a run that uses a table's variable where the source shows no such use."""
+    told: set[tuple[str, str]] = set()
+    for seen in runs.seen(table):
+        known = _known(runs, seen, table, training)
+        for use in (use for variable in seen.variables for use in variable.uses):
+            place = "{}:{}".format(*use.at[0]) if use.at else "a place outside of the program"
+            if not known.has(use) and (use.kind, place) not in told:
+                told.add((use.kind, place))
+                node, key, record = table.creation.call, KEYS[use.kind], seen.run.place
+                yield blocker(node, RULE, key, label=table.label, place=place, op=use.op, record=record)
+
+
+def _known(runs: Runs, seen: Seen, table: Table, training: Training) -> _Known:
+    # A doubt that the run is asked about is no known use: what the code at it does is the question.
+    reasons = [one for one in (*table.blockers, *table.assumed, *training.blockers) if not one.evidence]
+    shown = [*(one.node for one in table.adaptations), *(one.node for one in reasons)]
+    steps = [step.call for step in training.steps] + [call for call, _ in training.dense]
+
+    def spans(nodes: Iterable[cst.CSTNode]) -> list[Span]:
+        return [span for span in runs.spans(seen.run, nodes) if span.first]
+
+    return _Known(
+        spans([lookup.call for lookup in table.lookups]),
+        spans(shown),
+        spans([*steps, *(one.node for one in training.blockers if not one.evidence)]),
+        spans([table.creation.call]),
+    )
+
+
+def _any(spans: list[Span], use: Use) -> bool:
+    return any(span.holds(use) for span in spans)

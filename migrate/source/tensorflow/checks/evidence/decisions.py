@@ -1,0 +1,73 @@
+"""How a recorded run decides a doubt: one function for each word in the column `evidence` of a rule's refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from migrate.source.tensorflow.base.model import Blocker
+from migrate.source.tensorflow.checks.evidence.observed import Runs, Seen
+from migrate.trace.record import Variable
+
+#: Ops by which the initializers that the runtime supports give values.
+DRAWN = frozenset(
+    {"RandomUniform", "RandomStandardNormal", "TruncatedNormal", "StatelessRandomUniform", "StatelessRandomUniformV2"}
+    | {"StatelessRandomNormal", "StatelessRandomNormalV2", "StatelessTruncatedNormal", "StatelessTruncatedNormalV2"}
+)
+
+Decision = Callable[[Runs, Sequence[Seen], Blocker], str]
+
+
+def reads(runs: Runs, seen: Sequence[Seen], doubt: Blocker) -> str:
+    """The code at the doubt ran, and no run used the table but where the source shows it."""
+    return "it read and trained the table only where the source shows it" if _ran(runs, seen, doubt) else ""
+
+
+def process(runs: Runs, seen: Sequence[Seen], doubt: Blocker) -> str:
+    """No run had `TF_CONFIG`."""
+    unset = all(not one.run.record.environment.get("TF_CONFIG") for one in seen)
+    return "`TF_CONFIG` was not set" if "TF_CONFIG" in doubt.message and unset else ""
+
+
+def one_update(runs: Runs, seen: Sequence[Seen], doubt: Blocker) -> str:
+    """No graph of a run updates a variable of the table twice."""
+    counts = [len(_updates(one)) for each in seen for one in each.variables]
+    return "one optimizer updated the table in each graph" if max(counts, default=0) == 1 else ""
+
+
+def _updates(variable: Variable) -> set[str]:
+    """Return a mark for each optimizer that trains a variable: the ops of one are below one name, `Adam/update_`."""
+    trains = [use for use in variable.uses if use.kind == "update" or "/update_" in use.name]
+    return {use.name.partition("/update_")[0] for use in trains}
+
+
+def untrained(runs: Runs, seen: Sequence[Seen], doubt: Blocker) -> str:
+    """No run has an op that trains the table."""
+    trains = any(use.kind == "update" for each in seen for one in each.variables for use in one.uses)
+    return "" if trains else "it did not train the table"
+
+
+def drawn(runs: Runs, seen: Sequence[Seen], doubt: Blocker) -> str:
+    """The initial values are random numbers that a table can draw, too."""
+    kinds = {one.initial for each in seen for one in each.variables}
+    return f"the initial values were those of `{', '.join(sorted(kinds))}`" if kinds <= DRAWN else ""
+
+
+def matrix(runs: Runs, seen: Sequence[Seen], doubt: Blocker) -> str:
+    """The variable is a float32 matrix."""
+    made = [one for each in seen for one in each.variables]
+    known = all(one.dtype == "float32" and len(one.shape) == 2 and None not in one.shape for one in made)
+    return "it was a float32 matrix of known width" if known else ""
+
+
+def trainable(runs: Runs, seen: Sequence[Seen], doubt: Blocker) -> str:
+    """The variable is trainable."""
+    return "it was trainable" if all(one.trainable for each in seen for one in each.variables) else ""
+
+
+def _ran(runs: Runs, seen: Sequence[Seen], doubt: Blocker) -> bool:
+    return any(runs.reached(run, doubt.node) for run in {id(one.run): one.run for one in seen}.values())
+
+
+DECISIONS: dict[str, Decision] = {
+    one.__name__.replace("_", "-"): one for one in (reads, process, one_update, untrained, drawn, matrix, trainable)
+}

@@ -1,0 +1,51 @@
+"""Tables that a recorded run uses in a way that the source does not show."""
+
+from __future__ import annotations
+
+from migrate.source.rules import Example, Refusal, register
+from migrate.source.tensorflow.checks.check_rule import CheckRule
+
+ACTION = (
+    "name the table at that place, or keep it dense; without `--evidence` the conversion is judged by the source alone"
+)
+
+
+@register
+class RecordedRun(CheckRule):
+    """A record of `migrate trace` shows an op that reads, trains or sets the table's variable at another place.
+
+    The run is right, and what the source shows is not all: the table stays, whatever is assumed.
+    """
+
+    id = "tf-evidence"
+    title = "A table that a recorded run uses otherwise than the source shows is left unchanged"
+    since = "0.2"
+    applicability = None
+    examples = (
+        Example(
+            "without `--evidence`, the source alone is judged",
+            "import sys\nimport tensorflow.compat.v1 as tf\n"
+            'W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())\n'
+            "e = tf.nn.embedding_lookup(W, ids)\nx = eval(sys.argv[1])\n",
+        ),
+    )
+    refusals = (
+        Refusal(
+            "read-elsewhere",
+            "a recorded run reads `{label}` at {place}",
+            "the op `{op}` in {record} is none of the lookups that were found",
+            ACTION,
+        ),
+        Refusal(
+            "trained-elsewhere",
+            "a recorded run trains `{label}` at {place}",
+            "the op `{op}` in {record} is in none of the training steps that were found",
+            ACTION,
+        ),
+        Refusal(
+            "set-elsewhere",
+            "a recorded run sets `{label}` at {place}",
+            "the op `{op}` in {record} gives it other values than its initializer, a checkpoint or a training step",
+            ACTION,
+        ),
+    )

@@ -1,0 +1,161 @@
+"""Doubts that a recorded run decides, those that it does not, and tables that it contradicts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from migrate.report.model import Applicability, State
+from migrate.source.files.conversion_result import SourceResult
+from tests.support.source.projects import reasons, write
+from tests.support.source.runs import INITIAL, LOOKUP, UPDATE, Told, convert_with, record
+
+HEAD = "import os\nimport sys\nimport tensorflow.compat.v1 as tf\n\ntf.disable_eager_execution()\n"
+BODY = (
+    'W = tf.get_variable("item", [100, 4], initializer={initializer})\n'
+    "e = tf.nn.embedding_lookup(W, ids)\n"
+    "{doubt}\n"
+    "step = tf.train.AdagradOptimizer(0.1).minimize(loss)\n"
+)
+UNIFORM = "tf.random_uniform_initializer(-1, 1)"
+
+
+def program(doubt: str = "", initializer: str = UNIFORM) -> dict[str, str]:
+    return {"main.py": HEAD + BODY.format(doubt=doubt, initializer=initializer)}
+
+
+def verdict(results: dict[str, SourceResult]) -> tuple[State, Applicability | None]:
+    (table,) = [table for one in results.values() for table in one.tables]
+    return table.verdict, table.applicability
+
+
+OBSERVED = State.APPLIED, Applicability.OBSERVED
+#: A doubt -> what the finding says of the run.
+DECIDED = {
+    "evaluated": (program("n = eval(sys.argv[1])"), "only where the source shows it"),
+    "process": (program('c = os.environ.get("TF_CONFIG")'), "`TF_CONFIG` was not set"),
+    "library": (program("import other\nother.watch(e)"), "only where the source shows it"),
+    "initializer": (program(initializer="values"), "`RandomUniform`"),
+}
+
+
+@pytest.mark.parametrize(("files", "says"), DECIDED.values(), ids=DECIDED)
+def test_a_run_decides(files: dict[str, str], says: str, tmp_path: Path) -> None:
+    root = write(tmp_path / "p", files)
+    assert verdict(convert_with(root))[0] is State.SUGGESTED
+    results = convert_with(root, record(files))
+    assert verdict(results) == OBSERVED, reasons(results)
+    (found,) = [f for one in results.values() for f in one.findings if f.subject == "table"]
+    assert says in found.evidence[0]
+    assert "run0.json" in found.evidence[0]
+    assert not found.assumptions
+    assert "create_table" in results["main.py"].converted
+
+
+def test_nothing_is_decided_where_nothing_is_doubted(tmp_path: Path) -> None:
+    files = program()
+    assert verdict(convert_with(write(tmp_path / "p", files), record(files))) == (State.APPLIED, Applicability.EXACT)
+
+
+def test_code_that_did_not_run_stays_a_doubt(tmp_path: Path) -> None:
+    files = program("n = eval(sys.argv[1])")
+    results = convert_with(write(tmp_path / "p", files), record(files, idle=["eval("]))
+    assert verdict(results)[0] is State.SUGGESTED
+    assert "no recorded run decides this" in reasons(results)
+
+
+def test_runs_are_joined(tmp_path: Path) -> None:
+    files = program('n = eval(sys.argv[1])\nc = os.environ.get("TF_CONFIG")')
+    root = write(tmp_path / "p", files)
+    without, other = record(files, idle=["eval("]), record(files)
+    assert verdict(convert_with(root, without, other)) == OBSERVED
+    several = record(files, environment={"TF_CONFIG": "{}"})
+    assert verdict(convert_with(root, other, several))[0] is State.SUGGESTED
+
+
+def test_another_initializer_is_not_decided(tmp_path: Path) -> None:
+    files = program(initializer="values")
+    results = convert_with(write(tmp_path / "p", files), record(files, initial="Qr"))
+    assert verdict(results)[0] is State.SUGGESTED
+
+
+@pytest.mark.parametrize("assume", [False, True])
+def test_an_assumption_beside_what_a_run_decides(assume: bool, tmp_path: Path) -> None:
+    files = program('n = eval(sys.argv[1])\nc = os.environ.get("TF_CONFIG")')
+    several = record(files, environment={"TF_CONFIG": "{}"})
+    results = convert_with(write(tmp_path / "p", files), several, assume=assume)
+    expected = (State.APPLIED, Applicability.ASSUMPTION) if assume else (State.SUGGESTED, None)
+    assert verdict(results) == expected, reasons(results)
+
+
+#: A use that the source does not show -> what is said of it.
+OTHERWISE: dict[str, tuple[Told, str]] = {
+    "whole": (("whole", "Sum", "Sum", "eval("), "reads `W` at main.py:8"),
+    "looked up": (("lookup", "ResourceGather", "e", "eval("), "reads `W` at main.py:8"),
+    "trained": (("update", "ResourceApplyGradientDescent", "GradientDescent/update_item/x", "eval("), "trains `W`"),
+    "set": (("assign", "AssignVariableOp", "Assign", "eval("), "sets `W`"),
+    "whole at a lookup": (("whole", "MatMul", "MatMul", "embedding_lookup("), "reads `W` at main.py:7"),
+    "whole at the step": (("whole", "L2Loss", "L2Loss", "minimize("), "reads `W` at main.py:9"),
+}
+
+
+@pytest.mark.parametrize(("use", "says"), OTHERWISE.values(), ids=OTHERWISE)
+@pytest.mark.parametrize("doubt", ["n = eval(sys.argv[1])", "n = 'eval('"], ids=["doubt", "none"])
+def test_a_run_contradicts(use: Told, says: str, doubt: str, tmp_path: Path) -> None:
+    """Even a table that the source alone would convert stays, whatever is assumed."""
+    files = program(doubt)
+    results = convert_with(write(tmp_path / "p", files), record(files, [LOOKUP, UPDATE, INITIAL, use]), assume=True)
+    assert verdict(results)[0] is State.UNSUPPORTED
+    assert says in reasons(results)
+
+
+#: Uses that each variable has, and a table as well.
+HARMLESS: dict[str, Told] = {
+    "saved": ("save", "SaveV2", "save/SaveV2", "eval("),
+    "restored": ("assign", "AssignVariableOp", "save_1/AssignVariableOp", "eval("),
+    "its shape": ("shape", "VariableShape", "Shape", "eval("),
+    "gradient": ("shape", "VariableShape", "gradients/embedding_lookup_grad/Shape", "minimize("),
+    "slots by assignment": ("assign", "AssignSubVariableOp", "Adam/update_item/AssignSub", "minimize("),
+}
+
+
+@pytest.mark.parametrize("use", HARMLESS.values(), ids=HARMLESS)
+def test_uses_that_a_table_has_too(use: Told, tmp_path: Path) -> None:
+    files = program("n = eval(sys.argv[1])")
+    uses = [LOOKUP, UPDATE, INITIAL, use]
+    assert verdict(convert_with(write(tmp_path / "p", files), record(files, uses))) == OBSERVED
+
+
+MADE_AGAIN = {
+    "main.py": HEAD + 'W = tf.get_variable("item", [100, 4], initializer=tf.zeros_initializer())\n'
+    "e = tf.nn.embedding_lookup(W, ids)\n\n"
+    "def train(loss):\n    return tf.train.AdagradOptimizer(0.1).minimize(loss)\n\n"
+    "for name in names:\n    step = train(e)\n"
+}
+
+
+def test_an_optimizer_that_may_be_made_again(tmp_path: Path) -> None:
+    root = write(tmp_path / "p", MADE_AGAIN)
+    assert verdict(convert_with(root))[0] is State.UNSUPPORTED
+    results = convert_with(root, record(MADE_AGAIN))
+    assert verdict(results) == OBSERVED, reasons(results)
+    second = ("update", "ResourceSparseApplyAdagradV2", "Adagrad_1/update_item/ResourceSparseApply", "minimize(")
+    results = convert_with(root, record(MADE_AGAIN, [LOOKUP, UPDATE, INITIAL, second]))
+    assert verdict(results)[0] is State.UNSUPPORTED, reasons(results)
+
+
+def test_whether_it_is_trainable(tmp_path: Path) -> None:
+    files = {"main.py": program()["main.py"].replace("(-1, 1)", "(-1, 1), trainable=flag")}
+    root = write(tmp_path / "p", files)
+    assert verdict(convert_with(root))[0] is State.UNSUPPORTED
+    assert verdict(convert_with(root, record(files))) == OBSERVED
+    assert verdict(convert_with(root, record(files, trainable=False)))[0] is State.UNSUPPORTED
+
+
+def test_a_table_that_no_run_made(tmp_path: Path) -> None:
+    files = program("n = eval(sys.argv[1])")
+    files["main.py"] = files["main.py"].replace("\nW = ", "\nV = tf.zeros([2])\nW = ")
+    results = convert_with(write(tmp_path / "p", files), record(files, made="zeros("))
+    assert verdict(results)[0] is State.SUGGESTED
+    assert "no recorded run made this table" in reasons(results)

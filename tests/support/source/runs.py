@@ -1,0 +1,63 @@
+"""Records of runs, written by hand: each use of a variable is given with a piece of the line where it stands."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from migrate.source.driver.run import convert_paths
+from migrate.source.files.conversion_result import SourceResult
+from migrate.source.settings.options import Given, Options
+from migrate.trace.record import GraphRecord, Line, Record, Use, Variable
+
+#: A use: kind, type of the op, name of the op, and pieces of the lines of its call stack.
+Told = tuple[str, str, str, str]
+LOOKUP: Told = ("lookup", "ResourceGather", "embedding_lookup", "embedding_lookup(")
+UPDATE: Told = ("update", "ResourceSparseApplyAdagradV2", "Adagrad/update_item/ResourceSparseApply", "minimize(")
+INITIAL: Told = ("assign", "AssignVariableOp", "item/Assign", "get_variable(")
+
+
+def line(files: Mapping[str, str], piece: str) -> Line:
+    """Return the one line of the files that contains `piece`."""
+    found = [(name, n) for name, text in files.items() for n, one in enumerate(text.split("\n"), 1) if piece in one]
+    assert len(found) == 1, (piece, found)
+    return found[0]
+
+
+def record(
+    files: Mapping[str, str],
+    uses: Sequence[Told] = (LOOKUP, UPDATE, INITIAL),
+    *,
+    idle: Sequence[str] = (),
+    made: str = "get_variable(",
+    initial: str = "RandomUniform",
+    environment: Mapping[str, str | None] | None = None,
+    trainable: bool = True,
+) -> Record:
+    """Return the record of a run of all lines but those that contain a piece of `idle`; one variable is made."""
+    told = tuple(Use(kind, op, name, (line(files, piece),)) for kind, op, name, piece in uses)
+    variable = Variable("item", (100, 4), "float32", trainable, (line(files, made),), initial, (), told)
+    left_out = {line(files, piece) for piece in idle}
+    ran = {name: [n + 1 for n in range(text.count("\n"))] for name, text in files.items()}
+    return Record(
+        ("python", "main.py"),
+        "by itself",
+        3,
+        "3.11.7",
+        "2.15.1",
+        {"TF_CONFIG": None} if environment is None else environment,
+        {name: hashlib.sha256(text.encode()).hexdigest() for name, text in files.items()},
+        {name: tuple(n for n in lines if (name, n) not in left_out) for name, lines in ran.items()},
+        (GraphRecord("graph", (variable,)),),
+    )
+
+
+def convert_with(root: Path, *records: Record, assume: bool = False) -> dict[str, SourceResult]:
+    """Convert the files below `root` with these records as evidence; return name -> result."""
+    places = []
+    for number, one in enumerate(records):
+        places.append(str(root.parent / f"run{number}.json"))
+        Path(places[-1]).write_text(one.dump())
+    done = convert_paths([str(root)], Options(given=Given(assume=assume, evidence=tuple(places))))
+    return {one.source.relative.as_posix(): one.result for one in done}
