@@ -28,12 +28,15 @@ class Eager:
         """Have TensorFlow, which is imported, tell of eager variables."""
         import importlib
 
+        from tensorflow.python.eager import context
+        from tensorflow.python.eager.polymorphic_function import polymorphic_function
         from tensorflow.python.framework import ops
         from tensorflow.python.ops import resource_variable_ops
 
-        self._tensor = ops.EagerTensor
+        self._tensor, self._executing_eagerly = ops.EagerTensor, context.executing_eagerly
         wrap(resource_variable_ops.BaseResourceVariable, "__init__", self._made)
         wrap(resource_variable_ops.ResourceVariable, "__init__", self._initialized)
+        wrap(polymorphic_function.UnliftedInitializerVariable, "__init__", self._initialized)
         for name, words in _MODULES.items():
             self._wrap_all(importlib.import_module(f"tensorflow.python.ops.{name}"), words, self._used)
         for name in _RANDOM:
@@ -55,13 +58,16 @@ class Eager:
         self._notes.local.drawn = ""
         original(variable, *arguments, **settings)
         known = self._notes.handles.get(id(getattr(variable, "_handle", None)))
-        if known is not None and not known.initial:
-            known.initial = self._notes.local.drawn
+        if known is not None:
+            given = arguments[0] if arguments else settings.get("initial_value")
+            # What is computed before is not followed; a function that is given is called meanwhile.
+            known.initial = self._notes.local.drawn if callable(given) else "Const" if _is_data(given) else ""
 
     def _made(self, original: Any, variable: Any, *arguments: Any, **settings: Any) -> None:
         original(variable, *arguments, **settings)
         handle = getattr(variable, "_handle", None)
-        if type(handle) is not self._tensor or variable.dtype.name == "resource":
+        # The result of an assignment is another object for the same variable.
+        if type(handle) is not self._tensor or type(variable).__name__ == "_UnreadVariable":
             return
         made, _ = self._stacks.here()
         shape = variable.shape
@@ -77,7 +83,7 @@ class Eager:
 
     def _used(self, kind: str, original: Any, arguments: tuple[Any, ...], settings: dict[str, Any]) -> Any:
         for place, given in enumerate((*arguments, *settings.values())):
-            if type(given) is self._tensor:
+            if type(given) is self._tensor and self._executing_eagerly():  # else a function captures it, and is read
                 variable = self._notes.handles.get(id(given))
                 if variable is not None:
                     self._use(variable, kind, place)
@@ -94,3 +100,8 @@ class Eager:
         if optimizer and kind in ("whole", "assign", "lookup"):
             kind = "update"
         variable.uses.setdefault((kind, op, at, optimizer if kind == "update" else ""))
+
+
+def _is_data(value: Any) -> bool:
+    """Whether a value is an array, or numbers."""
+    return isinstance(value, list | tuple | int | float) or type(value).__module__ == "numpy"
