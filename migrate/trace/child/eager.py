@@ -1,0 +1,107 @@
+"""Notes variables that are made eagerly, and eager ops that use them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .op_kinds import kind_of
+from .patching import wrap
+from .stacks import Stacks
+from .state import EagerVariable, Notes
+
+#: Modules of generated functions -> those that take variables, by a word of their names.
+_MODULES = {
+    "gen_resource_variable_ops": ("variable", "resource_"),
+    "gen_state_ops": ("resource_",),
+    "gen_training_ops": ("resource_",),
+}
+_RANDOM = ("gen_random_ops", "gen_stateless_random_ops", "gen_stateless_random_ops_v2", "gen_stateful_random_ops")
+
+
+class Eager:
+    """What TensorFlow executes eagerly leaves no graph, so its generated functions are wrapped."""
+
+    def __init__(self, notes: Notes, stacks: Stacks) -> None:
+        self._notes, self._stacks = notes, stacks
+
+    def install(self) -> None:
+        """Have TensorFlow, which is imported, tell of eager variables."""
+        import importlib
+
+        from tensorflow.python.eager import context
+        from tensorflow.python.eager.polymorphic_function import polymorphic_function
+        from tensorflow.python.framework import ops
+        from tensorflow.python.ops import resource_variable_ops
+
+        self._tensor, self._executing_eagerly = ops.EagerTensor, context.executing_eagerly
+        wrap(resource_variable_ops.BaseResourceVariable, "__init__", self._made)
+        wrap(resource_variable_ops.ResourceVariable, "__init__", self._initialized)
+        wrap(polymorphic_function.UnliftedInitializerVariable, "__init__", self._initialized)
+        for name, words in _MODULES.items():
+            self._wrap_all(importlib.import_module(f"tensorflow.python.ops.{name}"), words, self._used)
+        for name in _RANDOM:
+            module = importlib.import_module(f"tensorflow.python.ops.{name}")
+            self._wrap_all(module, ("random", "normal"), self._drawn)
+
+    def _wrap_all(self, module: Any, words: tuple[str, ...], around: Any) -> None:
+        for name, one in list(vars(module).items()):
+            public = not name.startswith("_") and not name.endswith("_eager_fallback")
+            if public and callable(one) and not isinstance(one, type) and any(word in name for word in words):
+                kind = "".join(part.capitalize() for part in name.split("_"))
+
+                def call(original: Any, *arguments: Any, _kind: str = kind, **settings: Any) -> Any:
+                    return around(_kind, original, arguments, settings)
+
+                wrap(module, name, call)
+
+    def _initialized(self, original: Any, variable: Any, *arguments: Any, **settings: Any) -> None:
+        self._notes.local.drawn = ""
+        original(variable, *arguments, **settings)
+        known = self._notes.handles.get(id(getattr(variable, "_handle", None)))
+        if known is not None:
+            given = arguments[0] if arguments else settings.get("initial_value")
+            # What is computed before is not followed; a function that is given is called meanwhile.
+            known.initial = self._notes.local.drawn if callable(given) else "Const" if _is_data(given) else ""
+
+    def _made(self, original: Any, variable: Any, *arguments: Any, **settings: Any) -> None:
+        original(variable, *arguments, **settings)
+        handle = getattr(variable, "_handle", None)
+        # The result of an assignment is another object for the same variable.
+        if type(handle) is not self._tensor or type(variable).__name__ == "_UnreadVariable":
+            return
+        made, _ = self._stacks.here()
+        shape = variable.shape
+        sizes = () if shape.rank is None else tuple(shape.as_list())
+        name = variable.name.split(":")[0]
+        found = EagerVariable(name, sizes, variable.dtype.base_dtype.name, bool(variable.trainable), made, "")
+        self._notes.eager.append(found)
+        self._notes.handles[id(handle)] = found
+
+    def _drawn(self, kind: str, original: Any, arguments: tuple[Any, ...], settings: dict[str, Any]) -> Any:
+        self._notes.local.drawn = kind
+        return original(*arguments, **settings)
+
+    def _used(self, kind: str, original: Any, arguments: tuple[Any, ...], settings: dict[str, Any]) -> Any:
+        for place, given in enumerate((*arguments, *settings.values())):
+            if type(given) is self._tensor and self._executing_eagerly():  # else a function captures it, and is read
+                variable = self._notes.handles.get(id(given))
+                if variable is not None:
+                    self._use(variable, kind, place)
+        return original(*arguments, **settings)
+
+    def _use(self, variable: EagerVariable, op: str, place: int) -> None:
+        kind = kind_of(op, place)
+        if kind == "shape":
+            return
+        at, saving = self._stacks.here()
+        optimizer = self._notes.optimizer()
+        if op == "ReadVariableOp":
+            kind = "save" if saving else "whole"
+        if optimizer and kind in ("whole", "assign", "lookup"):
+            kind = "update"
+        variable.uses.setdefault((kind, op, at, optimizer if kind == "update" else ""))
+
+
+def _is_data(value: Any) -> bool:
+    """Whether a value is an array, or numbers."""
+    return isinstance(value, list | tuple | int | float) or type(value).__module__ == "numpy"

@@ -1,0 +1,150 @@
+"""Makes the record of graphs: their variables, and the uses of each, as JSON would have them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from .stacks import Stacks
+from .state import EagerVariable, GraphNotes, Notes
+from .uses import Uses, first_assignment
+
+_VARIABLES = ("VarHandleOp", "VariableV2", "Variable")
+_THROUGH = ("Identity", "Add", "AddV2", "Sub", "Mul", "RealDiv", "Cast", "Reshape", "StopGradient", "Merge", "Switch")
+_RANDOM = re.compile(r"(Stateless|Stateful)?(Parameterized)?(Random|Truncated|Multinomial)")
+_DEEPEST = 200
+
+
+class GraphRecords:
+    """Reads graphs; nothing is added to them."""
+
+    def __init__(self, notes: Notes, stacks: Stacks) -> None:
+        self._notes, self._stacks = notes, stacks
+        self._uses = Uses(notes)
+
+    def all(self) -> list[dict[str, Any]]:
+        """Return the records of all graphs that have variables, and one of what was made eagerly."""
+        groups: dict[int, list[GraphNotes]] = {}
+        for one in list(self._notes.graphs.values()):
+            groups.setdefault(id(self._outermost(one)), []).append(one)
+        eager, found = [], []
+        for group in groups.values():
+            outermost = self._outermost(group[0])
+            variables = [variable for one in group for variable in self._variables(one)]
+            if hasattr(outermost, "captures"):  # functions that were made eagerly
+                eager += variables
+            elif variables:
+                notes = self._notes.of(outermost)
+                names = {"fetches": sorted(notes.fetches), "feeds": sorted(notes.feeds)}
+                found.append({"kind": "graph", "variables": variables, **names})
+        eager = [*map(self._eager, self._notes.eager), *eager]
+        if eager:
+            found.append({"kind": "eager", "variables": eager, "fetches": [], "feeds": []})
+        return _joined(found)
+
+    def _outermost(self, notes: GraphNotes) -> Any:
+        """Return the graph that a function was made in, or the outermost function of those made eagerly."""
+        graph = notes.graph
+        while not self._notes.of(graph).eager and getattr(graph, "outer_graph", None) is not None:
+            graph = graph.outer_graph
+        return graph
+
+    def _variables(self, notes: GraphNotes) -> Iterator[dict[str, Any]]:
+        collections = _collections(notes.graph)
+        for op in notes.graph.get_operations():
+            if op.type in _VARIABLES:
+                held = collections.get(op.name, [])
+                yield {
+                    "name": op.name,
+                    "shape": _shape(op.get_attr("shape")),
+                    "dtype": op.get_attr("dtype").name,
+                    "trainable": "trainable_variables" in held,
+                    "made": self._stacks.of(op),
+                    "initial": _initial(op.outputs[0]),
+                    "collections": held,
+                    "uses": self._plain_uses(op.outputs[0]),
+                }
+
+    def _eager(self, variable: EagerVariable) -> dict[str, Any]:
+        found = [_use(kind, op, "", at, optimizer) for kind, op, at, optimizer in list(variable.uses)]
+        handle = next((handle for handle, one in self._notes.handles.items() if one is variable), 0)
+        for inside in self._uses.captured(handle):
+            found += self._plain_uses(inside)
+        return {
+            "name": variable.name,
+            "shape": list(variable.shape),
+            "dtype": variable.dtype,
+            "trainable": variable.trainable,
+            "made": variable.made,
+            "initial": variable.initial,
+            "collections": [],
+            "uses": _sorted(found),
+        }
+
+    def _plain_uses(self, tensor: Any) -> list[dict[str, Any]]:
+        found = self._uses.of(tensor)
+        return _sorted(
+            _use(one.kind, one.op.type, one.op.name, self._stacks.of(one.op), one.optimizer) for one in found
+        )
+
+
+def _use(kind: str, op: str, name: str, at: Any, optimizer: str) -> dict[str, Any]:
+    return {"kind": kind, "op": op, "name": name, "at": at, "optimizer": optimizer}
+
+
+def _sorted(uses: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return uses in order, each once: a function that was traced twice has two equal ones."""
+    rows = {tuple(one.values()): one for one in uses}
+    return [rows[key] for key in sorted(rows)]
+
+
+def _shape(shape: Any) -> list[int | None]:
+    return [] if shape.unknown_rank else [None if one.size < 0 else int(one.size) for one in shape.dim]
+
+
+def _initial(variable: Any) -> str:
+    """Return the type of the op that gives the initial value: a random one, if one is among those it is made of."""
+    first = first_assignment(variable)
+    if first is None:
+        return ""
+    kinds: list[str] = []
+    pending = [first.inputs[1].op]
+    while pending and len(kinds) < _DEEPEST:
+        op = pending.pop(0)
+        kinds.append(op.type)
+        if _RANDOM.match(op.type):
+            return kinds[-1]
+        if op.type in _THROUGH:
+            pending += [one.op for one in op.inputs]
+    return next((kind for kind in kinds if kind not in _THROUGH), kinds[0])
+
+
+def _collections(graph: Any) -> dict[str, list[str]]:
+    """Return name of variable -> the collections that hold it."""
+    found: dict[str, set[str]] = {}
+    for key in graph.collections:
+        if not isinstance(key, str):
+            continue
+        for item in graph.get_collection_ref(key):
+            for part in _parts(item):
+                found.setdefault(part, set()).add(key)
+    return {name: sorted(keys) for name, keys in found.items()}
+
+
+def _parts(item: Any) -> Iterator[str]:
+    """Yield the names of the variables that an item of a collection is: itself, or the parts of a partitioned one."""
+    for one in getattr(item, "_variable_list", None) or getattr(item, "_values", None) or [item]:
+        if hasattr(one, "initializer") and hasattr(one, "op"):
+            yield one.op.name if getattr(one, "op", None) is not None else one.name.split(":")[0]
+
+
+def _joined(graphs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Join graphs with the same variables, as an Estimator makes one for each evaluation."""
+    found: dict[str, dict[str, Any]] = {}
+    for one in graphs:
+        key = repr((one["kind"], one["variables"]))
+        known = found.setdefault(key, one)
+        for names in ("fetches", "feeds"):
+            known[names] = sorted({*known[names], *one[names]})
+    return list(found.values())

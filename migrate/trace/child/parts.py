@@ -1,0 +1,85 @@
+"""Writes what this process knows, at its end and from time to time."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+from typing import Any
+
+from .graph_records import GraphRecords
+from .lines import Lines
+from .program import Program
+from .settings import Settings
+from .stacks import Stacks
+from .state import Notes
+
+#: Variables of the environment that decide what a program builds.
+DECIDING = (
+    *("TF_CONFIG", "KERAS_BACKEND", "TF_USE_LEGACY_KERAS", "CUDA_VISIBLE_DEVICES"),
+    *("WORLD_SIZE", "RANK", "LOCAL_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"),
+)
+#: A part is written again when so many times as long has passed as writing took, and not within so many seconds.
+SHARE, SECONDS = 30, 10
+
+
+class Parts:
+    """Writes one file for each process, atomically."""
+
+    def __init__(self, settings: Settings, program: Program, lines: Lines, notes: Notes, stacks: Stacks) -> None:
+        self._settings, self._program, self._lines = settings, program, lines
+        self._notes, self._stacks = notes, stacks
+        self._lock = threading.Lock()
+        # Before TensorFlow sets some itself.
+        self._environment = {name: os.environ.get(name) for name in DECIDING}
+        self._next = 0.0
+        self.ended = "killed"
+        self.count = 0
+
+    def from_time_to_time(self) -> None:
+        """Write after the first step, and then at growing intervals, so that `kill -9` loses little."""
+        if time.monotonic() >= self._next:
+            self.write()
+
+    def write(self) -> None:
+        """Write the part of this process; what goes wrong is written in its place."""
+        begun = time.monotonic()
+        with self._lock, self._lines.paused():
+            try:
+                text = json.dumps(self._record(), sort_keys=True)
+            except Exception as error:
+                text = json.dumps({"error": f"{type(error).__name__}: {error}"})
+            path = os.path.join(self._settings.parts, f"{os.getpid()}.json")  # noqa: PTH118
+            try:
+                with open(f"{path}.tmp", "w", encoding="utf-8") as stream:  # noqa: PTH123
+                    stream.write(text)
+                os.replace(f"{path}.tmp", path)  # noqa: PTH105
+            except OSError:
+                pass  # the command says that nothing was recorded
+        end = time.monotonic()
+        self._next = end + max(SECONDS, SHARE * (end - begun))
+
+    def _record(self) -> dict[str, Any]:
+        return {
+            **self._settings.header,
+            "command": [],
+            "ended": self.ended,
+            "steps": self.count,
+            "python": ".".join(map(str, sys.version_info[:3])),
+            "tensorflow": str(sys.modules["tensorflow"].__version__),
+            "environment": self._environment,
+            "files": self._program.digests,
+            "ran": self._ran(),
+            "graphs": GraphRecords(self._notes, self._stacks).all(),
+        }
+
+    def _ran(self) -> dict[str, list[int]]:
+        found: dict[str, set[int]] = {}
+        for name, lines in self._lines.found().items():
+            for number in lines:
+                own = self._stacks.own(name, number)
+                if own is not None:
+                    found.setdefault(own[0], set()).add(own[1])
+        return {path: sorted(lines) for path, lines in sorted(found.items())}

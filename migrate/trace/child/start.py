@@ -1,0 +1,106 @@
+"""Begins to trace this process; called by the `sitecustomize` of `migrate trace`."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import importlib.machinery
+import importlib.util
+import os
+import signal
+import sys
+from types import FrameType
+from typing import Any
+
+from .imports import Finder
+from .lines import Lines
+from .parts import Parts
+from .program import Program
+from .settings import Settings, given_settings
+from .stacks import Stacks
+from .state import Notes
+from .steps import Steps
+
+
+def start() -> None:
+    """Trace this process, if the environment says so; then run the `sitecustomize` that would have run."""
+    settings = given_settings()
+    if settings is None:
+        return
+    _follow(settings)
+    _next_sitecustomize(settings.site)
+
+
+def _follow(settings: Settings) -> None:
+    program = Program(settings.root)
+    lines, notes = Lines(program), Notes()
+    stacks = Stacks(program, notes.maps)
+    parts = Parts(settings, program, lines, notes, stacks)
+
+    def counted(last: bool) -> None:
+        parts.count = steps.count
+        if steps.is_over:
+            parts.ended = f"after {steps.count} steps"
+        if last:
+            parts.write()
+        elif not steps.is_over:
+            parts.from_time_to_time()
+
+    steps = Steps(settings.steps, counted)
+    finder = Finder(program, lines)
+    sys.meta_path.insert(0, finder)
+    finder.after("tensorflow", lambda _: _with_tensorflow(notes, stacks, steps, lines, parts, finder))
+    lines.start()
+
+
+def _with_tensorflow(notes: Notes, stacks: Stacks, steps: Steps, lines: Lines, parts: Parts, finder: Finder) -> None:
+    from . import functions, graphs, optimizers
+    from .eager import Eager
+    from .sessions import Sessions
+
+    graphs.install(notes)
+    functions.install(steps)
+    optimizers.install(notes, steps, finder)
+    Eager(notes, stacks).install()
+    Sessions(notes, steps, lines).install()
+    _write_at_the_end(parts, steps)
+
+
+def _write_at_the_end(parts: Parts, steps: Steps) -> None:
+    def end(how: str) -> None:
+        if parts.ended in ("killed", ""):
+            parts.ended = how
+        parts.count = steps.count
+        parts.write()
+
+    before = sys.excepthook
+
+    def failed(kind: type[BaseException], error: BaseException, trace: Any) -> None:
+        parts.ended = f"by {kind.__name__}"
+        before(kind, error, trace)
+
+    def told(number: int, _frame: FrameType | None) -> None:
+        end(f"by {signal.Signals(number).name}")
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+
+    sys.excepthook = failed
+    atexit.register(end, "by itself")
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        with contextlib.suppress(ValueError):  # TensorFlow was imported by another thread than the main one
+            signal.signal(signal.SIGTERM, told)
+    os.register_at_fork(after_in_child=lambda: _forked(steps))
+
+
+def _forked(steps: Steps) -> None:
+    steps.count = 0
+
+
+def _next_sitecustomize(site: str) -> None:
+    """Run the `sitecustomize` that is next on the path, as Python would without ours."""
+    places = [one for one in sys.path if os.path.realpath(one or ".") != os.path.realpath(site)]
+    spec = importlib.machinery.PathFinder.find_spec("sitecustomize", places)
+    if spec is not None and spec.loader is not None:
+        module = importlib.util.module_from_spec(spec)
+        sys.modules["sitecustomize"] = module
+        spec.loader.exec_module(module)

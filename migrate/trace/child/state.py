@@ -1,0 +1,89 @@
+"""What is noted while the program runs; `graph_records.py` makes the record of it."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+Line = tuple[str, int]
+Stack = tuple[Line, ...]
+#: Names of fetches, and of feeds, that are kept for a graph.
+MOST_NAMES = 500
+
+
+class Applied(NamedTuple):
+    """The ops of a graph from number `first` up to `end` were made by an optimizer's `apply_gradients`."""
+
+    first: int
+    end: int
+    optimizer: str
+
+
+@dataclass
+class GraphNotes:
+    """A graph, or the body of a function."""
+
+    graph: Any
+    eager: bool = False  #: a function that was made while TensorFlow executed eagerly: nothing is outside of it
+    optimizer: str = ""  #: the optimizer whose `apply_gradients` ran when the graph was made
+    applied: list[Applied] = field(default_factory=list)
+    fetches: dict[str, None] = field(default_factory=dict)
+    feeds: dict[str, None] = field(default_factory=dict)
+
+    def optimizer_of(self, op: Any) -> str:
+        """Return the class of the optimizer that made an op; empty if none did."""
+        number = op._id
+        inner = [one for one in self.applied if one.first <= number < one.end]
+        # Of optimizers that call each other, the innermost updates: its range is the smallest.
+        return min(inner, key=lambda one: one.end - one.first).optimizer if inner else self.optimizer
+
+
+@dataclass
+class EagerVariable:
+    """A variable that was made eagerly."""
+
+    name: str
+    shape: tuple[int | None, ...]
+    dtype: str
+    trainable: bool
+    made: Stack
+    initial: str
+    uses: dict[tuple[str, str, Stack, str], None] = field(default_factory=dict)  #: kind, op, stack, optimizer
+
+
+@dataclass
+class Notes:
+    """All that is noted of one process."""
+
+    graphs: dict[int, GraphNotes] = field(default_factory=dict)  #: by id; the notes keep the graph alive
+    functions: dict[str, Any] = field(default_factory=dict)  #: name in a library -> the FuncGraph
+    handles: dict[int, EagerVariable] = field(default_factory=dict)  #: id of a handle -> the newest that has it
+    eager: list[EagerVariable] = field(default_factory=list)
+    maps: dict[tuple[str, int], Line] = field(default_factory=dict)  #: line of AutoGraph's code -> (file, line)
+    local: threading.local = field(default_factory=threading.local)
+
+    def of(self, graph: Any, eager: bool = False) -> GraphNotes:
+        """Return the notes of a graph, which is noted if it was not."""
+        found = self.graphs.get(id(graph))
+        if found is None:
+            found = self.graphs[id(graph)] = GraphNotes(graph, eager, self.optimizer())
+        return found
+
+    def optimizer(self) -> str:
+        """Return the class of the optimizer whose `apply_gradients` runs in this thread."""
+        stack: list[str] = self.applying()
+        return stack[-1] if stack else ""
+
+    def applying(self) -> list[str]:
+        """Return the optimizers whose `apply_gradients` run in this thread, the innermost last."""
+        found: list[str] | None = getattr(self.local, "applying", None)
+        if found is None:
+            found = self.local.applying = []
+        return found
+
+
+def remember(names: dict[str, None], name: str) -> None:
+    """Add a name, unless there are many."""
+    if len(names) < MOST_NAMES:
+        names.setdefault(name)

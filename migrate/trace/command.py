@@ -1,0 +1,83 @@
+"""`migrate trace`: run a program, and record what its graphs do with each variable."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from migrate.cli.commands import DIRECTORY, HELP, PATH, Command
+from migrate.cli.console import say
+from migrate.errors import MigrateError
+
+if TYPE_CHECKING:
+    from migrate.trace.running import Traced
+
+
+@click.command(
+    cls=Command,
+    context_settings={**HELP, "allow_interspersed_args": False},
+    options_metavar="[OPTIONS] --",
+)
+@click.option(
+    "--steps",
+    type=click.IntRange(min=0),
+    default=20,
+    show_default=True,
+    help="End the program after so many training steps; 0: let it run to its end.",
+)
+@click.option("-o", "--output", type=PATH, default="trace.json", show_default=True, help="The record to write.")
+@click.option(
+    "--root",
+    type=DIRECTORY,
+    default=".",
+    show_default=True,
+    help="The program's directory: lines of files below it are recorded.",
+)
+@click.argument("program", metavar="COMMAND", nargs=-1, required=True, type=click.UNPROCESSED)
+def trace(steps: int, output: str, root: str, program: tuple[str, ...]) -> None:
+    """Run COMMAND, such as `python train.py --epochs 1`, and record what its graphs do with each variable.
+
+    The record is evidence for `migrate convert --evidence`: each variable, the ops that read and write it, the lines
+    that built them, and which lines of the program ran. It holds no values. COMMAND is any program that starts Python;
+    its output passes through. It is ended after `--steps` training steps, as by `sys.exit`, so what comes after the
+    training, such as an evaluation, is recorded with `--steps 0` only.
+
+    Exit code 0: the record has variables. 1: it has, but the program failed. 2: nothing was recorded.
+    """
+    from migrate.source.files.atomic_write import check_writable, write_atomically
+    from migrate.trace.running import run_traced
+
+    if not Path(root).is_dir():
+        raise MigrateError(f"{root} is not a directory; name the program's own by --root")
+    check_writable(Path(output))
+    traced = run_traced(program, Path(root), steps)
+    for fault in traced.faults:
+        say(f"a process could not be recorded: {fault}")
+    if traced.record is None:
+        raise MigrateError(_nothing(traced))
+    write_atomically(Path(output), traced.record.dump().encode())
+    say(_summary(traced, output))
+    if traced.code and not traced.record.ended.startswith("after "):
+        say(f"the program failed ({traced.record.ended}); the record has what it did until then")
+        sys.exit(1)
+
+
+def _summary(traced: Traced, output: str) -> str:
+    record = traced.record
+    assert record is not None
+    variables = sum(len(graph.variables) for graph in record.graphs)
+    several = f" in {traced.processes} processes" if traced.processes > 1 else ""
+    return f"wrote {output}: {variables} variables, {record.steps} training steps{several}, ended {record.ended}"
+
+
+def _nothing(traced: Traced) -> str:
+    if traced.code:
+        how = f"exit code {traced.code}" if traced.code > 0 else f"signal {-traced.code}"
+        return f"nothing was recorded: the program failed ({how}) before it made a variable; let it run by itself first"
+    return (
+        "nothing was recorded: no Python process of the command made a TensorFlow variable; give the command that "
+        "trains, and let its Python read PYTHONPATH (no `python -I`, -E or -S)"
+    )

@@ -1,0 +1,73 @@
+"""Makes one record of the parts that the processes of a program wrote."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from migrate.errors import MigrateError
+from migrate.trace.record import GraphRecord, Record, load_record
+
+
+def joined(parts: Iterable[Path], command: Sequence[str], code: int) -> tuple[Record | None, int, tuple[str, ...]]:
+    """Join the parts; return the record, the number of processes with graphs, and what went wrong in others.
+
+    The order does not depend on the numbers of processes: the part with the most steps is first, and says how the run
+    ended. A file that two processes read differently is left out of `files`, since nothing is known of it.
+    """
+    records, faults = [], []
+    for path in parts:
+        try:
+            fault = json.loads(path.read_text(encoding="utf-8")).get("error")
+            if fault:
+                faults.append(str(fault))
+            else:
+                records.append(load_record(path))
+        except (MigrateError, ValueError, OSError) as error:
+            faults.append(str(error))
+    records = [one for one in records if one.graphs]
+    if not records:
+        return None, 0, tuple(faults)
+    records.sort(key=lambda one: (-one.steps, one.dump()))
+    first = records[0]
+    record = replace(
+        first,
+        command=tuple(command),
+        ended=_ended(first.ended, code),
+        files=_files(records),
+        ran=_ran(records),
+        graphs=_graphs(records),
+    )
+    return record, len(records), tuple(faults)
+
+
+def _ended(ended: str, code: int) -> str:
+    if ended == "by itself" and code > 0:
+        return f"by exit code {code}"
+    if ended == "killed" and code < 0:
+        return f"by {signal.Signals(-code).name}"
+    return ended
+
+
+def _files(records: Sequence[Record]) -> dict[str, str]:
+    found: dict[str, set[str]] = {}
+    for record in records:
+        for path, digest in record.files.items():
+            found.setdefault(path, set()).add(digest)
+    return {path: next(iter(digests)) for path, digests in found.items() if len(digests) == 1}
+
+
+def _ran(records: Sequence[Record]) -> dict[str, tuple[int, ...]]:
+    found: dict[str, set[int]] = {}
+    for record in records:
+        for path, lines in record.ran.items():
+            found.setdefault(path, set()).update(lines)
+    return {path: tuple(sorted(lines)) for path, lines in found.items()}
+
+
+def _graphs(records: Sequence[Record]) -> tuple[GraphRecord, ...]:
+    """Return the graphs of all, those that several processes made once."""
+    return tuple(dict.fromkeys(graph for record in records for graph in record.graphs))
