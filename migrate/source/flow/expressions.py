@@ -7,19 +7,18 @@ import sys
 from collections.abc import Callable
 
 import libcst as cst
-from libcst.metadata import ClassScope, GlobalScope
 
 from migrate.source.flow.arguments import arguments_of
 from migrate.source.flow.calls import Calls
 from migrate.source.flow.graph import Variable
 from migrate.source.flow.keys import literal, with_key
 from migrate.source.flow.kinds import expressions_in, inside, is_literal, is_slice
-from migrate.source.flow.names.bindings import owners, parameters_of
+from migrate.source.flow.names.bindings import parameters_of
 from migrate.source.flow.names.reaching import none_where
+from migrate.source.flow.names.unbound import may_be_unbound
 from migrate.source.flow.program import Program, mangled
 from migrate.source.flow.targets import Targets, parts_of_slices
 from migrate.source.flow.values import ANY, Computed, Constant, Holder, Unknown, Value, is_none
-from migrate.source.syntax.tree import Tree
 
 _NAMES = frozenset(dir(builtins))
 #: Comparisons whose result is True or False for all operands; no special method decides.
@@ -72,7 +71,7 @@ class Expressions:
         if starred:
             self.calls.attributes.outside(starred, out, node)
         if found:
-            if node.value in _NAMES and _may_be_unbound(tree, node):
+            if node.value in _NAMES and may_be_unbound(tree, node):
                 self._builtin(node.value, out)
         elif starred:
             pass
@@ -288,12 +287,6 @@ class Expressions:
         """Let `yield from` evaluate to the return value of the generator."""
         if isinstance(value, Holder) and value.part == "generator":
             self.graph.edge(self.program.named(("return", value.node)), out)
-
-
-def _may_be_unbound(tree: Tree, node: cst.Name) -> bool:
-    """True for a module-level or class-level name, which means the builtin until it is bound."""
-    scopes = owners(tree, node.value, node)
-    return any(isinstance(scope, GlobalScope | ClassScope) for scope in scopes)
 
 
 def _bounds(node: cst.Subscript) -> tuple[int, int] | None:

@@ -1,0 +1,55 @@
+"""Names of builtins that a module binds itself: where they may still mean the builtin."""
+
+from __future__ import annotations
+
+import pytest
+
+from migrate.source.flow.names.unbound import may_be_unbound
+from migrate.source.syntax.tree import Tree
+
+OWN = "def eval(x):\n    return x\n"
+USE = "def main(x):\n    return eval(x)  # here\n"
+BOUND = {
+    "before": OWN + USE,
+    "behind, with nothing in between": USE + OWN,
+    "behind functions and constants": USE + "N = 3\ndef f(a: int = 2):\n    print(a)\n" + OWN,
+    "behind a class": USE + "class A:\n    n = 3\n    def f(self):\n        print(self)\n" + OWN,
+    "by an import": "from other import eval\n" + USE,
+    "at the end": OWN + "main = eval(3)  # here\n",
+    "in a method": "class A:\n    def f(self, x):\n        return eval(x)  # here\n" + OWN,
+    "a call of itself": "def eval(x):\n    return eval(x)  # here\n",
+}
+UNBOUND = {
+    "a call in between": USE + "main(3)\n" + OWN,
+    "a decorator in between": USE + "@run\ndef f():\n    pass\n" + OWN,
+    "a default value in between": USE + "def f(x=main(3)):\n    pass\n" + OWN,
+    "a property in between": USE + "N = a.main\n" + OWN,
+    "an operator in between": USE + "N = a + main\n" + OWN,
+    "an import in between": USE + "import other\n" + OWN,
+    "under a condition": "if a:\n    def eval(x):\n        return x\n" + USE,
+    "in a loop": "for eval in []:\n    pass\n" + USE,
+    "before": "y = eval(x)  # here\n" + OWN,
+    "in a default value": "def f(x=eval(3)):  # here\n    pass\n" + OWN,
+    "in a decorator": "@eval  # here\ndef f():\n    pass\n" + OWN,
+    "in its own value": "eval = eval  # here\n",
+    "deleted": OWN + USE + "del eval\nmain(3)\n",
+    "in a class": "class A:\n    def eval(x):\n        pass\n    y = eval(3)  # here\n",
+    "a class body before": "class A:\n    y = eval(3)  # here\n" + OWN,
+}
+
+
+def _answer(text: str) -> bool:
+    tree = Tree("m.py", text)
+    number = next(n for n, line in enumerate(text.split("\n"), 1) if line.endswith("# here"))
+    reads = [one for one in tree.names["eval"] if tree.start(one).line == number]
+    return may_be_unbound(tree, reads[-1])
+
+
+@pytest.mark.parametrize("text", BOUND.values(), ids=BOUND)
+def test_it_is_the_modules_own(text: str) -> None:
+    assert not _answer(text)
+
+
+@pytest.mark.parametrize("text", UNBOUND.values(), ids=UNBOUND)
+def test_it_may_be_the_builtin(text: str) -> None:
+    assert _answer(text)
