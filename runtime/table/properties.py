@@ -30,6 +30,15 @@ class TableFacts:
         return self.arguments.dim
 
     @property
+    def shape(self) -> tf.TensorShape:
+        """The shape as that of a variable: [device_vocabulary_size, dim]. The table may hold fewer or more rows."""
+        return tf.TensorShape([self.arguments.device_vocabulary_size, self.arguments.dim])
+
+    def get_shape(self) -> tf.TensorShape:
+        """Return `shape`."""
+        return self.shape
+
+    @property
     def expands(self) -> bool:
         """Whether training lookups return rows and their addresses (`init(use_dynamic_expansion=True)`)."""
         return self.arguments.expands

@@ -163,3 +163,10 @@ def test_when_full_is_error_or_evict() -> None:
         make_table("odd", max_bytes=100_000, when_full="wait")
     with pytest.raises(ValueError, match="`when_full='evict'` needs `max_bytes`"):
         make_table("endless", when_full="evict")
+
+
+def test_a_table_has_the_shape_of_its_variable() -> None:
+    with tf.Graph().as_default():
+        table = create_table(key_dtype=tf.int64, dim=4, name="shaped", device_vocabulary_size=9)
+        assert table.shape == tf.TensorShape([9, 4])
+        assert table.get_shape().num_elements() == 36

@@ -154,7 +154,13 @@ class TableContainer(UseRule):
         Example(
             "a dict whose variables are counted",
             HEAD + DICT + "for v in w.values():\n    n += v.shape[0]\n",
-            AFTER + DICT_AFTER + 'for v in [v for k, v in w.items() if k not in ("e",)]:\n    n += v.shape[0]\n',
+            AFTER + DICT_AFTER + "for v in w.values():\n    n += v.shape[0]\n",
+            says="that of its variable",
+        ),
+        Example(
+            "a dict whose variables are counted and named",
+            HEAD + DICT + "for v in w.values():\n    print(v.name, v.shape)\n",
+            AFTER + DICT_AFTER + 'for v in [v for k, v in w.items() if k not in ("e",)]:\n    print(v.name, v.shape)\n',
             says="counts or prints",
             assume=True,
         ),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import libcst as cst
 
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.logging_statements import prints
-from migrate.source.tensorflow.base.model import Blocker, CodeChange
+from migrate.source.tensorflow.base.model import Adaptation, Blocker, CodeChange
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of
 from migrate.source.tensorflow.facts.references.l2_terms import sum_over
@@ -16,11 +18,32 @@ RULE = "tf-table-container"
 METADATA = {"shape", "get_shape", "name", "dtype", "device"}
 
 
-def walked(file: File, read: cst.BaseExpression, key: str) -> Blocker | None:
-    """Return a blocker for a dict that a loop reads only to count or print its variables; None for any other use.
+#: What a table of the runtime has as well: the shape that its variable had.
+SHAPES = {"shape", "get_shape"}
 
-    Its code change excludes the table from the loop but leaves the table's entry in the dict.
-    """
+
+@dataclass(frozen=True)
+class Walk:
+    """A loop over a dict that only counts or prints its variables."""
+
+    doubt: Blocker  #: its code change excludes the table from the loop but leaves the table's entry in the dict
+    measures: bool  #: it only reads shapes
+
+    def judged(self, file: File, rank: int) -> Blocker | Adaptation:
+        """Return what the loop means for a table of a variable of this rank."""
+        if not self.measures or rank != 2 or file.target.name != "runtime":
+            return self.doubt
+        message = f"the loop over `{self.of}` reads the shape of the table, which is that of its variable"
+        return Adaptation(self.doubt.node, RULE, message)
+
+    @property
+    def of(self) -> str:
+        """The dict, as the source spells it."""
+        return self.doubt.message.split("`")[1]
+
+
+def walked(file: File, read: cst.BaseExpression, key: str) -> Walk | None:
+    """Return the loop over a dict that only counts or prints its variables; None for any other use."""
     method = file.tree.parent(read)
     call = file.tree.parent(method) if method is not None else None
     if not isinstance(method, cst.Attribute) or not isinstance(call, cst.Call) or call.args:
@@ -34,7 +57,13 @@ def walked(file: File, read: cst.BaseExpression, key: str) -> Blocker | None:
         return None
     text = file.tree.source(read)
     change = CodeChange(call, lambda _, keys: _without(text, name.endswith("items"), keys), repr(key))
-    return blocker(call, RULE, "walked", changes=(change,), text=text)
+    return Walk(blocker(call, RULE, "walked", changes=(change,), text=text), _measures(file, variable))
+
+
+def _measures(file: File, variable: cst.Name) -> bool:
+    """True if the loop reads only the shape of its variable."""
+    around = (file.tree.parent(use) for use in flow_of(file).carried(variable))
+    return all(isinstance(one, cst.Attribute) and one.attr.value in SHAPES for one in around)
 
 
 def _without(text: str, pairs: bool, keys: tuple[str, ...]) -> str:

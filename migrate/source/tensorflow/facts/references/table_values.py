@@ -20,7 +20,7 @@ from migrate.source.tensorflow.facts.optimizers.var_list_uses import is_given_to
 from migrate.source.tensorflow.facts.references.containers import holder_of
 from migrate.source.tensorflow.facts.references.list_uses import Reader, reader
 from migrate.source.tensorflow.facts.references.metadata_loops import RULE as CONTAINER
-from migrate.source.tensorflow.facts.references.metadata_loops import walked
+from migrate.source.tensorflow.facts.references.metadata_loops import Walk, walked
 from migrate.source.tensorflow.facts.references.partition_lists import is_list, looks_up_partitions, partitions
 from migrate.source.tensorflow.facts.references.unseen_reads import unseen_reads
 from migrate.source.tensorflow.facts.references.variable_copies import copy_of
@@ -45,6 +45,7 @@ class TableValues:
     unsure: list[cst.BaseExpression] = field(default_factory=list)
     copies: list[cst.Call] = field(default_factory=list)  #: calls of `tf.identity` that copy it
     holders: list[cst.BaseExpression] = field(default_factory=list)  #: mentions of containers that hold it
+    walks: list[Walk] = field(default_factory=list)  #: loops over dicts that only count or print
     blockers: list[Blocker] = field(default_factory=list)
     label: str = ""  #: how the source spells it
 
@@ -245,8 +246,8 @@ def _walked(file: File, found: TableValues, holder: Holder, node: cst.BaseExpres
     text = _key(file, found, holder) if holder.kind == "dict" else ""
     each = walked(file, node, text) if text else None
     if each is not None:
-        found.blockers.append(each)
-        loop = file.tree.parent(each.node) or each.node
+        found.walks.append(each)
+        loop = file.tree.parent(each.doubt.node) or each.doubt.node
         whole = file.tree.parent(loop) if isinstance(loop, cst.CompFor) else loop
         found.reads = [one for one in found.reads if whole is None or not file.tree.contains(whole, one)]
 

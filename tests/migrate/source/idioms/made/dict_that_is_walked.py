@@ -1,7 +1,7 @@
 """A dict of weights, and a loop over `weights.values()` that counts the parameters.
 
-verdict: assumed
-becomes: the tables leave the dict that is walked: the count no longer has them
+verdict: exact
+becomes: a table, which has the shape of its variable: the count stays
 """
 
 import tensorflow.compat.v1 as tf
