@@ -167,6 +167,6 @@ def test_when_full_is_error_or_evict() -> None:
 
 def test_a_table_has_the_shape_of_its_variable() -> None:
     with tf.Graph().as_default():
-        table = create_table(key_dtype=tf.int64, dim=4, name="shaped", device_vocabulary_size=9)
+        table = runtime.create_table(**{**_GOOD, "device_vocabulary_size": 9})
         assert table.shape == tf.TensorShape([9, 4])
         assert table.get_shape().num_elements() == 36
