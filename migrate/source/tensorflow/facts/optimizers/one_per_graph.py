@@ -24,14 +24,30 @@ REUSES = "reuse_variables"
 
 def made_once_a_graph(file: File, *nodes: cst.CSTNode) -> bool:
     """True if exactly one of `nodes` runs, once, per object of classes of which a graph has at most one object."""
-    if any(REUSES in one.tree.attributes for node in nodes for one in file.program(node)):
+    reused = [at for node in nodes for one in file.program(node) for at in one.tree.attributes.get(REUSES, ())]
+    if not all(_is_of_scope_around(file, one) for one in reused):
         return False
     classes = [_classes(file, node) for node in nodes]
     known = [cls for found in classes for cls in found]
     pairs = ((one, other) for i, one in enumerate(known) for j, other in enumerate(known) if i != j)
     if not all(classes) or any(other is base for one, other in pairs for base in ancestors(file, one)):
         return False  # constructing an object of one class also runs the constructor of the other
-    return bool(set.intersection(*({id(call) for call in _named(file, cls)} for cls in known)))
+    fixed = [[call for call in _named(file, cls) if not reused or prefix(file, call) == ()] for cls in known]
+    return bool(set.intersection(*({id(call) for call in found} for found in fixed)))
+
+
+def _is_of_scope_around(file: File, method: cst.CSTNode) -> bool:
+    """True for `s.reuse_variables` inside `with variable_scope(...) as s`: it acts on variables of that block alone."""
+    scope = method.value if isinstance(method, cst.Attribute) else None
+    blocks = (around for around in file.tree.ancestors(method) if isinstance(around, cst.With))
+    named = (
+        item.asname.name.value
+        for block in blocks
+        for item in block.items
+        if isinstance(item.item, cst.Call) and last_name(item.item.func) == "variable_scope"
+        if item.asname is not None and isinstance(item.asname.name, cst.Name)
+    )
+    return isinstance(scope, cst.Name) and scope.value in named
 
 
 def _classes(file: File, node: cst.CSTNode) -> list[cst.ClassDef]:

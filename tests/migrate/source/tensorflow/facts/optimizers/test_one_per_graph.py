@@ -30,10 +30,22 @@ OWN = """class C(Base):
 """
 PICK = '    m = A(9) if kind == "a" else B(9)\n'
 MAIN = f"def train(kind):\n{PICK}def test(kind):\n{PICK}"
+RNN = """def unrolled(cell, xs, scope=None):
+    with tf.variable_scope(scope or "rnn") as varscope:
+        for time, x in enumerate(xs):
+            if time > 0:
+                varscope.reuse_variables()
+            cell(x)
+"""
 MANY, TWO = "may run several times", "two optimizers train the same variables"
 #: Name -> a program whose tables stay, and why.
 STAYS = {
     "variables that are reused": (MODEL + MAIN + "tf.get_variable_scope().reuse_variables()\n", MANY),
+    "reused in the scope of the model": (
+        MODEL + MAIN + 'with tf.variable_scope("s") as s:\n    s.reuse_variables()\n    A(3)\n',
+        MANY,
+    ),
+    "a scope that is opened elsewhere": (MODEL + MAIN + RNN.replace("varscope.re", "other.re"), MANY),
     "reused in a scope": (MODEL + MAIN + 'with tf.variable_scope("s", reuse=tf.AUTO_REUSE):\n    A(3)\n', MANY),
     "numbered": (MODEL.replace('tf.get_variable("w", [n, 4])', "tf.Variable(tf.zeros([n, 4]))") + MAIN, MANY),
     "under a condition": (MODEL.replace('with tf.name_scope("emb")', "if n") + MAIN, MANY),
@@ -51,7 +63,7 @@ STAYS = {
 }
 
 
-@pytest.mark.parametrize("more", ["", OWN])
+@pytest.mark.parametrize("more", ["", OWN, RNN], ids=["", "own", "rnn"])
 def test_each_graph_has_one_of_the_optimizers(more: str) -> None:
     result = converted(HEAD + MODEL + more + MAIN)
     assert [table.verdict.value for table in result.tables] == ["applied"], reasons(result)
