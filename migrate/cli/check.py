@@ -19,6 +19,7 @@ from migrate.cli.conversion import (
     exit_code,
     print_result,
     read_options,
+    say_programs,
     summarize,
     write_reports,
 )
@@ -72,7 +73,8 @@ def check(
             raise MigrateError("--update-baseline writes the file of --baseline; give --baseline FILE, too")
         check_reports([baseline])
     before = known.read(baseline) if baseline is not None and not update_baseline else None
-    done = convert_inputs(paths, stdin_filename, read_options(schema, given, reports), running)
+    options = read_options(schema, given, reports)
+    done = convert_inputs(paths, stdin_filename, options, running)
     report = make_report(command_line(), done, "", dry=True)
     write_reports(report, reports, done)
     if baseline is not None and update_baseline:
@@ -82,6 +84,7 @@ def check(
     if compared is not None:
         say(compared.sentence(baseline or ""))
         sys.exit(1 if compared.shown.findings else 0)
+    say_programs(paths, options, running, report)
     summarize(report, reports)
     sys.exit(0 if update_baseline else exit_code(report, ignore_available=False))
 

@@ -63,6 +63,16 @@ def convert_inputs(
     return done
 
 
+def say_programs(paths: Sequence[str], options: Options, running: Running, report: Report) -> None:
+    """Print what each program below `paths` converts, to standard error; nothing for a single file."""
+    from migrate.source.driver.given_files import project_of
+    from migrate.source.driver.programs import program_lines
+
+    if level() > QUIET and not is_stream(paths):
+        for line in program_lines(project_of(paths, options, not running["no_gitignore"]), report):
+            say(line)
+
+
 def write_reports(report: Report, reports: Sequence[str], done: Sequence[Converted]) -> None:
     """Write the reports; raises MigrateError when no input could be read."""
     from migrate.source.driver.run import all_failed

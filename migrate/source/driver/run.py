@@ -13,23 +13,21 @@ from pathlib import Path
 from migrate import __version__
 from migrate.errors import MigrateError
 from migrate.report.model import InputFile, Report, Stage, State, with_ids
-from migrate.source.configuration.config_files import entry_points, for_file, is_excluded
+from migrate.source.configuration.config_files import for_file, is_excluded
 from migrate.source.driver.convert_file import convert_bytes, failed
+from migrate.source.driver.given_files import scoped
 from migrate.source.driver.process_pool import Outcome, Task, convert_all
 from migrate.source.driver.result_cache import Cache, key_of
-from migrate.source.driver.scope import scope_of
-from migrate.source.evidence.runs import read_evidence
 from migrate.source.files.atomic_write import unified_diff
 from migrate.source.files.conversion_result import SourceResult
 from migrate.source.files.encoding import decode, read_source
 from migrate.source.files.generated_files import is_generated, left_out
-from migrate.source.files.notebook import SUFFIX, NotebookResult
+from migrate.source.files.notebook import NotebookResult
 from migrate.source.files.outside_links import not_followed
 from migrate.source.files.path_lookup import is_file, shown
 from migrate.source.paddle.model_files import folder_of, in_folder, is_trainer, texts_of
 from migrate.source.project.analysis_units import dependencies_of, group_of, is_judged_with_others, programs_of
 from migrate.source.project.discovery import Input, find_inputs, mentions_framework
-from migrate.source.project.import_graph import Project
 from migrate.source.project.unlisted_files import outside
 from migrate.source.settings.options import Options
 
@@ -89,12 +87,7 @@ def convert_paths(paths: Sequence[str], options: Options, how: How | None = None
     how = how or How()
     found: list[tuple[Input, Task | Converted]] = []
     inputs = find_inputs(paths, how.skip, how.gitignore)
-    files = _files(inputs, options)
-    if options.given is not None:
-        options = replace(options, evidence=read_evidence(options.given.evidence, files))
-    named = [shown(one.path) for one in inputs if one.explicit]
-    scope = scope_of(Project(files, settings=options, named=named), entry_points(paths, options.given))
-    options = replace(options, project=scope.part)
+    options, scope = scoped(paths, inputs, options)
     within = [one for one in inputs if scope.takes(shown(one.path))]
     for source in within if how.only is None else _judged_with(how.only, within, options):
         prepared = _prepare(source, options, how)
@@ -212,16 +205,6 @@ def _raised(outcome: Outcome | None) -> tuple[SourceResult, bytes]:
         raise outcome
     assert outcome is not None, "every task has an outcome"
     return outcome
-
-
-def _files(inputs: Sequence[Input], options: Options) -> dict[str, Path]:
-    """Return all files and notebooks of the run by their paths in reports, without those that are excluded."""
-    return {
-        shown(one.path): one.path
-        for one in inputs
-        if one.path.suffix in {".py", SUFFIX} and not one.problem and not one.leads_to
-        if one.explicit or not is_excluded(one.path, options.given)
-    }
 
 
 def _judged_with(only: Path, inputs: Sequence[Input], options: Options) -> list[Input]:

@@ -1,0 +1,90 @@
+"""The programs of a directory, as someone who moves it asks for them: what each converts, needs decided, and keeps."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from migrate.report import words
+from migrate.report.model import Report, State, TableRecord
+from migrate.report.summary import plural
+from migrate.source.files.notebook import notebook_of
+from migrate.source.project.import_graph import Project
+
+_STARTS = re.compile(r"""__name__\s*==\s*["']__main__["']""")
+_MOVES = {State.APPLIED, State.AVAILABLE}
+#: So many programs, and so many reasons of one, are told; more are only counted.
+MANY, FEW = 10, 5
+
+
+@dataclass(frozen=True)
+class Program:
+    """A file that is started, and the tables of the files that it imports."""
+
+    path: str
+    tables: tuple[TableRecord, ...]
+
+    def of(self, *states: State) -> list[TableRecord]:
+        """Return its tables with one of these verdicts."""
+        return [table for table in self.tables if table.verdict in states]
+
+
+def programs(project: Project, report: Report) -> list[Program]:
+    """Return the programs that reach a table, those with most tables first.
+
+    A file is a program if it asks whether it is the main module, or if no other file imports it.
+    """
+    imported = {other for path in project.files for other in project.edges(path) if other != path}
+    found = []
+    for path in project.files:
+        if path not in imported or _STARTS.search(project.text(path)):
+            reached = project.closure(path)
+            tables = tuple(one for one in report.tables if notebook_of(one.location.path) in reached)
+            if tables:
+                found.append(Program(path, tables))
+    return sorted(found, key=lambda one: (-len(one.tables), one.path))
+
+
+def program_lines(project: Project, report: Report) -> Iterator[str]:
+    """Yield what each program of a project of several files converts; nothing for a single file."""
+    found = programs(project, report) if len(project.files) > 1 else []
+    if not found:
+        return
+    yield f"{plural(len(found), 'program')} with tables:"
+    for program in found[:MANY]:
+        yield from _told(program)
+    if len(found) > MANY:
+        yield f"  and {plural(len(found) - MANY, 'more program')}"
+    outside = len(set(project.files) - frozenset[str]().union(*(project.closure(one.path) for one in found)))
+    names = ",".join(one.path for one in found)
+    if outside and len(found) <= FEW and "*" not in names:
+        yield f"  judge these alone, without {plural(outside, 'other file')}: --entry {names}"
+    asked = next((one.path for one in found if one.of(State.SUGGESTED)), "")
+    if asked:
+        yield f"  a recorded run may decide: migrate trace -- python {asked}; then --evidence trace.json"
+
+
+def _told(program: Program) -> Iterator[str]:
+    moving, asked = program.of(*_MOVES), program.of(State.SUGGESTED)
+    rest = len(program.tables) - len(moving) - len(asked)
+    counts = [
+        f"{len(moving)} of {plural(len(program.tables), 'table')} at once",
+        *([f"{len(asked)} after a decision"] if asked else ()),
+        *([f"{rest} {'stay' if rest != 1 else 'stays'}"] if rest else ()),
+    ]
+    yield f"  {program.path}: {', '.join(counts)}"
+    yield from _causes("decide", asked)
+    yield from _causes("stays", [one for one in program.tables if one not in moving and one not in asked])
+
+
+def _causes(word: str, tables: Sequence[TableRecord]) -> Iterator[str]:
+    """Yield the reasons of these tables, each once, with the number of tables that it keeps."""
+    counts = Counter(reason for table in tables for reason in dict.fromkeys(table.reasons))
+    first = {reason: table for table in reversed(tables) for reason in table.reasons}
+    for reason, count in counts.most_common(FEW):
+        at = "" if re.search(r":\d+\)$", reason) else f" ({words.place(first[reason].location)})"
+        yield f"    {word}, {plural(count, 'table')}: {reason}{at}"
+    if len(counts) > FEW:
+        yield f"    {word}: {plural(len(counts) - FEW, 'more reason')}"

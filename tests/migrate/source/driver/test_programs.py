@@ -1,0 +1,74 @@
+"""What `migrate check` says of the programs of a directory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from migrate.source.driver.given_files import project_of
+from migrate.source.driver.programs import MANY, program_lines
+from migrate.source.driver.run import convert_paths, make_report
+from migrate.source.settings.options import Given, Options
+from tests.support.source.projects import HEAD, write
+
+MODEL = HEAD + (
+    "tf.disable_eager_execution()\n\n"
+    "def build(ids, name):\n"
+    "    W = tf.get_variable(name, [9, 4], initializer=tf.zeros_initializer())\n"
+    "    return tf.nn.embedding_lookup(W, ids)\n"
+)
+STEP = "step = tf.train.AdagradOptimizer(0.1).minimize(loss)\n"
+TRAIN = HEAD + "from model import build\n\ne = build(ids, 'w')\n" + STEP
+OWN = (
+    HEAD + "W = tf.get_variable('v', [9, 4], initializer=tf.zeros_initializer())\ne = tf.nn.embedding_lookup(W, ids)\n"
+)
+
+
+def lines(root: Path, files: Mapping[str, str], *entries: str) -> list[str]:
+    write(root, files)
+    options = Options(given=Given(entry=tuple(f"{root}/{one}" for one in entries) or None))
+    done = convert_paths([str(root)], options)
+    report = make_report("c", done, "", dry=True)
+    return [one.replace(f"{root}/", "") for one in program_lines(project_of([str(root)], options), report)]
+
+
+def test_a_program_that_converts(tmp_path: Path) -> None:
+    files = {"model.py": MODEL, "train.py": TRAIN, "tools.py": "print(1)\n"}
+    assert lines(tmp_path, files) == [
+        "1 program with tables:",
+        "  train.py: 1 of 1 table at once",
+        "  judge these alone, without 1 other file: --entry train.py",
+    ]
+    assert len(lines(tmp_path, files, "train.py")) == 2
+
+
+def test_what_needs_a_decision_and_what_stays(tmp_path: Path) -> None:
+    asks = OWN + STEP + "import os\nc = os.environ.get('TF_CONFIG')\n"
+    stays = OWN.replace("'v'", "'u'") + "s = tf.matmul(e, W, transpose_b=True)\nloss = tf.reduce_sum(s)\n" + STEP
+    found = lines(tmp_path, {"asks.py": asks, "stays.py": stays})
+    assert found[0] == "2 programs with tables:"
+    assert found[1] == "  asks.py: 0 of 1 table at once, 1 after a decision"
+    assert found[2].startswith("    decide, 1 table: `TF_CONFIG` may start several processes")
+    assert found[2].endswith("(asks.py:2)")
+    assert found[3] == "  stays.py: 0 of 1 table at once, 1 stays"
+    assert found[4].startswith("    stays, 1 table: `tf.matmul(")
+    assert found[-1] == "  a recorded run may decide: migrate trace -- python asks.py; then --evidence trace.json"
+
+
+@pytest.mark.parametrize("guard", [True, False])
+def test_an_imported_file_is_a_program_if_it_asks_whether_it_is_one(guard: bool, tmp_path: Path) -> None:
+    model = OWN + STEP + ('if __name__ == "__main__":\n    print(e)\n' if guard else "")
+    found = lines(tmp_path, {"model.py": model, "train.py": "import model\nprint(model.e)\n"})
+    assert [one.split(":")[0].strip() for one in found[1:]] == ["model.py", "train.py"][not guard :]
+
+
+def test_many_programs_are_counted(tmp_path: Path) -> None:
+    files = {f"p{n:02}.py": OWN.replace("'v'", f"'v{n}'") + STEP for n in range(MANY + 2)}
+    assert lines(tmp_path, files)[-1] == "  and 2 more programs"
+
+
+def test_nothing_is_said_of_one_file_or_of_none_with_a_table(tmp_path: Path) -> None:
+    assert lines(tmp_path / "one", {"a.py": OWN + STEP}) == []
+    assert lines(tmp_path / "none", {"a.py": HEAD, "b.py": HEAD}) == []
