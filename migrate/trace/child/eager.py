@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from .op_kinds import kind_of
@@ -15,6 +16,11 @@ _MODULES = {
     "gen_state_ops": ("resource_",),
     "gen_training_ops": ("resource_",),
 }
+#: Modules that have imported all names of those.
+_COPIES = (
+    *("tensorflow.python.ops.resource_variable_ops", "tensorflow.python.ops.state_ops"),
+    "tensorflow.python.training.training_ops",
+)
 _RANDOM = ("gen_random_ops", "gen_stateless_random_ops", "gen_stateless_random_ops_v2", "gen_stateful_random_ops")
 
 
@@ -53,6 +59,9 @@ class Eager:
                     return around(_kind, original, arguments, settings)
 
                 wrap(module, name, call)
+                for other in _COPIES:
+                    if vars(sys.modules[other]).get(name) is one:
+                        setattr(sys.modules[other], name, vars(module)[name])
 
     def _initialized(self, original: Any, variable: Any, *arguments: Any, **settings: Any) -> None:
         self._notes.local.drawn = ""

@@ -54,10 +54,11 @@ def _follow(settings: Settings) -> None:
 
 
 def _with_tensorflow(notes: Notes, stacks: Stacks, steps: Steps, lines: Lines, parts: Parts, finder: Finder) -> None:
-    from . import functions, graphs, optimizers
+    from . import functions, graphs, optimizers, quiet
     from .eager import Eager
     from .sessions import Sessions
 
+    quiet.install(lines)
     graphs.install(notes)
     functions.install(steps)
     optimizers.install(notes, steps, finder)
