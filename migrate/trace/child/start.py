@@ -65,6 +65,7 @@ def _with_tensorflow(notes: Notes, stacks: Stacks, steps: Steps, lines: Lines, p
     Eager(notes, stacks).install()
     Sessions(notes, steps, lines).install()
     _write_at_the_end(parts, steps)
+    os.register_at_fork(after_in_child=lambda: _forked(notes, parts, steps))
 
 
 def _write_at_the_end(parts: Parts, steps: Steps) -> None:
@@ -90,11 +91,14 @@ def _write_at_the_end(parts: Parts, steps: Steps) -> None:
     if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
         with contextlib.suppress(ValueError):  # TensorFlow was imported by another thread than the main one
             signal.signal(signal.SIGTERM, told)
-    os.register_at_fork(after_in_child=lambda: _forked(steps))
 
 
-def _forked(steps: Steps) -> None:
-    steps.count = 0
+def _forked(notes: Notes, parts: Parts, steps: Steps) -> None:
+    """Begin with nothing: what was made before the process was forked is in the part of the other."""
+    notes.graphs.clear()
+    notes.eager.clear()
+    steps.count = parts.count = 0
+    parts.ended = "killed"
 
 
 def _next_sitecustomize(site: str) -> None:
