@@ -18,12 +18,14 @@ def joined(parts: Iterable[Path], command: Sequence[str], code: int) -> tuple[Re
     The order does not depend on the numbers of processes: the part with the most steps is first, and says how the run
     ended. A file that two processes read differently is left out of `files`, since nothing is known of it.
     """
-    records, faults = [], []
+    records: list[Record] = []
+    faults: list[str] = []
     for path in parts:
         try:
-            fault = json.loads(path.read_text(encoding="utf-8")).get("error")
-            if fault:
-                faults.append(str(fault))
+            body = json.loads(path.read_text(encoding="utf-8"))
+            faults += body.get("faults", [])
+            if "error" in body:
+                faults.append(str(body["error"]))
             else:
                 records.append(load_record(path))
         except (MigrateError, ValueError, OSError) as error:

@@ -8,7 +8,7 @@ from typing import Any
 from .op_kinds import kind_of
 from .patching import wrap
 from .stacks import Stacks
-from .state import EagerVariable, Notes
+from .state import EagerVariable, Notes, unharmed
 
 #: Modules of generated functions -> those that take variables, by a word of their names.
 _MODULES = {
@@ -74,6 +74,10 @@ class Eager:
 
     def _made(self, original: Any, variable: Any, *arguments: Any, **settings: Any) -> None:
         original(variable, *arguments, **settings)
+        with unharmed(self._notes):
+            self._note(variable)
+
+    def _note(self, variable: Any) -> None:
         handle = getattr(variable, "_handle", None)
         # The result of an assignment is another object for the same variable.
         if type(handle) is not self._tensor or type(variable).__name__ == "_UnreadVariable":
@@ -91,11 +95,13 @@ class Eager:
         return original(*arguments, **settings)
 
     def _used(self, kind: str, original: Any, arguments: tuple[Any, ...], settings: dict[str, Any]) -> Any:
-        for place, given in enumerate((*arguments, *settings.values())):
-            if type(given) is self._tensor and self._executing_eagerly():  # else a function captures it, and is read
-                variable = self._notes.handles.get(id(given))
-                if variable is not None:
-                    self._use(variable, kind, place)
+        with unharmed(self._notes):
+            for place, given in enumerate((*arguments, *settings.values())):
+                # While a function is being made, it captures the handle; its ops are read.
+                if type(given) is self._tensor and self._executing_eagerly():
+                    variable = self._notes.handles.get(id(given))
+                    if variable is not None:
+                        self._use(variable, kind, place)
         return original(*arguments, **settings)
 
     def _use(self, variable: EagerVariable, op: str, place: int) -> None:
