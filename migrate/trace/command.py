@@ -55,7 +55,7 @@ def trace(steps: int, output: str, root: str, program: tuple[str, ...]) -> None:
     check_writable(Path(output))
     traced = run_traced(program, Path(root), steps)
     for fault in traced.faults:
-        say(f"a process could not be recorded: {fault}")
+        say(f"the record may lack something, by a fault of the tracer, please report it: {fault}")
     if traced.record is None:
         raise MigrateError(_nothing(traced))
     write_atomically(Path(output), traced.record.dump().encode())

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from migrate.errors import MigrateError
-from migrate.trace.record import GraphRecord, Record, load_record
+from migrate.trace.record import GraphRecord, Record, Variable, load_record
 
 
 def joined(parts: Iterable[Path], command: Sequence[str], code: int) -> tuple[Record | None, int, tuple[str, ...]]:
@@ -18,20 +18,22 @@ def joined(parts: Iterable[Path], command: Sequence[str], code: int) -> tuple[Re
     The order does not depend on the numbers of processes: the part with the most steps is first, and says how the run
     ended. A file that two processes read differently is left out of `files`, since nothing is known of it.
     """
-    records, faults = [], []
+    records: list[Record] = []
+    faults: list[str] = []
     for path in parts:
         try:
-            fault = json.loads(path.read_text(encoding="utf-8")).get("error")
-            if fault:
-                faults.append(str(fault))
+            body = json.loads(path.read_text(encoding="utf-8"))
+            faults += body.get("faults", [])
+            if "error" in body:
+                faults.append(str(body["error"]))
             else:
                 records.append(load_record(path))
         except (MigrateError, ValueError, OSError) as error:
             faults.append(str(error))
-    records = [one for one in records if one.graphs]
-    if not records:
+    processes = sum(bool(one.graphs) for one in records)
+    if not processes:
         return None, 0, tuple(faults)
-    records.sort(key=lambda one: (-one.steps, one.dump()))
+    records.sort(key=lambda one: (not one.graphs, -one.steps, one.dump()))
     first = records[0]
     record = replace(
         first,
@@ -41,7 +43,7 @@ def joined(parts: Iterable[Path], command: Sequence[str], code: int) -> tuple[Re
         ran=_ran(records),
         graphs=_graphs(records),
     )
-    return record, len(records), tuple(faults)
+    return record, processes, tuple(faults)
 
 
 def _ended(ended: str, code: int) -> str:
@@ -69,5 +71,16 @@ def _ran(records: Sequence[Record]) -> dict[str, tuple[int, ...]]:
 
 
 def _graphs(records: Sequence[Record]) -> tuple[GraphRecord, ...]:
-    """Return the graphs of all, those that several processes made once."""
-    return tuple(dict.fromkeys(graph for record in records for graph in record.graphs))
+    """Return the graphs of all; those that several processes made are one, with the names of all."""
+    found: dict[tuple[str, tuple[Variable, ...]], list[GraphRecord]] = {}
+    for graph in (graph for record in records for graph in record.graphs):
+        found.setdefault((graph.kind, graph.variables), []).append(graph)
+    return tuple(
+        GraphRecord(
+            kind,
+            variables,
+            tuple(sorted({name for one in equal for name in one.fetches})),
+            tuple(sorted({name for one in equal for name in one.feeds})),
+        )
+        for (kind, variables), equal in found.items()
+    )

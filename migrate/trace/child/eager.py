@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from .op_kinds import kind_of
 from .patching import wrap
 from .stacks import Stacks
-from .state import EagerVariable, Notes
+from .state import EagerVariable, Notes, unharmed
 
 #: Modules of generated functions -> those that take variables, by a word of their names.
 _MODULES = {
@@ -15,6 +16,11 @@ _MODULES = {
     "gen_state_ops": ("resource_",),
     "gen_training_ops": ("resource_",),
 }
+#: Modules that have imported all names of those.
+_COPIES = (
+    *("tensorflow.python.ops.resource_variable_ops", "tensorflow.python.ops.state_ops"),
+    "tensorflow.python.training.training_ops",
+)
 _RANDOM = ("gen_random_ops", "gen_stateless_random_ops", "gen_stateless_random_ops_v2", "gen_stateful_random_ops")
 
 
@@ -53,6 +59,9 @@ class Eager:
                     return around(_kind, original, arguments, settings)
 
                 wrap(module, name, call)
+                for other in _COPIES:
+                    if vars(sys.modules[other]).get(name) is one:
+                        setattr(sys.modules[other], name, vars(module)[name])
 
     def _initialized(self, original: Any, variable: Any, *arguments: Any, **settings: Any) -> None:
         self._notes.local.drawn = ""
@@ -65,6 +74,10 @@ class Eager:
 
     def _made(self, original: Any, variable: Any, *arguments: Any, **settings: Any) -> None:
         original(variable, *arguments, **settings)
+        with unharmed(self._notes):
+            self._note(variable)
+
+    def _note(self, variable: Any) -> None:
         handle = getattr(variable, "_handle", None)
         # The result of an assignment is another object for the same variable.
         if type(handle) is not self._tensor or type(variable).__name__ == "_UnreadVariable":
@@ -82,11 +95,13 @@ class Eager:
         return original(*arguments, **settings)
 
     def _used(self, kind: str, original: Any, arguments: tuple[Any, ...], settings: dict[str, Any]) -> Any:
-        for place, given in enumerate((*arguments, *settings.values())):
-            if type(given) is self._tensor and self._executing_eagerly():  # else a function captures it, and is read
-                variable = self._notes.handles.get(id(given))
-                if variable is not None:
-                    self._use(variable, kind, place)
+        with unharmed(self._notes):
+            for place, given in enumerate((*arguments, *settings.values())):
+                # While a function is being made, it captures the handle; its ops are read.
+                if type(given) is self._tensor and self._executing_eagerly():
+                    variable = self._notes.handles.get(id(given))
+                    if variable is not None:
+                        self._use(variable, kind, place)
         return original(*arguments, **settings)
 
     def _use(self, variable: EagerVariable, op: str, place: int) -> None:

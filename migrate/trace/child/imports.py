@@ -31,7 +31,8 @@ class Finder(importlib.abc.MetaPathFinder):
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
         """Return the spec that another finder has, with another loader if the module is of interest."""
-        if "." in fullname and fullname not in self._waiting:
+        # A module that is imported by a library needs no pause of its own.
+        if not self._lines.are_heard and fullname not in self._waiting and not self._program.may_hold(path):
             return None
         for finder in sys.meta_path:
             if finder is self or not hasattr(finder, "find_spec"):

@@ -31,10 +31,15 @@ class Lines:
         threading.settrace(self._called)
         sys.settrace(self._called)
 
+    @property
+    def are_heard(self) -> bool:
+        """Whether this thread listens."""
+        return sys.gettrace() == self._called
+
     @contextlib.contextmanager
     def paused(self) -> Iterator[None]:
         """Do not listen in what the block calls, which must not call the program."""
-        if sys.gettrace() != self._called:
+        if not self.are_heard:
             yield
             return
         sys.settrace(None)

@@ -73,6 +73,7 @@ class Parts:
             "files": self._program.digests,
             "ran": self._ran(),
             "graphs": GraphRecords(self._notes, self._stacks).all(),
+            "faults": sorted(self._notes.faults),  # no part of the record
         }
 
     def _ran(self) -> dict[str, list[int]]:

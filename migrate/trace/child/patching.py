@@ -10,12 +10,14 @@ from typing import Any
 def wrap(owner: Any, name: str, around: Callable[..., Any]) -> None:
     """Replace `owner.name`, if it is there, by what calls `around(original, *arguments, **settings)`; only once."""
     original = vars(owner).get(name)
-    if original is None or hasattr(original, "_recmigrate"):
+    done = getattr(original, "_recmigrate", ())
+    key = f"{around.__module__}.{around.__qualname__}"
+    if original is None or key in done:
         return
 
     @functools.wraps(original)
     def wrapped(*arguments: Any, **settings: Any) -> Any:
         return around(original, *arguments, **settings)
 
-    wrapped._recmigrate = True  # type: ignore[attr-defined]
+    wrapped._recmigrate = (*done, key)  # type: ignore[attr-defined]
     setattr(owner, name, wrapped)

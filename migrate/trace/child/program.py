@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
+from collections.abc import Sequence
 
 _LIBRARIES = ("site-packages", "dist-packages")
 
@@ -17,6 +18,7 @@ class Program:
         self._start = os.getcwd()  # noqa: PTH109  # relative names of files are meant from here
         self._without = tuple(os.path.realpath(one) + os.sep for one in {sys.prefix, sys.base_prefix})
         self._known: dict[str, str | None] = {}
+        self._folders: dict[str, bool] = {}
         self.digests: dict[str, str] = {}  #: path -> sha256 of the bytes that the file had when it was first met
 
     def path(self, name: str) -> str | None:
@@ -26,6 +28,15 @@ class Program:
         except KeyError:
             found = self._known[name] = self._find(name)
             return found
+
+    def may_hold(self, folders: Sequence[str] | None) -> bool:
+        """Whether modules that are looked for in these folders may be of the program; None is the whole path."""
+        if folders is None:
+            return True
+        for one in folders:
+            if one not in self._folders:
+                self._folders[one] = f"{os.path.realpath(one)}{os.sep}".startswith(self._root)
+        return any(self._folders[one] for one in folders)
 
     def _find(self, name: str) -> str | None:
         if name.startswith("<") or not name.endswith(".py"):

@@ -8,7 +8,7 @@ from typing import Any
 from .lines import Lines
 from .op_kinds import adds, functions_of, takes_steps
 from .patching import wrap
-from .state import Notes, remember
+from .state import Notes, remember, unharmed
 from .steps import Steps
 
 #: Attributes by which sparse, ragged and indexed tensors have their tensors.
@@ -20,9 +20,9 @@ class Sessions:
 
     def __init__(self, notes: Notes, steps: Steps, lines: Lines) -> None:
         self._notes, self._steps, self._lines = notes, steps, lines
-        #: (id of graph, ids of fetches) -> (whether they train, the fetches, which are kept alive)
-        self._known: dict[tuple[int, ...], tuple[bool, list[Any]]] = {}
-        self._fed: set[tuple[int, int]] = set()
+        #: (id of graph, keys of fetches) -> (whether they train, the fetches, which are kept alive)
+        self._known: dict[tuple[int | str | bytes, ...], tuple[bool, list[Any]]] = {}
+        self._fed: dict[tuple[int, int | str | bytes], Any] = {}
 
     def install(self) -> None:
         """Have TensorFlow's sessions tell of their runs."""
@@ -35,8 +35,7 @@ class Sessions:
 
     def _run(self, original: Any, one: Any, fetches: Any, feed_dict: Any = None, *more: Any, **settings: Any) -> Any:
         trains = self._asked(one.graph, fetches)
-        for feed in feed_dict or ():
-            self._feed(one.graph, feed)
+        self._feed(one.graph, feed_dict)
         with self._lines.paused():
             done = original(one, fetches, feed_dict, *more, **settings)
         if trains:
@@ -46,8 +45,7 @@ class Sessions:
     def _partial(self, original: Any, one: Any, fetches: Any, feeds: Any = None) -> Any:
         if self._asked(one.graph, fetches):
             self._steps.took()
-        for feed in feeds or ():
-            self._feed(one.graph, feed)
+        self._feed(one.graph, feeds)
         return original(one, fetches, feeds)
 
     def _callable(self, original: Any, one: Any, fetches: Any, *more: Any, **settings: Any) -> Any:
@@ -69,27 +67,32 @@ class Sessions:
 
         return call
 
-    def _feed(self, graph: Any, feed: Any) -> None:
-        key = (id(graph), id(feed))
-        if key not in self._fed:
-            if not isinstance(feed, str):
-                self._fed.add(key)
-            for one in _elements(graph, [feed]):
-                remember(self._notes.of(graph).feeds, one.name)
+    def _feed(self, graph: Any, feeds: Any) -> None:
+        with unharmed(self._notes):
+            for feed in feeds or ():
+                key = (id(graph), _key(feed))
+                if key not in self._fed:
+                    self._fed[key] = feed
+                    for one in _elements(graph, [feed]):
+                        remember(self._notes.of(graph).feeds, one.name)
 
     def _asked(self, graph: Any, fetches: Any) -> bool:
         """Note fetches; return whether they train."""
-        flat = list(_flat(fetches))
-        key = (id(graph), *map(id, flat))
-        known = self._known.get(key)
-        if known is None:
-            notes = self._notes.of(graph)
-            elements = list(_elements(graph, flat))
-            for one in elements:
-                remember(notes.fetches, one.name)
-            trains = self._trains([getattr(one, "op", one) for one in elements])
-            known = self._known[key] = (trains, flat)
-        return known[0]
+        with unharmed(self._notes):
+            flat = list(_flat(fetches))
+            key = (id(graph), *map(_key, flat))
+            known = self._known.get(key)
+            if known is None:
+                known = self._known[key] = (self._first_asked(graph, flat), flat)
+            return known[0]
+        return False
+
+    def _first_asked(self, graph: Any, fetches: list[Any]) -> bool:
+        notes = self._notes.of(graph)
+        elements = list(_elements(graph, fetches))
+        for one in elements:
+            remember(notes.fetches, one.name)
+        return self._trains([getattr(one, "op", one) for one in elements])
 
     def _trains(self, ops: Iterable[Any]) -> bool:
         """Whether what ops are computed from, or wait for, updates a variable."""
@@ -117,6 +120,11 @@ class Sessions:
             return False
         notes = self._notes.of(op.graph)
         return bool(notes.optimizer_of(op)) or op.inputs[0].op.name in _trainable(op.graph)
+
+
+def _key(fetch: Any) -> int | str | bytes:
+    """Return what tells a fetch from others as long as it lives; programs make names of them again for each run."""
+    return fetch if isinstance(fetch, str | bytes) else id(fetch)
 
 
 def _may_call(op: Any) -> bool:

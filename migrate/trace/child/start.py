@@ -54,16 +54,18 @@ def _follow(settings: Settings) -> None:
 
 
 def _with_tensorflow(notes: Notes, stacks: Stacks, steps: Steps, lines: Lines, parts: Parts, finder: Finder) -> None:
-    from . import functions, graphs, optimizers
+    from . import functions, graphs, optimizers, quiet
     from .eager import Eager
     from .sessions import Sessions
 
+    quiet.install(lines)
     graphs.install(notes)
     functions.install(steps)
     optimizers.install(notes, steps, finder)
     Eager(notes, stacks).install()
     Sessions(notes, steps, lines).install()
     _write_at_the_end(parts, steps)
+    os.register_at_fork(after_in_child=lambda: _forked(notes, parts, steps))
 
 
 def _write_at_the_end(parts: Parts, steps: Steps) -> None:
@@ -89,11 +91,14 @@ def _write_at_the_end(parts: Parts, steps: Steps) -> None:
     if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
         with contextlib.suppress(ValueError):  # TensorFlow was imported by another thread than the main one
             signal.signal(signal.SIGTERM, told)
-    os.register_at_fork(after_in_child=lambda: _forked(steps))
 
 
-def _forked(steps: Steps) -> None:
-    steps.count = 0
+def _forked(notes: Notes, parts: Parts, steps: Steps) -> None:
+    """Begin with nothing: what was made before the process was forked is in the part of the other."""
+    notes.graphs.clear()
+    notes.eager.clear()
+    steps.count = parts.count = 0
+    parts.ended = "killed"
 
 
 def _next_sitecustomize(site: str) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -61,6 +63,7 @@ class Notes:
     handles: dict[int, EagerVariable] = field(default_factory=dict)  #: id of a handle -> the newest that has it
     eager: list[EagerVariable] = field(default_factory=list)
     maps: dict[tuple[str, int], Line] = field(default_factory=dict)  #: line of AutoGraph's code -> (file, line)
+    faults: dict[str, None] = field(default_factory=dict)  #: what went wrong in the tracer, each once
     local: threading.local = field(default_factory=threading.local)
 
     def of(self, graph: Any, eager: bool = False) -> GraphNotes:
@@ -81,6 +84,15 @@ class Notes:
         if found is None:
             found = self.local.applying = []
         return found
+
+
+@contextlib.contextmanager
+def unharmed(notes: Notes) -> Iterator[None]:
+    """Keep a fault of the tracer from the program; it is told when the run has ended."""
+    try:
+        yield
+    except Exception as error:
+        notes.faults.setdefault(f"{type(error).__name__}: {error}")
 
 
 def remember(names: dict[str, None], name: str) -> None:

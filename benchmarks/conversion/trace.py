@@ -1,0 +1,142 @@
+"""What `migrate trace` adds to a run of 100 steps: a session loop, an Estimator, Keras' `fit`.
+
+python -m benchmarks.conversion.trace [--rounds 5] [--steps 100] [--only session,fit]
+
+Each program is run by itself and traced to its end, in turns. Processor seconds of all its processes, so that what else
+the machine does matters less; the record's size; medians, and the median of the rounds' ratios.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.common import BenchmarkError, markdown_table
+
+ROOT = Path(__file__).parents[2]
+_HEAD = """
+import sys
+import numpy as np
+import tensorflow as tf
+
+STEPS, BATCH, FIELDS, ROWS, DIM = int(sys.argv[1]), 1024, 8, 100_000, 16
+
+
+def batch(step):
+    rng = np.random.default_rng(step)
+    return rng.integers(0, ROWS, (BATCH, FIELDS)), rng.random(BATCH).astype(np.float32)
+"""
+_TOWER = """
+
+def tower(ids):
+    table = v1.get_variable("table", [ROWS, DIM], initializer=v1.random_normal_initializer(stddev=0.01))
+    net = tf.reshape(tf.nn.embedding_lookup(table, ids), [-1, FIELDS * DIM])
+    for units in (128, 64):
+        net = v1.layers.dense(net, units, activation=tf.nn.relu)
+    return v1.layers.dense(net, 1)[:, 0]
+"""
+PROGRAMS = {
+    "session": _HEAD
+    + "\nv1 = tf.compat.v1\nv1.disable_eager_execution()\n"
+    + _TOWER
+    + """
+
+ids, labels = v1.placeholder(tf.int64, [None, FIELDS]), v1.placeholder(tf.float32, [None])
+loss = tf.reduce_mean(tf.nn.sigmoid_cross_entropy_with_logits(labels=labels, logits=tower(ids)))
+step = v1.train.AdamOptimizer(0.001).minimize(loss)
+with v1.Session() as session:
+    session.run(v1.global_variables_initializer())
+    for number in range(STEPS):
+        given, wanted = batch(number)
+        _, now = session.run([step, loss], {ids: given, labels: wanted})
+print(now)
+""",
+    "estimator": _HEAD
+    + "\nimport tempfile\n\nv1 = tf.compat.v1\n"
+    + _TOWER
+    + """
+
+def model_fn(features, labels, mode):
+    logits = tower(features)
+    loss = tf.reduce_mean(tf.nn.sigmoid_cross_entropy_with_logits(labels=labels, logits=logits))
+    step = v1.train.AdamOptimizer(0.001).minimize(loss, v1.train.get_global_step())
+    return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=step)
+
+
+def input_fn():
+    def batches():
+        for number in range(STEPS):
+            yield batch(number)
+
+    shapes = tf.TensorSpec([BATCH, FIELDS], tf.int64), tf.TensorSpec([BATCH], tf.float32)
+    return tf.data.Dataset.from_generator(batches, output_signature=shapes)
+
+
+tf.estimator.Estimator(model_fn, tempfile.mkdtemp()).train(input_fn)
+""",
+    "fit": _HEAD
+    + """
+
+layers = tf.keras.layers
+ids = tf.keras.Input((FIELDS,), dtype="int64")
+net = layers.Flatten()(layers.Embedding(ROWS, DIM)(ids))
+for units in (128, 64):
+    net = layers.Dense(units, activation="relu")(net)
+model = tf.keras.Model(ids, layers.Dense(1, activation="sigmoid")(net))
+model.compile("adam", "binary_crossentropy")
+data = [batch(number) for number in range(STEPS)]
+model.fit(np.concatenate([one for one, _ in data]), np.concatenate([one for _, one in data]), BATCH, verbose=0)
+""",
+}
+
+
+def seconds(command: Sequence[str], folder: Path) -> float:
+    """Run a command and return the processor seconds of all its processes.
+
+    Raises:
+        BenchmarkError: it failed.
+    """
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "2", "CUDA_VISIBLE_DEVICES": ""}
+    process = subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    assert process.stderr is not None
+    errors = process.stderr.read().decode()
+    process.stderr.close()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise BenchmarkError(f"{' '.join(command)} failed: {errors[-500:]}")
+    return usage.ru_utime + usage.ru_stime
+
+
+def row(name: str, folder: Path, steps: int, rounds: int) -> list[str]:
+    """Return the cells of a program's row."""
+    file, record = folder / f"{name}.py", folder / f"{name}.json"
+    file.write_text(PROGRAMS[name])
+    alone = [sys.executable, file.name, str(steps)]
+    traced = [sys.executable, "-m", "migrate", "trace", "--steps", "0", "-o", record.name, "--", *alone]
+    pairs = [(seconds(alone, folder), seconds(traced, folder)) for _ in range(rounds)]
+    middle = [statistics.median(column) for column in zip(*pairs, strict=True)]
+    ratio = statistics.median(after / before for before, after in pairs)
+    return [name, f"{middle[0]:.2f}", f"{middle[1]:.2f}", f"{ratio:.2f}", f"{record.stat().st_size / 1000:.0f} kB"]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--steps", type=int, default=100)
+    parser.add_argument("--only", default=",".join(PROGRAMS))
+    given = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory() as folder:
+        rows = [row(name, Path(folder), given.steps, given.rounds) for name in given.only.split(",")]
+    print(markdown_table(["program", "alone s", "traced s", "ratio", "record"], rows))
+
+
+if __name__ == "__main__":
+    main()
