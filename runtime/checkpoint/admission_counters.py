@@ -13,6 +13,7 @@ from runtime.checkpoint.rows import optimizer_kind
 __all__ = ["Seen", "mergeable", "meta_of_rank", "parse", "with_seen"]
 
 _MARK = 0x6E656573  # marks the beginning of the counters
+_DECAYED, _REPLAYED, _NARROW = 3, 4, 5  # formats of metadata, as the engine numbers them
 _Ints = NDArray[np.int64]
 
 
@@ -63,12 +64,22 @@ def mergeable(before: _Ints, now: _Ints) -> bool:
     Counters may differ, as every increment has all of them; but if it has none, merging would keep the old ones.
     """
     one, other = before[: _start(before)], now[: _start(now)]
-    return np.array_equal(one, other) and (len(before) > len(one)) == (len(now) > len(other))
+    counted = (len(before) > len(one)) == (len(now) > len(other))
+    if int(before[0]) == int(now[0]) == _NARROW:  # without the number of updates, which increases
+        one, other = (np.delete(meta, 6 + int(meta[3])) for meta in (one, other))
+    return np.array_equal(one, other) and counted
 
 
 def _start(meta: _Ints) -> int:
-    decays = int(meta[0]) == 3 or (int(meta[0]) == 2 and int(meta[4]) == optimizer_kind("keras_adamw"))
-    return 5 + int(meta[3]) + decays  # the factor of weight decay on initial rows precedes the counters
+    """Return where the counters begin: behind what the engine's `TableMeta::to_vector` writes before them."""
+    version, at = int(meta[0]), 5 + int(meta[3])
+    if version == _NARROW:
+        at += 2  # the type of values, and the number of updates
+    if version >= _DECAYED or (version == 2 and int(meta[4]) == optimizer_kind("keras_adamw")):
+        at += 1  # the factor of weight decay on initial rows
+    if version >= _REPLAYED:
+        at += 1 + int(meta[at])  # the log of the steps that new rows take
+    return at
 
 
 def parse(meta: _Ints) -> Seen | None:
