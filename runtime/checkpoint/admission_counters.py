@@ -8,12 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from runtime.checkpoint.rows import optimizer_kind
+from runtime.checkpoint.meta_layout import layout_of
 
 __all__ = ["Seen", "mergeable", "meta_of_rank", "parse", "with_seen"]
 
 _MARK = 0x6E656573  # marks the beginning of the counters
-_DECAYED, _REPLAYED, _NARROW = 3, 4, 5  # formats of metadata, as the engine numbers them
 _Ints = NDArray[np.int64]
 
 
@@ -63,28 +62,21 @@ def mergeable(before: _Ints, now: _Ints) -> bool:
 
     Counters may differ, as every increment has all of them; but if it has none, merging would keep the old ones.
     """
-    one, other = before[: _start(before)], now[: _start(now)]
-    counted = (len(before) > len(one)) == (len(now) > len(other))
-    if int(before[0]) == int(now[0]) == _NARROW:  # without the number of updates, which increases
-        one, other = (np.delete(meta, 6 + int(meta[3])) for meta in (one, other))
+    one, other = _head(before), _head(now)
+    counted = (len(before) > layout_of(before).counters_at) == (len(now) > layout_of(now).counters_at)
     return np.array_equal(one, other) and counted
 
 
-def _start(meta: _Ints) -> int:
-    """Return where the counters begin: behind what the engine's `TableMeta::to_vector` writes before them."""
-    version, at = int(meta[0]), 5 + int(meta[3])
-    if version == _NARROW:
-        at += 2  # the type of values, and the number of updates
-    if version >= _DECAYED or (version == 2 and int(meta[4]) == optimizer_kind("keras_adamw")):
-        at += 1  # the factor of weight decay on initial rows
-    if version >= _REPLAYED:
-        at += 1 + int(meta[at])  # the log of the steps that new rows take
-    return at
+def _head(meta: _Ints) -> _Ints:
+    """Return what stands before the counters, without the number of updates, which increases."""
+    layout = layout_of(meta)
+    head = meta[: layout.counters_at]
+    return head if layout.updates_at is None else np.delete(head, layout.updates_at)
 
 
 def parse(meta: _Ints) -> Seen | None:
     """Return the counters in a table's metadata; None if the table counts nothing."""
-    rest = meta[_start(meta) :]
+    rest = meta[layout_of(meta).counters_at :]
     if len(rest) == 0 or rest[0] != _MARK:
         return None
     count = int(rest[2])
@@ -97,7 +89,7 @@ def with_seen(meta: _Ints, seen: Seen) -> _Ints:
     """Return the metadata with its counters replaced by these."""
     head = np.array([_MARK, seen.newest, len(seen.keys)], np.int64)
     tail = [head, seen.keys, seen.sightings, seen.filter_settings, seen.counters, seen.threshold]
-    return np.concatenate([meta[: _start(meta)], *tail])
+    return np.concatenate([meta[: layout_of(meta).counters_at], *tail])
 
 
 def _largest(counters: Sequence[_Ints], bits: int) -> _Ints:

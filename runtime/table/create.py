@@ -160,12 +160,13 @@ def _reused(known: Table, arguments: TableArguments, reuse: bool) -> Table:
             f"the table `{arguments.name}` exists in this graph already: give the second another name, or create it "
             "under tf.compat.v1.variable_scope(..., reuse=tf.compat.v1.AUTO_REUSE)"
         )
-    has = (known.dim, known.key_dtype.name, known.value_dtype.name)
-    wanted = (arguments.dim, arguments.key_dtype.name, arguments.value_dtype.name)
+    has, wanted = (
+        f"dim {one.dim}, {one.key_dtype.name} keys and {one.value_dtype.name} values" for one in (known, arguments)
+    )
     if has != wanted:
         raise ValueError(
-            f"the table `{arguments.name}` is reused with dim, key and value dtype {wanted} but has {has}: make them "
-            "equal or choose another name"
+            f"the table `{arguments.name}` is reused with {wanted} but has {has}: make them equal or choose another "
+            "name"
         )
     return known
 

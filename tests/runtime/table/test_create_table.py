@@ -137,7 +137,7 @@ def test_reuse_gives_the_table_that_exists() -> None:
         table = make_table("user")
     with scope("tower", reuse=True):
         assert make_table("user") is table
-        with pytest.raises(ValueError, match="dim 5, int64 but has dim 4"):
+        with pytest.raises(ValueError, match="dim 5, int64 keys and float32 values but has dim 4"):
             make_table("user", dim=5)
         with pytest.raises(ValueError, match="does not exist"):
             make_table("item")
