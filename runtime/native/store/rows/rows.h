@@ -78,11 +78,8 @@ struct RowLayout {
   }
   void store_columns(float* row, std::size_t at, std::size_t width, const float* columns) const noexcept {
     store_nearest(values, row + at / 2, columns, width);
-    store_slots(row, at, width, columns + width);
-  }
-  void store_slots(float* row, std::size_t at, std::size_t width, const float* columns) const noexcept {
     for (std::size_t s = 0; s < slots; ++s) {
-      std::memcpy(row + slots_at() + s * dim + at, columns + s * width, width * sizeof(float));
+      std::memcpy(row + slots_at() + s * dim + at, columns + (1 + s) * width, width * sizeof(float));
     }
   }
   // Copies the cells that both layouts have from a row of another layout.

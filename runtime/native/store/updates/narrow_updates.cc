@@ -1,6 +1,5 @@
 // Updates of rows whose values have two bytes: rules work on float32 copies, and each result is rounded once.
 #include <algorithm>
-#include <cstring>
 
 #include "store/rows/value_type.h"
 #include "store/updates/replayed.h"
@@ -25,14 +24,16 @@ void Updates::update_narrow(const Pass& pass, std::size_t part, std::size_t firs
   const std::size_t width = dim_ + layout.slot_width();
   const std::size_t most = pass.sums.wide_floats / width;
   const std::uint32_t taken = state().steps ? state().steps->now() + (moves_all(pass.update) ? 1 : 0) : 0;
+  const Rounding rounding(state().seed, pass.number);
+  float* const copies = pass.sums.copies_of(part);
   float* wide[kBlock];
-  for (std::size_t i = 0; i < most; ++i) wide[i] = pass.sums.copies_of(part) + i * width;
+  std::uint32_t random[kBlock];
+  for (std::size_t i = 0; i < most; ++i) wide[i] = copies + i * width;
   for (std::size_t end = first + count; first < end; first += most) {
     const std::size_t some = std::min(most, end - first);
     float* const* const rows = pass.batch.rows() + first;
-    for (std::size_t i = 0; i < some; ++i) {
-      layout.widen_columns(rows[i], 0, dim_, wide[i]);
-      if (!state().steps) continue;
+    widen_rows(layout.values, rows, some, dim_, layout.slots, copies);
+    for (std::size_t i = 0; state().steps && i < some; ++i) {
       const std::uint32_t from = layout.read(rows[i], Cell::last_step);
       state().steps->catch_up(wide[i], from, dim_);
       layout.write(rows[i], Cell::last_step, std::max(from, taken));
@@ -40,11 +41,8 @@ void Updates::update_narrow(const Pass& pass, std::size_t part, std::size_t firs
     float* const sums = pass.sums.rows + first * dim_;
     if (pass.update.term.present) add_term(pass.update.term, wide, sums, some, dim_);
     apply_update(pass.update, wide, sums, pass.sums.squares_at(first * dim_), some, dim_);
-    for (std::size_t i = 0; i < some; ++i) {
-      const std::uint32_t random = rounding_of(state().seed, pass.number, pass.batch.keys()[first + i]);
-      store_stochastic(layout.values, rows[i], wide[i], dim_, random);
-      layout.store_slots(rows[i], 0, dim_, wide[i] + dim_);
-    }
+    for (std::size_t i = 0; i < some; ++i) random[i] = rounding.of(pass.batch.keys()[first + i]);
+    store_rows(layout.values, rows, some, dim_, layout.slots, copies, random);
   }
 }
 

@@ -109,7 +109,7 @@ TEST(stochastic_rounding_is_right_in_the_mean) {
       std::vector<float> out(kColumns);
       std::vector<int> ups(kColumns);
       for (std::uint32_t update = 0; update < 4000; ++update) {
-        const std::uint32_t random = recmigrate::rounding_of(7, update, 123);
+        const std::uint32_t random = recmigrate::Rounding(7, update).of(123);
         recmigrate::store_stochastic(type, row.data(), values.data(), kColumns, random);
         recmigrate::widen_values(type, row.data(), out.data(), kColumns);
         for (std::size_t c = 0; c < kColumns; ++c) ups[c] += out[c] == high;

@@ -101,7 +101,7 @@ TEST(each_update_is_the_rule_in_float32_and_one_rounding) {
         float* const rows[] = {row.data()};
         recmigrate::apply_update(step, rows, grads.data(), nullptr, 1, 5);
         float stored[3] = {};
-        recmigrate::store_stochastic(type, stored, row.data(), 5, recmigrate::rounding_of(7, t, key));
+        recmigrate::store_stochastic(type, stored, row.data(), 5, recmigrate::Rounding(7, t).of(key));
         recmigrate::widen_values(type, stored, row.data(), 5);
         table.apply(&key, 1, grads.data(), step);
         std::vector<float> out(5);
