@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from benchmarks.common import machine
 
 TYPES = ("float32", "bfloat16", "float16")
-_FIELDS, _FACTORS, _BATCH, _TESTED = 26, 4, 1024, 100_000
+_FIELDS, _FACTORS, _BATCH = 26, 4, 1024
 _RATES = {"adagrad": 0.05, "adam": 0.001, "sgd": 0.5, "momentum": 0.05, "ftrl": 0.05}
 
 
@@ -42,7 +42,7 @@ def main(given: Sequence[str] | None = None) -> int:
     auc = parts.add_parser("auc")
     auc.add_argument("--optimizers", default="adagrad,adam,sgd,ftrl")
     auc.add_argument("--types", default=",".join(TYPES))
-    for option, default in (("seeds", 3), ("steps", 1000), ("ids", 20_000)):
+    for option, default in (("seeds", 3), ("steps", 1000), ("ids", 20_000), ("tested", 100_000)):
         auc.add_argument(f"--{option}", type=int, default=default)
     auc.set_defaults(run=_compare_auc)
     step = parts.add_parser("step")
@@ -103,14 +103,14 @@ def _optimizers(name: str) -> tuple[Any, Any]:
     return adagrad.create_hash_optimizer(rate, 0.1), v1.AdagradOptimizer(rate)
 
 
-def trained(dtype: str, optimizer: str, seed: int, steps: int, ids: int) -> Trained:
-    """Train the click model with rows of a type for `steps` batches of 1,024, then score 100,000 other samples."""
+def trained(dtype: str, optimizer: str, seed: int, options: argparse.Namespace) -> Trained:
+    """Train the click model with rows of a type, in batches of 1,024, then score other samples."""
     import tensorflow
 
     import runtime
 
     tf: Any = tensorflow.compat.v1
-    clicks, random = Clicks(ids, seed), np.random.default_rng(seed)
+    clicks, random = Clicks(options.ids, seed), np.random.default_rng(seed)
     with tf.Graph().as_default() as graph:
         tf.set_random_seed(seed)
         keys, labels = tf.placeholder(tf.int64, [None, _FIELDS]), tf.placeholder(tf.float32, [None])
@@ -136,12 +136,13 @@ def trained(dtype: str, optimizer: str, seed: int, steps: int, ids: int) -> Trai
         begin = tf.global_variables_initializer()
     with tf.Session(graph=graph) as session:
         session.run(begin)
-        for _ in range(steps):
+        for _ in range(options.steps):
             batch, clicked = clicks.draw(random, _BATCH)
             session.run(step, {keys: batch, labels: clicked, training: True})
-        tested, clicked = clicks.draw(np.random.default_rng(7777 + seed), _TESTED)
+        tested, clicked = clicks.draw(np.random.default_rng(7777 + seed), options.tested)
         scores = [
-            session.run(logits, {keys: tested[at : at + 5000], training: False}) for at in range(0, _TESTED, 5000)
+            session.run(logits, {keys: tested[at : at + 5000], training: False})
+            for at in range(0, options.tested, 5000)
         ]
         deep_table = next(one for one in runtime.status().tables if one.name == "deep" and one.rows)
         return Trained(auc_of(clicked, np.concatenate(scores)), deep_table.bytes / deep_table.rows)
@@ -154,7 +155,7 @@ def _compare_auc(options: argparse.Namespace) -> None:
     for optimizer in options.optimizers.split(","):
         base: list[Trained] = []
         for dtype in types:
-            found = [trained(dtype, optimizer, seed, options.steps, options.ids) for seed in range(options.seeds)]
+            found = [trained(dtype, optimizer, seed, options) for seed in range(options.seeds)]
             base = base or found
             change = [one.auc - other.auc for one, other in zip(found, base, strict=True)]
             mean = statistics.mean(one.auc for one in found)
