@@ -47,7 +47,7 @@ class FrozenTable:
             identity: text that differs for tables with other keys: processes share hash tables by name.
         """
         self.source, self.numbers = source, numbers
-        self._start = constant_row(source.initializer, source.left)
+        self._start = constant_row(source.initializer, source.left, source.value_dtype)
         with tf.control_dependencies(None), tf.device(DEVICE), tf.name_scope(""):
             self.keys = _variable(f"{source.name}/keys", [source.rows], tf.int64)
             self.rows = _variable(f"{source.name}/rows", [source.rows + 1, source.dim], numbers.dtype)
@@ -109,7 +109,9 @@ class FrozenTable:
 
         def rows_with_drawn(rows: tf.Tensor, keys: tf.Tensor, places: tf.Tensor) -> tf.Tensor:
             unknown = tf.where(places >= table.rows)
-            drawn = drawn_rows(table.initializer, table.seed, table.left, tf.gather_nd(keys, unknown))
+            new = tf.gather_nd(keys, unknown)
+            drawn = drawn_rows(table.initializer, table.seed, table.left, new)
+            drawn = tf.cast(tf.cast(drawn, table.value_dtype), tf.float32)  # rounded as the table rounds new rows
             return tf.tensor_scatter_nd_update(rows, unknown, drawn)
 
         def rows_all_known(rows: tf.Tensor, keys: tf.Tensor, places: tf.Tensor) -> tf.Tensor:

@@ -43,13 +43,14 @@ def blocks_of(initializer: str) -> list[Block]:
     return found
 
 
-def constant_row(initializer: str, left: float) -> NDArray[np.float32] | None:
-    """Return the row that every new key begins with, float32 [dim]; None if it depends on the key."""
+def constant_row(initializer: str, left: float, value_dtype: tf.DType = tf.float32) -> NDArray[np.float32] | None:
+    """Return the row that every new key begins with, float32 [dim], as it is stored; None if it depends on the key."""
     blocks = blocks_of(initializer)
     if any(block.kind != "constant" for block in blocks):
         return None
     row = np.concatenate([np.full(block.width, block.a, np.float32) for block in blocks])
-    return row if left == 1 else row * np.float32(left)
+    row = row if left == 1 else row * np.float32(left)
+    return row.astype(value_dtype.as_numpy_dtype).astype(np.float32)
 
 
 def drawn_rows(initializer: str, seed: int, left: float, keys: tf.Tensor) -> tf.Tensor:

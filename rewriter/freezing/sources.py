@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import struct
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+import tensorflow as tf
 from numpy.typing import NDArray
 
 from rewriter.freezing.restores import Restores
 from rewriter.graph.view import GraphView, Tensor
 from runtime.checkpoint.bundle import Bundle, CheckpointError
-from runtime.checkpoint.rows import optimizer_kind, part_names
+from runtime.checkpoint.meta_layout import layout_of
+from runtime.checkpoint.rows import part_names
 
 __all__ = ["TableSource", "find_source", "handle_of"]
 
@@ -20,8 +20,6 @@ _SOURCES = ("VarHandleOp", "RecTableHandle")
 #: Ops through which a handle reaches a lookup; the first input is the handle.
 _SAME = ("Identity", "ReadVariableOp", "Enter", "RefEnter", "Switch", "RefSwitch")
 _SEEN = 0x6E656573
-_DECAYS = "keras_adamw"
-_DECAYED = 3
 
 
 @dataclass(frozen=True)
@@ -41,6 +39,8 @@ class TableSource:
     left: float
     #: The least count of a row that was counted; None if no row was.
     least_count: int | None
+    #: How the table stores values, new ones among them.
+    value_dtype: tf.DType
 
 
 def handle_of(view: GraphView, tensor: Tensor) -> str:
@@ -89,8 +89,9 @@ def find_source(view: GraphView, handle: str, restores: Restores, bundle: Bundle
         values,
         creator.attr["initializer"].s.decode(),
         int(numbers[1]),
-        _left(numbers),
+        layout_of(numbers).left,
         _least_count(bundle, keys, numbers),
+        layout_of(numbers).value_dtype,
     )
 
 
@@ -104,27 +105,9 @@ def _named(bundle: Bundle, name: str) -> tuple[str, str, str]:
     return parts["keys"], parts["values"], parts["meta"]
 
 
-def _left(meta: NDArray[np.int64]) -> float:
-    """Return the entry behind the slots' starts, which metadata has if weight decay moved all rows."""
-    at = _end_of_starts(meta)
-    return _as_float(meta[at]) if _has_left(meta) else 1.0
-
-
-def _has_left(meta: NDArray[np.int64]) -> bool:
-    return bool(meta[0] == _DECAYED or (meta[0] == 2 and meta[4] == optimizer_kind(_DECAYS)))
-
-
-def _end_of_starts(meta: NDArray[np.int64]) -> int:
-    return 5 + int(meta[3])
-
-
-def _as_float(word: Any) -> float:
-    return float(struct.unpack("<d", struct.pack("<q", int(word)))[0])
-
-
 def _least_count(bundle: Bundle, keys: str, meta: NDArray[np.int64]) -> int | None:
     """Return the least count, above 0, of the keys with a row, from what metadata says of counted keys."""
-    at = _end_of_starts(meta) + _has_left(meta)
+    at = layout_of(meta).counters_at
     if meta[0] == 1 or len(meta) < at + 3 or meta[at] != _SEEN:
         return None
     known = int(meta[at + 2])

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from runtime.checkpoint.rows import optimizer_kind
+from runtime.checkpoint.meta_layout import layout_of
 
 __all__ = ["Seen", "mergeable", "meta_of_rank", "parse", "with_seen"]
 
@@ -62,18 +62,21 @@ def mergeable(before: _Ints, now: _Ints) -> bool:
 
     Counters may differ, as every increment has all of them; but if it has none, merging would keep the old ones.
     """
-    one, other = before[: _start(before)], now[: _start(now)]
-    return np.array_equal(one, other) and (len(before) > len(one)) == (len(now) > len(other))
+    one, other = _head(before), _head(now)
+    counted = (len(before) > layout_of(before).counters_at) == (len(now) > layout_of(now).counters_at)
+    return np.array_equal(one, other) and counted
 
 
-def _start(meta: _Ints) -> int:
-    decays = int(meta[0]) == 3 or (int(meta[0]) == 2 and int(meta[4]) == optimizer_kind("keras_adamw"))
-    return 5 + int(meta[3]) + decays  # the factor of weight decay on initial rows precedes the counters
+def _head(meta: _Ints) -> _Ints:
+    """Return what stands before the counters, without the number of updates, which increases."""
+    layout = layout_of(meta)
+    head = meta[: layout.counters_at]
+    return head if layout.updates_at is None else np.delete(head, layout.updates_at)
 
 
 def parse(meta: _Ints) -> Seen | None:
     """Return the counters in a table's metadata; None if the table counts nothing."""
-    rest = meta[_start(meta) :]
+    rest = meta[layout_of(meta).counters_at :]
     if len(rest) == 0 or rest[0] != _MARK:
         return None
     count = int(rest[2])
@@ -86,7 +89,7 @@ def with_seen(meta: _Ints, seen: Seen) -> _Ints:
     """Return the metadata with its counters replaced by these."""
     head = np.array([_MARK, seen.newest, len(seen.keys)], np.int64)
     tail = [head, seen.keys, seen.sightings, seen.filter_settings, seen.counters, seen.threshold]
-    return np.concatenate([meta[: _start(meta)], *tail])
+    return np.concatenate([meta[: layout_of(meta).counters_at], *tail])
 
 
 def _largest(counters: Sequence[_Ints], bits: int) -> _Ints:

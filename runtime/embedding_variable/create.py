@@ -12,7 +12,7 @@ from runtime.embedding_variable.counted_anchor import CountedAnchor
 from runtime.embedding_variable.counted_table import CountedTable
 from runtime.embedding_variable.options import InitialRows, KeyRules, WarmStart
 from runtime.ranks import checkpoint_parts
-from runtime.table.arguments import TableArguments
+from runtime.table.arguments import TableArguments, checked_value_dtype
 from runtime.table.create import new_in_graph, tables
 
 __all__ = ["counted_table", "create_counted_table"]
@@ -31,7 +31,7 @@ def create_counted_table(
     trainable: bool = True,
     collections: Sequence[str] | None = None,
 ) -> CountedTable:
-    """Create a counted table: float32 rows of width `dim` in the current v1 graph; lookups are read-only.
+    """Create a counted table: rows of width `dim` in the current v1 graph; lookups are read-only.
 
     Updates create keys, count them and admit them according to `rules`; saving drops rows according to `rules`. It is
     looked up like other tables, and trained by the optimizers of `tf.compat.v1.train` and `runtime.optimizers.deeprec`:
@@ -102,6 +102,7 @@ def counted_table(
         init_param=1.0,
         storage=rules.storage,
         device=rules.device,
+        value_dtype=checked_value_dtype(rules.value_dtype),
     )
     drawn = (rules.initial or InitialRows()).drawn(dim, initializer)
     with new_in_graph():

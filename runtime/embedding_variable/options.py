@@ -13,6 +13,7 @@ from runtime.embedding_variable.counted_table import UpdateRules
 from runtime.storage.device import Device
 from runtime.storage.tiers import Storage
 from runtime.table.admission_rules import CountingBloom
+from runtime.table.arguments import checked_value_dtype
 
 __all__ = ["Admission", "Eviction", "InitialRows", "KeyRules", "WarmStart"]
 
@@ -150,6 +151,8 @@ class KeyRules:
     warm_start: WarmStart | None = None
     #: Whether lookups create, count and admit keys, and note the global step, instead of updates.
     lookups_create: bool = False
+    #: How values are stored: tf.float32, tf.bfloat16 or tf.float16; lookups give float32 in any case.
+    value_dtype: Any = tf.float32
 
     def __post_init__(self) -> None:
         """Check the fields.
@@ -171,6 +174,11 @@ class KeyRules:
         _validation.boolean("counts", self.counts)
         _validation.boolean("notes_step", self.notes_step)
         _validation.boolean("lookups_create", self.lookups_create)
+        if checked_value_dtype(self.value_dtype) != tf.float32 and self.device is not None:
+            raise ValueError(
+                f"`value_dtype` {self.value_dtype!r} and `device` exclude each other, because rows on a device are "
+                "float32: use one of them"
+            )
 
     @property
     def updates(self) -> UpdateRules:

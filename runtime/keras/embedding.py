@@ -15,6 +15,7 @@ from runtime.keras.distributed import refuse_drift
 from runtime.keras.regularizers import factors, penalty, penalty_class
 from runtime.lookup.sparse import sparse_lookup
 from runtime.ranks.process_group import refuse_a_part
+from runtime.table.arguments import checked_value_dtype
 from runtime.table.create import create_table
 from runtime.table.table import Table
 
@@ -62,13 +63,15 @@ def embedding_class(keras: Any) -> type:
             weights: Any = None,
             rows_regularizer: Any = None,
             embeddings_regularizer: Any = None,
+            value_dtype: Any = "float32",
             **kwargs: Any,
         ) -> None:
             """Take the arguments of the stock layer; `weights` is a [rows, output_dim] matrix, row i for id i.
 
             `embeddings_regularizer` is an L1, L2 or L1L2 of Keras over the rows of all ids below `input_dim`, as in the
             stock layer; see `runtime.whole_table_l2`. `rows_regularizer` is any regularizer of Keras: in training, its
-            penalty on the distinct rows of each call is added to the loss.
+            penalty on the distinct rows of each call is added to the loss. `value_dtype` is how rows are stored, also
+            "bfloat16" or "float16"; see `runtime.create_table`.
 
             Raises:
                 ValueError: Keras runs on another backend, a table does not support an argument, or a size is below 1.
@@ -96,6 +99,7 @@ def embedding_class(keras: Any) -> type:
             self.rows_regularizer = keras.regularizers.get(rows_regularizer)
             self.embeddings_regularizer = keras.regularizers.get(embeddings_regularizer)
             self._factors = None if embeddings_regularizer is None else factors(self.embeddings_regularizer, name)
+            self.value_dtype = checked_value_dtype(value_dtype).name
             self.table: Table | None = None
             if weights is not None:
                 self.build(None)
@@ -117,6 +121,7 @@ def embedding_class(keras: Any) -> type:
                         self.name.replace("/", "_"),
                         self.embeddings_initializer,
                         device_vocabulary_size=self.input_dim,
+                        value_dtype=self.value_dtype,
                     )
                     self.table.variable.of_keras = True
                     weight = track_weight(keras, legacy, self, self.table.variable)
@@ -189,6 +194,7 @@ def embedding_class(keras: Any) -> type:
                 "input_length": self.input_length,
                 "rows_regularizer": keras.regularizers.serialize(self.rows_regularizer),
                 "embeddings_regularizer": keras.regularizers.serialize(self.embeddings_regularizer),
+                "value_dtype": self.value_dtype,
             }
 
         def save_own_variables(self, store: Any) -> None:

@@ -51,6 +51,7 @@ class TableArguments:
     storage: Storage | None = None
     placement: str = "distributed"
     device: Device | None = None
+    value_dtype: tf.DType = tf.float32
     #: Whether lookups divide the gradients of rows, which are summed over ranks, by the number of ranks.
     averages: bool = False
 
@@ -62,6 +63,7 @@ class TableArguments:
             "expansion": "1" if self.expands else "",
             "max_bytes": str(self.max_bytes or ""),
             "when_full": "evict" if self.when_full == "evict" else "",
+            "values": "" if self.value_dtype == tf.float32 else self.value_dtype.name,
             **({} if self.storage is None else self.storage.options),
             **({} if self.device is None else self.device.options(self.device_vocabulary_size)),
         }
@@ -97,6 +99,7 @@ def checked(given: Mapping[str, Any]) -> TableArguments:
         storage=_storage(given),
         placement="replicated" if given["is_dp"] else placements.check_placement(given["placement"]),
         device=_device(given),
+        value_dtype=_value_dtype(given),
         averages=given["all2all_gradients_op"] == _MEAN,
     )
 
@@ -143,8 +146,6 @@ def _dim(dim: Any) -> int:
 def _check_sizes(given: Mapping[str, Any]) -> None:
     if given["key_dtype"] not in (tf.int64, tf.int32):
         raise ValueError(f"`key_dtype` must be tf.int64 or tf.int32: got {given['key_dtype']!r}")
-    if given["value_dtype"] != tf.float32:
-        raise ValueError(f"`value_dtype` must be tf.float32: got {given['value_dtype']!r}")
     _validation.integer("device_vocabulary_size", given["device_vocabulary_size"], 1, _MAX_ROWS)
     _validation.integer("host_vocabulary_size", given["host_vocabulary_size"], 0, _MAX_ROWS)
     _validation.integer("ssd_vocabulary_size", given["ssd_vocabulary_size"], 0, _MAX_ROWS)
@@ -213,6 +214,35 @@ def _device(given: Mapping[str, Any]) -> Device | None:
         )
     refuse_several(given["name"], "has rows on a device")
     return device
+
+
+def checked_value_dtype(dtype: Any) -> tf.DType:
+    """Return the type that rows are stored as.
+
+    Raises:
+        ValueError: it is none of float32, bfloat16 and float16.
+    """
+    for known in (tf.float32, tf.bfloat16, tf.float16):
+        if dtype in (known, known.name):
+            return known
+    raise ValueError(f"`value_dtype` must be tf.float32, tf.bfloat16 or tf.float16: got {dtype!r}")
+
+
+def _value_dtype(given: Mapping[str, Any]) -> tf.DType:
+    dtype = checked_value_dtype(given["value_dtype"])
+    if dtype == tf.float32:
+        return dtype
+    if given["device"] is not None:
+        raise ValueError(
+            f"`value_dtype` {dtype.name} and `device` exclude each other, because rows on a device are float32: use "
+            "one of them"
+        )
+    if config.use_dynamic_expansion():
+        raise ValueError(
+            f"`value_dtype` {dtype.name} and init(use_dynamic_expansion=True) exclude each other, because rows that "
+            "have addresses are float32: use one of them"
+        )
+    return dtype
 
 
 def _check_padding(given: Mapping[str, Any]) -> None:

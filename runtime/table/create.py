@@ -50,7 +50,7 @@ def create_table(
     placement: str = "distributed",
     device: Device | str | None = None,
 ) -> Table:
-    """Create a table of float32 rows of width `dim`, eager or in the current v1 graph; the arguments are Rec SDK's.
+    """Create a table of rows of width `dim`, eager or in the current v1 graph; the arguments are Rec SDK's.
 
     Args:
         key_dtype: tf.int64 or tf.int32.
@@ -69,7 +69,9 @@ def create_table(
         padding_keys: keys whose rows are never updated.
         padding_keys_mask: True if and only if `padding_keys` is given.
         padding_keys_len: largest number of distinct ids of a batch, needed with `padding_keys`; has no further effect.
-        value_dtype: tf.float32.
+        value_dtype: how values are stored: tf.float32, or tf.bfloat16 or tf.float16 in half the memory. Lookups give
+            float32 in any case, and gradients, slots and arithmetic are float32; each update rounds a row once, up or
+            down by chance, so that the mean is exact.
         shard_num: has no effect, which is logged if it is given.
         fusion_optimizer_var: has no effect, which is logged if it is given.
         hashtable_threshold: has no effect, which is logged if it is given.
@@ -87,7 +89,7 @@ def create_table(
 
     Raises:
         ValueError: an argument has a wrong type, range or combination or requests a missing feature; the graph already
-            has the name; or a reused table differs in dim or key dtype.
+            has the name; or a reused table differs in dim or a dtype.
         RuntimeError: inside of a `tf.function`, which would create a table at every trace, or in eager mode after
             `init(use_dynamic_expansion=True)`.
     """
@@ -158,10 +160,13 @@ def _reused(known: Table, arguments: TableArguments, reuse: bool) -> Table:
             f"the table `{arguments.name}` exists in this graph already: give the second another name, or create it "
             "under tf.compat.v1.variable_scope(..., reuse=tf.compat.v1.AUTO_REUSE)"
         )
-    if (known.dim, known.key_dtype) != (arguments.dim, arguments.key_dtype):
+    has, wanted = (
+        f"dim {one.dim}, {one.key_dtype.name} keys and {one.value_dtype.name} values" for one in (known, arguments)
+    )
+    if has != wanted:
         raise ValueError(
-            f"the table `{arguments.name}` is reused with dim {arguments.dim}, {arguments.key_dtype.name} but has dim "
-            f"{known.dim}, {known.key_dtype.name}: make them equal or choose another name"
+            f"the table `{arguments.name}` is reused with {wanted} but has {has}: make them equal or choose another "
+            "name"
         )
     return known
 

@@ -69,6 +69,11 @@ class TableFacts:
         return self.arguments.key_dtype
 
     @property
+    def value_dtype(self) -> tf.DType:
+        """How values are stored; lookups give float32 in any case."""
+        return self.arguments.value_dtype
+
+    @property
     def emb_initializer(self) -> Any:
         """The initializer given to `create_table`."""
         return self.arguments.emb_initializer

@@ -22,7 +22,7 @@ STARTS = {
 }
 
 
-def make_table(name: str = "users", start: str = "uniform", dim: int = 5) -> Any:
+def make_table(name: str = "users", start: str = "uniform", dim: int = 5, value_dtype: str = "float32") -> Any:
     """Create a table whose new rows begin as STARTS says."""
     return runtime.create_table(
         key_dtype=tf.int64,
@@ -30,6 +30,7 @@ def make_table(name: str = "users", start: str = "uniform", dim: int = 5) -> Any
         name=name,
         emb_initializer=STARTS[start],
         device_vocabulary_size=64,
+        value_dtype=value_dtype,
     )
 
 

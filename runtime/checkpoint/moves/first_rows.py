@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from runtime import native
 from runtime.checkpoint.bundle import CheckpointError
+from runtime.checkpoint.meta_layout import layout_of
 
 __all__ = ["FirstRows", "initializers_of"]
 
@@ -40,7 +41,12 @@ class FirstRows:
                 f"{path} has no row for {count} ids of `{table}`, and {path}.meta, which says what they begin with, is "
                 "missing: put the file that the Saver wrote beside the checkpoint"
             )
-        self._attributes: dict[str, Any] = {"table_name": table, "dim": int(meta[2]), "initializer": initializer}
+        self._attributes: dict[str, Any] = {
+            "table_name": table,
+            "dim": int(meta[2]),
+            "initializer": initializer,
+            "options": f"values={layout_of(meta).value_dtype.name}",
+        }
         self._meta = meta
 
     def of(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:

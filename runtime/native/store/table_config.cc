@@ -90,6 +90,8 @@ void TableConfig::parse_options(const std::string& text) {
     } else if (key == "when_full") {
       if (value != "error" && value != "evict") fail_invalid(owner + " has " + option + "; it must be error or evict");
       evicts = value == "evict";
+    } else if (key == "values") {
+      values = value_type_named(value, owner);
     } else if (key == "expansion") {
       expansion = number_option(owner, key, value) != 0;
     } else if (key == "padding_keys") {
@@ -117,7 +119,7 @@ void TableConfig::parse_options(const std::string& text) {
       tier_segment = number_option(owner, key, value);
     } else {
       fail_invalid(owner + " has the unknown option '" + option +
-                   "'; known are max_bytes, when_full, expansion, padding_keys, "
+                   "'; known are max_bytes, when_full, values, expansion, padding_keys, "
                    "tiers, tier_folder, tier_library, tier_policy, tier_bytes, tier_segment, "
                    "device_rows, device_policy and device_steps");
     }
@@ -130,6 +132,10 @@ void TableConfig::check() const {
   }
   if (evicts && !limited()) {
     fail_invalid("table '" + name + "' evicts rows when it is full but has no max_bytes; give it one");
+  }
+  if (values != ValueType::float32 && (expansion || device_rows != 0)) {
+    fail_invalid("table '" + name + "' stores values in two bytes and has " +
+                 (expansion ? "dynamic expansion" : "rows on a device") + ", which needs float32; use one of them");
   }
   if (device_rows != 0) check_device();
   if (tiered()) check_tiers();

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "store/rows/value_type.h"
 #include "store/tiers/lower_tier.h"
 
 namespace recmigrate {
@@ -20,10 +21,11 @@ struct TableConfig {
   std::int64_t dim = 0;   // floats per row, > 0
   std::int64_t seed = 0;  // of the initial rows
   std::string initializer;
-  std::int64_t reserve = 0;    // expected number of rows; a hint
-  std::int64_t max_bytes = 0;  // for rows, counters of keys and index; 0 means no limit
-  bool evicts = false;         // at the limit, evict the least recently used rows instead of refusing new ones
-  bool expansion = false;      // rows have addresses: a cell per row keeps its generation
+  ValueType values = ValueType::float32;  // as which rows are stored
+  std::int64_t reserve = 0;               // expected number of rows; a hint
+  std::int64_t max_bytes = 0;             // for rows, counters of keys and index; 0 means no limit
+  bool evicts = false;     // at the limit, evict the least recently used rows instead of refusing new ones
+  bool expansion = false;  // rows have addresses: a cell per row keeps its generation
   std::vector<std::int64_t> padding_keys;  // whose rows are never updated
   std::vector<TierConfig> tiers;           // empty: all rows in memory; the first one is memory
   std::string tier_folder;                 // directory of the tiers below memory

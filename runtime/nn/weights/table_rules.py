@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from runtime import _validation
 from runtime.storage.tiers import Storage
+from runtime.table.arguments import checked_value_dtype
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,8 @@ class TableRules:
     max_bytes: int | None = None
     #: At the limit: "error", or "evict" for the rows that were least recently used.
     when_full: str = "error"
+    #: How values are stored, "float32", "bfloat16" or "float16"; the layer gives float32 in any case.
+    value_dtype: Any = "float32"
 
     def __post_init__(self) -> None:
         """Check the fields.
@@ -42,6 +45,7 @@ class TableRules:
             if self.admission:
                 raise ValueError("TableRules has `admission` and `admission_probability`: give one of them")
         _validation.integer("eviction", self.eviction, 0)
+        checked_value_dtype(self.value_dtype)
         if self.storage is not None:
             _validation.kind("storage", self.storage, Storage, "a runtime.Storage or None")
 
@@ -60,7 +64,12 @@ class TableRules:
 
     def of_table(self) -> dict[str, Any]:
         """Return the arguments of `create_table`."""
-        given = {"storage": self.storage, "max_bytes": self.max_bytes, "when_full": self.when_full}
+        given = {
+            "storage": self.storage,
+            "max_bytes": self.max_bytes,
+            "when_full": self.when_full,
+            "value_dtype": self.value_dtype,
+        }
         return {name: value for name, value in given.items() if value is not None}
 
 

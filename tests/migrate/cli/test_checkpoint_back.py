@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from migrate.cli.checkpoint import checkpoint
 from migrate.errors import MigrateError
 from tests.support.moved_training import OPTIMIZERS, convert, prepare, train
+from tests.support.runtime import rounding
 
 tf = pytest.importorskip("tensorflow").compat.v1
 
@@ -68,6 +69,21 @@ def test_rows_that_a_table_never_saw_are_what_it_would_give(tmp_path: Path, opti
     if "Adagrad" in optimizer:
         assert (found["tower/user/Adagrad"][unseen] == np.float32(0.1)).all()
     assert len(train(original, 4, str(tmp_path / "back"), None)) == 4
+
+
+def test_rows_of_two_bytes_go_back_as_they_are(tmp_path: Path) -> None:
+    original, converted = prepare(tmp_path, "AdagradOptimizer(0.1)")
+    text = converted.replace("create_table(", 'create_table(value_dtype="bfloat16", ')
+    assert text != converted
+    train(original, 0, None, str(tmp_path / "like"))
+    train(text, 0, None, str(tmp_path / "trained"), rows=40)
+    assert back(tmp_path).exit_code == 0
+    rows, found = values(tmp_path / "trained"), values(tmp_path / "back")
+    keys = rows["tower_user-keys"]
+    np.testing.assert_array_equal(found["tower/user"][keys[keys < 30]], rows["tower_user-values"][keys < 30])
+    unseen = np.setdiff1d(np.arange(30), keys)
+    np.testing.assert_array_equal(found["tower/user"][unseen], first_rows(tmp_path / "trained", "tower_user", unseen))
+    np.testing.assert_array_equal(found["tower/user"], rounding.nearest(found["tower/user"], tf.bfloat16))
 
 
 def first_rows(path: Path, table: str, ids: Any) -> Any:

@@ -25,8 +25,8 @@ _META = np.array([1, 7, 2, 1, 2, 0], np.int64)
 class _Model:
     """One table trained by Adagrad beside a dense variable; rows can be taken away."""
 
-    def __init__(self, name: str = "user") -> None:
-        self.table, self.dense = make_table(name), v1.get_variable("dense", [4])
+    def __init__(self, name: str = "user", value_dtype: str = "float32") -> None:
+        self.table, self.dense = make_table(name, value_dtype=value_dtype), v1.get_variable("dense", [4])
         self.ids = v1.placeholder(tf.int64, [None])
         loss = tf.reduce_sum(tf.sin(runtime.sparse_lookup(self.table, self.ids) * self.dense))
         dense = v1.train.GradientDescentOptimizer(0.1).minimize(loss, var_list=[self.dense])
@@ -65,8 +65,9 @@ def _play(model: _Model, saver: Any, directory: Path, saves: int = 8) -> list[tu
     return played
 
 
-def test_every_saved_moment_comes_back(graph: tf.Graph, tmp_path: Path) -> None:
-    model = _Model()
+@pytest.mark.parametrize("value_dtype", ["float32", "bfloat16"])
+def test_every_saved_moment_comes_back(graph: tf.Graph, tmp_path: Path, value_dtype: str) -> None:
+    model = _Model(value_dtype=value_dtype)
     saver = checkpoint.IncrementalSaver(full_every=4, max_to_keep=0)
     played = _play(model, saver, tmp_path)
     kinds = ["delta" if delta_names(Bundle(path)) else "full" for path, _ in played]

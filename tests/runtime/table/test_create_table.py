@@ -57,7 +57,8 @@ _GOOD: dict[str, Any] = {
             "is bigger than 9223372036854775807",
         ),
         ({"padding_keys": "0"}, "Invalid parameter type of para `padding_keys`"),
-        ({"value_dtype": tf.float16}, "`value_dtype` must be tf.float32"),
+        ({"value_dtype": tf.float64}, "`value_dtype` must be tf.float32, tf.bfloat16 or tf.float16"),
+        ({"value_dtype": tf.bfloat16, "device": "/cpu:0"}, "rows on a device are float32"),
         ({"shard_num": 0}, "is less than 1"),
         ({"fusion_optimizer_var": "no"}, "Invalid parameter type of para"),
         ({"hashtable_threshold": -1}, "is less than 0"),
@@ -136,7 +137,7 @@ def test_reuse_gives_the_table_that_exists() -> None:
         table = make_table("user")
     with scope("tower", reuse=True):
         assert make_table("user") is table
-        with pytest.raises(ValueError, match="dim 5, int64 but has dim 4"):
+        with pytest.raises(ValueError, match="dim 5, int64 keys and float32 values but has dim 4"):
             make_table("user", dim=5)
         with pytest.raises(ValueError, match="does not exist"):
             make_table("item")

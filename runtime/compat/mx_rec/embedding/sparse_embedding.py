@@ -220,6 +220,8 @@ def create_table(
         raise TypeError(f"create_table() got an unexpected keyword argument {unknown[0]!r}")
     instance = ConfigInitializer.get_instance()
     table_arguments.check_rules(given)
+    if value_dtype != tf.float32:
+        raise ValueError(f"`value_dtype` must be tf.float32: got {value_dtype!r}")
     if isinstance(emb_initializer, type) or not callable(emb_initializer):
         raise ValueError(
             f"Invalid parameter type of para `emb_initializer`: got {emb_initializer!r}, must be an instance of a "

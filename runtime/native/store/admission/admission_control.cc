@@ -223,6 +223,7 @@ void AdmissionControl::admit_part(Batch& batch, std::size_t part, const Admissio
   const RowLayout& layout = state().layout;
   const std::int64_t* const keys = batch.keys() + batch.begin(part);
   float** const rows = batch.rows() + batch.begin(part);
+  const NewRow fresh = store_.new_row();
   const WriteLock lock(shard.mutex);
   find_part(batch, part);
   const Judged judged = judge(shard, batch, part, admission);
@@ -249,7 +250,7 @@ void AdmissionControl::admit_part(Batch& batch, std::size_t part, const Admissio
   };
   for (const std::uint32_t i : judged.inserted) {
     const std::uint32_t count = count_key(i);
-    rows[i] = shard.insert(hash_key(keys[i]), keys[i], layout, store_.new_row());
+    rows[i] = shard.insert(hash_key(keys[i]), keys[i], layout, fresh);
     layout.write(rows[i], Cell::count, count);
     layout.write(rows[i], Cell::last_seen, seen);
   }

@@ -71,7 +71,7 @@ std::size_t AdmissionControl::evict_unseen(std::int64_t age, std::int64_t now) {
 std::size_t AdmissionControl::evict_light(float least) {
   const std::size_t removed = store_.remove_if([&](std::int64_t, const float* row) {
     std::vector<float> value;
-    if (state().steps) {
+    if (!store_.plain()) {
       value.resize(dim_);
       store_.read_row(row, value.data());
       row = value.data();

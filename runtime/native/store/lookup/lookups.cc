@@ -98,13 +98,13 @@ void RowView::read(std::size_t begin, std::size_t count, float* scratch, const f
   std::uint8_t shards[kBlock];
   if (found_ != nullptr) {
     std::copy_n(&found_[begin], count, found);
-    for (std::size_t i = 0; i < count; ++i) prefetch_row(found[i], store_.dim());
+    for (std::size_t i = 0; i < count; ++i) prefetch_row(found[i], store_.state().layout.slots_at());
   } else {
     store_.find_block(keys_ + begin, count, found, shards);
   }
   for (std::size_t i = 0; i < count; ++i) {
     rows[i] = found[i];
-    if (found[i] != nullptr && store_.state().steps == nullptr) continue;
+    if (found[i] != nullptr && store_.plain()) continue;
     float* const copy = scratch + i * store_.dim();
     if (found[i] != nullptr) {
       store_.read_row(found[i], copy);

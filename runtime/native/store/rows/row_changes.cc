@@ -108,7 +108,7 @@ void RowStore::save_part(const Batch& batch, std::size_t part) noexcept {
 
 void RowStore::catch_up(float* row, std::uint32_t taken) const noexcept {
   const std::uint32_t from = state_->layout.read(row, Cell::last_step);
-  state_->steps->catch_up(row, from, dim_);
+  narrow() ? narrow::catch_up(state_->layout, *state_->steps, row) : state_->steps->catch_up(row, from, dim_);
   state_->layout.write(row, Cell::last_step, std::max(from, taken));
 }
 
@@ -161,11 +161,12 @@ void RowStore::widen(const RowLayout& after, bool keep_slots, const SlotStarts& 
   auto arena = std::make_unique<Arena>(after.chunk_bytes());
   std::vector<Rows> wider(kShards, Rows(after, *arena));
   const auto widen_row = [&](float* row, const float* old) {
-    copy_row(row, old, dim_);
+    const std::size_t slots_at = after.slots_at();  // as before: the type of values does not change
+    std::copy_n(old, slots_at, row);
     if (keep_slots) {
-      std::copy_n(old + dim_, after.slot_width(), row + dim_);
+      std::copy_n(old + slots_at, after.slot_width(), row + slots_at);
     } else {
-      for (std::size_t i = 0; i < after.slots; ++i) std::fill_n(row + dim_ * (1 + i), dim_, starts[i]);
+      for (std::size_t i = 0; i < after.slots; ++i) std::fill_n(row + slots_at + dim_ * i, dim_, starts[i]);
     }
     after.copy_cells(row, before, old);
   };

@@ -42,7 +42,7 @@ RowLayout RowStore::layout(OptimizerKind kind, bool steps) const noexcept {
       (config_.stamps() ? RowLayout::bit(Cell::used) : 0U) |
       (config_.tiered() ? RowLayout::bit(Cell::uses) | RowLayout::bit(Cell::key_low) | RowLayout::bit(Cell::key_high)
                         : 0U);
-  return {dim_, slot_count(kind), cells | (steps ? RowLayout::bit(Cell::last_step) : 0U)};
+  return {dim_, slot_count(kind), cells | (steps ? RowLayout::bit(Cell::last_step) : 0U), config_.values};
 }
 
 std::unique_ptr<State> RowStore::make_state(const RowLayout& layout, std::int64_t seed) const {
@@ -71,8 +71,9 @@ std::vector<std::unique_ptr<LowerTier>> RowStore::make_lower(const RowLayout& la
   return lower;
 }
 
-NewRow RowStore::new_row() const noexcept {
-  return {&initializer_, state_->seed, state_->starts, static_cast<float>(state_->left)};
+NewRow RowStore::new_row() const {
+  return {&initializer_, state_->seed, state_->starts, static_cast<float>(state_->left),
+          std::vector<float>(narrow() ? dim_ : 0)};
 }
 
 // The result of `read_row` once the key is inserted.
@@ -80,6 +81,7 @@ void RowStore::read_initial(std::int64_t key, float* out) const noexcept {
   initializer_.fill(state_->seed, key, out);
   const auto left = static_cast<float>(state_->left);
   if (left != 1.0F) std::transform(out, out + dim_, out, [left](float value) { return value * left; });
+  if (narrow()) narrow::round(config_.values, out, dim_);
   if (state_->steps) state_->steps->from_start(out, state_->starts, dim_);
 }
 
@@ -126,7 +128,8 @@ RECMIGRATE_VECTOR_CLONES
 void RowStore::find_block(const std::int64_t* keys, std::size_t count, float** rows,
                           std::uint8_t* shards) const noexcept {
   std::size_t places[kBlock];
-  const std::size_t width = state_->steps ? state_->layout.stride() : dim_;  // the part of a row that a reader needs
+  // The part of a row that a reader needs.
+  const std::size_t width = state_->steps ? state_->layout.stride() : state_->layout.slots_at();
   const std::unique_ptr<Shard>* const all = state_->shards.data();
   for (std::size_t i = 0; i < count; ++i) {
     const std::uint64_t hash = hash_key(keys[i]);
@@ -164,7 +167,9 @@ void RowStore::read_rows(const Batch& batch, std::size_t part, float* out) const
   float* const* const rows = batch.rows() + begin;
   const std::uint32_t* const numbers = batch.numbers() + begin;
   const std::uint32_t* const positions = batch.positions() + begin;
-  if (state_->steps == nullptr) return spread_rows(out, positions, rows, numbers, batch.ids(part), dim_);
+  if (plain()) return spread_rows(out, positions, rows, numbers, batch.ids(part), dim_);
+  if (state_->steps == nullptr)
+    return spread_widened(config_.values, out, positions, rows, numbers, batch.ids(part), dim_);
   for (std::size_t i = 0; i < batch.ids(part); ++i) read_row(rows[numbers[i]], out + positions[i] * dim_);
 }
 

@@ -18,6 +18,7 @@
 #include "store/parallel.h"
 #include "store/rows/guards.h"
 #include "store/rows/lower_rows.h"
+#include "store/rows/narrow_rows.h"
 #include "store/rows/row.h"
 #include "store/rows/state.h"
 #include "store/table_config.h"
@@ -76,20 +77,27 @@ class RowStore {
 
   // The following is called under `structure`.
 
-  [[nodiscard]] NewRow new_row() const noexcept;
+  [[nodiscard]] NewRow new_row() const;
   void read_initial(std::int64_t key, float* out) const noexcept;
   // The value of a row after all steps.
   void read_row(const float* row, float* out) const noexcept {
     if (state_->steps == nullptr) {
-      copy_row(out, row, dim_);
+      state_->layout.read_value(row, out);
+    } else if (narrow()) {
+      narrow::value(state_->layout, *state_->steps, row, out);
     } else {
       state_->steps->value(row, state_->layout.read(row, Cell::last_step), dim_, out);
     }
   }
   // Lets a row catch up on its steps and records that it took those up to `taken`.
   void catch_up(float* row, std::uint32_t taken) const noexcept;
-  // Whether rows may catch up when they are read, which saves them from taking the same steps again.
-  [[nodiscard]] bool settles_reads() const noexcept { return state_->steps && state_->steps->divisible(); }
+  // Whether values are stored in two bytes, so that readers and rules work on copies.
+  [[nodiscard]] bool narrow() const noexcept { return config_.values != ValueType::float32; }
+  // Whether readers may be given rows where they lie.
+  [[nodiscard]] bool plain() const noexcept { return state_->steps == nullptr && !narrow(); }
+  // Whether rows may catch up when they are read, which saves them from taking the same steps again. Narrow rows would
+  // be rounded by each read.
+  [[nodiscard]] bool settles_reads() const noexcept { return state_->steps && !narrow() && state_->steps->divisible(); }
   // Lets the rows of a part catch up; null rows are skipped. Under `steps`.
   void settle_part(const Batch& batch, std::size_t part) noexcept;
 

@@ -1,4 +1,5 @@
-// The rows of one shard, in chunks that never move: value[dim], optimizer slots, then four-byte cells.
+// The rows of one shard, in chunks that never move: value[dim], which may have two bytes each, optimizer slots, then
+// four-byte cells.
 #pragma once
 
 #include <cstddef>
@@ -8,6 +9,8 @@
 
 #include "store/rows/index.h"
 #include "store/rows/memory.h"
+#include "store/rows/row.h"
+#include "store/rows/value_type.h"
 
 namespace recmigrate {
 
@@ -36,12 +39,16 @@ struct RowLayout {
   std::size_t dim = 1;
   std::size_t slots = 0;  // each `dim` wide
   unsigned present = 0;   // a bit per Cell
+  ValueType values = ValueType::float32;
 
   [[nodiscard]] static constexpr unsigned bit(Cell cell) noexcept { return 1U << static_cast<unsigned>(cell); }
   [[nodiscard]] bool has(Cell cell) const noexcept { return (present & bit(cell)) != 0; }
   [[nodiscard]] std::size_t cells() const noexcept { return static_cast<std::size_t>(__builtin_popcount(present)); }
   [[nodiscard]] std::size_t slot_width() const noexcept { return dim * slots; }
-  [[nodiscard]] std::size_t cells_at() const noexcept { return dim * (1 + slots); }
+  // Whether values have two bytes, so that rules work on copies.
+  [[nodiscard]] bool narrow() const noexcept { return values != ValueType::float32; }
+  [[nodiscard]] std::size_t slots_at() const noexcept { return value_units(values, dim); }
+  [[nodiscard]] std::size_t cells_at() const noexcept { return slots_at() + slot_width(); }
   [[nodiscard]] std::size_t stride() const noexcept { return cells_at() + cells(); }
   [[nodiscard]] std::uint32_t read(const float* row, Cell cell) const noexcept { return read_cell(row + at(cell)); }
   void write(float* row, Cell cell, std::uint32_t value) const noexcept { write_cell(row + at(cell), value); }
@@ -53,6 +60,28 @@ struct RowLayout {
     write(row, Cell::key_low, static_cast<std::uint32_t>(static_cast<std::uint64_t>(key)));
     write(row, Cell::key_high, static_cast<std::uint32_t>(static_cast<std::uint64_t>(key) >> 32));
   }
+  // The value of a row as float32, as it is stored.
+  void read_value(const float* row, float* out) const noexcept {
+    narrow() ? widen_values(values, row, out, dim) : copy_row(out, row, dim);
+  }
+  // Sets the value of a row, rounded to the nearest.
+  void write_value(float* row, const float* value) const noexcept {
+    narrow() ? store_nearest(values, row, value, dim) : copy_row(row, value, dim);
+  }
+  // Of a narrow row: columns [at, at + width) of value and slots, [1 + slots, width], as rules take them; and back,
+  // rounded to the nearest. `at` is even.
+  void widen_columns(const float* row, std::size_t at, std::size_t width, float* columns) const noexcept {
+    widen_values(values, row + at / 2, columns, width);
+    for (std::size_t s = 0; s < slots; ++s) {
+      std::memcpy(columns + (1 + s) * width, row + slots_at() + s * dim + at, width * sizeof(float));
+    }
+  }
+  void store_columns(float* row, std::size_t at, std::size_t width, const float* columns) const noexcept {
+    store_nearest(values, row + at / 2, columns, width);
+    for (std::size_t s = 0; s < slots; ++s) {
+      std::memcpy(row + slots_at() + s * dim + at, columns + (1 + s) * width, width * sizeof(float));
+    }
+  }
   // Copies the cells that both layouts have from a row of another layout.
   void copy_cells(float* row, const RowLayout& from, const float* old) const noexcept;
   // The position of a cell in a row, which must have it; loops over many rows compute it once.
@@ -60,7 +89,7 @@ struct RowLayout {
     return cells_at() + static_cast<std::size_t>(__builtin_popcount(present & (bit(cell) - 1)));
   }
   [[nodiscard]] bool operator==(const RowLayout& other) const noexcept {
-    return dim == other.dim && slots == other.slots && present == other.present;
+    return dim == other.dim && slots == other.slots && present == other.present && values == other.values;
   }
   // Rows per chunk as a power of two, and the chunk's size: large enough that the list of chunks stays in the cache.
   [[nodiscard]] unsigned chunk_shift() const noexcept;

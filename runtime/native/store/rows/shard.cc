@@ -49,10 +49,12 @@ float* Shard::insert_empty(std::uint64_t hash, std::int64_t key, const RowLayout
 
 float* Shard::insert(std::uint64_t hash, std::int64_t key, const RowLayout& layout, const NewRow& fresh) noexcept {
   float* const row = insert_empty(hash, key, layout);
-  fresh.initializer->fill(fresh.seed, key, row);
-  if (fresh.left != 1.0F) std::transform(row, row + layout.dim, row, [&](float value) { return value * fresh.left; });
+  float* const value = layout.narrow() ? fresh.wide.data() : row;
+  fresh.initializer->fill(fresh.seed, key, value);
+  if (fresh.left != 1.0F) std::transform(value, value + layout.dim, value, [&](float v) { return v * fresh.left; });
+  if (layout.narrow()) layout.write_value(row, value);
   for (std::size_t s = 0; s < layout.slots; ++s) {
-    std::fill_n(row + layout.dim * (1 + s), layout.dim, fresh.starts[s]);
+    std::fill_n(row + layout.slots_at() + layout.dim * s, layout.dim, fresh.starts[s]);
   }
   return row;
 }

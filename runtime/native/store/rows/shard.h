@@ -23,7 +23,8 @@ struct NewRow {
   const Initializer* initializer;
   std::int64_t seed;
   SlotStarts starts;
-  float left;  // share of the initial value that remains after the weight decay of all rows so far
+  float left;                       // share of the initial value that remains after the weight decay of all rows so far
+  mutable std::vector<float> wide;  // space for a value that is rounded when it is stored; else empty
 };
 
 struct Shard {

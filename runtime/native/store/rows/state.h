@@ -55,6 +55,7 @@ struct State {
   SlotStarts starts{};
   std::unique_ptr<Steps> steps;           // if all rows move, from the first such update on
   double left = 1;                        // share of initial values when `steps` began
+  std::atomic<std::uint64_t> updates{0};  // that rounded values
   std::atomic<bool> thinned{false};       // keys were evicted
   std::atomic<std::uint32_t> batches{0};  // number of stamped batches
   Training training;

@@ -3,16 +3,20 @@
 #include <cstring>
 #include <utility>
 
+#include "store/rows/narrow_rows.h"
+
 namespace recmigrate {
 
 void write_row(const RowLayout& layout, const Destination& to, std::size_t at, const float* row,
                const Steps* steps) noexcept {
   const std::size_t width = layout.slot_width();
-  if (steps != nullptr) {
+  if (steps != nullptr && layout.narrow()) {
+    narrow::copy(layout, *steps, row, to.values + at * layout.dim, to.slots + at * width);
+  } else if (steps != nullptr) {
     steps->copy(row, layout.read(row, Cell::last_step), layout.dim, to.values + at * layout.dim, to.slots + at * width);
   } else {
-    std::memcpy(to.values + at * layout.dim, row, layout.dim * sizeof(float));
-    if (width != 0) std::memcpy(to.slots + at * width, row + layout.dim, width * sizeof(float));
+    layout.read_value(row, to.values + at * layout.dim);
+    if (width != 0) std::memcpy(to.slots + at * width, row + layout.slots_at(), width * sizeof(float));
   }
   if (layout.present != 0 && to.cells != nullptr) {
     std::memcpy(to.cells + at * layout.cells(), row + layout.cells_at(), layout.cells() * sizeof(std::uint32_t));

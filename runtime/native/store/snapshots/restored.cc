@@ -76,6 +76,7 @@ std::unique_ptr<State> Snapshots::filled(const TableMeta& meta, const std::int64
   fresh->starts = meta.starts;
   fresh->training.restored = true;
   fresh->left = meta.left;
+  fresh->updates = meta.updates;
   const std::size_t width = fresh->layout.slot_width();
   batch.for_each_part([&](std::size_t part) {
     Shard& shard = *fresh->shards[part];
@@ -83,8 +84,8 @@ std::unique_ptr<State> Snapshots::filled(const TableMeta& meta, const std::int64
     for (std::size_t i = batch.begin(part); i < batch.begin(part) + batch.ids(part); ++i) {
       const std::size_t from = batch.positions()[i];
       float* const row = shard.insert_empty(hash_key(keys[from]), keys[from], fresh->layout);
-      copy_row(row, values + from * dim_, dim_);
-      if (width != 0) std::memcpy(row + dim_, slots + from * width, width * sizeof(float));
+      fresh->layout.write_value(row, values + from * dim_);
+      if (width != 0) std::memcpy(row + fresh->layout.slots_at(), slots + from * width, width * sizeof(float));
       if (steps) fresh->layout.write(row, Cell::last_step, steps->now());
     }
   });

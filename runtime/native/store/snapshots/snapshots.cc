@@ -26,7 +26,9 @@ TableMeta Snapshots::meta() const {
                    state().starts,
                    {},
                    state().left * (state().steps ? state().steps->shrinkage() : 1.0),
-                   {}};
+                   {},
+                   config_.values,
+                   state().updates};
   if (state().steps) result.steps = state().steps->saved();
   admission_.add_seen(result.seen);
   return result;
@@ -99,12 +101,13 @@ void Snapshots::merge(const TableMeta& meta, const std::int64_t* keys, std::size
     const bool trained = meta.kind != OptimizerKind::none;
     if (trained && state().kind != meta.kind) updates_.adopt(meta.kind, meta.starts, nullptr, keys, count);
     if (trained) state().training.optimizers.clear();
+    state().updates = std::max(state().updates.load(), meta.updates);
     if (trained && !meta.steps.empty()) updates_.follow(meta.replayed());
     if (meta.seen.tracked) admission_.track(meta.seen.bloom);
     const std::size_t width = trained ? state().layout.slot_width() : 0;
     store_.write_rows(lookups_.resolve(keys, count), [&](float* row, std::size_t from) {
-      copy_row(row, values + from * dim_, dim_);
-      if (width != 0) std::memcpy(row + dim_, slots + from * width, width * sizeof(float));
+      state().layout.write_value(row, values + from * dim_);
+      if (width != 0) std::memcpy(row + state().layout.slots_at(), slots + from * width, width * sizeof(float));
     });
     if (!meta.seen.tracked) return;
     for (const auto& shard : state().shards) shard->sightings = Sightings();
@@ -117,7 +120,7 @@ void Snapshots::upsert(const std::int64_t* keys, std::size_t count, const float*
   MemoryLimit::with_room([&] {
     const ReadLock lock(store_.structure());
     store_.write_rows(lookups_.resolve(keys, count),
-                      [&](float* row, std::size_t from) { copy_row(row, values + from * dim_, dim_); });
+                      [&](float* row, std::size_t from) { state().layout.write_value(row, values + from * dim_); });
   });
   tiers_.after_use();
 }

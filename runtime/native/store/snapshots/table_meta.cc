@@ -11,7 +11,11 @@ namespace recmigrate {
 
 std::vector<std::int64_t> TableMeta::to_vector() const {
   const bool decays = kind == OptimizerKind::keras_adamw;
-  const std::int64_t version = !steps.empty() ? kReplayed : decays || left == 1.0 ? kVersion : kDecayed;
+  const bool narrow = values != ValueType::float32;
+  const std::int64_t version = narrow                  ? kNarrow
+                               : !steps.empty()        ? kReplayed
+                               : decays || left == 1.0 ? kVersion
+                                                       : kDecayed;
   std::vector<std::int64_t> meta = {version, seed, dim, static_cast<std::int64_t>(slot_count(kind)),
                                     static_cast<std::int64_t>(kind)};
   for (std::size_t s = 0; s < slot_count(kind); ++s) {
@@ -19,12 +23,16 @@ std::vector<std::int64_t> TableMeta::to_vector() const {
     std::memcpy(&bits, &starts[s], sizeof bits);
     meta.push_back(bits);
   }
+  if (narrow) {
+    meta.push_back(static_cast<std::int64_t>(values));
+    meta.push_back(static_cast<std::int64_t>(updates));
+  }
   if (decays || version != kVersion) {
     std::int64_t bits = 0;
     std::memcpy(&bits, &left, sizeof bits);
     meta.push_back(bits);
   }
-  if (!steps.empty()) {
+  if (version >= kReplayed) {
     meta.push_back(static_cast<std::int64_t>(steps.size()));
     meta.insert(meta.end(), steps.begin(), steps.end());
   }
@@ -35,8 +43,8 @@ std::vector<std::int64_t> TableMeta::to_vector() const {
 TableMeta TableMeta::from_vector(const std::int64_t* meta, std::size_t count, const std::string& owner) {
   const std::string prefix = "meta data for " + owner;
   if (count < 5) fail_invalid(prefix + " has " + std::to_string(count) + " entries; a snapshot has 5 or more");
-  if (meta[0] < 1 || meta[0] > kReplayed) {
-    fail_invalid(prefix + " is of format " + std::to_string(meta[0]) + "; this engine reads formats 1 to 4");
+  if (meta[0] < 1 || meta[0] > kNarrow) {
+    fail_invalid(prefix + " is of format " + std::to_string(meta[0]) + "; this engine reads formats 1 to 5");
   }
   const Rule& rule = rule_of(static_cast<OptimizerKind>(meta[4]));
   if (static_cast<std::int64_t>(rule.kind) != meta[4]) {
@@ -65,6 +73,14 @@ TableMeta TableMeta::from_vector(const std::int64_t* meta, std::size_t count, co
     fail_invalid(prefix + " lets a slot of " + optimizer_name(result.kind) + " start with a NaN or an infinity");
   }
   std::size_t at = 5 + slots;
+  if (meta[0] == kNarrow) {
+    if (count < at + 2 || meta[at] < 1 || meta[at] > 2 || meta[at + 1] < 0) {
+      fail_invalid(prefix + " does not say how values were stored, or how often they were rounded");
+    }
+    result.values = static_cast<ValueType>(meta[at]);
+    result.updates = static_cast<std::uint64_t>(meta[at + 1]);
+    at += 2;
+  }
   if (meta[0] >= kDecayed || (meta[0] == kVersion && result.kind == OptimizerKind::keras_adamw)) {
     if (count <= at) fail_invalid(prefix + " does not say what weight decay left of initial rows");
     std::memcpy(&result.left, &meta[at++], sizeof result.left);
@@ -73,15 +89,16 @@ TableMeta TableMeta::from_vector(const std::int64_t* meta, std::size_t count, co
                    " of initial rows; it must be 0 to 1");
     }
   }
-  if (meta[0] == kReplayed) {
+  if (meta[0] >= kReplayed) {
     const auto left_over = static_cast<std::int64_t>(count - at);
-    if (left_over < 1 || meta[at] < 1 || meta[at] > left_over - 1) {
+    const std::int64_t least = meta[0] == kReplayed ? 1 : 0;
+    if (left_over < 1 || meta[at] < least || meta[at] > left_over - 1) {
       fail_invalid(prefix + " lacks the log of the steps that new rows take");
     }
     const auto entries = static_cast<std::size_t>(meta[at++]);
     result.steps.assign(meta + at, meta + at + entries);
     at += entries;
-    static_cast<void>(Replayed::restored(result.kind, result.steps.data(), entries, prefix));
+    if (entries != 0) static_cast<void>(Replayed::restored(result.kind, result.steps.data(), entries, prefix));
   }
   if (meta[0] != 1 && count > at) result.seen.read(meta + at, count - at, prefix);
   return result;

@@ -47,7 +47,8 @@ std::size_t Tiers::capacity_of(std::size_t tier) const noexcept {
   const RowLayout& layout = state().layout;
   const std::uint64_t bytes = config_.tiers[tier].bytes;
   if (bytes == 0) return std::numeric_limits<std::size_t>::max();
-  const std::size_t each = config_.tier_counts_values ? round_up_16(dim_ * sizeof(float)) * (1 + layout.slots)
+  const std::size_t each = config_.tier_counts_values ? round_up_16(layout.slots_at() * sizeof(float)) +
+                                                            round_up_16(dim_ * sizeof(float)) * layout.slots
                                                       : layout.stride() * sizeof(float) + (tier == 0 ? kIndexBytes : 0);
   return static_cast<std::size_t>(bytes / each);
 }

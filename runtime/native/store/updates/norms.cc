@@ -109,8 +109,9 @@ RowNorms Norms::of_shard(std::size_t s) {
 
 // Rows that lie side by side have often taken the same steps.
 void Norms::add_block(RowNorms& norms, float* const* rows, std::size_t count, float* values) const {
-  if (!state().steps) return add_rows(norms, rows, count, dim_);
-  if (const auto* const steps = dynamic_cast<const Replayed*>(state().steps.get())) {
+  if (store_.plain()) return add_rows(norms, rows, count, dim_);
+  const auto* const steps = dynamic_cast<const Replayed*>(state().steps.get());
+  if (steps != nullptr && !store_.narrow()) {
     const RowLayout& layout = state().layout;
     for (std::size_t first = 0, end = 0; first < count; first = end) {
       const std::uint32_t from = layout.read(rows[first], Cell::last_step);

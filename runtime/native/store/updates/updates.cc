@@ -15,7 +15,9 @@ namespace recmigrate {
 // The part of an update that can fail, done: the rows of a batch and the sums of their gradients.
 struct Updates::Prepared {
   Prepared(const Gradients& of, const Update& update)
-      : sums(of.count * of.updates->dim_, update.needs_squares()), batch(of.updates->sum(of, sums)) {}
+      : sums(of.count * of.updates->dim_, update.needs_squares(), of.updates->wide_floats(of.count),
+             of.count < kWorthSplitting ? 1 : kShards),
+        batch(of.updates->sum(of, sums)) {}
 
   Sums sums;
   const Batch batch;
@@ -106,7 +108,8 @@ void Updates::require_sound(const Batch& batch, const Sums& sums, const Update& 
 
 void Updates::update_all(const Batch& batch, const Sums& sums, const Update& update) {
   if (state().steps) return update_and_step(batch, sums, update);
-  batch.for_each_part([&](std::size_t part) { update_part(batch, part, sums, update); });
+  const Pass pass{update, batch, sums, store_.narrow() ? state().updates++ : 0};
+  batch.for_each_part([&](std::size_t part) { update_part(pass, part); });
 }
 
 // The rows of the batch take the step at once, all others when they are needed, if it is one of theirs.
@@ -118,20 +121,28 @@ void Updates::update_and_step(const Batch& batch, const Sums& sums, const Update
     const WriteLock lock(store_.steps());
     steps.reserve();
   }
-  batch.for_each_part([&](std::size_t part) { update_part(batch, part, sums, update); });
+  const Pass pass{update, batch, sums, store_.narrow() ? state().updates++ : 0};
+  batch.for_each_part([&](std::size_t part) { update_part(pass, part); });
   if (!all) return;
   const WriteLock lock(store_.steps());
   steps.append(update);
 }
 
-void Updates::update_rows(const Update& update, float* const* rows, float* sums, const float* squares,
-                          std::size_t count) const noexcept {
+// Updates distinct keys of a part, from number `first` of the batch on, that all have a row.
+void Updates::update_rows(const Pass& pass, std::size_t part, std::size_t first, std::size_t count) const noexcept {
+  store_.narrow() ? update_narrow(pass, part, first, count) : update_plain(pass, first, count);
+}
+
+void Updates::update_plain(const Pass& pass, std::size_t first, std::size_t count) const noexcept {
+  const Update& update = pass.update;
+  float* const* const rows = pass.batch.rows() + first;
   if (state().steps) {
     const std::uint32_t taken = state().steps->now() + (moves_all(update) ? 1 : 0);
     for (std::size_t i = 0; i < count; ++i) store_.catch_up(rows[i], taken);
   }
+  float* const sums = pass.sums.rows + first * dim_;
   if (update.term.present) add_term(update.term, rows, sums, count, dim_);
-  apply_update(update, rows, sums, squares, count, dim_);
+  apply_update(update, rows, sums, pass.sums.squares_at(first * dim_), count, dim_);
 }
 
 void Updates::refuse_nonfinite(const Batch& batch, const Sums& sums) const {
@@ -152,7 +163,8 @@ void Updates::refuse_nonfinite(const Batch& batch, const Sums& sums) const {
 }
 
 // One part's updates; the rows of the next block are fetched while this one is updated.
-void Updates::update_part(const Batch& batch, std::size_t part, const Sums& all_sums, const Update& update) noexcept {
+void Updates::update_part(const Pass& pass, std::size_t part) noexcept {
+  const Batch& batch = pass.batch;
   const std::size_t first = batch.begin(part);
   const std::size_t count = batch.distinct(part);
   float* const* const rows = batch.rows() + first;
@@ -160,15 +172,14 @@ void Updates::update_part(const Batch& batch, std::size_t part, const Sums& all_
   for (std::size_t i = 0; i < std::min(kBlock, count); ++i) prefetch_row(rows[i], width);
   const WriteGuard guard(state(), batch.shards(part));
   store_.save_part(batch, part);
-  const bool all = !find_padding(batch.shards(part)) && all_sums.finite && !skips_absent();
+  const bool all = !find_padding(batch.shards(part)) && pass.sums.finite && !skips_absent();
   for (std::size_t begin = 0; begin < count; begin += kBlock) {
     const std::size_t some = std::min(kBlock, count - begin);
     for (std::size_t i = begin + kBlock; i < std::min(begin + 2 * kBlock, count); ++i) prefetch_row(rows[i], width);
     if (all) {
-      const std::size_t at = (first + begin) * dim_;
-      update_rows(update, rows + begin, all_sums.rows + at, all_sums.squares_at(at), some);
+      update_rows(pass, part, first + begin, some);
     } else {
-      update_some(update, batch, first + begin, all_sums, some);
+      update_some(pass, part, first + begin, some);
     }
   }
 }
@@ -192,21 +203,19 @@ bool Updates::is_padding(std::int64_t id, IdKind kind, const float* row) const n
 
 // Updates some distinct keys of a batch, from number `first` on, except removed keys, padding keys, and keys whose
 // gradient is to be skipped.
-void Updates::update_some(const Update& update, const Batch& batch, std::size_t first, const Sums& all_sums,
-                          std::size_t count) const noexcept {
+void Updates::update_some(const Pass& pass, std::size_t part, std::size_t first, std::size_t count) const noexcept {
+  const Batch& batch = pass.batch;
   float* const* const rows = batch.rows() + first;
-  float* const sums = all_sums.rows + first * dim_;
+  const float* const sums = pass.sums.rows + first * dim_;
   const auto stays = [&](std::size_t i) {
     if (rows[i] == nullptr) return true;
-    if (update.nonfinite == Nonfinite::skip && !all_finite(sums + i * dim_, dim_)) return true;
+    if (pass.update.nonfinite == Nonfinite::skip && !all_finite(sums + i * dim_, dim_)) return true;
     return is_padding(batch.keys()[first + i], batch.kind(), rows[i]);
   };
   std::size_t from = 0;
   for (std::size_t i = 0; i <= count; ++i) {
     if (i < count && !stays(i)) continue;
-    if (i > from) {
-      update_rows(update, rows + from, sums + from * dim_, all_sums.squares_at((first + from) * dim_), i - from);
-    }
+    if (i > from) update_rows(pass, part, first + from, i - from);
     from = i + 1;
   }
 }

@@ -21,18 +21,29 @@ namespace recmigrate {
 
 // The gradients of a batch by distinct key, and if wanted their squares; those of a part start where its keys do.
 struct Sums {
-  explicit Sums(std::size_t floats, bool with_squares = false)
-      : memory(Scratch::bytes_of<float>(floats) * (with_squares ? 2 : 1)),
+  // With space for copies of rows, `wide` floats for each part that is updated at the same time as others.
+  explicit Sums(std::size_t floats, bool with_squares = false, std::size_t wide = 0, std::size_t at_once = 1)
+      : memory(Scratch::bytes_of<float>(floats) * (with_squares ? 2 : 1) + Scratch::bytes_of<float>(at_once * wide)),
         rows(memory.take<float>(floats)),
-        squares(with_squares ? memory.take<float>(floats) : nullptr) {}
+        squares(with_squares ? memory.take<float>(floats) : nullptr),
+        copies(memory.take<float>(at_once * wide)),
+        wide_floats(wide),
+        parts_at_once(at_once) {}
 
   [[nodiscard]] float* squares_at(std::size_t float_number) const noexcept {
     return squares == nullptr ? nullptr : squares + float_number;
   }
 
+  [[nodiscard]] float* copies_of(std::size_t part) const noexcept {
+    return copies + (parts_at_once == 1 ? 0 : part) * wide_floats;
+  }
+
   Scratch memory;
   float* rows;
   float* squares;
+  float* copies;
+  std::size_t wide_floats;
+  std::size_t parts_at_once;
   std::atomic<bool> finite{true};
 };
 
@@ -87,12 +98,19 @@ class Updates : private Part {
                              std::vector<std::unique_ptr<Prepared>>& prepared);
   [[nodiscard]] Batch sum(const Gradients& of, Sums& sums);
   void update_and_step(const Batch& batch, const Sums& sums, const Update& update);
-  void update_part(const Batch& batch, std::size_t part, const Sums& all_sums, const Update& update) noexcept;
-  void update_some(const Update& update, const Batch& batch, std::size_t first, const Sums& all_sums,
-                   std::size_t count) const noexcept;
-  // Adds what a term over the table gives each row to its sum. `squares` may be null.
-  void update_rows(const Update& update, float* const* rows, float* sums, const float* squares,
-                   std::size_t count) const noexcept;
+  // An update of a batch: `number` is that of the update among those that rounded values.
+  struct Pass {
+    const Update& update;
+    const Batch& batch;
+    const Sums& sums;
+    std::uint64_t number;
+  };
+  void update_part(const Pass& pass, std::size_t part) noexcept;
+  void update_some(const Pass& pass, std::size_t part, std::size_t first, std::size_t count) const noexcept;
+  void update_rows(const Pass& pass, std::size_t part, std::size_t first, std::size_t count) const noexcept;
+  void update_plain(const Pass& pass, std::size_t first, std::size_t count) const noexcept;
+  void update_narrow(const Pass& pass, std::size_t part, std::size_t first, std::size_t count) const noexcept;
+  [[nodiscard]] std::size_t wide_floats(std::size_t count) const noexcept;
   [[noreturn]] void refuse_nonfinite(const Batch& batch, const Sums& sums) const;
   [[nodiscard]] bool find_padding(std::uint64_t shards) noexcept;
   [[nodiscard]] bool is_padding(std::int64_t id, IdKind kind, const float* row) const noexcept;

@@ -70,12 +70,18 @@ TEST(meta_data_is_checked_entry_by_entry) {
   CHECK(parse({2, 7, 4, 2, 3, 0, 0}).kind == OptimizerKind::lazy_adam);
   const recmigrate::SlotStarts starts = parse({2, 7, 4, 2, 9, 0x3f000000, 0x3e800000}).starts;  // ftrl
   CHECK(starts[0] == 0.5F && starts[1] == 0.25F);
-  CHECK_THROWS(InvalidInput, parse({5, 7, 4, 0, 0, 0}), "format 5");
+  CHECK_THROWS(InvalidInput, parse({6, 7, 4, 0, 0, 0}), "format 6");
   constexpr std::int64_t kAll = 0x3ff0000000000000;                            // nothing has decayed
   CHECK(parse({4, 7, 4, 0, 1, kAll, 6, 1, 3, 0, 0, 0, 0}).steps.size() == 6);  // sgd: one run up to step 3
   CHECK_THROWS(InvalidInput, parse({4, 7, 4, 0, 1, kAll}), "lacks the log");
   CHECK_THROWS(InvalidInput, parse({4, 7, 4, 0, 1, kAll, 7, 1, 3, 0, 0, 0, 0}), "lacks the log");
   CHECK_THROWS(InvalidInput, parse({4, 7, 4, 0, 1, kAll, 6, 2, 3, 0, 0, 0, 0}), "wrong length");
+  CHECK(parse({5, 7, 4, 0, 1, 1, 9, kAll, 0}).updates == 9);  // sgd, bfloat16, no log of steps
+  CHECK(parse({5, 7, 4, 0, 1, 2, 9, kAll, 6, 1, 3, 0, 0, 0, 0}).steps.size() == 6);
+  CHECK_THROWS(InvalidInput, parse({5, 7, 4, 0, 1}), "does not say how values were stored");
+  CHECK_THROWS(InvalidInput, parse({5, 7, 4, 0, 1, 3, 9, kAll, 0}), "does not say how values were stored");
+  CHECK_THROWS(InvalidInput, parse({5, 7, 4, 0, 1, 1, -1, kAll, 0}), "does not say how values were stored");
+  CHECK_THROWS(InvalidInput, parse({5, 7, 4, 0, 1, 1, 9, kAll}), "lacks the log");
   CHECK_THROWS(InvalidInput, parse({1, 7, 4, 0, 99, 0}), "kind 99");
   CHECK_THROWS(InvalidInput, parse({1, 7, 4, 0, -1, 0}), "kind -1");
   CHECK_THROWS(InvalidInput, parse({1, 7, 4, 2, 2, 0}), "2 slots per row");

@@ -1,0 +1,27 @@
+"""The benchmark of row types runs at tiny sizes, and its AUC is that of its definition."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from benchmarks.storage import row_types
+
+_TINY = {
+    "auc": ["--optimizers", "sgd", "--seeds", "1", "--steps", "2", "--ids", "20", "--tested", "200"],
+    "step": ["--dims", "4", "--keys", "300", "--steps", "2", "--turns", "1", "--samples", "8"],
+}
+
+
+def test_auc_is_the_share_of_pairs_in_order() -> None:
+    random = np.random.default_rng(0)
+    labels, scores = random.integers(0, 2, 60), random.integers(0, 9, 60) / 8
+    pairs = [(one > other) + (one == other) / 2 for one in scores[labels == 1] for other in scores[labels == 0]]
+    assert row_types.auc_of(labels, scores) == pytest.approx(np.mean(pairs))
+
+
+@pytest.mark.parametrize("part", _TINY)
+def test_it_runs(part: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert row_types.main([part, *_TINY[part]]) == 0
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| ")]
+    assert len(lines) == {"auc": 1 + len(row_types.TYPES), "step": 3}[part]
