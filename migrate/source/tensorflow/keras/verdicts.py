@@ -20,7 +20,7 @@ from migrate.source.tensorflow.facts.variables.find_tables import looked_up
 from migrate.source.tensorflow.facts.variables.keras_layers import RULE, Layer, find_layers
 from migrate.source.tensorflow.keras.backend import other_backends
 from migrate.source.tensorflow.keras.graph_mode import GRAPH, in_graph
-from migrate.source.tensorflow.keras.layer_uses import are_layers, blocker_at, check_places, use_blockers
+from migrate.source.tensorflow.keras.layer_uses import are_layers, blocker_at, check_matrix, check_places, use_blockers
 from migrate.source.tensorflow.keras.optimizers import has_state, several
 
 #: Optimizers with a counterpart for tables, in lower case: the arguments that they must not have.
@@ -82,6 +82,7 @@ def judge_layers(home: File, assume: bool, file: File | None = None) -> LayerJud
                 blocker(layer.call, RULE, "lacking-target", label=layer.label, title=file.target.title, lacking=lacking)
             )
         check_places(file, layer)
+        check_matrix(file, layer)
         keep(file, layer.label, [(call, RULE) for call in (layer.call, *layer.calls)], layer.blockers)
     quiet(file, [judgement.file_blockers, *(layer.blockers for layer in judgement.layers)])
     if assume:

@@ -35,9 +35,8 @@ CLASSES = {"".join(part.title() for part in name.split("_")) for name in NAMES} 
 PENALTIES = {"l1", "l2", "l1_l2", "L1", "L2", "L1L2"}
 #: Code that may clip gradients, which needs that of every row.
 CLIPS = re.compile(r"clip(norm|value|_by_)")
-#: Attributes and methods of a layer that need the whole matrix, with the keys of their refusals.
+#: Attributes and methods of a layer that list or copy its weights, with the keys of their refusals.
 WHOLE = {
-    "embeddings": "matrix",
     "weights": "weights-listed",
     "trainable_weights": "weights-listed",
     "variables": "weights-listed",
@@ -185,7 +184,7 @@ def _is_rowwise(value: Value) -> bool | None:
 
 
 def _check_uses(file: File, layer: Layer) -> None:
-    """Block a layer whose whole matrix is read, or which embeds positions."""
+    """Block a layer whose weights are listed or copied, or which embeds positions."""
     for node in (layer.call, *layer.uses):
         around = file.tree.parent(node)
         if isinstance(around, cst.Attribute) and around.value is node and around.attr.value in WHOLE:

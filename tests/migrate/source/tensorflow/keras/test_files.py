@@ -107,7 +107,7 @@ def test_scripts_of_one_model_are_programs_of_their_own(tmp_path: Path) -> None:
 OTHERS = {
     "optimizer": ('model.compile("rmsprop", "mse")', "no form for tables"),
     "arrays": ("model.get_weights()", "copies weights"),
-    "matrix": ("model.rows.item.embeddings", "whole [rows, dim]"),
+    "matrix": ("model.rows.item.embeddings.assign(model.x)", "whole [rows, dim]"),
     "weights of the layer": ("model.rows.item.weights", "list of the layer's weights"),
     "variables": ("print([v * 2 for v in model.variables])", "lacks the rows"),
     "h5": ("model.save('m.h5')", "no rows of tables"),

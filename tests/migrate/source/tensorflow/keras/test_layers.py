@@ -171,7 +171,7 @@ REFUSED = {
     "float16": (", dtype='float16'", COMPILED, "float32"),
     "positional": (", 'uniform', None", COMPILED, "cannot be read"),
     "stars": (", **settings", COMPILED, "cannot be read"),
-    "matrix": ("", COMPILED + "\ny = tf.matmul(x, e.embeddings, transpose_b=True)", "whole [rows, dim]"),
+    "matrix": ("", COMPILED + "\ne.embeddings.assign(x)", "whole [rows, dim]"),
     "arrays": ("", COMPILED + "\ne.set_weights([w])", "import_rows"),
     "arrays of the model": ("", COMPILED + "\nw = m.get_weights()", "store the model"),
     "rmsprop": ("", "m.compile(optimizer='rmsprop')", "no form"),
@@ -194,10 +194,10 @@ REFUSED = {
     "policy": ("", COMPILED + "\ntf.keras.mixed_precision.set_global_policy('float16')", "float32"),
     "policy object": ("", COMPILED + "\nk.config.set_dtype_policy(tf.keras.DTypePolicy('float64'))", "float32"),
     "float64": ("", COMPILED + "\ntf.keras.backend.set_floatx('float64')", "float32"),
-    "matrix of any layer": ("", COMPILED + "\ny = m.layers[0].embeddings", "whole [rows, dim]"),
+    "matrix of any layer": ("", COMPILED + "\nm.layers[0].embeddings.assign(x)", "whole [rows, dim]"),
     "own sum": ("", COMPILED + "\nw = m.weights\nw = w + n.weights\nuse(w)", "lacks the rows"),
     "a list that is returned": ("", COMPILED + "\ndef listed():\n    return m.weights", "lacks the rows"),
-    "a name for its matrix": ("", COMPILED + "\nf = e\ny = tf.matmul(x, f.embeddings, transpose_b=True)", "reads an"),
+    "a name for its matrix": ("", COMPILED + "\nf = e\nf.embeddings.assign(x)", "reads an"),
     "wrapper": ("", COMPILED + "\nh = tf.keras.layers.TimeDistributed(e)(x)", "wrapper"),
     "h5 of a folder": ("", COMPILED + "\nm.save(os.path.join(d, 'a.h5'))", ".h5"),
     "h5 by a name in a folder": ("", COMPILED + "\nn = 'a.h5'\nm.save(os.path.join(d, n))", ".h5"),
@@ -215,7 +215,7 @@ def test_what_stays_says_why(arguments: str, rest: str, says: str) -> None:
 
 
 def test_a_layer_with_an_annotation_is_followed() -> None:
-    text = MODEL.format(arguments="", rest=f"{COMPILED}\ny = e.embeddings").replace("\ne = ", "\ne: object = ")
+    text = MODEL.format(arguments="", rest=f"{COMPILED}\ne.embeddings.assign(x)").replace("\ne = ", "\ne: object = ")
     result = converted(text, assume=True)
     assert not result.changed
     assert "`e.embeddings` reads" in reasons(result)
