@@ -215,6 +215,9 @@ def embedding_class(keras: Any) -> type:
             refuse_a_part(self._table().table_name)
             for part, tensor in zip(_PARTS, self._table().snapshot(), strict=True):
                 store[part] = tensor.numpy()
+            waiting = self._table().variable.waiting
+            if waiting is not None:
+                store["waiting_keys"], store["waiting_values"] = waiting.keys.numpy(), waiting.values.numpy()
 
         def load_own_variables(self, store: Any) -> None:
             """Replace all rows by those in `store`."""
@@ -224,6 +227,10 @@ def embedding_class(keras: Any) -> type:
             table = self._table()
             refuse_a_part(table.table_name)
             native.ops().rec_table_import(table.handle, *(np.asarray(store[part]) for part in _PARTS))
+            if table.variable.waiting is not None:
+                found = "waiting_keys" in store.keys()  # noqa: SIM118 - an h5 group
+                parts = [np.asarray(store[f"waiting_{part}"]) for part in ("keys", "values")] if found else []
+                table.variable.waiting.set(*parts) if found else table.variable.waiting.clear()
 
     return Embedding
 

@@ -25,10 +25,10 @@ from migrate.source.tensorflow.keras.optimizers import has_state, several
 
 #: Optimizers with a counterpart for tables, in lower case: the arguments that they must not have.
 OPTIMIZERS = {
-    "sgd": {"weight_decay", "use_ema", "gradient_accumulation_steps"},
-    "adagrad": {"weight_decay", "use_ema", "gradient_accumulation_steps"},
-    "adam": {"amsgrad", "use_ema", "gradient_accumulation_steps"},
-    "adamw": {"amsgrad", "use_ema", "gradient_accumulation_steps"},
+    "sgd": {"weight_decay", "use_ema"},
+    "adagrad": {"weight_decay", "use_ema"},
+    "adam": {"amsgrad", "use_ema"},
+    "adamw": {"amsgrad", "use_ema"},
 }
 OTHERS = {"rmsprop", "adadelta", "adamax", "nadam", "ftrl", "lion", "adafactor", "lossscaleoptimizer"}
 KNOWN_OR_NOT = OPTIMIZERS.keys() | OTHERS

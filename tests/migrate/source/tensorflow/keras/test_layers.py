@@ -108,6 +108,12 @@ def test_a_tape_trains_the_same() -> None:
     np.testing.assert_allclose(run(result.converted)["losses"], run(text)["losses"], rtol=1e-5)
 
 
+def test_gathered_gradients_are_exact() -> None:
+    made = "tf.keras.optimizers.Adam(0.1, gradient_accumulation_steps=4)"
+    result = converted(f"{MODELS['functional']}import tensorflow as tf\n{FIT.format(optimizer=made)}")
+    assert [table.applicability for table in result.tables] == [Applicability.EXACT], reasons(result)
+
+
 IMPORTS = {
     "alone on its line": ("from keras.layers import Embedding\n", "from runtime.keras import Embedding\n"),
     "first of two": (
