@@ -23,7 +23,6 @@ LISTS = (
     "trainable_variables", "trainable_weights", "variables", "weights", "non_trainable_variables",
     "non_trainable_weights",
 )  # fmt: skip
-LOADERS = {"keras.models.load_model", "keras.saving.load_model", "saved_model.load", "saved_model.load_v2"}
 WRAPPERS = {"keras.layers.TimeDistributed", "keras.layers.Bidirectional", "keras.layers.Wrapper"}
 
 #: Functions that set the policy of all layers, and the policies with variables of float32.
@@ -40,8 +39,6 @@ def use_blockers(file: File, layers: list[Layer]) -> Iterator[Blocker]:
             yield blocker_at(file, read, {NEVER: "read-as-value", PERHAPS: "given-as-value"}[key])
     yield from _lists(file, followed)
     for call, name in file.names.calls:
-        if name in LOADERS:
-            yield blocker_at(file, call, "loaded-model")
         wrapped = call.args[0].value if name in WRAPPERS and call.args else None
         if wrapped is not None and wrapped not in followed and not are_layers(file, wrapped):
             yield blocker_at(file, call, "wrapped-layer")

@@ -21,6 +21,7 @@ from migrate.source.tensorflow.facts.variables.keras_layers import RULE, Layer, 
 from migrate.source.tensorflow.keras.backend import other_backends
 from migrate.source.tensorflow.keras.graph_mode import GRAPH, in_graph
 from migrate.source.tensorflow.keras.layer_uses import are_layers, blocker_at, check_matrix, check_places, use_blockers
+from migrate.source.tensorflow.keras.loaded_models import loaded_models
 from migrate.source.tensorflow.keras.optimizers import has_state, several
 
 #: Optimizers with a counterpart for tables, in lower case: the arguments that they must not have.
@@ -70,6 +71,7 @@ def judge_layers(home: File, assume: bool, file: File | None = None) -> LayerJud
         *other_backends(file),
         *_training(file, home, judgement),
         *_storing(file),
+        *loaded_models(file),
     ]
     judgement.file_blockers += [
         *use_blockers(file, judgement.layers),

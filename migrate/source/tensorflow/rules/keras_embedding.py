@@ -153,6 +153,12 @@ class KerasEmbedding(Rule):
             "loaded models only predict",
         ),
         Refusal(
+            "lite",
+            "`{shown}` converts a model for TensorFlow Lite",
+            "TensorFlow Lite has no operation that reads a table",
+            "convert what `migrate freeze` makes of the exported model, and leave this call out here",
+        ),
+        Refusal(
             "wrapped-layer",
             "`{shown}` wraps a layer",
             "a table looked up in a wrapper gets no gradients",

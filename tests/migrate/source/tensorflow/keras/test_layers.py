@@ -108,6 +108,28 @@ def test_a_tape_trains_the_same() -> None:
     np.testing.assert_allclose(run(result.converted)["losses"], run(text)["losses"], rtol=1e-5)
 
 
+def test_another_value_may_be_clipped() -> None:
+    rest = COMPILED + "\nx = tf.clip_by_norm(x, 1.0, -1)"
+    result = converted(MODEL.format(arguments=", embeddings_regularizer='l2'", rest=rest))
+    assert [table.applicability for table in result.tables] == [Applicability.EXACT], reasons(result)
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        "n = tf.saved_model.load(path)\ny = n(x)",
+        "n = tf.saved_model.load(path)\ny = n.signatures['serving_default'](x)",
+        "n = tf.keras.models.load_model(path)\nn.summary()\ny = n.predict(x)",
+        "n = tf.saved_model.load(path)\nwith tf.GradientTape() as tape:\n    l = m(x)\ny = n(x)",
+        "n = tf.keras.models.load_model(path)\ni = tf.keras.Input((1,))\ny = n.predict(x)",
+        "def best(n):\n    return n(x)\n\nbest(tf.saved_model.load(path))",
+    ],
+)
+def test_a_loaded_model_may_predict(rest: str) -> None:
+    result = converted(MODEL.format(arguments="", rest=f"{COMPILED}\n{rest}"))
+    assert [table.applicability for table in result.tables] == [Applicability.EXACT], reasons(result)
+
+
 def test_gathered_gradients_are_exact() -> None:
     made = "tf.keras.optimizers.Adam(0.1, gradient_accumulation_steps=4)"
     result = converted(f"{MODELS['functional']}import tensorflow as tf\n{FIT.format(optimizer=made)}")
@@ -188,6 +210,7 @@ REFUSED = {
     "h5 by a name": ("", COMPILED + "\npath = 'a' + '.h5'\nm.save(path)", ".h5"),
     "strategy": ("", COMPILED + "\ns = tf.distribute.MirroredStrategy()", "strateg"),
     "xla": ("", "m.compile('sgd', 'mse', jit_compile=True)", "XLA"),
+    "lite": ("", COMPILED + "\nc = tf.lite.TFLiteConverter.from_saved_model(path)", "Lite has no operation"),
     "session": ("", COMPILED + "\ns = tf.compat.v1.Session()", "v1 graph"),
     "class": ("", COMPILED + "\nb = isinstance(m.layers[0], tf.keras.layers.Embedding)", "another class"),
     "class by a name": ("", COMPILED + "\nfrom keras.layers import Embedding as E\nb = {'E': E}", "another class"),
@@ -294,6 +317,20 @@ ASSUMED = {
     "optimizer in a loop": ("", "for n in models:\n    n.compile('adam')", "one optimizer trains"),
     "optimizer of a call": ("", "def f():\n    m.compile('adam')\nf()\nf()", "one optimizer trains"),
     "loaded": ("", COMPILED + "\nn = tf.keras.models.load_model(path)", "only predict"),
+    "loaded and trained": ("", COMPILED + "\nn = tf.keras.models.load_model(path)\nn.fit(x, y)", "only predict"),
+    "loaded and handed on": ("", COMPILED + "\nn = tf.saved_model.load(path)\nn(x)\nlib.use(n)", "only predict"),
+    "loaded in a list": ("", COMPILED + "\nn = [tf.saved_model.load(path)]\nn[0](x)\nlib.use(n)", "only predict"),
+    "loaded and its variables": ("", COMPILED + "\nn = tf.saved_model.load(path)\nn.a.assign(x)", "only predict"),
+    "loaded in a model": (
+        "",
+        COMPILED + "\nn = tf.saved_model.load(path)\nk = tf.keras.Model(q, n(tf.keras.Input((1,))))",
+        "only predict",
+    ),
+    "loaded and in a tape": (
+        "",
+        COMPILED + "\nn = tf.saved_model.load(path)\nwith tf.GradientTape() as tape:\n    l = n(x)",
+        "only predict",
+    ),
     "loop": ("", COMPILED + "\ndef f(x):\n    for t in tf.range(2):\n        e(x)", "loops of Python"),
     "loop over a tensor": ("", COMPILED + "\ndef call(x):\n    for t in x:\n        e(t)", "loops of Python"),
     "wrapped model": ("", COMPILED + "\nh = tf.keras.layers.TimeDistributed(m)(x)", "wrapped model"),
@@ -308,6 +345,11 @@ ASSUMED = {
         "rows_regularizer",
     ),
     "clipped": (", embeddings_regularizer='l2'", COMPILED + "\nclipnorm = 1.0", "rows_regularizer"),
+    "clipped by a function": (
+        ", embeddings_regularizer='l2'",
+        COMPILED + "\ng = [tf.clip_by_norm(one, 1.0) for one in tape.gradient(l, m.trainable_variables)]",
+        "rows_regularizer",
+    ),
 }
 
 
