@@ -23,6 +23,7 @@ from migrate.source.tensorflow.keras.graph_mode import GRAPH, in_graph
 from migrate.source.tensorflow.keras.layer_uses import are_layers, blocker_at, check_matrix, check_places, use_blockers
 from migrate.source.tensorflow.keras.loaded_models import loaded_models
 from migrate.source.tensorflow.keras.optimizers import has_state, several
+from migrate.source.tensorflow.keras.weight_copies import WeightCopy, weight_copies
 
 #: Optimizers with a counterpart for tables, in lower case: the arguments that they must not have.
 OPTIMIZERS = {
@@ -49,6 +50,7 @@ class LayerJudgement:
     file_blockers: list[Blocker] = field(default_factory=list)
     assumed: list[Blocker] = field(default_factory=list)  #: blockers that `--assume` lifted
     optimizers: list[str] = field(default_factory=list)
+    copies: list[WeightCopy] = field(default_factory=list)  #: of weights, which follow the layers
     stateful: list[cst.CSTNode] = field(default_factory=list)  #: calls that create optimizers with slots
 
     @property
@@ -66,11 +68,12 @@ def judge_layers(home: File, assume: bool, file: File | None = None) -> LayerJud
     judgement = LayerJudgement(_own_layers(file, home))
     if not judgement.layers:
         return judgement
+    judgement.copies = weight_copies(file, home, judgement.layers)
     judgement.file_blockers = [
         *_surroundings(file),
         *other_backends(file),
         *_training(file, home, judgement),
-        *_storing(file),
+        *_storing(file, {id(copy.call) for copy in judgement.copies}),
         *loaded_models(file),
     ]
     judgement.file_blockers += [
@@ -188,17 +191,19 @@ def _made(file: File, call: cst.Call, name: str, judgement: LayerJudgement) -> I
             yield blocker_at(file, call, "moves-all-rows", short=short, word=word)
 
 
-def _storing(file: File) -> Iterator[Blocker]:
-    """Block where the model is saved, or its weights are passed on, in a form without rows of tables."""
+def _storing(file: File, known: set[int]) -> Iterator[Blocker]:
+    """Block where the model is saved, or its weights are passed on, in a form without rows of tables.
+
+    `known` are the calls by which weights of single layers are copied.
+    """
     for call in file.tree.calls:
         method = call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
         short = method or (call.func.value if isinstance(call.func, cst.Name) else "")
         for arg in call.args:
             if short in STORES and any(_is_h5(text) for text in texts_of(file, arg.value)):
                 yield blocker_at(file, call, "stored-as-h5")
-        if method in {"get_weights", "set_weights"} and not are_layers(
-            file, cst.ensure_type(call.func, cst.Attribute).value
-        ):
+        copies = method in {"get_weights", "set_weights"} and id(call) not in known
+        if copies and not are_layers(file, cst.ensure_type(call.func, cst.Attribute).value):
             yield blocker_at(file, call, "copied-weights")
         if file.names.of(call.func) in {"keras.models.clone_model", "keras.estimator.model_to_estimator"}:
             yield blocker_at(file, call, "cloned")

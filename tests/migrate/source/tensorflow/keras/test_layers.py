@@ -108,6 +108,32 @@ def test_a_tape_trains_the_same() -> None:
     np.testing.assert_allclose(run(result.converted)["losses"], run(text)["losses"], rtol=1e-5)
 
 
+COPIES = {
+    "get_weights": ("w = e.get_weights()[0]", "w = e.embeddings.numpy()"),
+    "a row": ("w = e.get_weights()[0][3]", "w = e.embeddings.numpy()[3]"),
+    "get_layer": ("w = m.get_layer('e').get_weights()[0]", "w = m.get_layer('e').embeddings.numpy()"),
+    "set_weights": ("e.set_weights([np.ones((9, 4))])", "e.set_weights([np.ones((9, 4))])"),
+}
+
+
+@pytest.mark.parametrize(("before", "after"), COPIES.values(), ids=COPIES)
+def test_the_matrix_of_one_layer_is_copied(before: str, after: str) -> None:
+    text = "import numpy as np\n" + MODEL.format(
+        arguments=", name='e'", rest="m.compile('adam', 'mse')\nm.fit(x, y, verbose=0)\n" + before
+    )
+    result = converted(text)
+    assert [table.applicability for table in result.tables] == [Applicability.EXACT], reasons(result)
+    assert result.converted.endswith(f"{after}\n")
+    for part in (text, result.converted):
+        space: dict[str, Any] = {"x": IDS[:, 0] % 9, "y": np.ones((24, 4), np.float32)}
+        exec(compile(part.replace("9, 4", "9, 4, 'ones'", 1), "model.py", "exec"), space)
+        found = [space["e"](np.arange(9)).numpy(), space.get("w")]
+        want = found if part is text else want  # noqa: F821 - the original is first
+    for one, other in zip(found, want, strict=True):
+        if one is not None:
+            np.testing.assert_allclose(one, other, rtol=1e-5)
+
+
 def test_another_value_may_be_clipped() -> None:
     rest = COMPILED + "\nx = tf.clip_by_norm(x, 1.0, -1)"
     result = converted(MODEL.format(arguments=", embeddings_regularizer='l2'", rest=rest))
@@ -200,7 +226,20 @@ REFUSED = {
     "positional": (", 'uniform', None", COMPILED, "cannot be read"),
     "stars": (", **settings", COMPILED, "cannot be read"),
     "matrix": ("", COMPILED + "\ne.embeddings.assign(x)", "whole [rows, dim]"),
-    "arrays": ("", COMPILED + "\ne.set_weights([w])", "import_rows"),
+    "arrays": ("", COMPILED + "\ne.set_weights(w)", "import_rows"),
+    "all arrays": ("", COMPILED + "\nw = e.get_weights()", "snapshot"),
+    "an array of any layer": ("", COMPILED + "\nw = m.layers[0].get_weights()[0]", "store the model"),
+    "an array of another name": (", name='e'", COMPILED + "\nw = m.get_layer('f').get_weights()[0]", "store the model"),
+    "an array of two names": (
+        ", name='e'",
+        COMPILED + "\nd = tf.keras.layers.Dense(1, name='e')\nw = n.get_layer('e').get_weights()[0]",
+        "store the model",
+    ),
+    "an array of either": (
+        "",
+        COMPILED + "\nf = e if x else tf.keras.layers.Dense(1)\nw = f.get_weights()[0]",
+        "snapshot",
+    ),
     "arrays of the model": ("", COMPILED + "\nw = m.get_weights()", "store the model"),
     "rmsprop": ("", "m.compile(optimizer='rmsprop')", "no form"),
     "made rmsprop": ("", "o = tf.keras.optimizers.RMSprop(0.1)", "no form"),
