@@ -17,6 +17,7 @@ import numpy as np
 import tensorflow as tf
 
 from runtime import ranks
+from runtime.keras.accumulation import accumulating, prepared, summed
 from runtime.native import ops
 from runtime.optimizers._base import TableOptimizer
 from runtime.optimizers.adagrad import AdagradTableOptimizer
@@ -58,8 +59,7 @@ def _adam(optimizer: Any, decay: float) -> TableOptimizer:
         if decay
         else KerasAdamTableOptimizer(0.0, settings, name, "error")
     )
-    counted = optimizer.iterations
-    native.counted_elsewhere = counted if isinstance(counted, tf.Variable) else counted.value
+    native.counted_elsewhere = tensorflow_variable(optimizer.iterations)
     return native
 
 
@@ -98,7 +98,8 @@ def update(optimizer: Any, stock: str, apart: bool, anchor: EagerAnchor, gradien
     anchor.adapted = True
     _begin(optimizer, anchor)
     # What ranks exchange are sums, so their numbers are those of a dense gradient.
-    native.squares_apart = apart and anchor.of_keras and ranks.size() == 1
+    gathers = getattr(optimizer, "gradient_accumulation_steps", None)  # makes a variable's gradient dense
+    native.squares_apart = apart and anchor.of_keras and ranks.size() == 1 and not gathers
     native.update_table(anchor.table, gradient, rate)
 
 
@@ -119,10 +120,10 @@ def _native(optimizer: Any, stock: str, anchor: EagerAnchor) -> TableOptimizer:
             f"Keras {name} with use_ema cannot update the table `{table}`, because it would change "
             "the average of every row at every step: leave use_ema out"
         )
-    if getattr(optimizer, "gradient_accumulation_steps", None):  # Keras 3 makes the gradients dense
+    if getattr(optimizer, "gradient_accumulation_steps", None) and ranks.size() > 1:
         raise TypeError(
-            f"Keras {name} with gradient_accumulation_steps cannot update the table `{table}`: leave it out and train "
-            "with larger batches"
+            f"Keras {name} with gradient_accumulation_steps cannot update the table `{table}` on several ranks: leave "
+            "it out and train with larger batches"
         )
     decays = optimizer.weight_decay and optimizer._use_weight_decay(anchor)
     return NATIVE[stock](optimizer, float(optimizer.weight_decay) if decays else 0.0)
@@ -146,6 +147,7 @@ def adapt(keras: Any) -> None:
         _replace(stock, "_apply_weight_decay", _but_for_tables)
         if hasattr(keras, "Variable"):  # Keras 3
             _replace(stock, "_clip_gradients", _clipping_sparsely)
+            _replace(stock, "_backend_apply_gradients", accumulating(tensorflow_variable))
             if hasattr(stock, "check_finite"):
                 _replace(stock, "check_finite", _of_values)
 
@@ -176,10 +178,13 @@ def _refusing(stock_build: Callable[..., Any]) -> Callable[..., Any]:
 
     def build(self: Any, variables: Any, *args: Any, **kwargs: Any) -> Any:
         delegates = hasattr(self, "inner_optimizer") or hasattr(self, "_inner_optimizers")
-        for anchor in () if delegates else map(tensorflow_variable, variables):
-            if isinstance(anchor, EagerAnchor):
-                _native(self, _stock_of(self, anchor), anchor)
-        return stock_build(self, variables, *args, **kwargs)
+        given = [] if delegates else [tensorflow_variable(one) for one in variables]
+        anchors = [one for one in given if isinstance(one, EagerAnchor)]
+        for anchor in anchors:
+            _native(self, _stock_of(self, anchor), anchor)
+        built = stock_build(self, variables, *args, **kwargs)
+        prepared(self, anchors)
+        return built
 
     return build
 
@@ -220,18 +225,9 @@ def _clipping_sparsely(stock_clip: Callable[..., Any]) -> Callable[..., Any]:
     def clip_gradients(self: Any, grads: Any) -> Any:
         if not self.global_clipnorm or not any(isinstance(grad, tf.IndexedSlices) for grad in grads):
             return stock_clip(self, grads)
-        return [_summed(grad) for grad in tf.clip_by_global_norm(list(grads), self.global_clipnorm)[0]]
+        return [summed(grad) for grad in tf.clip_by_global_norm(list(grads), self.global_clipnorm)[0]]
 
     return clip_gradients
-
-
-def _summed(gradient: Any) -> Any:
-    if not isinstance(gradient, tf.IndexedSlices):
-        return gradient
-    ids, numbers = tf.unique(gradient.indices)
-    return tf.IndexedSlices(
-        tf.math.unsorted_segment_sum(gradient.values, numbers, tf.size(ids)), ids, gradient.dense_shape
-    )
 
 
 def _but_for_tables(stock_decay: Callable[..., Any]) -> Callable[..., Any]:

@@ -12,6 +12,7 @@ import tensorflow as tf
 from runtime import _tf_private, native
 from runtime.keras import adapters
 from runtime.keras.distributed import refuse_drift
+from runtime.keras.matrix import Matrix, MatrixOfKeras2
 from runtime.keras.regularizers import factors, penalty, penalty_class
 from runtime.lookup.sparse import sparse_lookup
 from runtime.ranks.process_group import refuse_a_part
@@ -101,6 +102,7 @@ def embedding_class(keras: Any) -> type:
             self._factors = None if embeddings_regularizer is None else factors(self.embeddings_regularizer, name)
             self.value_dtype = checked_value_dtype(value_dtype).name
             self.table: Table | None = None
+            self._matrix: Matrix | None = None
             if weights is not None:
                 self.build(None)
                 matrix = weights[0] if isinstance(weights, list) else weights
@@ -125,11 +127,24 @@ def embedding_class(keras: Any) -> type:
                     )
                     self.table.variable.of_keras = True
                     weight = track_weight(keras, legacy, self, self.table.variable)
+                    kind = MatrixOfKeras2 if legacy else Matrix
+                    self._matrix = kind(self.table, self.input_dim, weight)
                 if self._factors is not None and legacy:
                     self.add_loss(self._penalty)
                 elif self._factors is not None:
                     weight.regularizer = penalty_class(keras)(self._penalty)
             self.built = True
+
+        @property
+        def embeddings(self) -> Any:
+            """The rows of the ids below `input_dim`, [input_dim, output_dim], read where they are used (`Matrix`).
+
+            Raises:
+                AttributeError: the layer is not built.
+            """
+            if self._matrix is None:
+                raise AttributeError(f"the layer `{self.name}` has no `embeddings` before it is built")
+            return self._matrix
 
         def _penalty(self) -> tf.Tensor:
             assert self._factors is not None
@@ -206,6 +221,9 @@ def embedding_class(keras: Any) -> type:
             refuse_a_part(self._table().table_name)
             for part, tensor in zip(_PARTS, self._table().snapshot(), strict=True):
                 store[part] = tensor.numpy()
+            waiting = self._table().variable.waiting
+            if waiting is not None:
+                store["waiting_keys"], store["waiting_values"] = waiting.keys.numpy(), waiting.values.numpy()
 
         def load_own_variables(self, store: Any) -> None:
             """Replace all rows by those in `store`."""
@@ -215,6 +233,10 @@ def embedding_class(keras: Any) -> type:
             table = self._table()
             refuse_a_part(table.table_name)
             native.ops().rec_table_import(table.handle, *(np.asarray(store[part]) for part in _PARTS))
+            if table.variable.waiting is not None:
+                found = "waiting_keys" in store.keys()  # noqa: SIM118 - an h5 group
+                parts = [np.asarray(store[f"waiting_{part}"]) for part in ("keys", "values")] if found else []
+                table.variable.waiting.set(*parts) if found else table.variable.waiting.clear()
 
     return Embedding
 

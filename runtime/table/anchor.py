@@ -61,6 +61,8 @@ class EagerAnchor(Anchor, _tf_private.ResourceVariable):  # type: ignore[misc]
     adapted = False
     #: Whether it stands for a variable of Keras, whose optimizers of Keras 3 square gradients of equal ids one by one.
     of_keras = False
+    #: The gradients that an optimizer with accumulation has gathered, with `keys`, `values`, `set` and `clear`.
+    waiting: Any = None
 
     def __init__(self, table: Table) -> None:
         """Create the variable; a checkpoint of it saves the rows as its child `rows`."""

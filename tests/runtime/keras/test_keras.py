@@ -326,7 +326,6 @@ def test_what_are_no_rows(given: Any) -> None:
         (lambda: K.optimizers.SGD(0.1, weight_decay=0.1), "only Adam and AdamW support: use one of them"),
         (lambda: K.optimizers.Adagrad(0.1, weight_decay=0.1), "leave weight_decay out, or exempt the table"),
         (lambda: K.optimizers.Lion(0.1), "Keras Lion cannot update the table .* sparsely: use keras.optimizers.SGD"),
-        *([] if _LEGACY else [(lambda: K.optimizers.SGD(0.1, gradient_accumulation_steps=2), "train with larger")]),
         (lambda: K.optimizers.SGD(0.1, use_ema=True), "use_ema cannot update the table .*: leave use_ema out"),
     ],
 )

@@ -88,11 +88,16 @@ def test_optimizers_with_an_update_of_their_own(make: Any) -> None:
         (lambda: K.optimizers.Adam(amsgrad=True), "amsgrad"),
         (lambda: K.optimizers.SGD(weight_decay=0.1), "weight_decay"),
         (lambda: K.optimizers.SGD(use_ema=True), "use_ema"),
-        *([(lambda: K.optimizers.SGD(gradient_accumulation_steps=2), "larger batches")] if _KERAS_3 else []),
     ],
 )
 def test_settings_that_a_table_cannot_honour(make: Any, message: str) -> None:
     _refused(make, message)
+
+
+@pytest.mark.skipif(not _KERAS_3, reason="Keras 2 has no gradient accumulation")
+def test_gradients_do_not_wait_on_several_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("runtime.ranks.size", lambda: 2)
+    _refused(lambda: K.optimizers.SGD(gradient_accumulation_steps=2), "on several ranks: .* larger batches")
 
 
 def _each_by_another() -> Any:

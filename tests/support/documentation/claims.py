@@ -217,6 +217,9 @@ _PROGRAMS: dict[str, list[tuple[Any, ...]]] = {
         ("in Keras models", _keras()),
         ("L1, L2 or L1L2", _keras(arguments=", embeddings_regularizer='l2'")),
         ("Another", _keras(arguments=", embeddings_regularizer=tf.keras.regularizers.OrthogonalRegularizer()")),
+        ("the whole matrix", _keras() + "rows = model.layers[0].embeddings.numpy()\n"),
+        ("elsewhere", _keras() + "score(model.layers[0].embeddings)\n"),
+        ("of one layer", _keras(arguments=", name='e'") + "rows = model.get_layer('e').get_weights()[0]\n"),
         (
             "in a v1 graph",
             _GRAPH_LAYER,

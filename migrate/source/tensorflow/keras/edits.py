@@ -28,7 +28,9 @@ def layer_edits(file: File, judgement: LayerJudgement) -> list[Edit]:
         return []
     words = [layer.regularizer.keyword for layer in moving if layer.regularizer is not None]
     renames = [Edit(*file.tree.span(word), "rows_regularizer") for word in words if word is not None]
-    return [*renames, *_class_edits(file, moving)]
+    moved = {id(layer) for layer in moving}
+    copies = [copy.edit(file) for copy in judgement.copies if id(copy.layer) in moved]
+    return [*renames, *(one for one in copies if one is not None), *_class_edits(file, moving)]
 
 
 def _class_edits(file: File, moving: list[Layer]) -> list[Edit]:

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from migrate.source.flow import Class, Holder
+from migrate.source.flow import Class, Holder, Symbol, Value
 from migrate.source.syntax.tree import Tree
 from migrate.source.tensorflow.base.rule_kinds import File
-from migrate.source.tensorflow.base.value_flow import flow_of, symbol_of
+from migrate.source.tensorflow.base.value_flow import flow_of, root_of, symbol_of
 from migrate.source.tensorflow.facts.variables.keras_layers import Layer
 
 #: By these a program reaches variables and attributes without their names.
@@ -26,12 +26,27 @@ _METHODS = {"__new__", "__setattr__", "__getattribute__"}
 _SYMBOLIC = {"Input", "InputLayer", "Model"}
 #: Attributes of a model that hold its layers.
 _PARTS = {"layers", "submodules", "get_layer", "_layers", "_flatten_layers"}
-#: Attributes of a layer that are settings.
-_SETTINGS = {"input_dim", "output_dim", "name"}
+#: Attributes of a layer that are settings, and its rows: of those of a table no gradient is taken.
+_SETTINGS = {"input_dim", "output_dim", "name", "embeddings"}
 #: Functions of Python that give a container's entries to loops, and methods that read it.
 _READERS = {"len", "zip", "enumerate", "sum", "reversed", "isinstance"}
 _OF_CLASSES = {"super", "isinstance", "issubclass"}
 _READING = {"append", "items", "values", "keys"}
+#: Methods of Keras' models that neither take nor return a layer.
+METHODS = {
+    "fit", "evaluate", "predict", "train_on_batch", "test_on_batch", "predict_on_batch", "summary", "build", "save",
+    "save_weights", "load_weights", "export", "compile", "count_params", "reset_metrics",
+}  # fmt: skip
+#: Classes of libraries that a class may inherit: they neither share layers between instances nor hand them on.
+#: `tfrs.Model` is a `keras.Model` with a training step; what keras_rs has here are layers without a state but weights.
+_BASES = {
+    "tensorflow_recommenders.Model", "tensorflow_recommenders.models.Model", "keras_rs.layers.BruteForceRetrieval",
+    "keras_rs.layers.DotInteraction", "keras_rs.layers.FeatureCross", "keras_rs.layers.HardNegativeMining",
+    "keras_rs.layers.RemoveAccidentalHits", "keras_rs.layers.Retrieval",
+    "keras_rs.layers.SamplingProbabilityCorrection",
+}  # fmt: skip
+#: Libraries whose datasets call what `map` is given, and keep it to themselves.
+_DATASETS = ("tensorflow.data.", "tensorflow_datasets.")
 
 
 def are_inside(file: File, layers: Sequence[Layer]) -> bool:
@@ -64,7 +79,7 @@ def _is_plain_class(file: File, node: cst.ClassDef) -> bool:
     for base in node.bases:
         known = flow_of(file).values(base.value)
         named = isinstance(base.value, cst.Name) and base.value.value == "object"
-        if not named and not (known and all(isinstance(one, Class) or _is_keras(symbol_of(one)) for one in known)):
+        if not named and not (known and all(_is_known_base(one) for one in known)):
             return False
     return all(
         not method.decorators or all(_is_known_decorator(file, one) for one in method.decorators)
@@ -77,6 +92,11 @@ def _is_plain_class(file: File, node: cst.ClassDef) -> bool:
         for name in file.tree.names.get(method.params.params[0].name.value, ())
         if file.tree.contains(method, name)
     )
+
+
+def _is_known_base(value: Value) -> bool:
+    named = isinstance(value, Symbol) and value.name in _BASES
+    return named or isinstance(value, Class) or _is_keras(symbol_of(value))
 
 
 def _is_known_decorator(file: File, one: cst.Decorator) -> bool:
@@ -120,7 +140,9 @@ def _is_looped_over(file: File, node: cst.BaseExpression) -> bool:
     if isinstance(parent, cst.Subscript):
         return parent.value is node
     if isinstance(parent, cst.Attribute) and parent.value is node:
-        return parent.attr.value in _READING
+        method = tree.parent(parent)
+        runs = parent.attr.value in METHODS and isinstance(method, cst.Call) and method.func is parent
+        return runs or parent.attr.value in _READING
     call = tree.parent(parent) if isinstance(parent, cst.Arg) else None
     reads = isinstance(call, cst.Call) and isinstance(call.func, cst.Name) and call.func.value in _READERS
     return reads or _is_kept(file, node)
@@ -131,8 +153,10 @@ def _is_keras(name: str | None) -> bool:
 
 
 def _is_read(tree: Tree, name: cst.Name) -> bool:
-    """True for `self.attribute`, for `super(Class, self)`, and for what is no variable."""
+    """True for `self.attribute`, `self(inputs)` and `super(Class, self)`, and for what is no variable."""
     parent = tree.parent(name)
+    if isinstance(parent, cst.Call):
+        return parent.func is name
     if isinstance(parent, cst.Attribute):
         above = tree.parent(parent)
         called = isinstance(above, cst.Call) and above.func is parent
@@ -166,7 +190,7 @@ def _is_kept(file: File, node: cst.BaseExpression, depth: int = 4) -> bool:
             return False
         mentions = [call, *(use for value in flow_of(file).values(call) for use in flow_of(file).mentions(value))]
         made = _is_keras(file.names.of(call.func)) and all(_is_kept(file, use, depth - 1) for use in mentions)
-        return made or _is_appended(file, call)
+        return made or _is_appended(file, call) or _is_mapped(file, call)
     if isinstance(parent, cst.Assign):
         return all(_is_own(tree, one.target) for one in parent.targets)
     if isinstance(parent, (cst.AssignTarget, cst.AnnAssign)):
@@ -198,6 +222,15 @@ def _is_appended(file: File, call: cst.Call) -> bool:
         and _is_self(file.tree, method.value.value)
         and all(isinstance(one, Holder) for one in flow_of(file).values(method.value))
     )
+
+
+def _is_mapped(file: File, call: cst.Call) -> bool:
+    """True for `dataset.map(model)`, which makes a dataset of what the model computes."""
+    method = call.func
+    if not isinstance(method, cst.Attribute) or method.attr.value != "map":
+        return False
+    roots = [root_of(one) for one in flow_of(file).values(method.value)]
+    return bool(roots) and all(isinstance(one, Symbol) and one.name.startswith(_DATASETS) for one in roots)
 
 
 def _is_self(tree: Tree, node: cst.BaseExpression) -> bool:

@@ -17,12 +17,12 @@ from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.symbols import canonical
 from migrate.source.tensorflow.base.value_flow import flow_of, is_inherited, symbol_of, symbols_of
 from migrate.source.tensorflow.facts.variables.keras_layers import RULE, SYMBOL, Layer
+from migrate.source.tensorflow.keras.matrix_reads import NEVER, PERHAPS, refused_read
 
 LISTS = (
     "trainable_variables", "trainable_weights", "variables", "weights", "non_trainable_variables",
     "non_trainable_weights",
 )  # fmt: skip
-LOADERS = {"keras.models.load_model", "keras.saving.load_model", "saved_model.load", "saved_model.load_v2"}
 WRAPPERS = {"keras.layers.TimeDistributed", "keras.layers.Bidirectional", "keras.layers.Wrapper"}
 
 #: Functions that set the policy of all layers, and the policies with variables of float32.
@@ -35,11 +35,10 @@ def use_blockers(file: File, layers: list[Layer]) -> Iterator[Blocker]:
     followed = {use for layer in layers for use in layer.uses}
     yield from _class_uses(file)
     for read in _reads(file, "embeddings", followed):
-        yield blocker_at(file, read, "read-as-value")
+        if key := refused_read(file, read):
+            yield blocker_at(file, read, {NEVER: "read-as-value", PERHAPS: "given-as-value"}[key])
     yield from _lists(file, followed)
     for call, name in file.names.calls:
-        if name in LOADERS:
-            yield blocker_at(file, call, "loaded-model")
         wrapped = call.args[0].value if name in WRAPPERS and call.args else None
         if wrapped is not None and wrapped not in followed and not are_layers(file, wrapped):
             yield blocker_at(file, call, "wrapped-layer")
@@ -185,6 +184,16 @@ def check_places(file: File, layer: Layer) -> None:
         loop = next((a for a in file.tree.ancestors(call) if _is_graph_loop(file, a)), None)
         if loop is not None:
             layer.block(call, "lookup-in-loop")
+
+
+def check_matrix(file: File, layer: Layer) -> None:
+    """Block a layer whose whole matrix is read in a way that the rows of a table cannot stand for."""
+    for node in (layer.call, *layer.uses):
+        read = file.tree.parent(node)
+        if isinstance(read, cst.Attribute) and read.value is node and read.attr.value == "embeddings":
+            key = NEVER if is_target(file.tree, read) else refused_read(file, read)
+            if key:
+                layer.block(read, key, text=" ".join(file.tree.source(read).split()))
 
 
 def _wraps(file: File, call: cst.Call) -> bool:

@@ -20,18 +20,14 @@ from migrate.source.syntax.tree import Tree
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of, symbol_of
 from migrate.source.tensorflow.facts.variables.keras_layers import Layer
-from migrate.source.tensorflow.keras.kept_inside import are_inside
+from migrate.source.tensorflow.keras.kept_inside import METHODS, are_inside
 
 #: Kinds of objects that each instance may have its own of; a class and a module are one for all.
 _OF_ONE = ("object", "list", "dict", "record")
 #: Names of Keras whose results may be, or may hold, a layer.
 _PARTS = tuple(f"keras.{name}" for name in ("layers.", "models.", "Model", "Sequential", "Input", "applications."))
-
-#: Methods of Keras' models that neither take nor return a layer.
-_METHODS = {
-    "fit", "evaluate", "predict", "train_on_batch", "test_on_batch", "predict_on_batch", "summary", "build", "save",
-    "save_weights", "load_weights", "export", "compile", "count_params", "reset_metrics",
-}  # fmt: skip
+#: Modules of Keras whose objects hold no layer.
+_WITHOUT = tuple(f"keras.{name}." for name in ("activations", "initializers", "losses", "metrics", "regularizers"))
 
 
 def are_apart(file: File, pair: Sequence[cst.CSTNode], made: Sequence[cst.CSTNode], layers: Sequence[Layer]) -> bool:
@@ -166,7 +162,7 @@ def _is_plain(file: File, values: Iterable[Value], strict: bool = False, depth: 
                 return False
         elif (
             isinstance(value, Holder)
-            or name.startswith("keras." if strict else _PARTS)
+            or (name.startswith("keras." if strict else _PARTS) and not name.startswith(_WITHOUT))
             or (strict and isinstance(value, Unknown))
         ):
             return False
@@ -185,7 +181,7 @@ def _is_harmless(file: File, name: cst.CSTNode) -> bool:
     call = file.tree.parent(read)
     if not isinstance(call, cst.Call) or call.func is not read:
         return False
-    if isinstance(read, cst.Attribute) and read.attr.value not in _METHODS:
+    if isinstance(read, cst.Attribute) and read.attr.value not in METHODS:
         return False
     compiles = isinstance(read, cst.Attribute) and read.attr.value == "compile"
     return compiles or all(_is_plain(file, flow_of(file).values(arg.value)) for arg in call.args)

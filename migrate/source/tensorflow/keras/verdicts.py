@@ -20,15 +20,17 @@ from migrate.source.tensorflow.facts.variables.find_tables import looked_up
 from migrate.source.tensorflow.facts.variables.keras_layers import RULE, Layer, find_layers
 from migrate.source.tensorflow.keras.backend import other_backends
 from migrate.source.tensorflow.keras.graph_mode import GRAPH, in_graph
-from migrate.source.tensorflow.keras.layer_uses import are_layers, blocker_at, check_places, use_blockers
+from migrate.source.tensorflow.keras.layer_uses import are_layers, blocker_at, check_matrix, check_places, use_blockers
+from migrate.source.tensorflow.keras.loaded_models import loaded_models
 from migrate.source.tensorflow.keras.optimizers import has_state, several
+from migrate.source.tensorflow.keras.weight_copies import WeightCopy, weight_copies
 
 #: Optimizers with a counterpart for tables, in lower case: the arguments that they must not have.
 OPTIMIZERS = {
-    "sgd": {"weight_decay", "use_ema", "gradient_accumulation_steps"},
-    "adagrad": {"weight_decay", "use_ema", "gradient_accumulation_steps"},
-    "adam": {"amsgrad", "use_ema", "gradient_accumulation_steps"},
-    "adamw": {"amsgrad", "use_ema", "gradient_accumulation_steps"},
+    "sgd": {"weight_decay", "use_ema"},
+    "adagrad": {"weight_decay", "use_ema"},
+    "adam": {"amsgrad", "use_ema"},
+    "adamw": {"amsgrad", "use_ema"},
 }
 OTHERS = {"rmsprop", "adadelta", "adamax", "nadam", "ftrl", "lion", "adafactor", "lossscaleoptimizer"}
 KNOWN_OR_NOT = OPTIMIZERS.keys() | OTHERS
@@ -48,6 +50,7 @@ class LayerJudgement:
     file_blockers: list[Blocker] = field(default_factory=list)
     assumed: list[Blocker] = field(default_factory=list)  #: blockers that `--assume` lifted
     optimizers: list[str] = field(default_factory=list)
+    copies: list[WeightCopy] = field(default_factory=list)  #: of weights, which follow the layers
     stateful: list[cst.CSTNode] = field(default_factory=list)  #: calls that create optimizers with slots
 
     @property
@@ -65,11 +68,13 @@ def judge_layers(home: File, assume: bool, file: File | None = None) -> LayerJud
     judgement = LayerJudgement(_own_layers(file, home))
     if not judgement.layers:
         return judgement
+    judgement.copies = weight_copies(file, home, judgement.layers)
     judgement.file_blockers = [
         *_surroundings(file),
         *other_backends(file),
         *_training(file, home, judgement),
-        *_storing(file),
+        *_storing(file, {id(copy.call) for copy in judgement.copies}),
+        *loaded_models(file),
     ]
     judgement.file_blockers += [
         *use_blockers(file, judgement.layers),
@@ -82,6 +87,7 @@ def judge_layers(home: File, assume: bool, file: File | None = None) -> LayerJud
                 blocker(layer.call, RULE, "lacking-target", label=layer.label, title=file.target.title, lacking=lacking)
             )
         check_places(file, layer)
+        check_matrix(file, layer)
         keep(file, layer.label, [(call, RULE) for call in (layer.call, *layer.calls)], layer.blockers)
     quiet(file, [judgement.file_blockers, *(layer.blockers for layer in judgement.layers)])
     if assume:
@@ -185,17 +191,19 @@ def _made(file: File, call: cst.Call, name: str, judgement: LayerJudgement) -> I
             yield blocker_at(file, call, "moves-all-rows", short=short, word=word)
 
 
-def _storing(file: File) -> Iterator[Blocker]:
-    """Block where the model is saved, or its weights are passed on, in a form without rows of tables."""
+def _storing(file: File, known: set[int]) -> Iterator[Blocker]:
+    """Block where the model is saved, or its weights are passed on, in a form without rows of tables.
+
+    `known` are the calls by which weights of single layers are copied.
+    """
     for call in file.tree.calls:
         method = call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
         short = method or (call.func.value if isinstance(call.func, cst.Name) else "")
         for arg in call.args:
             if short in STORES and any(_is_h5(text) for text in texts_of(file, arg.value)):
                 yield blocker_at(file, call, "stored-as-h5")
-        if method in {"get_weights", "set_weights"} and not are_layers(
-            file, cst.ensure_type(call.func, cst.Attribute).value
-        ):
+        copies = method in {"get_weights", "set_weights"} and id(call) not in known
+        if copies and not are_layers(file, cst.ensure_type(call.func, cst.Attribute).value):
             yield blocker_at(file, call, "copied-weights")
         if file.names.of(call.func) in {"keras.models.clone_model", "keras.estimator.model_to_estimator"}:
             yield blocker_at(file, call, "cloned")

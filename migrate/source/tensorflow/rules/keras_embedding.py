@@ -104,8 +104,15 @@ class KerasEmbedding(Rule):
         Refusal(
             "matrix",
             "`{text}` reads an `Embedding` layer",
-            "it is the whole [rows, dim] matrix, which a growing table does not have",
+            "it is the variable of the whole [rows, dim] matrix: a table has its rows, but not this use of it",
             "keep it dense",
+        ),
+        Refusal(
+            "matrix-given",
+            "`{text}` reads an `Embedding` layer",
+            "it is the whole [rows, dim] matrix, through which a loss may be trained; a table is trained by lookups",
+            "convert with --assume if it is read apart from the loss, else keep it dense",
+            "no loss depends on the whole matrix, and what is handed it only reads it; else training fails",
         ),
         Refusal(
             "weights-listed",
@@ -128,8 +135,15 @@ class KerasEmbedding(Rule):
         Refusal(
             "read-as-value",
             "`{shown}` may read an `Embedding` layer",
-            "that may be the whole [rows, dim] matrix, which a growing table does not have",
+            "that may be the variable of the whole [rows, dim] matrix, which a growing table does not have",
             "keep the layers dense",
+        ),
+        Refusal(
+            "given-as-value",
+            "`{shown}` may read an `Embedding` layer",
+            "that may be the whole [rows, dim] matrix, through which a loss may be trained",
+            "convert with --assume if it is read apart from the loss, else keep the layers dense",
+            "no loss depends on the whole matrix, and what is handed it only reads it; else training fails",
         ),
         Refusal(
             "loaded-model",
@@ -137,6 +151,12 @@ class KerasEmbedding(Rule):
             "a loaded model is trained without the training steps of its tables",
             "build the model in code and load its weights",
             "loaded models only predict",
+        ),
+        Refusal(
+            "lite",
+            "`{shown}` converts a model for TensorFlow Lite",
+            "TensorFlow Lite has no operation that reads a table",
+            "convert what `migrate freeze` makes of the exported model, and leave this call out here",
         ),
         Refusal(
             "wrapped-layer",
@@ -292,9 +312,16 @@ class KerasEmbedding(Rule):
             says="no form for tables",
         ),
         Example(
-            "the matrix is used as a whole",
-            HEAD + "e = Embedding(n, 8)\nscores = tf.matmul(u, e.embeddings, transpose_b=True)\n" + FIT,
+            "the matrix is trained as a whole",
+            HEAD + "e = Embedding(n, 8)\nx = tf.keras.Input((8,))\n"
+            "model = tf.keras.Model(x, tf.matmul(x, e.embeddings, transpose_b=True))\n" + FIT,
             says="whole [rows, dim] matrix",
+        ),
+        Example(
+            "the matrix is read apart from training",
+            HEAD + "e = Embedding(n, 8)\nscores = tf.matmul(u, e.embeddings, transpose_b=True)\n" + FIT,
+            "import tensorflow as tf\nfrom tensorflow.keras.layers import Dense\nfrom runtime.keras import Embedding\n"
+            "e = Embedding(n, 8)\nscores = tf.matmul(u, e.embeddings, transpose_b=True)\n" + FIT,
         ),
         Example(
             "L2 over all rows",

@@ -33,11 +33,12 @@ NAMES = _SCALED | _PLAIN
 CLASSES = {"".join(part.title() for part in name.split("_")) for name in NAMES} | {"VarianceScaling"}
 #: Regularizers that a table has over all its rows, by the names of functions, classes and strings of Keras.
 PENALTIES = {"l1", "l2", "l1_l2", "L1", "L2", "L1L2"}
-#: Code that may clip gradients, which needs that of every row.
-CLIPS = re.compile(r"clip(norm|value|_by_)")
-#: Attributes and methods of a layer that need the whole matrix, with the keys of their refusals.
+#: Settings of an optimizer that clip gradients, which needs that of every row; and functions that clip any value.
+CLIPS, _CLIPS_VALUES = re.compile(r"clip(norm|value)"), re.compile(r"clip_by_")
+#: Where none of these is, Keras alone has the gradients.
+_GRADIENTS = re.compile(r"gradient|update_step", re.IGNORECASE)
+#: Attributes and methods of a layer that list or copy its weights, with the keys of their refusals.
 WHOLE = {
-    "embeddings": "matrix",
     "weights": "weights-listed",
     "trainable_weights": "weights-listed",
     "variables": "weights-listed",
@@ -137,11 +138,18 @@ def _check_arguments(file: File, layer: Layer) -> None:
 def _check_regularizer(file: File, layer: Layer, arg: cst.Arg) -> None:
     """Block a layer whose regularizer a table cannot have over all its rows, or that is not known."""
     known = [_is_penalty(value) for value in flow_of(file).values(arg.value)]
-    if False in known or any(CLIPS.search(one.tree.text) for one in file.program(layer.call)):
+    if False in known or _may_clip(file):
         layer.regularizer = arg
         layer.block(arg, "regularizer")
     elif None in known or not known:
         layer.block(arg, "unknown-regularizer")
+
+
+def _may_clip(file: File) -> bool:
+    """True if the program may clip gradients."""
+    texts = [one.tree.text for one in file.files]
+    values, own = (any(words.search(text) for text in texts) for words in (_CLIPS_VALUES, _GRADIENTS))
+    return (values and own) or any(CLIPS.search(text) for text in texts)
 
 
 def _is_penalty(value: Value) -> bool | None:
@@ -185,7 +193,7 @@ def _is_rowwise(value: Value) -> bool | None:
 
 
 def _check_uses(file: File, layer: Layer) -> None:
-    """Block a layer whose whole matrix is read, or which embeds positions."""
+    """Block a layer whose weights are listed or copied, or which embeds positions."""
     for node in (layer.call, *layer.uses):
         around = file.tree.parent(node)
         if isinstance(around, cst.Attribute) and around.value is node and around.attr.value in WHOLE:

@@ -104,10 +104,19 @@ def test_scripts_of_one_model_are_programs_of_their_own(tmp_path: Path) -> None:
     assert verdicts(convert(root)) == {"item": "suggested"}
 
 
+def test_a_regularizer_of_a_layer_in_another_file(tmp_path: Path) -> None:
+    layers = LAYERS.replace('name="item"', 'embeddings_regularizer="l2"')
+    root = write(tmp_path / "kept", {**FILES, "layers.py": layers})
+    same(root, results := convert(root))
+    assert verdicts(results) == {"self.item": "applied"}
+    clips = write(tmp_path / "clips", {**FILES, "layers.py": layers, "main.py": MAIN + "\nclipnorm = 1.0\n"})
+    assert verdicts(convert(clips)) == {"self.item": "suggested"}
+
+
 OTHERS = {
     "optimizer": ('model.compile("rmsprop", "mse")', "no form for tables"),
     "arrays": ("model.get_weights()", "copies weights"),
-    "matrix": ("model.rows.item.embeddings", "whole [rows, dim]"),
+    "matrix": ("model.rows.item.embeddings.assign(model.x)", "whole [rows, dim]"),
     "weights of the layer": ("model.rows.item.weights", "list of the layer's weights"),
     "variables": ("print([v * 2 for v in model.variables])", "lacks the rows"),
     "h5": ("model.save('m.h5')", "no rows of tables"),

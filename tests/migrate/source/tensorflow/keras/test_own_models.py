@@ -40,6 +40,10 @@ APART = {
     "one name": TWO.replace("second", "first"),
     "in a function": "def main(ids, labels):" + TWO.replace("\n", "\n    "),
     "three": TWO + "third = Tower(width=4 * 8)\nthird.compile(keras.optimizers.AdamW())\nthird.fit(ids, labels)\n",
+    "a loss given": TWO.replace("Tower(16)", "Tower(16, keras.losses.MeanSquaredError())"),
+    "a part that predicts": "class Pair(keras.Model):\n    def __init__(self, width):\n        super().__init__()\n"
+    "        self.query = Tower(width)\n        self.first = self.query.predict(keras.ops.array([1]))\n\n"
+    "    def call(self, ids):\n        return self.query(ids)\n" + TWO.replace("Tower(", "Pair("),
     "a tower in a tower": "class Pair(keras.Model):\n    def __init__(self, width):\n        super().__init__()\n"
     "        self.query = Tower(width)\n\n    def call(self, ids):\n        return self.query(ids)\n"
     + TWO.replace("Tower(", "Pair("),
@@ -123,7 +127,30 @@ def _then(lines: str, before: str = "") -> str:
     )
 
 
+LIBRARIES = {
+    "tfrs.Model": "import tensorflow_recommenders as tfrs\n" + TOWER.replace("keras.Model", "tfrs.Model") + TWO,
+    "tfrs.models.Model": "import tensorflow_recommenders as tfrs\n"
+    + TOWER.replace("keras.Model", "tfrs.models.Model")
+    + TWO,
+    "a layer of keras_rs": "import keras_rs\n"
+    + TOWER.replace("class Tower", "class Own(keras_rs.layers.FeatureCross):\n    pass\n\nclass Tower")
+    + TWO,
+    "it calls itself": TOWER.replace(
+        "    def take", "    def loss(self, ids):\n        return self(ids)\n\n    def take"
+    )
+    + TWO,
+    "candidates of a dataset": "import tensorflow_datasets as tfds\nmovies = tfds.load('m').map(pick)\n"
+    + _then("self.candidates = movies.batch(8).map(self.emb)")
+    + TWO,
+}
 HIDDEN = {
+    "another class of a library": "import tensorflow_recommenders as tfrs\n"
+    + TOWER.replace("keras.Model", "tfrs.tasks.Task")
+    + TWO,
+    "map of something else": _then("self.emb = registry.map(self.emb)", "import registry\n") + TWO,
+    "a method of its own that Keras has": _then("self.emb = self.pick.predict(self.emb)", "from lib import Pick\n")
+    + TWO,
+    "it is handed on in a call of itself": _then("keep(lambda: self(self.emb))", "from lib import keep\n") + TWO,
     "a stack of layers": _then("self.all = keep(keras.Sequential([self.emb]))", "from lib import keep\n") + TWO,
     "an output": _then("ids = keras.Input((1,)); keep(self.emb(ids))", "from lib import keep\n") + TWO,
     "a patched class": TOWER + "patch(Tower)\n" + TWO,
@@ -181,6 +208,12 @@ HIDDEN = {
 @pytest.mark.parametrize("text", APART.values(), ids=APART)
 def test_models_of_their_own_may_have_optimizers_of_their_own(text: str) -> None:
     result = converted(TOWER + text)
+    assert "from runtime.keras import Embedding" in result.converted, reasons(result)
+
+
+@pytest.mark.parametrize("text", LIBRARIES.values(), ids=LIBRARIES)
+def test_so_may_models_of_libraries(text: str) -> None:
+    result = converted(text)
     assert "from runtime.keras import Embedding" in result.converted, reasons(result)
 
 
