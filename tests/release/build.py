@@ -76,7 +76,7 @@ def _uses_this_machine(wheel: Path) -> None:
     native = ROOT / "runtime" / "native"
     files = [tests / "main.cc", tests / "rules" / "simd_test.cc", native / "store" / "cpu_model.cc"]
     with tempfile.TemporaryDirectory() as folder:
-        options = ["-std=c++17", "-I", str(tests), "-I", str(native), "-o", f"{folder}/test"]
+        options = ["-O3", "-std=c++17", "-I", str(tests), "-I", str(native), "-o", f"{folder}/test"]
         subprocess.run([*_compiler("x86_64").split(), *map(str, files), *options], check=True)
         if subprocess.run([f"{folder}/test"]).returncode:
             raise SystemExit(f"{wheel.name}: its compiler does not find what the processor can do")
