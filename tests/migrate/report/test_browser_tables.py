@@ -83,6 +83,7 @@ def test_a_table_has_a_page_of_its_own(shown: Tab) -> None:
     assert page.evaluate("document.activeElement.id") == "t-table-7"
     assert page.locator(".finding:visible .line").all_inner_texts() == ["line 8", "line 107"]
     assert page.locator(".card.one .picture:visible").count() == 2
+    assert page.locator(".finding:visible pre").locator("visible=true").count() == 2
     assert not page.locator(".top, #work, #proof, .listing, #environment").locator("visible=true").count()
     page.locator(".card.one dd a").last.click()
     assert page.locator(".card:visible").count() == 1  # a finding about it is on its page
