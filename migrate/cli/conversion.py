@@ -69,7 +69,9 @@ def say_programs(paths: Sequence[str], options: Options, running: Running, repor
     from migrate.source.driver.programs import program_lines
 
     if level() > QUIET and not is_stream(paths):
-        for line in program_lines(project_of(paths, options, not running["no_gitignore"]), report):
+        for line in program_lines(
+            project_of(paths, options, not running["no_gitignore"], running["include_generated"]), report
+        ):
             say(line)
 
 

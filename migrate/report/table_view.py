@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from migrate.report import summary, words
-from migrate.report.model import Comparison, Finding, Memory, Report
+from migrate.report.model import Comparison, Finding, Memory, Report, TableRecord
 from rewriter.plan.region import ADDED, REMOVED, Arrow, Region
 
 
@@ -27,9 +27,13 @@ class TablePart:
         if not self.comparisons:
             return ""
         equal = sum(comparison.verdict == "equal" for comparison in self.comparisons)
-        worst = words.largest(comparison.max_rel for comparison in self.comparisons)
         compared = summary.plural(len(self.comparisons), "comparison")
-        return f"{equal} of {compared} equal, largest relative difference {words.number(worst)}"
+        return f"{equal} of {compared} equal, largest relative difference {words.number(self.worst)}"
+
+    @property
+    def worst(self) -> float:
+        """The largest relative difference of the comparisons; 0 where there is none."""
+        return words.largest(comparison.max_rel for comparison in self.comparisons)
 
     @property
     def drawings(self) -> list[Region]:
@@ -44,16 +48,22 @@ def table_parts(report: Report) -> list[TablePart]:
         findings.setdefault(finding.table, []).append(finding)
     compared = [one for item in report.verifications for one in item.comparisons]
     held = [one for item in report.verifications for one in item.memory]
+    shared = {name for name, count in Counter(table.name for table in report.tables).items() if count > 1}
     anchors = unique(f"t-{slug(table.name)}" for table in report.tables)
     return [
         TablePart(
             anchor,
-            tuple(findings.get(table.name, ()) if table.name else ()),
+            tuple(_own(table, findings.get(table.name, ()), table.name in shared)),
             tuple(_named(table.name, compared)),
             tuple(one for one in held if one.table == table.name),
         )
         for table, anchor in zip(report.tables, anchors, strict=True)
     ]
+
+
+def _own(table: TableRecord, findings: Iterable[Finding], shared: bool) -> Iterator[Finding]:
+    """Yield the findings about a table; where another one has its `shared` name, those in the file that makes it."""
+    return (one for one in findings if table.name and (not shared or one.location.path == table.location.path))
 
 
 def _named(table: str, comparisons: Sequence[Comparison]) -> Iterator[Comparison]:

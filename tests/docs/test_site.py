@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import click
 import pytest
@@ -18,7 +19,7 @@ from migrate.errors import MigrateError
 from migrate.report import serialize, words
 from migrate.report.model import State
 from migrate.source.rules.catalogue import catalogue
-from tests.support.documentation import api, commands, offline, record, repository, rules
+from tests.support.documentation import api, commands, flowchart, offline, record, repository, rules
 from tests.support.paths import ROOT
 from tests.support.report_sample import report
 
@@ -138,3 +139,52 @@ def _entries(menu: Any) -> Iterator[str]:
         return
     for inner in menu.values() if isinstance(menu, dict) else menu:
         yield from _entries(inner)
+
+
+CHART = """flowchart TB
+  subgraph A["First <group>"]
+    a1["model.py"] --> a2["facts: find → Table<br/>(rules)"]
+    a2 --> a3["checks"]
+    a3 -->|"fails: undo"| a1
+  end
+  subgraph B["Second"]
+    b1["lookup"] --> b2["row"]
+  end
+  a3 -.->|"calls"| b1
+"""
+
+
+def test_a_flow_chart_becomes_a_drawing() -> None:
+    page = flowchart.drawn(f"before\n\n```mermaid\n{CHART}```\n\nafter\n")
+    assert "mermaid" not in page and page.startswith("before\n\n<div") and page.endswith("</div>\n\nafter\n")
+    root = ElementTree.fromstring(page[page.index("<svg") : page.index("</div>")])
+    texts = ["".join(one.itertext()) for one in root.iter("text")]
+    lines = ["model.py", "facts: find → Table", "(rules)", "checks", "lookup", "row"]
+    assert texts == ["First <group>", "Second", *lines, "fails: undo", "calls"]
+    boxes = [one for one in root.iter("rect") if one.get("class") == "box"]
+    tops = [float(one.get("y", "")) for one in boxes]
+    assert tops == sorted(tops) and len(tops) == 5
+    assert sum(one.get("class") == "head" for one in root.iter("path")) == 5
+    assert sum(one.get("class") == "dashed" for one in root.iter("path")) == 1
+
+
+def test_arrows_beside_each_other_have_lanes_of_their_own() -> None:
+    text = (
+        'flowchart TB\nsubgraph A["A"]\na["a"] --> b["b"]\nb --> c["c"]\nc --> d["d"]\na --> c\nb --> d\na --> d\nend'
+    )
+    drawing = flowchart.svg(flowchart.parsed(text))
+    sides = re.findall(r"H([0-9.]+)V", drawing)
+    assert len(sides) == 3 and len(set(sides)) == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [("flowchart LR\n", "'flowchart LR' is not understood"), ("flowchart TB\na --> b\n", "box 'a' has no text")],
+)
+def test_a_flow_chart_that_is_not_understood_fails(text: str, says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        flowchart.parsed(text)
+
+
+def test_all_flow_charts_of_the_repository_are_drawn() -> None:
+    assert '<svg role="img"' in flowchart.drawn((ROOT / "ARCHITECTURE.md").read_text())

@@ -10,8 +10,13 @@ from tests.support.browser import Chromium, chromium, needs_browser
 from tests.support.paths import ROOT
 
 SITE = ROOT / "build" / "site"
-#: A page of each kind: with links, with code, made of the code; the width of the window, and whether it is dark.
-PAGES = (("index.html", 400, True), ("command-line.html", 1280, False), ("reference/findings.html", 400, False))
+#: A page of each kind: with links, with code, made of the code, with a drawing; the width of the window, and whether it is dark.
+PAGES = (
+    ("index.html", 400, True),
+    ("command-line.html", 1280, False),
+    ("reference/findings.html", 400, False),
+    ("repository/ARCHITECTURE.html", 400, True),
+)
 
 pytestmark = [
     needs_browser,

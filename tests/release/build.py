@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import tarfile
+import tempfile
 import zipfile
 from pathlib import Path
 
@@ -35,16 +36,14 @@ def build(dist: Path) -> list[Path]:
     subprocess.run(["rm", "-r", str(source), str(dist / "plain")], check=True)
     _python("-m", "twine", "check", "--strict", str(sdist), *map(str, wheels))
     _same_library(wheels)
+    _uses_this_machine(wheels[0])
     return [sdist, *wheels]
 
 
 def _wheel(source: Path, processor: str, dist: Path) -> Path:
     glibc = PROCESSORS[processor]
     # Without debug information and symbols, of which the library exports only TensorFlow's entry points.
-    # Known: functions with `target_clones` then run as "default", of 128 bits, also where there is AVX-512F.
-    # Zig makes -O2 of setup.py's -O3, and keeps frame pointers, unless its compiler proper is told.
-    as_gcc = "-Xclang -O3 -fomit-frame-pointer"
-    compiler = f"{sys.executable} -m ziglang c++ -target {processor}-linux-gnu.{glibc} {as_gcc} -g0 -Wl,-s"
+    compiler = f"{_compiler(processor)} -g0 -Wl,-s"
     plain = dist / "plain" / processor
     platform = f"--config-setting=--build-option=--plat-name=linux_{processor}"
     _python("-m", "build", "--wheel", platform, "--outdir", str(plain), str(source), CXX=compiler)
@@ -55,6 +54,32 @@ def _wheel(source: Path, processor: str, dist: Path) -> Path:
     if f"manylinux_{glibc.replace('.', '_')}_{processor}" not in wheel.name:
         raise SystemExit(f"{wheel.name}: needs a later glibc than {glibc}")
     return wheel
+
+
+def _compiler(processor: str) -> str:
+    """Return Zig's C++ compiler with what makes it compile as GCC does.
+
+    It makes -O2 of setup.py's -O3, and keeps frame pointers, unless its compiler proper is told. Its runtime library
+    has a `memcpy` of its own, which would be linked instead of glibc's; code for x86-64 needs nothing else of it.
+    """
+    target = f"{processor}-linux-gnu.{PROCESSORS[processor]}"
+    runtime = " -rtlib=none" if processor == "x86_64" else ""
+    return f"{sys.executable} -m ziglang c++ -target {target} -Xclang -O3 -fomit-frame-pointer{runtime}"
+
+
+def _uses_this_machine(wheel: Path) -> None:
+    """Raise SystemExit where the library would run slow loops: see `store/cpu_model.cc`, and `_compiler`."""
+    with zipfile.ZipFile(wheel) as packed:
+        if not re.search(rb"\0memcpy\0", packed.read(LIBRARY)):
+            raise SystemExit(f"{wheel.name}: its library does not take memcpy from glibc")
+    tests = ROOT / "tests" / "runtime" / "native" / "store"
+    native = ROOT / "runtime" / "native"
+    files = [tests / "main.cc", tests / "rules" / "simd_test.cc", native / "store" / "cpu_model.cc"]
+    with tempfile.TemporaryDirectory() as folder:
+        options = ["-O3", "-std=c++17", "-I", str(tests), "-I", str(native), "-o", f"{folder}/test"]
+        subprocess.run([*_compiler("x86_64").split(), *map(str, files), *options], check=True)
+        if subprocess.run([f"{folder}/test"]).returncode:
+            raise SystemExit(f"{wheel.name}: its compiler does not find what the processor can do")
 
 
 def _same_library(wheels: list[Path]) -> None:

@@ -124,7 +124,8 @@ def _failure(install: Install, python: str, package: Path, folder: Path) -> str:
     """Return what goes wrong in a new environment, with the last lines of its output."""
     made = subprocess.run([python, "-m", "venv", str(folder / "venv")], capture_output=True, text=True)
     requirements = [one.format(package) for one in install.requirements]
-    pip = ("python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *requirements)
+    # Python compiles what is imported; pip would compile all of TensorFlow, which takes minutes.
+    pip = ("python", "-m", "pip", "install", "--quiet", "--no-compile", "--disable-pip-version-check", *requirements)
     if made.returncode:
         return f"no environment: {made.stderr}"
     shutil.copytree(ROOT / "examples", folder / "examples")

@@ -14,7 +14,7 @@ from migrate.report.files_view import FileView, per_file
 from migrate.report.model import Comparison, Memory, Report, Series, by_stage
 from migrate.report.pictures import errors, losses, memory
 from migrate.report.serialize import to_json
-from migrate.report.table_view import side, slug, table_parts, unique
+from migrate.report.table_view import TablePart, side, slug, table_parts, unique
 from migrate.report.visible import one_line, visible
 from rewriter.drawing.svg import STYLE, draw
 from rewriter.plan.region import ADDED, REMOVED, Region
@@ -23,6 +23,7 @@ from rewriter.plan.region import ADDED, REMOVED, Region
 _FIRST_WORK = 20
 #: Steps of a proof whose losses are listed as numbers.
 _LISTED_STEPS = 60
+_CARDS_UP_TO = 12  #: tables; more of them are a list at first
 _OPEN_UP_TO = 120  #: findings; in a page with more, files are collapsed at first
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)")
 _RUNGS = {
@@ -72,6 +73,7 @@ def render(report: Report) -> str:
     """Return the page; all text of the report is escaped, and hidden characters are made visible."""
     state, sentence = summary.verdict(report)
     views = list(per_file(report))
+    parts = table_parts(report)
     return (
         environment()
         .get_template("report.html.jinja")
@@ -88,7 +90,9 @@ def render(report: Report) -> str:
             files_open=len(report.findings) <= _OPEN_UP_TO,
             anchors=_anchors(report),
             answer=list(answer.lines(report)),
-            table_parts=table_parts(report),
+            table_parts=parts,
+            tables_of=_tables_of(parts),
+            as_list=len(report.tables) > _CARDS_UP_TO,
             first_work=_FIRST_WORK,
             listed_steps=_LISTED_STEPS,
             remaining=summary.remaining(report),
@@ -150,6 +154,15 @@ def _anchors(report: Report) -> dict[int, str]:
     """Return `id(finding)` -> HTML element id, made from the finding's fingerprint and unique on the page."""
     names = unique(f"f-{slug(finding.id)}" for finding in report.findings)
     return dict(zip(map(id, report.findings), names, strict=True))
+
+
+def _tables_of(parts: Sequence[TablePart]) -> dict[int, str]:
+    """Return `id(finding)` -> HTML element ids of the tables that it is about, with spaces between them."""
+    found: dict[int, list[str]] = {}
+    for part in parts:
+        for finding in part.findings:
+            found.setdefault(id(finding), []).append(part.anchor)
+    return {one: " ".join(anchors) for one, anchors in found.items()}
 
 
 def _embedded(report: Report) -> Markup:

@@ -16,12 +16,12 @@ from migrate.source.project.import_graph import Project
 from migrate.source.settings.options import Options
 
 
-def project_of(paths: Sequence[str], options: Options, gitignore: bool = True) -> Project:
+def project_of(paths: Sequence[str], options: Options, gitignore: bool = True, generated: bool = False) -> Project:
     """Return the files below `paths` as a run judges them.
 
     Raises MigrateError for a path that does not exist, an entry point without a file, and a record of another text.
     """
-    return scoped(paths, find_inputs(paths, None, gitignore), options)[1].part
+    return scoped(paths, find_inputs(paths, None, gitignore, generated), options)[1].part
 
 
 def scoped(paths: Sequence[str], inputs: Sequence[Input], options: Options) -> tuple[Options, Scope]:
@@ -39,6 +39,6 @@ def _files(inputs: Sequence[Input], options: Options) -> dict[str, Path]:
     return {
         shown(one.path): one.path
         for one in inputs
-        if one.path.suffix in {".py", SUFFIX} and not one.problem and not one.leads_to
+        if one.path.suffix in {".py", SUFFIX} and not (one.problem or one.leads_to or one.written)
         if one.explicit or not is_excluded(one.path, options.given)
     }

@@ -86,7 +86,7 @@ def convert_paths(paths: Sequence[str], options: Options, how: How | None = None
     """
     how = how or How()
     found: list[tuple[Input, Task | Converted]] = []
-    inputs = find_inputs(paths, how.skip, how.gitignore)
+    inputs = find_inputs(paths, how.skip, how.gitignore, how.generated)
     options, scope = scoped(paths, inputs, options)
     within = [one for one in inputs if scope.takes(shown(one.path))]
     for source in within if how.only is None else _judged_with(how.only, within, options):
@@ -137,8 +137,8 @@ def _prepare(source: Input, options: Options, how: How) -> Task | Converted | No
     concerned = mentions_framework(data) or _uses_project(path, options)
     if not source.explicit and not concerned:
         return None
-    if not source.explicit and not how.generated and is_generated(source.path.name, data):
-        return Converted(source, data, data, left_out(path))
+    if source.written or (not (source.explicit or how.generated) and is_generated(source.path.name, data)):
+        return Converted(source, data, data, left_out(path, source.written))
     siblings = siblings_of(source.path) if b"paddle" in data else {}
     group = group_of(options.project, path) if options.project is not None else path
     return Task(path, data, for_file(source.path, options), siblings, group)
@@ -211,7 +211,7 @@ def _judged_with(only: Path, inputs: Sequence[Input], options: Options) -> list[
     """Return the inputs that are analysed with the file `only`, including it; none if the run skips it."""
     project, wanted = options.project, only.resolve()
     own = next((one for one in inputs if one.path.resolve() == wanted), None)
-    if own is None or project is None:
+    if own is None or own.written or project is None:
         return []
     group = group_of(project, shown(own.path))
     return [one for one in inputs if one is own or group_of(project, shown(one.path)) == group]

@@ -136,7 +136,7 @@ class OutputDirectory:
     def __init__(self, root: Path, force: bool) -> None:
         self.root = root
         self.force = force
-        self._written: dict[str, str] = _read_manifest(root / MANIFEST)
+        self._written: dict[str, str] = read_manifest(root / MANIFEST)
 
     def check(self, files: Mapping[Path, bytes]) -> None:
         """Raise MigrateError if a file exists that migrate did not write, that was edited since, or lies elsewhere."""
@@ -188,7 +188,16 @@ def _digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _read_manifest(path: Path) -> dict[str, str]:
+def is_as_written(path: Path, digest: str | None) -> bool:
+    """Say if a file still has the contents whose digest a manifest has; False where it cannot be read."""
+    try:
+        return digest is not None and _digest(path.read_bytes()) == digest
+    except OSError:
+        return False
+
+
+def read_manifest(path: Path) -> dict[str, str]:
+    """Return path -> digest of the files that were written to the directory of a manifest; empty if it has none."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))["written"]
     except (OSError, ValueError, KeyError, TypeError):

@@ -32,14 +32,18 @@ def is_generated(name: str, data: bytes) -> bool:
     return MARK.search(data, 0, end if end >= 0 else len(data)) is not None
 
 
-def left_out(path: str) -> SourceResult:
-    """Return the result of a generated file: it is left unchanged, with a note."""
+def left_out(path: str, written: bool = False) -> SourceResult:
+    """Return the result of a generated file, or of one that `migrate convert` has `written`: a note alone."""
     finding = Finding(
         RULE,
         "file",
         State.NOTED,
         Location(path, 0, 0),
         "a generated file, skipped",
-        reason="its generator would overwrite the result; --include-generated converts such files as well",
+        reason=(
+            "`migrate convert` wrote it, and nobody changed it; give its directory to have it judged"
+            if written
+            else "its generator would overwrite the result; --include-generated converts such files as well"
+        ),
     )
     return SourceResult(path, "other", "", "", with_ids([finding]))

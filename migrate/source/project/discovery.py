@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from migrate.errors import MigrateError
+from migrate.source.files.own_outputs import OwnOutputs
 from migrate.source.files.path_lookup import exists
 from migrate.source.syntax.blocks import statements
 
@@ -27,14 +28,18 @@ class Input:
     relative: Path
     explicit: bool  #: given on the command line, so that it is always reported
     problem: str = ""  #: why it cannot be read, if that is already known (a directory that cannot be listed)
+    written: bool = False  #: `migrate convert` wrote it, and nobody changed it
     leads_to: str = ""  #: where a link leads that is not followed, as that is outside of the given directory
 
 
-def find_inputs(paths: Sequence[str], skip: Path | None = None, gitignore: bool = True) -> list[Input]:
+def find_inputs(
+    paths: Sequence[str], skip: Path | None = None, gitignore: bool = True, written: bool = False
+) -> list[Input]:
     """Return the sources below `paths`, in a fixed order and without duplicates; `skip` is a directory to skip.
 
     What a `.gitignore` names is left out of a directory when `gitignore` is set, never when it is named itself. Links
     that lead out of a directory are not followed; they are returned with `leads_to`, unless their target is named, too.
+    Results of earlier conversions in a directory below have `written`, unless it is asked for.
     Raises MigrateError for a path that does not exist or for two files that would be written to one place.
     """
     found: dict[str, Input] = {}
@@ -44,9 +49,12 @@ def find_inputs(paths: Sequence[str], skip: Path | None = None, gitignore: bool 
         if not text or not exists(path):
             raise MigrateError(f"{text or repr(text)}: {_why_missing(text)}; give an existing path")
         if path.is_dir():
-            walker = Walker(path, skip, gitignore)
+            walker, own = Walker(path, skip, gitignore), OwnOutputs(path)
             for real, relative in walker.files():
-                found.setdefault(real, Input(path / relative, Path(relative), explicit=False))
+                item = Input(path / relative, Path(relative), explicit=False, written=own.has(Path(relative)))
+                known = found.get(real)
+                if known is None or known.written:
+                    found[real] = item
             for relative, problem in walker.unreadable:
                 found[str(path / relative)] = Input(path / relative, Path(relative), explicit=False, problem=problem)
             for relative, real in walker.outside:
@@ -54,8 +62,12 @@ def find_inputs(paths: Sequence[str], skip: Path | None = None, gitignore: bool 
         else:
             real = os.path.realpath(path)
             known = found.get(real)
-            found[real] = replace(known, explicit=True) if known else Input(path, Path(path.name), explicit=True)
+            found[real] = (
+                replace(known, explicit=True, written=False) if known else Input(path, Path(path.name), explicit=True)
+            )
     _check_unique(list(found.values()))
+    if written:
+        found = {real: replace(one, written=False) for real, one in found.items()}
     named = {*found, *map(os.path.realpath, paths)}
     return [*found.values(), *(link for real, link in links.items() if real not in named)]
 

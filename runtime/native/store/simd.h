@@ -2,6 +2,7 @@
 // are bit-equal.
 #pragma once
 
+// Another level needs its bit in cpu_model.cc, else Clang never chooses it.
 // Sanitizers instrument the resolver, which runs before they are ready.
 #if defined(__x86_64__) && defined(__gnu_linux__) && defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && \
     !defined(__SANITIZE_THREAD__) && (!defined(__clang__) || __clang_major__ >= 14)

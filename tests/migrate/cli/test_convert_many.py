@@ -196,6 +196,16 @@ def test_generated_files_are_left_out_and_counted(work: Path) -> None:
     assert (work / "named" / "x_pb2.py").exists()
 
 
+def test_a_conversion_beside_its_original_changes_no_verdict(work: Path) -> None:
+    before = migrate("check", ".", cwd=work)
+    assert migrate("convert", "src", "--copy-rest", cwd=work).returncode == 0
+    after = migrate("check", ".", cwd=work)
+    assert after.stdout.count(b"convertible, exact") == before.stdout.count(b"convertible, exact") > 0
+    assert b"nobody changed it" in after.stdout
+    explained = migrate("explain", "src/m0.py:2", cwd=work).stdout
+    assert b"becomes the dynamic table" in explained and b"blocked" not in explained
+
+
 def test_ignored_files_stay_unless_asked(work: Path) -> None:
     (work / "src" / ".gitignore").write_text("m[0-4].py\n")
     assert migrate("check", "src", cwd=work).stdout.count(b"convertible, exact") == 2

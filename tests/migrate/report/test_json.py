@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from migrate.errors import MigrateError
@@ -25,6 +25,7 @@ def test_round_trip(tmp_path: Path) -> None:
     assert back.environment == report().environment
 
 
+@settings(deadline=None)
 @given(st.text(), st.text(st.characters(codec=None)))
 def test_any_text_round_trips(message: str, code: str) -> None:
     whole = writers.prepared(Report("c", "1", findings=(finding(message=message, before=code),)))

@@ -12,7 +12,7 @@ from typing import Any
 
 from mkdocs.structure.files import File, Files
 
-from tests.support.documentation import api, commands, offline, record, repository, rules
+from tests.support.documentation import api, commands, flowchart, offline, record, repository, rules
 from tests.support.paths import ROOT
 
 _log = logging.getLogger("mkdocs.documentation")  # with `--strict`, a warning of MkDocs fails the build
@@ -67,8 +67,9 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Any, files: Files, **_: Any) -> str:
-    """Let links lead to pages of the site."""
+    """Let links lead to pages of the site, and draw its flow charts."""
     path = page.file.src_uri
+    markdown = flowchart.drawn(markdown)
     if page.file.generated_by and not path.startswith(repository.FOLDER):
         return markdown
     return repository.with_links(path, markdown, lambda to: files.get_file_from_path(to) is not None, _renamed)

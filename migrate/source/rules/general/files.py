@@ -37,7 +37,8 @@ class IgnoreComment(Rule):
 class GeneratedFile(Rule):
     """A file whose name or first lines say that a program writes it is left unchanged.
 
-    Its generator would overwrite the result. `--include-generated` converts such files as well.
+    Its generator would overwrite the result. `--include-generated` converts such files as well. The same holds for a
+    file that `migrate convert -o` wrote to a directory below the given one, as long as nobody changes it.
     """
 
     id = "generated-file"

@@ -113,7 +113,7 @@ TEST(a_damaged_log_is_refused) {
 }
 
 TEST(a_rule_for_whole_rows_has_no_term) {
-  CHECK_THROWS(recmigrate::InvalidInput, Replayed(OptimizerKind::group_ftrl), "group_ftrl");
+  CHECK_THROWS(recmigrate::InvalidInput, Replayed{OptimizerKind::group_ftrl}, "group_ftrl");
 }
 
 }  // namespace

@@ -1,0 +1,24 @@
+"""What belongs to a table: its findings, where its name is another's, too."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from migrate.report.model import Report, with_ids
+from migrate.report.table_view import table_parts
+from tests.support.report_sample import finding, report
+
+
+def test_tables_of_one_name_have_the_findings_of_their_own_files() -> None:
+    user = report().tables[0]
+    other = replace(user, location=replace(user.location, path="other.py"))
+    findings = with_ids([finding(line=1), finding(line=2, path="other.py"), finding(line=3)])
+    parts = table_parts(Report("c", "1", findings=findings, tables=(user, other)))
+    assert [[one.location.line for one in part.findings] for part in parts] == [[1, 3], [2]]
+    assert [part.anchor for part in parts] == ["t-user", "t-user-1"]
+
+
+def test_a_name_that_no_other_table_has_gets_findings_of_all_files() -> None:
+    findings = with_ids([finding(line=1), finding(line=2, path="other.py")])
+    (part,) = table_parts(Report("c", "1", findings=findings, tables=report().tables[:1]))
+    assert len(part.findings) == 2 and part.worst == 0
