@@ -120,7 +120,10 @@ def row(name: str, folder: Path, steps: int, rounds: int) -> list[str]:
     file.write_text(PROGRAMS[name])
     alone = [sys.executable, file.name, str(steps)]
     traced = [sys.executable, "-m", "migrate", "trace", "--steps", "0", "-o", record.name, "--", *alone]
-    pairs = [(seconds(alone, folder), seconds(traced, folder)) for _ in range(rounds)]
+    pairs = []
+    for _ in range(rounds):
+        pairs.append((seconds(alone, folder), seconds(traced, folder)))
+        print(f"{name}: {pairs[-1][0]:.2f} {pairs[-1][1]:.2f}", file=sys.stderr, flush=True)
     middle = [statistics.median(column) for column in zip(*pairs, strict=True)]
     ratio = statistics.median(after / before for before, after in pairs)
     return [name, f"{middle[0]:.2f}", f"{middle[1]:.2f}", f"{ratio:.2f}", f"{record.stat().st_size / 1000:.0f} kB"]

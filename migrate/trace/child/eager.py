@@ -16,7 +16,7 @@ _MODULES = {
     "gen_state_ops": ("resource_",),
     "gen_training_ops": ("resource_",),
 }
-#: Modules that have imported all names of those.
+#: Modules that have imported all names of those, in some version of TensorFlow.
 _COPIES = (
     *("tensorflow.python.ops.resource_variable_ops", "tensorflow.python.ops.state_ops"),
     "tensorflow.python.training.training_ops",
@@ -59,9 +59,9 @@ class Eager:
                     return around(_kind, original, arguments, settings)
 
                 wrap(module, name, call)
-                for other in _COPIES:
-                    if vars(sys.modules[other]).get(name) is one:
-                        setattr(sys.modules[other], name, vars(module)[name])
+                for other in (sys.modules[copy] for copy in _COPIES if copy in sys.modules):
+                    if vars(other).get(name) is one:
+                        setattr(other, name, vars(module)[name])
 
     def _initialized(self, original: Any, variable: Any, *arguments: Any, **settings: Any) -> None:
         self._notes.local.drawn = ""

@@ -9,6 +9,7 @@ import importlib.util
 import os
 import signal
 import sys
+from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
@@ -18,7 +19,7 @@ from .parts import Parts
 from .program import Program
 from .settings import Settings, given_settings
 from .stacks import Stacks
-from .state import Notes
+from .state import Notes, unharmed
 from .steps import Steps
 
 
@@ -58,12 +59,17 @@ def _with_tensorflow(notes: Notes, stacks: Stacks, steps: Steps, lines: Lines, p
     from .eager import Eager
     from .sessions import Sessions
 
-    quiet.install(lines)
-    graphs.install(notes)
-    functions.install(steps)
-    optimizers.install(notes, steps, finder)
-    Eager(notes, stacks).install()
-    Sessions(notes, steps, lines).install()
+    installs: tuple[Callable[[], None], ...] = (
+        lambda: quiet.install(lines),
+        lambda: graphs.install(notes),
+        lambda: functions.install(steps),
+        lambda: optimizers.install(notes, steps, finder),
+        Eager(notes, stacks).install,
+        Sessions(notes, steps, lines).install,
+    )
+    for install in installs:
+        with unharmed(notes):  # a version of TensorFlow may lack what one of them needs
+            install()
     _write_at_the_end(parts, steps)
     os.register_at_fork(after_in_child=lambda: _forked(notes, parts, steps))
 
