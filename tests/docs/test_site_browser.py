@@ -10,7 +10,7 @@ from tests.support.browser import Chromium, chromium, needs_browser
 from tests.support.paths import ROOT
 
 SITE = ROOT / "build" / "site"
-#: A page of each kind: with links, with code, made of the code, with a drawing; the width of the window, and whether it is dark.
+#: A page of each kind (links, code, made of the code, a drawing), the width of the window, and whether it is dark.
 PAGES = (
     ("index.html", 400, True),
     ("command-line.html", 1280, False),
