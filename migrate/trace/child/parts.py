@@ -7,6 +7,7 @@ import os
 import sys
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 from .graph_records import GraphRecords
@@ -21,6 +22,8 @@ DECIDING = (
     *("TF_CONFIG", "KERAS_BACKEND", "TF_USE_LEGACY_KERAS", "CUDA_VISIBLE_DEVICES"),
     *("WORLD_SIZE", "RANK", "LOCAL_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"),
 )
+#: What a program may set itself, when it starts as one of several processes.
+CLUSTER = "TF_CONFIG"
 #: A part is written again when so many times as long has passed as writing took, and not within so many seconds.
 SHARE, SECONDS = 30, 10
 
@@ -34,6 +37,7 @@ class Parts:
         self._lock = threading.Lock()
         # Before TensorFlow sets some itself.
         self._environment = {name: os.environ.get(name) for name in DECIDING}
+        _hear(lambda value: self._environment.update({CLUSTER: value}))
         self._next = 0.0
         self.ended = "killed"
         self.count = 0
@@ -84,3 +88,16 @@ class Parts:
                 if own is not None:
                     found.setdefault(own[0], set()).add(own[1])
         return {path: sorted(lines) for path, lines in sorted(found.items())}
+
+
+def _hear(tell: Callable[[str], object]) -> None:
+    """Call `tell` with each value that the program gives `TF_CONFIG`, also if it takes it back."""
+    kind: Any = type(os.environ)
+    before = kind.__setitem__
+
+    def setting(environment: Any, key: Any, value: Any) -> None:
+        before(environment, key, value)
+        if key == CLUSTER:
+            tell(str(value))
+
+    kind.__setitem__ = setting

@@ -191,3 +191,11 @@ def test_without_a_variable_there_is_no_record(tmp_path: Path, command: list[str
 def test_the_directory_must_be_one(tmp_path: Path) -> None:
     done = migrate(["trace", "--root", "none", "--", "true"], tmp_path)
     assert (done.code, done.err) == (2, "migrate: none is not a directory; name the program's own by --root\n")
+
+
+def test_a_program_that_sets_tf_config_itself(folder: Path) -> None:
+    sets = "import os\nos.environ.setdefault('TF_CONFIG', '{}')\ndel os.environ['TF_CONFIG']\n"
+    (folder / "train.py").write_text(sets + TRAIN)
+    done = traced(folder, "--steps", "1", "-o", "set.json", "--", sys.executable, "train.py")
+    assert done.returncode == 0, done.stderr
+    assert load_record(folder / "set.json").environment["TF_CONFIG"] == "{}"
