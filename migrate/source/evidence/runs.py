@@ -23,6 +23,11 @@ class Evidence:
     names: tuple[tuple[str, str], ...]  #: (path in findings, path in the record)
     record: Record = field(compare=False, repr=False)
 
+    @property
+    def completed(self) -> bool:
+        """True if the program came to its end or its last step; one that failed may not have built all of a graph."""
+        return self.record.ended == "by itself" or self.record.ended.startswith("after ")
+
     def recorded(self, path: str, text: str) -> str:
         """Return the record's path of a file; empty if it does not name the file, or ran another text of it."""
         name = dict(self.names).get(path, "")

@@ -31,7 +31,8 @@ def process(runs: Runs, seen: Sequence[Seen], doubt: Blocker) -> str:
 def one_update(runs: Runs, seen: Sequence[Seen], doubt: Blocker) -> str:
     """No graph of a run updates a variable of the table twice."""
     counts = [len(_updates(one)) for each in seen for one in each.variables]
-    return "one optimizer updated the table in each graph" if max(counts, default=0) == 1 else ""
+    once = max(counts, default=0) == 1 and _completed(seen)
+    return "one optimizer updated the table in each graph" if once else ""
 
 
 def _updates(variable: Variable) -> set[str]:
@@ -43,7 +44,7 @@ def _updates(variable: Variable) -> set[str]:
 def untrained(runs: Runs, seen: Sequence[Seen], doubt: Blocker) -> str:
     """No run has an op that trains the table."""
     trains = any(use.kind == "update" for each in seen for one in each.variables for use in one.uses)
-    return "" if trains else "it did not train the table"
+    return "" if trains or not _completed(seen) else "it did not train the table"
 
 
 def drawn(runs: Runs, seen: Sequence[Seen], doubt: Blocker) -> str:
@@ -65,7 +66,12 @@ def trainable(runs: Runs, seen: Sequence[Seen], doubt: Blocker) -> str:
 
 
 def _ran(runs: Runs, seen: Sequence[Seen], doubt: Blocker) -> bool:
-    return any(runs.reached(run, doubt.node) for run in {id(one.run): one.run for one in seen}.values())
+    made = {id(one.run): one.run for one in seen}.values()
+    return any(run.completed and runs.reached(run, doubt.node) for run in made)
+
+
+def _completed(seen: Sequence[Seen]) -> bool:
+    return all(one.run.completed for one in seen)
 
 
 DECISIONS: dict[str, Decision] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -159,3 +160,30 @@ def test_a_table_that_no_run_made(tmp_path: Path) -> None:
     results = convert_with(write(tmp_path / "p", files), record(files, made="zeros("))
     assert verdict(results)[0] is State.SUGGESTED
     assert "no recorded run made this table" in reasons(results)
+
+
+@pytest.mark.parametrize("ended", ["by TypeError", "killed"])
+def test_a_run_that_failed_may_not_have_built_all(ended: str, tmp_path: Path) -> None:
+    doubted = program("n = eval(sys.argv[1])")
+    for files, alone, beside in (
+        (doubted, State.SUGGESTED, State.APPLIED),
+        (MADE_AGAIN, State.UNSUPPORTED, State.UNSUPPORTED),
+    ):
+        root = write(tmp_path / alone.value, files)
+        failed = replace(record(files), ended=ended)
+        assert verdict(convert_with(root, failed))[0] is alone
+        assert verdict(convert_with(root, failed, record(files)))[0] is beside
+    known = program(initializer="values")
+    failed = replace(record(known), ended=ended)
+    assert verdict(convert_with(write(tmp_path / "known", known), failed)) == OBSERVED
+
+
+def test_a_table_that_no_optimizer_trains(tmp_path: Path) -> None:
+    files = {"main.py": program()["main.py"].replace("step = tf.train.AdagradOptimizer(0.1).minimize(loss)", "")}
+    root = write(tmp_path / "p", files)
+    assert verdict(convert_with(root))[0] is State.SUGGESTED
+    assert verdict(convert_with(root, record(files, [LOOKUP, INITIAL]))) == OBSERVED
+    update = (*UPDATE[:3], "embedding_lookup(")
+    assert verdict(convert_with(root, record(files, [LOOKUP, INITIAL, update])))[0] is State.UNSUPPORTED
+    failed = replace(record(files, [LOOKUP, INITIAL]), ended="by ValueError")
+    assert verdict(convert_with(root, failed))[0] is State.SUGGESTED
