@@ -14,6 +14,7 @@ from migrate.cli.console import VERBOSE, level, say, with_time_left
 @command()
 @click.argument("original", metavar="ORIGINAL", type=PATH)
 @click.argument("converted", metavar="CONVERTED", type=PATH)
+@click.argument("arguments", metavar="[-- ARGUMENT...]", nargs=-1, type=click.UNPROCESSED)
 @click.option(
     "--schema",
     metavar="FILE",
@@ -54,6 +55,7 @@ from migrate.cli.console import VERBOSE, level, say, with_time_left
 def verify(
     original: str,
     converted: str,
+    arguments: tuple[str, ...],
     schema: str | None,
     steps: int,
     batches: int,
@@ -68,6 +70,7 @@ def verify(
     The stages are initial values, outputs, loss, gradients and optimizer steps. Two tensors are equal when
     max|difference| <= 1e-5 * max|value|. --verbose prints every tensor, not only the worst of each stage. Exit code 0
     when all are equal, 1 when some differ or the conversion changes values, 2 when a program could not run.
+    What follows `--` is the command line of both programs.
     """
     from migrate.report import writers
     from migrate.schema import load_schema
@@ -78,7 +81,7 @@ def verify(
 
     for path in reports:
         writers.check_path(path)
-    settings = Settings(steps, batches, batch_size, seed, dict(map(_pair, changed)), ids)
+    settings = Settings(steps, batches, batch_size, seed, dict(map(_pair, changed)), ids, arguments)
     say(f"running {original} and {converted}")
     known, progress = load_schema(schema) if schema else None, Progress()
     with progress.watched(), with_time_left(progress.share, "running"):

@@ -22,6 +22,7 @@ def verify(original: str, converted: str, schema: Schema | None, settings: Setti
 
         if folder.has_trainer(original) and _is_paddle(original):
             _check_written(original, converted, "give the folder that `migrate convert` wrote")
+            _take_none(settings)
             return folder.verify(original, converted, schema, settings)
     if settings.changed or settings.ids:
         raise MigrateError("--set and --ids apply to folders of Paddle models; leave them out")
@@ -32,12 +33,20 @@ def verify(original: str, converted: str, schema: Schema | None, settings: Setti
     if "paddle" in kind:
         from migrate.verify.paddle.pair import verify as verify_paddle
 
+        _take_none(settings)
         return verify_paddle(original, converted, schema, settings)
     if kind & {"tensorflow", "keras"}:
         from migrate.verify.tensorflow.pair import verify as verify_tensorflow
 
         return verify_tensorflow(original, converted, settings)
     raise MigrateError(f"{original}: imports neither paddle, nor tensorflow, nor keras; give the file of a model")
+
+
+def _take_none(settings: Settings) -> None:
+    if settings.arguments:
+        raise MigrateError(
+            f"`{' '.join(settings.arguments)}`: only TensorFlow programs take arguments; give --set for a Paddle model"
+        )
 
 
 def _is_paddle(path: str) -> bool:

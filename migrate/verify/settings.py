@@ -17,6 +17,7 @@ class Settings:
     seed: int = 1  #: seed of random weights and inputs
     changed: Mapping[str, Any] = field(default_factory=dict)  #: values of a folder's config.yaml instead of its own
     ids: int | None = None  #: the ids of a folder's batches are taken modulo this number
+    arguments: tuple[str, ...] = ()  #: what both TensorFlow programs get on their command line
 
     @property
     def drawn(self) -> int:

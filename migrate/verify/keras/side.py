@@ -29,7 +29,7 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
     side = _Converted(job) if "known" in job else _Original(job)
     recorder = Recorder(settings, side.begin)
     side.recorder = recorder
-    stopped = run_script(job["path"], job["directory"], watching(recorder, settings.seed))
+    stopped = run_script(job["path"], job["directory"], watching(recorder, settings.seed), settings.arguments)
     if not stopped:
         raise MigrateError(f"{job['path']}: {_why(recorder, settings)}")
     if not recorder.passes[0]["losses"]:

@@ -28,7 +28,9 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
         result.update(_measured(job, session, stock, watcher, preparer))
 
     try:
-        run_watched(job["path"], job["directory"], Watcher(0, take_over, after_apply=preparer))
+        run_watched(
+            job["path"], job["directory"], Watcher(0, take_over, after_apply=preparer), job["settings"].arguments
+        )
     except TrainsEagerly:
         message = f"{job['path']}: trains by Keras, but the original in a session; give the converted program"
         raise MigrateError(message) from None

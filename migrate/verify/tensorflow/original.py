@@ -29,7 +29,7 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
         result.update(_measured(job, settings, session, stock, watcher))
 
     try:
-        run_watched(job["path"], job["directory"], Watcher(settings.drawn, take_over))
+        run_watched(job["path"], job["directory"], Watcher(settings.drawn, take_over), settings.arguments)
     except TrainsEagerly:
         return {"eager": True}
     return result

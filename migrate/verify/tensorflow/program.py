@@ -9,7 +9,7 @@ import re
 import runpy
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,18 +40,20 @@ _ONLY_V1 = frozenset(
 _COLOURS, _LONGEST = re.compile(r"\x1b\[[0-9;]*m"), 300
 
 
-def run_watched(path: str, directory: str, watcher: Watcher) -> None:
+def run_watched(path: str, directory: str, watcher: Watcher, arguments: Sequence[str] = ()) -> None:
     """Run the file as `__main__` in `directory` until the watcher stops it.
 
     Raises:
         MigrateError: the program fails, or ends without a training step.
         TrainsEagerly: it trains by Keras, not in a session.
     """
-    if not run_script(path, directory, watching(watcher)):
+    if not run_script(path, directory, watching(watcher), arguments):
         raise MigrateError(f"{path}: {_why_nothing(watcher)}")
 
 
-def run_script(path: str, directory: str, around: contextlib.AbstractContextManager[None]) -> bool:
+def run_script(
+    path: str, directory: str, around: contextlib.AbstractContextManager[None], arguments: Sequence[str] = ()
+) -> bool:
     """Run the file as `__main__` in a copy of `directory` within `around`; return True if it was stopped.
 
     Raises:
@@ -60,7 +62,7 @@ def run_script(path: str, directory: str, around: contextlib.AbstractContextMana
     """
     file = str(Path(path).resolve())
     _seed_what_is_not()
-    sys.argv, sys.path[:0] = [file], [str(Path(file).parent), directory]
+    sys.argv, sys.path[:0] = [file, *arguments], [str(Path(file).parent), directory]
     mirror.enter(directory)
     if _means_v1(file):
         tf.compat.v1.disable_v2_behavior()
