@@ -56,6 +56,8 @@ def convert_inputs(
     from migrate.source.driver.run import convert_paths, convert_stream, nothing_found
 
     if is_stream(paths):
+        if options.given is not None and options.given.evidence:
+            raise MigrateError("--evidence: a record names files; give the path of the file in place of `-`")
         return [convert_stream(sys.stdin.buffer.read(), name, options)]
     done = convert_paths(paths, options, how(running, skip))
     if not done:
