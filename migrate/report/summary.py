@@ -27,7 +27,7 @@ class Bucket(str, Enum):
 
 LABELS = {
     Bucket.EXACT: "converted exactly",
-    Bucket.CONDITIONAL: "with an assumption or changed values",
+    Bucket.CONDITIONAL: "under a condition, or with changed values",
     Bucket.SUGGESTED: "needs a decision",
     Bucket.UNSUPPORTED: "left unchanged",
     Bucket.OPAQUE: "unsupported",

@@ -27,7 +27,7 @@ def totals(report: Report) -> Iterator[str]:
     yield from summary.tallies(report)
     conditional = summary.buckets(report)[summary.Bucket.CONDITIONAL]
     if conditional:
-        yield f"{conditional} of these with an assumption or changed values"
+        yield f"{conditional} of these under a condition, or with changed values"
     for item in report.verifications:
         yield f"{one_line(item.original)}: {summary.proof(item)}"
 

@@ -67,7 +67,7 @@ def test_the_text_has_every_finding_table_and_comparison_and_the_totals() -> Non
     assert text.endswith(
         "1 of 3 tables converted; 2 remain, of which 1 blocks\n"
         "4 of 7 findings converted; 3 remain, of which 2 block\n"
-        "2 of these with an assumption or changed values\n"
+        "2 of these under a condition, or with changed values\n"
         "model.py: 7 of 10 comparisons equal\n"
     )
     assert "%" not in text

@@ -12,6 +12,7 @@ from migrate.source.tensorflow.base.arguments import without
 from migrate.source.tensorflow.base.model import Adaptation, Blocker, Table, only_doubts, refused_state
 from migrate.source.tensorflow.base.rule_kinds import File, FileRule, Remark
 from migrate.source.tensorflow.base.rule_registry import rules
+from migrate.source.tensorflow.checks.evidence.observed import reached_by
 from migrate.source.tensorflow.checks.judgement import Judgement, concerns
 from migrate.source.tensorflow.checks.unresolved_lookups import left_alone, namesakes, of_line
 from migrate.source.tensorflow.edits.planner import Plan
@@ -108,9 +109,14 @@ class _Reporter:
     def _remark(self, remark: Remark) -> Finding:
         location = self.tree.location(remark.node)
         text = self._text(remark.node)
-        return Finding(
+        found = Finding(
             remark.rule, "use", remark.state, location, remark.message, remark.reason, remark.action, before=text
         )
+        ran = reached_by(self.file, remark.node) if remark.state is State.OPAQUE else ""
+        if not ran:
+            return found
+        said = f"it ran, and what it did with variables is in the record ({ran})"
+        return replace(found, state=State.NOTED, action="", evidence=(said,))
 
     def _blocker(self, blocker: Blocker, table: str = "", steps: tuple[FlowStep, ...] = ()) -> Finding:
         state = State.SUGGESTED if blocker.assumption else blocker.state

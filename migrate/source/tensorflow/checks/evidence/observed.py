@@ -69,3 +69,9 @@ class Runs:
     def spans(self, run: Evidence, nodes: Iterable[cst.CSTNode]) -> list[Span]:
         """Return the lines of nodes in files that the record knows."""
         return [span for node in nodes if (span := self.span(run, node)) is not None]
+
+
+def reached_by(file: File, node: cst.CSTNode) -> str:
+    """Return the records of the completed runs that executed a line of the node; empty if none did."""
+    runs = Runs(file, file.evidence)
+    return ", ".join(run.place for run in file.evidence if run.completed and runs.reached(run, node))

@@ -188,3 +188,11 @@ def test_a_table_that_no_optimizer_trains(tmp_path: Path) -> None:
     assert verdict(convert_with(root, record(files, [LOOKUP, INITIAL, update])))[0] is State.UNSUPPORTED
     failed = replace(record(files, [LOOKUP, INITIAL]), ended="by ValueError")
     assert verdict(convert_with(root, failed))[0] is State.SUGGESTED
+
+
+def test_code_that_is_not_followed_is_a_note_once_it_ran(tmp_path: Path) -> None:
+    files = program("n = eval(sys.argv[1])")
+    root = write(tmp_path / "p", files)
+    ran, idle = convert_with(root, record(files)), convert_with(root, record(files, idle=["eval("]))
+    states = [{f.state for f in one["main.py"].findings if f.rule == "tf-opaque"} for one in (ran, idle)]
+    assert states == [{State.NOTED}, {State.OPAQUE, State.SUGGESTED}]
