@@ -195,4 +195,5 @@ def test_code_that_is_not_followed_is_a_note_once_it_ran(tmp_path: Path) -> None
     root = write(tmp_path / "p", files)
     ran, idle = convert_with(root, record(files)), convert_with(root, record(files, idle=["eval("]))
     states = [{f.state for f in one["main.py"].findings if f.rule == "tf-opaque"} for one in (ran, idle)]
-    assert states == [{State.NOTED}, {State.OPAQUE, State.SUGGESTED}]
+    assert states[0] == {State.NOTED}
+    assert {State.OPAQUE, State.SUGGESTED} < states[1]
