@@ -18,8 +18,9 @@ VERSION = 1
 
 #: What an op does with a variable. `lookup`: takes rows by ids. `whole`: any other read of its values. `update`: an
 #: optimizer's op. `assign`: another write, also of initial and restored values. `save`: a checkpoint's op.
-#: `shape`: reads no value, such as `Shape` or `VarIsInitializedOp`.
-KINDS = ("lookup", "whole", "update", "assign", "save", "shape")
+#: `shape`: reads no value, such as `Shape` or `VarIsInitializedOp`. `touch`: Python code that uses the object of the
+#: variable; no op.
+KINDS = ("lookup", "whole", "update", "assign", "save", "shape", "touch")
 
 #: One line of the program: (path relative to the root, line from 1).
 Line = tuple[str, int]
@@ -30,10 +31,13 @@ class Use:
     """One op that reads or writes a variable."""
 
     kind: str  #: one of `KINDS`
-    op: str  #: the type of the op, such as `ResourceGather`
+    op: str  #: the type of the op, such as `ResourceGather`; of a touch: the attribute that is read
     name: str  #: the name of the op in its graph; empty for an eager op
     at: tuple[Line, ...]  #: the program's lines in the op's call stack, the innermost first
     optimizer: str = ""  #: for an update: the class of the optimizer, with its module; empty if it is not known
+    #: the innermost code that made the op and is neither the program nor a framework: the name of its file, `<string>`
+    #: for a text that is executed; empty if the program's line, the innermost of `at`, did it by itself
+    through: str = ""
 
 
 @dataclass(frozen=True)
@@ -144,7 +148,12 @@ def _use(body: Mapping[str, Any]) -> Use:
     if body["kind"] not in KINDS:
         raise ValueError(f"a use of the kind {body['kind']!r}")
     return Use(
-        str(body["kind"]), str(body["op"]), str(body["name"]), _lines(body["at"]), str(body.get("optimizer", ""))
+        str(body["kind"]),
+        str(body["op"]),
+        str(body["name"]),
+        _lines(body["at"]),
+        str(body.get("optimizer", "")),
+        str(body.get("through", "")),
     )
 
 

@@ -57,6 +57,7 @@ def _with_tensorflow(notes: Notes, stacks: Stacks, steps: Steps, lines: Lines, p
     from . import functions, graphs, optimizers, quiet
     from .eager import Eager
     from .sessions import Sessions
+    from .touches import Touches
 
     quiet.install(lines)
     graphs.install(notes)
@@ -64,6 +65,7 @@ def _with_tensorflow(notes: Notes, stacks: Stacks, steps: Steps, lines: Lines, p
     optimizers.install(notes, steps, finder)
     Eager(notes, stacks).install()
     Sessions(notes, steps, lines).install()
+    Touches(notes, stacks).install()
     _write_at_the_end(parts, steps)
     os.register_at_fork(after_in_child=lambda: _forked(notes, parts, steps))
 
@@ -97,6 +99,7 @@ def _forked(notes: Notes, parts: Parts, steps: Steps) -> None:
     """Begin with nothing: what was made before the process was forked is in the part of the other."""
     notes.graphs.clear()
     notes.eager.clear()
+    notes.touches.clear()
     steps.count = parts.count = 0
     parts.ended = "killed"
 

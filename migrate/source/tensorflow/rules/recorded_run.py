@@ -37,6 +37,12 @@ class RecordedRun(CheckRule):
             ACTION,
         ),
         Refusal(
+            "touched-elsewhere",
+            "a recorded run uses `{label}` at {place}",
+            "Python code that was not analysed reads `{op}` of the variable in {record}, and a table is none",
+            ACTION,
+        ),
+        Refusal(
             "trained-elsewhere",
             "a recorded run trains `{label}` at {place}",
             "the op `{op}` in {record} is in none of the training steps that were found",

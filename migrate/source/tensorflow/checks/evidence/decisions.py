@@ -35,9 +35,12 @@ def one_update(runs: Runs, seen: Sequence[Seen], doubt: Blocker) -> str:
 
 
 def _updates(variable: Variable) -> set[str]:
-    """Return a mark for each optimizer that trains a variable: the ops of one are below one name, `Adam/update_`."""
+    """Return a mark for each optimizer that trains a variable: the ops of one are below one name, `Adam/update_item`.
+
+    Names of scopes and optimizers may contain the same word, so the last one counts.
+    """
     trains = [use for use in variable.uses if use.kind == "update" or "/update_" in use.name]
-    return {use.name.partition("/update_")[0] for use in trains}
+    return {use.name.rpartition(f"/update_{variable.name}/")[0] or use.name for use in trains}
 
 
 def untrained(runs: Runs, seen: Sequence[Seen], doubt: Blocker) -> str:

@@ -97,6 +97,13 @@ OTHERWISE: dict[str, tuple[Told, str]] = {
     "set": (("assign", "AssignVariableOp", "Assign", "eval("), "sets `W`"),
     "whole at a lookup": (("whole", "MatMul", "MatMul", "embedding_lookup("), "reads `W` at main.py:7"),
     "whole at the step": (("whole", "L2Loss", "L2Loss", "minimize("), "reads `W` at main.py:9"),
+    "in the step's loss": (("whole", "L2Loss", "gradients/L2Loss", "minimize(", "<string>"), "main.py:9, by <string>"),
+    "among the ids": (("lookup", "ResourceGather", "Gather", "eval( < embedding_lookup("), "reads `W` at main.py:8"),
+    "a library in the ids": (("lookup", "ResourceGather", "G", "embedding_lookup(", "lib.py"), "main.py:7, by lib.py"),
+    "trained in the step": (("update", "Apply", "SGD/update_item/x", "minimize(", "lib.py"), "trains `W`"),
+    "set where it is made": (("assign", "AssignVariableOp", "Assign", "get_variable("), "sets `W` at main.py:6"),
+    "fed": (("assign", "feed", "item/Read/ReadVariableOp", "get_variable("), "sets `W`"),
+    "its shape in Python": (("touch", "shape", "", "eval(", "<string>"), "uses `W` at main.py:8, by <string>"),
 }
 
 
@@ -115,6 +122,7 @@ HARMLESS: dict[str, Told] = {
     "saved": ("save", "SaveV2", "save/SaveV2", "eval("),
     "restored": ("assign", "AssignVariableOp", "save_1/AssignVariableOp", "eval("),
     "its shape": ("shape", "VariableShape", "Shape", "eval("),
+    "its name, by code that was read": ("touch", "name", "", "eval("),
     "gradient": ("shape", "VariableShape", "gradients/embedding_lookup_grad/Shape", "minimize("),
     "slots by assignment": ("assign", "AssignSubVariableOp", "Adam/update_item/AssignSub", "minimize("),
 }
@@ -140,8 +148,13 @@ def test_an_optimizer_that_may_be_made_again(tmp_path: Path) -> None:
     assert verdict(convert_with(root))[0] is State.UNSUPPORTED
     results = convert_with(root, record(MADE_AGAIN))
     assert verdict(results) == OBSERVED, reasons(results)
-    second = ("update", "ResourceSparseApplyAdagradV2", "Adagrad_1/update_item/ResourceSparseApply", "minimize(")
-    results = convert_with(root, record(MADE_AGAIN, [LOOKUP, UPDATE, INITIAL, second]))
+
+
+@pytest.mark.parametrize("scope", ["", "x/update_y/"])
+def test_an_optimizer_that_is_made_again(scope: str, tmp_path: Path) -> None:
+    root = write(tmp_path / "p", MADE_AGAIN)
+    twice = [(*UPDATE[:2], f"{scope}{name}/update_item/Apply", "minimize(") for name in ("Adagrad", "Adagrad_1")]
+    results = convert_with(root, record(MADE_AGAIN, [LOOKUP, INITIAL, *twice]))
     assert verdict(results)[0] is State.UNSUPPORTED, reasons(results)
 
 
