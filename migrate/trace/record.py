@@ -38,6 +38,8 @@ class Use:
     #: the innermost code that made the op and is neither the program nor a framework: the name of its file, `<string>`
     #: for a text that is executed; empty if the program's line, the innermost of `at`, did it by itself
     through: str = ""
+    #: of a lookup: line, from 1, and column, from 0 and in bytes, behind the call that made it; empty if not known
+    end: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -154,6 +156,7 @@ def _use(body: Mapping[str, Any]) -> Use:
         _lines(body["at"]),
         str(body.get("optimizer", "")),
         str(body.get("through", "")),
+        tuple(int(one) for one in body.get("end", ())),
     )
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from .stacks import Stacks
-from .state import EagerVariable, GraphNotes, Notes, Touch
-from .uses import Uses, first_assignment
+from .state import EagerVariable, End, GraphNotes, Notes, Touch
+from .uses import Found, Uses, first_assignment
 
 #: Names that are kept of what sessions are asked for and given, of each graph.
 MOST_NAMES = 500
@@ -84,16 +84,20 @@ class GraphRecords:
             "uses": _sorted(found),
         }
 
+    def _end(self, found: Found) -> End:
+        known = found.kind == "lookup"
+        return self._notes.ends.get((id(found.op.graph), found.op.name), ()) if known else ()
+
     def _plain_uses(self, tensor: Any, touches: Iterable[Touch] = ()) -> list[dict[str, Any]]:
         found = [
-            _use(*one.described, self._stacks.of(one.op), one.optimizer, self._stacks.through(one.op))
+            _use(*one.described, self._stacks.of(one.op), one.optimizer, self._stacks.through(one.op), self._end(one))
             for one in self._uses.of(tensor)
         ]
         return _sorted([*found, *(_use("touch", one.name, "", one.at, "", one.through) for one in touches)])
 
 
-def _use(kind: str, op: str, name: str, at: Any, optimizer: str, through: str = "") -> dict[str, Any]:
-    return {"kind": kind, "op": op, "name": name, "at": at, "optimizer": optimizer, "through": through}
+def _use(kind: str, op: str, name: str, at: Any, optimizer: str, through: str = "", end: End = ()) -> dict[str, Any]:
+    return {"kind": kind, "op": op, "name": name, "at": at, "optimizer": optimizer, "through": through, "end": end}
 
 
 def _first(names: Iterable[str]) -> list[str]:

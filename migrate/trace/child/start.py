@@ -55,6 +55,7 @@ def _follow(settings: Settings) -> None:
 
 def _with_tensorflow(notes: Notes, stacks: Stacks, steps: Steps, lines: Lines, parts: Parts, finder: Finder) -> None:
     from . import functions, graphs, optimizers, quiet
+    from .calls import Calls
     from .eager import Eager
     from .sessions import Sessions
     from .touches import Touches
@@ -66,6 +67,7 @@ def _with_tensorflow(notes: Notes, stacks: Stacks, steps: Steps, lines: Lines, p
     Eager(notes, stacks).install()
     Sessions(notes, steps, lines).install()
     Touches(notes, stacks).install()
+    Calls(notes, stacks).install()
     _write_at_the_end(parts, steps)
     os.register_at_fork(after_in_child=lambda: _forked(notes, parts, steps))
 
@@ -100,6 +102,7 @@ def _forked(notes: Notes, parts: Parts, steps: Steps) -> None:
     notes.graphs.clear()
     notes.eager.clear()
     notes.touches.clear()
+    notes.ends.clear()
     steps.count = parts.count = 0
     parts.ended = "killed"
 

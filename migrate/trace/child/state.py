@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 Line = tuple[str, int]
 Stack = tuple[Line, ...]
+#: Line, from 1, and column, from 0 and in bytes, behind an expression; empty if it is not known.
+End = tuple[int, int] | tuple[()]
 
 
 class Touch(NamedTuple):
@@ -70,6 +72,7 @@ class Notes:
     eager: list[EagerVariable] = field(default_factory=list)
     #: (id of graph, name of variable) -> touches
     touches: dict[tuple[int, str], dict[Touch, None]] = field(default_factory=dict)
+    ends: dict[tuple[int, str], End] = field(default_factory=dict)  #: (id of graph, name of lookup) -> end of its call
     maps: dict[tuple[str, int], Line] = field(default_factory=dict)  #: line of AutoGraph's code -> (file, line)
     faults: dict[str, None] = field(default_factory=dict)  #: what went wrong in the tracer, each once
     local: threading.local = field(default_factory=threading.local)

@@ -32,6 +32,7 @@ class _Known:
     """The lines where the source looks a table up, reads it as a whole, trains it, and makes it."""
 
     lookups: list[Span]
+    ends: frozenset[tuple[int, ...]]  #: line and column behind each lookup
     whole: list[Span]
     steps: list[Span]
     made: list[Span]
@@ -50,7 +51,7 @@ class _Known:
         if use.kind == "update" or "gradients" in use.name:
             return _direct(self.steps, use)
         if use.kind == "lookup":
-            return _direct(self.lookups, use)
+            return _direct(self.lookups, use) and (not use.end or use.end in self.ends)
         return not use.through and _any(self.whole, use)
 
 
@@ -79,6 +80,7 @@ def _known(runs: Runs, seen: Seen, table: Table, training: Training) -> _Known:
 
     return _Known(
         spans([lookup.call for lookup in table.lookups]),
+        frozenset(runs.end(lookup.call) for lookup in table.lookups),
         spans(shown),
         spans([*steps, *(one.node for one in training.blockers if not one.evidence)]),
         spans([table.creation.call]),

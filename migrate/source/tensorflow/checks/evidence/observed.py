@@ -55,6 +55,13 @@ class Runs:
             return None
         return Span(name, 0, 0) if isinstance(node, cst.Module) else Span(name, place.line, place.end_line)
 
+    def end(self, node: cst.CSTNode) -> tuple[int, int]:
+        """Return line and column behind a node as Python counts them: the column from 0, in bytes of UTF-8."""
+        tree = self.file.part(node).tree
+        end = tree.span(node)[1]
+        begin = max(tree.text.rfind(one, 0, end) for one in "\r\n") + 1
+        return tree.location(node).end_line, len(tree.text[begin:end].encode(errors="surrogatepass"))
+
     def files(self, run: Evidence, node: cst.CSTNode) -> frozenset[str]:
         """Return the record's names of the files that are analysed together with that of the node."""
         module = self.file.part(node).tree.module

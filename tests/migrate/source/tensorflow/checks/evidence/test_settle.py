@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -115,6 +116,21 @@ def test_a_run_contradicts(use: Told, says: str, doubt: str, tmp_path: Path) -> 
     results = convert_with(write(tmp_path / "p", files), record(files, [LOOKUP, UPDATE, INITIAL, use]), assume=True)
     assert verdict(results)[0] is State.UNSUPPORTED
     assert says in reasons(results)
+
+
+@pytest.mark.parametrize(("column", "expected"), [(34, OBSERVED), (43, (State.UNSUPPORTED, None))])
+@pytest.mark.parametrize("begin", ["", "é = 1; "])
+def test_which_call_on_a_line_looks_up(begin: str, column: int, expected: object, tmp_path: Path) -> None:
+    """`e = tf.nn.embedding_lookup(W, ids) + tf.gather(V, ids)`: columns count bytes."""
+    files = program("n = eval(sys.argv[1])")
+    files["main.py"] = files["main.py"].replace("e = tf", f"{begin}e = tf").replace("ids)", "ids) + f(V)")
+    one = record(files)
+    (graph,) = one.graphs
+    (variable,) = graph.variables
+    looked, *others = variable.uses
+    looked = replace(looked, end=(looked.at[0][1], column + len(begin.encode())))
+    told = replace(one, graphs=(replace(graph, variables=(replace(variable, uses=(looked, *others)),)),))
+    assert verdict(convert_with(write(tmp_path / "p", files), told)) == expected
 
 
 #: Uses that each variable has, and a table as well.
