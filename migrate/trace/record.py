@@ -52,6 +52,8 @@ class Variable:
     trainable: bool
     made: tuple[Line, ...]  #: the program's lines in the call stack of its creation, the innermost first
     initial: str = ""  #: the type of the op that gives its initial value, such as `RandomUniform`; empty if unknown
+    initializer: str = ""  #: the class of the initializer that `get_variable` was given; empty if it did not make it
+    options: tuple[str, ...] = ()  #: further arguments of it that are not None, such as `regularizer`
     collections: tuple[str, ...] = ()
     uses: tuple[Use, ...] = ()
 
@@ -141,6 +143,8 @@ def _variable(body: Mapping[str, Any]) -> Variable:
         trainable=bool(body["trainable"]),
         made=_lines(body["made"]),
         initial=str(body["initial"]),
+        initializer=str(body.get("initializer", "")),
+        options=tuple(map(str, body.get("options", ()))),
         collections=tuple(map(str, body["collections"])),
         uses=tuple(map(_use, body["uses"])),
     )

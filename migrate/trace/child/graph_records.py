@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from .stacks import Stacks
-from .state import EagerVariable, End, GraphNotes, Notes, Touch
+from .state import Asked, EagerVariable, End, GraphNotes, Notes, Touch
 from .uses import Found, Uses, first_assignment
 
 #: Names that are kept of what sessions are asked for and given, of each graph.
@@ -57,6 +57,7 @@ class GraphRecords:
         for op in notes.graph.get_operations():
             if op.type in _VARIABLES:
                 held = collections.get(op.name, [])
+                asked = self._asked(op)
                 yield {
                     "name": op.name,
                     "shape": _shape(op.get_attr("shape")),
@@ -64,9 +65,16 @@ class GraphRecords:
                     "trainable": "trainable_variables" in held,
                     "made": self._stacks.of(op),
                     "initial": _initial(op.outputs[0]),
+                    "initializer": asked.initializer,
+                    "options": asked.options,
                     "collections": held,
                     "uses": self._plain_uses(op.outputs[0], self._notes.touches.get((id(notes.graph), op.name), ())),
                 }
+
+    def _asked(self, op: Any) -> Asked:
+        names = (op.name, op.name.rpartition("/part_")[0])
+        found = (self._notes.asked.get((id(op.graph), name)) for name in names)
+        return next((one for one in found if one is not None), Asked("", ()))
 
     def _eager(self, variable: EagerVariable) -> dict[str, Any]:
         found = [_use(kind, op, "", at, optimizer) for kind, op, at, optimizer in list(variable.uses)]
@@ -80,6 +88,8 @@ class GraphRecords:
             "trainable": variable.trainable,
             "made": variable.made,
             "initial": variable.initial,
+            "initializer": "",
+            "options": [],
             "collections": [],
             "uses": _sorted(found),
         }

@@ -54,7 +54,7 @@ def _follow(settings: Settings) -> None:
 
 
 def _with_tensorflow(notes: Notes, stacks: Stacks, steps: Steps, lines: Lines, parts: Parts, finder: Finder) -> None:
-    from . import functions, graphs, optimizers, quiet
+    from . import creations, functions, graphs, optimizers, quiet
     from .calls import Calls
     from .eager import Eager
     from .sessions import Sessions
@@ -62,6 +62,7 @@ def _with_tensorflow(notes: Notes, stacks: Stacks, steps: Steps, lines: Lines, p
 
     quiet.install(lines)
     graphs.install(notes)
+    creations.install(notes)
     functions.install(steps)
     optimizers.install(notes, steps, finder)
     Eager(notes, stacks).install()
@@ -103,6 +104,7 @@ def _forked(notes: Notes, parts: Parts, steps: Steps) -> None:
     notes.eager.clear()
     notes.touches.clear()
     notes.ends.clear()
+    notes.asked.clear()
     steps.count = parts.count = 0
     parts.ended = "killed"
 

@@ -33,12 +33,15 @@ def record(
     idle: Sequence[str] = (),
     made: str = "get_variable(",
     initial: str = "RandomUniform",
+    initializer: str = "tensorflow.python.ops.init_ops.RandomUniform",
+    options: tuple[str, ...] = (),
     environment: Mapping[str, str | None] | None = None,
     trainable: bool = True,
 ) -> Record:
     """Return the record of a run of all lines but those that contain a piece of `idle`; one variable is made."""
     told = tuple(_use(files, *one) for one in uses)
-    variable = Variable("item", (100, 4), "float32", trainable, (line(files, made),), initial, (), told)
+    place = (line(files, made),)
+    variable = Variable("item", (100, 4), "float32", trainable, place, initial, initializer, options, (), told)
     left_out = {line(files, piece) for piece in idle}
     ran = {name: [n + 1 for n in range(text.count("\n"))] for name, text in files.items()}
     return Record(

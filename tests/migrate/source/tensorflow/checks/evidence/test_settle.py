@@ -81,6 +81,31 @@ def test_another_initializer_is_not_decided(tmp_path: Path) -> None:
     assert verdict(results)[0] is State.SUGGESTED
 
 
+@pytest.mark.parametrize("kind", ["builtins.function", "__main__.Mine", "builtins.NoneType", ""])
+def test_an_initializer_of_the_program_is_not_decided(kind: str, tmp_path: Path) -> None:
+    """Its values may be random numbers, which a table takes from initializers of frameworks alone."""
+    files = program(initializer="values")
+    results = convert_with(write(tmp_path / "p", files), record(files, initializer=kind))
+    assert verdict(results)[0] is State.SUGGESTED
+
+
+SCOPED = {
+    "main.py": HEAD + 'with tf.variable_scope("s", **options):\n'
+    '    W = tf.get_variable("item", [100, 4], initializer=tf.zeros_initializer())\n'
+    "e = tf.nn.embedding_lookup(W, ids)\nstep = tf.train.AdagradOptimizer(0.1).minimize(loss)\n"
+}
+
+
+def test_options_of_a_scope(tmp_path: Path) -> None:
+    root = write(tmp_path / "p", SCOPED)
+    assert verdict(convert_with(root))[0] is State.SUGGESTED
+    results = convert_with(root, record(SCOPED))
+    assert verdict(results) == OBSERVED, reasons(results)
+    for others in (record(SCOPED, options=("regularizer",)), record(SCOPED, initializer="builtins.function")):
+        results = convert_with(root, others)
+        assert verdict(results)[0] is State.SUGGESTED, reasons(results)
+
+
 @pytest.mark.parametrize("assume", [False, True])
 def test_an_assumption_beside_what_a_run_decides(assume: bool, tmp_path: Path) -> None:
     files = program('n = eval(sys.argv[1])\nc = os.environ.get("TF_CONFIG")')
