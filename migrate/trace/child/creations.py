@@ -1,4 +1,4 @@
-"""Notes what `get_variable` is given, by the call and by the scopes around it: an op does not tell whose value it is."""
+"""Notes what `get_variable` is given, by the call and by the scopes around it: no op tells whose value it has."""
 
 from __future__ import annotations
 
