@@ -40,6 +40,7 @@ def joined(parts: Iterable[Path], command: Sequence[str], code: int) -> tuple[Re
         command=tuple(command),
         ended=_ended(first.ended, code),
         environment=_environment(records),
+        faults=tuple(dict.fromkeys(faults)),
         files=_files(records),
         ran=_ran(records),
         graphs=_graphs(records),

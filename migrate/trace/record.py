@@ -9,10 +9,11 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from migrate.errors import MigrateError
 
+T = TypeVar("T")
 FORMAT = "recmigrate-trace"
 VERSION = 1
 
@@ -81,6 +82,7 @@ class Record:
     files: Mapping[str, str] = field(default_factory=dict)  #: path -> sha256 of each file of the program that ran
     ran: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  #: path -> lines that ran, sorted
     graphs: tuple[GraphRecord, ...] = ()
+    faults: tuple[str, ...] = ()  #: what went wrong in the tracer: the record may lack something
 
     def dump(self) -> str:
         """Return the record as JSON with sorted keys: the same run gives the same text."""
@@ -94,7 +96,7 @@ def load_record(path: Path) -> Record:
         body = json.loads(path.read_bytes())
     except OSError as error:
         raise MigrateError(f"{path}: cannot be read ({error.strerror}); name a record of `migrate trace`") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise MigrateError(f"{path}: not a record of `migrate trace` (no JSON); run `migrate trace` again") from error
     if not isinstance(body, dict) or body.get("format") != FORMAT:
         raise MigrateError(f"{path}: not a record of `migrate trace`; run `migrate trace -o {path.name} -- python …`")
@@ -117,52 +119,65 @@ def _plain(value: Any) -> Any:
 
 
 def _record(body: Mapping[str, Any]) -> Record:
+    environment, files, ran = (_given(body, name, dict) for name in ("environment", "files", "ran"))
     return Record(
-        command=tuple(map(str, body["command"])),
-        ended=str(body["ended"]),
-        steps=int(body["steps"]),
-        python=str(body["python"]),
-        tensorflow=str(body["tensorflow"]),
-        environment=dict(body["environment"].items()),
-        files={str(path): str(digest) for path, digest in body["files"].items()},
-        ran={str(path): tuple(int(line) for line in lines) for path, lines in body["ran"].items()},
-        graphs=tuple(map(_graph, body["graphs"])),
+        command=_texts(body, "command"),
+        ended=_given(body, "ended", str),
+        steps=_given(body, "steps", int),
+        python=_given(body, "python", str),
+        tensorflow=_given(body, "tensorflow", str),
+        environment={name: None if value is None else _is(name, value, str) for name, value in environment.items()},
+        files={path: _is(path, digest, str) for path, digest in files.items()},
+        ran={path: tuple(_is(path, line, int) for line in _is(path, lines, list)) for path, lines in ran.items()},
+        graphs=tuple(map(_graph, _given(body, "graphs", list))),
+        faults=_texts(body, "faults"),
     )
 
 
 def _graph(body: Mapping[str, Any]) -> GraphRecord:
-    variables = tuple(map(_variable, body["variables"]))
-    return GraphRecord(str(body["kind"]), variables, tuple(body["fetches"]), tuple(body["feeds"]))
+    variables = tuple(map(_variable, _given(body, "variables", list)))
+    return GraphRecord(_given(body, "kind", str), variables, _texts(body, "fetches"), _texts(body, "feeds"))
 
 
 def _variable(body: Mapping[str, Any]) -> Variable:
     return Variable(
-        name=str(body["name"]),
-        shape=tuple(None if size is None else int(size) for size in body["shape"]),
-        dtype=str(body["dtype"]),
-        trainable=bool(body["trainable"]),
-        made=_lines(body["made"]),
-        initial=str(body["initial"]),
-        initializer=str(body.get("initializer", "")),
-        options=tuple(map(str, body.get("options", ()))),
-        collections=tuple(map(str, body["collections"])),
-        uses=tuple(map(_use, body["uses"])),
+        name=_given(body, "name", str),
+        shape=tuple(None if size is None else _is("shape", size, int) for size in _given(body, "shape", list)),
+        dtype=_given(body, "dtype", str),
+        trainable=_given(body, "trainable", bool),
+        made=_lines(body, "made"),
+        initial=_given(body, "initial", str),
+        initializer=_given(body, "initializer", str),
+        options=_texts(body, "options"),
+        collections=_texts(body, "collections"),
+        uses=tuple(map(_use, _given(body, "uses", list))),
     )
 
 
 def _use(body: Mapping[str, Any]) -> Use:
-    if body["kind"] not in KINDS:
-        raise ValueError(f"a use of the kind {body['kind']!r}")
-    return Use(
-        str(body["kind"]),
-        str(body["op"]),
-        str(body["name"]),
-        _lines(body["at"]),
-        str(body.get("optimizer", "")),
-        str(body.get("through", "")),
-        tuple(int(one) for one in body.get("end", ())),
+    kind, op, name, optimizer, through = (
+        _given(body, one, str) for one in ("kind", "op", "name", "optimizer", "through")
     )
+    if kind not in KINDS:
+        raise ValueError(f"a use of the kind {kind!r}")
+    end = tuple(_is("end", one, int) for one in _given(body, "end", list))
+    return Use(kind, op, name, _lines(body, "at"), optimizer, through, end)
 
 
-def _lines(body: Any) -> tuple[Line, ...]:
-    return tuple((str(path), int(line)) for path, line in body)
+def _lines(body: Mapping[str, Any], name: str) -> tuple[Line, ...]:
+    return tuple((_is(name, path, str), _is(name, line, int)) for path, line in _given(body, name, list))
+
+
+def _texts(body: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    return tuple(_is(name, one, str) for one in _given(body, name, list))
+
+
+def _given(body: Mapping[str, Any], name: str, kind: type[T]) -> T:
+    return _is(name, body[name], kind)
+
+
+def _is(name: str, value: Any, kind: type[T]) -> T:
+    """Return the value. Raises TypeError if it is of another type: an edited record must not decide by what it lacks."""
+    if type(value) is not kind:
+        raise TypeError(f"{name} is {type(value).__name__}, not {kind.__name__}")
+    return value

@@ -75,7 +75,7 @@ class Parts:
             "files": self._program.digests,
             "ran": self._ran(),
             "graphs": GraphRecords(self._notes, self._stacks).all(),
-            "faults": sorted(self._notes.faults),  # no part of the record
+            "faults": sorted(self._notes.faults),
         }
 
     def _set_since(self) -> dict[str, str]:
