@@ -177,7 +177,7 @@ def _given(body: Mapping[str, Any], name: str, kind: type[T]) -> T:
 
 
 def _is(name: str, value: Any, kind: type[T]) -> T:
-    """Return the value. Raises TypeError if it is of another type: an edited record must not decide by what it lacks."""
+    """Return the value. Raises TypeError if it is of another type: what is missing would decide a doubt."""
     if type(value) is not kind:
         raise TypeError(f"{name} is {type(value).__name__}, not {kind.__name__}")
     return value

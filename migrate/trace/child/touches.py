@@ -31,7 +31,7 @@ class Touches:
         from tensorflow.python.ops import array_ops, gradients_util, ref_variable, resource_variable_ops, variables
 
         self._variables = (resource_variable_ops.BaseResourceVariable, ref_variable.RefVariable)
-        self._trainable = ops.GraphKeys.TRAINABLE_VARIABLES
+        self._lists = (ops.GraphKeys.TRAINABLE_VARIABLES, ops.GraphKeys.GLOBAL_VARIABLES)
         for kind in self._variables:
             kind.__getattribute__ = self._reader(kind.__getattribute__)  # type: ignore[method-assign]
         variables.VariableMetaclass.__instancecheck__ = self._asked
@@ -64,8 +64,8 @@ class Touches:
 
     def _listed(self, original: Any, graph: Any, name: Any, *arguments: Any, **settings: Any) -> Any:
         found = original(graph, name, *arguments, **settings)
-        if name == self._trainable:
-            self._note(list(found), "trainable_variables")
+        if name in self._lists:
+            self._note(list(found), str(name))
         return found
 
     def _derived(self, original: Any, ys: Any, xs: Any, *arguments: Any, **settings: Any) -> Any:

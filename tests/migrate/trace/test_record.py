@@ -42,7 +42,7 @@ def test_a_damaged_record(damage: Callable[[dict[str, Any]], object], tmp_path: 
     body = json.loads(RECORD.dump())
     damage(body)
     (tmp_path / "t.json").write_text(json.dumps(body))
-    with pytest.raises(MigrateError, match="a damaged record .*trace again"):
+    with pytest.raises(MigrateError, match=r"a damaged record .*trace again"):
         load_record(tmp_path / "t.json")
 
 

@@ -49,6 +49,12 @@ class RecordedRun(CheckRule):
             ACTION,
         ),
         Refusal(
+            "trained-otherwise",
+            "a recorded run trains `{label}` by `{kind}`",
+            "the source shows another optimizer, and {record} is of a run in which its name had another value",
+            ACTION,
+        ),
+        Refusal(
             "set-elsewhere",
             "a recorded run sets `{label}` at {place}",
             "the op `{op}` in {record} gives it other values than its initializer, a checkpoint or a training step",

@@ -57,5 +57,5 @@ def test_a_run_in_which_the_tracer_failed(tmp_path: Path) -> None:
     """A use that it did not note would decide a doubt."""
     write(tmp_path / "app", FILES)
     (tmp_path / "run.json").write_text(replace(record(FILES), faults=("KeyError: 3",)).dump())
-    with pytest.raises(MigrateError, match="the tracer failed in that run .KeyError: 3., .*without the record"):
+    with pytest.raises(MigrateError, match=r"the tracer failed in that run .KeyError: 3., .*without the record"):
         read_evidence([str(tmp_path / "run.json")], _files(tmp_path / "app"))

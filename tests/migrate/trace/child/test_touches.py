@@ -39,6 +39,7 @@ TOUCHES = {
     "hasattr(weights, 'assign')": "assign",
     "isinstance(weights, tf.Variable)": "__class__",
     "len(v1.trainable_variables())": "trainable_variables",
+    "len(v1.global_variables())": "variables",
     "tf.gradients(loss, weights)": "gradients",
     "tf.shape(weights)": "shape",
 }

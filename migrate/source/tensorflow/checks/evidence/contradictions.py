@@ -57,6 +57,7 @@ class _Known:
 
 def contradictions(runs: Runs, table: Table, training: Training) -> Iterator[Blocker]:
     """Yield a blocker for each op of a run that uses a table's variable where the source shows no such use."""
+    yield from _other_optimizers(runs, table, training)
     told: set[tuple[str, str]] = set()
     for seen in runs.seen(table):
         known = _known(runs, seen, table, training)
@@ -67,6 +68,23 @@ def contradictions(runs: Runs, table: Table, training: Training) -> Iterator[Blo
                 node, key, record = table.creation.call, KEYS[use.kind], seen.run.place
                 place += f", by {use.through}" if use.through else ""
                 yield blocker(node, RULE, key, label=table.label, place=place, op=use.op, record=record)
+
+
+def _other_optimizers(runs: Runs, table: Table, training: Training) -> Iterator[Blocker]:
+    """Yield a blocker for each class of optimizers that trains a table in a run, if the source shows others.
+
+    Another text may put another class behind a name. A class that is not recorded may be any.
+    """
+    steps = [step for step in training.steps if step.trains(table)]
+    shown = {maker.name.rpartition(".")[2] for step in steps for maker in step.optimizer.makers}
+    told: set[str] = set()
+    for seen in runs.seen(table) if shown else ():
+        for use in (use for variable in seen.variables for use in variable.uses if use.optimizer):
+            kind = use.optimizer.rpartition(".")[2]
+            if kind not in shown | told:
+                told.add(kind)
+                node, record = table.creation.call, seen.run.place
+                yield blocker(node, RULE, "trained-otherwise", label=table.label, kind=kind, record=record)
 
 
 def _known(runs: Runs, seen: Seen, table: Table, training: Training) -> _Known:

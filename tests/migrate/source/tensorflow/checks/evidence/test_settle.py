@@ -158,6 +158,17 @@ def test_which_call_on_a_line_looks_up(begin: str, column: int, expected: object
     assert verdict(convert_with(write(tmp_path / "p", files), told)) == expected
 
 
+@pytest.mark.parametrize(("kind", "expected"), [("AdagradOptimizer", State.APPLIED), ("Mine", State.UNSUPPORTED)])
+def test_the_class_of_the_optimizer(kind: str, expected: State, tmp_path: Path) -> None:
+    files = program("n = eval(sys.argv[1])")
+    one = record(files)
+    (graph,) = one.graphs
+    (variable,) = graph.variables
+    uses = tuple(replace(use, optimizer=f"m.{kind}" if use.kind == "update" else "") for use in variable.uses)
+    told = replace(one, graphs=(replace(graph, variables=(replace(variable, uses=uses),)),))
+    assert verdict(convert_with(write(tmp_path / "p", files), told))[0] is expected
+
+
 #: Uses that each variable has, and a table as well.
 HARMLESS: dict[str, Told] = {
     "saved": ("save", "SaveV2", "save/SaveV2", "eval("),
