@@ -10,6 +10,7 @@ import os
 import re
 import shlex
 import shutil
+import sys
 from importlib.metadata import version
 from pathlib import Path
 
@@ -58,6 +59,7 @@ def _run(command: str, folder: Path) -> str:
         shutil.copytree(folder / arguments[1], folder / arguments[2])
         return ""
     given = ["-m", "migrate", *arguments] if program == "migrate" else arguments
-    done = forking.run(*given, cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT)})
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # `migrate trace -- python` is this Python
+    done = forking.run(*given, cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT), "PATH": path})
     assert done.returncode == expected, f"`{command}` ended with {done.returncode}:\n{done.stdout}{done.stderr}"
     return done.stdout + done.stderr

@@ -67,7 +67,8 @@ def _decided(runs: Runs, seen: Sequence[Seen], blocker: Blocker) -> Blocker | No
     if not all(said):
         return None
     places = ", ".join(dict.fromkeys(one.run.place for one in seen))
-    doubt = blocker.assumption or f"{blocker.message}: {blocker.reason}"
+    about_creation = "this variable cannot" in blocker.message
+    doubt = blocker.assumption or (blocker.reason if about_creation else blocker.message)
     text = f"{doubt} ({places}: {'; '.join(said)})"
     return replace(blocker, assumption="", decided=text, applicability=Applicability.OBSERVED)
 
