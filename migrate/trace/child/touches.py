@@ -8,12 +8,21 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
+from types import FrameType
 from typing import Any
 
 from .patching import wrap
 from .stacks import Stacks, running
 from .state import Notes, Touch, unharmed
 
+#: Functions of TensorFlow that list variables, and those that wrap them: who calls them lists variables itself. What
+#: other functions list, such as `Saver` and layers, a table takes part in or is none of.
+_LISTING = frozenset(
+    {
+        *("trainable_variables", "global_variables", "all_variables", "get_collection", "get_collection_ref"),
+        *("wrapped", "_listed", "error_handler", "op_dispatch_handler", "new_func", "wrapper"),
+    }
+)
 #: Functions that give constants for variables of known shape.
 _SHAPES = ("shape_internal", "size_internal", "rank_internal")
 
@@ -23,7 +32,6 @@ class Touches:
 
     def __init__(self, notes: Notes, stacks: Stacks) -> None:
         self._notes, self._stacks = notes, stacks
-        self._known: set[tuple[int, int, str]] = set()
 
     def install(self) -> None:
         """Have TensorFlow, which is imported, tell of them."""
@@ -64,9 +72,18 @@ class Touches:
 
     def _listed(self, original: Any, graph: Any, name: Any, *arguments: Any, **settings: Any) -> Any:
         found = original(graph, name, *arguments, **settings)
-        if name in self._lists:
+        if name in self._lists and self._asks():
             self._note(list(found), str(name))
         return found
+
+    def _asks(self) -> bool:
+        """Whether code of no framework calls a function that lists variables."""
+        frame: FrameType | None = sys._getframe(2)
+        while frame is not None and self._stacks.is_neutral(frame.f_code.co_filename):
+            if frame.f_code.co_name not in _LISTING:
+                return False
+            frame = frame.f_back
+        return frame is not None
 
     def _derived(self, original: Any, ys: Any, xs: Any, *arguments: Any, **settings: Any) -> Any:
         self._note(xs if isinstance(xs, list | tuple) else [xs], "gradients")

@@ -56,6 +56,15 @@ def test_a_touch(text: str, name: str, resource: bool, notes: Notes) -> None:
     assert [(one.name, bool(one.at)) for one in found if one.through == "<string>"][:1] == [(name, True)]
 
 
+@pytest.mark.parametrize("text", ["v1.train.Saver()", "v1.global_variables_initializer()", "dense(tf.ones([2, 4]), 3)"])
+def test_functions_of_tensorflow_may_list(text: str, notes: Notes) -> None:
+    """A table has what they do with each variable."""
+    with tf.Graph().as_default():
+        v1.get_variable("table", [20, 4])
+        eval(text, {"tf": tf, "v1": v1, "dense": v1.layers.dense})
+    assert not any(one.through for touches in notes.touches.values() for one in touches)
+
+
 def test_what_tensorflow_reads_is_none(notes: Notes) -> None:
     with tf.Graph().as_default() as graph, v1.Session(graph=graph) as session:
         weights = v1.get_variable("table", [20, 4])
