@@ -37,6 +37,7 @@ class Touches:
         """Have TensorFlow, which is imported, tell of them."""
         from tensorflow.python.framework import ops
         from tensorflow.python.ops import array_ops, gradients_util, ref_variable, resource_variable_ops, variables
+        from tensorflow.python.training import saver
 
         self._variables = (resource_variable_ops.BaseResourceVariable, ref_variable.RefVariable)
         self._lists = (ops.GraphKeys.TRAINABLE_VARIABLES, ops.GraphKeys.GLOBAL_VARIABLES)
@@ -46,6 +47,7 @@ class Touches:
         for name in ("get_collection", "get_collection_ref"):
             wrap(ops.Graph, name, self._listed)
         wrap(gradients_util, "_GradientsHelper", self._derived)
+        wrap(saver.Saver, "__init__", self._saved)
         for name in _SHAPES:
             wrap(array_ops, name, self._shaped)
 
@@ -88,6 +90,10 @@ class Touches:
     def _derived(self, original: Any, ys: Any, xs: Any, *arguments: Any, **settings: Any) -> Any:
         self._note(xs if isinstance(xs, list | tuple) else [xs], "gradients")
         return original(ys, xs, *arguments, **settings)
+
+    def _saved(self, original: Any, one: Any, var_list: Any = None, *arguments: Any, **settings: Any) -> None:
+        self._note(var_list.values() if isinstance(var_list, dict) else var_list or (), "Saver")
+        original(one, var_list, *arguments, **settings)
 
     def _shaped(self, original: Any, given: Any, *arguments: Any, **settings: Any) -> Any:
         self._note([given], "shape")

@@ -8,6 +8,7 @@ import pytest
 import tensorflow as tf
 from tensorflow.python.framework import ops
 from tensorflow.python.ops import array_ops, gradients_util, ref_variable, resource_variable_ops, variables
+from tensorflow.python.training import saver
 
 from migrate.trace.child.program import Program
 from migrate.trace.child.stacks import Stacks
@@ -26,6 +27,7 @@ def notes(monkeypatch: pytest.MonkeyPatch) -> Notes:
         *((ops.Graph, name) for name in ("get_collection", "get_collection_ref")),
         *((array_ops, name) for name in ("shape_internal", "size_internal", "rank_internal")),
         *((gradients_util, "_GradientsHelper"), (variables.VariableMetaclass, "__instancecheck__")),
+        (saver.Saver, "__init__"),
     ]:
         monkeypatch.setattr(owner, name, getattr(owner, name))
     noted = Notes()
@@ -42,6 +44,7 @@ TOUCHES = {
     "len(v1.global_variables())": "variables",
     "tf.gradients(loss, weights)": "gradients",
     "tf.shape(weights)": "shape",
+    "v1.train.Saver({'mine': weights})": "Saver",
 }
 
 
