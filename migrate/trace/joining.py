@@ -39,6 +39,8 @@ def joined(parts: Iterable[Path], command: Sequence[str], code: int) -> tuple[Re
         first,
         command=tuple(command),
         ended=_ended(first.ended, code),
+        environment=_environment(records),
+        faults=tuple(dict.fromkeys(faults)),
         files=_files(records),
         ran=_ran(records),
         graphs=_graphs(records),
@@ -52,6 +54,15 @@ def _ended(ended: str, code: int) -> str:
     if ended == "killed" and code < 0:
         return f"by {signal.Signals(-code).name}"
     return ended
+
+
+def _environment(records: Sequence[Record]) -> dict[str, str | None]:
+    """Return the variables of the first process that has each: one that is set in any process decides."""
+    found: dict[str, str | None] = {}
+    for record in records:
+        for name, value in record.environment.items():
+            found[name] = value if found.get(name) is None else found[name]
+    return found
 
 
 def _files(records: Sequence[Record]) -> dict[str, str]:

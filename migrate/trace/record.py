@@ -9,17 +9,19 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from migrate.errors import MigrateError
 
+T = TypeVar("T")
 FORMAT = "recmigrate-trace"
 VERSION = 1
 
 #: What an op does with a variable. `lookup`: takes rows by ids. `whole`: any other read of its values. `update`: an
 #: optimizer's op. `assign`: another write, also of initial and restored values. `save`: a checkpoint's op.
-#: `shape`: reads no value, such as `Shape` or `VarIsInitializedOp`.
-KINDS = ("lookup", "whole", "update", "assign", "save", "shape")
+#: `shape`: reads no value, such as `Shape` or `VarIsInitializedOp`. `touch`: Python code that uses the object of the
+#: variable; no op.
+KINDS = ("lookup", "whole", "update", "assign", "save", "shape", "touch")
 
 #: One line of the program: (path relative to the root, line from 1).
 Line = tuple[str, int]
@@ -30,10 +32,15 @@ class Use:
     """One op that reads or writes a variable."""
 
     kind: str  #: one of `KINDS`
-    op: str  #: the type of the op, such as `ResourceGather`
+    op: str  #: the type of the op, such as `ResourceGather`; of a touch: the attribute that is read
     name: str  #: the name of the op in its graph; empty for an eager op
     at: tuple[Line, ...]  #: the program's lines in the op's call stack, the innermost first
     optimizer: str = ""  #: for an update: the class of the optimizer, with its module; empty if it is not known
+    #: the innermost code that made the op and is neither the program nor a framework: the name of its file, `<string>`
+    #: for a text that is executed; empty if the program's line, the innermost of `at`, did it by itself
+    through: str = ""
+    #: of a lookup: line, from 1, and column, from 0 and in bytes, behind the call that made it; empty if not known
+    end: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -46,6 +53,8 @@ class Variable:
     trainable: bool
     made: tuple[Line, ...]  #: the program's lines in the call stack of its creation, the innermost first
     initial: str = ""  #: the type of the op that gives its initial value, such as `RandomUniform`; empty if unknown
+    initializer: str = ""  #: the class of the initializer that `get_variable` was given; empty if it did not make it
+    options: tuple[str, ...] = ()  #: further arguments of it that are not None, such as `regularizer`
     collections: tuple[str, ...] = ()
     uses: tuple[Use, ...] = ()
 
@@ -73,6 +82,7 @@ class Record:
     files: Mapping[str, str] = field(default_factory=dict)  #: path -> sha256 of each file of the program that ran
     ran: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  #: path -> lines that ran, sorted
     graphs: tuple[GraphRecord, ...] = ()
+    faults: tuple[str, ...] = ()  #: what went wrong in the tracer: the record may lack something
 
     def dump(self) -> str:
         """Return the record as JSON with sorted keys: the same run gives the same text."""
@@ -86,7 +96,7 @@ def load_record(path: Path) -> Record:
         body = json.loads(path.read_bytes())
     except OSError as error:
         raise MigrateError(f"{path}: cannot be read ({error.strerror}); name a record of `migrate trace`") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise MigrateError(f"{path}: not a record of `migrate trace` (no JSON); run `migrate trace` again") from error
     if not isinstance(body, dict) or body.get("format") != FORMAT:
         raise MigrateError(f"{path}: not a record of `migrate trace`; run `migrate trace -o {path.name} -- python …`")
@@ -109,44 +119,65 @@ def _plain(value: Any) -> Any:
 
 
 def _record(body: Mapping[str, Any]) -> Record:
+    environment, files, ran = (_given(body, name, dict) for name in ("environment", "files", "ran"))
     return Record(
-        command=tuple(map(str, body["command"])),
-        ended=str(body["ended"]),
-        steps=int(body["steps"]),
-        python=str(body["python"]),
-        tensorflow=str(body["tensorflow"]),
-        environment=dict(body["environment"].items()),
-        files={str(path): str(digest) for path, digest in body["files"].items()},
-        ran={str(path): tuple(int(line) for line in lines) for path, lines in body["ran"].items()},
-        graphs=tuple(map(_graph, body["graphs"])),
+        command=_texts(body, "command"),
+        ended=_given(body, "ended", str),
+        steps=_given(body, "steps", int),
+        python=_given(body, "python", str),
+        tensorflow=_given(body, "tensorflow", str),
+        environment={name: None if value is None else _is(name, value, str) for name, value in environment.items()},
+        files={path: _is(path, digest, str) for path, digest in files.items()},
+        ran={path: tuple(_is(path, line, int) for line in _is(path, lines, list)) for path, lines in ran.items()},
+        graphs=tuple(map(_graph, _given(body, "graphs", list))),
+        faults=_texts(body, "faults"),
     )
 
 
 def _graph(body: Mapping[str, Any]) -> GraphRecord:
-    variables = tuple(map(_variable, body["variables"]))
-    return GraphRecord(str(body["kind"]), variables, tuple(body["fetches"]), tuple(body["feeds"]))
+    variables = tuple(map(_variable, _given(body, "variables", list)))
+    return GraphRecord(_given(body, "kind", str), variables, _texts(body, "fetches"), _texts(body, "feeds"))
 
 
 def _variable(body: Mapping[str, Any]) -> Variable:
     return Variable(
-        name=str(body["name"]),
-        shape=tuple(None if size is None else int(size) for size in body["shape"]),
-        dtype=str(body["dtype"]),
-        trainable=bool(body["trainable"]),
-        made=_lines(body["made"]),
-        initial=str(body["initial"]),
-        collections=tuple(map(str, body["collections"])),
-        uses=tuple(map(_use, body["uses"])),
+        name=_given(body, "name", str),
+        shape=tuple(None if size is None else _is("shape", size, int) for size in _given(body, "shape", list)),
+        dtype=_given(body, "dtype", str),
+        trainable=_given(body, "trainable", bool),
+        made=_lines(body, "made"),
+        initial=_given(body, "initial", str),
+        initializer=_given(body, "initializer", str),
+        options=_texts(body, "options"),
+        collections=_texts(body, "collections"),
+        uses=tuple(map(_use, _given(body, "uses", list))),
     )
 
 
 def _use(body: Mapping[str, Any]) -> Use:
-    if body["kind"] not in KINDS:
-        raise ValueError(f"a use of the kind {body['kind']!r}")
-    return Use(
-        str(body["kind"]), str(body["op"]), str(body["name"]), _lines(body["at"]), str(body.get("optimizer", ""))
+    kind, op, name, optimizer, through = (
+        _given(body, one, str) for one in ("kind", "op", "name", "optimizer", "through")
     )
+    if kind not in KINDS:
+        raise ValueError(f"a use of the kind {kind!r}")
+    end = tuple(_is("end", one, int) for one in _given(body, "end", list))
+    return Use(kind, op, name, _lines(body, "at"), optimizer, through, end)
 
 
-def _lines(body: Any) -> tuple[Line, ...]:
-    return tuple((str(path), int(line)) for path, line in body)
+def _lines(body: Mapping[str, Any], name: str) -> tuple[Line, ...]:
+    return tuple((_is(name, path, str), _is(name, line, int)) for path, line in _given(body, name, list))
+
+
+def _texts(body: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    return tuple(_is(name, one, str) for one in _given(body, name, list))
+
+
+def _given(body: Mapping[str, Any], name: str, kind: type[T]) -> T:
+    return _is(name, body[name], kind)
+
+
+def _is(name: str, value: Any, kind: type[T]) -> T:
+    """Return the value. Raises TypeError if it is of another type: what is missing would decide a doubt."""
+    if type(value) is not kind:
+        raise TypeError(f"{name} is {type(value).__name__}, not {kind.__name__}")
+    return value

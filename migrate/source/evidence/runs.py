@@ -42,7 +42,8 @@ class Evidence:
 def read_evidence(records: Sequence[str], files: Mapping[str, Path]) -> tuple[Evidence, ...]:
     """Return the records, matched to the files of the conversion, which are given by their paths in findings.
 
-    Raises MigrateError for a file that is no record, names none of the files, or ran another text of one.
+    Raises MigrateError for a file that is no record, lacks something by a fault of the tracer, names none of the files,
+    or ran another text of one.
     """
     return tuple(_matched(record, files) for record in records)
 
@@ -50,6 +51,11 @@ def read_evidence(records: Sequence[str], files: Mapping[str, Path]) -> tuple[Ev
 def _matched(place: str, files: Mapping[str, Path]) -> Evidence:
     path = Path(place)
     record = load_record(path)
+    if record.faults:
+        raise MigrateError(
+            f"{place}: the tracer failed in that run ({record.faults[0]}), so the record may lack uses; report it, and "
+            "convert without the record"
+        )
     found = {shown: file.resolve() for shown, file in files.items()}
     root = _root(record, found)
     if root is None:

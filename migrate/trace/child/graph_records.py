@@ -7,9 +7,11 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from .stacks import Stacks
-from .state import EagerVariable, GraphNotes, Notes
-from .uses import Uses, first_assignment
+from .state import Asked, EagerVariable, End, GraphNotes, Notes, Touch
+from .uses import Found, Uses, first_assignment
 
+#: Names that are kept of what sessions are asked for and given, of each graph.
+MOST_NAMES = 500
 _VARIABLES = ("VarHandleOp", "VariableV2", "Variable")
 _THROUGH = ("Identity", "Add", "AddV2", "Sub", "Mul", "RealDiv", "Cast", "Reshape", "StopGradient", "Merge", "Switch")
 _RANDOM = re.compile(r"(Stateless|Stateful)?(Parameterized)?(Random|Truncated|Multinomial)")
@@ -36,7 +38,7 @@ class GraphRecords:
                 eager += variables
             elif variables:
                 notes = self._notes.of(outermost)
-                names = {"fetches": sorted(notes.fetches), "feeds": sorted(notes.feeds)}
+                names = {"fetches": _first(notes.fetches), "feeds": _first(notes.feeds)}
                 found.append({"kind": "graph", "variables": variables, **names})
         eager = [*map(self._eager, self._notes.eager), *eager]
         if eager:
@@ -55,6 +57,7 @@ class GraphRecords:
         for op in notes.graph.get_operations():
             if op.type in _VARIABLES:
                 held = collections.get(op.name, [])
+                asked = self._asked(op)
                 yield {
                     "name": op.name,
                     "shape": _shape(op.get_attr("shape")),
@@ -62,9 +65,16 @@ class GraphRecords:
                     "trainable": "trainable_variables" in held,
                     "made": self._stacks.of(op),
                     "initial": _initial(op.outputs[0]),
+                    "initializer": asked.initializer,
+                    "options": asked.options,
                     "collections": held,
-                    "uses": self._plain_uses(op.outputs[0]),
+                    "uses": self._plain_uses(op.outputs[0], self._notes.touches.get((id(notes.graph), op.name), ())),
                 }
+
+    def _asked(self, op: Any) -> Asked:
+        names = (op.name, op.name.rpartition("/part_")[0])
+        found = (self._notes.asked.get((id(op.graph), name)) for name in names)
+        return next((one for one in found if one is not None), Asked("", ()))
 
     def _eager(self, variable: EagerVariable) -> dict[str, Any]:
         found = [_use(kind, op, "", at, optimizer) for kind, op, at, optimizer in list(variable.uses)]
@@ -78,19 +88,30 @@ class GraphRecords:
             "trainable": variable.trainable,
             "made": variable.made,
             "initial": variable.initial,
+            "initializer": "",
+            "options": [],
             "collections": [],
             "uses": _sorted(found),
         }
 
-    def _plain_uses(self, tensor: Any) -> list[dict[str, Any]]:
-        found = self._uses.of(tensor)
-        return _sorted(
-            _use(one.kind, one.op.type, one.op.name, self._stacks.of(one.op), one.optimizer) for one in found
-        )
+    def _end(self, found: Found) -> End:
+        known = found.kind == "lookup"
+        return self._notes.ends.get((id(found.op.graph), found.op.name), ()) if known else ()
+
+    def _plain_uses(self, tensor: Any, touches: Iterable[Touch] = ()) -> list[dict[str, Any]]:
+        found = [
+            _use(*one.described, self._stacks.of(one.op), one.optimizer, self._stacks.through(one.op), self._end(one))
+            for one in self._uses.of(tensor)
+        ]
+        return _sorted([*found, *(_use("touch", one.name, "", one.at, "", one.through) for one in touches)])
 
 
-def _use(kind: str, op: str, name: str, at: Any, optimizer: str) -> dict[str, Any]:
-    return {"kind": kind, "op": op, "name": name, "at": at, "optimizer": optimizer}
+def _use(kind: str, op: str, name: str, at: Any, optimizer: str, through: str = "", end: End = ()) -> dict[str, Any]:
+    return {"kind": kind, "op": op, "name": name, "at": at, "optimizer": optimizer, "through": through, "end": end}
+
+
+def _first(names: Iterable[str]) -> list[str]:
+    return sorted(list(names)[:MOST_NAMES])
 
 
 def _sorted(uses: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -41,6 +41,11 @@ def kind_of(kind: str, place: int) -> str:
     return "lookup" if place == 0 and (kind in GATHERS or _POOLED.match(kind)) else "whole"
 
 
+def may_look_up(kind: str) -> bool:
+    """Whether an op of a type takes rows of its first input by ids."""
+    return kind_of(kind, 0) == "lookup"
+
+
 def takes_steps(kind: str) -> bool:
     """Whether an op of a type is one of optimizers alone."""
     return _OPTIMIZERS.match(kind) is not None

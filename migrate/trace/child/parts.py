@@ -51,10 +51,12 @@ class Parts:
         """Write the part of this process; what goes wrong is written in its place."""
         begun = time.monotonic()
         with self._lock, self._lines.paused():
+            self._notes.local.writes = True  # what the record is made from is no use of the program
             try:
                 text = json.dumps(self._record(), sort_keys=True)
             except Exception as error:
                 text = json.dumps({"error": f"{type(error).__name__}: {error}"})
+            self._notes.local.writes = False
             path = os.path.join(self._settings.parts, f"{os.getpid()}.json")  # noqa: PTH118
             try:
                 with open(f"{path}.tmp", "w", encoding="utf-8") as stream:  # noqa: PTH123
@@ -77,7 +79,7 @@ class Parts:
             "files": self._program.digests,
             "ran": self._ran(),
             "graphs": GraphRecords(self._notes, self._stacks).all(),
-            "faults": sorted(self._notes.faults),  # no part of the record
+            "faults": sorted(self._notes.faults),
         }
 
     def _ran(self) -> dict[str, list[int]]:

@@ -8,7 +8,7 @@ from typing import Any
 from .lines import Lines
 from .op_kinds import adds, functions_of, takes_steps
 from .patching import wrap
-from .state import Notes, remember, unharmed
+from .state import Notes, unharmed
 from .steps import Steps
 
 #: Attributes by which sparse, ragged and indexed tensors have their tensors.
@@ -74,7 +74,7 @@ class Sessions:
                 if key not in self._fed:
                     self._fed[key] = feed
                     for one in _elements(graph, [feed]):
-                        remember(self._notes.of(graph).feeds, one.name)
+                        self._notes.of(graph).feeds.setdefault(one.name)
 
     def _asked(self, graph: Any, fetches: Any) -> bool:
         """Note fetches; return whether they train."""
@@ -91,7 +91,7 @@ class Sessions:
         notes = self._notes.of(graph)
         elements = list(_elements(graph, fetches))
         for one in elements:
-            remember(notes.fetches, one.name)
+            notes.fetches.setdefault(one.name)
         return self._trains([getattr(one, "op", one) for one in elements])
 
     def _trains(self, ops: Iterable[Any]) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from .lines import GENERATED
@@ -12,6 +14,8 @@ from .state import Line, Stack
 #: Lines of one stack that are kept, the innermost first; recursion makes long ones.
 MOST = 30
 #: Parts of the names of TensorFlow's files that save and restore.
+#: Packages whose frames say nothing of who asked: what the program calls of them is in its source.
+_FRAMEWORKS = ("tensorflow", "keras", "tf_keras", "tensorflow_estimator", "tensorboard", "absl", "six", "wrapt")
 _SAVERS = ("/checkpoint/", "/training/saver.py", "/training/saving/", "/saved_model/", "/saving/")
 
 
@@ -20,24 +24,48 @@ class Stacks:
 
     def __init__(self, program: Program, maps: dict[tuple[str, int], Line]) -> None:
         self._program, self._maps = program, maps
+        self._neutral: dict[str, bool] = {}
+        here = os.path.dirname(__file__)  # noqa: PTH120
+        self._library = os.path.realpath(os.path.dirname(os.__file__)) + os.sep  # noqa: PTH120
+        # The tracer, and the runtime beside it, which puts functions of its own around TensorFlow's.
+        self._own = (here + os.sep, os.path.join(os.path.normpath(f"{here}/../../../runtime"), ""))  # noqa: PTH118
 
     def of(self, op: Any) -> Stack:
         """Return the program's lines that made an op."""
-        trace = op.traceback
-        if trace is None:
-            return ()
-        frames = ((trace[at].filename, trace[at].lineno) for at in range(len(trace) - 1, -1, -1))
-        return self._kept(frames)
+        return self.kept(_frames(op))
+
+    def through(self, op: Any) -> str:
+        """Return the innermost code that made an op and is neither the program nor a framework; empty if none is."""
+        return self.foreign(_frames(op))
+
+    def foreign(self, frames: Iterable[tuple[str, int]]) -> str:
+        """Return the file of the first frame that is neutral no more, unless it is the program's.
+
+        It is a library, or a text that is executed, as `<string>` is.
+        """
+        for name, line in frames:
+            if self.own(name, line) is not None:
+                return ""
+            if not self.is_neutral(name):
+                return os.path.basename(name)  # noqa: PTH119
+        return ""
+
+    def is_neutral(self, name: str) -> bool:
+        """Whether a file belongs to a framework, to Python, to the tracer, or is made by AutoGraph."""
+        if name not in self._neutral:
+            parts = name.replace(os.sep, "/").split("/")
+            at = max((n for n, part in enumerate(parts) if part.endswith("-packages")), default=None)
+            python = at is None and os.path.realpath(name).startswith(self._library)
+            framework = at is not None and parts[at + 1] in _FRAMEWORKS
+            ours = name.startswith((*self._own, "<frozen ")) or GENERATED in name
+            self._neutral[name] = python or framework or ours
+        return self._neutral[name]
 
     def here(self) -> tuple[Stack, bool]:
         """Return the program's lines of this thread, and whether TensorFlow is saving or restoring."""
-        frame = sys._getframe(2)
-        names: list[tuple[str, int]] = []
-        while frame is not None:
-            names.append((frame.f_code.co_filename, frame.f_lineno))
-            frame = frame.f_back  # type: ignore[assignment]
+        names = running(3)
         saving = any(part in name for name, _ in names for part in _SAVERS)
-        return self._kept(names), saving
+        return self.kept(names), saving
 
     def own(self, name: str, line: int) -> Line | None:
         """Return the line of the program that a code object's line stands for; None if it is of a library."""
@@ -46,7 +74,8 @@ class Stacks:
         path = self._program.path(name)
         return None if path is None else (path, line)
 
-    def _kept(self, frames: Any) -> Stack:
+    def kept(self, frames: Iterable[tuple[str, int]]) -> Stack:
+        """Return the program's lines among frames, of which the innermost is the first."""
         found: list[Line] = []
         for name, line in frames:
             one = self.own(name, line)
@@ -55,3 +84,19 @@ class Stacks:
                 if len(found) == MOST:
                     break
         return tuple(found)
+
+
+def running(depth: int) -> list[tuple[str, int]]:
+    """Return (file, line) of the frames of this thread, the innermost first, without the first `depth - 1`."""
+    frame = sys._getframe(depth)
+    found: list[tuple[str, int]] = []
+    while frame is not None:
+        found.append((frame.f_code.co_filename, frame.f_lineno))
+        frame = frame.f_back  # type: ignore[assignment]
+    return found
+
+
+def _frames(op: Any) -> Iterator[tuple[str, int]]:
+    trace = op.traceback
+    for at in range(len(trace) - 1, -1, -1) if trace is not None else ():
+        yield trace[at].filename, trace[at].lineno

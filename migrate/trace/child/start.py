@@ -55,17 +55,22 @@ def _follow(settings: Settings) -> None:
 
 
 def _with_tensorflow(notes: Notes, stacks: Stacks, steps: Steps, lines: Lines, parts: Parts, finder: Finder) -> None:
-    from . import functions, graphs, optimizers, quiet
+    from . import creations, functions, graphs, optimizers, quiet
+    from .calls import Calls
     from .eager import Eager
     from .sessions import Sessions
+    from .touches import Touches
 
     installs: tuple[Callable[[], None], ...] = (
         lambda: quiet.install(lines),
         lambda: graphs.install(notes),
+        lambda: creations.install(notes),
         lambda: functions.install(steps),
         lambda: optimizers.install(notes, steps, finder),
         Eager(notes, stacks).install,
         Sessions(notes, steps, lines).install,
+        Touches(notes, stacks).install,
+        Calls(notes, stacks).install,
     )
     for install in installs:
         with unharmed(notes):  # a version of TensorFlow may lack what one of them needs
@@ -103,6 +108,9 @@ def _forked(notes: Notes, parts: Parts, steps: Steps) -> None:
     """Begin with nothing: what was made before the process was forked is in the part of the other."""
     notes.graphs.clear()
     notes.eager.clear()
+    notes.touches.clear()
+    notes.ends.clear()
+    notes.asked.clear()
     steps.count = parts.count = 0
     parts.ended = "killed"
 

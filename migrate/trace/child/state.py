@@ -10,8 +10,16 @@ from typing import Any, NamedTuple
 
 Line = tuple[str, int]
 Stack = tuple[Line, ...]
-#: Names of fetches, and of feeds, that are kept for a graph.
-MOST_NAMES = 500
+#: Line, from 1, and column, from 0 and in bytes, behind an expression; empty if it is not known.
+End = tuple[int, int] | tuple[()]
+
+
+class Touch(NamedTuple):
+    """Python code that is no framework's uses the object of a variable, which makes no op."""
+
+    name: str  #: the attribute that it reads, or the function that it calls
+    at: Stack
+    through: str  #: as in a record's use
 
 
 class Applied(NamedTuple):
@@ -20,6 +28,13 @@ class Applied(NamedTuple):
     first: int
     end: int
     optimizer: str
+
+
+class Asked(NamedTuple):
+    """What `get_variable` was given."""
+
+    initializer: str  #: its class, with the module
+    options: tuple[str, ...]
 
 
 @dataclass
@@ -62,6 +77,10 @@ class Notes:
     functions: dict[str, Any] = field(default_factory=dict)  #: name in a library -> the FuncGraph
     handles: dict[int, EagerVariable] = field(default_factory=dict)  #: id of a handle -> the newest that has it
     eager: list[EagerVariable] = field(default_factory=list)
+    #: (id of graph, name of variable) -> touches
+    touches: dict[tuple[int, str], dict[Touch, None]] = field(default_factory=dict)
+    asked: dict[tuple[int, str], Asked] = field(default_factory=dict)  #: (id of graph, name of variable) -> its call
+    ends: dict[tuple[int, str], End] = field(default_factory=dict)  #: (id of graph, name of lookup) -> end of its call
     maps: dict[tuple[str, int], Line] = field(default_factory=dict)  #: line of AutoGraph's code -> (file, line)
     faults: dict[str, None] = field(default_factory=dict)  #: what went wrong in the tracer, each once
     local: threading.local = field(default_factory=threading.local)
@@ -93,9 +112,3 @@ def unharmed(notes: Notes) -> Iterator[None]:
         yield
     except Exception as error:
         notes.faults.setdefault(f"{type(error).__name__}: {error}")
-
-
-def remember(names: dict[str, None], name: str) -> None:
-    """Add a name, unless there are many."""
-    if len(names) < MOST_NAMES:
-        names.setdefault(name)

@@ -17,6 +17,12 @@ class Found(NamedTuple):
     kind: str
     op: Any
     optimizer: str
+    fed: bool = False  #: no op: a session was given a value in place of the op's
+
+    @property
+    def described(self) -> tuple[str, str, str]:
+        """Kind, type of the op and name of the op, as in a record."""
+        return self.kind, "feed" if self.fed else self.op.type, self.op.name
 
 
 class Uses:
@@ -32,7 +38,7 @@ class Uses:
 
     def of(self, start: Any) -> list[Found]:
         """Return the uses of a variable, given its handle, its reference or the tensor that functions capture."""
-        found: dict[tuple[str, int], Found] = {}
+        found: dict[tuple[str, int, bool], Found] = {}
         pending, known = [start], {id(start)}
         while pending:
             tensor = pending.pop()
@@ -42,7 +48,7 @@ class Uses:
                         known.add(id(one))
                         pending.append(one)
                 else:
-                    found.setdefault((one.kind, id(one.op)), one)
+                    found.setdefault((one.kind, id(one.op), one.fed), one)
         return list(found.values())
 
     def captured(self, handle: int) -> list[Any]:
@@ -61,9 +67,11 @@ class Uses:
                 for place, given in enumerate(op.inputs):
                     if given is tensor:
                         yield from self._use(op, place)
-        # The value of a read leaves the graph: by a fetch, or as the result of a function.
-        if tensor.op.type in PASSES and not _is_reference(tensor) and self._leaves(tensor):
+        # The value of a read, or of a reference, leaves the graph: by a fetch, or as the result of a function.
+        if tensor.dtype.name != "resource" and self._leaves(tensor):
             yield self._found("whole", tensor.op)
+        if tensor.name in self._notes.of(tensor.graph).feeds:
+            yield Found("assign", tensor.op, "", fed=True)
 
     def _use(self, op: Any, place: int) -> Iterator[Any]:
         kind = op.type
@@ -134,11 +142,6 @@ def _captures(graph: Any) -> list[tuple[Any, Any]]:
     if hasattr(graph, "extra_args"):  # Defun
         return list(zip(graph.extra_inputs, graph.extra_args, strict=False))
     return []
-
-
-def _is_reference(tensor: Any) -> bool:
-    dtype = tensor.dtype
-    return bool(dtype._is_ref_dtype) or dtype.name == "resource"
 
 
 def _is_loop(graph: Any) -> bool:

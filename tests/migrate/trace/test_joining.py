@@ -68,3 +68,11 @@ def test_what_went_wrong_in_a_process_is_told(tmp_path: Path) -> None:
 def test_a_record_is_read_as_it_was_written(tmp_path: Path) -> None:
     (path,) = parts(tmp_path, FIRST)
     assert load_record(path) == FIRST
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_variable_that_one_process_has_is_set(tmp_path: Path, turned: bool) -> None:
+    """A worker takes fewer steps than the one that starts it, and is told what it is by its environment."""
+    given = (replace(FIRST, environment={"TF_CONFIG": None}), replace(OTHER, environment={"TF_CONFIG": "{}"}))
+    record, _, _ = joined(parts(tmp_path, *(given[::-1] if turned else given)), ["a"], 0)
+    assert record is not None and record.environment == {"TF_CONFIG": "{}"}

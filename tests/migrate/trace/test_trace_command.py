@@ -117,7 +117,7 @@ def test_a_session_loop_that_a_shell_starts_is_ended_after_its_steps(folder: Pat
     assert (graph.kind, graph.feeds, graph.fetches) == ("graph", ("ids:0",), ("Adagrad", "MatMul:0", "init"))
     users, items = variable(record, "users"), variable(record, "items")
     assert (users.made, users.initial, users.trainable) == ((("model.py", 5), ("train.py", 6)), "TruncatedNormal", True)
-    assert kinds(users) == {"assign", "lookup", "shape", "update"}
+    assert kinds(users) == {"assign", "lookup", "shape", "touch", "update"}
     adagrad = "tensorflow.python.training.adagrad.AdagradOptimizer"
     update = next(use for use in users.uses if use.kind == "update")
     assert (update.optimizer, update.at) == (adagrad, (("model.py", 12), ("train.py", 6)))

@@ -11,8 +11,9 @@ from migrate.source.files.conversion_result import SourceResult
 from migrate.source.settings.options import Given, Options
 from migrate.trace.record import GraphRecord, Line, Record, Use, Variable
 
-#: A use: kind, type of the op, name of the op, and pieces of the lines of its call stack.
-Told = tuple[str, str, str, str]
+#: A use: kind, type of the op, name of the op, and pieces of the lines of its call stack, the innermost first, with
+#: ` < ` between them; then what made it for the program, if anything did.
+Told = tuple[str, str, str, str] | tuple[str, str, str, str, str]
 LOOKUP: Told = ("lookup", "ResourceGather", "embedding_lookup", "embedding_lookup(")
 UPDATE: Told = ("update", "ResourceSparseApplyAdagradV2", "Adagrad/update_item/ResourceSparseApply", "minimize(")
 INITIAL: Told = ("assign", "AssignVariableOp", "item/Assign", "get_variable(")
@@ -32,12 +33,15 @@ def record(
     idle: Sequence[str] = (),
     made: str = "get_variable(",
     initial: str = "RandomUniform",
+    initializer: str = "tensorflow.python.ops.init_ops.RandomUniform",
+    options: tuple[str, ...] = (),
     environment: Mapping[str, str | None] | None = None,
     trainable: bool = True,
 ) -> Record:
     """Return the record of a run of all lines but those that contain a piece of `idle`; one variable is made."""
-    told = tuple(Use(kind, op, name, (line(files, piece),)) for kind, op, name, piece in uses)
-    variable = Variable("item", (100, 4), "float32", trainable, (line(files, made),), initial, (), told)
+    told = tuple(_use(files, *one) for one in uses)
+    place = (line(files, made),)
+    variable = Variable("item", (100, 4), "float32", trainable, place, initial, initializer, options, (), told)
     left_out = {line(files, piece) for piece in idle}
     ran = {name: [n + 1 for n in range(text.count("\n"))] for name, text in files.items()}
     return Record(
@@ -51,6 +55,10 @@ def record(
         {name: tuple(n for n in lines if (name, n) not in left_out) for name, lines in ran.items()},
         (GraphRecord("graph", (variable,)),),
     )
+
+
+def _use(files: Mapping[str, str], kind: str, op: str, name: str, pieces: str, through: str = "") -> Use:
+    return Use(kind, op, name, tuple(line(files, piece) for piece in pieces.split(" < ")), through=through)
 
 
 def convert_with(root: Path, *records: Record, assume: bool = False) -> dict[str, SourceResult]:

@@ -177,7 +177,7 @@ OF_CREATIONS = (
             "`{shown}` is a constant, uniform, normal or variance scaling initializer of TensorFlow or Keras; with "
             "any other, making the table fails"
         ),
-        evidence="drawn",
+        evidence="drawn initializer",
     ),
     Refusal(
         "contrib-values",
@@ -188,7 +188,7 @@ OF_CREATIONS = (
             "of these"
         ),
         "`{shown}` is never used: TensorFlow 2, which the runtime needs, has no `tf.contrib`",
-        evidence="drawn",
+        evidence="drawn initializer",
     ),
     Refusal(
         "made-again-under-reuse",

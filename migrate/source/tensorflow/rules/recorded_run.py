@@ -37,9 +37,21 @@ class RecordedRun(CheckRule):
             ACTION,
         ),
         Refusal(
+            "touched-elsewhere",
+            "a recorded run uses `{label}` at {place}",
+            "Python code that was not analysed reads `{op}` of the variable in {record}, and a table is none",
+            ACTION,
+        ),
+        Refusal(
             "trained-elsewhere",
             "a recorded run trains `{label}` at {place}",
             "the op `{op}` in {record} is in none of the training steps that were found",
+            ACTION,
+        ),
+        Refusal(
+            "trained-otherwise",
+            "a recorded run trains `{label}` by `{kind}`",
+            "the source shows another optimizer, and {record} is of a run in which its name had another value",
             ACTION,
         ),
         Refusal(

@@ -196,7 +196,7 @@ class Surroundings(FileRule, CheckRule):
             "it may give the variables made inside initial values, a regularizer or another type",
             "write its options out, or convert with --assume if it gives none",
             "the scope gives its variables nothing but a name",
-            evidence="reads drawn matrix",
+            evidence="reads drawn plain matrix",
         ),
         Refusal(
             "scope-option",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -50,3 +51,11 @@ def test_files_of_another_program(tmp_path: Path) -> None:
 def test_no_record(tmp_path: Path) -> None:
     with pytest.raises(MigrateError, match="cannot be read"):
         read_evidence([str(tmp_path / "none.json")], {})
+
+
+def test_a_run_in_which_the_tracer_failed(tmp_path: Path) -> None:
+    """A use that it did not note would decide a doubt."""
+    write(tmp_path / "app", FILES)
+    (tmp_path / "run.json").write_text(replace(record(FILES), faults=("KeyError: 3",)).dump())
+    with pytest.raises(MigrateError, match=r"the tracer failed in that run .KeyError: 3., .*without the record"):
+        read_evidence([str(tmp_path / "run.json")], _files(tmp_path / "app"))

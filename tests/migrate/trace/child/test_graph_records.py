@@ -154,6 +154,36 @@ def test_a_read_without_a_user_is_a_use_if_it_is_fetched(notes: Notes) -> None:
     assert not uses(recorded(notes, graph, (read.name,))["other"], "whole")
 
 
+def test_a_reference_that_is_fetched_and_one_that_is_fed(notes: Notes) -> None:
+    """Variables without resources have no read of their own: sessions take and give their values by the variable."""
+    with tf.Graph().as_default() as graph:
+        table(resource=False)
+    assert not uses(recorded(notes, graph)["table"], "whole")
+    assert uses(recorded(notes, graph, ("table:0",))["table"], "whole") == {"VariableV2"}
+    notes.of(graph).feeds["table:0"] = None
+    assert uses(recorded(notes, graph)["table"], "assign") == {"Assign", "feed"}
+
+
+@pytest.mark.parametrize("many", [1, 900])
+def test_a_fetch_counts_after_many_others(many: int, notes: Notes) -> None:
+    with tf.Graph().as_default() as graph:
+        table(resource=False)
+    fetches = (*(f"c{number}:0" for number in range(many)), "table:0")
+    assert uses(recorded(notes, graph, fetches)["table"], "whole") == {"VariableV2"}
+
+
+def test_what_code_of_no_framework_does_is_told(notes: Notes) -> None:
+    with tf.Graph().as_default() as graph:
+        weights = table()
+        exec("tf.gather(weights, [1])")
+        tf.reduce_sum(weights)
+    found = recorded(notes, graph)["table"]["uses"]
+    assert {use["op"]: use["through"] for use in found if use["kind"] in ("lookup", "whole")} == {
+        "ResourceGather": "<string>",
+        "Sum": "",
+    }
+
+
 @pytest.mark.parametrize(
     ("value", "kind"),
     [

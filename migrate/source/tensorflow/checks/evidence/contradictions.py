@@ -12,13 +12,19 @@ from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Blocker, Table
 from migrate.source.tensorflow.checks.evidence.observed import Runs, Seen, Span
 from migrate.source.tensorflow.facts.optimizers.training_model import Training
-from migrate.trace.record import Use
+from migrate.trace.record import Use, Variable
 
 RULE = "tf-evidence"
 #: Ops of a `tf.train.Saver` are below this name.
 SAVER = re.compile(r"(^|/)save(_\d+)?/")
 #: What is said of an op of each kind outside of the places that were found.
-KEYS = {"lookup": "read-elsewhere", "whole": "read-elsewhere", "update": "trained-elsewhere", "assign": "set-elsewhere"}
+KEYS = {
+    "lookup": "read-elsewhere",
+    "whole": "read-elsewhere",
+    "touch": "touched-elsewhere",
+    "update": "trained-elsewhere",
+    "assign": "set-elsewhere",
+}
 
 
 @dataclass(frozen=True)
@@ -26,32 +32,59 @@ class _Known:
     """The lines where the source looks a table up, reads it as a whole, trains it, and makes it."""
 
     lookups: list[Span]
+    ends: frozenset[tuple[int, ...]]  #: line and column behind each lookup
     whole: list[Span]
     steps: list[Span]
     made: list[Span]
+    files: frozenset[str]  #: those whose source was read together with the table
 
-    def has(self, use: Use) -> bool:
+    def has(self, use: Use, variable: Variable) -> bool:
         """True if the source shows this use of the variable, or it is one that a table has as well."""
         if use.kind in ("save", "shape"):
             return True
+        if use.kind == "touch":
+            return not use.through and (not use.at or use.at[0][0] in self.files)
         if use.kind == "assign":
-            return bool(SAVER.search(use.name)) or _any(self.made, use) or _any(self.steps, use)  # Adam assigns
+            # Only the initial value is below the variable's own name. Adam assigns, too.
+            first = use.op.startswith("Assign") and use.name.startswith(f"{variable.name}/") and _any(self.made, use)
+            return first or bool(SAVER.search(use.name)) or _direct(self.steps, use)
         if use.kind == "update" or "gradients" in use.name:
-            return _any(self.steps, use)
-        return _any(self.lookups if use.kind == "lookup" else self.whole, use)
+            return _direct(self.steps, use)
+        if use.kind == "lookup":
+            return _direct(self.lookups, use) and (not use.end or use.end in self.ends)
+        return not use.through and _any(self.whole, use)
 
 
 def contradictions(runs: Runs, table: Table, training: Training) -> Iterator[Blocker]:
     """Yield a blocker for each op of a run that uses a table's variable where the source shows no such use."""
+    yield from _other_optimizers(runs, table, training)
     told: set[tuple[str, str]] = set()
     for seen in runs.seen(table):
         known = _known(runs, seen, table, training)
-        for use in (use for variable in seen.variables for use in variable.uses):
+        for variable, use in ((one, use) for one in seen.variables for use in one.uses):
             place = "{}:{}".format(*use.at[0]) if use.at else "a place outside of the program"
-            if not known.has(use) and (use.kind, place) not in told:
+            if not known.has(use, variable) and (use.kind, place) not in told:
                 told.add((use.kind, place))
                 node, key, record = table.creation.call, KEYS[use.kind], seen.run.place
+                place += f", by {use.through}" if use.through else ""
                 yield blocker(node, RULE, key, label=table.label, place=place, op=use.op, record=record)
+
+
+def _other_optimizers(runs: Runs, table: Table, training: Training) -> Iterator[Blocker]:
+    """Yield a blocker for each class of optimizers that trains a table in a run, if the source shows others.
+
+    Another text may put another class behind a name. A class that is not recorded may be any.
+    """
+    steps = [step for step in training.steps if step.trains(table)]
+    shown = {maker.name.rpartition(".")[2] for step in steps for maker in step.optimizer.makers}
+    told: set[str] = set()
+    for seen in runs.seen(table) if shown else ():
+        for use in (use for variable in seen.variables for use in variable.uses if use.optimizer):
+            kind = use.optimizer.rpartition(".")[2]
+            if kind not in shown | told:
+                told.add(kind)
+                node, record = table.creation.call, seen.run.place
+                yield blocker(node, RULE, "trained-otherwise", label=table.label, kind=kind, record=record)
 
 
 def _known(runs: Runs, seen: Seen, table: Table, training: Training) -> _Known:
@@ -65,10 +98,20 @@ def _known(runs: Runs, seen: Seen, table: Table, training: Training) -> _Known:
 
     return _Known(
         spans([lookup.call for lookup in table.lookups]),
+        frozenset(runs.end(lookup.call) for lookup in table.lookups),
         spans(shown),
         spans([*steps, *(one.node for one in training.blockers if not one.evidence)]),
         spans([table.creation.call]),
+        runs.files(seen.run, table.creation.call),
     )
+
+
+def _direct(spans: list[Span], use: Use) -> bool:
+    """True if one of these lines makes the op itself, not code that it calls: that may use the variable in its own way.
+
+    An op without a line of the program is known nowhere.
+    """
+    return not use.through and any(span.holds_first(use) for span in spans)
 
 
 def _any(spans: list[Span], use: Use) -> bool:

@@ -14,6 +14,9 @@ DRAWN = frozenset(
     | {"StatelessRandomNormal", "StatelessRandomNormalV2", "StatelessTruncatedNormal", "StatelessTruncatedNormalV2"}
 )
 
+#: Modules of the initializers that the runtime takes.
+FRAMEWORKS = frozenset({"tensorflow", "keras", "tf_keras"})
+
 Decision = Callable[[Runs, Sequence[Seen], Blocker], str]
 
 
@@ -36,9 +39,12 @@ def one_update(runs: Runs, seen: Sequence[Seen], doubt: Blocker) -> str:
 
 
 def _updates(variable: Variable) -> set[str]:
-    """Return a mark for each optimizer that trains a variable: the ops of one are below one name, `Adam/update_`."""
+    """Return a mark for each optimizer that trains a variable: the ops of one are below one name, `Adam/update_item`.
+
+    Names of scopes and optimizers may contain the same word, so the last one counts.
+    """
     trains = [use for use in variable.uses if use.kind == "update" or "/update_" in use.name]
-    return {use.name.partition("/update_")[0] for use in trains}
+    return {use.name.rpartition(f"/update_{variable.name}/")[0] or use.name for use in trains}
 
 
 def untrained(runs: Runs, seen: Sequence[Seen], doubt: Blocker) -> str:
@@ -51,6 +57,21 @@ def drawn(runs: Runs, seen: Sequence[Seen], doubt: Blocker) -> str:
     """The initial values are random numbers that a table can draw, too."""
     kinds = {one.initial for each in seen for one in each.variables}
     return f"the initial values were those of `{', '.join(sorted(kinds))}`" if kinds <= DRAWN else ""
+
+
+def initializer(runs: Runs, seen: Sequence[Seen], doubt: Blocker) -> str:
+    """The initializer is a class of a framework, which a table takes; a function of the program is none."""
+    kinds = {one.initializer for each in seen for one in each.variables}
+    known = all(kind.split(".")[0] in FRAMEWORKS for kind in kinds)
+    return f"by `{', '.join(sorted(kind.rpartition('.')[2] for kind in kinds))}`" if known else ""
+
+
+def plain(runs: Runs, seen: Sequence[Seen], doubt: Blocker) -> str:
+    """No scope gave the variable an option that a table does not have, or an initializer of the program's own."""
+    made = [one for each in seen for one in each.variables]
+    own = any(one.initializer.split(".")[0] not in FRAMEWORKS | {"builtins"} for one in made)
+    functions = any(one.initializer == "builtins.function" for one in made)
+    return "" if own or functions or any(one.options for one in made) else "its scopes gave it no options"
 
 
 def matrix(runs: Runs, seen: Sequence[Seen], doubt: Blocker) -> str:
@@ -75,5 +96,6 @@ def _completed(seen: Sequence[Seen]) -> bool:
 
 
 DECISIONS: dict[str, Decision] = {
-    one.__name__.replace("_", "-"): one for one in (reads, process, one_update, untrained, drawn, matrix, trainable)
+    one.__name__.replace("_", "-"): one
+    for one in (reads, process, one_update, untrained, drawn, initializer, plain, matrix, trainable)
 }

@@ -25,6 +25,10 @@ class Span:
         """True if the call stack of an op leads through these lines."""
         return within(use.at, self.name, self.first, self.last)
 
+    def holds_first(self, use: Use) -> bool:
+        """True if the innermost line of the call stack of an op is one of these."""
+        return within(use.at[:1], self.name, self.first, self.last)
+
 
 @dataclass(frozen=True)
 class Seen:
@@ -50,6 +54,19 @@ class Runs:
         if not name:
             return None
         return Span(name, 0, 0) if isinstance(node, cst.Module) else Span(name, place.line, place.end_line)
+
+    def end(self, node: cst.CSTNode) -> tuple[int, int]:
+        """Return line and column behind a node as Python counts them: the column from 0, in bytes of UTF-8."""
+        tree = self.file.part(node).tree
+        end = tree.span(node)[1]
+        begin = max(tree.text.rfind(one, 0, end) for one in "\r\n") + 1
+        return tree.location(node).end_line, len(tree.text[begin:end].encode(errors="surrogatepass"))
+
+    def files(self, run: Evidence, node: cst.CSTNode) -> frozenset[str]:
+        """Return the record's names of the files that are analysed together with that of the node."""
+        module = self.file.part(node).tree.module
+        trees = [one.tree for one in self.file.program(module)]
+        return frozenset(run.recorded(one.location(one.module).path, one.text) for one in trees) - {""}
 
     def reached(self, run: Evidence, node: cst.CSTNode) -> bool:
         """True if the run executed a line of the node."""

@@ -81,6 +81,31 @@ def test_another_initializer_is_not_decided(tmp_path: Path) -> None:
     assert verdict(results)[0] is State.SUGGESTED
 
 
+@pytest.mark.parametrize("kind", ["builtins.function", "__main__.Mine", "builtins.NoneType", ""])
+def test_an_initializer_of_the_program_is_not_decided(kind: str, tmp_path: Path) -> None:
+    """Its values may be random numbers, which a table takes from initializers of frameworks alone."""
+    files = program(initializer="values")
+    results = convert_with(write(tmp_path / "p", files), record(files, initializer=kind))
+    assert verdict(results)[0] is State.SUGGESTED
+
+
+SCOPED = {
+    "main.py": HEAD + 'with tf.variable_scope("s", **options):\n'
+    '    W = tf.get_variable("item", [100, 4], initializer=tf.zeros_initializer())\n'
+    "e = tf.nn.embedding_lookup(W, ids)\nstep = tf.train.AdagradOptimizer(0.1).minimize(loss)\n"
+}
+
+
+def test_options_of_a_scope(tmp_path: Path) -> None:
+    root = write(tmp_path / "p", SCOPED)
+    assert verdict(convert_with(root))[0] is State.SUGGESTED
+    results = convert_with(root, record(SCOPED))
+    assert verdict(results) == OBSERVED, reasons(results)
+    for others in (record(SCOPED, options=("regularizer",)), record(SCOPED, initializer="builtins.function")):
+        results = convert_with(root, others)
+        assert verdict(results)[0] is State.SUGGESTED, reasons(results)
+
+
 @pytest.mark.parametrize("assume", [False, True])
 def test_an_assumption_beside_what_a_run_decides(assume: bool, tmp_path: Path) -> None:
     files = program('n = eval(sys.argv[1])\nc = os.environ.get("TF_CONFIG")')
@@ -98,6 +123,13 @@ OTHERWISE: dict[str, tuple[Told, str]] = {
     "set": (("assign", "AssignVariableOp", "Assign", "eval("), "sets `W`"),
     "whole at a lookup": (("whole", "MatMul", "MatMul", "embedding_lookup("), "reads `W` at main.py:7"),
     "whole at the step": (("whole", "L2Loss", "L2Loss", "minimize("), "reads `W` at main.py:9"),
+    "in the step's loss": (("whole", "L2Loss", "gradients/L2Loss", "minimize(", "<string>"), "main.py:9, by <string>"),
+    "among the ids": (("lookup", "ResourceGather", "Gather", "eval( < embedding_lookup("), "reads `W` at main.py:8"),
+    "a library in the ids": (("lookup", "ResourceGather", "G", "embedding_lookup(", "lib.py"), "main.py:7, by lib.py"),
+    "trained in the step": (("update", "Apply", "SGD/update_item/x", "minimize(", "lib.py"), "trains `W`"),
+    "set where it is made": (("assign", "AssignVariableOp", "Assign", "get_variable("), "sets `W` at main.py:6"),
+    "fed": (("assign", "feed", "item/Read/ReadVariableOp", "get_variable("), "sets `W`"),
+    "its shape in Python": (("touch", "shape", "", "eval(", "<string>"), "uses `W` at main.py:8, by <string>"),
 }
 
 
@@ -111,11 +143,38 @@ def test_a_run_contradicts(use: Told, says: str, doubt: str, tmp_path: Path) -> 
     assert says in reasons(results)
 
 
+@pytest.mark.parametrize(("column", "expected"), [(34, OBSERVED), (43, (State.UNSUPPORTED, None))])
+@pytest.mark.parametrize("begin", ["", "é = 1; "])
+def test_which_call_on_a_line_looks_up(begin: str, column: int, expected: object, tmp_path: Path) -> None:
+    """`e = tf.nn.embedding_lookup(W, ids) + tf.gather(V, ids)`: columns count bytes."""
+    files = program("n = eval(sys.argv[1])")
+    files["main.py"] = files["main.py"].replace("e = tf", f"{begin}e = tf").replace("ids)", "ids) + f(V)")
+    one = record(files)
+    (graph,) = one.graphs
+    (variable,) = graph.variables
+    looked, *others = variable.uses
+    looked = replace(looked, end=(looked.at[0][1], column + len(begin.encode())))
+    told = replace(one, graphs=(replace(graph, variables=(replace(variable, uses=(looked, *others)),)),))
+    assert verdict(convert_with(write(tmp_path / "p", files), told)) == expected
+
+
+@pytest.mark.parametrize(("kind", "expected"), [("AdagradOptimizer", State.APPLIED), ("Mine", State.UNSUPPORTED)])
+def test_the_class_of_the_optimizer(kind: str, expected: State, tmp_path: Path) -> None:
+    files = program("n = eval(sys.argv[1])")
+    one = record(files)
+    (graph,) = one.graphs
+    (variable,) = graph.variables
+    uses = tuple(replace(use, optimizer=f"m.{kind}" if use.kind == "update" else "") for use in variable.uses)
+    told = replace(one, graphs=(replace(graph, variables=(replace(variable, uses=uses),)),))
+    assert verdict(convert_with(write(tmp_path / "p", files), told))[0] is expected
+
+
 #: Uses that each variable has, and a table as well.
 HARMLESS: dict[str, Told] = {
     "saved": ("save", "SaveV2", "save/SaveV2", "eval("),
     "restored": ("assign", "AssignVariableOp", "save_1/AssignVariableOp", "eval("),
     "its shape": ("shape", "VariableShape", "Shape", "eval("),
+    "its name, by code that was read": ("touch", "name", "", "eval("),
     "gradient": ("shape", "VariableShape", "gradients/embedding_lookup_grad/Shape", "minimize("),
     "slots by assignment": ("assign", "AssignSubVariableOp", "Adam/update_item/AssignSub", "minimize("),
 }
@@ -141,8 +200,13 @@ def test_an_optimizer_that_may_be_made_again(tmp_path: Path) -> None:
     assert verdict(convert_with(root))[0] is State.UNSUPPORTED
     results = convert_with(root, record(MADE_AGAIN))
     assert verdict(results) == OBSERVED, reasons(results)
-    second = ("update", "ResourceSparseApplyAdagradV2", "Adagrad_1/update_item/ResourceSparseApply", "minimize(")
-    results = convert_with(root, record(MADE_AGAIN, [LOOKUP, UPDATE, INITIAL, second]))
+
+
+@pytest.mark.parametrize("scope", ["", "x/update_y/"])
+def test_an_optimizer_that_is_made_again(scope: str, tmp_path: Path) -> None:
+    root = write(tmp_path / "p", MADE_AGAIN)
+    twice = [(*UPDATE[:2], f"{scope}{name}/update_item/Apply", "minimize(") for name in ("Adagrad", "Adagrad_1")]
+    results = convert_with(root, record(MADE_AGAIN, [LOOKUP, INITIAL, *twice]))
     assert verdict(results)[0] is State.UNSUPPORTED, reasons(results)
 
 
