@@ -59,7 +59,9 @@ def test_a_touch(text: str, name: str, resource: bool, notes: Notes) -> None:
     assert [(one.name, bool(one.at)) for one in found if one.through == "<string>"][:1] == [(name, True)]
 
 
-@pytest.mark.parametrize("text", ["v1.train.Saver()", "v1.global_variables_initializer()", "tf.keras.layers.Dense(3)(inputs)"])
+@pytest.mark.parametrize(
+    "text", ["v1.train.Saver()", "v1.global_variables_initializer()", "tf.keras.layers.Dense(3)(inputs)"]
+)
 def test_functions_of_tensorflow_may_list(text: str, notes: Notes) -> None:
     """A table has what they do with each variable."""
     with tf.Graph().as_default():
