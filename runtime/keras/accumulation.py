@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from runtime.table.anchor import EagerAnchor
 
-__all__ = ["RowGradients", "accumulating", "prepared", "summed"]
+__all__ = ["RowGradients", "accumulating", "divisible", "prepared", "summed"]
 
 
 class RowGradients(tf.Module):  # type: ignore[misc]
@@ -61,6 +61,28 @@ def summed(gradient: Any) -> Any:
     return tf.IndexedSlices(
         tf.math.unsorted_segment_sum(gradient.values, numbers, tf.size(ids)), ids, gradient.dense_shape
     )
+
+
+class _Scaled(tf.IndexedSlices):  # type: ignore[misc]
+    """Sparse gradients that Keras divides by the factor of the loss as it does dense ones."""
+
+    def __truediv__(self, factor: Any) -> tf.IndexedSlices:
+        return tf.IndexedSlices(self.values / factor, self.indices, self.dense_shape)
+
+
+def divisible(stock_filter: Callable[..., Any]) -> Callable[..., Any]:
+    """Adapt `_filter_empty_gradients`, after which Keras 3 takes the factor of the loss out of the gradients."""
+
+    def filter_empty_gradients(self: Any, grads: Any, variables: Any) -> Any:
+        grads, variables = stock_filter(self, grads, variables)
+        if self.loss_scale_factor is not None:
+            sparse = tf.IndexedSlices
+            grads = [
+                _Scaled(one.values, one.indices, one.dense_shape) if isinstance(one, sparse) else one for one in grads
+            ]
+        return grads, variables
+
+    return filter_empty_gradients
 
 
 def prepared(optimizer: Any, anchors: Sequence[EagerAnchor]) -> None:

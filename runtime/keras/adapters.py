@@ -17,7 +17,7 @@ import numpy as np
 import tensorflow as tf
 
 from runtime import ranks
-from runtime.keras.accumulation import accumulating, prepared, summed
+from runtime.keras.accumulation import accumulating, divisible, prepared, summed
 from runtime.native import ops
 from runtime.optimizers._base import TableOptimizer
 from runtime.optimizers.adagrad import AdagradTableOptimizer
@@ -147,6 +147,7 @@ def adapt(keras: Any) -> None:
         _replace(stock, "_apply_weight_decay", _but_for_tables)
         if hasattr(keras, "Variable"):  # Keras 3
             _replace(stock, "_clip_gradients", _clipping_sparsely)
+            _replace(stock, "_filter_empty_gradients", divisible)
             _replace(stock, "_backend_apply_gradients", accumulating(tensorflow_variable))
             if hasattr(stock, "check_finite"):
                 _replace(stock, "check_finite", _of_values)

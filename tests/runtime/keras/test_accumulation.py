@@ -140,3 +140,18 @@ def test_a_custom_loop() -> None:
 
         found.append([float(step(_IDS[i : i + 4], _LABELS[i : i + 4])) for i in range(0, 80, 4)])
     np.testing.assert_allclose(found[0], found[1], rtol=1e-5)
+
+
+@pytest.mark.parametrize("steps", [None, 2])
+def test_the_factor_of_the_loss_is_taken_out(steps: int | None) -> None:
+    from runtime.keras import Embedding
+
+    found = []
+    for factor in (None, 8.0):
+        layer = Embedding(6, 3, embeddings_initializer="ones", embeddings_regularizer="l2")
+        model = tf.keras.Sequential([layer, tf.keras.layers.Flatten()])
+        model.compile(tf.keras.optimizers.SGD(0.1, loss_scale_factor=factor, gradient_accumulation_steps=steps), "mse")
+        model.fit(np.array([[1], [2], [1], [4]]), np.zeros((4, 3)), batch_size=1, shuffle=False, verbose=0)
+        found.append(np.asarray(layer.embeddings))
+    assert found[0].min() < 0.99
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-6)

@@ -9,43 +9,105 @@ from __future__ import annotations
 import libcst as cst
 import libcst.matchers as m
 
+from migrate.source.flow import Class
 from migrate.source.syntax.tree import Tree
+from migrate.source.tensorflow.base.arguments import string
 from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.base.value_flow import flow_of
+from migrate.source.tensorflow.keras.training_flag import is_guarded
 
 _TAPE = "GradientTape"
 #: Through these a program gets tensors that stand for the inputs and outputs of models.
 _SYMBOLIC = ("Input", "InputLayer", "KerasTensor")
-_ENDS = ("input", "output", "inputs", "outputs")
+_ENDS = ("input", "output", "inputs", "outputs", "get_input_at", "get_output_at", "placeholder")
 #: Methods that Keras calls itself.
 _HOOKS = frozenset(
     {
         "__call__", "build", "call", "compute_loss", "compute_mask", "compute_metrics", "compute_output_shape",
-        "predict_step", "stateless_call", "test_step", "train_step", "update_state",
+        "compute_output_spec", "predict_step", "stateless_call", "test_step", "train_step", "update_state",
     }
 )  # fmt: skip
 _DEEP = 5  # calls from the read outwards
-_FLAG = "training"
+#: Base classes all of whose methods that Keras runs while it takes a gradient are among `_HOOKS`.
+_BASES = frozenset(
+    {
+        "keras.Layer", "keras.Model", "keras.Sequential", "keras.layers.Layer", "keras.models.Model",
+        "keras.models.Sequential",
+    }
+)  # fmt: skip
+#: Those of which it runs the other methods where no gradient is taken.
+_OUTSIDE = ("keras.callbacks.", "keras.metrics.")
+#: By these a program reaches a function without its name.
+_BY_TEXT = ("eval", "exec", "getattr", "globals", "locals", "methodcaller", "vars")
 
 
-def runs_apart(file: File, node: cst.CSTNode, depth: int = _DEEP) -> bool:
-    """True if the code at `node` surely runs where no gradient is taken through what it computes."""
+def runs_apart(file: File, node: cst.CSTNode, depth: int = _DEEP, hooks: bool = True) -> bool:
+    """True if the code at `node` surely runs where no gradient is taken through what it computes.
+
+    With `hooks` that may be a part of a method that Keras calls.
+    """
     tree = file.tree
-    if _in_tape(file, node) or not _has_plain_tapes(file):
+    if _in_tape(tree, node) or not _has_plain_tapes(tree):
         return False
     if depth == _DEEP and _is_symbolic(tree):
         return False
-    around = tree.ancestors(node)
+    around = tuple(tree.ancestors(node))
     function = next((one for one in around if isinstance(one, cst.FunctionDef | cst.Lambda)), None)
+    if any(isinstance(one, cst.GeneratorExp) for one in around):
+        return False  # it runs where its entries are read
     if function is None:
         return True
     if not isinstance(function, cst.FunctionDef) or not depth:
         return False
-    if function.name.value in _HOOKS:
-        return _is_guarded(file, node, function)
+    name = function.name.value
+    if name in _HOOKS:
+        if not hooks or tree.names.get(_TAPE):
+            return False
+        return is_guarded(file, node, function, lambda one: runs_apart(file, one, hooks=False))
     uses = _uses(tree, function)
-    if function.decorators or uses is None:
+    if function.decorators or uses is None or _yields(function):
         return False
-    return all(runs_apart(file, use, depth - 1) for use in uses)
+    if (name.startswith("__") and name.endswith("__")) or not (uses or _is_only_named(file, function)):
+        return False
+    return all(runs_apart(file, use, depth - 1, hooks) for use in uses)
+
+
+def _is_only_named(file: File, function: cst.FunctionDef) -> bool:
+    """True if a function without a use is run by nothing else: no text, and no class of a library that it completes."""
+    tree, name = file.tree, function.name.value
+    if any(_is_by_text(file, call, name) for call in tree.calls):
+        return False
+    cls = next((one for one in tree.ancestors(function) if isinstance(one, cst.ClassDef | cst.FunctionDef)), None)
+    return not isinstance(cls, cst.ClassDef) or all(_is_known(file, base.value) for base in cls.bases)
+
+
+def _is_by_text(file: File, call: cst.Call, name: str) -> bool:
+    """True for a call that may reach the function by a text: its name, or one that is only known when it runs."""
+    func = call.func
+    reader = func.attr.value if isinstance(func, cst.Attribute) else func.value if isinstance(func, cst.Name) else ""
+    if reader not in _BY_TEXT:
+        return False
+    if reader == "getattr" and call.args and file.tree.imported_names(call.args[0].value)[0]:
+        return False  # of a library
+    texts = [string(arg.value) for arg in call.args[reader == "getattr" :][:1]]
+    return not texts or texts[0] is None or texts[0] == name
+
+
+def _is_known(file: File, base: cst.BaseExpression) -> bool:
+    """True for a base class whose methods of other names are run where no gradient is taken, if at all."""
+    values = flow_of(file).values(base)
+    if values and all(isinstance(one, Class) for one in values):
+        nodes = [one.node for one in values]
+        return all(
+            _is_known(file, above.value) for one in nodes if isinstance(one, cst.ClassDef) for above in one.bases
+        )
+    name = file.names.of(base) or ""
+    return name in _BASES or name.startswith(_OUTSIDE) or m.matches(base, m.Name("object"))
+
+
+def _yields(node: cst.CSTNode) -> bool:
+    """True if code has a `yield`: it runs on where its user does, as that of a generator or a context manager."""
+    return bool(m.findall(node, m.Yield()))
 
 
 def _uses(tree: Tree, function: cst.FunctionDef) -> list[cst.CSTNode] | None:
@@ -58,6 +120,8 @@ def _uses(tree: Tree, function: cst.FunctionDef) -> list[cst.CSTNode] | None:
         whole = around if isinstance(around, cst.Attribute) and around.attr is use else use
         call = tree.parent(whole)
         if isinstance(around, cst.ImportAlias):
+            if around.asname is not None:
+                return None
             continue
         if not isinstance(call, cst.Call) or call.func is not whole:
             return None
@@ -65,70 +129,28 @@ def _uses(tree: Tree, function: cst.FunctionDef) -> list[cst.CSTNode] | None:
     return found
 
 
-def _in_tape(file: File, node: cst.CSTNode) -> bool:
-    return any(isinstance(one, cst.With) and _opens_tape(one) for one in file.tree.ancestors(node))
+def _in_tape(tree: Tree, node: cst.CSTNode) -> bool:
+    return any(isinstance(one, cst.With) and _opens_tape(one) for one in tree.ancestors(node))
 
 
 def _opens_tape(node: cst.With) -> bool:
     return any(bool(m.findall(item.item, m.Name(_TAPE))) for item in node.items)
 
 
-def _has_plain_tapes(file: File) -> bool:
-    """True if every tape of the program is opened by a `with` statement."""
-    for use in file.tree.names.get(_TAPE, ()):
-        around = file.tree.ancestors(use)
-        opened = next((one for one in around if isinstance(one, cst.WithItem | cst.With | cst.ImportAlias)), None)
-        if opened is None or isinstance(opened, cst.With):
-            return False
-    return True
+def _has_plain_tapes(tree: Tree) -> bool:
+    """True if every tape of the program is opened by a `with` statement, by its name, around all that it records."""
+    return all(_is_plain(tree, use) for use in tree.names.get(_TAPE, ()))
+
+
+def _is_plain(tree: Tree, use: cst.CSTNode) -> bool:
+    kinds = cst.WithItem | cst.With | cst.ImportAlias
+    opened = next((one for one in tree.ancestors(use) if isinstance(one, kinds)), None)
+    if isinstance(opened, cst.ImportAlias):
+        return opened.asname is None
+    around = tree.enclosing(opened, cst.With) if isinstance(opened, cst.WithItem) else None
+    return around is not None and not _yields(around)
 
 
 def _is_symbolic(tree: Tree) -> bool:
     """True where a program may have tensors of a functional model."""
     return any(tree.names.get(name) for name in _SYMBOLIC) or any(tree.attributes.get(name) for name in _ENDS)
-
-
-def _is_guarded(file: File, node: cst.CSTNode, method: cst.FunctionDef) -> bool:
-    """True for code of `call` that runs where `training` is false, in a program that leaves training to Keras."""
-    tree = file.tree
-    if method.name.value != "call" or tree.names.get(_TAPE) or not _has_flag(tree, method):
-        return False
-    inner: cst.CSTNode = node
-    for around in tree.ancestors(node):
-        if around is method:
-            return False
-        if isinstance(around, cst.If) and _is_left_out(tree, around, inner):
-            return True
-        if isinstance(around, cst.IndentedBlock) and _returned_before(tree, around, inner):
-            return True
-        inner = around
-    return False
-
-
-def _has_flag(tree: Tree, method: cst.FunctionDef) -> bool:
-    """True if the method has the parameter `training` and does not set it."""
-    given = [one.name.value for one in (*method.params.params, *method.params.kwonly_params)]
-    uses = (use for use in tree.names.get(_FLAG, ()) if tree.contains(method.body, use))
-    return _FLAG in given and not any(
-        isinstance(tree.parent(use), cst.AssignTarget | cst.AugAssign | cst.AnnAssign | cst.NamedExpr) for use in uses
-    )
-
-
-def _is_left_out(tree: Tree, choice: cst.If, inner: cst.CSTNode) -> bool:
-    """True if a part of an `if` statement does not run in training."""
-    within = tree.contains(choice.body, inner) or choice.body is inner
-    if m.matches(choice.test, m.UnaryOperation(m.Not(), m.Name(_FLAG))):
-        return within
-    return m.matches(choice.test, m.Name(_FLAG)) and choice.orelse is inner
-
-
-def _returned_before(tree: Tree, block: cst.IndentedBlock, inner: cst.CSTNode) -> bool:
-    """True if a statement before `inner` in a block is `if training:` and ends with `return`."""
-    for statement in block.body:
-        if statement is inner:
-            return False
-        if isinstance(statement, cst.If) and m.matches(statement.test, m.Name(_FLAG)):
-            last = statement.body.body[-1]
-            if isinstance(last, cst.SimpleStatementLine) and isinstance(last.body[-1], cst.Return):
-                return True
-    return False

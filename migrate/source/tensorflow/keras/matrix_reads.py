@@ -10,6 +10,7 @@ import libcst as cst
 
 from migrate.source.flow import Result, Symbol
 from migrate.source.tensorflow.base.bindings import builtin, is_target
+from migrate.source.tensorflow.base.logging_statements import prints
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of, is_inherited
 from migrate.source.tensorflow.base.visited import reached
@@ -17,7 +18,7 @@ from migrate.source.tensorflow.facts.calls.tensor_functions import COMPUTING, is
 from migrate.source.tensorflow.keras.apart import runs_apart
 
 #: Attributes that are facts of the matrix.
-_FACTS = frozenset({"dtype", "get_shape", "name", "ndim", "shape"})
+_FACTS = frozenset({"dtype", "get_shape", "ndim", "shape"})
 #: Methods and properties that are the matrix again, without a gradient's end.
 _SAME = frozenset({"read_value", "value"})
 _BUILTINS = ("len", "print", "repr", "str")
@@ -70,6 +71,8 @@ class _Use:
             return self._argument(node, given) if isinstance(given, cst.Arg) else PERHAPS
         if isinstance(around, cst.Arg):
             return self._argument(node, around)
+        if isinstance(around, cst.Subscript) and around.value is node and self._is_written(around):
+            return NEVER
         if isinstance(around, _OPERATIONS) or (isinstance(around, cst.Subscript) and around.value is node):
             return "" if runs_apart(self.file, node) else PERHAPS
         if isinstance(around, cst.Assign):
@@ -79,8 +82,19 @@ class _Use:
         passes = isinstance(around, cst.IfExp | cst.NamedExpr | cst.Return)
         return "" if passes and self._is_followed(node) else PERHAPS
 
+    def _is_written(self, part: cst.Subscript) -> bool:
+        """True for rows that may be assigned: a slice of a variable has `assign`."""
+        flow = flow_of(self.file)
+        mentions = [part, *(one for value in flow.values(part) for one in flow.mentions(value))]
+        above = [self.tree.parent(one) for one in mentions]
+        return any(isinstance(one, cst.Attribute) and one.attr.value.startswith("assign") for one in above)
+
     def _attribute(self, around: cst.Attribute) -> str:
         call = self.tree.parent(around)
+        if around.attr.value == "name":  # a table's is another
+            printed = self.tree.parent(call) if isinstance(call, cst.Arg) else None
+            shown = isinstance(call, cst.FormattedStringExpression)
+            return "" if shown or (isinstance(printed, cst.Call) and prints(self.file, printed)) else PERHAPS
         called = isinstance(call, cst.Call) and call.func is around
         if around.attr.value in _FACTS | _SAME or (around.attr.value == "numpy" and called):
             return ""
