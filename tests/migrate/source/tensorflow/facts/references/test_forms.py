@@ -203,7 +203,7 @@ STAYS = {
         + 'e = tf.gather(tf.get_variable("s_w_a", [9, 4]), [1])\n', "may be a table of the same name"),
     "a dict by another function of that name": (
         f"def dict(p):\n    return {{k: {ONES} for k, _ in p}}\nW = dict((n, {MADE}) for n in names)\n" + SUM,
-        "is not a converted table"),
+        "is not proven to be a variable of this file"),
 }  # fmt: skip
 
 
