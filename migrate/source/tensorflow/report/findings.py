@@ -42,6 +42,7 @@ class _Reporter:
         self.plan = plan
         self.moving = {id(table) for table in judgement.moving}
         self.pointed: set[int] = set()  # calls of functions that look rows up
+        self.told: set[tuple[int, str]] = set()  # doubts that a run may decide
         self.ways = Ways(file)
 
     def _makers(self, table: Table) -> list[Maker]:
@@ -139,10 +140,12 @@ class _Reporter:
 
     def _refused(self, table: Table) -> Iterator[Finding]:
         name = table.creation.name or table.label
-        seen = set()
+        seen: set[tuple[int, str]] = set()
         for blocker in table.blockers:
-            if (key := (id(blocker.node), blocker.reason)) not in seen:
-                seen.add(key)
+            # A doubt about a whole file that a run may decide is one of each of its tables; it is told once.
+            told = self.told if blocker.evidence and self.file.evidence else seen
+            if (key := (id(blocker.node), blocker.reason)) not in told:
+                told.add(key)
                 yield self._blocker(blocker, name, self._steps_to(table, blocker.node))
 
     def _kept_lookups(self, table: Table) -> Iterator[Finding]:

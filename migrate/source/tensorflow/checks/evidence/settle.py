@@ -46,13 +46,15 @@ def _settle(runs: Runs, judgement: Judgement, table: Table) -> bool:
     if any(one.rule == "tf-evidence" for one in table.blockers):
         return False
     before = {(id(one.node), one.rule, one.key) for one in table.assumed}
+    failed = dict.fromkeys(f"the run of {one.run.place} ended {one.run.record.ended}" for one in seen if one.run.failed)
+    why = "; ".join(failed) or "no recorded run decides this"
     left, lifted = [], []
     for blocker in table.blockers:
         said = _decided(runs, seen, blocker)
         if said:
             lifted.append(said)
         else:
-            left.append(_unreached(blocker, "no recorded run decides this"))
+            left.append(_unreached(blocker, why))
     table.blockers[:] = left
     fresh = [one for one in lifted if (id(one.node), one.rule, one.key) not in before]
     table.assumed += fresh
@@ -75,6 +77,6 @@ def _decided(runs: Runs, seen: Sequence[Seen], blocker: Blocker) -> Blocker | No
 
 def _unreached(blocker: Blocker, why: str) -> Blocker:
     """Return a blocker that evidence might have lifted, with why it did not."""
-    if not blocker.evidence or blocker.reason.endswith(why):
+    if not blocker.evidence or blocker.reason.endswith(f"; {why}"):
         return blocker
     return replace(blocker, reason=f"{blocker.reason}; {why}")

@@ -261,3 +261,16 @@ def test_code_that_is_not_followed_is_a_note_once_it_ran(tmp_path: Path) -> None
     states = [{f.state for f in one["main.py"].findings if f.rule == "tf-opaque"} for one in (ran, idle)]
     assert states[0] == {State.NOTED}
     assert {State.OPAQUE, State.SUGGESTED} < states[1]
+
+
+def test_a_doubt_about_a_whole_file_is_told_once_for_each_reason(tmp_path: Path) -> None:
+    other = (
+        'V = tf.get_variable("user", [9, 4], initializer=tf.zeros_initializer())\nf = tf.nn.embedding_lookup(V, ids)'
+    )
+    files = program(f"n = eval(sys.argv[1])\n{other}")
+    made = 'get_variable("item"'
+    uses = [(*LOOKUP[:3], "embedding_lookup(W"), UPDATE, (*INITIAL[:3], made)]
+    results = convert_with(write(tmp_path / "p", files), record(files, uses, idle=["eval("], made=made))
+    assert len([f for f in results["main.py"].findings if "evaluates a string" in f.message]) == 2  # once for each why
+    failed = replace(record(files, uses, idle=["eval("], made=made), ended="by KeyError")
+    assert "ended by KeyError" in reasons(convert_with(tmp_path / "p", failed))
