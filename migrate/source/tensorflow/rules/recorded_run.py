@@ -39,7 +39,7 @@ class RecordedRun(CheckRule):
         Refusal(
             "touched-elsewhere",
             "a recorded run uses `{label}` at {place}",
-            "Python code that was not analysed reads `{op}` of the variable in {record}, and a table is none",
+            "code that was not analysed reads `{op}` of the variable in {record}, and a table is none",
             ACTION,
         ),
         Refusal(
