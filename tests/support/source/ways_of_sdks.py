@@ -32,10 +32,11 @@ OF_OPTIONS = {
 }
 #: What needs the rows of all ids of a layer that a model trains, or another layer than that of a table.
 OF_LAYERS = {
-    "matrix": "y = tf.matmul(x, READ.embeddings, transpose_b=True)\n",
+    "matrix": "READ.embeddings.assign(x)\n",
+    "trained matrix": "with tf.GradientTape() as tape:\n    y = tf.matmul(x, READ.embeddings, transpose_b=True)\n",
     "weights": "y = tf.nn.l2_loss(READ.weights[0])\n",
     "arrays": "y = READ.get_weights()\n",
-    "given arrays": "READ.set_weights([rows])\n",
+    "given arrays": "READ.set_weights(rows)\n",
     "wrapper": "y = tf.keras.layers.TimeDistributed(READ)(x)\n",
     "class": "y = isinstance(READ, tf.keras.layers.Embedding)\n",
 }
