@@ -93,6 +93,7 @@ def test_a_table_has_a_page_of_its_own(shown: Tab) -> None:
     page.keyboard.press("j")
     assert page.locator(".finding.here").get_attribute("data-tables") == "t-table-8"
     page.keyboard.press("Escape")
+    page.locator(".top").wait_for()  # the address changes first, and the page when it hears of that
     assert len(listed(shown)) == COUNT and page.locator(".card:visible").count() == 0
     assert page.locator(".top").is_visible()
 
