@@ -28,11 +28,6 @@ class Evidence:
         """True if the program came to its end or its last step; one that failed may not have built all of a graph."""
         return self.record.ended == "by itself" or self.record.ended.startswith("after ")
 
-    @property
-    def failed(self) -> bool:
-        """True if the program failed or was killed."""
-        return not self.completed
-
     def recorded(self, path: str, text: str) -> str:
         """Return the record's path of a file; empty if it does not name the file, or ran another text of it."""
         name = dict(self.names).get(path, "")

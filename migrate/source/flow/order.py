@@ -8,25 +8,14 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from migrate.source.flow.names.frames import Frame, frame_of
 from migrate.source.flow.queries import ValueFlow
 from migrate.source.flow.values import Symbol
 from migrate.source.syntax.tree import Tree
 
-#: A code object: a function, a lambda, or a module body.
-Frame = cst.FunctionDef | cst.Lambda | cst.Module
 LOOPS = cst.For | cst.While | cst.BaseComp
 #: The largest number of call chains to a place that is examined.
 _MOST = 64
-
-
-def frame_of(tree: Tree, node: cst.CSTNode) -> Frame:
-    """Return the function whose body contains `node`; defaults and decorators belong to the enclosing code."""
-    before = node
-    for around in tree.ancestors(node):
-        if isinstance(around, cst.FunctionDef | cst.Lambda) and around.body is before:
-            return around
-        before = around
-    return tree.module_of(node)
 
 
 def outer_loop(tree: Tree, node: cst.CSTNode) -> cst.CSTNode | None:

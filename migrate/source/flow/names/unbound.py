@@ -8,6 +8,7 @@ import libcst as cst
 from libcst.metadata import ClassScope, GlobalScope
 
 from migrate.source.flow.names.bindings import certain_names, owners
+from migrate.source.flow.names.frames import frame_of
 from migrate.source.syntax.tree import Tree
 
 _Statement = cst.BaseStatement | cst.BaseSmallStatement
@@ -32,17 +33,8 @@ def _is_bound_before(tree: Tree, node: cst.Name) -> bool:
     if place > bound:
         return True
     # The function is made first. It cannot run before the name is bound if nothing between the two runs anything.
-    return _is_deferred(tree, node) and all(_is_inert(one) for one in body[place:bound])
-
-
-def _is_deferred(tree: Tree, node: cst.CSTNode) -> bool:
-    """True in the body of a function, which runs when it is called; not in its decorators and default values."""
-    inner = node
-    for around in tree.ancestors(node):
-        if isinstance(around, cst.FunctionDef | cst.Lambda) and around.body is inner:
-            return True
-        inner = around
-    return False
+    deferred = not isinstance(frame_of(tree, node), cst.Module)
+    return deferred and all(_is_inert(one) for one in body[place:bound])
 
 
 def _is_inert(statement: _Statement) -> bool:

@@ -46,7 +46,8 @@ def _settle(runs: Runs, judgement: Judgement, table: Table) -> bool:
     if any(one.rule == "tf-evidence" for one in table.blockers):
         return False
     before = {(id(one.node), one.rule, one.key) for one in table.assumed}
-    failed = dict.fromkeys(f"the run of {one.run.place} ended {one.run.record.ended}" for one in seen if one.run.failed)
+    runs_of = [one.run for one in seen if not one.run.completed]
+    failed = dict.fromkeys(f"the run of {run.place} ended {run.record.ended}" for run in runs_of)
     why = "; ".join(failed) or "no recorded run decides this"
     left, lifted = [], []
     for blocker in table.blockers:
