@@ -14,6 +14,7 @@ from __future__ import annotations
 from runtime.keras import adapters
 from runtime.keras.distributed import BroadcastCallback, DistributedOptimizer, MetricAverageCallback
 from runtime.keras.embedding import Embedding, embedding_class
+from runtime.keras.migrate import migrate
 from runtime.table.table_rows import TableRows
 
 __all__ = [
@@ -24,4 +25,5 @@ __all__ = [
     "TableRows",
     "adapters",
     "embedding_class",
+    "migrate",
 ]

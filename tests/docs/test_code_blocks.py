@@ -44,6 +44,13 @@ RUN = {
     "docs/runtime/admission.md": Run(
         _GRAPH + 'table = create_table(tf.int64, 4, "user", tf.ones_initializer())\n', _TRAINED.format("emb")
     ),
+    "docs/runtime/keras.md": Run(
+        "import tensorflow as tf\ncolumns, layers = 9, tf.keras.layers\n"
+        "def DeepFM(rows, _):\n"
+        "    ids = tf.keras.Input((1,), dtype='int64')\n"
+        "    return tf.keras.Model(ids, layers.Dense(1)(layers.Flatten()(layers.Embedding(rows, 2)(ids))))\n",
+        "model.fit(tf.constant([[3], [12]]), tf.ones([2, 1]), verbose=0)\nassert model.layers[1].table.size() == 10\n",
+    ),
     "docs/runtime/other_tables.md": Run(_GRAPH, _TRAINED.format("train_op")),
     "docs/runtime/tiers.md": Run(
         "import tensorflow as tf\nbatch = {'user': tf.range(8, dtype=tf.int64)}\n"

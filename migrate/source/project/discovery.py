@@ -13,7 +13,9 @@ from migrate.source.files.own_outputs import OwnOutputs
 from migrate.source.files.path_lookup import exists
 from migrate.source.syntax.blocks import statements
 
-FRAMEWORKS = ("tensorflow", "paddle", "keras")
+#: Libraries of models that a program may use without a word of the framework.
+MODEL_LIBRARIES = ("deepctr", "deepmatch")
+FRAMEWORKS = ("tensorflow", "paddle", "keras", *MODEL_LIBRARIES)
 SUFFIXES = (".py", ".ipynb")
 SKIPPED = {"__pycache__", "node_modules", "site-packages"}
 BUILT = {"build", "dist"}  #: directories that are skipped unless they are packages
@@ -215,7 +217,7 @@ def framework_in(module: ast.Module, text: str) -> str:
             imported.add(node.module.split(".")[0])
     if "paddle" in imported:
         return "paddle"
-    if imported & {"tensorflow", "keras"}:  # Keras 3 is mostly imported by itself
+    if imported & {"tensorflow", "keras", *MODEL_LIBRARIES}:  # Keras 3 is mostly imported by itself
         return "tensorflow"
     if any(word in text for word in DYNAMIC) and any(map(_imports_by_string, ast.walk(module))):
         return "tensorflow"

@@ -10,6 +10,7 @@ from migrate.source.configuration.user_rules import rules_of
 from migrate.source.files.conversion_result import SourceResult
 from migrate.source.files.edits import edited_file
 from migrate.source.files.encoding import UnreadableSource
+from migrate.source.project.discovery import MODEL_LIBRARIES
 from migrate.source.project.file_imports import FileLink
 from migrate.source.project.import_graph import Project
 from migrate.source.settings.options import Options
@@ -27,6 +28,7 @@ from migrate.source.tensorflow.sdk_dispatch import written_for_another
 RELEVANT = re.compile(
     r"embed|Embedding|gather|one_hot|sparse_dense_matmul|sparse_tensor_dense_matmul|sparse\s*\.\s*matmul|Classifier|Regressor"
     r"|sparse_operation_kit|CounterFilter|CBFFilter|GlobalStepEvict|L2WeightEvict|StorageOption"
+    rf"|{'|'.join(MODEL_LIBRARIES)}"
     r"|import\s*\(?\s*\*|getattr|import_module|__import__|\beval\b|\bexec\b"
 )
 

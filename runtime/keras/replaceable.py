@@ -1,0 +1,70 @@
+"""Which `keras.layers.Embedding` a table can stand for, and the layer that does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from runtime.initializers import initializer_text
+from runtime.keras.embedding import embedding_class
+from runtime.keras.regularizers import factors
+
+__all__ = ["matrix_of", "reason_to_stay", "replacement"]
+
+#: Floats that are copied into a table at a time.
+_BLOCK = 1 << 24
+
+
+def matrix_of(layer: Any) -> Any:
+    """Return the variable with the rows of a stock layer, or None before it is built."""
+    return layer.weights[0] if layer.built and layer.weights else None
+
+
+def reason_to_stay(layer: Any, keep_rows: bool) -> str | None:
+    """Return why no table can stand for the layer, a part of a sentence, or None."""
+    if not layer.trainable:
+        return "it is not trained"
+    if layer.variable_dtype != "float32":
+        return f"its rows are {layer.variable_dtype}, and those of a table float32"
+    if layer.embeddings_constraint is not None:
+        return "it has an `embeddings_constraint`, which acts on the whole matrix"
+    for one in ("sparse", "lora_rank", "lora_enabled", "quantization_mode"):
+        if getattr(layer, one, None):
+            return f"it has `{one}`, which tables do not have"
+    try:
+        if layer.embeddings_regularizer is not None:
+            factors(layer.embeddings_regularizer, "it")
+        if not keep_rows:
+            initializer_text(layer.embeddings_initializer, layer.input_dim, layer.output_dim)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def replacement(keras: Any, layer: Any, keep_rows: bool) -> Any:
+    """Return the layer over a table for a stock layer, with its name and, if it is built, its rows."""
+    first = layer.embeddings_initializer
+    try:
+        initializer_text(first, layer.input_dim, layer.output_dim)
+    except ValueError:  # all ids of the stock layer have a row; only others, which it refuses, begin with zeros
+        first = "zeros"
+    config = layer.get_config()
+    kept = {key: config[key] for key in ("name", "trainable", "dtype", "activity_regularizer") if key in config}
+    made = embedding_class(keras)(
+        layer.input_dim,
+        layer.output_dim,
+        first,
+        layer.mask_zero,
+        getattr(layer, "input_length", None),
+        embeddings_regularizer=layer.embeddings_regularizer,
+        **kept,
+    )
+    matrix = matrix_of(layer)
+    if matrix is not None and keep_rows:
+        made.build(None)
+        step = max(1, _BLOCK // layer.output_dim)
+        for start in range(0, layer.input_dim, step):
+            rows = np.asarray(matrix[start : start + step])
+            made.table.import_rows(np.arange(start, start + len(rows)), rows)
+    return made
