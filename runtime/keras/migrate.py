@@ -13,7 +13,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime.keras.layer_state import give_state
+from runtime.keras.layer_state import complete, different, give_state
 from runtime.keras.references import reached
 from runtime.keras.replaceable import reason_to_stay, replacement
 
@@ -81,27 +81,38 @@ class _Copies:
             base = self._keras.layers.Layer.get_config(layer)
             return type(layer)(layer.function, layer._output_shape, layer.mask, layer.arguments, **base)
         try:
-            return type(layer).from_config(layer.get_config())
+            made = type(layer).from_config(layer.get_config())
         except (NotImplementedError, TypeError, ValueError) as error:
             raise ValueError(
                 f"the layer `{layer.name}` ({type(layer).__name__}) cannot be made again from its configuration: give "
                 f"it a get_config() with its arguments ({_first_line(error)})"
             ) from error
+        for name in complete(self._keras, layer, made):
+            _log.warning("runtime.keras.migrate: get_config() of `%s` lacks `%s`, which was copied", layer.name, name)
+        return made
 
     def give_weights(self) -> None:
         """Give each copy the weights and other state of its original."""
         for layer, made in self._made.values():
             if layer is not made and id(layer) not in self._moving and not _is_graph(self._keras, layer):
-                try:
-                    give_state(self._keras, layer, made)
-                except ValueError as error:
-                    raise ValueError(
-                        f"the layer `{layer.name}` ({type(layer).__name__}) has other weights when it is made again "
-                        f"from its configuration: let get_config() return all of its arguments ({_first_line(error)})"
-                    ) from error
+                self._give(layer, made)
             losses = [len(getattr(one, "_callable_losses", ())) for one in (layer, made)]
             if losses[0] != losses[1]:
                 raise ValueError(f"`{layer.name}` has an add_loss() of its own, which a copy lacks: add it in a layer")
+
+    def _give(self, layer: Any, made: Any) -> None:
+        """Give a copy what its original has learned; raise ValueError if it is another layer."""
+        found = different(self._keras, layer, made)
+        if not found:
+            try:
+                give_state(self._keras, layer, made)
+            except ValueError as error:
+                found = _first_line(error)
+        if found:
+            raise ValueError(
+                f"the layer `{layer.name}` ({type(layer).__name__}) is another when it is made again from its "
+                f"configuration: let get_config() return all of its arguments ({found})"
+            )
 
 
 def _keras_of(models: Sequence[Any]) -> Any:

@@ -132,6 +132,34 @@ def test_the_copy_predicts_and_trains_as_the_model(name: str, optimizer: str) ->
     np.testing.assert_allclose(after, expected, rtol=1e-4, atol=1e-6)
 
 
+class Decayed(L.Layer):  # type: ignore[misc]
+    """A user's layer whose configuration lacks a setting that only training shows."""
+
+    def __init__(self, decay: float = 0.1) -> None:
+        super().__init__()
+        self.decay = decay
+
+    def build(self, input_shape: Any) -> None:
+        self.factor = self.add_weight(shape=(), regularizer=keras.regularizers.L2(self.decay), name="factor")
+
+    def call(self, inputs: Any) -> Any:
+        return self.factor * inputs
+
+    def get_config(self) -> dict[str, Any]:
+        return {}
+
+
+def test_a_setting_that_a_configuration_lacks_is_copied(caplog: pytest.LogCaptureFixture) -> None:
+    from runtime.keras import migrate
+
+    model = of(L.Embedding(ITEMS, 4), Decayed(3.0), L.Flatten(), L.Dense(1, activation="sigmoid"))
+    with caplog.at_level(logging.WARNING, "runtime"):
+        moved = migrate(model)
+    assert "lacks `decay`, which was copied" in caplog.text
+    (ours, _), (stock, _) = trained(moved, "adam"), trained(model, "adam")
+    np.testing.assert_allclose(ours, stock, rtol=1e-5)
+
+
 def test_models_that_share_layers_share_tables() -> None:
     from runtime.keras import migrate
 
@@ -280,6 +308,20 @@ class Careless(L.Layer):  # type: ignore[misc]
         return {"name": self.name}
 
 
+class Forgetful(L.Layer):  # type: ignore[misc]
+    """Another, whose weights do not tell."""
+
+    def __init__(self, rate: float = 0.1, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.rate = [rate]
+
+    def call(self, inputs: Any) -> Any:
+        return self.rate[0] * inputs
+
+    def get_config(self) -> dict[str, Any]:
+        return {"name": self.name}
+
+
 class Maker(L.Layer):  # type: ignore[misc]
     """A layer that makes its own."""
 
@@ -334,7 +376,12 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "not trained": (lambda: [of(frozen())], ValueError, "`items` stays: it is not trained"),
     "inside": (lambda: [of(Maker())], ValueError, "makes the layer `within` itself"),
     "a step": (lambda: [stepping()], ValueError, "has methods of its own, which a copy would lack"),
-    "careless": (lambda: [of(L.Embedding(ITEMS, 4), Careless(3))], ValueError, "has other weights when it is made"),
+    "careless": (lambda: [of(L.Embedding(ITEMS, 4), Careless(3))], ValueError, "is another when it is made"),
+    "forgetful": (
+        lambda: [of(L.Embedding(ITEMS, 4), Forgetful(0.5))],
+        ValueError,
+        "`rate` is .*0.1.* then, and was .*0.5",
+    ),
 }
 if LEGACY:
     REFUSED["a loss"] = (lambda: [penalized()], ValueError, "has an add_loss")
