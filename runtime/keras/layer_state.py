@@ -58,7 +58,7 @@ def _of_keras(layer: Any) -> bool:
     return type(layer).__module__.partition(".")[0] in ("keras", "tf_keras")
 
 
-def _kinds(keras: Any) -> tuple[type, ...]:
+def _kinds(keras: Any) -> tuple[Any, ...]:
     return (keras.regularizers.Regularizer, keras.constraints.Constraint)
 
 
@@ -86,10 +86,10 @@ def different(keras: Any, layer: Any, made: Any) -> str:
     return ""
 
 
-def _settings(value: Any, kinds: tuple[type, ...]) -> Iterator[Any]:
+def _settings(value: Any, kinds: tuple[Any, ...]) -> Iterator[Any]:
     """Yield what can be compared of a value; of two values that do the same, the same."""
     if isinstance(value, _PLAIN):
-        yield value if value == value else "nan"  # noqa: PLR0124 - not a number is not equal to itself
+        yield value if value == value else "nan"  # not a number is not equal to itself
     elif isinstance(value, np.ndarray):
         yield from (value.shape, value.tobytes())
     elif isinstance(value, Mapping):
