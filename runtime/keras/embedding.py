@@ -31,6 +31,202 @@ _ABSENT = {
 }
 
 
+_Layer: Any = object  # a layer of whichever Keras
+
+
+class TableLayer(_Layer):  # type: ignore[misc]
+    """The methods of `Embedding`, apart from the Keras that its base class and parts are of."""
+
+    _keras: Any  #: the module
+    _legacy: bool  #: whether it is Keras 2
+
+    shares_rows = True
+
+    def __init__(
+        self,
+        input_dim: int,
+        output_dim: int,
+        embeddings_initializer: Any = "uniform",
+        mask_zero: bool = False,
+        input_length: Any = None,
+        weights: Any = None,
+        rows_regularizer: Any = None,
+        embeddings_regularizer: Any = None,
+        value_dtype: Any = "float32",
+        **kwargs: Any,
+    ) -> None:
+        """Take the arguments of the stock layer; `weights` is a [rows, output_dim] matrix, row i for id i.
+
+        `embeddings_regularizer` is an L1, L2 or L1L2 of Keras over the rows of all ids below `input_dim`, as in the
+        stock layer; see `runtime.whole_table_l2`. `rows_regularizer` is any regularizer of Keras: in training, its
+        penalty on the distinct rows of each call is added to the loss. `value_dtype` is how rows are stored, also
+        "bfloat16" or "float16"; see `runtime.create_table`.
+
+        Raises:
+            ValueError: Keras runs on another backend, a table does not support an argument, or a size is below 1.
+        """
+        name = f"Embedding({kwargs.get('name', '')})".replace("()", "")
+        if not self._legacy and (backend := self._keras.backend.backend()) != "tensorflow":
+            raise ValueError(f"{name} needs the backend `tensorflow`: Keras runs on {backend}; set KERAS_BACKEND")
+        for argument, remedy in _ABSENT.items():
+            if kwargs.pop(argument, None):
+                raise ValueError(f"{name} does not support `{argument}`: {remedy}")
+        for argument, size in {"input_dim": input_dim, "output_dim": output_dim}.items():
+            if not isinstance(size, Integral) or isinstance(size, bool) or size <= 0:
+                raise ValueError(f"{name} needs an integer above 0 as `{argument}`: got {size!r}")
+        if self._legacy:
+            kwargs["autocast"] = False
+            if "input_shape" not in kwargs:
+                kwargs["input_shape"] = (input_length or None,)
+        super().__init__(**kwargs)
+        self.autocast = False
+        self.supports_jit = False
+        self.input_dim, self.output_dim = int(input_dim), int(output_dim)
+        self.input_length = input_length
+        self.embeddings_initializer = self._keras.initializers.get(embeddings_initializer)
+        self.mask_zero = self.supports_masking = bool(mask_zero)
+        self.rows_regularizer = self._keras.regularizers.get(rows_regularizer)
+        self.embeddings_regularizer = self._keras.regularizers.get(embeddings_regularizer)
+        self._factors = None if embeddings_regularizer is None else factors(self.embeddings_regularizer, name)
+        self.value_dtype = checked_value_dtype(value_dtype).name
+        self.table: Table | None = None
+        self._matrix: Matrix | None = None
+        if weights is not None:
+            self.build(None)
+            matrix = weights[0] if isinstance(weights, list) else weights
+            self._table().import_rows(np.arange(len(matrix)), matrix)
+
+    def build(self, input_shape: Any = None) -> None:
+        """Create the table, named after the layer.
+
+        Raises:
+            RuntimeError: inside of a tf.distribute strategy.
+        """
+        if self.table is None:
+            self._require_one_process()
+            with tf.init_scope():
+                self.table = create_table(
+                    tf.int64,
+                    self.output_dim,
+                    self.name.replace("/", "_"),
+                    self.embeddings_initializer,
+                    device_vocabulary_size=self.input_dim,
+                    value_dtype=self.value_dtype,
+                )
+                self.table.variable.of_keras = True
+                weight = track_weight(self._keras, self._legacy, self, self.table.variable)
+                kind = MatrixOfKeras2 if self._legacy else Matrix
+                self._matrix = kind(self.table, self.input_dim, weight)
+            if self._factors is not None and self._legacy:
+                self.add_loss(self._penalty)
+            elif self._factors is not None:
+                weight.regularizer = penalty_class(self._keras)(self._penalty)
+        self.built = True
+
+    @property
+    def embeddings(self) -> Any:
+        """The rows of the ids below `input_dim`, [input_dim, output_dim], read where they are used (`Matrix`).
+
+        Raises:
+            AttributeError: the layer is not built.
+        """
+        if self._matrix is None:
+            raise AttributeError(f"the layer `{self.name}` has no `embeddings` before it is built")
+        return self._matrix
+
+    def _penalty(self) -> tf.Tensor:
+        assert self._factors is not None
+        return penalty(self._table(), self.input_dim, *self._factors)
+
+    def _require_one_process(self) -> None:
+        one = not self._legacy and isinstance(tf.distribute.get_strategy(), tf.distribute.OneDeviceStrategy)
+        if tf.distribute.has_strategy() and not one:
+            raise RuntimeError(
+                f"the table of the layer `{self.name}` does not support tf.distribute strategies yet: build, "
+                "compile and fit the model outside of strategy.scope(), in one process"
+            )
+
+    def _table(self) -> Table:
+        assert self.table is not None
+        return self.table
+
+    def call(self, inputs: Any, training: Any = None) -> tf.Tensor:
+        """Return the rows of integer `inputs`, in the compute dtype of the layer.
+
+        Raises:
+            RuntimeError: inside of a tf.distribute strategy.
+        """
+        return self._looked_up(inputs, training)
+
+    @_tf_private.as_written  # not on `call`, whose signature Keras inspects
+    def _looked_up(self, inputs: Any, training: Any) -> tf.Tensor:
+        self._require_one_process()
+        if not isinstance(inputs, tf.RaggedTensor):
+            inputs = tf.convert_to_tensor(inputs)
+        if inputs.dtype not in (tf.int32, tf.int64):
+            inputs = tf.cast(inputs, tf.int64)
+        trains = tf.cast(training, tf.bool) if isinstance(training, (tf.Tensor, tf.Variable)) else bool(training)
+        rows = sparse_lookup(self._table(), inputs, is_train=trains)
+        if self.rows_regularizer is not None and trains is not False:
+            penalty = self.rows_regularizer(_distinct(inputs, rows))
+            self.add_loss(penalty if trains is True else tf.where(trains, penalty, 0.0))
+        return tf.cast(rows, self.compute_dtype)
+
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+        """Return where `inputs` differ from 0, or None without `mask_zero`."""
+        if not self.mask_zero:
+            return None
+        return tf.not_equal(inputs, 0) if self._legacy else self._keras.ops.not_equal(inputs, 0)
+
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        """Return the shape of the ids with `output_dim` appended."""
+        return (*tuple(input_shape), self.output_dim)
+
+    def compute_output_spec(self, inputs: Any, training: Any = None) -> Any:
+        """Return the spec of the output of `call`, for Keras 3, where a lookup cannot run on symbolic tensors."""
+        return self._keras.KerasTensor(self.compute_output_shape(inputs.shape), dtype=self.compute_dtype)
+
+    def get_config(self) -> dict[str, Any]:
+        """Return the constructor's arguments."""
+        return {
+            **super().get_config(),
+            "input_dim": self.input_dim,
+            "output_dim": self.output_dim,
+            "embeddings_initializer": self._keras.initializers.serialize(self.embeddings_initializer),
+            "mask_zero": self.mask_zero,
+            "input_length": self.input_length,
+            "rows_regularizer": self._keras.regularizers.serialize(self.rows_regularizer),
+            "embeddings_regularizer": self._keras.regularizers.serialize(self.embeddings_regularizer),
+            "value_dtype": self.value_dtype,
+        }
+
+    def save_own_variables(self, store: Any) -> None:
+        """Put keys, values, slots and metadata of one snapshot into `store`.
+
+        Raises:
+            RanksError: the rows are distributed over several ranks.
+        """
+        refuse_a_part(self._table().table_name)
+        for part, tensor in zip(_PARTS, self._table().snapshot(), strict=True):
+            store[part] = tensor.numpy()
+        waiting = self._table().variable.waiting
+        if waiting is not None:
+            store["waiting_keys"], store["waiting_values"] = waiting.keys.numpy(), waiting.values.numpy()
+
+    def load_own_variables(self, store: Any) -> None:
+        """Replace all rows by those in `store`."""
+        if any(part not in store.keys() for part in _PARTS):  # noqa: SIM118 - an h5 group
+            raise ValueError(f"{self.name}: the file holds no table rows; it was not saved by runtime.keras")
+        self.build(None)
+        table = self._table()
+        refuse_a_part(table.table_name)
+        native.ops().rec_table_import(table.handle, *(np.asarray(store[part]) for part in _PARTS))
+        if table.variable.waiting is not None:
+            found = "waiting_keys" in store.keys()  # noqa: SIM118 - an h5 group
+            parts = [np.asarray(store[f"waiting_{part}"]) for part in ("keys", "values")] if found else []
+            table.variable.waiting.set(*parts) if found else table.variable.waiting.clear()
+
+
 @functools.cache
 def embedding_class(keras: Any) -> type:
     """Return the `Embedding` layer for a Keras module: `tf.keras`, or `tf_keras` beside Keras 3.
@@ -39,11 +235,11 @@ def embedding_class(keras: Any) -> type:
     """
     adapters.adapt(keras)
     adapters.check_first(keras.Model, "fit", functools.partial(refuse_drift, stock_step=keras.Model.train_step))
-    legacy = not hasattr(keras, "Variable")  # Keras 2
+    module = keras
     base: Any = keras.layers.Layer
 
     @keras.utils.register_keras_serializable(package="recmigrate")  # type: ignore[untyped-decorator]
-    class Embedding(base):  # type: ignore[misc]
+    class Embedding(TableLayer, base):  # type: ignore[misc]
         """Maps integer ids of any shape to rows of a growing table: float32 of shape ids.shape + [output_dim].
 
         It takes the arguments of `keras.layers.Embedding`. `input_dim` is only a hint for the first memory reservation
@@ -52,191 +248,8 @@ def embedding_class(keras: Any) -> type:
         `.weights.h5` and TensorFlow checkpoints.
         """
 
-        shares_rows = True
-
-        def __init__(
-            self,
-            input_dim: int,
-            output_dim: int,
-            embeddings_initializer: Any = "uniform",
-            mask_zero: bool = False,
-            input_length: Any = None,
-            weights: Any = None,
-            rows_regularizer: Any = None,
-            embeddings_regularizer: Any = None,
-            value_dtype: Any = "float32",
-            **kwargs: Any,
-        ) -> None:
-            """Take the arguments of the stock layer; `weights` is a [rows, output_dim] matrix, row i for id i.
-
-            `embeddings_regularizer` is an L1, L2 or L1L2 of Keras over the rows of all ids below `input_dim`, as in the
-            stock layer; see `runtime.whole_table_l2`. `rows_regularizer` is any regularizer of Keras: in training, its
-            penalty on the distinct rows of each call is added to the loss. `value_dtype` is how rows are stored, also
-            "bfloat16" or "float16"; see `runtime.create_table`.
-
-            Raises:
-                ValueError: Keras runs on another backend, a table does not support an argument, or a size is below 1.
-            """
-            name = f"Embedding({kwargs.get('name', '')})".replace("()", "")
-            if not legacy and (backend := keras.backend.backend()) != "tensorflow":
-                raise ValueError(f"{name} needs the backend `tensorflow`: Keras runs on {backend}; set KERAS_BACKEND")
-            for argument, remedy in _ABSENT.items():
-                if kwargs.pop(argument, None):
-                    raise ValueError(f"{name} does not support `{argument}`: {remedy}")
-            for argument, size in {"input_dim": input_dim, "output_dim": output_dim}.items():
-                if not isinstance(size, Integral) or isinstance(size, bool) or size <= 0:
-                    raise ValueError(f"{name} needs an integer above 0 as `{argument}`: got {size!r}")
-            if legacy:
-                kwargs["autocast"] = False
-                if "input_shape" not in kwargs:
-                    kwargs["input_shape"] = (input_length or None,)
-            super().__init__(**kwargs)
-            self.autocast = False
-            self.supports_jit = False
-            self.input_dim, self.output_dim = int(input_dim), int(output_dim)
-            self.input_length = input_length
-            self.embeddings_initializer = keras.initializers.get(embeddings_initializer)
-            self.mask_zero = self.supports_masking = bool(mask_zero)
-            self.rows_regularizer = keras.regularizers.get(rows_regularizer)
-            self.embeddings_regularizer = keras.regularizers.get(embeddings_regularizer)
-            self._factors = None if embeddings_regularizer is None else factors(self.embeddings_regularizer, name)
-            self.value_dtype = checked_value_dtype(value_dtype).name
-            self.table: Table | None = None
-            self._matrix: Matrix | None = None
-            if weights is not None:
-                self.build(None)
-                matrix = weights[0] if isinstance(weights, list) else weights
-                self._table().import_rows(np.arange(len(matrix)), matrix)
-
-        def build(self, input_shape: Any = None) -> None:
-            """Create the table, named after the layer.
-
-            Raises:
-                RuntimeError: inside of a tf.distribute strategy.
-            """
-            if self.table is None:
-                self._require_one_process()
-                with tf.init_scope():
-                    self.table = create_table(
-                        tf.int64,
-                        self.output_dim,
-                        self.name.replace("/", "_"),
-                        self.embeddings_initializer,
-                        device_vocabulary_size=self.input_dim,
-                        value_dtype=self.value_dtype,
-                    )
-                    self.table.variable.of_keras = True
-                    weight = track_weight(keras, legacy, self, self.table.variable)
-                    kind = MatrixOfKeras2 if legacy else Matrix
-                    self._matrix = kind(self.table, self.input_dim, weight)
-                if self._factors is not None and legacy:
-                    self.add_loss(self._penalty)
-                elif self._factors is not None:
-                    weight.regularizer = penalty_class(keras)(self._penalty)
-            self.built = True
-
-        @property
-        def embeddings(self) -> Any:
-            """The rows of the ids below `input_dim`, [input_dim, output_dim], read where they are used (`Matrix`).
-
-            Raises:
-                AttributeError: the layer is not built.
-            """
-            if self._matrix is None:
-                raise AttributeError(f"the layer `{self.name}` has no `embeddings` before it is built")
-            return self._matrix
-
-        def _penalty(self) -> tf.Tensor:
-            assert self._factors is not None
-            return penalty(self._table(), self.input_dim, *self._factors)
-
-        def _require_one_process(self) -> None:
-            one = not legacy and isinstance(tf.distribute.get_strategy(), tf.distribute.OneDeviceStrategy)
-            if tf.distribute.has_strategy() and not one:
-                raise RuntimeError(
-                    f"the table of the layer `{self.name}` does not support tf.distribute strategies yet: build, "
-                    "compile and fit the model outside of strategy.scope(), in one process"
-                )
-
-        def _table(self) -> Table:
-            assert self.table is not None
-            return self.table
-
-        def call(self, inputs: Any, training: Any = None) -> tf.Tensor:
-            """Return the rows of integer `inputs`, in the compute dtype of the layer.
-
-            Raises:
-                RuntimeError: inside of a tf.distribute strategy.
-            """
-            return self._looked_up(inputs, training)
-
-        @_tf_private.as_written  # not on `call`, whose signature Keras inspects
-        def _looked_up(self, inputs: Any, training: Any) -> tf.Tensor:
-            self._require_one_process()
-            if not isinstance(inputs, tf.RaggedTensor):
-                inputs = tf.convert_to_tensor(inputs)
-            if inputs.dtype not in (tf.int32, tf.int64):
-                inputs = tf.cast(inputs, tf.int64)
-            trains = tf.cast(training, tf.bool) if isinstance(training, (tf.Tensor, tf.Variable)) else bool(training)
-            rows = sparse_lookup(self._table(), inputs, is_train=trains)
-            if self.rows_regularizer is not None and trains is not False:
-                penalty = self.rows_regularizer(_distinct(inputs, rows))
-                self.add_loss(penalty if trains is True else tf.where(trains, penalty, 0.0))
-            return tf.cast(rows, self.compute_dtype)
-
-        def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
-            """Return where `inputs` differ from 0, or None without `mask_zero`."""
-            if not self.mask_zero:
-                return None
-            return tf.not_equal(inputs, 0) if legacy else keras.ops.not_equal(inputs, 0)
-
-        def compute_output_shape(self, input_shape: Any) -> Any:
-            """Return the shape of the ids with `output_dim` appended."""
-            return (*tuple(input_shape), self.output_dim)
-
-        def compute_output_spec(self, inputs: Any, training: Any = None) -> Any:
-            """Return the spec of the output of `call`, for Keras 3, where a lookup cannot run on symbolic tensors."""
-            return keras.KerasTensor(self.compute_output_shape(inputs.shape), dtype=self.compute_dtype)
-
-        def get_config(self) -> dict[str, Any]:
-            """Return the constructor's arguments."""
-            return {
-                **super().get_config(),
-                "input_dim": self.input_dim,
-                "output_dim": self.output_dim,
-                "embeddings_initializer": keras.initializers.serialize(self.embeddings_initializer),
-                "mask_zero": self.mask_zero,
-                "input_length": self.input_length,
-                "rows_regularizer": keras.regularizers.serialize(self.rows_regularizer),
-                "embeddings_regularizer": keras.regularizers.serialize(self.embeddings_regularizer),
-                "value_dtype": self.value_dtype,
-            }
-
-        def save_own_variables(self, store: Any) -> None:
-            """Put keys, values, slots and metadata of one snapshot into `store`.
-
-            Raises:
-                RanksError: the rows are distributed over several ranks.
-            """
-            refuse_a_part(self._table().table_name)
-            for part, tensor in zip(_PARTS, self._table().snapshot(), strict=True):
-                store[part] = tensor.numpy()
-            waiting = self._table().variable.waiting
-            if waiting is not None:
-                store["waiting_keys"], store["waiting_values"] = waiting.keys.numpy(), waiting.values.numpy()
-
-        def load_own_variables(self, store: Any) -> None:
-            """Replace all rows by those in `store`."""
-            if any(part not in store.keys() for part in _PARTS):  # noqa: SIM118 - an h5 group
-                raise ValueError(f"{self.name}: the file holds no table rows; it was not saved by runtime.keras")
-            self.build(None)
-            table = self._table()
-            refuse_a_part(table.table_name)
-            native.ops().rec_table_import(table.handle, *(np.asarray(store[part]) for part in _PARTS))
-            if table.variable.waiting is not None:
-                found = "waiting_keys" in store.keys()  # noqa: SIM118 - an h5 group
-                parts = [np.asarray(store[f"waiting_{part}"]) for part in ("keys", "values")] if found else []
-                table.variable.waiting.set(*parts) if found else table.variable.waiting.clear()
+        _keras = module
+        _legacy = not hasattr(module, "Variable")
 
     return Embedding
 
