@@ -18,7 +18,7 @@ FORMAT = "recmigrate-trace"
 VERSION = 1
 
 #: What an op does with a variable. `lookup`: takes rows by ids. `whole`: any other read of its values. `update`: an
-#: optimizer's op. `assign`: another write, also of initial and restored values. `save`: a checkpoint's op.
+#: optimizer's op. `assign`: another write, also of the initial value. `save`: an op of a checkpoint, also a restore.
 #: `shape`: reads no value, such as `Shape` or `VarIsInitializedOp`. `touch`: Python code that uses the object of the
 #: variable; no op.
 KINDS = ("lookup", "whole", "update", "assign", "save", "shape", "touch")

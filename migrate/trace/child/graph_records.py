@@ -99,11 +99,15 @@ class GraphRecords:
         return self._notes.ends.get((id(found.op.graph), found.op.name), ()) if known else ()
 
     def _plain_uses(self, tensor: Any, touches: Iterable[Touch] = ()) -> list[dict[str, Any]]:
-        found = [
-            _use(*one.described, self._stacks.of(one.op), one.optimizer, self._stacks.through(one.op), self._end(one))
-            for one in self._uses.of(tensor)
-        ]
+        found = [self._use_of(one) for one in self._uses.of(tensor)]
         return _sorted([*found, *(_use("touch", one.name, "", one.at, "", one.through) for one in touches)])
+
+    def _use_of(self, found: Found) -> dict[str, Any]:
+        kind, op, name = found.described
+        if kind == "assign" and not found.fed and self._stacks.by_saver(found.op):
+            kind = "save"
+        at, through = self._stacks.of(found.op), self._stacks.through(found.op)
+        return _use(kind, op, name, at, found.optimizer, through, self._end(found))
 
 
 def _use(kind: str, op: str, name: str, at: Any, optimizer: str, through: str = "", end: End = ()) -> dict[str, Any]:

@@ -13,9 +13,9 @@ from .state import Line, Stack
 
 #: Lines of one stack that are kept, the innermost first; recursion makes long ones.
 MOST = 30
-#: Parts of the names of TensorFlow's files that save and restore.
 #: Packages whose frames say nothing of who asked: what the program calls of them is in its source.
 _FRAMEWORKS = ("tensorflow", "keras", "tf_keras", "tensorflow_estimator", "tensorboard", "absl", "six", "wrapt")
+#: Parts of the names of TensorFlow's files that save and restore.
 _SAVERS = ("/checkpoint/", "/training/saver.py", "/training/saving/", "/saved_model/", "/saving/")
 
 
@@ -37,6 +37,15 @@ class Stacks:
     def through(self, op: Any) -> str:
         """Return the innermost code that made an op and is neither the program nor a framework; empty if none is."""
         return self.foreign(_frames(op))
+
+    def by_saver(self, op: Any) -> bool:
+        """Whether TensorFlow's code that saves and restores made an op, not code that calls it."""
+        for name, _ in _frames(op):
+            if not self.is_neutral(name):
+                return False
+            if any(part in name for part in _SAVERS):
+                return True
+        return False
 
     def foreign(self, frames: Iterable[tuple[str, int]]) -> str:
         """Return the file of the first frame that is neutral no more, unless it is the program's.

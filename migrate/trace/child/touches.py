@@ -66,7 +66,7 @@ class Touches:
         is_neutral, note, kinds = self._stacks.is_neutral, self._note, self._variables
 
         def asked(kind: type, one: Any) -> bool:
-            if type(one) in kinds and not is_neutral(sys._getframe(1).f_code.co_filename):
+            if issubclass(type(one), kinds) and not is_neutral(sys._getframe(1).f_code.co_filename):
                 note([one], "__class__")
             return type.__instancecheck__(kind, one)
 

@@ -37,6 +37,8 @@ METHODS = {
     "get_variable_value",
     "has_tensor",
 }
+#: Those of them that read a file: no op of the program shows what they read.
+OF_FILES = {"get_tensor", "get_variable_value", "has_tensor"}
 FUNCTIONS = {"train.load_variable", "contrib.framework.load_variable"}
 #: The names of operations inside TensorFlow's lookups, by the end of the function's name.
 DEFAULTS = {"gather": "Gather(V2)?"}
@@ -68,6 +70,13 @@ class ReadByName(CheckRule):
             "write the name as a literal, or convert with --assume",
             "a computed name never refers to one of the tables",
             evidence="reads",
+        ),
+        Refusal(
+            "computed-name-in-file",
+            "`{text}` may read this variable by its name",
+            "a checkpoint has no variable of that name for the rows of a table",
+            "write the name as a literal, or convert with --assume",
+            "a computed name never refers to one of the tables",
         ),
         Refusal(
             "lookup",
@@ -119,7 +128,7 @@ def _asked(file: File) -> Iterator[Read]:
     """Yield the names that are passed to functions that read by name, and the calls."""
     for call in file.tree.calls:
         name = file.names.of(call.func)
-        method = call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
+        method = _method(call)
         if name in FUNCTIONS and len(call.args) > 1:
             yield resolve(file.tree, call.args[1].value), call
         elif method in METHODS and call.args:
@@ -133,7 +142,13 @@ def _of_variable(file: File, name: VariableName, node: cst.BaseExpression, shown
     if given is not None:
         return blocker(shown, ReadByName.id, "its-name", text=text) if name.is_meant_by(given) else None
     fits = name.fits(pattern(file, node))
-    return blocker(shown, ReadByName.id, "computed-name", text=text) if fits else None
+    in_file = isinstance(shown, cst.Call) and (file.names.of(shown.func) in FUNCTIONS or _method(shown) in OF_FILES)
+    key = "computed-name-in-file" if in_file else "computed-name"
+    return blocker(shown, ReadByName.id, key, text=text) if fits else None
+
+
+def _method(call: cst.Call) -> str:
+    return call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
 
 
 def _of_lookup(file: File, table: Table, node: cst.BaseExpression, shown: cst.BaseExpression) -> Blocker | None:

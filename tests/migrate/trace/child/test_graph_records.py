@@ -200,3 +200,16 @@ def test_the_initial_value_is_told_by_its_op(value: Callable[[], Any], kind: str
     found = recorded(notes, graph)["table"]
     assert found["initial"] == kind
     assert found["collections"] == ["mine", "trainable_variables", "variables"]
+
+
+@pytest.mark.parametrize("resource", [True, False])
+def test_what_a_saver_restores_is_told_from_what_a_program_sets_below_its_name(resource: bool, notes: Notes) -> None:
+    with tf.Graph().as_default() as graph:
+        variable = table(resource)
+        v1.train.Saver()
+        with tf.name_scope("save"):
+            v1.assign(variable, tf.zeros([20, 4]))
+    names = {use["name"]: use["kind"] for use in recorded(notes, graph)["table"]["uses"] if "Assign" in use["op"]}
+    first, other = ("AssignVariableOp", "Assign") if resource else ("Assign", "Assign")
+    own = "save_1/AssignVariableOp" if resource else "save_1/Assign"
+    assert names == {f"table/{other}": "assign", f"save/{first}": "save", own: "assign"}

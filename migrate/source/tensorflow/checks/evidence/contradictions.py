@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -15,8 +14,6 @@ from migrate.source.tensorflow.facts.optimizers.training_model import Training
 from migrate.trace.record import Use, Variable
 
 RULE = "tf-evidence"
-#: Ops of a `tf.train.Saver` are below this name.
-SAVER = re.compile(r"(^|/)save(_\d+)?/")
 #: What is said of an op of each kind outside of the places that were found.
 KEYS = {
     "lookup": "read-elsewhere",
@@ -47,7 +44,7 @@ class _Known:
         if use.kind == "assign":
             # Only the initial value is below the variable's own name. Adam assigns, too.
             first = use.op.startswith("Assign") and use.name.startswith(f"{variable.name}/") and _any(self.made, use)
-            return first or bool(SAVER.search(use.name)) or _direct(self.steps, use)
+            return first or _direct(self.steps, use)
         if use.kind == "update" or "gradients" in use.name:
             return _direct(self.steps, use)
         if use.kind == "lookup":

@@ -128,6 +128,7 @@ OTHERWISE: dict[str, tuple[Told, str]] = {
     "a library in the ids": (("lookup", "ResourceGather", "G", "embedding_lookup(", "lib.py"), "main.py:7, by lib.py"),
     "trained in the step": (("update", "Apply", "SGD/update_item/x", "minimize(", "lib.py"), "trains `W`"),
     "set where it is made": (("assign", "AssignVariableOp", "Assign", "get_variable("), "sets `W` at main.py:6"),
+    "set below a name of savers": (("assign", "AssignVariableOp", "save/Assign", "eval("), "sets `W`"),
     "fed": (("assign", "feed", "item/Read/ReadVariableOp", "get_variable("), "sets `W`"),
     "its shape in Python": (("touch", "shape", "", "eval(", "<string>"), "uses `W` at main.py:8, by <string>"),
 }
@@ -172,7 +173,7 @@ def test_the_class_of_the_optimizer(kind: str, expected: State, tmp_path: Path) 
 #: Uses that each variable has, and a table as well.
 HARMLESS: dict[str, Told] = {
     "saved": ("save", "SaveV2", "save/SaveV2", "eval("),
-    "restored": ("assign", "AssignVariableOp", "save_1/AssignVariableOp", "eval("),
+    "restored": ("save", "AssignVariableOp", "save_1/AssignVariableOp", "eval("),
     "its shape": ("shape", "VariableShape", "Shape", "eval("),
     "its name, by code that was read": ("touch", "name", "", "eval("),
     "gradient": ("shape", "VariableShape", "gradients/embedding_lookup_grad/Shape", "minimize("),
@@ -185,6 +186,11 @@ def test_uses_that_a_table_has_too(use: Told, tmp_path: Path) -> None:
     files = program("n = eval(sys.argv[1])")
     uses = [LOOKUP, UPDATE, INITIAL, use]
     assert verdict(convert_with(write(tmp_path / "p", files), record(files, uses))) == OBSERVED
+
+
+def test_a_run_does_not_tell_what_is_read_from_a_file(tmp_path: Path) -> None:
+    files = program("r = tf.train.load_variable(path, sys.argv[1])")
+    assert verdict(convert_with(write(tmp_path / "p", files), record(files)))[0] is State.SUGGESTED
 
 
 MADE_AGAIN = {
