@@ -13,6 +13,7 @@ import json
 import os
 import secrets
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ import tensorflow as tf
 
 from runtime import _tf_private, native
 from runtime._tf_private_cluster import bound_waits
-from runtime.ranks.engine import Engine, RanksError, Route
+from runtime.ranks.engine import Engine, RanksError, Route, listed
 from runtime.ranks.rendezvous import meet
 from runtime.ranks.watchdog import Watch
 
@@ -31,8 +32,8 @@ _DTYPES = {tf.int32: 0, tf.int64: 1, tf.float32: 2, tf.float64: 3}
 _WIDTH_BITS = 17
 #: Waiting ranks name a silent rank before TensorFlow stops them because of it.
 _GRACE_SECONDS = 5.0
-#: Minimum time for ranks to start, however short later waits are.
-_BEGIN_SECONDS = 60.0
+#: How long a rank has to answer whether it is there, and how many are asked at once.
+_ASK_SECONDS, _ASKED_AT_ONCE = 2.0, 32
 
 
 class Collectives(Engine):
@@ -44,15 +45,15 @@ class Collectives(Engine):
         """Connect to the other ranks.
 
         Raises:
-            RanksError: TF_CONFIG does not describe the ranks, one has not started within the timeout (at least a
-                minute), or TensorFlow has run ops before.
+            RanksError: TF_CONFIG does not describe the ranks, one has not started within the timeout, or TensorFlow
+                has run ops before.
         """
         workers, self.rank = cluster()
         self.size = len(workers)
         self._check_mode()
-        begin_seconds = max(timeout_seconds, _BEGIN_SECONDS)
-        bound_waits(self.size, begin_seconds, timeout_seconds + _GRACE_SECONDS)
-        meet(workers, self.rank, begin_seconds)
+        # A rank sends a sign of life twice in this time, so the last one may be half of it old when it falls silent.
+        bound_waits(self.size, timeout_seconds, 2 * timeout_seconds + _GRACE_SECONDS)
+        meet(workers, self.rank, timeout_seconds)
         try:
             self._strategy = tf.distribute.MultiWorkerMirroredStrategy()  # starts the server that collectives need
         except RuntimeError as error:
@@ -62,8 +63,9 @@ class Collectives(Engine):
         with tf.device("/device:CPU:0"):
             self._token = tf.raw_ops.VarHandleOp(dtype=tf.int64, shape=[], shared_name="recmigrate_ranks")
             tf.raw_ops.AssignVariableOp(resource=self._token, value=tf.constant(0, tf.int64))
-        message = f"rank {self.rank} waited for longer than {timeout_seconds:g} s for other ranks in an exchange"
-        self._watch = Watch(self._progress, timeout_seconds, lambda: _tf_private.abort_collectives(message))
+        self._timeout_seconds = timeout_seconds
+        self._gone: set[int] = set()  # ranks that did not answer: what has failed cannot be exchanged again
+        self._watch = Watch(self._progress, timeout_seconds, self._late)
         mine = secrets.randbits(62) if self.rank == 0 else 0
         try:
             self.seed = int(self.all_reduce(tf.constant(mine, tf.int64)))
@@ -152,8 +154,22 @@ class Collectives(Engine):
 
     def missing(self, seconds: float = 5.0) -> list[int]:
         """See `Engine`."""
-        others = (one for one in range(self.size) if one != self.rank)
-        return [one for one in others if not _tf_private.worker_answers(one, seconds)]
+        others = [one for one in range(self.size) if one != self.rank and one not in self._gone]
+        if not others:
+            return sorted(self._gone)
+        with ThreadPoolExecutor(min(_ASKED_AT_ONCE, len(others)), "recmigrate-ranks-ask") as threads:
+            answers = threads.map(lambda one: _tf_private.worker_answers(one, seconds), others)
+            silent = [one for one, answered in zip(others, answers, strict=True) if not answered]
+        self._gone.update(silent)
+        return sorted(self._gone)
+
+    def _late(self) -> None:
+        """End all exchanges, with a sentence that names the ranks that do not answer."""
+        gone = self.missing(min(_ASK_SECONDS, self._timeout_seconds))
+        whom = f"{listed(gone)}, which {'does' if len(gone) == 1 else 'do'} not answer"
+        late = "other ranks, which all run: one was late"
+        waited = f"rank {self.rank} waited for longer than {self._timeout_seconds:g} s"
+        _tf_private.abort_collectives(f"{waited} in an exchange for {whom if gone else late}")
 
     def _reduced(self, values: tf.Tensor) -> tf.Tensor:
         flat = tf.reshape(values, [-1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import tensorflow as tf
@@ -12,6 +13,16 @@ from runtime import _tf_private
 
 class RanksError(RuntimeError):
     """Ranks cannot work together: another one is gone, or the engine does not support this mode."""
+
+
+#: How many ranks an error names.
+_NAMED = 8
+
+
+def listed(texts: Sequence[object]) -> str:
+    """Return the first of these ranks, each with its number or text, for an error: "rank 1, rank 3 and 5 more"."""
+    more = f" and {len(texts) - _NAMED} more" if len(texts) > _NAMED else ""
+    return ", ".join(f"rank {one}" for one in texts[:_NAMED]) + more
 
 
 @dataclass(frozen=True)
