@@ -11,6 +11,7 @@ from runtime.embedding_variable.create import create_counted_table
 from runtime.embedding_variable.options import Admission, Eviction, InitialRows, KeyRules, WarmStart
 from runtime.initializers import column_blocks
 from runtime.lookup import gradients as _gradients  # noqa: F401 - importing registers them
+from runtime.lookup.ahead import ExchangedIds, exchange_ids
 from runtime.lookup.all_rows import all_rows
 from runtime.lookup.batch_rows import looked_up_rows
 from runtime.lookup.grouped import grouped_lookup
@@ -42,6 +43,7 @@ __all__ = [
     "Device",
     "EvictHook",
     "Eviction",
+    "ExchangedIds",
     "InitialRows",
     "KeyRules",
     "Storage",
@@ -57,6 +59,7 @@ __all__ = [
     "evict_by_age",
     "evict_by_norm",
     "evict_by_step",
+    "exchange_ids",
     "get_dense_and_sparse_variable",
     "grouped_embedding_lookup_sparse",
     "grouped_lookup",

@@ -3,16 +3,17 @@
 TensorFlow binds the instance key of a collective to one shape for good, and its all-to-all needs equal parts. So parts
 are padded to one of 231 lengths, each at most an eighth longer than the previous one, and the key, a tensor, encodes
 kind, width and length. All ranks know all counts, so they choose the same length. One variable orders the collectives
-of a `tf.function`; as the ranks run the same program, their order is the same on all. It also counts starts and ends,
-for the watchdog thread that ends a collective which waits for too long.
+of a `tf.function` in each lane; as the ranks run the same program, their order is the same on all. It also counts
+starts and ends, for the watchdog thread that ends a collective which waits for too long.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -21,10 +22,12 @@ import tensorflow as tf
 
 from runtime import _tf_private, native
 from runtime._tf_private_cluster import bound_waits
-from runtime.ranks.engine import Engine, RanksError, Route, listed
+from runtime.ranks.engine import DENSE, IDS, Engine, RanksError, Route, listed
 from runtime.ranks.rendezvous import meet
 from runtime.ranks.watchdog import Watch
 
+#: Each lane is a group of its own.
+_LANES = ("rows", DENSE, IDS)
 _GROUP = 2_000_003  # tf.distribute numbers its own groups from 1, and does not reach this
 _LENGTHS = np.array([*range(1, 16), *((8 + part) << power for power in range(1, 28) for part in range(8))])
 _KINDS = {"all_to_all": 0, "all_gather": 1, "all_reduce": 2}
@@ -60,9 +63,7 @@ class Collectives(Engine):
             raise RanksError(
                 "TensorFlow has run ops before its ranks were connected: call runtime.ranks.start() first"
             ) from error
-        with tf.device("/device:CPU:0"):
-            self._token = tf.raw_ops.VarHandleOp(dtype=tf.int64, shape=[], shared_name="recmigrate_ranks")
-            tf.raw_ops.AssignVariableOp(resource=self._token, value=tf.constant(0, tf.int64))
+        self._make_tokens()
         self._timeout_seconds = timeout_seconds
         self._gone: set[int] = set()  # ranks that did not answer: what has failed cannot be exchanged again
         self._watch = Watch(self._progress, timeout_seconds, self._late)
@@ -73,9 +74,27 @@ class Collectives(Engine):
             self._watch.end()
             raise
 
+    def _make_tokens(self) -> None:
+        """Make the variables that order and count the exchanges of each lane."""
+        self._lane, self._tokens = 0, []
+        with tf.device("/device:CPU:0"):
+            for lane in _LANES:
+                token = tf.raw_ops.VarHandleOp(dtype=tf.int64, shape=[], shared_name=f"recmigrate_ranks_{lane}")
+                tf.raw_ops.AssignVariableOp(resource=token, value=tf.constant(0, tf.int64))
+                self._tokens.append(token)
+
     def end(self) -> None:
         """See `Engine`."""
         self._watch.end()
+
+    @contextlib.contextmanager
+    def beside(self, lane: str) -> Iterator[None]:
+        """See `Engine`; gradients of these exchanges are taken in the lane of rows."""
+        before, self._lane = self._lane, _LANES.index(lane)
+        try:
+            yield
+        finally:
+            self._lane = before
 
     def route(self, counts: tf.Tensor) -> Route:
         """See `Engine`."""
@@ -198,9 +217,9 @@ class Collectives(Engine):
             got = op(
                 input=values,
                 group_size=self.size,
-                group_key=_GROUP,
+                group_key=_GROUP + self._lane,
                 instance_key=instance,
-                ordering_token=[self._token],
+                ordering_token=[self._tokens[self._lane]],
                 **more,
             )
             self._count(begins=False)
@@ -209,15 +228,16 @@ class Collectives(Engine):
     def _count(self, begins: bool) -> None:
         """Increment the counter to the next odd number when a collective begins, to the next even one when it ends.
 
-        All uses of the token run in program order. A function that fails may leave out its last end.
+        All uses of a token run in program order. A function that fails may leave out its last end.
         """
-        number = tf.raw_ops.ReadVariableOp(resource=self._token, dtype=tf.int64)
+        token = self._tokens[self._lane]
+        number = tf.raw_ops.ReadVariableOp(resource=token, dtype=tf.int64)
         other = number + 1 + number % 2 if begins else number + number % 2
-        tf.raw_ops.AssignVariableOp(resource=self._token, value=other)
+        tf.raw_ops.AssignVariableOp(resource=token, value=other)
 
-    def _progress(self) -> int:
+    def _progress(self) -> list[int]:
         with tf.device("/device:CPU:0"):
-            return int(tf.raw_ops.ReadVariableOp(resource=self._token, dtype=tf.int64))
+            return [int(tf.raw_ops.ReadVariableOp(resource=token, dtype=tf.int64)) for token in self._tokens]
 
     def _check_mode(self) -> None:
         if not tf.executing_eagerly() and not tf.compat.v1.get_default_graph().building_function:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -36,6 +37,10 @@ class Route:
     def back(self) -> Route:
         """Return the route of the answers."""
         return Route(self.received, self.counts, self.longest)
+
+
+#: Lanes of exchanges beside those of rows: gradients of dense variables, and ids of the next batch.
+DENSE, IDS = "dense", "ids"
 
 
 class Engine(ABC):
@@ -83,6 +88,13 @@ class Engine(ABC):
     @abstractmethod
     def barrier(self) -> None:
         """Wait, outside of graphs, until every rank has called this."""
+
+    def beside(self, lane: str) -> contextlib.AbstractContextManager[None]:
+        """Let exchanges that are made in this context run beside those of other lanes.
+
+        All ranks must make the exchanges of one lane in the same order; those of two lanes may overtake each other.
+        """
+        return contextlib.nullcontext()
 
     def missing(self, seconds: float = 5.0) -> list[int]:
         """Return the ranks known to be gone or suspended; it may wait up to `seconds` for each answer."""
