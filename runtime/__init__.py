@@ -14,6 +14,7 @@ from runtime.lookup import gradients as _gradients  # noqa: F401 - importing reg
 from runtime.lookup.ahead import ExchangedIds, exchange_ids
 from runtime.lookup.all_rows import all_rows
 from runtime.lookup.batch_rows import looked_up_rows
+from runtime.lookup.columns import column_lookup, column_lookup_sparse
 from runtime.lookup.grouped import grouped_lookup
 from runtime.lookup.grouped_pooled import grouped_embedding_lookup_sparse, grouped_safe_embedding_lookup_sparse
 from runtime.lookup.local import local_lookup, local_rows
@@ -28,6 +29,7 @@ from runtime.policy.eviction import EvictHook, evict_by_age, evict_by_norm, evic
 from runtime.storage.device import Device
 from runtime.storage.tiers import Storage
 from runtime.table.admission_rules import CountingBloom
+from runtime.table.columns import ColumnTable, create_column_table
 from runtime.table.create import create_table, tables
 from runtime.table.of_rows import table_of_rows
 from runtime.table.status import status
@@ -39,6 +41,7 @@ from runtime.table.variable_scopes import scoped_initializer, scoped_name, uniqu
 
 __all__ = [
     "Admission",
+    "ColumnTable",
     "CountingBloom",
     "Device",
     "EvictHook",
@@ -53,6 +56,9 @@ __all__ = [
     "all_rows",
     "checkpoint",
     "column_blocks",
+    "column_lookup",
+    "column_lookup_sparse",
+    "create_column_table",
     "create_counted_table",
     "create_table",
     "embedding_lookup_sparse",

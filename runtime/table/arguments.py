@@ -55,6 +55,8 @@ class TableArguments:
     value_dtype: tf.DType = tf.float32
     #: Whether lookups divide the gradients of rows, which are summed over ranks, by the number of ranks.
     averages: bool = False
+    #: The name of the table whose columns it has a part of; "" if its rows are whole.
+    columns_of: str = ""
 
     @property
     def options(self) -> str:
