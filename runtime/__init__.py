@@ -11,8 +11,10 @@ from runtime.embedding_variable.create import create_counted_table
 from runtime.embedding_variable.options import Admission, Eviction, InitialRows, KeyRules, WarmStart
 from runtime.initializers import column_blocks
 from runtime.lookup import gradients as _gradients  # noqa: F401 - importing registers them
+from runtime.lookup.ahead import ExchangedIds, exchange_ids
 from runtime.lookup.all_rows import all_rows
 from runtime.lookup.batch_rows import looked_up_rows
+from runtime.lookup.columns import column_lookup, column_lookup_sparse
 from runtime.lookup.grouped import grouped_lookup
 from runtime.lookup.grouped_pooled import grouped_embedding_lookup_sparse, grouped_safe_embedding_lookup_sparse
 from runtime.lookup.local import local_lookup, local_rows
@@ -27,6 +29,7 @@ from runtime.policy.eviction import EvictHook, evict_by_age, evict_by_norm, evic
 from runtime.storage.device import Device
 from runtime.storage.tiers import Storage
 from runtime.table.admission_rules import CountingBloom
+from runtime.table.columns import ColumnTable, create_column_table
 from runtime.table.create import create_table, tables
 from runtime.table.of_rows import table_of_rows
 from runtime.table.status import status
@@ -38,10 +41,12 @@ from runtime.table.variable_scopes import scoped_initializer, scoped_name, uniqu
 
 __all__ = [
     "Admission",
+    "ColumnTable",
     "CountingBloom",
     "Device",
     "EvictHook",
     "Eviction",
+    "ExchangedIds",
     "InitialRows",
     "KeyRules",
     "Storage",
@@ -51,12 +56,16 @@ __all__ = [
     "all_rows",
     "checkpoint",
     "column_blocks",
+    "column_lookup",
+    "column_lookup_sparse",
+    "create_column_table",
     "create_counted_table",
     "create_table",
     "embedding_lookup_sparse",
     "evict_by_age",
     "evict_by_norm",
     "evict_by_step",
+    "exchange_ids",
     "get_dense_and_sparse_variable",
     "grouped_embedding_lookup_sparse",
     "grouped_lookup",

@@ -75,6 +75,30 @@ def initializer_text(initializer: Any, rows: int, dim: int, factor: float = 1.0)
     return ";".join(_law(_instance(part), None).scaled(factor).text(width) for width, part in initializer.blocks)
 
 
+def column_parts(initializer: Any, rows: int, dim: int, parts: int) -> list[Any]:
+    """Return initializers for `parts` parts of columns of a table of `rows` by `dim`, equally wide, with its laws.
+
+    Seeds are kept, but each part has a table of its own and draws other values than the whole table.
+
+    Raises:
+        ValueError: see `initializer_text`.
+    """
+    width = dim // parts
+    if not isinstance(initializer, ColumnBlocks):
+        own = _instance(initializer)
+        law = _law(own, (rows, dim))
+        made: dict[str, Callable[..., Any]] = {
+            "constant": lambda a, b, seed: tf.constant_initializer(a),
+            "uniform": tf.random_uniform_initializer,
+            "normal": tf.random_normal_initializer,
+            "truncated_normal": tf.compat.v1.truncated_normal_initializer,
+        }
+        return [made[law.kind](law.a, law.b, seed=_plain(_seed(own)))] * parts
+    initializer_text(initializer, rows, dim)  # checks the widths
+    columns = [part for count, part in initializer.blocks for _ in range(count)]
+    return [ColumnBlocks(_runs(columns[i : i + width])) for i in range(0, dim, width)]
+
+
 def table_seed(initializer: Any, table_name: str, graph_seed: int | None) -> int:
     """Return a seed in [0, 2**63): a function of the given seeds and the table's name, or random if none is given."""
     parts = [part for _, part in initializer.blocks] if isinstance(initializer, ColumnBlocks) else [initializer]
@@ -86,6 +110,15 @@ def table_seed(initializer: Any, table_name: str, graph_seed: int | None) -> int
             return secrets.randbits(63)
     digest = hashlib.sha256(repr((graph_seed, seeds, table_name)).encode()).digest()
     return int.from_bytes(digest[:8], "little") >> 1
+
+
+def _runs(columns: Sequence[Any]) -> tuple[tuple[int, Any], ...]:
+    """Return each run of the same initializer, with its length."""
+    runs: list[tuple[int, Any]] = []
+    for one in columns:
+        same = bool(runs) and runs[-1][1] is one
+        runs[-1:] = [(runs[-1][0] + 1, one)] if same else [*runs[-1:], (1, one)]
+    return tuple(runs)
 
 
 def _instance(initializer: Any) -> Any:

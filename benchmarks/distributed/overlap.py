@@ -3,9 +3,10 @@
 python -m benchmarks.distributed.overlap [--ranks 2] [--delays 0,5,10,20] [--samples 2048] [--width 320]
     [--turns 3] [--markdown]
 
-The tower needs no row, so it can run while ranks wait for each other's. On one machine they hardly wait: --delays lets
-each all-to-all arrive so many milliseconds later, a stand-in for a slower network. Each number is the fastest step of
-all turns: what a busy neighbour adds differs between the three. Compare ratios of one run.
+The tower needs no row, so it can run while ranks wait for each other's; `ids ahead` is both in one model that exchanges
+the ids of the next batch in each step. On one machine ranks hardly wait: --delays lets each all-to-all arrive so many
+milliseconds later, a stand-in for a slower network. Each number is the fastest step of all turns: what a busy neighbour
+adds differs between them. Compare ratios of one run.
 """
 
 from __future__ import annotations
@@ -78,13 +79,23 @@ def row(delay: float, runs: Sequence[dict[str, Any]]) -> list[float | str | None
     """Return a row of the table: the fastest steps, and which share of the shorter part the other one hides."""
     tables, tower, both = (min(time for one in runs for time in one[what]) for what in WHAT)
     hidden = tables + tower - both
-    return [f"{delay:g}", tables, tower, tables + tower, both, hidden, f"{hidden / min(tables, tower):.0%}"]
+    ahead = min(time for one in runs for time in one["ahead"])
+    return [f"{delay:g}", tables, tower, tables + tower, both, hidden, f"{hidden / min(tables, tower):.0%}", ahead]
 
 
 def report(options: argparse.Namespace, found: dict[float, list[dict[str, Any]]]) -> str:
     """Return the section."""
     host = machine()
-    head = ("delay ms", "tables ms", "tower ms", "one after the other", "both ms", "hidden ms", "of the shorter")
+    head = (
+        "delay ms",
+        "tables ms",
+        "tower ms",
+        "one after the other",
+        "both ms",
+        "hidden ms",
+        "of the shorter",
+        "ids ahead ms",
+    )
     lines = [
         f"{host['processor']}, {host['cores']} cores · {options.ranks} ranks of one thread, {options.samples} samples "
         f"each x {options.tables} tables of {options.keys:,} keys, zipf, dim {options.dim}, Adagrad; a tower of "

@@ -42,7 +42,19 @@ class Model:
         self.sparse_optimizer = adagrad.create_hash_optimizer(0.01, 0.1)
         self.dense_optimizer = tf.compat.v1.train.GradientDescentOptimizer(0.001)
 
-    def step(self, what: str, ids: tf.Tensor, features: tf.Tensor) -> tf.Tensor:
+    def pairs(self, ids: tf.Tensor) -> list[tuple[Any, tf.Tensor]]:
+        """Return the tables and their ids, of ids [samples, tables]."""
+        return list(zip(self.tables, tf.unstack(ids, axis=1), strict=True))
+
+    def step_ahead(
+        self, ids: tf.Tensor, features: tf.Tensor, exchanged: runtime.ExchangedIds, more: tf.Tensor
+    ) -> tuple[tf.Tensor, runtime.ExchangedIds]:
+        """Train on both with ids that are exchanged already, and exchange the next ones beside that."""
+        return self.step("both", ids, features, exchanged), runtime.exchange_ids(self.pairs(more))
+
+    def step(
+        self, what: str, ids: tf.Tensor, features: tf.Tensor, exchanged: runtime.ExchangedIds | None = None
+    ) -> tf.Tensor:
         """Train on ids [samples, tables] and features [samples, FEATURES] of this rank; return its loss."""
         sparse = [] if what == "tower" else [table.variable for table in self.tables]
         dense = [*(() if what == "tower" else (self.top,)), *(() if what == "tables" else self.tower)]
@@ -50,7 +62,7 @@ class Model:
             tape.watch([*sparse, *dense])
             parts = []
             if what != "tower":
-                rows = runtime.grouped_lookup(list(zip(self.tables, tf.unstack(ids, axis=1), strict=True)))
+                rows = runtime.grouped_lookup(self.pairs(ids), exchanged=exchanged)
                 parts.append(tf.concat(rows, 1) @ self.top)
             if what != "tables":
                 parts.append(self._through_tower(features))
@@ -95,6 +107,20 @@ def timed(step: Callable[..., tf.Tensor], batches: Sequence[tuple[Any, Any]], re
     return times
 
 
+def ahead(model: Model, batches: Sequence[tuple[Any, Any]]) -> Callable[..., tf.Tensor]:
+    """Return a step that exchanges the ids of the next batch; batches are to come in their order, again and again."""
+    step = tf.function(model.step_ahead, reduce_retracing=True)
+    exchanged = runtime.exchange_ids(model.pairs(batches[0][0]))
+    following = itertools.cycle([*batches[1:], batches[0]])
+
+    def one(ids: tf.Tensor, features: tf.Tensor) -> tf.Tensor:
+        nonlocal exchanged
+        loss, exchanged = step(ids, features, exchanged, next(following)[0])
+        return loss
+
+    return one
+
+
 def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     """Parse the command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
@@ -109,7 +135,7 @@ def main(given: Sequence[str] | None = None) -> None:
     options = arguments(given)
     os.environ["RECMIGRATE_NUM_THREADS"] = "1"
     tf.config.threading.set_intra_op_parallelism_threads(1)
-    tf.config.threading.set_inter_op_parallelism_threads(2)  # one sleeps where the other computes
+    tf.config.threading.set_inter_op_parallelism_threads(3)  # two sleep, for rows and for ids ahead, where one computes
     engine = ranks.start()
     if options.delay and engine.size > 1:
         slow_down(engine, options.delay)
@@ -123,6 +149,7 @@ def main(given: Sequence[str] | None = None) -> None:
     for what in WHAT:
         step = tf.function(lambda *batch, what=what: model.step(what, *batch), reduce_retracing=True)
         numbers[what] = timed(step, batches, options.repeats)
+    numbers["ahead"] = timed(ahead(model, batches), batches, options.repeats)
     numbers["loss"] = float(step(*batches[0]))
     if engine.rank == 0:
         print(LABEL + json.dumps(numbers), flush=True)

@@ -1,6 +1,7 @@
 """Two ranks of one thread each, against one rank of one and of two threads: time of a step, bytes and messages sent.
 
-python -m benchmarks.distributed.ranks [--ranks 2] [--samples 4096] [--tables 26] [--dim 16] [--turns 3] [--markdown]
+python -m benchmarks.distributed.ranks [--ranks 2] [--samples 4096] [--tables 26] [--dim 16] [--turns 3] [--ahead]
+    [--markdown]
 
 All train the same model on the same batches (a rank takes its share of each), and their losses must agree. Each turn
 runs every setting once, in processes of its own; compare ratios of one run.
@@ -43,6 +44,7 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--repeats", type=positive, default=4, help="passes over them in a turn (default 4)")
     parser.add_argument("--turns", type=positive, default=3)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--ahead", action="store_true", help="ids of the next batch are exchanged in each step")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write what was measured to FILE")
     parser.add_argument("--markdown", action="store_true", help="print a section for RESULTS.md")
     return parser.parse_args(given)
@@ -57,6 +59,8 @@ def run(ranks: int, threads: int, options: argparse.Namespace) -> dict[str, Any]
     program = [str(PART), "--threads", str(threads)]
     for name in PASSED_ON:
         program += [f"--{name}", str(getattr(options, name))]
+    if options.ahead:
+        program.append("--ahead")
     return numbers_of(program, ranks)
 
 
@@ -118,9 +122,10 @@ def times_table(found: dict[tuple[int, int], list[dict[str, Any]]], options: arg
                 options.samples / step.median * 1e3,
                 speed,
                 speed / (ranks * threads),
+                float(np.median([one["cpu_ms"] for one in runs])),
             ]
         )
-    head = ("ranks x threads", "step ms", "min – max", "samples/s", "speed: 1 x 1 is 1", "per thread")
+    head = ("ranks x threads", "step ms", "min – max", "samples/s", "speed: 1 x 1 is 1", "per thread", "processor ms")
     return markdown_table(head, rows)
 
 

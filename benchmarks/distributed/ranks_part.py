@@ -46,12 +46,22 @@ class Model:
         self.sparse_optimizer = adagrad.create_hash_optimizer(0.01, 0.1)
         self.dense_optimizer = tf.compat.v1.train.GradientDescentOptimizer(0.01)
 
-    def step(self, ids: tf.Tensor) -> tf.Tensor:
+    def pairs(self, ids: tf.Tensor) -> list[tuple[Any, tf.Tensor]]:
+        """Return the tables and their ids, of ids [samples of this rank, tables]."""
+        return list(zip(self.tables, tf.unstack(ids, axis=1), strict=True))
+
+    def step_ahead(
+        self, ids: tf.Tensor, exchanged: runtime.ExchangedIds, more: tf.Tensor
+    ) -> tuple[tf.Tensor, runtime.ExchangedIds]:
+        """Train on ids that are exchanged already, and exchange the next ones beside that."""
+        return self.step(ids, exchanged), runtime.exchange_ids(self.pairs(more))
+
+    def step(self, ids: tf.Tensor, exchanged: runtime.ExchangedIds | None = None) -> tf.Tensor:
         """Train on ids [samples of this rank, tables]; return this rank's part of the loss."""
         variables = [*(table.variable for table in self.tables), *self.dense]
         with tf.GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(variables)
-            rows = runtime.grouped_lookup(list(zip(self.tables, tf.unstack(ids, axis=1), strict=True)))
+            rows = runtime.grouped_lookup(self.pairs(ids), exchanged=exchanged)
             hidden = tf.nn.relu(tf.concat(rows, 1) @ self.dense[0] + 0.1)
             loss = tf.reduce_sum((hidden @ self.dense[1] - 1.0) ** 2) / self.samples
         pairs = ranks.reduced_gradients(zip(tape.gradient(loss, variables), variables, strict=True), "sum")
@@ -136,9 +146,32 @@ def exchange_times(repeats: int = 30) -> list[tuple[int, float]]:
     return found
 
 
+def trained(options: argparse.Namespace, model: Model, share: Ids) -> tuple[list[float], list[float], float]:
+    """Return milliseconds and losses of steps, and the processor time of one."""
+    spec = tf.TensorSpec([None, options.tables], tf.int64)
+    plain = tf.function(model.step, input_signature=[spec])
+    batches = [tf.constant(batch) for batch in share]
+    exchanged = runtime.exchange_ids(model.pairs(batches[0]))
+    ahead = tf.function(model.step_ahead, input_signature=[spec, exchanged.spec(), spec])
+    times, losses, cpu = [], [], 0.0
+    for repeat in range(options.repeats + 1):  # the first pass traces and inserts
+        for number, ids in enumerate(batches):
+            begun, used = time.perf_counter(), time.process_time()
+            if options.ahead:
+                loss, exchanged = ahead(ids, exchanged, batches[(number + 1) % len(batches)])
+            else:
+                loss = plain(ids)
+            losses.append(float(loss))
+            if repeat:
+                times.append((time.perf_counter() - begun) * 1e3)
+                cpu += (time.process_time() - used) * 1e3
+    return times, losses, cpu / len(times)
+
+
 def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     """Parse the command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--ahead", action="store_true")
     for name in ("threads", "samples", "tables", "keys", "dim", "batches", "repeats", "seed"):
         parser.add_argument(f"--{name}", type=int, required=True)
     return parser.parse_args(given)
@@ -155,19 +188,13 @@ def main(given: Sequence[str] | None = None) -> None:
     every = batches(options)
     edges = np.linspace(0, options.samples, engine.size + 1).astype(int)
     share = every[:, edges[engine.rank] : edges[engine.rank + 1]]
-    step = tf.function(model.step, input_signature=[tf.TensorSpec([None, options.tables], tf.int64)])
-    times, losses = [], []
-    for repeat in range(options.repeats + 1):  # the first pass traces and inserts
-        for batch in share:
-            ids = tf.constant(batch)
-            begun = time.perf_counter()
-            losses.append(float(step(ids)))
-            if repeat:
-                times.append((time.perf_counter() - begun) * 1e3)
+    times, losses, cpu = trained(options, model, share)
     total = engine.all_reduce(tf.constant(losses, tf.float32)).numpy()
     alone = engine.size == 1
+    cpu_of_all = engine.all_reduce(tf.constant(cpu, tf.float32)).numpy()
     numbers = {
         "times": times,
+        "cpu_ms": float(cpu_of_all),
         "losses": total.astype(float).tolist(),
         "exchanges": [] if alone else exchange_times(),
         "messages": [] if alone else counted(options, model, share),

@@ -12,6 +12,7 @@ from runtime.lookup import id_checks
 from runtime.lookup.sparse import dense_keys, sparse_lookup, sparse_rows
 from runtime.policy import admission
 from runtime.ranks.fused_exchange import Request, handles_of, rows_of_all
+from runtime.ranks.posted import ExchangedIds
 from runtime.table.admission_rules import OFF
 from runtime.table.table import Table
 
@@ -23,15 +24,19 @@ def grouped_lookup(
     is_grad: bool = True,
     name: str | None = None,
     modify_graph: bool | None = False,
+    *,
+    exchanged: ExchangedIds | None = None,
 ) -> list[tf.Tensor]:
     """Return for each (table, ids) what `sparse_lookup(table, ids)` returns, from a single op.
 
     A `tf.function` runs stateful ops one by one, and for a small lookup the op itself costs most; here many lookups run
     at once. A table may occur several times. The other arguments are those of `sparse_lookup` and apply to all pairs.
-    Counted tables are looked up one by one, because each occurrence of an id counts in the update.
+    Counted tables are looked up one by one, because each occurrence of an id counts in the update. `exchanged` is what
+    `exchange_ids` returned for the same pairs, if ranks have exchanged the ids already.
 
     Raises:
         ValueError: as `sparse_lookup`; also if there is no pair, or a table with dynamic expansion is to be trained.
+        tf.errors.InvalidArgumentError: when the op runs, and other ids or tables are given than were exchanged.
     """
     given = _validation.pairs("tables_and_ids", tables_and_ids, "pairs (table, ids)")
     pairs = [(id_checks.require_table(table, "hashtable"), ids) for table, ids in given]
@@ -54,27 +59,30 @@ def grouped_lookup(
     scope = tf.name_scope(name or "grouped_lookup")
     with id_checks.movable(members, modify_graph), scope, tf.device("/device:CPU:0"):
         flat = [ids.flat_values if isinstance(ids, tf.RaggedTensor) else ids for _, ids in pairs]
-        requests = []
-        for table, ids in zip(members, flat, strict=True):
-            keys = id_checks.wide(dense_keys(ids, table))
-            averages = table.arguments.averages
-            request = Request(
-                keys,
-                table.placement,
-                None,
-                dim=table.dim,
-                name=table.table_name,
-                averages=averages,
-                handles=handles_of([table]),
-            )
-            requests.append(request)
-        rows = rows_of_all(requests, lambda keys: grouped_rows(members, keys, is_train))
+        requests = requests_of(members, flat)
+        rows = rows_of_all(requests, lambda keys: grouped_rows(members, keys, is_train), exchanged)
         for i, (table, ids) in enumerate(pairs):
             id_checks.set_shape(rows[i], requests[i].keys, table.dim)
             with tf.device(rows[i].device):
                 rows[i] = rows[i] if trains else tf.stop_gradient(rows[i])
             rows[i] = ids.with_flat_values(rows[i]) if isinstance(ids, tf.RaggedTensor) else rows[i]
         return rows
+
+
+def requests_of(members: Sequence[Table], ids: Sequence[Any]) -> list[Request]:
+    """Return what to ask of all ranks: the rows of ids, each a tensor of integers, of each table."""
+    return [
+        Request(
+            id_checks.wide(dense_keys(own, table)),
+            table.placement,
+            None,
+            dim=table.dim,
+            name=table.table_name,
+            averages=table.arguments.averages,
+            handles=handles_of([table]),
+        )
+        for table, own in zip(members, ids, strict=True)
+    ]
 
 
 def grouped_rows(members: Sequence[Table], keys: Sequence[tf.Tensor], is_train: Any) -> list[tf.Tensor]:

@@ -190,6 +190,8 @@ class TableOptimizer(tf.compat.v1.train.Optimizer):  # type: ignore[misc]
     def _update_tables(self, slices: list[tuple[tf.IndexedSlices, Table]], rate: tf.Tensor) -> list[tf.Operation]:
         """Update many eager tables in one op, because separate ops would run one by one; graphs do not need this."""
         distinct = {id(table): table for _, table in slices}
+        for table in distinct.values():
+            table.check_rule(self.rule)
         if len(distinct) < max(len(slices), 2) or any(table.graph is not None for _, table in slices):
             updates = [self._update_table(table, gradient, rate) for gradient, table in slices]
             record_updates(zip(updates, (table for _, table in slices), strict=True))

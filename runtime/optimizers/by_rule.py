@@ -44,6 +44,7 @@ class _ByRule(TableOptimizer):
         self.rule, self.starts, self._numbers = rule, starts, hyper
 
     def update_of(self, table: Table, gradient: tf.IndexedSlices) -> tf.Operation:
+        table.check_rule(self.rule)
         with tf.device("/device:CPU:0"):
             return self._update_table(table, self._slices(gradient, table), None)  # the rate is a hyperparameter here
 

@@ -57,9 +57,10 @@ def evict_by_norm(table: Table, l2_weight_threshold: float) -> tf.Tensor:
     Returns the number of deleted rows.
 
     Raises:
-        ValueError: the threshold is not a number, or is negative.
+        ValueError: the threshold is not a number, or is negative, or the table is cut by columns.
     """
     _validation.kind("table", table, Table, "a table made by create_table")
+    table.require_whole_rows("evict_by_norm")
     _validation.real("l2_weight_threshold", l2_weight_threshold, 0, 3.4e38, whole=True)
     with table.scope("evict"), table.written(), table.whole_on_host():
         return native.ops().rec_evict_light(table.handle, tf.constant(l2_weight_threshold, tf.float32))

@@ -3,16 +3,18 @@
 TensorFlow binds the instance key of a collective to one shape for good, and its all-to-all needs equal parts. So parts
 are padded to one of 231 lengths, each at most an eighth longer than the previous one, and the key, a tensor, encodes
 kind, width and length. All ranks know all counts, so they choose the same length. One variable orders the collectives
-of a `tf.function`; as the ranks run the same program, their order is the same on all. It also counts starts and ends,
-for the watchdog thread that ends a collective which waits for too long.
+of a `tf.function` in each lane; as the ranks run the same program, their order is the same on all. It also counts
+starts and ends, for the watchdog thread that ends a collective which waits for too long.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -20,10 +22,12 @@ import tensorflow as tf
 
 from runtime import _tf_private, native
 from runtime._tf_private_cluster import bound_waits
-from runtime.ranks.engine import Engine, RanksError, Route
+from runtime.ranks.engine import DENSE, IDS, Engine, RanksError, Route, listed
 from runtime.ranks.rendezvous import meet
 from runtime.ranks.watchdog import Watch
 
+#: Each lane is a group of its own.
+_LANES = ("rows", DENSE, IDS)
 _GROUP = 2_000_003  # tf.distribute numbers its own groups from 1, and does not reach this
 _LENGTHS = np.array([*range(1, 16), *((8 + part) << power for power in range(1, 28) for part in range(8))])
 _KINDS = {"all_to_all": 0, "all_gather": 1, "all_reduce": 2}
@@ -31,8 +35,8 @@ _DTYPES = {tf.int32: 0, tf.int64: 1, tf.float32: 2, tf.float64: 3}
 _WIDTH_BITS = 17
 #: Waiting ranks name a silent rank before TensorFlow stops them because of it.
 _GRACE_SECONDS = 5.0
-#: Minimum time for ranks to start, however short later waits are.
-_BEGIN_SECONDS = 60.0
+#: How long a rank has to answer whether it is there, and how many are asked at once.
+_ASK_SECONDS, _ASKED_AT_ONCE = 2.0, 32
 
 
 class Collectives(Engine):
@@ -44,26 +48,25 @@ class Collectives(Engine):
         """Connect to the other ranks.
 
         Raises:
-            RanksError: TF_CONFIG does not describe the ranks, one has not started within the timeout (at least a
-                minute), or TensorFlow has run ops before.
+            RanksError: TF_CONFIG does not describe the ranks, one has not started within the timeout, or TensorFlow
+                has run ops before.
         """
         workers, self.rank = cluster()
         self.size = len(workers)
         self._check_mode()
-        begin_seconds = max(timeout_seconds, _BEGIN_SECONDS)
-        bound_waits(self.size, begin_seconds, timeout_seconds + _GRACE_SECONDS)
-        meet(workers, self.rank, begin_seconds)
+        # A rank sends a sign of life twice in this time, so the last one may be half of it old when it falls silent.
+        bound_waits(self.size, timeout_seconds, 2 * timeout_seconds + _GRACE_SECONDS)
+        meet(workers, self.rank, timeout_seconds)
         try:
             self._strategy = tf.distribute.MultiWorkerMirroredStrategy()  # starts the server that collectives need
         except RuntimeError as error:
             raise RanksError(
                 "TensorFlow has run ops before its ranks were connected: call runtime.ranks.start() first"
             ) from error
-        with tf.device("/device:CPU:0"):
-            self._token = tf.raw_ops.VarHandleOp(dtype=tf.int64, shape=[], shared_name="recmigrate_ranks")
-            tf.raw_ops.AssignVariableOp(resource=self._token, value=tf.constant(0, tf.int64))
-        message = f"rank {self.rank} waited for longer than {timeout_seconds:g} s for other ranks in an exchange"
-        self._watch = Watch(self._progress, timeout_seconds, lambda: _tf_private.abort_collectives(message))
+        self._make_tokens()
+        self._timeout_seconds = timeout_seconds
+        self._gone: set[int] = set()  # ranks that did not answer: what has failed cannot be exchanged again
+        self._watch = Watch(self._progress, timeout_seconds, self._late)
         mine = secrets.randbits(62) if self.rank == 0 else 0
         try:
             self.seed = int(self.all_reduce(tf.constant(mine, tf.int64)))
@@ -71,9 +74,27 @@ class Collectives(Engine):
             self._watch.end()
             raise
 
+    def _make_tokens(self) -> None:
+        """Make the variables that order and count the exchanges of each lane."""
+        self._lane, self._tokens = 0, []
+        with tf.device("/device:CPU:0"):
+            for lane in _LANES:
+                token = tf.raw_ops.VarHandleOp(dtype=tf.int64, shape=[], shared_name=f"recmigrate_ranks_{lane}")
+                tf.raw_ops.AssignVariableOp(resource=token, value=tf.constant(0, tf.int64))
+                self._tokens.append(token)
+
     def end(self) -> None:
         """See `Engine`."""
         self._watch.end()
+
+    @contextlib.contextmanager
+    def beside(self, lane: str) -> Iterator[None]:
+        """See `Engine`; gradients of these exchanges are taken in the lane of rows."""
+        before, self._lane = self._lane, _LANES.index(lane)
+        try:
+            yield
+        finally:
+            self._lane = before
 
     def route(self, counts: tf.Tensor) -> Route:
         """See `Engine`."""
@@ -152,8 +173,22 @@ class Collectives(Engine):
 
     def missing(self, seconds: float = 5.0) -> list[int]:
         """See `Engine`."""
-        others = (one for one in range(self.size) if one != self.rank)
-        return [one for one in others if not _tf_private.worker_answers(one, seconds)]
+        others = [one for one in range(self.size) if one != self.rank and one not in self._gone]
+        if not others:
+            return sorted(self._gone)
+        with ThreadPoolExecutor(min(_ASKED_AT_ONCE, len(others)), "recmigrate-ranks-ask") as threads:
+            answers = threads.map(lambda one: _tf_private.worker_answers(one, seconds), others)
+            silent = [one for one, answered in zip(others, answers, strict=True) if not answered]
+        self._gone.update(silent)
+        return sorted(self._gone)
+
+    def _late(self) -> None:
+        """End all exchanges, with a sentence that names the ranks that do not answer."""
+        gone = self.missing(min(_ASK_SECONDS, self._timeout_seconds))
+        whom = f"{listed(gone)}, which {'does' if len(gone) == 1 else 'do'} not answer"
+        late = "other ranks, which all run: one was late"
+        waited = f"rank {self.rank} waited for longer than {self._timeout_seconds:g} s"
+        _tf_private.abort_collectives(f"{waited} in an exchange for {whom if gone else late}")
 
     def _reduced(self, values: tf.Tensor) -> tf.Tensor:
         flat = tf.reshape(values, [-1])
@@ -182,9 +217,9 @@ class Collectives(Engine):
             got = op(
                 input=values,
                 group_size=self.size,
-                group_key=_GROUP,
+                group_key=_GROUP + self._lane,
                 instance_key=instance,
-                ordering_token=[self._token],
+                ordering_token=[self._tokens[self._lane]],
                 **more,
             )
             self._count(begins=False)
@@ -193,15 +228,16 @@ class Collectives(Engine):
     def _count(self, begins: bool) -> None:
         """Increment the counter to the next odd number when a collective begins, to the next even one when it ends.
 
-        All uses of the token run in program order. A function that fails may leave out its last end.
+        All uses of a token run in program order. A function that fails may leave out its last end.
         """
-        number = tf.raw_ops.ReadVariableOp(resource=self._token, dtype=tf.int64)
+        token = self._tokens[self._lane]
+        number = tf.raw_ops.ReadVariableOp(resource=token, dtype=tf.int64)
         other = number + 1 + number % 2 if begins else number + number % 2
-        tf.raw_ops.AssignVariableOp(resource=self._token, value=other)
+        tf.raw_ops.AssignVariableOp(resource=token, value=other)
 
-    def _progress(self) -> int:
+    def _progress(self) -> list[int]:
         with tf.device("/device:CPU:0"):
-            return int(tf.raw_ops.ReadVariableOp(resource=self._token, dtype=tf.int64))
+            return [int(tf.raw_ops.ReadVariableOp(resource=token, dtype=tf.int64)) for token in self._tokens]
 
     def _check_mode(self) -> None:
         if not tf.executing_eagerly() and not tf.compat.v1.get_default_graph().building_function:

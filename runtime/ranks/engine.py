@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import tensorflow as tf
@@ -12,6 +14,16 @@ from runtime import _tf_private
 
 class RanksError(RuntimeError):
     """Ranks cannot work together: another one is gone, or the engine does not support this mode."""
+
+
+#: How many ranks an error names.
+_NAMED = 8
+
+
+def listed(texts: Sequence[object]) -> str:
+    """Return the first of these ranks, each with its number or text, for an error: "rank 1, rank 3 and 5 more"."""
+    more = f" and {len(texts) - _NAMED} more" if len(texts) > _NAMED else ""
+    return ", ".join(f"rank {one}" for one in texts[:_NAMED]) + more
 
 
 @dataclass(frozen=True)
@@ -25,6 +37,10 @@ class Route:
     def back(self) -> Route:
         """Return the route of the answers."""
         return Route(self.received, self.counts, self.longest)
+
+
+#: Lanes of exchanges beside those of rows: gradients of dense variables, and ids of the next batch.
+DENSE, IDS = "dense", "ids"
 
 
 class Engine(ABC):
@@ -72,6 +88,13 @@ class Engine(ABC):
     @abstractmethod
     def barrier(self) -> None:
         """Wait, outside of graphs, until every rank has called this."""
+
+    def beside(self, lane: str) -> contextlib.AbstractContextManager[None]:
+        """Let exchanges that are made in this context run beside those of other lanes.
+
+        All ranks must make the exchanges of one lane in the same order; those of two lanes may overtake each other.
+        """
+        return contextlib.nullcontext()
 
     def missing(self, seconds: float = 5.0) -> list[int]:
         """Return the ranks known to be gone or suspended; it may wait up to `seconds` for each answer."""

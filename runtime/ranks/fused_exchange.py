@@ -9,22 +9,28 @@ shorter, and says so in the ids. Which rank looks up which ids does not depend o
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import tensorflow as tf
 
+from runtime._assertions import checked
 from runtime.ranks import control_flow, placements
 from runtime.ranks.agreement import Agreement
-from runtime.ranks.engine import Engine, Route
+from runtime.ranks.engine import IDS, Engine
 from runtime.ranks.messages import Asked, Bags, Inbox
+from runtime.ranks.posted import ExchangedIds, Posted, packed, unpacked
 from runtime.ranks.process_group import current
 
 #: Returns the rows [n, dim] of the keys [n] of each request that this process holds.
 Together = Callable[[list[tf.Tensor]], list[tf.Tensor]]
 #: To combine two marks in one number: that of the lookups is below it, that of the optimizers is multiplied by it.
 _HALF = 1 << 32
+_OTHERS = (
+    "a lookup is given what was exchanged for other ids or tables: give it what exchange_ids returned for the same"
+)
 
 
 @dataclass(frozen=True)
@@ -54,7 +60,9 @@ class Request:
     handles: Sequence[tf.Tensor] = ()
 
 
-def rows_of_all(requests: Sequence[Request], together: Together | None = None) -> list[tf.Tensor]:
+def rows_of_all(
+    requests: Sequence[Request], together: Together | None = None, exchanged: ExchangedIds | None = None
+) -> list[tf.Tensor]:
     """Return the rows of each request, [*keys.shape, dim], or the sums [bags, dim] for each bag.
 
     Every rank must make the same requests in the same order. Gradients take the reverse path: the update of a row gets
@@ -65,13 +73,20 @@ def rows_of_all(requests: Sequence[Request], together: Together | None = None) -
     Args:
         requests: a table may occur several times.
         together: looks up the keys of all requests at once, instead of each request's `local`.
+        exchanged: what `post` returned for the same requests, if their ids are exchanged already.
     """
     engine = current()
     if engine.size == 1:
+        if exchanged is not None:
+            _require_mark(requests, exchanged)
         rows = _looked_up(requests, [request.keys for request in requests], together)
         return [_summed(request, own) for request, own in zip(requests, rows, strict=True)]
     with tf.device("/device:CPU:0"):
-        ways = _ways(engine, requests)
+        brought = _posted(engine, requests) if exchanged is None else _taken(requests, exchanged)
+        ways = [
+            (numbers, way(engine, one, len(numbers)))
+            for (numbers, way), one in zip(_grouped(requests), brought, strict=True)
+        ]
         arrived: list[Any] = [None] * len(requests)
         for numbers, way in ways:
             for i, keys in zip(numbers, way.arrived, strict=True):
@@ -111,16 +126,51 @@ def _averaged(rows: tf.Tensor, ranks: int) -> tf.Tensor:
     return result
 
 
-def _ways(engine: Engine, requests: Sequence[Request]) -> list[tuple[list[int], _Way]]:
-    """Group the requests by the way in which they are exchanged."""
+def post(requests: Sequence[Request]) -> ExchangedIds:
+    """Exchange the ids of requests of known widths ahead of `rows_of_all`; one process has nothing to exchange.
+
+    Exchanges run beside those of rows. As `rows_of_all` does, it fails where ranks make other requests.
+    """
+    engine = current()
+    with tf.device("/device:CPU:0"):
+        mark = _mark_of(requests)
+        if engine.size == 1:
+            return packed([], mark)
+        with engine.beside(IDS):
+            return packed(_posted(engine, requests), mark)
+
+
+def _mark_of(requests: Sequence[Request]) -> tf.Tensor:
+    """Return a number that differs for other tables and, but for rare chances, for other ids."""
+    texts = [(request.name, request.placement, request.dim) for request in requests]
+    every = tf.concat([tf.reshape(tf.cast(request.keys, tf.int64), [-1]) for request in requests], 0)
+    return tf.reduce_sum(every) * _HALF + zlib.crc32(repr(texts).encode()) + tf.size(every, tf.int64)
+
+
+def _require_mark(requests: Sequence[Request], exchanged: ExchangedIds) -> list[tf.Operation]:
+    """Return ops that fail if other ids were exchanged than are requested; in eager mode, fail at once."""
+    op = checked(tf.equal(exchanged.mark, _mark_of(requests)), _OTHERS, exchanged.mark)
+    return [] if tf.executing_eagerly() else [op]
+
+
+def _taken(requests: Sequence[Request], exchanged: ExchangedIds) -> list[Posted]:
+    """Return what was exchanged for requests, and check that it was."""
+    with tf.control_dependencies(_require_mark(requests, exchanged)):
+        taken = ExchangedIds(*map(tf.identity, exchanged))
+    return unpacked(taken, [(len(numbers), way is _Exchanged) for numbers, way in _grouped(requests)])
+
+
+def _posted(engine: Engine, requests: Sequence[Request]) -> list[Posted]:
+    same = Agreement(engine, requests)
+    return [way.post(engine, [requests[i] for i in numbers], same) for numbers, way in _grouped(requests)]
+
+
+def _grouped(requests: Sequence[Request]) -> list[tuple[list[int], type[_Way]]]:
+    """Group the requests, by their numbers, by the way in which they are exchanged."""
     apart = [i for i, request in enumerate(requests) if request.placement != placements.REPLICATED]
     copied = [i for i, request in enumerate(requests) if request.placement == placements.REPLICATED]
-    same = Agreement(engine, requests)
-    return [
-        (numbers, way(engine, [requests[i] for i in numbers], same))
-        for numbers, way in ((apart, _Exchanged), (copied, _Gathered))
-        if numbers
-    ]
+    groups: list[tuple[list[int], type[_Way]]] = [(apart, _Exchanged), (copied, _Gathered)]
+    return [(numbers, way) for numbers, way in groups if numbers]
 
 
 def handles_of(tables: Iterable[Any]) -> list[tf.Tensor]:
@@ -148,7 +198,15 @@ class _Way:
 
     arrived: list[tf.Tensor]
 
-    def __init__(self, engine: Engine, requests: Sequence[Request], same: Agreement) -> None:
+    def __init__(self, engine: Engine, posted: Posted, tables: int) -> None:
+        """Take what `post` has brought, now or in an earlier step."""
+        self._engine, self._posted = engine, posted
+        self._inbox = Inbox(posted.message, posted.lengths, tables)
+        self.arrived = self._inbox.keys
+
+    @staticmethod
+    def post(engine: Engine, requests: Sequence[Request], same: Agreement) -> Posted:
+        """Exchange the ids."""
         raise NotImplementedError
 
     def answered(self, rows: list[tf.Tensor]) -> list[tf.Tensor]:
@@ -159,45 +217,39 @@ class _Way:
 class _Exchanged(_Way):
     """Ids are sent to the ranks that hold their rows."""
 
-    def __init__(self, engine: Engine, requests: Sequence[Request], same: Agreement) -> None:
+    @staticmethod
+    def post(engine: Engine, requests: Sequence[Request], same: Agreement) -> Posted:
         dims = [request.dim for request in requests if request.dim is not None]
         known = len(dims) == len(requests)
-        self._engine = engine
-        self._asked = _asked(requests, engine.size, dims if known else [0] * len(requests))
-        columns = [self._asked.lengths, *(tf.fill([engine.size], one) for one in (same.mark, same.trained))]
+        asked = _asked(requests, engine.size, dims if known else [0] * len(requests))
+        columns = [asked.lengths, *(tf.fill([engine.size], one) for one in (same.mark, same.trained))]
         if known:
-            columns.append(_floats(self._asked.counts, dims))
+            columns.append(_floats(asked.counts, dims))
         ids, marks, trained, *rows = engine.routes(tf.stack(columns, 1))
-        self._rows: Route | None = rows[0] if rows else None
         with tf.control_dependencies(same.checks(marks.received, trained.received)):
-            message = tf.identity(self._asked.message)
-        self._inbox = Inbox(engine.all_to_all(message, ids), ids.received, len(requests))
-        self.arrived = self._inbox.keys
+            message = tf.identity(asked.message)
+        return Posted(asked.places, engine.all_to_all(message, ids), ids.received, rows[0] if rows else None)
 
     def answered(self, rows: list[tf.Tensor]) -> list[tf.Tensor]:
-        widths = [one.shape[1] for one in rows]
-        route = self._rows
-        if route is None:
-            route = self._engine.route(_floats(self._asked.counts, widths))
+        widths, posted = [one.shape[1] for one in rows], self._posted
+        route = posted.rows or self._engine.route(_floats(posted.places.counts, widths))
         answer = self._engine.all_to_all(self._inbox.packed(rows), route.back())
-        return self._asked.spread(answer, widths)
+        return posted.places.spread(answer, widths)
 
 
 class _Gathered(_Way):
     """Every rank looks up the ids of all ranks, so that all copies get the same rows and the same update."""
 
-    def __init__(self, engine: Engine, requests: Sequence[Request], same: Agreement) -> None:
-        self._engine = engine
-        self._asked = _asked(requests, 1, [0] * len(requests))
+    @staticmethod
+    def post(engine: Engine, requests: Sequence[Request], same: Agreement) -> Posted:
+        asked = _asked(requests, 1, [0] * len(requests))
         mark = tf.cast(same.trained, tf.int64)[None] * _HALF + same.mark
-        every, lengths = engine.all_gather(tf.concat([mark, self._asked.message], 0))
+        every, lengths = engine.all_gather(tf.concat([mark, asked.message], 0))
         starts = tf.cumsum(lengths, exclusive=True)[:, None]
         marks = tf.gather_nd(every, starts)
         with tf.control_dependencies(same.checks(marks % _HALF, tf.cast(marks // _HALF, tf.int32))):
             marked = tf.scatter_nd(starts, tf.ones_like(lengths), tf.shape(every))
-        every = tf.boolean_mask(every, tf.equal(marked, 0))
-        self._inbox = Inbox(every, lengths - 1, len(requests))
-        self.arrived = self._inbox.keys
+        return Posted(asked.places, tf.boolean_mask(every, tf.equal(marked, 0)), lengths - 1, None)
 
     def answered(self, rows: list[tf.Tensor]) -> list[tf.Tensor]:
         widths = [one.shape[1] for one in rows]
@@ -209,7 +261,7 @@ class _Gathered(_Way):
             # Gradients of rows that other ranks use come from these ranks.
             return every[before:after], lambda gradient: engine.all_gather(tf.convert_to_tensor(gradient))[0]
 
-        return self._asked.spread(own(self._inbox.packed(rows)), widths)
+        return self._posted.places.spread(own(self._inbox.packed(rows)), widths)
 
 
 def _asked(requests: Sequence[Request], ranks: int, widths: Sequence[int]) -> Asked:

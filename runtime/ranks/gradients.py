@@ -8,6 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from runtime import _tf_private, _validation
+from runtime.ranks.engine import DENSE
 from runtime.ranks.process_group import current
 
 _OPERATIONS = ("sum", "mean")
@@ -19,9 +20,9 @@ def reduced_gradients(
 ) -> list[tuple[Any, Any]]:
     """Return (gradient, variable) pairs reduced over ranks: the same pairs on each rank, for its own optimizer.
 
-    Gradients of variables are summed over ranks in one message. Gradients of tables are already sent to, and summed by,
-    the ranks that hold the rows; "mean" divides both by the number of ranks. Use "mean" if each rank's loss is the mean
-    over its own batch, "sum" if it divides by the size of all batches.
+    Gradients of variables are summed over ranks in one message, beside those of rows. Gradients of tables are already
+    sent to, and summed by, the ranks that hold the rows; "mean" divides both by the number of ranks. Use "mean" if each
+    rank's loss is the mean over its own batch, "sum" if it divides by the size of all batches.
 
     Args:
         grads_and_vars: as for an optimizer's `apply_gradients`; a gradient may be None if it is None on every rank.
@@ -57,11 +58,14 @@ def of_table(variable: Any) -> bool:
 
 def _sums(gradients: Sequence[Any]) -> list[tf.Tensor]:
     """Return the sums over ranks; tensors of one type share a message."""
+    engine = current()
     dense = [tf.convert_to_tensor(gradient) for gradient in gradients]
     result: list[Any] = list(dense)
     for dtype in dict.fromkeys(gradient.dtype for gradient in dense):
         own = [i for i, gradient in enumerate(dense) if gradient.dtype == dtype]
-        total = current().all_reduce(tf.concat([tf.reshape(dense[i], [-1]) for i in own], 0))
+        flat = tf.concat([tf.reshape(dense[i], [-1]) for i in own], 0)
+        with engine.beside(DENSE):
+            total = engine.all_reduce(flat)
         parts = tf.split(total, tf.stack([tf.size(dense[i]) for i in own]))
         for i, part in zip(own, parts, strict=True):
             result[i] = tf.reshape(part, tf.shape(dense[i]))

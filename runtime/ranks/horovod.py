@@ -20,7 +20,7 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
 
-from runtime.ranks import processes
+from runtime.ranks import processes, store_rendezvous
 from runtime.ranks.engine import Engine, RanksError, Route
 
 _numbers: WeakKeyDictionary[tf.Graph, Iterator[int]] = WeakKeyDictionary()
@@ -40,7 +40,8 @@ class Horovod(Engine):
         """Connect to the other ranks.
 
         Raises:
-            RanksError: Horovod is not installed, or was not built for this TensorFlow.
+            RanksError: Horovod is not installed, or was not built for this TensorFlow, or a rank has not started within
+                the timeout.
         """
         try:
             import horovod.tensorflow as hvd  # type: ignore[import-not-found,import-untyped,unused-ignore]
@@ -50,6 +51,7 @@ class Horovod(Engine):
                 "docs/ranks.md says, or use the engine 'collectives' in eager mode and tf.function"
             ) from error
         _set_timeout(timeout_seconds)
+        store_rendezvous.meet(timeout_seconds)
         self._hvd: Any = hvd
         hvd.init()
         self.rank, self.size = int(hvd.rank()), int(hvd.size())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import tensorflow as tf
 
@@ -18,12 +19,35 @@ class Bags:
     count: tf.Tensor
 
 
+class Places(NamedTuple):
+    """Where answers of the ranks belong.
+
+    Attributes:
+        counts: number of rows or sums to receive from each rank for each table, int32 [ranks, tables].
+        bags: number of bags of each table, below 0 if it has none, int64 [tables].
+        places, targets: for each table, as the op RecPartitionKeys gives them.
+    """
+
+    counts: tf.Tensor
+    bags: tf.Tensor
+    places: tuple[tf.Tensor, ...]
+    targets: tuple[tf.Tensor, ...]
+
+    def spread(self, answer: tf.Tensor, widths: list[int]) -> list[tf.Tensor]:
+        """Return for each table the row of each id, or the sum of each bag, from the answers of the ranks."""
+        rows = native.ops().rec_spread_rows(
+            answer, self.counts, self.bags, list(self.places), list(self.targets), widths=widths
+        )
+        return list(rows)
+
+
 class Asked:
     """What this rank asks of each rank.
 
     Attributes:
         message: keys, int64; `lengths` [ranks] of its values go to each rank, int32.
         counts: number of rows or sums to receive from each rank for each table, int32 [ranks, tables].
+        places: where the answers belong.
     """
 
     def __init__(
@@ -38,10 +62,10 @@ class Asked:
     ) -> None:
         """Partition the keys [n] of each table; `widths` are those of its rows, 0 if they are always sent as rows."""
         none = Bags(tf.zeros([0], tf.int64), tf.constant(-1, tf.int64))
-        self._bags = [one or none for one in bags]
-        self.message, self.lengths, self.counts, self._places, self._targets = native.ops().rec_partition_keys(
+        every = [one or none for one in bags]
+        self.message, self.lengths, self.counts, places, targets = native.ops().rec_partition_keys(
             [_wide(one) for one in keys],
-            [_wide(one.numbers) for one in self._bags],
+            [_wide(one.numbers) for one in every],
             ranks=ranks,
             owners=owners,
             distinct=distinct,
@@ -49,11 +73,7 @@ class Asked:
         )
         self.counts.set_shape([ranks, len(keys)])
 
-    def spread(self, answer: tf.Tensor, widths: list[int]) -> list[tf.Tensor]:
-        """Return for each table the row of each id, or the sum of each bag, from the answers of the ranks."""
-        bags = tf.stack([_wide(one.count) for one in self._bags])
-        rows = native.ops().rec_spread_rows(answer, self.counts, bags, self._places, self._targets, widths=widths)
-        return list(rows)
+        self.places = Places(self.counts, tf.stack([_wide(one.count) for one in every]), tuple(places), tuple(targets))
 
 
 def _wide(numbers: tf.Tensor) -> tf.Tensor:

@@ -23,6 +23,11 @@ def check_placement(placement: Any) -> str:
     Raises:
         ValueError: it is none of these, or names a rank that does not exist.
     """
+    if isinstance(placement, str) and placement.startswith("columns:"):
+        raise ValueError(
+            f"`placement` {placement!r} is that of a table that is cut by columns: make it with "
+            "runtime.create_column_table, whose `parts` is the number"
+        )
     match = _LOCALIZED.fullmatch(placement) if isinstance(placement, str) else None
     if match is None and placement not in (DISTRIBUTED, BUCKETS, REPLICATED):
         raise ValueError(

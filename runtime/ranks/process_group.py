@@ -28,8 +28,8 @@ def start(engine: str = "auto", timeout_seconds: float = 60.0) -> Engine:
         engine: "collectives" (TensorFlow's own: eager mode and tf.function), "horovod" (also v1 graphs, sessions and
             Estimator), "alone", or "auto": the one that `horovodrun`, `runtime.launch` or TF_CONFIG implies, else
             alone.
-        timeout_seconds: how long an exchange waits for other ranks before it fails. At the start, TensorFlow's
-            collectives wait this long for other ranks, but at least a minute.
+        timeout_seconds: how long other ranks are waited for, in an exchange and at the start, before an error names
+            those that do not answer or have not started.
 
     Raises:
         RanksError: the ranks cannot be connected, or are connected by another engine.

@@ -9,14 +9,17 @@ import contextlib
 import select
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from runtime.ranks.engine import RanksError
+from runtime.ranks.engine import RanksError, listed
 
-_GO = b"go\n"
+_GO, _WAIT, _LATE = b"go", b"wait", b"late"
 _HELLO = "recmigrate rank {} of {}\n"
 _RETRY_SECONDS = 0.1
 _TRY_SECONDS = 5.0
+#: How many of the missing ranks rank 0 tells.
+_TOLD = 8
+_LONGEST = 200
 
 
 def meet(workers: Sequence[str], rank: int, seconds: float) -> None:
@@ -42,54 +45,77 @@ def meet(workers: Sequence[str], rank: int, seconds: float) -> None:
 
 
 def _as_first(workers: Sequence[str], until: float) -> str:
-    """Return which ranks are missing, as rank 0 knows; "" if none."""
+    """Return which ranks are missing, as rank 0 knows; "" if none. It tells those that have come."""
     with contextlib.ExitStack() as stack:
         listening = stack.enter_context(_listening(workers[0]))
         come: dict[int, socket.socket] = {}
         while len(come) < len(workers) - 1:
             if not select.select([listening], [], [], max(0.0, until - time.monotonic()))[0]:
-                return _named(workers, [one for one in range(1, len(workers)) if one not in come])
+                missing = _others(workers, come)
+                _tell(come, _LATE, missing)
+                return _named(workers, missing)
             one = stack.enter_context(listening.accept()[0])
-            number = _read(one, 5.0)
+            number = _line(one, b"", 5.0)[0]
             if number in (_HELLO.format(other, len(workers)).encode() for other in range(1, len(workers))):
                 come[int(number.split()[2])] = one
-        for one in come.values():
-            with contextlib.suppress(OSError):
-                one.sendall(_GO)
+                _tell(come, _WAIT, _others(workers, come))
+        _tell(come, _GO, [])
         for one in come.values():  # if they close first, the port is free for TensorFlow
-            _read(one, 5.0)
+            _line(one, b"", 5.0)
     return ""
 
 
+def _others(workers: Sequence[str], come: Mapping[int, socket.socket]) -> list[int]:
+    return [one for one in range(1, len(workers)) if one not in come]
+
+
+def _tell(come: Mapping[int, socket.socket], word: bytes, missing: Sequence[int]) -> None:
+    """Send a line to those that have come: a word and some of the ranks that are missing."""
+    line = b" ".join([word, *(str(one).encode() for one in missing[:_TOLD])]) + b"\n"
+    for one in come.values():
+        with contextlib.suppress(OSError):
+            one.sendall(line)
+
+
 def _as_other(workers: Sequence[str], rank: int, until: float) -> str:
-    """Return who is missing, as another rank knows: rank 0, or ranks that rank 0 waits for."""
+    """Return who is missing, as another rank knows: rank 0, or the ranks that it says it waits for."""
     host, _, port = workers[0].rpartition(":")
     address = (host.strip("[]"), int(port))
+    missing = [0]
     while time.monotonic() < until:
         with contextlib.suppress(OSError), socket.create_connection(address, _TRY_SECONDS) as first:
             first.sendall(_HELLO.format(rank, len(workers)).encode())
-            if _read(first, until - time.monotonic()) == _GO:
+            word, rest = b"", b""
+            while word not in (_GO, _LATE):
+                line, rest = _line(first, rest, until - time.monotonic())
+                if not line.endswith(b"\n"):
+                    break
+                word, *numbers = line.split()
+                missing = [int(one) for one in numbers]
+            if word == _GO:
                 return ""
+            if word == _LATE:
+                break
         time.sleep(_RETRY_SECONDS)
-    return f"{_named(workers, [0])}, or for others that it waits for"
+    return _named(workers, missing or [0])
 
 
 def _named(workers: Sequence[str], ranks: Sequence[int]) -> str:
-    return ", ".join(f"rank {one} ({workers[one]})" for one in ranks)
+    return listed([f"{one} ({workers[one]})" for one in ranks])
 
 
-def _read(one: socket.socket, seconds: float) -> bytes:
-    """Return a line, or what was received of it when time is up or the other side has closed."""
-    found = b""
+def _line(one: socket.socket, found: bytes, seconds: float) -> tuple[bytes, bytes]:
+    """Return a line and what came behind it, given what came before; less of it when time is up or the end has come."""
     until = time.monotonic() + seconds
     with contextlib.suppress(OSError):
-        while not found.endswith(b"\n") and len(found) < 100 and time.monotonic() < until:
+        while b"\n" not in found and len(found) < _LONGEST and time.monotonic() < until:
             one.settimeout(max(0.01, until - time.monotonic()))
-            part = one.recv(100)
+            part = one.recv(_LONGEST)
             if not part:
                 break
             found += part
-    return found
+    line, end, rest = found.partition(b"\n")
+    return line + end, rest
 
 
 def _listening(address: str) -> socket.socket:

@@ -11,7 +11,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 
 class Watch:
@@ -19,7 +19,7 @@ class Watch:
 
     def __init__(
         self,
-        progress: Callable[[], int],
+        progress: Callable[[], Sequence[int]],
         seconds: float,
         late: Callable[[], None],
         busy: Callable[[], bool] | None = None,
@@ -27,9 +27,9 @@ class Watch:
         """Start watching.
 
         Args:
-            progress: returns a number that changes as exchanges begin and end; odd while one runs, or if one did not
-                end because its function failed.
-            seconds: how long the number may be odd and unchanged.
+            progress: returns for each lane a number that changes as exchanges begin and end; odd while one runs, or if
+                one did not end because its function failed.
+            seconds: how long a number may be odd and unchanged.
             late: called once when that time is exceeded.
             busy: returns whether an exchange can be running at all; default: `in_tensorflow`.
         """
@@ -48,12 +48,16 @@ class Watch:
             self._thread.join()
 
     def _run(self) -> None:
-        last, since = 0, time.monotonic()
+        last: list[int] = []
+        since: list[float] = []
         while not self._ended.wait(min(1.0, self._seconds / 8)):
-            number = self._progress()
-            if number != last or number % 2 == 0 or not self._busy():
-                last, since = number, time.monotonic()
-            elif time.monotonic() - since > self._seconds:
+            numbers, busy, now = list(self._progress()), self._busy(), time.monotonic()
+            moved = [not busy or number % 2 == 0 for number in numbers]
+            if last:
+                moved = [one or number != was for one, number, was in zip(moved, numbers, last, strict=True)]
+            since = [now if one else begun for one, begun in zip(moved, since or [now] * len(moved), strict=True)]
+            last = numbers
+            if max(now - begun for begun in since) > self._seconds:
                 self._late()
                 return
 

@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from runtime import _validation, config
 from runtime.ranks import placements
+from runtime.ranks.planning.plan import Plan
 from runtime.ranks.process_group import refuse_several
 from runtime.storage.device import Device, device_of
 from runtime.storage.tiers import KINDS, Storage, log_compaction
@@ -54,6 +55,8 @@ class TableArguments:
     value_dtype: tf.DType = tf.float32
     #: Whether lookups divide the gradients of rows, which are summed over ranks, by the number of ranks.
     averages: bool = False
+    #: The name of the table whose columns it has a part of; "" if its rows are whole.
+    columns_of: str = ""
 
     @property
     def options(self) -> str:
@@ -97,11 +100,22 @@ def checked(given: Mapping[str, Any]) -> TableArguments:
         else _validation.integer("max_bytes", given["max_bytes"], 1, 2**60),
         when_full=_when_full(given),
         storage=_storage(given),
-        placement="replicated" if given["is_dp"] else placements.check_placement(given["placement"]),
+        placement="replicated" if given["is_dp"] else _placement(given),
         device=_device(given),
         value_dtype=_value_dtype(given),
         averages=given["all2all_gradients_op"] == _MEAN,
     )
+
+
+def _placement(given: Mapping[str, Any]) -> str:
+    """Return the placement, perhaps of a plan."""
+    placement = given["placement"]
+    if isinstance(placement, Plan):
+        name = table_name(given["name"])
+        if name not in placement:
+            raise ValueError(f"the plan has no table `{name}`: it has {', '.join(placement)}")
+        placement = placement[name]
+    return placements.check_placement(placement)
 
 
 def check_rules(given: Mapping[str, Any]) -> None:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from runtime import _tf_private, _validation
+from runtime.ranks.planning.plan import Plan
 from runtime.ranks.process_group import refuse_several
 from runtime.storage.device import Device
 from runtime.storage.tiers import Storage
@@ -47,7 +48,7 @@ def create_table(
     max_bytes: int | None = None,
     when_full: str = "error",
     storage: Storage | None = None,
-    placement: str = "distributed",
+    placement: str | Plan = "distributed",
     device: Device | str | None = None,
 ) -> Table:
     """Create a table of rows of width `dim`, eager or in the current v1 graph; the arguments are Rec SDK's.
@@ -80,7 +81,7 @@ def create_table(
             that were least recently used.
         storage: tiers below memory for rows that do not fit in memory.
         placement: which of several ranks (runtime.ranks) holds a row: "distributed" (key mod ranks), "localized:0"
-            (rank 0) or "replicated" (each rank has a copy).
+            (rank 0) or "replicated" (each rank has a copy); or a `runtime.ranks.plan` that has the table's name.
         device: where `device_vocabulary_size` rows lie and train, as "/gpu:0" or a `Device`; the others lie on the
             host. In v1 graphs.
 

@@ -43,6 +43,24 @@ class TableFacts:
         """Whether training lookups return rows and their addresses (`init(use_dynamic_expansion=True)`)."""
         return self.arguments.expands
 
+    def require_whole_rows(self, what: str) -> None:
+        """Refuse what needs whole rows of a table that is cut by columns.
+
+        Raises:
+            ValueError: this table has a part of the columns.
+        """
+        whole = self.arguments.columns_of
+        if whole:
+            raise ValueError(
+                f"{what} needs whole rows, and the table `{whole}` is cut by columns: create it with create_table and "
+                "another placement"
+            )
+
+    def check_rule(self, rule: str) -> None:
+        """Refuse an update rule that needs whole rows, if this table has a part of them; see `require_whole_rows`."""
+        if rule == "group_ftrl":
+            self.require_whole_rows("FTRL with a term on the norm of rows")
+
     @property
     def placement(self) -> str:
         """Which of several ranks holds a row: "distributed", "replicated", or "localized:" and the rank."""

@@ -20,7 +20,7 @@ from tests.support.paths import ROOT
 from tests.support.ranks import fault_worker
 
 _LAUNCHER = ROOT / "runtime" / "launch.py"
-_TIMEOUT = 8
+_TIMEOUT = 12
 
 _horovod = pytest.mark.skipif(
     importlib.util.find_spec("horovod") is None, reason="Horovod is not installed: `make horovod` builds it"
@@ -64,6 +64,8 @@ def test_a_rank_that_is_suspended_for_longer_is_named(engine: str, tmp_path: Pat
     done = _launched(engine, tmp_path / "run", "3:suspend")
     assert done.returncode == 1, done.stderr
     assert "runtime.ranks: rank 1 does not answer rank 0" in done.stderr
+    if engine == "collectives":
+        assert f"rank 0 waited for longer than {_TIMEOUT} s in an exchange for rank 1, which does not" in done.stderr
     assert "runtime.launch: rank 1 was suspended, as by SIGSTOP" in done.stderr
     _assert_goes_on(tmp_path / "run", 2)
 

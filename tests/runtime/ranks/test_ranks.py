@@ -28,8 +28,8 @@ def _launched(ranks: int, *arguments: str | Path) -> subprocess.CompletedProcess
     return programs.run(command, 540)
 
 
-def _trained(ranks: int, optimizer: str, first: int, last: int, out: Path) -> list[dict[str, np.ndarray]]:
-    done = _launched(ranks, _WORKER, optimizer, str(first), str(last), out)
+def _trained(ranks: int, optimizer: str, first: int, last: int, out: Path, *more: str) -> list[dict[str, np.ndarray]]:
+    done = _launched(ranks, _WORKER, optimizer, str(first), str(last), out, *more)
     assert done.returncode == 0, done.stderr
     return [dict(np.load(f"{out}-{rank}.npz")) for rank in range(ranks)]
 
@@ -37,7 +37,7 @@ def _trained(ranks: int, optimizer: str, first: int, last: int, out: Path) -> li
 def test_ranks_train_as_one_process_and_go_on_with_another_number(tmp_path: Path) -> None:
     want = rank_worker.train("adam", 0, 10, "", stock=True)
     before = _trained(2, "adam", 0, 6, tmp_path / "run")
-    after = _trained(3, "adam", 6, 10, tmp_path / "run")
+    after = _trained(3, "adam", 6, 10, tmp_path / "run", "ahead")
     for one in after:
         losses = np.concatenate([before[0]["losses"], one["losses"]])
         np.testing.assert_allclose(losses, want["losses"], rtol=1e-5)

@@ -14,7 +14,7 @@ from runtime.ranks.watchdog import Watch, in_tensorflow
 def test_an_exchange_that_does_not_end_is_late() -> None:
     late = threading.Event()
     begun = time.monotonic()
-    watch = Watch(lambda: 7, 0.2, late.set, lambda: True)
+    watch = Watch(lambda: [4, 7], 0.2, late.set, lambda: True)
     assert late.wait(30)
     assert time.monotonic() - begun > 0.2
     watch.end()
@@ -24,14 +24,14 @@ def test_exchanges_that_go_on_and_pauses_between_them_are_not_late() -> None:
     late = threading.Event()
     seen: list[int] = []
 
-    def goes_on() -> int:
+    def goes_on() -> list[int]:
         seen.append(2 * len(seen) + 1)
-        return seen[-1]
+        return seen[-1:]
 
     watches = [
         Watch(goes_on, 0.05, late.set, lambda: True),
-        Watch(lambda: 4, 0.05, late.set, lambda: True),
-        Watch(lambda: 5, 0.05, late.set),  # nobody is in TensorFlow: a function failed in front of an end
+        Watch(lambda: [4], 0.05, late.set, lambda: True),
+        Watch(lambda: [5], 0.05, late.set),  # nobody is in TensorFlow: a function failed in front of an end
     ]
     while len(seen) < 20:
         time.sleep(0.01)
@@ -65,10 +65,14 @@ def test_who_is_in_tensorflow_is_seen() -> None:
 
 def test_a_function_that_fails_between_beginning_and_end_leaves_the_next_ones_right() -> None:
     engine = Collectives.__new__(Collectives)
-    engine._token = tf.raw_ops.VarHandleOp(dtype=tf.int64, shape=[])
-    tf.raw_ops.AssignVariableOp(resource=engine._token, value=tf.constant(0, tf.int64))
+    engine._make_tokens()
     seen = []
     for begins in (True, False, True, True, False, False, True):
         engine._count(begins)
-        seen.append(engine._progress())
+        seen.append(engine._progress()[0])
     assert seen == [1, 2, 3, 5, 6, 6, 7]
+    with engine.beside("ids"):
+        engine._count(True)
+    assert engine._progress() == [7, 0, 1]
+    engine._count(False)
+    assert engine._progress() == [8, 0, 1]

@@ -1,4 +1,6 @@
-"""One rank that trains on its share of each batch, `rank_worker.py OPTIMIZER FIRST LAST OUT`: shares make one batch.
+"""One rank that trains on its share of each batch, `rank_worker.py OPTIMIZER FIRST LAST OUT [ahead]`.
+
+The shares of all ranks make one batch; with `ahead`, ids of the next one are exchanged in each step.
 
 Tables of each placement, plain and pooled lookups, and a dense layer; writes its losses, and what all rows are in the
 end, to OUT-<rank>.npz. Goes on from the checkpoint OUT.ckpt of the step FIRST where that is not 0, and writes it.
@@ -23,6 +25,7 @@ KEYS = 40
 BATCH = 12
 #: Names and widths; rows of key k start from `first_rows`.
 TABLES = {"plain": 4, "local": 3, "copied": 2, "pooled": 5}
+TOGETHER = ("plain", "local", "copied")
 PLACEMENTS = {"local": "localized:{last}", "copied": "replicated"}
 TABLE_OPTIMIZERS: dict[str, Any] = {
     "sgd": gradient_descent.create_hash_optimizer,
@@ -120,8 +123,12 @@ class Tables(Stock):
     def rows(self, name: str, ids: tf.Tensor) -> tf.Tensor:
         return runtime.sparse_lookup(self.tables[name], ids)
 
-    def all_rows(self, names: Sequence[str], ids: tf.Tensor) -> list[tf.Tensor]:
-        return runtime.grouped_lookup([(self.tables[name], ids) for name in names])
+    def all_rows(self, names: Sequence[str], ids: Any) -> list[tf.Tensor]:
+        ids, exchanged = ids if isinstance(ids, tuple) else (ids, None)
+        return runtime.grouped_lookup([(self.tables[name], ids) for name in names], exchanged=exchanged)
+
+    def exchanged(self, ids: tf.Tensor) -> runtime.ExchangedIds:
+        return runtime.exchange_ids([(self.tables[name], ids) for name in TOGETHER])
 
     def pooled(self, name: str, ids: tf.SparseTensor, weights: tf.SparseTensor | None, combiner: str) -> tf.Tensor:
         return runtime.safe_embedding_lookup_sparse(self.tables[name], ids, weights, combiner)
@@ -131,13 +138,15 @@ def loss_of(model: Stock, kernel: tf.Variable, batch: dict[str, tf.Tensor]) -> t
     """The sum of the samples' losses, divided by BATCH."""
     ids = tf.RaggedTensor.from_row_lengths(batch["bags"], batch["lengths"]).to_sparse()
     weights = tf.RaggedTensor.from_row_lengths(batch["weights"], batch["lengths"]).to_sparse()
-    parts = [tf.reduce_sum(rows, 1) for rows in model.all_rows(("plain", "local", "copied"), batch["ids"])]
+    parts = [tf.reduce_sum(rows, 1) for rows in model.all_rows(TOGETHER, batch["ids"])]
     parts += [model.pooled("pooled", ids, None, "mean"), model.pooled("pooled", ids, weights, "sqrtn")]
     out = tf.squeeze(tf.matmul(tf.sin(tf.concat(parts, 1)), kernel), 1)
     return tf.reduce_sum((out - batch["label"]) ** 2) / BATCH
 
 
-def train(optimizer: str, first: int, last: int, out: str, stock: bool = False) -> dict[str, np.ndarray]:
+def train(
+    optimizer: str, first: int, last: int, out: str, stock: bool = False, ahead: bool = False
+) -> dict[str, np.ndarray]:
     """Train; return the losses of whole batches, the rows of all keys, and the kernel."""
     model = Stock() if stock else Tables()
     kernel = tf.Variable(np.random.default_rng(7).normal(size=(19, 1)).astype(np.float32))
@@ -145,8 +154,7 @@ def train(optimizer: str, first: int, last: int, out: str, stock: bool = False) 
     sparse = dense if stock else TABLE_OPTIMIZERS[optimizer](0.05)
     variables = [*model.variables.values(), kernel]
 
-    @tf.function(input_signature=[SIGNATURE])
-    def step(batch: dict[str, tf.Tensor]) -> tf.Tensor:
+    def stepped(batch: dict[str, Any]) -> tf.Tensor:
         with tf.GradientTape() as tape:
             loss = loss_of(model, kernel, batch)
         pairs = list(zip(tape.gradient(loss, variables), variables, strict=True))
@@ -158,14 +166,17 @@ def train(optimizer: str, first: int, last: int, out: str, stock: bool = False) 
         dense.apply_gradients(pairs[-1:])
         return ranks.current().all_reduce(loss)
 
+    step = tf.function(stepped, input_signature=[SIGNATURE])
     checkpoint = tf.train.Checkpoint(tables=getattr(model, "tables", {}), kernel=kernel, dense=dense, sparse=sparse)
     if first:
         dense._create_slots([kernel])  # TensorFlow's v1 optimizers cannot make them while restoring
         restore(checkpoint, f"{out}.ckpt")
     losses, threads = [], []
-    for batch in batches(last)[first:]:
+    shares = [batch if stock else share(batch, ranks.rank(), ranks.size()) for batch in batches(last)[first:]]
+    if ahead:
+        step = _ahead(model, stepped, [tf.constant(own["ids"]) for own in shares])
+    for own in shares:
         threads.append(sum(1 for _ in Path("/proc/self/task").iterdir()))
-        own = batch if stock else share(batch, ranks.rank(), ranks.size())
         losses.append(float(step({name: tf.constant(values) for name, values in own.items()})))
     if not stock:
         save(checkpoint, f"{out}.ckpt")
@@ -173,8 +184,25 @@ def train(optimizer: str, first: int, last: int, out: str, stock: bool = False) 
     return {"losses": np.array(losses), "threads": np.array(threads), "kernel": np.asarray(kernel), **rows}
 
 
+def _ahead(model: Any, stepped: Any, ids: list[tf.Tensor]) -> Any:
+    """Return a step that exchanges the ids of the next batch; no ids behind the last one."""
+    exchanged = model.exchanged(ids[0])
+    following = iter([*ids[1:], ids[0][:0]])
+
+    @tf.function(input_signature=[{**SIGNATURE, "ids": (SIGNATURE["ids"], exchanged.spec())}, SIGNATURE["ids"]])
+    def step(batch: dict[str, Any], more: tf.Tensor) -> Any:
+        return stepped(batch), model.exchanged(more)
+
+    def one(batch: dict[str, tf.Tensor]) -> tf.Tensor:
+        nonlocal exchanged
+        loss, exchanged = step({**batch, "ids": (batch["ids"], exchanged)}, next(following))
+        return loss
+
+    return one
+
+
 if __name__ == "__main__":
-    name, *steps, path = sys.argv[1:]
+    name, first, last, path, *more = sys.argv[1:]
     ranks.start()
-    done = train(name, int(steps[0]), int(steps[1]), path)
+    done = train(name, int(first), int(last), path, ahead=bool(more))
     np.savez(f"{path}-{ranks.rank()}.npz", **done)
