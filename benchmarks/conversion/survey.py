@@ -42,6 +42,11 @@ def counts(report: Mapping[str, Any]) -> Counter[str]:
     return Counter(COLUMNS[one["verdict"]] for one in report["tables"] if one["verdict"] in COLUMNS)
 
 
+def unread(report: Mapping[str, Any]) -> int:
+    """Return the number of files that cannot be read, such as those of Python 2."""
+    return len({one["location"]["path"] for one in report["findings"] if one["state"] == "failed"})
+
+
 def rules_of(report: Mapping[str, Any]) -> Counter[str]:
     """Return, for each rule, the number of tables that wait for a decision or stay because of it."""
     found: Counter[str] = Counter()
@@ -72,11 +77,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for directory in given.directories:
         report = judged(directory, options)
         own = counts(report)
-        rows.append([directory.resolve().name, *(str(own[one]) for one in columns)])
+        rows.append([directory.resolve().name, *(str(own[one]) for one in columns), str(unread(report))])
         total += own
         rules += rules_of(report)
-    rows.append(["all", *(str(total[one]) for one in columns)])
-    print(markdown_table(["repository", *columns], rows))
+    rows.append(["all", *(str(total[one]) for one in columns), str(sum(int(row[-1]) for row in rows))])
+    print(markdown_table(["repository", *columns, "files that cannot be read"], rows))
     print()
     print(markdown_table(["rule", "tables"], [[rule, str(count)] for rule, count in rules.most_common()]))
 

@@ -23,6 +23,16 @@ PYTHON2_LINE = re.compile(
     r"|\bdef\s+\w+\(.*\(.*\).*\):|\blambda\s*\(|\bur[\"']|\b\d+[lL]\b|\b0\d+\b|`[^`]+`"
 )
 
+#: What to do with a file that only Python 2 accepts. Python has no `2to3` from 3.13 on; fissix is its successor.
+IS_PYTHON2 = (
+    "the code is Python 2; make it Python 3 by `python -m lib2to3 -w -n FILE`, or from Python 3.13 on by "
+    "`pip install fissix` and `fissix -w -n FILE`"
+)
+HAS_TABS = (
+    "the code mixes tabs and spaces as only Python 2 allows, at line {line}; write spaces by "
+    "`expand -i -t 8 FILE > NEW`, and move NEW to FILE"
+)
+
 
 class UnreadableSource(Exception):
     """The file is valid Python 3 but cannot be converted without changing other bytes; the message says why."""
@@ -66,7 +76,9 @@ def parsed(text: str) -> tuple[ast.Module | None, str]:
             return ast.parse(text), ""
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         if isinstance(error, SyntaxError) and (PYTHON2.search(text) or PYTHON2_LINE.search(error.text or "")):
-            return None, "the code is Python 2; run 2to3 first"
+            return None, IS_PYTHON2
+        if isinstance(error, TabError):
+            return None, HAS_TABS.format(line=error.lineno)
         line = getattr(error, "lineno", None)
         where = f" at line {line}" if line else ""
         return None, f"the code does not parse{where}: {getattr(error, 'msg', None) or error or type(error).__name__}"

@@ -195,7 +195,7 @@ def test_one_bad_file_among_many_is_work_that_remains(work: Path) -> None:
     (work / "src" / "bad.py").write_text("import tensorflow\nprint 1\n")
     done = migrate("convert", "src", "-o", "out", cwd=work)
     assert done.returncode == 1
-    assert "run 2to3 first" in done.stderr
+    assert "the code is Python 2; make it Python 3 by `python -m lib2to3 -w -n" in done.stderr
     assert (work / "out" / "good.py").exists()
 
 

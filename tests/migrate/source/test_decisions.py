@@ -42,3 +42,21 @@ def test_what_keeps_a_table_is_said_beside_the_doubts(code: str, why: str) -> No
     assert any(why in reason for table in kept for reason in table.reasons), kept
     assert why in reasons(result)
     assert all(table.verdict is State.UNSUPPORTED for table in converted(code, assume=True).tables)
+
+
+#: Names that are bound to a table in one branch, and in the other to what needs a decision, or can be no table.
+ARMS = "if rows is None:\n    W = {0}\nelse:\n    W = {1}\n" + LOOKUP + TRAIN
+OWN = MADE.removeprefix("W = ").strip()
+
+
+def test_a_table_that_waits_for_another_needs_the_same_decision() -> None:
+    code = HEAD + ARMS.format(OWN, "tf.Variable(rows)")
+    assert {table.verdict for table in converted(code).tables} == {State.SUGGESTED}, reasons(converted(code))
+    assert "what is assumed for the tables that are read by the same code holds" in reasons(converted(code))
+    assert {table.verdict for table in converted(code, assume=True).tables} == {State.APPLIED}
+
+
+def test_a_table_that_stays_with_another_needs_none() -> None:
+    code = HEAD + ARMS.format(OWN, "tf.Variable(rows, dtype=tf.float64)")
+    assert {table.verdict for table in converted(code).tables} == {State.UNSUPPORTED}, reasons(converted(code))
+    assert not converted(code, assume=True).changed

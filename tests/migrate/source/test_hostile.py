@@ -10,13 +10,13 @@ from migrate.report.model import State
 from migrate.source.driver.convert_file import convert_bytes
 from migrate.source.driver.sanity_check import check_unchanged
 from migrate.source.files.conversion_result import SourceResult
-from migrate.source.files.encoding import decode, syntax_problem
+from migrate.source.files.encoding import IS_PYTHON2, decode, syntax_problem
 from migrate.source.settings.options import Options
 from migrate.source.tensorflow import convert as one_file
 
 BAD = {
-    "python 2 print": (b"import tensorflow as tf\nprint tf\n", "run 2to3 first"),
-    "python 2 except": (b"import tensorflow as tf\ntry:\n    f()\nexcept E, e:\n    pass\n", "run 2to3 first"),
+    "python 2 print": (b"import tensorflow as tf\nprint tf\n", "is Python 2; make"),
+    "python 2 except": (b"import tensorflow as tf\ntry:\n    f()\nexcept E, e:\n    pass\n", "is Python 2; make"),
     "syntax error": (b"import tensorflow as tf\ndef f(:\n", "line 2"),
     "tabs and spaces mixed": (b"import tensorflow\nif a:\n\tb = 1\n        c = 2\n", "line 4"),
     "not utf-8": (b"import tensorflow\nx = '\xff\xfe'\n", "cannot be decoded"),
@@ -123,7 +123,13 @@ def test_python_3_is_not_taken_for_python_2() -> None:
     ],
 )
 def test_what_only_python_2_accepts_is_named_so(line: str) -> None:
-    assert syntax_problem(f"import tensorflow as tf\n{line}\n") == "the code is Python 2; run 2to3 first"
+    assert syntax_problem(f"import tensorflow as tf\n{line}\n") == IS_PYTHON2
+
+
+def test_tabs_that_count_for_eight_spaces_are_named_so() -> None:
+    mixed = "if x:\n        a = 1\n\tb = 2\n"
+    assert "tabs and spaces as only Python 2 allows, at line 3; write spaces by `expand" in syntax_problem(mixed)
+    assert not syntax_problem(mixed.expandtabs(8))
 
 
 def test_marks_of_python_2_in_a_comment_are_no_proof() -> None:

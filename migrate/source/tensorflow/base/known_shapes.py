@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from migrate.source.flow import Constant, as_written, only_reads
+from migrate.source.flow import Computed, Constant, Result, Symbol, Value, as_written, only_reads
 from migrate.source.flow import is_none as is_none_value
 from migrate.source.tensorflow.base.arguments import literal, number
 from migrate.source.tensorflow.base.bindings import resolve
@@ -17,6 +17,9 @@ from migrate.targets.runtime import TARGET as RUNTIME
 def shape_of(file: File, node: cst.BaseExpression) -> Shape | int | None:
     """Return the shape that `node` denotes; its rank if that is not 1 or 2; None if it cannot be determined."""
     listed = node if isinstance(node, cst.List | cst.Tuple) else as_written(file.names.flow, node)
+    if listed is None and _is_whole(file, node):
+        text = file.tree.source(node)
+        return Shape(node, None, text, "1")  # `tf.zeros(n)` is `tf.zeros([n])`
     if listed is None or not all(isinstance(e, cst.Element) for e in listed.elements):
         return None
     elements = [e.value for e in listed.elements]
@@ -32,6 +35,27 @@ def shape_of(file: File, node: cst.BaseExpression) -> Shape | int | None:
     named = listed is not node and is_repeatable(node)
     texts = [f"{file.tree.source(node)}[{i}]" if named else file.tree.source(e) for i, e in enumerate(elements)]
     return Shape(elements[0], (*elements, None)[1], texts[0], (*texts, "1")[1])
+
+
+def _is_whole(file: File, node: cst.BaseExpression, depth: int = 4) -> bool:
+    """True if an expression is surely a whole number: a literal, a length, or a sum or product of these.
+
+    None as a size is ignored: it makes the creation of the variable fail.
+    """
+    values = [value for value in file.names.flow.values(node) if not is_none_value(value)]
+    return bool(values) and depth > 0 and all(_is_whole_value(file, one, depth) for one in values)
+
+
+def _is_whole_value(file: File, value: Value, depth: int) -> bool:
+    made = value.node
+    if isinstance(value, Constant):
+        return isinstance(made, cst.Integer)
+    if isinstance(value, Result):
+        return isinstance(value.callee, Symbol) and value.callee.name in {"builtins.int", "builtins.len"}
+    if not isinstance(value, Computed) or not isinstance(made, cst.BinaryOperation):
+        return False
+    counts = isinstance(made.operator, cst.Add | cst.FloorDivide | cst.Multiply | cst.Subtract)
+    return counts and all(_is_whole(file, one, depth - 1) for one in (made.left, made.right))
 
 
 def repeatable(file: File, shape: Shape) -> Shape | None:

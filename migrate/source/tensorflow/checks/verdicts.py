@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import replace
 
 from migrate.source.tensorflow.base.model import Blocker, Table
 from migrate.source.tensorflow.base.rule_kinds import File, FileRule
@@ -42,8 +43,10 @@ def judge(file: File, assume: bool) -> Judgement:
         _lift(judgement)
         _check_moving(judgement)
     else:
-        hidden = _hidden(judgement)
+        hidden, converting = _hidden(judgement)
+        first = {id(blocker) for table in judgement.tables for blocker in table.blockers}
         _check_moving(judgement)
+        _soften(judgement, first, converting)
         _show(judgement, hidden)
     while settle(judgement):
         _check_moving(judgement)
@@ -79,16 +82,20 @@ def _check_moving(judgement: Judgement) -> None:
         rule.judge_moving(judgement)
 
 
-def _hidden(judgement: Judgement) -> list[list[Blocker]]:
-    """Return, for each table, the blockers that appear only once `--assume` has lifted the others."""
+def _hidden(judgement: Judgement) -> tuple[list[list[Blocker]], set[int]]:
+    """Return, for each table, the blockers that appear only once `--assume` has lifted the others.
+
+    The second result is the ids of the tables that convert then.
+    """
     tables = judgement.tables
     before = [judgement.file_blockers[:], *(table.blockers[:] for table in tables)]
     settled = [judgement.assumed[:], *(table.assumed[:] for table in tables)]
     if not any(blocker.assumption for blockers in before for blocker in blockers):
-        return [[] for _ in tables]
+        return [[] for _ in tables], set()
     _lift(judgement)
     known = {id(blocker) for blockers in before for blocker in blockers}
     _check_moving(judgement)
+    converting = {id(table) for table in judgement.moving}
     late = [blocker for blocker in judgement.file_blockers if id(blocker) not in known]
     found = [
         [blocker for blocker in table.blockers if id(blocker) not in known]
@@ -99,7 +106,26 @@ def _hidden(judgement: Judgement) -> list[list[Blocker]]:
     for subject, blockers, assumed in zip(subjects, before, settled, strict=True):
         subject.assumed[:] = assumed
         (subject.file_blockers if isinstance(subject, Judgement) else subject.blockers)[:] = blockers
-    return found
+    return found, converting
+
+
+def _soften(judgement: Judgement, first: Container[int], converting: Container[int]) -> None:
+    """Take reasons that are not among the `first` for doubts, in tables that convert under the others' assumptions.
+
+    Such a table stays only because another one does, which is read by the same code.
+    """
+    for table in judgement.tables:
+        if id(table) in converting:
+            found = [(one, id(one) in first or bool(one.assumption)) for one in table.blockers]
+            table.blockers[:] = [one if known else _softened(one) for one, known in found]
+
+
+def _softened(blocker: Blocker) -> Blocker:
+    return replace(
+        blocker,
+        action="decide on the other table, or convert with --assume",
+        assumption="what is assumed for the tables that are read by the same code holds",
+    )
 
 
 def _show(judgement: Judgement, hidden: Sequence[Sequence[Blocker]]) -> None:

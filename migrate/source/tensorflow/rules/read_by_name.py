@@ -15,6 +15,7 @@ from migrate.source.tensorflow.base.model import Blocker, Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.checks.check_rule import CheckRule
 from migrate.source.tensorflow.checks.judgement import Judgement
+from migrate.source.tensorflow.facts.references.fetched_texts import fetched_texts
 from migrate.source.tensorflow.facts.variables.variable_names import VariableName, variable_name
 from migrate.source.tensorflow.facts.variables.variable_reuse import pattern
 
@@ -84,6 +85,13 @@ class ReadByName(CheckRule):
             "the operations of a table lookup have other names",
             "give the result a name of its own: `tf.identity(rows, name=...)`",
         ),
+        Refusal(
+            "computed-lookup",
+            "`{text}` may read this lookup by its name",
+            "the operations of a table lookup have other names",
+            "write the name as a literal, or convert with --assume",
+            "a computed name never refers to a lookup of one of the tables",
+        ),
     )
     examples = (
         Example("fetched by name", HEAD + MADE + 'rows = sess.run("w:0")\n', says="by its name"),
@@ -95,6 +103,16 @@ class ReadByName(CheckRule):
         Example("from a checkpoint", HEAD + MADE + 'rows = tf.train.load_variable(path, "w")\n', says="by its name"),
         Example("another variable", HEAD + MADE + OTHER, HEAD + AFTER + OTHER),
         Example("a computed name", HEAD + MADE + COMPUTED, says="may read"),
+        Example(
+            "a name that the program is given",
+            HEAD + "import sys\n" + MADE + "x = sess.run([loss, sys.argv[1]])\n",
+            says="may read",
+        ),
+        Example(
+            "a computed name of a lookup",
+            HEAD + MADE + "x = sess.run('embedding_%s:0' % kind)\n",
+            says="may read this lookup",
+        ),
         Example("a computed name, assumed", HEAD + MADE + COMPUTED, HEAD + AFTER + COMPUTED, assume=True),
     )
 
@@ -135,6 +153,8 @@ def _asked(file: File) -> Iterator[Read]:
             yield resolve(file.tree, call.args[0].value), call
         elif method in {"run", "eval"} and call.args and isinstance(call.args[0].value, cst.FormattedString):
             yield call.args[0].value, call
+        elif method == "run":
+            yield from ((text, call) for text in fetched_texts(file, call))
 
 
 def _of_variable(file: File, name: VariableName, node: cst.BaseExpression, shown: cst.BaseExpression) -> Blocker | None:
@@ -153,11 +173,22 @@ def _method(call: cst.Call) -> str:
 
 def _of_lookup(file: File, table: Table, node: cst.BaseExpression, shown: cst.BaseExpression) -> Blocker | None:
     """Block a table when the result of a lookup is read by the name of an operation inside the lookup."""
-    given = string(node)
-    for lookup in table.lookups if given is not None else ():
+    given, text = string(node), " ".join(file.tree.source(shown).split())[:80]
+    computed = pattern(file, node) if given is None else ""
+    for lookup in table.lookups:
         own = next((a.value for a in lookup.call.args if a.keyword is not None and a.keyword.value == "name"), None)
         last = (file.names.of(lookup.call.func) or "").rpartition(".")[2]
         label = DEFAULTS.get(last, re.escape(last)) if own is None else pattern(file, own)
         if given is not None and re.fullmatch(rf"(.*/)?{label}(_\d+)?(/.*)?(:\d+)?", given) is not None:
-            return blocker(shown, ReadByName.id, "lookup", text=" ".join(file.tree.source(shown).split())[:80])
+            return blocker(shown, ReadByName.id, "lookup", text=text)
+        name = string(own) if own is not None else last
+        if given is None and name and any(re.fullmatch(computed, one) for one in _outputs_of(name)):
+            return blocker(shown, ReadByName.id, "computed-lookup", text=text)
     return None
+
+
+def _outputs_of(name: str) -> Iterator[str]:
+    """Yield names that the result of a lookup may have in the original graph."""
+    for start in ("", "scope/"):
+        for number in ("", "_1"):
+            yield from (f"{start}{name}{number}{end}" for end in (":0", "/Identity:0", "/Identity_1:0"))

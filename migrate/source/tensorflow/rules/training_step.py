@@ -7,6 +7,7 @@ from functools import partial
 
 import libcst as cst
 
+from migrate.report.model import Applicability
 from migrate.source.rules import Example, Refusal, register
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Blocker
@@ -19,6 +20,7 @@ from migrate.source.tensorflow.facts.optimizers.external_libraries import LIBRAR
 from migrate.source.tensorflow.facts.optimizers.one_per_graph import made_once_a_graph
 from migrate.source.tensorflow.facts.optimizers.training_model import RULE, Step, owner
 from migrate.source.tensorflow.facts.training.dense_half import is_doubtful, reaches
+from migrate.source.tensorflow.facts.training.training_checks import two_optimizers
 from migrate.source.tensorflow.rules.optimizer import untrainable
 from migrate.source.tensorflow.rules.variable_list_use import refined
 
@@ -93,6 +95,14 @@ class TrainingStep(CheckRule):
             "two optimizers train the same variables",
             "each optimizer keeps its own state, but a table has the state of one optimizer",
             "train the tables by one of them: pass the other one its variables as `var_list`",
+        ),
+        Refusal(
+            "two-alike",
+            "two optimizers of one kind train the same variables",
+            "each optimizer keeps its own state, but a table has the state of one optimizer: both would update it",
+            "train the tables by one of them: pass the other one its variables as `var_list`; or convert with --assume",
+            "the optimizers may share the state of each row, and the model trains otherwise than before",
+            Applicability.CHANGES_VALUES,
         ),
         Refusal(
             "other-model",
@@ -262,6 +272,12 @@ class TrainingStep(CheckRule):
             says="order is not known",
         ),
         Example(
+            "two optimizers of one kind",
+            BEFORE
+            + "a = tf.train.AdagradOptimizer(0.1).minimize(loss)\nb = tf.train.AdagradOptimizer(0.2).minimize(loss)\n",
+            says="both would update it",
+        ),
+        Example(
             "no table is converted",
             BEFORE + "loss += tf.reduce_max(W)\nop = tf.train.AdagradOptimizer(0.1).minimize(loss)\n",
         ),
@@ -326,7 +342,7 @@ def _states(judgement: Judgement) -> Iterator[Blocker]:
                 and _separate_states(file, first, second)
                 and any(_trains(file, first, home) and _trains(file, second, home) for home in homes)
             ):
-                yield blocker(second.call, RULE, "two-optimizers")
+                yield two_optimizers(file, first, second)
 
 
 def _dense(judgement: Judgement) -> Iterator[Blocker]:

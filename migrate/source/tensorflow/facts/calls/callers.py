@@ -14,6 +14,7 @@ from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of
 from migrate.source.tensorflow.base.visited import reached
 from migrate.source.tensorflow.facts.calls.object_attributes import ancestors, methods, relatives
+from migrate.source.tensorflow.facts.calls.super_calls import super_reaches
 
 #: Methods, of any object, whose context manager opens no variable scope.
 HARMLESS_METHODS = {
@@ -130,9 +131,10 @@ def call_sites(file: File, function: cst.FunctionDef) -> list[cst.Call]:
 def _sites(file: File, function: cst.FunctionDef) -> list[cst.CSTNode]:
     """Return the call sites of a function in source order, including those of methods of unknown objects."""
     found = flow_of(file).sites(function)
-    if _owner(file, function) is not None:
+    if (owner := _owner(file, function)) is not None:
         unknown = once(file, ("unknown methods",), lambda: _unknown_methods(file))
-        found |= {one for one in unknown.get(function.name.value, ()) if file.tree.related(one, function)}
+        calls = [one for one in unknown.get(function.name.value, ()) if file.tree.related(one, function)]
+        found |= {one for one in calls if super_reaches(file, one, owner)}
     order = {path: number for number, path in enumerate(dict.fromkeys(one.tree.path for one in file.files))}
     home = flow_of(file).home
     return sorted(found, key=lambda one: (order.get(home(one).path, -1), *home(one).span(one)))

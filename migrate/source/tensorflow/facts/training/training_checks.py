@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import libcst as cst
 import libcst.matchers as m
@@ -12,12 +12,14 @@ from migrate.source.tensorflow.base.arguments import bind
 from migrate.source.tensorflow.base.bindings import is_target, local_names, resolve, scope_of_name
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.logging_statements import prints
+from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.calls.execution_count import exclusive, repeated
 from migrate.source.tensorflow.facts.optimizers.one_per_graph import made_once_a_graph
 from migrate.source.tensorflow.facts.optimizers.training_model import (
     RULE,
     STEPPING,
+    Step,
     Training,
     dense_only,
     is_elsewhere,
@@ -43,6 +45,7 @@ def check_consumed(file: File, training: Training, consumed: set[int], tables: O
         training.blockers.append(blocker(call, RULE, "unapplied-gradients", text=text))
 
 
+RATE = "learning_rate"
 COMPUTE_OR_GRADIENTS = ("loss", "var_list", "third", "fourth", "fifth", "sixth", "name")
 
 
@@ -189,7 +192,21 @@ def check_states(file: File, training: Training) -> None:
             ):
                 continue
             if not exclusive(file, first.call, second.call):
-                training.blockers.append(blocker(second.call, RULE, "two-optimizers"))
+                training.blockers.append(two_optimizers(file, first, second))
+
+
+def two_optimizers(file: File, first: Step, second: Step) -> Blocker:
+    """Return the blocker at the second of two steps that train a table by optimizers with slots.
+
+    Optimizers of one class, with the same arguments besides the learning rate, can share the slots of the table.
+    """
+    makers = [maker for step in (first, second) for maker in step.optimizer.makers]
+    forms = {(one.name, *_texts(file, one.arguments)) for one in makers}
+    return blocker(second.call, RULE, "two-alike" if len(forms) == 1 else "two-optimizers")
+
+
+def _texts(file: File, arguments: Mapping[str, cst.BaseExpression]) -> list[tuple[str, str]]:
+    return sorted((name, file.tree.source(value)) for name, value in arguments.items() if name != RATE)
 
 
 def check_repeated(file: File, training: Training) -> None:

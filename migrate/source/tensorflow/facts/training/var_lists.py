@@ -9,7 +9,7 @@ from typing import cast
 
 import libcst as cst
 
-from migrate.source.flow import Computed, Holder, Result, only_reads_entries
+from migrate.source.flow import Computed, Holder, Result, Value, only_reads_entries
 from migrate.source.tensorflow.base.bindings import assigned_value, binders, builtin
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Blocker, Table
@@ -129,7 +129,8 @@ def _add_call(file: File, call: cst.Call, owners: Owners, members: _Members) -> 
 
 def _add_named(file: File, node: cst.BaseExpression, owners: Owners, members: _Members) -> None:
     """Add the members of a list that is created elsewhere, including those that are added later or conditionally."""
-    made, later = _made(file, node, LISTS | cst.Call)
+    whole = len(members.asked) == 1  # a step whose whole list is empty fails
+    made, later = _made(file, node, LISTS | cst.Call, whole=whole)
     scoped = len(members.scoped)
     try:
         _add(file, made, owners, members)
@@ -141,18 +142,32 @@ def _add_named(file: File, node: cst.BaseExpression, owners: Owners, members: _M
     members.fixed &= not later
 
 
-def _made(file: File, node: cst.BaseExpression, kinds: Kinds) -> tuple[cst.BaseExpression, list[cst.BaseExpression]]:
-    """Return the creation of the single list or dict that `node` may be, and the values stored in it later."""
+def _made(
+    file: File, node: cst.BaseExpression, kinds: Kinds, *, whole: bool = False
+) -> tuple[cst.BaseExpression, list[cst.BaseExpression]]:
+    """Return the creation of the single list or dict that `node` may be, and the values stored in it later.
+
+    With `whole`, lists that are always empty do not count, as `self.params = []` before `self.params = [W, b]`.
+    """
     flow = flow_of(file)
-    values = [value for value in flow.values(node) if isinstance(value, Holder | Computed)]  # a sum may have both
+    given = [value for value in flow.values(node) if not (whole and _stays_empty(file, value))]
+    values = [value for value in given if isinstance(value, Holder | Computed)]  # a sum may have both
     made = {value.node for value in values}
-    if len(made) != 1 or len(values) != len(flow.values(node)) or not isinstance(values[0].node, kinds):
+    if len(made) != 1 or len(values) != len(given) or not isinstance(values[0].node, kinds):
         raise _NotSeen(node)
     mentions = dict.fromkeys(one for value in values for one in flow.mentions(value))
     later = [_put(file, one) for one in mentions if not only_reads_entries(flow, one)]
     if None in later or any(flow.may_be_changed_unseen(value) for value in values):
         raise _NotSeen(node)
     return cast(cst.BaseExpression, made.pop()), [one for one in later if one is not None]
+
+
+def _stays_empty(file: File, value: Value) -> bool:
+    """True for a list that is made empty, and into which nothing is put."""
+    flow = flow_of(file)
+    if not isinstance(value.node, cst.List | cst.Tuple) or value.node.elements or flow.may_be_changed_unseen(value):
+        return False
+    return all(only_reads_entries(flow, one) for one in flow.mentions(value))
 
 
 def _put(file: File, mention: cst.BaseExpression) -> cst.BaseExpression | None:

@@ -37,6 +37,19 @@ RNN = """def unrolled(cell, xs, scope=None):
                 varscope.reuse_variables()
             cell(x)
 """
+#: A class with a constructor of its own, which calls that of a library: no object of it is a model.
+CELL = """from tensorflow.python.ops.rnn_cell_impl import RNNCell
+class Cell(RNNCell):
+    def __init__(self, size, reuse=None):
+        super(Cell, self).__init__(_reuse=reuse)
+class D(Base):
+    def __init__(self, n):
+        super(D, self).__init__(n)
+        with tf.variable_scope("rnn"):
+            self.net(tf.nn.dynamic_rnn(Cell(4), self.e)[0])
+"""
+ABOVE, _, CLASSES = CELL.partition("\n")
+STARRED = ABOVE.replace("import RNNCell", "import *") + "\n" + MODEL + CLASSES
 MANY, TWO = "may run several times", "two optimizers train the same variables"
 #: Name -> a program whose tables stay, and why.
 STAYS = {
@@ -55,6 +68,14 @@ STAYS = {
         MODEL.replace("        self.net(self.e)\n", "        for _ in n:\n            self.net(1.0)\n"),
         MANY,
     ),
+    "a cell by a star of a module that is not given": (
+        STARRED.replace("tensorflow.python.ops.rnn_cell_impl", "cells") + MAIN,
+        MANY,
+    ),
+    "a cell of a class that is chosen": (MODEL + CELL.replace(ABOVE, "RNNCell = kinds[0]") + MAIN, MANY),
+    "a cell that is a model": (STARRED.replace("Cell(RNNCell)", "Cell(RNNCell, Base)") + MAIN, MANY),
+    "a cell beside a model": (STARRED + "class E(Cell, Base):\n    pass\n" + MAIN, MANY),
+    "`super` of the program": (STARRED + "def super(*a):\n    return Base\n" + MAIN, ""),
     "an heir of both": (MODEL + OWN.replace("C(Base)", "C(B)") + MAIN, TWO),
     "a base that trains, too": (
         MODEL.partition("class A")[0].replace("    def net", "        self.net(self.e)\n    def net") + OWN,
@@ -63,9 +84,12 @@ STAYS = {
 }
 
 
-@pytest.mark.parametrize("more", ["", OWN, RNN], ids=["", "own", "rnn"])
-def test_each_graph_has_one_of_the_optimizers(more: str) -> None:
-    result = converted(HEAD + MODEL + more + MAIN)
+ALONE = {"": MODEL, "own": MODEL + OWN, "rnn": MODEL + RNN, "cell": MODEL + CELL, "star": STARRED}
+
+
+@pytest.mark.parametrize("code", ALONE.values(), ids=ALONE)
+def test_each_graph_has_one_of_the_optimizers(code: str) -> None:
+    result = converted(HEAD + code + MAIN)
     assert [table.verdict.value for table in result.tables] == ["applied"], reasons(result)
 
 

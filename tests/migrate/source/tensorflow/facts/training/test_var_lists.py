@@ -47,6 +47,11 @@ STEPS = {
         "with tf.control_dependencies([first]):\n    train = o.minimize(loss, var_list=list(P.values()))\n",
         (True, True),
     ),
+    "a list that is empty at first": (
+        f"class M:\n    pass\nm = M()\nm.params = []\nm.params = [W, b]\ntrain = {ADAGRAD}.minimize(loss, "
+        "var_list=m.params)\n",
+        (True, False),
+    ),
     "dense variables and tables apart": (
         f"o, P, Q = {ADAGRAD}, [], [c, b]\nP.append(V)\nfirst = o.minimize(loss, var_list=Q)\n"
         "with tf.control_dependencies([first]):\n    train = o.minimize(loss, var_list=P)\n",

@@ -1,0 +1,65 @@
+"""What is fetched from a session by a name, which the source may not show: `sess.run(sys.argv[1])`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from migrate.source.flow import Bound, Class, Computed, Constant, Function, Holder, Symbol, Value
+from migrate.source.tensorflow.base.arguments import string
+from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.base.symbols import canonical
+from migrate.source.tensorflow.base.value_flow import flow_of, root_of, source_of
+from migrate.source.tensorflow.base.visited import reached
+
+#: Modules whose values are texts, or hold them: arguments, settings, files.
+TEXTS = {"argparse", "configparser", "csv", "getopt", "io", "json", "optparse", "os", "pathlib", "sys", "yaml"}
+#: Builtin functions that return texts or open files.
+MAKERS = {"builtins.format", "builtins.input", "builtins.open", "builtins.raw_input", "builtins.repr", "builtins.str"}
+
+
+def fetched_texts(file: File, call: cst.Call) -> Iterator[cst.BaseExpression]:
+    """Yield the texts that may be fetched by `session.run(...)`: literals, and expressions that make texts."""
+    first = next((arg for arg in call.args if arg.keyword is None or arg.keyword.value == "fetches"), None)
+    if first is None or first.star or not _may_be_session(file, call):
+        return
+    flow = flow_of(file)
+    for value in flow.values(first.value):
+        for one in reached(value, lambda one: flow.entries(one) if isinstance(one, Holder) else []):
+            if _is_text(file, one):
+                yield source_of(file, one, first.value)
+
+
+def _may_be_session(file: File, call: cst.Call) -> bool:
+    """True for a method `run` of an object that neither the program nor a library other than TensorFlow makes."""
+    found = flow_of(file).values(call.func)
+    roots = [root_of(value) for value in found]
+    own = any(isinstance(value, Function | Bound | Class) for value in found)
+    return not own and not any(isinstance(one, Symbol) and canonical(one.name) is None for one in roots)
+
+
+def _is_text(file: File, value: Value) -> bool:
+    """True for a literal string, for one that is put together, and for a value of an argument, a setting or a file."""
+    root = root_of(value)
+    if isinstance(root, Constant):
+        return isinstance(root.node, cst.BaseString)
+    if isinstance(root, Computed):
+        return any(_makes_text(file, part) for part in _operands(root.node))
+    if not isinstance(root, Symbol):
+        return False
+    module, _, rest = root.name.partition(".")
+    return root.name in MAKERS or module in TEXTS or "flags" in rest.split(".")
+
+
+def _operands(node: cst.CSTNode | None) -> list[cst.BaseExpression]:
+    if isinstance(node, cst.BinaryOperation):
+        return [node.left, node.right]
+    return [node.value] if isinstance(node, cst.Subscript) else []
+
+
+def _makes_text(file: File, node: cst.BaseExpression) -> bool:
+    """True for an operand that makes the result of an operator a text; a list of names gives a name, too."""
+    if string(node) is not None or isinstance(node, cst.FormattedString):
+        return True
+    return any(value.node is not node and _is_text(file, value) for value in flow_of(file).values(node))
