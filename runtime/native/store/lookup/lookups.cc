@@ -1,14 +1,35 @@
 #include "store/lookup/lookups.h"
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <utility>
 
 #include "store/hash.h"
 #include "store/lookup/prepared.h"
+#include "store/parallel.h"
+#include "store/rows/guards.h"
 #include "store/rows/row.h"
 
 namespace recmigrate {
+namespace {
+
+// From this many columns on, the rows of a batch are copied in the order of its ids.
+constexpr std::size_t kWide = 32;
+
+// Copies rows to out[count, dim] from its beginning to its end. Shard by shard, each thread would come back to each of
+// its pages for every shard, which costs more than to keep the rows' addresses once rows are wide.
+void copy_in_order(float* const* rows, std::size_t count, std::size_t dim, float* out) {
+  constexpr std::size_t kAhead = 12;
+  parallel::ranges(count, kRowGrain, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      if (i + kAhead < end) prefetch_row(rows[i + kAhead], dim);
+      copy_row(out + i * dim, rows[i], dim);
+    }
+  });
+}
+
+}  // namespace
 
 void Lookups::lookup(const std::int64_t* keys, std::size_t count, float* out) {
   const bool moves = tiers_.way_made();
@@ -77,6 +98,17 @@ void Lookups::lookup_or_insert(const std::int64_t* keys, std::size_t count, floa
       store_.read_rows(batch, part, out);
     };
     const bool whole = limited() || tiered();  // before the first row is read
+    if (!whole && store_.plain() && dim_ >= kWide && count > kFew) {
+      const auto insert = [&](Batch& own, std::size_t part) { resolve_part(own, part, true); };
+      Batch batch = numbered(keys, count, insert);
+      const std::unique_ptr<float*[]> rows = rows_by_id(batch);
+      {
+        const ReadGuard guard(state(), shards_of(keys, count));
+        copy_in_order(rows.get(), count, dim_, out);
+      }
+      recent_.remember(keys, std::move(batch));
+      return;
+    }
     Batch batch = whole ? resolve(keys, count)
                         : numbered(
                               keys, count,

@@ -159,7 +159,9 @@ void RowStore::widen(const RowLayout& after, bool keep_slots, const SlotStarts& 
   const Recount recount(*this);
   const RowLayout before = state_->layout;
   auto arena = std::make_unique<Arena>(after.chunk_bytes());
-  std::vector<Rows> wider(kShards, Rows(after, *arena));
+  std::vector<Rows> wider;
+  wider.reserve(kShards);
+  for (std::size_t s = 0; s < kShards; ++s) wider.emplace_back(after, *arena, Shard::phase(s));
   const auto widen_row = [&](float* row, const float* old) {
     const std::size_t slots_at = after.slots_at();  // as before: the type of values does not change
     std::copy_n(old, slots_at, row);

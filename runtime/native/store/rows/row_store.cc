@@ -127,7 +127,7 @@ void RowStore::set_initial_rows(const float* rows, std::size_t count, bool keep)
 RECMIGRATE_VECTOR_CLONES
 void RowStore::find_block(const std::int64_t* keys, std::size_t count, float** rows,
                           std::uint8_t* shards) const noexcept {
-  std::size_t places[kBlock];
+  const Line* places[kBlock];
   // The part of a row that a reader needs.
   const std::size_t width = state_->steps ? state_->layout.stride() : state_->layout.slots_at();
   const std::unique_ptr<Shard>* const all = state_->shards.data();

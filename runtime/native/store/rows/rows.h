@@ -100,26 +100,33 @@ struct RowLayout {
 
 class Rows {
  public:
-  Rows(const RowLayout& layout, Arena& arena) noexcept
-      : arena_(&arena), stride_(layout.stride()), shift_(layout.chunk_shift()) {}
+  // The share `phase` in [0, 1) of the first chunk is left out (it is not touched, so it costs no memory): else shards
+  // of equal size would all begin a chunk, and wait for its memory, at once.
+  Rows(const RowLayout& layout, Arena& arena, double phase = 0) noexcept
+      : arena_(&arena),
+        stride_(layout.stride()),
+        shift_(layout.chunk_shift()),
+        left_out_(static_cast<std::size_t>(phase * static_cast<double>(std::size_t{1} << shift_))) {}
 
   // Reserves space for `rows` rows in total; a row that was never used is all zero. If it throws std::bad_alloc,
   // nothing has changed.
   void reserve(std::size_t rows) {
-    while ((chunks_.size() << shift_) < rows) {
+    while ((chunks_.size() << shift_) < rows + left_out_) {
       if (chunks_.size() == chunks_.capacity()) chunks_.reserve(2 * chunks_.size() + 1);
       chunks_.push_back(arena_->chunk());
     }
   }
 
   [[nodiscard]] float* row(Slot slot) const noexcept {
-    return chunks_[slot >> shift_] + (slot & ((std::size_t{1} << shift_) - 1)) * stride_;
+    const std::size_t at = slot + left_out_;
+    return chunks_[at >> shift_] + (at & ((std::size_t{1} << shift_) - 1)) * stride_;
   }
 
  private:
   Arena* arena_;
   std::size_t stride_;
   unsigned shift_;
+  std::size_t left_out_;
   std::vector<float*> chunks_;
 };
 

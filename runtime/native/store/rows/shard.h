@@ -28,7 +28,10 @@ struct NewRow {
 };
 
 struct Shard {
-  Shard(double phase, const RowLayout& layout, Arena& arena) : index(phase), rows(layout, arena) {}
+  Shard(std::size_t number, const RowLayout& layout, Arena& arena)
+      : index(phase(number)), rows(layout, arena, phase(number)) {}
+  // Of `Index` and `Rows`, for the shard with this number.
+  [[nodiscard]] static double phase(std::size_t number) noexcept { return static_cast<double>(number) / kShards; }
 
   [[nodiscard]] float* find(std::uint64_t hash, std::int64_t key) const noexcept {
     const Slot slot = index.find(hash, key);

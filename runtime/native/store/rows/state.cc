@@ -22,9 +22,7 @@ std::uint32_t next_filling() noexcept {
 State::State(const RowLayout& rows, std::int64_t seed_of_rows)
     : layout(rows), arena(std::make_unique<Arena>(rows.chunk_bytes())), seed(seed_of_rows), filling(next_filling()) {
   shards.reserve(kShards);
-  for (std::size_t s = 0; s < kShards; ++s) {
-    shards.push_back(std::make_unique<Shard>(static_cast<double>(s) / kShards, layout, *arena));
-  }
+  for (std::size_t s = 0; s < kShards; ++s) shards.push_back(std::make_unique<Shard>(s, layout, *arena));
 }
 
 std::size_t bytes_of(const State& state) noexcept {

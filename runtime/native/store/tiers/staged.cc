@@ -107,7 +107,7 @@ void Staged::take(const std::int64_t* keys, std::size_t count, float* const* out
                   std::vector<std::size_t>& coming) {
   absent.reserve(count);
   const std::lock_guard<std::mutex> lock(mutex_);
-  std::size_t places[kBlock];
+  const Line* places[kBlock];
   for (std::size_t at = 0; at < count; at += kBlock) {
     const std::size_t some = count - at < kBlock ? count - at : kBlock;
     for (std::size_t i = 0; i < some; ++i) places[i] = index_.prefetch(hash_key(keys[at + i]));

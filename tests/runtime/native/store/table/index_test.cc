@@ -170,4 +170,63 @@ TEST(small_index_stays_right_while_keys_come_and_go) {
   }
 }
 
+// Keys of the last line find no place there and go on at the first, from which keys have moved already.
+TEST(index_keeps_keys_behind_its_last_line_while_keys_move) {
+  std::mt19937_64 random(5);
+  for (int round = 0; round < 20; ++round) {
+    Index index(round / 20.0);
+    std::unordered_map<std::int64_t, Slot> oracle;
+    for (Slot step = 0; step < 3000; ++step) {
+      const std::uint64_t pile = random() % 64;
+      const std::uint64_t low[] = {0xffffffffU - pile, pile, random() & 0xffffffffU};
+      const std::int64_t key = key_with_hash(low[random() % 3] | (random() % 2) << 32);
+      const auto known = oracle.find(key);
+      CHECK(find(index, key) == (known == oracle.end() ? kAbsent : known->second));
+      if (known == oracle.end()) {
+        index.reserve(index.size() + 1);
+        index.insert(hash_key(key), key, step);
+        oracle.emplace(key, step);
+      } else if (random() % 2 == 0) {
+        CHECK(index.erase(hash_key(key), key) == known->second);
+        oracle.erase(known);
+      }
+      if (step % 50 != 0) continue;
+      std::size_t visited = 0;
+      index.for_each([&](std::int64_t each, Slot slot) { visited += oracle.at(each) == slot ? 1 : 0; });
+      CHECK(visited == oracle.size() && index.size() == oracle.size());
+    }
+    for (const auto& [key, slot] : oracle) CHECK(find(index, key) == slot);
+  }
+}
+
+TEST(index_finds_all_keys_between_any_two_reservations) {
+  Index index;
+  for (std::int64_t key = 0; key < 3000; ++key) {
+    insert(index, key);
+    for (std::int64_t each = key % 7; each <= key; each += 7) CHECK(find(index, each) == each);
+    CHECK(find(index, key + 1) == kAbsent);
+  }
+}
+
+TEST(indexes_of_other_phases_grow_at_other_sizes) {
+  constexpr int kPhases = 64;
+  constexpr std::size_t kFrom = 20000;
+  constexpr std::size_t kTo = 27000;  // 1.35 times as many
+  std::vector<int> growing((kTo - kFrom) / 200);
+  for (int phase = 0; phase < kPhases; ++phase) {
+    Index index(static_cast<double>(phase) / kPhases);
+    index.reserve(kFrom);
+    int grown = 0;
+    for (std::size_t rows = kFrom; rows < kTo; ++rows) {
+      const std::size_t before = index.bytes();
+      index.reserve(rows + 1);
+      if (index.bytes() == before) continue;
+      ++grown;
+      ++growing[(rows - kFrom) / 200];
+    }
+    CHECK(grown == 1);
+  }
+  for (const int many : growing) CHECK(many <= 4);
+}
+
 }  // namespace
