@@ -21,7 +21,7 @@ from rewriter.analysis.savers import SaverPart
 from rewriter.apply.branches import StandIn, carried_from, carried_parts
 from rewriter.apply.edges import edit_controls, edit_input
 from rewriter.apply.fetched import gone, moved_away, of_any_number, row_numbers
-from rewriter.apply.partitions import all_rows, assign_rows, first_rows, gradient, start_slots, unread
+from rewriter.apply.partitions import all_rows, assign_rows, first_rows, gradient, rows_of_variable, start_slots, unread
 from rewriter.apply.savers import build_saver, let_restore_stock
 from rewriter.apply.whole_table import term_values, whole_gradient
 from rewriter.checks.moved_variables import collections_of, stands_for
@@ -148,7 +148,7 @@ class _Parts:
     @contextlib.contextmanager
     def _waiting(self, lookup: Lookup) -> Iterator[None]:
         """Build ops with the control inputs of a lookup and of the variable read that it uses."""
-        old = [self._graph.get_operation_by_name(name) for name in (lookup.op, *lookup.gathers)]
+        old = [self._graph.get_operation_by_name(name) for name in (lookup.op, *lookup.gathers, *lookup.through)]
         for op in tuple(old):
             # On a ref variable, the gather's control inputs are on its axis constant, which is created with it.
             old += [one.op for one in op.inputs[2:] if op.type == "GatherV2"]
@@ -211,13 +211,14 @@ class _Parts:
         """Build the lookup, and the tensors that the old op needs so that it can still be fetched."""
         ids, old = self._take(lookup.ids), self._graph.get_operation_by_name(lookup.op)
         with _branch(old), self._waiting(lookup):
-            rows = sparse_lookup(self._made[table.name], ids, is_train=lookup.trains, modify_graph=True)
+            found = sparse_lookup(self._made[table.name], ids, is_train=lookup.trains, modify_graph=True)
+            rows = rows_of_variable(table, lookup, found, ids)
             self._parts[part] = rows
             gathers = (self._graph.get_operation_by_name(name) for name in (lookup.op, *lookup.gathers))
             if any(op.type == "ResourceGather" for op in gathers):
                 self._parts[part + "/moved"] = moved_away(lookup.op, rows)
             if old.type != "ResourceGather":
-                self._parts[part + "/rows"] = of_any_number(tf.reshape(rows, [-1, table.dim]))
+                self._parts[part + "/rows"] = of_any_number(tf.reshape(rows, [-1, *table.row]))
                 self._parts[part + "/numbers"] = row_numbers(lookup, ids)
 
     def _add_reads(self, table: Table) -> None:
@@ -243,7 +244,7 @@ class _Parts:
         self._parts |= carried_parts(self._graph, table)
         for number, piece in enumerate(table.pieces):
             if f"{table.name}/assigned/{number}" in self._awaited:
-                self._parts[f"{table.name}/assigned/{number}"] = unread(piece.rows, table.dim)
+                self._parts[f"{table.name}/assigned/{number}"] = unread((piece.rows, *table.row))
         for assignment in table.assigned:
             part = f"{table.name}/assign/{assignment.op}"
             with _branch(self._graph.get_operation_by_name(assignment.op)):

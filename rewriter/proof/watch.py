@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import tensorflow as tf
 
@@ -24,13 +26,23 @@ _START = re.compile(r"(?:.*/)?gradients(?:_\d+)?/(?P<op>.+?)_grad/")
 
 @dataclass(frozen=True)
 class Pair:
-    """A tensor of the original graph and its counterpart, which must be equal; `item` is its name in the report."""
+    """A tensor of the original graph and its counterpart, which must be equal; `item` is its name in the report.
+
+    `row` is the shape of the variable's rows, if the tensors are rows.
+    """
 
     kind: str
     item: str
     original: Tensor
     moved: Tensor
     consumer: str
+    row: tuple[int, ...] | None = None
+
+    def shaped(self, one: Any, other: Any) -> Any:
+        """Return the value `other` of the table, [*ids, dim], in rows of the variable, of shape `row`."""
+        if self.row is None or other.shape != (*one.shape[: one.ndim - len(self.row)], math.prod(self.row)):
+            return other
+        return other.reshape(one.shape)
 
 
 @dataclass(frozen=True)
@@ -153,7 +165,8 @@ class Watch:
                     ):
                         # Results of inlined functions have other names in the original.
                         if str(one) in self._both.original:
-                            yield Pair(kind, table.table.name, one, other, op)
+                            row = table.table.row if kind == _ROWS else None
+                            yield Pair(kind, table.table.name, one, other, op, row)
 
 
 def written(view: GraphView, ops: Collection[str]) -> list[str]:
