@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from rewriter.graph.view import Tensor
 
 __all__ = [
+    "RESOURCE_GATHERS",
     "Assignment",
     "Lookup",
     "NewRows",
@@ -19,14 +20,31 @@ __all__ = [
     "WholeGradient",
     "WholeRead",
     "WholeTerm",
+    "Window",
 ]
+
+#: Types of gathers that read a variable by its handle: rows can only be given to what reads their result.
+RESOURCE_GATHERS = ("ResourceGather", "ResourceGatherNd")
+
+
+@dataclass(frozen=True)
+class Window:
+    """Where a variable's rows are in a padded copy: its ids `first` to `last` - 1 are rows from `row` on.
+
+    All other rows of the copy are zeros.
+    """
+
+    first: int
+    last: int
+    row: int
 
 
 @dataclass(frozen=True)
 class Lookup:
     """A gather of rows: the output has the shape of `ids` plus the table's dim. Also a pooled lookup of such rows.
 
-    Ids below `pad` give zeros: the gather reads a padded copy of the variable, which the ops `through` compute.
+    With a `window`, the gather reads a padded copy of the variable, which the ops `through` compute. `nested` ids have
+    a last dimension of one.
     For a partitioned variable, `gathers` are the gathers of its parts and `ids` are the ids before they are split.
     `rule` and `source` (the user's line, empty if unknown) are for messages and reports, here and in all classes below.
     """
@@ -38,7 +56,8 @@ class Lookup:
     rule: str = "lookup"
     source: str = ""
     gathers: tuple[str, ...] = ()
-    pad: int = 0
+    nested: bool = False
+    window: Window | None = None
     through: tuple[str, ...] = ()
 
 

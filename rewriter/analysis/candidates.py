@@ -30,7 +30,8 @@ from rewriter.patterns.whole_table import why_not_joined
 
 __all__ = ["LOOKUPS", "VARIABLES", "find_tables"]
 
-_GATHERS = ("ResourceGather", "GatherV2", "Gather")
+_NESTED = ("ResourceGatherNd", "GatherNd")
+_GATHERS = ("ResourceGather", "GatherV2", "Gather", *_NESTED)
 #: Types of ops that look rows up.
 LOOKUPS = (*_GATHERS, *SEGMENTS)
 _SCATTERS = ("ResourceScatterAdd", "ResourceScatterSub", "ScatterAdd", "ScatterSub")
@@ -157,7 +158,7 @@ class _Finder:
         if kind in _REPLACED and use.input == 0:
             self._fitness.check_settings(op, *path)
         if kind in LOOKUPS and use.input == 0:
-            uses.lookups.append(Lookup(op, self._ids(op, path), Tensor(op), trains=False))
+            uses.lookups.append(Lookup(op, self._ids(op, path), Tensor(op), False, nested=kind in _NESTED))
         elif kind in FUSED and use.input == 0:
             self._update(fused_update(self.view, op, name, self._variable, self._start), uses, path)
         elif kind in DENSE and use.input == 0:
@@ -194,7 +195,9 @@ class _Finder:
             return False
         for one in padded.uses:
             ids = self._ids(one.op, (*path, *padded.ops[1:], one.op))
-            uses.lookups.append(Lookup(one.op, ids, Tensor(one.op), trains=False, pad=padded.pad, through=padded.ops))
+            nested = self.view.type(one.op) in _NESTED
+            found = Lookup(one.op, ids, Tensor(one.op), False, nested=nested, window=padded.window, through=padded.ops)
+            uses.lookups.append(found)
         uses.carriers += padded.ops
         return bool(padded.uses)
 
@@ -225,6 +228,8 @@ class _Finder:
         axis = self.view.number(self.view.inputs(op)[2]) if self.view.type(op) == "GatherV2" else np.int32(0)
         if axis is None or int(axis) != 0 or self.view.attribute(op, "batch_dims").i != 0:
             raise Refused(f"`{op}` gathers along another axis than the rows", *path)
+        if self.view.type(op) in _NESTED and self.view.shape(self.view.inputs(op)[1])[-1:] != [1]:
+            raise Refused(f"`{op}` selects parts of rows, or has an unknown number of indices for each", *path)
         return self.view.inputs(op)[1]
 
     @staticmethod

@@ -21,11 +21,12 @@ from rewriter.analysis.savers import SaverPart
 from rewriter.apply.branches import StandIn, carried_from, carried_parts
 from rewriter.apply.edges import edit_controls, edit_input
 from rewriter.apply.fetched import gone, moved_away, of_any_number, row_numbers
-from rewriter.apply.partitions import all_rows, assign_rows, first_rows, gradient, rows_of_variable, start_slots, unread
+from rewriter.apply.looked_up import keys_of, rows_of_variable
+from rewriter.apply.partitions import all_rows, assign_rows, first_rows, gradient, start_slots, unread
 from rewriter.apply.savers import build_saver, let_restore_stock
 from rewriter.apply.whole_table import term_values, whole_gradient
 from rewriter.checks.moved_variables import collections_of, stands_for
-from rewriter.facts import Lookup, NewRows, StaticAnswer, Table, Update
+from rewriter.facts import RESOURCE_GATHERS, Lookup, NewRows, StaticAnswer, Table, Update
 from rewriter.graph.view import Tensor
 from rewriter.patterns.branches import ASKS, READS
 from rewriter.plan.initialized import started_parts
@@ -211,13 +212,14 @@ class _Parts:
         """Build the lookup, and the tensors that the old op needs so that it can still be fetched."""
         ids, old = self._take(lookup.ids), self._graph.get_operation_by_name(lookup.op)
         with _branch(old), self._waiting(lookup):
-            found = sparse_lookup(self._made[table.name], ids, is_train=lookup.trains, modify_graph=True)
+            keys = keys_of(lookup, ids)
+            found = sparse_lookup(self._made[table.name], keys, is_train=lookup.trains, modify_graph=True)
             rows = rows_of_variable(table, lookup, found, ids)
             self._parts[part] = rows
             gathers = (self._graph.get_operation_by_name(name) for name in (lookup.op, *lookup.gathers))
-            if any(op.type == "ResourceGather" for op in gathers):
+            if any(op.type in RESOURCE_GATHERS for op in gathers):
                 self._parts[part + "/moved"] = moved_away(lookup.op, rows)
-            if old.type != "ResourceGather":
+            if old.type not in RESOURCE_GATHERS:
                 self._parts[part + "/rows"] = of_any_number(tf.reshape(rows, [-1, *table.row]))
                 self._parts[part + "/numbers"] = row_numbers(lookup, ids)
 

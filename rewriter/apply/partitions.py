@@ -7,13 +7,13 @@ from itertools import accumulate
 
 import tensorflow as tf
 
-from rewriter.facts import Assignment, Lookup, Table, Update
+from rewriter.facts import Assignment, Table, Update
 from rewriter.graph.view import Tensor
 from runtime import native
 from runtime.lookup.all_rows import rows_in_place
 from runtime.table.table import Table as RuntimeTable
 
-__all__ = ["all_rows", "assign_rows", "first_rows", "gradient", "row_keys", "rows_of_variable", "start_slots", "unread"]
+__all__ = ["all_rows", "assign_rows", "first_rows", "gradient", "row_keys", "start_slots", "unread"]
 
 Take = Callable[[Tensor], tf.Tensor]
 
@@ -68,30 +68,24 @@ def unread(shape: Sequence[int]) -> tf.Tensor:
 def gradient(table: Table, update: Update, take: Take) -> tf.IndexedSlices:
     """Return the gradient of an update by id: of the whole lookup, or the concatenated gradients of its pieces."""
     if not update.pieces:
-        return tf.IndexedSlices(_matrix(table, take(update.values)), take(update.indices))
+        return tf.IndexedSlices(_matrix(table, take(update.values)), _ids(take(update.indices)))
     values = [_matrix(table, take(values)) for values, _ in update.pieces]
     if not table.parts:
         shifts = update.shifts or (0,) * len(values)
-        keys = [tf.cast(take(ids), tf.int64) + shift for (_, ids), shift in zip(update.pieces, shifts, strict=True)]
+        keys = [_ids(take(ids)) + shift for (_, ids), shift in zip(update.pieces, shifts, strict=True)]
     else:
         keys = [_keys(table, number, take(rows)) for number, (_, rows) in enumerate(update.pieces)]
     return tf.IndexedSlices(tf.concat(values, 0), tf.concat(keys, 0))
 
 
-def rows_of_variable(table: Table, lookup: Lookup, rows: tf.Tensor, ids: tf.Tensor) -> tf.Tensor:
-    """Return looked-up rows of the table, [*ids, dim], as the variable's lookup gives them, [*ids, *row]."""
-    if not table.is_matrix:
-        shaped = tf.reshape(rows, tf.concat([tf.shape(ids), tf.constant(table.row, tf.int32)], 0))
-        rows = tf.ensure_shape(shaped, ids.shape.concatenate(table.row))
-    if not lookup.pad:
-        return rows
-    below = tf.reshape(ids < lookup.pad, tf.concat([tf.shape(ids), tf.ones([len(table.row)], tf.int32)], 0))
-    return tf.ensure_shape(tf.where(below, tf.zeros([], rows.dtype), rows), rows.shape)
-
-
 def _matrix(table: Table, values: tf.Tensor) -> tf.Tensor:
     """Return values with rows of the variable, [n, *row], as rows of the table, [n, dim]."""
-    return values if table.is_matrix else tf.reshape(values, [-1, table.dim])
+    return values if table.is_matrix and values.shape.rank == 2 else tf.reshape(values, [-1, table.dim])
+
+
+def _ids(given: tf.Tensor) -> tf.Tensor:
+    """Return the ids of a gradient as a vector."""
+    return tf.cast(given if given.shape.rank == 1 else tf.reshape(given, [-1]), tf.int64)
 
 
 def _keys(table: Table, number: int, rows: tf.Tensor) -> tf.Tensor:

@@ -1,6 +1,6 @@
-"""Lookups of a padded copy of a variable, `tf.concat([tf.zeros([1, dim]), W[1:]], 0)`: ids below the pad give zeros.
+"""Lookups of a padded copy of a variable, such as `tf.concat([tf.zeros([1, dim]), W[1:]], 0)`: ids of a pad give zeros.
 
-The gradient of such a lookup is a dense one, of the rows behind the pad alone.
+The gradient of rows `W[1:]` is a dense one, with zeros before them; that of `tf.concat([W, zeros], 0)` is sparse.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import tensorflow as tf
 
+from rewriter.facts import Window
 from rewriter.graph.view import GraphView, Tensor, Use
 
 __all__ = ["Padded", "first_row", "padded_copy"]
@@ -19,26 +20,30 @@ _UNUSUAL = ("ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
 
 @dataclass(frozen=True)
 class Padded:
-    """A copy of a variable whose first `pad` rows are zeros; `ops` compute it, and `uses` are what reads it."""
+    """A copy of a variable between rows of zeros; `ops` compute it, and `uses` are what reads it."""
 
-    pad: int
+    window: Window
     ops: tuple[str, ...]
     uses: tuple[Use, ...]
 
 
 def padded_copy(view: GraphView, use: Use, shape: tuple[int, ...]) -> Padded | None:
     """Return the padded copy of a variable of this shape that begins with a use of it; None if there is none."""
-    if view.type(use.op) != "StridedSlice" or use.input != 0:
+    row, ops = 0, list[str]()
+    if view.type(use.op) == "StridedSlice" and use.input == 0:
+        after, found = view.users(use.op), first_row(view, use.op, shape)
+        if found is None or len(after) != 1:
+            return None
+        row, ops, use = found, [use.op], after[0]
+    if view.type(use.op) != "ConcatV2":
         return None
-    pad, after = first_row(view, use.op, shape), view.users(use.op)
-    if not pad or len(after) != 1 or view.type(after[0].op) != "ConcatV2":
+    *parts, axis = view.inputs(use.op)
+    pads = [0 if number == use.input else _zeros(view, one, shape[1:]) for number, one in enumerate(parts)]
+    if view.number(axis) != 0 or len(pads) < 2 or any(one is None for one in pads):
         return None
-    inputs = view.inputs(after[0].op)
-    if len(inputs) != 3 or after[0].input != 1 or view.number(inputs[2]) != 0 or view.number(inputs[0]) != 0:
-        return None
-    if view.shape(inputs[0]).as_list() != [pad, *shape[1:]]:
-        return None
-    return Padded(pad, (use.op, after[0].op), tuple(view.users(after[0].op)))
+    first = sum(one or 0 for one in pads[: use.input])
+    window = Window(first, first + shape[0] - row, row)
+    return Padded(window, (*ops, use.op), tuple(view.users(use.op)))
 
 
 def first_row(view: GraphView, op: str, shape: tuple[int, ...]) -> int | None:
@@ -52,6 +57,14 @@ def first_row(view: GraphView, op: str, shape: tuple[int, ...]) -> int | None:
         return None
     whole = all(cut == (0, size, 1) for cut, size in zip(others, shape[1:], strict=False))
     return first if whole and len(cuts) <= len(shape) else None
+
+
+def _zeros(view: GraphView, tensor: Tensor, row: tuple[int, ...]) -> int | None:
+    """Return how many rows of zeros a tensor has; None if it has others, or an unknown number."""
+    found = view.shape(tensor)
+    if view.number(tensor) != 0 or not found.is_fully_defined() or found[1:].as_list() != list(row):
+        return None
+    return int(found[0])
 
 
 def _cuts(view: GraphView, op: str, bounds: list[list[int]], shape: tuple[int, ...]) -> Iterator[tuple[int, int, int]]:

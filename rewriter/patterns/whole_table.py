@@ -72,6 +72,11 @@ def _take_apart(view: GraphView, variable: str, tensor: Tensor, found: DenseGrad
         found.ops[tensor.op] = None
         found.sums.append((values, indices))
         found.shifts.append(shift)
+    elif kind == "ScatterNd" and view.shape(view.inputs(tensor.op)[0])[-1:] == [1]:
+        indices, values, _ = view.inputs(tensor.op)
+        found.ops[tensor.op] = None
+        found.sums.append((values, indices))
+        found.shifts.append(shift)
     elif kind == "StridedSliceGrad" and not shift and (first := first_row(view, tensor.op, _shape(view, variable))):
         found.ops[tensor.op] = None
         _take_apart(view, variable, view.inputs(tensor.op)[4], found, first)

@@ -24,6 +24,9 @@ Padding = Callable[[Any], Any]
 _PADDINGS: dict[str, Padding] = {
     "rows": lambda table: tf.concat([tf.zeros([1, DIM]), table[1:]], 0),
     "rows and columns": lambda table: tf.concat((tf.zeros(shape=[1, DIM]), table[1:, :]), 0),
+    "before": lambda table: tf.concat([tf.zeros([2, DIM]), table], 0),
+    "behind": lambda table: tf.concat([table, tf.zeros([3, DIM])], 0),
+    "around": lambda table: tf.concat([tf.zeros([1, DIM]), table[2:], tf.zeros([5, DIM])], 0),
     "three": lambda table: tf.concat([tf.zeros([3, DIM]), table[3:, :DIM]], 0),
 }
 
@@ -70,10 +73,11 @@ def test_the_variable_is_looked_up_beside_its_copy_and_has_a_term() -> None:
     assert_same(_model(_PADDINGS["rows"], more=direct, term=lambda table: 0.01 * tf.nn.l2_loss(table)), "user")
 
 
-def test_the_proof_compares_the_rows_that_are_read() -> None:
+@pytest.mark.parametrize("padding", ["rows", "before", "around"])
+def test_the_proof_compares_the_rows_that_are_read(padding: str) -> None:
     def build() -> tuple[Any, Any]:
         inputs = Inputs.make()
-        return _model(_PADDINGS["rows"])({"ids": inputs.features["ids"]}, inputs.labels)
+        return _model(_PADDINGS[padding])({"ids": inputs.features["ids"]}, inputs.labels)
 
     random = np.random.default_rng(0)
     feeds = [{"ids": random.integers(0, 5, (16, 3)), "labels": random.normal(size=(16, 1))} for _ in range(5)]
@@ -106,14 +110,12 @@ def test_the_row_of_the_pad_stays_as_it_began() -> None:
     ("padding", "more"),
     [
         (lambda table: tf.concat([tf.ones([1, DIM]), table[1:]], 0), None),
-        (lambda table: tf.concat([tf.zeros([1, DIM]), table[2:]], 0), None),
-        (lambda table: tf.concat([table[1:], tf.zeros([1, DIM])], 0), None),
         (lambda table: tf.concat([tf.zeros([1, DIM]), table[1:-1]], 0), None),
         (lambda table: tf.concat([tf.zeros([1, DIM]), table[::2]], 0), None),
         (_PADDINGS["rows"], lambda table, whole, ids: tf.one_hot(ids[:, 0], ROWS) @ tf.tanh(whole)),
         (_PADDINGS["rows"], lambda table, whole, ids: tf.tile(tf.reduce_sum(whole * whole)[None, None], [16, 1])),
     ],
-    ids=["ones", "shifted", "behind", "cut", "strided", "product", "sum"],
+    ids=["ones", "cut", "strided", "product", "sum"],
 )
 def test_what_is_no_padded_copy_stays(padding: Padding, more: Any) -> None:
     with tf.Graph().as_default():

@@ -76,6 +76,30 @@ def test_a_partitioned_vector() -> None:
     assert_same(_model((), lookup=v1.nn.embedding_lookup, **parts), "bias", "user")
 
 
+def _nested(table: Any, ids: Any) -> Any:
+    return tf.gather_nd(table, ids[:, :, None])
+
+
+def _flat(table: Any, ids: Any) -> Any:
+    return tf.gather_nd(table, tf.reshape(ids, [-1, 1]))
+
+
+@pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
+@pytest.mark.parametrize("lookup", [_nested, _flat])
+@pytest.mark.parametrize(("row", "optimizer"), [((DIM,), "sgd"), ((), "adam"), ((2, 3), "adagrad")], ids=str)
+def test_gather_nd(lookup: Any, row: tuple[int, ...], optimizer: str, use_resource: bool) -> None:
+    assert_same(_model(row, use_resource, optimizer, lookup), "bias", "user")
+
+
+def test_gather_nd_of_elements_stays() -> None:
+    with tf.Graph().as_default():
+        bias = _shaped((4,), True)
+        loss = tf.reduce_sum(tf.gather_nd(bias, v1.placeholder(tf.int64, [None, 2], "places")))
+        v1.train.AdagradOptimizer(0.1).minimize(loss + tf.reduce_sum(tf.gather(bias, [3])))
+        (refusal,) = rewrite().refusals
+        assert "selects parts of rows" in str(refusal)
+
+
 @pytest.mark.parametrize("row", [(), (2, 3)], ids=str)
 def test_the_proof_compares_rows_of_any_shape(row: tuple[int, ...]) -> None:
     def build() -> tuple[Any, Any]:
