@@ -64,7 +64,7 @@ def apply_plan(graph: tf.Graph, plan: Plan, made: dict[str, str] | None = None) 
         undo.callback(_restore_collections, graph, collections_of(graph))
         asked = [edit.by for edit in plan.inputs] + [edit.by for edit in plan.controls]
         parts = _Parts(graph, asked)
-        parts.add(plan.tables)
+        parts.add(plan.tables, plan.every)
         _edit(graph, plan, parts, undo)
         if made is not None:
             made |= {part: parts.found(part).name for part in parts.names}
@@ -169,15 +169,18 @@ class _Parts:
         if before:
             self._spans.append(([op.name for op in old], first, self._graph.version))
 
-    def add(self, tables: Sequence[Table]) -> None:
-        """Build the tables with their lookups, then the updates, which wait for these lookups, then the rest."""
+    def add(self, tables: Sequence[Table], every: int) -> None:
+        """Build the tables with their lookups, then the updates, which wait for these lookups, then the rest.
+
+        `every` steps share the value of a term over a whole table.
+        """
         updates = []
         for table in tables:
             self._add_table(table)
             with _name_scope(f"{SCOPE}{table.name}/"):
                 for i, lookup in enumerate(table.lookups):
                     self._add_lookup(table, f"{table.name}/lookup/{i}", lookup)
-                self._parts |= term_values(self._made[table.name], table)
+                self._parts |= term_values(self._made[table.name], table, every)
                 for i, update in enumerate(table.updates):
                     made = self._made[table.name]
                     self._parts[f"{table.name}/update/{i}"] = self._update(made, table, update)
