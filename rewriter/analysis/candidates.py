@@ -203,8 +203,9 @@ class _Finder:
 
     def _given_rows(self, use: Use) -> bool:
         """Whether an op that calls functions is given the value of the variable, and they do not look it up."""
-        if is_handle(self.view, self.view.inputs(use.op)[use.input]):
-            return False
+        given = self.view.inputs(use.op)[use.input]
+        if is_handle(self.view, given) or self.view.type(given.op).startswith(("Variable", "Ref")):
+            return False  # a handle, or a reference: what is given may be written, or read later
         return not any(one.type in LOOKUPS for one in inner_uses(self.view, use))
 
     def _wholes(self, name: str, uses: _Uses) -> WholeUses:

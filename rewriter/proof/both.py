@@ -75,7 +75,8 @@ class Both:
             for lookup, op in zip(moved_table.table.lookups, moved_table.lookups, strict=True):
                 stock = self.original.view
                 if lookup.op in stock and not stock.type(lookup.op).startswith("SparseSegment"):
-                    self._moved_to[lookup.rows] = self._instead_of(lookup.rows, Tensor(op))
+                    same = moved_table.table.is_matrix and lookup.window is None
+                    self._moved_to[lookup.rows] = Tensor(op) if same else self._instead_of(lookup.rows, Tensor(op))
 
     def _instead_of(self, rows: Tensor, usual: Tensor) -> Tensor:
         """Return what the readers of looked-up rows read now: the output of the lookup, or rows made of it."""
