@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from rewriter.graph.view import Tensor
 
 __all__ = [
+    "RESOURCE_GATHERS",
     "Assignment",
     "Lookup",
     "NewRows",
@@ -19,13 +20,31 @@ __all__ = [
     "WholeGradient",
     "WholeRead",
     "WholeTerm",
+    "Window",
 ]
+
+#: Types of gathers that read a variable by its handle: rows can only be given to what reads their result.
+RESOURCE_GATHERS = ("ResourceGather", "ResourceGatherNd")
+
+
+@dataclass(frozen=True)
+class Window:
+    """Where a variable's rows are in a padded copy: its ids `first` to `last` - 1 are rows from `row` on.
+
+    All other rows of the copy are zeros.
+    """
+
+    first: int
+    last: int
+    row: int
 
 
 @dataclass(frozen=True)
 class Lookup:
     """A gather of rows: the output has the shape of `ids` plus the table's dim. Also a pooled lookup of such rows.
 
+    With a `window`, the gather reads a padded copy of the variable, which the ops `through` compute. `nested` ids have
+    a last dimension of one.
     For a partitioned variable, `gathers` are the gathers of its parts and `ids` are the ids before they are split.
     `rule` and `source` (the user's line, empty if unknown) are for messages and reports, here and in all classes below.
     """
@@ -37,6 +56,9 @@ class Lookup:
     rule: str = "lookup"
     source: str = ""
     gathers: tuple[str, ...] = ()
+    nested: bool = False
+    window: Window | None = None
+    through: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -71,7 +93,8 @@ class Update:
     `hyper` are the rule's hyperparameters in its order, as tensors of the graph or as constants. `ops` are the ops that
     write; whatever waits for one of them waits for the new update instead. If the parts of a partitioned variable, or
     the lookups in a dense gradient, have separate gradients, `pieces` are their (values, indices), and `slots` are the
-    slot variables of the first part. A dense step also has a gradient `whole`, of all rows; `arithmetic` computes it.
+    slot variables of the first part. `shifts` are added to the indices of the pieces, where these count from another
+    row than the first. A dense step also has a gradient `whole`, of all rows; `arithmetic` computes it.
     """
 
     rule: str
@@ -83,6 +106,7 @@ class Update:
     ops: tuple[str, ...]
     source: str = ""
     pieces: tuple[tuple[Tensor, Tensor], ...] = ()
+    shifts: tuple[int, ...] = ()
     whole: WholeGradient | None = None
     arithmetic: tuple[str, ...] = ()
 
@@ -163,7 +187,9 @@ class NewRows:
 
 @dataclass(frozen=True)
 class Table:
-    """A variable [rows, dim] that the graph uses only through lookups and sparse updates of rows.
+    """A variable of which the graph uses only rows, by lookups and sparse updates: [rows, dim], or [rows, *row].
+
+    `row` is the shape of the variable's rows, such as () in a vector of biases; the table has each as one of `dim`.
 
     `carriers` are ops that pass the whole variable into a branch or loop, or read it, and that other ops wait for by
     control edges. A partitioned variable has several `parts`; `strategy` (`mod` or `div`) says how ids are spread over
@@ -175,6 +201,7 @@ class Table:
     dim: int
     initial: Tensor
     initializer: str
+    row: tuple[int, ...]
     lookups: tuple[Lookup, ...]
     updates: tuple[Update, ...] = ()
     answers: tuple[StaticAnswer, ...] = ()
@@ -187,6 +214,16 @@ class Table:
     assigned: tuple[Assignment, ...] = ()
     reads: tuple[WholeRead, ...] = ()
     terms: tuple[WholeTerm, ...] = ()
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the variable."""
+        return (self.rows, *self.row)
+
+    @property
+    def is_matrix(self) -> bool:
+        """Whether the rows of the variable have the shape of the table's."""
+        return self.row == (self.dim,)
 
     @property
     def pieces(self) -> tuple[Part, ...]:

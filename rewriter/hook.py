@@ -16,6 +16,7 @@ from rewriter.proof import Proof
 from rewriter.proof.recorder import Recorder
 from rewriter.record import check_record_path, write_record
 from rewriter.rewrite_graph import rewrite_and_view
+from runtime import _validation
 
 __all__ = ["GraphModifierHook", "modify_graph_and_start_emb_cache"]
 
@@ -28,6 +29,7 @@ def modify_graph_and_start_emb_cache(
     tables: Any = "auto",
     move_ids: bool = True,
     prefetch: bool = True,
+    every: int = 1,
 ) -> Plan:
     """Rewrite a graph (default: the current one) before its session starts, as GraphModifierHook does.
 
@@ -37,13 +39,15 @@ def modify_graph_and_start_emb_cache(
     Raises:
         ValueError, RuntimeError, RewriteError: see `rewriter.rewrite`.
     """
-    return _modify(full_graph or tf.compat.v1.get_default_graph(), dump_graph, tables, move_ids, prefetch)[0]
+    return _modify(full_graph or tf.compat.v1.get_default_graph(), dump_graph, tables, move_ids, prefetch, every)[0]
 
 
 @uncollected()
-def _modify(graph: tf.Graph, dump: bool, tables: Any, ids: bool, prefetch: bool) -> tuple[Plan, PipelinePlan]:
+def _modify(
+    graph: tf.Graph, dump: bool, tables: Any, ids: bool, prefetch: bool, every: int
+) -> tuple[Plan, PipelinePlan]:
     _write(graph, "before", dump)
-    plan, view = rewrite_and_view(graph, tables)
+    plan, view = rewrite_and_view(graph, tables, every=every)
     pipeline = move_ids(graph, view=view, prefetch=prefetch) if ids else PipelinePlan()
     _tell(plan, pipeline, tables)
     _write(graph, "after", dump)
@@ -77,6 +81,7 @@ class GraphModifierHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc
         report: str | None = None,
         verify: int = 0,
         prefetch: bool = True,
+        every: int = 1,
     ) -> None:
         """Configure the rewrite.
 
@@ -91,13 +96,14 @@ class GraphModifierHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc
                 the training session is not disturbed. If training ends earlier, the steps recorded so far are used.
                 See `rewriter.prove`.
             prefetch: whether datasets read rows ahead for tables that have storage tiers below memory.
+            every: how many steps may share the value of a term of the loss over a whole variable (see `rewrite`).
 
         Raises:
-            ValueError: `report` cannot be written.
+            ValueError: `report` cannot be written, or `every` is less than 1.
         """
         self._report = check_record_path(report) if report else None
         self._dump, self._modify, self._tables, self._move_ids = dump_graph, modify_graph, tables, move_ids
-        self._verify, self._prefetch = verify, prefetch
+        self._verify, self._prefetch, self._every = verify, prefetch, _validation.integer("every", every, 1)
         self._recorder: Recorder | None = None
         #: The plan that was applied to the graph of the last session.
         self.plan: Plan | None = None
@@ -109,7 +115,8 @@ class GraphModifierHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc
         if self._modify:
             graph = tf.compat.v1.get_default_graph()
             self._recorder = Recorder(graph, self._verify) if self._verify else None
-            self.plan, self.pipeline = _modify(graph, self._dump, self._tables, self._move_ids, self._prefetch)
+            how = (self._dump, self._tables, self._move_ids, self._prefetch, self._every)
+            self.plan, self.pipeline = _modify(graph, *how)
             if self._report:
                 write_record(self._report, self.plan, self.pipeline)
             if self._recorder:

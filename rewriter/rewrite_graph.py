@@ -21,33 +21,39 @@ from rewriter.graph.view import GraphView, uncollected
 from rewriter.plan.plan import Plan
 from rewriter.plan.planner import make_plan
 from rewriter.plan.provenance import with_sources
+from runtime import _validation
 from runtime.table.create import tables as runtime_tables
 
 __all__ = ["rewrite", "rewrite_and_view"]
 
 
-def rewrite(graph: tf.Graph | None = None, tables: Any = "auto", dry_run: bool = False) -> Plan:
+def rewrite(graph: tf.Graph | None = None, tables: Any = "auto", dry_run: bool = False, every: int = 1) -> Plan:
     """Replace embedding variables of `graph` (default: the current one) with dynamic tables of the runtime.
 
     Args:
         graph: a v1 graph whose first session has not started.
         tables: "auto" for every variable that is only looked up and updated by rows, or a list of variable names.
         dry_run: return the plan without changing the graph.
+        every: how many steps may share the value of a term of the loss over a whole variable, such as `l2_loss(W)`.
+            1 is exact; with more, the loss that is logged has the term of an earlier step, and training is the same.
 
     Returns:
         The plan: which variables were replaced, and why others were not.
 
     Raises:
-        ValueError: a name in `tables` is not a variable of the graph.
+        ValueError: a name in `tables` is not a variable of the graph; `every` is less than 1.
         RuntimeError: the graph is finalized.
         RewriteError: the rewritten graph would be wrong; the rewrite was undone.
     """
-    return rewrite_and_view(graph or tf.compat.v1.get_default_graph(), tables, dry_run)[0]
+    return rewrite_and_view(graph or tf.compat.v1.get_default_graph(), tables, dry_run, every)[0]
 
 
 @uncollected()
-def rewrite_and_view(graph: tf.Graph, tables: Any = "auto", dry_run: bool = False) -> tuple[Plan, GraphView]:
+def rewrite_and_view(
+    graph: tf.Graph, tables: Any = "auto", dry_run: bool = False, every: int = 1
+) -> tuple[Plan, GraphView]:
     """Do what `rewrite` does; return the plan and a view of the resulting graph."""
+    shared = _validation.integer("every", every, 1)
     before = GraphView.of(graph)
     tables_there = (table.table_name for table in runtime_tables(graph))
     known = {*MOVED.get(graph, ()), *tables_there, *moved_before(before)}
@@ -58,7 +64,7 @@ def rewrite_and_view(graph: tf.Graph, tables: Any = "auto", dry_run: bool = Fals
             _require_open(graph)
             view, placed, taken_back = inline_calls(graph, before, unlocked)
             undo.callback(taken_back)
-        plan = dataclasses.replace(make_plan(inlined if dry_run else view, tables, known), inlined=placed)
+        plan = dataclasses.replace(make_plan(inlined if dry_run else view, tables, known), inlined=placed, every=shared)
         plan = with_sources(plan, functools.partial(sources_of, graph))
         if not dry_run and plan.tables:
             view = _apply(graph, view, plan, undo)

@@ -2,37 +2,36 @@
 
 from __future__ import annotations
 
-import functools
-import re
+import math
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import tensorflow as tf
 
 from rewriter.analysis.savers import restored_by, why_not_saved
-from rewriter.analysis.whole_uses import WholeUse, WholeUses, sort_whole_uses
+from rewriter.analysis.unfit import VARIABLES, Fitness, Refused
+from rewriter.analysis.whole_uses import WholeUse, WholeUses, is_handle, sort_whole_uses
 from rewriter.facts import Lookup, Refusal, StaticAnswer, Table, Update
 from rewriter.flow import Pick, Picks
 from rewriter.graph.view import GraphView, Tensor, Use
 from rewriter.patterns.assignments import sort_assignments
-from rewriter.patterns.attributes import strange_setting
 from rewriter.patterns.branches import ASKS, CLOSED, carries, computed_from, source, waited_for
 from rewriter.patterns.composed import adam_update, descent_update
 from rewriter.patterns.dense import DENSE, dense_update
-from rewriter.patterns.functions import functions_of, why_not_entered
+from rewriter.patterns.functions import functions_of, inner_uses, why_not_entered
 from rewriter.patterns.fused import FUSED, fused_update
 from rewriter.patterns.initial_values import new_rows
 from rewriter.patterns.matching import Mismatch
+from rewriter.patterns.padded import Padded, padded_copy
 from rewriter.patterns.partitioned import find_stitches, join_parts, named
 from rewriter.patterns.pooled import SEGMENTS
 from rewriter.patterns.whole_table import why_not_joined
 
 __all__ = ["LOOKUPS", "VARIABLES", "find_tables"]
 
-#: Op types that create a variable.
-VARIABLES = ("VarHandleOp", "VariableV2", "Variable")
-_GATHERS = ("ResourceGather", "GatherV2", "Gather")
+_NESTED = ("ResourceGatherNd", "GatherNd")
+_GATHERS = ("ResourceGather", "GatherV2", "Gather", *_NESTED)
 #: Types of ops that look rows up.
 LOOKUPS = (*_GATHERS, *SEGMENTS)
 _SCATTERS = ("ResourceScatterAdd", "ResourceScatterSub", "ScatterAdd", "ScatterSub")
@@ -41,37 +40,27 @@ _ASSIGNMENTS = ("AssignVariableOp", "Assign")
 #: Op types that a table replaces, so that all their attributes must be understood.
 _REPLACED = {*LOOKUPS, *FUSED, *DENSE, *_SCATTERS, *_SUBTRACTIONS, *_ASSIGNMENTS}
 _REMEDY = "use tf.nn.embedding_lookup on the variable itself, and change the rows that it returns"
-#: Jobs whose variables are trained by a single session, unlike those of parameter servers.
-_OWN_JOBS = ("localhost", "local", "worker", "chief", "master")
 _ANSWERS = {"VariableShape": "shape", "Shape": "shape", "Size": "size", "Rank": "rank"} | dict.fromkeys(ASKS, "set")
 
 
-class _Refused(Exception):
-    """Ends the walk over a variable's uses with a reason."""
-
-    def __init__(self, reason: str, *path: str) -> None:
-        super().__init__(reason)
-        self.reason, self.path = reason, path
-
-
-class _Whole(_Refused):
+class _Whole(Refused):
     """The last op of the path uses the whole variable."""
 
 
-def _why_whole(found: _Whole, pick: Pick | None) -> _Refused:
+def _why_whole(found: _Whole, pick: Pick | None) -> Refused:
     """Extend the reason if the op that uses the whole variable selects rows, or if an op after it does."""
     if pick is None or found.path != pick.path[: len(found.path)]:
         return found
     if pick.op == found.path[-1]:
-        return _Refused(f"{pick.type} `{pick.op}` selects rows of it and is not a lookup: {_REMEDY}", *pick.path)
-    return _Refused(f"{found.reason}, and {pick.type} `{pick.op}` selects rows of the result: {_REMEDY}", *pick.path)
+        return Refused(f"{pick.type} `{pick.op}` selects rows of it and is not a lookup: {_REMEDY}", *pick.path)
+    return Refused(f"{found.reason}, and {pick.type} `{pick.op}` selects rows of the result: {_REMEDY}", *pick.path)
 
 
 @dataclass
 class _Uses:
     """The uses of one variable, by kind."""
 
-    lookups: list[tuple[str, Tensor]] = field(default_factory=list)
+    lookups: list[Lookup] = field(default_factory=list)
     updates: list[Update] = field(default_factory=list)
     answers: list[StaticAnswer] = field(default_factory=list)
     assignments: list[str] = field(default_factory=list)
@@ -103,7 +92,7 @@ def find_tables(
         try:
             table = finder.judge(name, asked=names is not None)
             tables += [table] if table else []
-        except _Refused as refused:
+        except Refused as refused:
             refusals.append(Refusal(name, refused.reason, refused.path))
     joined = join_parts(view, tables, stitches)
     whole = {table.name for table in tables if table.terms or any(update.whole for update in table.updates)}
@@ -111,7 +100,7 @@ def find_tables(
     for table in joined:
         if unfit := unsaved[table.name]:
             path = (table.pieces[0].name, unfit[1])
-            refusals.append(Refusal(table.name, unfit[0], path, shape=(table.rows, table.dim)))
+            refusals.append(Refusal(table.name, unfit[0], path, shape=table.shape))
     return [table for table in joined if not unsaved[table.name]], refusals
 
 
@@ -120,17 +109,15 @@ class _Finder:
 
     def __init__(self, view: GraphView) -> None:
         self.view = view
-        self._picks = Picks(view)
+        self._picks, self._fitness = Picks(view), Fitness(view)
 
     def judge(self, name: str, asked: bool) -> Table | None:
         """Return the table that can replace a variable; None if the graph never looks up its rows."""
         pick = self._picks.of(name)
         if not asked and pick is None:
             return None
-        rows, dim = self._size(name)
-        self._check_job(name)
-        self._check_shared(name)
-        self._check_settings(name)
+        self._fitness.check(name)
+        shape = self._fitness.size(name)
         uses = _Uses()
         try:
             for use in self.view.users(name):
@@ -139,85 +126,39 @@ class _Finder:
         except _Whole as refused:
             raise _why_whole(refused, pick) from None
         if not uses.lookups:
-            raise _Refused("its rows are never looked up")
+            raise Refused("its rows are never looked up")
         sets = sort_assignments(self.view, name, uses.assignments)
         if isinstance(sets, str):
-            raise _Refused(sets)
+            raise Refused(sets)
         self._check_updates(uses.updates)
         trained = computed_from(self.view, [update.indices for update in uses.updates])
-        lookups = tuple(Lookup(op, ids, Tensor(op), ids.op in trained) for op, ids in uses.lookups)
+        lookups = tuple(replace(one, trains=one.ids.op in trained) for one in uses.lookups)
         initial, usual = (self.view.inputs(op)[1] for op in (sets.initializer, sets.usual))
         answers = tuple(uses.answers)
         awaited = waited_for(self.view, uses.carriers, [answer.op for answer in answers])
         found = (lookups, tuple(uses.updates), answers, new_rows(self.view, usual), awaited)
-        size = (name, rows, dim, initial, sets.initializer)
+        size = (name, shape[0], math.prod(shape[1:]), initial, sets.initializer, shape[1:])
         return Table(*size, *found, assigned=sets.later, reads=whole.reads, terms=whole.terms)
-
-    def _check_job(self, name: str) -> None:
-        if name in self.view.copied:
-            strategy, replicas = self.view.copied[name]
-            raise _Refused(
-                f"{strategy} copies it to each of {replicas} replicas, and a table has no copies: leave out "
-                "train_distribute and eval_distribute, or give the strategy one device"
-            )
-        device = str(self.view.nodes[name].device)
-        found = re.search("/job:([^/]*)", device)
-        if found and found[1] not in _OWN_JOBS:
-            raise _Refused(
-                f"it is placed on {device}, where sessions of other workers train it too, and a table belongs to one "
-                "session: train in one process"
-            )
-
-    def _check_shared(self, name: str) -> None:
-        """Refuse a variable that another op also creates: two imports of one graph share their variables by name."""
-        others = [one for one in self._sharing.get(self._shared_name(name), ()) if one != name]
-        if others:
-            raise _Refused(f"`{others[0]}` has the same shared_name: import the graph only once", others[0])
-
-    @functools.cached_property
-    def _sharing(self) -> dict[tuple[str, str], list[str]]:
-        found: dict[tuple[str, str], list[str]] = {}
-        for name in self.view.of_type(*VARIABLES):
-            found.setdefault(self._shared_name(name), []).append(name)
-        return found
-
-    def _shared_name(self, name: str) -> tuple[str, str]:
-        container, shared = (self.view.attribute(name, one).s.decode() for one in ("container", "shared_name"))
-        return container, shared or name
-
-    def _check_settings(self, op: str, *path: str) -> None:
-        strange = strange_setting(self.view, op)
-        if strange:
-            raise _Refused(f"{self.view.type(op)} `{op}` has {strange}, which a table does not support", *path)
 
     @staticmethod
     def _check_updates(updates: list[Update]) -> None:
         for one in updates[1:]:
             first = updates[0]
             if (one.rule, one.slots, one.starts) != (first.rule, first.slots, first.starts):
-                raise _Refused(
+                raise Refused(
                     f"two optimizers train it, {first.rule} `{first.ops[0]}` and {one.rule} `{one.ops[0]}`, and a "
                     "table has slots for one: minimize the sum of the losses, or use one optimizer",
                     one.ops[0],
                 )
-
-    def _size(self, name: str) -> tuple[int, int]:
-        kind = tf.as_dtype(self.view.attribute(name, "dtype").type)
-        shape = tf.TensorShape(self.view.attribute(name, "shape").shape)
-        if kind != tf.float32:
-            raise _Refused(f"its type is {kind.name}, and a table holds float32")
-        if shape.rank != 2 or not shape.is_fully_defined():
-            raise _Refused(f"its shape is {shape}, and a table has shape [rows, dim]")
-        return int(shape[0]), int(shape[1])
 
     def _use(self, name: str, use: Use, uses: _Uses, path: tuple[str, ...]) -> None:
         """Classify one use of the variable, or of a read of it; raise for a use that a table cannot replace."""
         op, kind = use.op, self.view.type(use.op)
         path = (*path, op)
         if kind in _REPLACED and use.input == 0:
-            self._check_settings(op, *path)
+            self._fitness.check_settings(op, *path)
         if kind in LOOKUPS and use.input == 0:
-            uses.lookups.append((op, self._ids(op, path)))
+            uses.lookups.append(Lookup(op, self._ids(op, path), Tensor(op), False, nested=kind in _NESTED))
         elif kind in FUSED and use.input == 0:
             self._update(fused_update(self.view, op, name, self._variable, self._start), uses, path)
         elif kind in DENSE and use.input == 0:
@@ -226,7 +167,7 @@ class _Finder:
             if not isinstance(found, Mismatch):
                 self._update(found, uses, path)
         elif kind in _SCATTERS and use.input == 0:
-            self._update(descent_update(self.view, op), uses, path)
+            self._update(descent_update(self.view, op, len(self._fitness.size(name))), uses, path)
         elif kind in _SUBTRACTIONS and use.input == 0:
             self._update(adam_update(self.view, op, self._variable, self._start), uses, path)
         elif kind in _ASSIGNMENTS and use.input == 0:
@@ -234,17 +175,38 @@ class _Finder:
         elif kind in ("SaveV2", "DisableCopyOnRead") or self._of_handle(op):
             pass  # `why_not_saved` decides about Savers once slots are known; a handle outlives its variable
         elif kind in _ANSWERS:
-            uses.answers.append(StaticAnswer(op, _ANSWERS[kind], self._size(name)))
+            uses.answers.append(StaticAnswer(op, _ANSWERS[kind], self._fitness.size(name)))
         elif op in self.view.closed:
-            raise _Refused(f"`{op}` passes it into a loop that cannot be extended: {CLOSED}", *path)
+            raise Refused(f"`{op}` passes it into a loop that cannot be extended: {CLOSED}", *path)
         elif carries(self.view, use):
             uses.carriers.append(op)
             for further in self.view.users(op):
                 self._use(name, further, uses, path)
-        elif functions_of(self.view, self.view.nodes[op]):
-            raise _Refused(why_not_entered(self.view, use, LOOKUPS), *path)
+        elif (padded := padded_copy(self.view, use, self._fitness.size(name))) and self._pads(padded, uses, path):
+            pass
+        elif functions_of(self.view, self.view.nodes[op]) and not self._given_rows(use):
+            raise Refused(why_not_entered(self.view, use, LOOKUPS), *path)
         else:
             uses.wholes.append(WholeUse(path, use.input))
+
+    def _pads(self, padded: Padded, uses: _Uses, path: tuple[str, ...]) -> bool:
+        """Add the lookups of a padded copy; return whether nothing else reads it."""
+        if any(use.input != 0 or self.view.type(use.op) not in _GATHERS for use in padded.uses):
+            return False
+        for one in padded.uses:
+            ids = self._ids(one.op, (*path, *padded.ops[1:], one.op))
+            nested = self.view.type(one.op) in _NESTED
+            found = Lookup(one.op, ids, Tensor(one.op), False, nested=nested, window=padded.window, through=padded.ops)
+            uses.lookups.append(found)
+        uses.carriers += padded.ops
+        return bool(padded.uses)
+
+    def _given_rows(self, use: Use) -> bool:
+        """Whether an op that calls functions is given the value of the variable, and they do not look it up."""
+        given = self.view.inputs(use.op)[use.input]
+        if is_handle(self.view, given) or self.view.type(given.op).startswith(("Variable", "Ref")):
+            return False  # a handle, or a reference: what is given may be written, or read later
+        return not any(one.type in LOOKUPS for one in inner_uses(self.view, use))
 
     def _wholes(self, name: str, uses: _Uses) -> WholeUses:
         """Return the uses of the whole variable that a table replaces; refuse a variable that has others."""
@@ -252,6 +214,8 @@ class _Finder:
         # Without lookups there is no table, and a use of the whole variable is the reason.
         if found.refused or (uses.wholes and not uses.lookups):
             use = found.refused or uses.wholes[0]
+            if functions_of(self.view, self.view.nodes[use.op]):
+                raise Refused(why_not_entered(self.view, Use(use.op, use.input), LOOKUPS), *use.path)
             raise _Whole(f"{self.view.type(use.op)} `{use.op}` uses the whole variable", *use.path)
         for path, mismatch in uses.unknown:
             self._update(mismatch, uses, path)
@@ -264,21 +228,23 @@ class _Finder:
     def _ids(self, op: str, path: tuple[str, ...]) -> Tensor:
         axis = self.view.number(self.view.inputs(op)[2]) if self.view.type(op) == "GatherV2" else np.int32(0)
         if axis is None or int(axis) != 0 or self.view.attribute(op, "batch_dims").i != 0:
-            raise _Refused(f"`{op}` gathers along another axis than the rows", *path)
+            raise Refused(f"`{op}` gathers along another axis than the rows", *path)
+        if self.view.type(op) in _NESTED and self.view.shape(self.view.inputs(op)[1])[-1:] != [1]:
+            raise Refused(f"`{op}` selects parts of rows, or has an unknown number of indices for each", *path)
         return self.view.inputs(op)[1]
 
     @staticmethod
     def _update(found: Update | Refusal | Mismatch, uses: _Uses, path: tuple[str, ...]) -> None:
         if isinstance(found, Refusal):
-            raise _Refused(found.reason, *found.path)
+            raise Refused(found.reason, *found.path)
         if isinstance(found, Mismatch):
-            raise _Refused(f"`{path[-1]}` is not an update of a known optimizer: at `{found.op}` {found.reason}", *path)
+            raise Refused(f"`{path[-1]}` is not an update of a known optimizer: at `{found.op}` {found.reason}", *path)
         uses.updates.append(found)
 
     def _variable(self, tensor: Tensor) -> str:
         slot = source(self.view, tensor).op
         if self.view.type(slot) not in VARIABLES:
-            raise _Refused(f"`{tensor}` is used as a slot but is not a variable", tensor.op)
+            raise Refused(f"`{tensor}` is used as a slot but is not a variable", tensor.op)
         return slot
 
     def _start(self, slot: str) -> float:
@@ -290,4 +256,4 @@ class _Finder:
             value = self.view.number(self.view.inputs(op)[1])
             if value is not None:
                 return float(value)
-        raise _Refused(f"its slot `{slot}` is not initialized with a constant", slot)
+        raise Refused(f"its slot `{slot}` is not initialized with a constant", slot)

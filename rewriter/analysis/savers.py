@@ -100,9 +100,9 @@ def _groups(table: Table, met: Mapping[str, int]) -> list[tuple[str, ...]]:
 def _whole(table: Table, met: Mapping[str, int], names: Sequence[str], slices: Sequence[str]) -> bool:
     """Whether the Saver's slices cover all rows of the parts in order, or it has no slices."""
     starts = accumulate((part.rows for part in table.pieces), initial=0)
+    sizes, cuts = ("".join(form.format(size) for size in table.row) for form in (" {}", ":0,{}"))
     wanted = [
-        f"{table.rows} {table.dim} {start},{part.rows}:0,{table.dim}"
-        for start, part in zip(starts, table.pieces, strict=False)
+        f"{table.rows}{sizes} {start},{part.rows}{cuts}" for start, part in zip(starts, table.pieces, strict=False)
     ]
     for group in _groups(table, met):
         found = [slices[met[one]] for one in group]

@@ -11,7 +11,7 @@ from rewriter.graph.view import GraphView, Tensor
 from rewriter.patterns.branches import computed_from, is_reference
 from rewriter.patterns.whole_table import ARITHMETIC, forward_terms
 
-__all__ = ["WholeUse", "WholeUses", "sort_whole_uses"]
+__all__ = ["WholeUse", "WholeUses", "is_handle", "sort_whole_uses"]
 
 #: Ops of a Saver of TensorFlow 1.0, which write the variable under its name.
 _SAVES = ("Save", "SaveSlices")
@@ -77,13 +77,13 @@ def _gradients(updates: Iterable[Update]) -> Iterator[Tensor]:
 def _read(view: GraphView, variable: str, use: WholeUse) -> WholeRead | None:
     """Return the read; None if the op takes a handle or a reference, by which it may write, or saves the value."""
     old = view.inputs(use.op)[use.input]
-    if view.type(use.op) in _SAVES or _tf_private.takes_reference(view.nodes[use.op]) or _is_handle(view, old):
+    if view.type(use.op) in _SAVES or _tf_private.takes_reference(view.nodes[use.op]) or is_handle(view, old):
         return None
     waits = is_reference(view, variable) and bool(view.controls(use.op))
     return WholeRead(use.op, use.input, old, waits)
 
 
-def _is_handle(view: GraphView, tensor: Tensor) -> bool:
+def is_handle(view: GraphView, tensor: Tensor) -> bool:
     """Whether a tensor that carries a variable is its handle, not its value."""
     while view.type(tensor.op) != "VarHandleOp":
         if view.type(tensor.op) == "ReadVariableOp" or not view.inputs(tensor.op):

@@ -13,6 +13,7 @@ from typing import Any
 import tensorflow as tf
 
 from rewriter.analysis.candidates import LOOKUPS, VARIABLES
+from rewriter.analysis.whole_uses import is_handle
 from rewriter.apply.edges import edit_controls, edit_input
 from rewriter.apply.inlined_bodies import build_call, can_be_built
 from rewriter.checks.invariants import check
@@ -48,7 +49,9 @@ def unlocked_by_inlining(view: GraphView, tables: Any, moved: Collection[str]) -
     with tf.Graph().as_default() as copy:
         tf.import_graph_def(view.definition, name="")
     after, _, _ = inline_calls(copy, GraphView.of(copy), inside)
-    moving = {table.name for table in make_plan(after, tables, moved).tables}
+    # A partitioned variable moves under a name of its own.
+    plan = make_plan(after, tables, moved)
+    moving = {name for table in plan.tables for name in (table.name, *(part.name for part in table.pieces))}
     unlocked = [name for name in inside if name in moving]
     return unlocked, after if unlocked else view
 
@@ -79,12 +82,18 @@ def inline_calls(
 
 
 def _calls(view: GraphView, variables: Collection[str]) -> list[str]:
-    """Return the calls that can be inlined and whose functions look up one of the variables."""
+    """Return the calls that can be inlined and whose functions look up one of the variables, or read it as a whole.
+
+    What reads a variable that the graph never looks up counts not: there is nothing to gain.
+    """
     found: dict[str, None] = {}
     for variable in variables:
-        for use in carried_uses(view, variable):
-            inner = inner_uses(view, use)
-            if any(one.type in LOOKUPS and one.input == 0 for one in inner) and can_be_built(view, use.op):
+        uses = list(carried_uses(view, variable))
+        looked_up = any(view.type(one.op) in LOOKUPS and one.input == 0 for one in uses)
+        for use in uses:
+            inner = list(inner_uses(view, use))
+            reads = looked_up and bool(inner) and is_handle(view, view.inputs(use.op)[use.input])
+            if (reads or any(one.type in LOOKUPS and one.input == 0 for one in inner)) and can_be_built(view, use.op):
                 found[use.op] = None
     return list(found)
 

@@ -21,11 +21,12 @@ from rewriter.analysis.savers import SaverPart
 from rewriter.apply.branches import StandIn, carried_from, carried_parts
 from rewriter.apply.edges import edit_controls, edit_input
 from rewriter.apply.fetched import gone, moved_away, of_any_number, row_numbers
+from rewriter.apply.looked_up import keys_of, rows_of_variable
 from rewriter.apply.partitions import all_rows, assign_rows, first_rows, gradient, start_slots, unread
 from rewriter.apply.savers import build_saver, let_restore_stock
 from rewriter.apply.whole_table import term_values, whole_gradient
 from rewriter.checks.moved_variables import collections_of, stands_for
-from rewriter.facts import Lookup, NewRows, StaticAnswer, Table, Update
+from rewriter.facts import RESOURCE_GATHERS, Lookup, NewRows, StaticAnswer, Table, Update
 from rewriter.graph.view import Tensor
 from rewriter.patterns.branches import ASKS, READS
 from rewriter.plan.initialized import started_parts
@@ -63,7 +64,7 @@ def apply_plan(graph: tf.Graph, plan: Plan, made: dict[str, str] | None = None) 
         undo.callback(_restore_collections, graph, collections_of(graph))
         asked = [edit.by for edit in plan.inputs] + [edit.by for edit in plan.controls]
         parts = _Parts(graph, asked)
-        parts.add(plan.tables)
+        parts.add(plan.tables, plan.every)
         _edit(graph, plan, parts, undo)
         if made is not None:
             made |= {part: parts.found(part).name for part in parts.names}
@@ -148,7 +149,7 @@ class _Parts:
     @contextlib.contextmanager
     def _waiting(self, lookup: Lookup) -> Iterator[None]:
         """Build ops with the control inputs of a lookup and of the variable read that it uses."""
-        old = [self._graph.get_operation_by_name(name) for name in (lookup.op, *lookup.gathers)]
+        old = [self._graph.get_operation_by_name(name) for name in (lookup.op, *lookup.gathers, *lookup.through)]
         for op in tuple(old):
             # On a ref variable, the gather's control inputs are on its axis constant, which is created with it.
             old += [one.op for one in op.inputs[2:] if op.type == "GatherV2"]
@@ -168,15 +169,18 @@ class _Parts:
         if before:
             self._spans.append(([op.name for op in old], first, self._graph.version))
 
-    def add(self, tables: Sequence[Table]) -> None:
-        """Build the tables with their lookups, then the updates, which wait for these lookups, then the rest."""
+    def add(self, tables: Sequence[Table], every: int) -> None:
+        """Build the tables with their lookups, then the updates, which wait for these lookups, then the rest.
+
+        `every` steps share the value of a term over a whole table.
+        """
         updates = []
         for table in tables:
             self._add_table(table)
             with _name_scope(f"{SCOPE}{table.name}/"):
                 for i, lookup in enumerate(table.lookups):
                     self._add_lookup(table, f"{table.name}/lookup/{i}", lookup)
-                self._parts |= term_values(self._made[table.name], table)
+                self._parts |= term_values(self._made[table.name], table, every)
                 for i, update in enumerate(table.updates):
                     made = self._made[table.name]
                     self._parts[f"{table.name}/update/{i}"] = self._update(made, table, update)
@@ -211,13 +215,15 @@ class _Parts:
         """Build the lookup, and the tensors that the old op needs so that it can still be fetched."""
         ids, old = self._take(lookup.ids), self._graph.get_operation_by_name(lookup.op)
         with _branch(old), self._waiting(lookup):
-            rows = sparse_lookup(self._made[table.name], ids, is_train=lookup.trains, modify_graph=True)
+            keys = keys_of(lookup, ids)
+            found = sparse_lookup(self._made[table.name], keys, is_train=lookup.trains, modify_graph=True)
+            rows = rows_of_variable(table, lookup, found, ids)
             self._parts[part] = rows
             gathers = (self._graph.get_operation_by_name(name) for name in (lookup.op, *lookup.gathers))
-            if any(op.type == "ResourceGather" for op in gathers):
+            if any(op.type in RESOURCE_GATHERS for op in gathers):
                 self._parts[part + "/moved"] = moved_away(lookup.op, rows)
-            if old.type != "ResourceGather":
-                self._parts[part + "/rows"] = of_any_number(tf.reshape(rows, [-1, table.dim]))
+            if old.type not in RESOURCE_GATHERS:
+                self._parts[part + "/rows"] = of_any_number(tf.reshape(rows, [-1, *table.row]))
                 self._parts[part + "/numbers"] = row_numbers(lookup, ids)
 
     def _add_reads(self, table: Table) -> None:
@@ -243,7 +249,7 @@ class _Parts:
         self._parts |= carried_parts(self._graph, table)
         for number, piece in enumerate(table.pieces):
             if f"{table.name}/assigned/{number}" in self._awaited:
-                self._parts[f"{table.name}/assigned/{number}"] = unread(piece.rows, table.dim)
+                self._parts[f"{table.name}/assigned/{number}"] = unread((piece.rows, *table.row))
         for assignment in table.assigned:
             part = f"{table.name}/assign/{assignment.op}"
             with _branch(self._graph.get_operation_by_name(assignment.op)):

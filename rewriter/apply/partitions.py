@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
 
 import tensorflow as tf
@@ -21,7 +21,7 @@ Take = Callable[[Tensor], tf.Tensor]
 def first_rows(table: Table, take: Take) -> tuple[tf.Tensor, tf.Tensor]:
     """Return the keys [rows] and values [rows, dim] that the variable is initialized with."""
     values = [take(part.initial) for part in table.pieces]
-    return row_keys(table), values[0] if len(values) == 1 else tf.concat(values, 0)
+    return row_keys(table), _matrix(table, values[0] if len(values) == 1 else tf.concat(values, 0))
 
 
 def row_keys(table: Table) -> tf.Tensor:
@@ -35,7 +35,8 @@ def row_keys(table: Table) -> tf.Tensor:
 def all_rows(made: RuntimeTable, table: Table, part: int) -> tf.Tensor:
     """Return the current rows of the variable, or of a part of it."""
     with tf.device("/device:CPU:0"):
-        return rows_in_place(made, _keys(table, part, tf.range(table.pieces[part].rows, dtype=tf.int64)))
+        rows = rows_in_place(made, _keys(table, part, tf.range(table.pieces[part].rows, dtype=tf.int64)))
+    return rows if table.is_matrix else tf.reshape(rows, [table.pieces[part].rows, *table.row])
 
 
 def assign_rows(made: RuntimeTable, table: Table, assignment: Assignment, take: Take) -> tf.Operation:
@@ -46,7 +47,7 @@ def assign_rows(made: RuntimeTable, table: Table, assignment: Assignment, take: 
     waits = [made.variable.initializer if op.name in initializers else op for op in old.control_inputs]
     with tf.control_dependencies(waits):
         keys = _keys(table, assignment.part, tf.range(table.pieces[assignment.part].rows, dtype=tf.int64))
-        return made.variable.set_rows(keys, value)
+        return made.variable.set_rows(keys, _matrix(table, value))
 
 
 def start_slots(made: RuntimeTable, starts: Mapping[int, float]) -> tf.Operation:
@@ -59,21 +60,32 @@ def start_slots(made: RuntimeTable, starts: Mapping[int, float]) -> tf.Operation
         return native.ops().rec_table_merge(made.created, keys, values, slots, meta)
 
 
-def unread(rows: int, dim: int) -> tf.Tensor:
+def unread(shape: Sequence[int]) -> tf.Tensor:
     """Return a ref variable for assignments whose results are still used; it needs memory only once one runs."""
-    return tf.raw_ops.VariableV2(shape=[rows, dim], dtype=tf.float32)
+    return tf.raw_ops.VariableV2(shape=list(shape), dtype=tf.float32)
 
 
 def gradient(table: Table, update: Update, take: Take) -> tf.IndexedSlices:
     """Return the gradient of an update by id: of the whole lookup, or the concatenated gradients of its pieces."""
     if not update.pieces:
-        return tf.IndexedSlices(take(update.values), take(update.indices))
-    values = [take(values) for values, _ in update.pieces]
+        return tf.IndexedSlices(_matrix(table, take(update.values)), _ids(take(update.indices)))
+    values = [_matrix(table, take(values)) for values, _ in update.pieces]
     if not table.parts:
-        keys = [tf.cast(take(ids), tf.int64) for _, ids in update.pieces]
+        shifts = update.shifts or (0,) * len(values)
+        keys = [_ids(take(ids)) + shift for (_, ids), shift in zip(update.pieces, shifts, strict=True)]
     else:
         keys = [_keys(table, number, take(rows)) for number, (_, rows) in enumerate(update.pieces)]
     return tf.IndexedSlices(tf.concat(values, 0), tf.concat(keys, 0))
+
+
+def _matrix(table: Table, values: tf.Tensor) -> tf.Tensor:
+    """Return values with rows of the variable, [n, *row], as rows of the table, [n, dim]."""
+    return values if table.is_matrix and values.shape.rank == 2 else tf.reshape(values, [-1, table.dim])
+
+
+def _ids(given: tf.Tensor) -> tf.Tensor:
+    """Return the ids of a gradient as a vector."""
+    return tf.cast(given if given.shape.rank == 1 else tf.reshape(given, [-1]), tf.int64)
 
 
 def _keys(table: Table, number: int, rows: tf.Tensor) -> tf.Tensor:

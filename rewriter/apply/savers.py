@@ -90,4 +90,4 @@ def _stock(made: RuntimeTable, table: Table) -> StockVariable:
     """Return the stock variable with its optimizer, unless several optimizers train it: then its slots are unknown."""
     updates = {(update.rule, update.slots, update.starts) for update in table.updates}
     rule, _, starts = next(iter(updates)) if len(updates) == 1 else (None, (), ())
-    return StockVariable(made, table.rows, rule, starts, lambda: row_keys(table))
+    return StockVariable(made, table.shape, rule, starts, lambda: row_keys(table))

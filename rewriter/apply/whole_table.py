@@ -16,10 +16,14 @@ __all__ = ["term_values", "whole_gradient"]
 Take = Callable[[Tensor], tf.Tensor]
 
 
-def term_values(made: RuntimeTable, table: Table) -> dict[str, tf.Tensor]:
-    """Return the values of the terms of a table, by part name; each is computed before the updates of its step."""
+def term_values(made: RuntimeTable, table: Table, every: int) -> dict[str, tf.Tensor]:
+    """Return the values of the terms of a table, by part name; each is computed before the updates of its step.
+
+    `every` evaluations share a value.
+    """
     values = {}
-    norms = {norm: _NORMS[norm](made, size=table.rows) for norm in dict.fromkeys(term.norm for term in table.terms)}
+    used = dict.fromkeys(term.norm for term in table.terms)
+    norms = {norm: _NORMS[norm](made, size=table.rows, every=every) for norm in used}
     for term in table.terms:
         values[f"{table.name}/term/{term.op}"] = norms[term.norm] * tf.constant(term.times, tf.float32)
     return values

@@ -29,15 +29,18 @@ _SECOND = node("Mul", node("Mul", "values", "values"), node("Sub", "one", "beta"
 VariableOf = Callable[[Tensor], str]
 
 
-def descent_update(view: GraphView, op: str) -> Update | Mismatch:
-    """Return the update that a scatter of `-rate * gradient` (or a subtraction of `rate * gradient`) performs."""
+def descent_update(view: GraphView, op: str, rank: int) -> Update | Mismatch:
+    """Return the update that a scatter of `-rate * gradient` (or a subtraction of `rate * gradient`) performs.
+
+    `rank` is that of the variable, and so that of a gradient with a row for each id.
+    """
     _, indices, change = view.inputs(op)
     found = match(view, change.op, _SCATTERED[view.type(op)])
     if isinstance(found, Mismatch):
         return found
     if view.shape(found.tensors["rate"]).rank not in (0, None):
         return Mismatch(found.tensors["rate"].op, "it is not a scalar learning rate", 1)
-    if view.shape(found.tensors["values"]).rank not in (2, None):
+    if view.shape(found.tensors["values"]).rank not in (rank, None):
         return Mismatch(found.tensors["values"].op, "it is not a gradient with a row for each id", 1)
     values, indices = before_summing(view, found.tensors["values"], indices)
     return Update("sgd", values, indices, (found.tensors["rate"], 0.0), (), (), (op,))

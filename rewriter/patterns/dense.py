@@ -62,7 +62,7 @@ def dense_update(
     slots = tuple(variable_of(inputs[number]) for number in form.slots)
     hyper = tuple(_hyper(view, op, inputs, given) for given in form.hyper)
     values, indices = found.sums[0]
-    pieces = tuple(found.sums) if len(found.sums) > 1 else ()
+    pieces = tuple(found.sums) if len(found.sums) > 1 or any(found.shifts) else ()
     starts = tuple(map(start_of, slots))
     return Update(
         form.rule,
@@ -73,6 +73,7 @@ def dense_update(
         slots,
         (op,),
         pieces=pieces,
+        shifts=tuple(found.shifts) if any(found.shifts) else (),
         whole=found.whole,
         arithmetic=tuple(found.ops),
     )

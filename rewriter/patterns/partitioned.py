@@ -150,7 +150,7 @@ def _join(view: GraphView, tables: Sequence[Table], stitches: Sequence[Stitch]) 
     strategies = {stitch.strategy for stitch in stitches}
     rows = sum(table.rows for table in tables)
     count = len(tables)
-    if len(strategies) > 1 or len({table.dim for table in tables}) > 1:
+    if len(strategies) > 1 or len({table.row for table in tables}) > 1:
         return "its lookups split ids in different ways" if len(strategies) > 1 else "its parts differ in width"
     if [table.rows for table in tables] != [rows // count + (part < rows % count) for part in range(count)]:
         return "its parts do not have the lengths that a partitioner makes"

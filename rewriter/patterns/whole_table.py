@@ -13,6 +13,7 @@ from rewriter.facts import Scale, Table, WholeGradient, WholeTerm
 from rewriter.graph.view import GraphView, Tensor
 from rewriter.patterns.branches import READS, source
 from rewriter.patterns.matching import Mismatch
+from rewriter.patterns.padded import first_row
 
 __all__ = ["ARITHMETIC", "DenseGradient", "dense_gradient", "forward_terms", "only_in", "why_not_joined"]
 
@@ -28,10 +29,13 @@ TERM_PARTS = ("L2Loss", "Square", "Mul", "Abs")
 class DenseGradient:
     """A dense gradient, taken apart: gradients of lookups (values, indices), and the scales of `w` and `sign(w)`.
 
+    The indices of a gradient count from the row `shifts`, which is not 0 behind the rows of a pad.
+
     `ops` are the ops of this arithmetic; the variable may be read by them.
     """
 
     sums: list[tuple[Tensor, Tensor]] = field(default_factory=list)
+    shifts: list[int] = field(default_factory=list)
     l2: list[Scale] = field(default_factory=list)
     l1: list[Scale] = field(default_factory=list)
     ops: dict[str, None] = field(default_factory=dict)
@@ -54,28 +58,44 @@ def dense_gradient(view: GraphView, variable: str, gradient: Tensor) -> DenseGra
     """Take the dense gradient of `variable` apart, or return where that fails."""
     found = DenseGradient()
     try:
-        _take_apart(view, variable, gradient, found)
+        _take_apart(view, variable, gradient, found, 0)
     except _NotLinear as failed:
         return failed.mismatch
     return found
 
 
-def _take_apart(view: GraphView, variable: str, tensor: Tensor, found: DenseGradient) -> None:
+def _take_apart(view: GraphView, variable: str, tensor: Tensor, found: DenseGradient, shift: int) -> None:
+    """Add the parts of the gradient of the rows from `shift` on."""
     kind = view.type(tensor.op)
     if kind == "UnsortedSegmentSum":
         values, indices, _ = view.inputs(tensor.op)
         found.ops[tensor.op] = None
         found.sums.append((values, indices))
+        found.shifts.append(shift)
+    elif kind == "ScatterNd" and view.shape(view.inputs(tensor.op)[0])[-1:] == [1]:
+        indices, values, _ = view.inputs(tensor.op)
+        found.ops[tensor.op] = None
+        found.sums.append((values, indices))
+        found.shifts.append(shift)
+    elif kind == "StridedSliceGrad" and not shift and (first := first_row(view, tensor.op, _shape(view, variable))):
+        found.ops[tensor.op] = None
+        _take_apart(view, variable, view.inputs(tensor.op)[4], found, first)
     elif kind in _SUMS:
         found.ops[tensor.op] = None
         for one in view.inputs(tensor.op):
-            _take_apart(view, variable, one, found)
+            _take_apart(view, variable, one, found, shift)
     elif kind == "Identity" and source(view, tensor).op != variable:
         found.ops[tensor.op] = None
-        _take_apart(view, variable, view.inputs(tensor.op)[0], found)
+        _take_apart(view, variable, view.inputs(tensor.op)[0], found, shift)
+    elif shift:
+        raise _NotLinear(tensor.op, f"{kind} is not the gradient of a lookup")
     else:
         scale, norm = _multiple(view, variable, tensor, found)
         (found.l2 if norm == "l2" else found.l1).append(scale)
+
+
+def _shape(view: GraphView, variable: str) -> tuple[int, ...]:
+    return tuple(int(one.size) for one in view.attribute(variable, "shape").shape.dim)
 
 
 def _multiple(view: GraphView, variable: str, tensor: Tensor, found: DenseGradient) -> tuple[Scale, str]:

@@ -48,7 +48,8 @@ class ControlEdit:
 class Plan:
     """What a rewrite does. The ops that it adds (parts) are named `<table>/lookup/<n>`, `<table>/update/<n>`, …
 
-    `inlined` are (output of a function call, tensor in its place) pairs of calls that were inlined before.
+    `inlined` are (output of a function call, tensor in its place) pairs of calls that were inlined before. `every`
+    steps share the value of terms over whole variables.
     """
 
     tables: tuple[Table, ...]
@@ -58,6 +59,7 @@ class Plan:
     savers: tuple[SaverPart, ...] = ()
     regions: tuple[Region, ...] = ()
     inlined: tuple[tuple[str, str], ...] = ()
+    every: int = 1
 
     def to_json(self) -> str:
         """Return the plan as JSON."""

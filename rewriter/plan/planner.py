@@ -7,7 +7,7 @@ from typing import Any
 
 from rewriter.analysis.candidates import find_tables
 from rewriter.analysis.savers import SaverPart, find_savers
-from rewriter.facts import Lookup, Table
+from rewriter.facts import RESOURCE_GATHERS, Lookup, Table
 from rewriter.graph.view import GraphView, Tensor, Use
 from rewriter.patterns.assignments import results_of
 from rewriter.patterns.branches import is_reference, readers
@@ -70,10 +70,10 @@ def _replaced(view: GraphView, table: Table) -> dict[str, str]:
 def _fetches(view: GraphView, table: Table, number: int, lookup: Lookup) -> list[InputEdit]:
     """Let the old gather, which user code may fetch, pick the looked-up rows one by one.
 
-    The segments of a pooled lookup pool them in the same way. A ResourceGather cannot read rows: it raises when it is
-    fetched and says what to fetch instead (embedding_lookup adds an Identity after it).
+    The segments of a pooled lookup pool them in the same way. A gather on a handle cannot read rows: it raises when
+    it is fetched and says what to fetch instead (embedding_lookup adds an Identity after it).
     """
-    if view.type(lookup.op) == "ResourceGather":
+    if view.type(lookup.op) in RESOURCE_GATHERS:
         return []
     parts = [f"{table.name}/lookup/{number}/{part}" for part in ("rows", "numbers")]
     inputs = view.inputs(lookup.op)
@@ -110,7 +110,7 @@ def _controls(view: GraphView, table: Table) -> list[ControlEdit]:
     # Running the initializer itself, as in [variable.initializer for ...], initializes the table, too.
     edits += [ControlEdit(op, (), f"{table.name}/initializer") for op in own]
     gathers = {op: i for i, lookup in enumerate(table.lookups) for op in (lookup.op, *lookup.gathers)}
-    resources = {op: i for op, i in gathers.items() if view.type(op) == "ResourceGather"}
+    resources = {op: i for op, i in gathers.items() if view.type(op) in RESOURCE_GATHERS}
     edits += [ControlEdit(op, (), f"{table.name}/lookup/{i}/moved") for op, i in resources.items()]
     edits += [ControlEdit(one.op, (), f"{table.name}/assign/{one.op}") for one in table.assigned]
     known = {*resources, *results_of(view, table)}

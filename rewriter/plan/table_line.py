@@ -21,7 +21,7 @@ def table_line(table: Table) -> str:
     note = f" by itself ({table.note})" if table.note else ""
     assumed = f" (assumed: {table.new_rows.assumption})" if table.new_rows.assumption else ""
     return (
-        f"`{table.name}` [{table.rows}, {table.dim}] becomes a table{parts}{note}: {lookups}, {updates or 'no update'}"
+        f"`{table.name}` {list(table.shape)} becomes a table{parts}{note}: {lookups}, {updates or 'no update'}"
         f"; new ids start as {table.new_rows}{assumed}"
     )
 

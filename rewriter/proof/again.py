@@ -66,7 +66,7 @@ class Again:
 def value_of(both: Both, side: Side, found: Found, values: Mapping[str, Any]) -> Any:
     """Return the value of `found` in the original on `side`, which is at that step; `values` are the step's results."""
     if found.pair is not None:
-        return values[str(found.pair.original)]
+        return found.pair.of_table(values[str(found.pair.original)])
     if found.table is None:
         return side.variable(found.item)
     slots = found.table.table.pieces[0].slots

@@ -75,7 +75,14 @@ class Both:
             for lookup, op in zip(moved_table.table.lookups, moved_table.lookups, strict=True):
                 stock = self.original.view
                 if lookup.op in stock and not stock.type(lookup.op).startswith("SparseSegment"):
-                    self._moved_to[lookup.rows] = Tensor(op)
+                    same = moved_table.table.is_matrix and lookup.window is None
+                    self._moved_to[lookup.rows] = Tensor(op) if same else self._instead_of(lookup.rows, Tensor(op))
+
+    def _instead_of(self, rows: Tensor, usual: Tensor) -> Tensor:
+        """Return what the readers of looked-up rows read now: the output of the lookup, or rows made of it."""
+        view = self.moved.view
+        reads = (edit.use for edit in self.plan.inputs if edit.old == str(rows) and edit.use.op in view)
+        return next((view.inputs(use.op)[use.input] for use in reads), usual)
 
     def start(self) -> None:
         """Begin new sessions of both graphs with the same initial values."""
@@ -88,12 +95,12 @@ class Both:
 
     @staticmethod
     def rows_of(side: Side, table: Table, keys: Any, slot: int | None = None) -> Any:
-        """Return the same from another run of the original, on `side`."""
+        """Return the same from another run of the original, on `side`: as a table has them, [ids, dim]."""
         names = [part.name if slot is None else part.slots[slot] for part in table.pieces]
         if len(names) == 1:
-            return side.rows(names[0], keys)
+            return side.rows(names[0], keys).reshape(len(keys), table.dim)
         found = np.empty([table.rows, table.dim], np.float32)
-        found[_ids_of_rows(table)] = np.concatenate([side.variable(name) for name in names])
+        found[_ids_of_rows(table)] = np.concatenate([side.variable(name) for name in names]).reshape(-1, table.dim)
         return found[keys]
 
     def close(self) -> None:

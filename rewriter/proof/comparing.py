@@ -17,7 +17,7 @@ from rewriter.proof.control import Control
 from rewriter.proof.lockstep import Valued, run_before, run_step, start
 from rewriter.proof.measure import Gap, Tally, where
 from rewriter.proof.recording import Recording, Step
-from rewriter.proof.watch import Pair, Watch, Watched
+from rewriter.proof.watch import Pair, Watch, Watched, keys_of
 
 __all__ = ["Comparison"]
 
@@ -146,7 +146,7 @@ class Comparison:
 
     def _touched(self, number: int, table: MovedTable, ids: dict[str, Any], watched: Watched) -> Iterator[Found]:
         """Compare the rows that a step looked up, as they are after it, and their slots if the step updated them."""
-        given = [np.ravel(ids[one.op]) for one in table.table.lookups if one.op in ids]
+        given = [np.ravel(keys_of(one, ids[one.op])) for one in table.table.lookups if one.op in ids]
         if not given:
             return
         keys = np.unique(np.concatenate(given).astype(np.int64))

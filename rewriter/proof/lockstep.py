@@ -65,4 +65,5 @@ def _original(both: Both, fetches: Sequence[str], step: Step, wanted: Iterable[A
 
 
 def _valued(pairs: Sequence[Pair], one: dict[str, Any], other: dict[str, Any]) -> list[Valued]:
-    return [(pair, one[str(pair.original)], other[str(pair.moved)]) for pair in pairs]
+    both = ((pair, one[str(pair.original)], other[str(pair.moved)]) for pair in pairs)
+    return [(pair, pair.of_table(first), second) for pair, first, second in both]

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from rewriter.analysis.candidates import VARIABLES
+from rewriter.facts import Lookup
 from rewriter.graph.view import GraphView, Tensor
 from rewriter.proof.both import Both
 from rewriter.proof.reach import alive, behind, needed, tensor_of
 from rewriter.proof.recording import GIVERS, Step
 
-__all__ = ["Pair", "Watch", "Watched", "no_array", "writers", "written"]
+__all__ = ["Pair", "Watch", "Watched", "keys_of", "no_array", "writers", "written"]
 
 _DENSE, _ROWS = "dense gradients", "gradients of rows"
 _GRADIENTS = ("grad", "delta", "updates")
@@ -24,13 +28,24 @@ _START = re.compile(r"(?:.*/)?gradients(?:_\d+)?/(?P<op>.+?)_grad/")
 
 @dataclass(frozen=True)
 class Pair:
-    """A tensor of the original graph and its counterpart, which must be equal; `item` is its name in the report."""
+    """A tensor of the original graph and its counterpart, which must be equal; `item` is its name in the report.
+
+    `row` is the shape of the variable's rows, if the tensors are a gradient of rows; `lookup` has the tensors as ids.
+    """
 
     kind: str
     item: str
     original: Tensor
     moved: Tensor
     consumer: str
+    row: tuple[int, ...] | None = None
+    lookup: Lookup | None = None
+
+    def of_table(self, one: Any) -> Any:
+        """Return the original's value as the table has it: the keys of a lookup's ids, or rows [n, dim]."""
+        if self.lookup is not None:
+            return keys_of(self.lookup, one)
+        return one if self.row is None else one.reshape(-1, math.prod(self.row))
 
 
 @dataclass(frozen=True)
@@ -85,7 +100,7 @@ class Watch:
                 ids = alive(self._both.original.view, lookup.ids, dead)
                 keys = alive(self._both.moved.view, self._both.moved.view.inputs(op)[2], moved_dead)
                 if ids and keys:
-                    yield Pair("ids", lookup.op, ids, keys, lookup.op)
+                    yield Pair("ids", lookup.op, ids, keys, lookup.op, lookup=lookup)
                 other = self._both.counterpart(lookup.rows)
                 if other and lookup.op not in dead and other.op not in moved_dead:
                     rows.append(Pair("rows looked up", lookup.op, lookup.rows, other, lookup.op))
@@ -153,7 +168,17 @@ class Watch:
                     ):
                         # Results of inlined functions have other names in the original.
                         if str(one) in self._both.original:
-                            yield Pair(kind, table.table.name, one, other, op)
+                            row = table.table.row if kind == _ROWS and not update.stock.pieces else None
+                            yield Pair(kind, table.table.name, one, other, op, row)
+
+
+def keys_of(lookup: Lookup, ids: Any) -> Any:
+    """Return the keys that a table is looked up by where the original is given these ids."""
+    keys = ids[..., 0] if lookup.nested else ids
+    if lookup.window is None:
+        return keys
+    first, last, row = lookup.window.first, lookup.window.last, lookup.window.row
+    return np.where((keys >= first) & (keys < last), keys - first + row, row)
 
 
 def written(view: GraphView, ops: Collection[str]) -> list[str]:

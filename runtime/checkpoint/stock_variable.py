@@ -20,14 +20,14 @@ _TYPES = (tf.int64, tf.float32, tf.float32, tf.int64)
 
 @dataclass(frozen=True)
 class StockVariable:
-    """The variable [rows, dim] that `table` replaced: row i has key i.
+    """The variable that `table` replaced: row i has key i. `shape` is [rows, dim], or another with rows of that size.
 
     `optimizer` is the one that trains the table in this graph; None if there is none, and then slots are not restored.
     `starts` are the initial values of the slots. `keys`, if given, returns the key of each row, int64 [rows].
     """
 
     table: Table
-    rows: int
+    shape: tuple[int, ...]
     optimizer: str | None
     starts: tuple[float, ...]
     keys: Callable[[], tf.Tensor] | None = None
@@ -53,7 +53,7 @@ class StockVariable:
 
     def _rows(self, prefix: tf.Tensor, names: Sequence[str], slots: Sequence[Sequence[str]]) -> list[tf.Tensor]:
         variable = tf.concat(_floats(prefix, names), 0)
-        name, shape = self.table.table_name, [self.rows, self.table.dim]
+        name, shape = self.table.table_name, list(self.shape)
         message = (
             f"the checkpoint's variable `{name}` does not have the shape {shape} of the model's variable: restore "
             "a checkpoint of this model"
@@ -61,12 +61,15 @@ class StockVariable:
         kind = self.optimizer if slots else None
         found = tf.shape(variable)
         with tf.control_dependencies([checked(tf.reduce_all(tf.equal(found, shape)), message, found)]):
-            values = tf.identity(variable)
-        parts = [tf.concat(_floats(prefix, slot), 0) for slot in slots] or [tf.zeros([self.rows, 0])]
-        keys = tf.range(self.rows, dtype=tf.int64) if self.keys is None else self.keys()
+            values = self._matrix(tf.identity(variable))
+        parts = [self._matrix(tf.concat(_floats(prefix, slot), 0)) for slot in slots] or [tf.zeros([shape[0], 0])]
+        keys = tf.range(shape[0], dtype=tf.int64) if self.keys is None else self.keys()
         starts = np.array(self.starts if kind else (), np.float32).view(np.uint32).astype(np.int64)
         meta = [2, self.table.seed, self.table.dim, len(slots), optimizer_kind(kind or "none"), *starts]
         return [keys, values, tf.concat(parts, 1), tf.constant(meta, tf.int64)]
+
+    def _matrix(self, values: tf.Tensor) -> tf.Tensor:
+        return tf.reshape(values, [self.shape[0], self.table.dim])
 
 
 def _floats(prefix: tf.Tensor, names: Sequence[str]) -> Sequence[tf.Tensor]:

@@ -19,8 +19,8 @@ ROWS, DIM = 20, 4
 Make = Callable[[Any, Any], Any]
 
 
-def _zero_padded(table: Any, ids: Any) -> Any:
-    return tf.gather(tf.concat([tf.zeros([1, DIM]), table[1:]], 0), ids)
+def _padded_with_ones(table: Any, ids: Any) -> Any:
+    return tf.gather(tf.concat([tf.ones([1, DIM]), table[1:]], 0), ids)
 
 
 def _scattered(table: Any, ids: Any) -> Any:
@@ -82,7 +82,7 @@ def _by_equal_ids(table: Any, ids: Any) -> Any:
 
 
 LOOKED_UP: dict[str, Make] = {
-    "zero_padded": _zero_padded,
+    "padded_with_ones": _padded_with_ones,
     "scattered": _scattered,
     "in_a_loop": _in_a_loop,
     "in_a_loop_of_tensorflow_1": _in_a_loop_of_tensorflow_1,
@@ -132,7 +132,7 @@ def test_a_table_that_is_no_plain_lookup_is_refused(graph: tf.Graph, made: str, 
 
 def test_the_reason_names_what_picks_and_the_remedy(graph: tf.Graph) -> None:
     table = v1.get_variable("user", [ROWS, DIM])
-    tf.gather(tf.concat([tf.zeros([1, DIM]), table[1:]], 0, name="padded"), v1.placeholder(tf.int64, [None]), name="of")
+    tf.gather(tf.concat([tf.ones([1, DIM]), table[1:]], 0, name="padded"), v1.placeholder(tf.int64, [None]), name="of")
     (refusal,) = rewrite(graph).refusals
     assert (
         "uses the whole variable, and GatherV2 `of` selects rows of the result: use tf.nn.embedding_lookup"

@@ -49,7 +49,22 @@ def _in_branch(table: Any, rows: Any) -> Any:
     return v1.cond(tf.reduce_sum(rows) > 1e9, lambda: tf.zeros([ROWS]), lambda: tf.reduce_sum(table, 1))
 
 
-USES = [_scores, _softmax_without_padding, _similarity, _zeros, _logged_norm, _elements, _padded, _in_branch]
+def _in_function(table: Any, rows: Any) -> Any:
+    v1.enable_control_flow_v2()
+    return tf.nn.zero_fraction(tf.identity(table))
+
+
+USES = [
+    _scores,
+    _softmax_without_padding,
+    _similarity,
+    _zeros,
+    _logged_norm,
+    _elements,
+    _padded,
+    _in_branch,
+    _in_function,
+]
 
 
 def _trained(use: Callable[..., Any], moved: bool, **kind: Any) -> list[np.ndarray[Any, Any]]:

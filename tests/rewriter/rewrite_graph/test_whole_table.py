@@ -6,10 +6,11 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 import tensorflow as tf
 
-from rewriter import rewrite
+from rewriter import GraphModifierHook, rewrite
 from tests.support.rewriter.compare import DIM, Inputs, assert_same, loss_of, variable
 
 v1 = tf.compat.v1
@@ -103,3 +104,32 @@ def test_a_changed_gradient_keeps_the_variable(change: Callable[[Any], Any], say
         plan = rewrite(graph)
     assert not plan.tables
     assert re.search(says, plan.refusals[0].reason), plan.summary()
+
+
+def test_steps_that_share_the_value_of_a_term() -> None:
+    """The next steps have the term of an earlier one in their loss; the rows are those of stock."""
+
+    def trained(every: int) -> tuple[list[float], Any]:
+        with tf.Graph().as_default():
+            v1.set_random_seed(3)
+            inputs = Inputs.make()
+            loss, step = _model(tf.nn.l2_loss, _OPTIMIZERS["sgd"], True)(inputs.features, inputs.labels)
+            rows = tf.identity(v1.nn.embedding_lookup(v1.global_variables()[0], tf.range(5)))
+            start = v1.global_variables_initializer()
+            rewrite(every=every)
+            with v1.Session() as session:
+                session.run(start)
+                losses = [session.run([loss, step], feed)[0] for feed in inputs.feeds(6)]
+                return losses, session.run(rows)
+
+    (exact, rows), (shared, same) = trained(1), trained(3)
+    assert shared[0] == pytest.approx(exact[0], rel=1e-6)
+    assert max(one / other for one, other in zip(shared, exact, strict=True)) > 1.1
+    np.testing.assert_allclose(same, rows, rtol=1e-6)
+
+
+def test_every_is_a_positive_number() -> None:
+    with pytest.raises(ValueError, match="every"):
+        GraphModifierHook(every=0)
+    with tf.Graph().as_default(), pytest.raises(ValueError, match="every"):
+        rewrite(every=0)

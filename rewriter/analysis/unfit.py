@@ -1,0 +1,100 @@
+"""What keeps a variable whatever the graph does with its rows: where it lies, its name, its type and its shape."""
+
+from __future__ import annotations
+
+import functools
+import re
+
+import tensorflow as tf
+
+from rewriter.graph.view import GraphView
+from rewriter.patterns.attributes import strange_setting
+
+__all__ = ["VARIABLES", "Fitness", "Refused"]
+
+#: Op types that create a variable.
+VARIABLES = ("VarHandleOp", "VariableV2", "Variable")
+#: Jobs whose variables are trained by a single session, unlike those of parameter servers.
+_OWN_JOBS = ("localhost", "local", "worker", "chief", "master")
+
+
+class Refused(Exception):
+    """Ends the walk over a variable's uses with a reason."""
+
+    def __init__(self, reason: str, *path: str) -> None:
+        super().__init__(reason)
+        self.reason, self.path = reason, path
+
+
+class Fitness:
+    """Judges the ops that create variables; names that they share are found once."""
+
+    def __init__(self, view: GraphView) -> None:
+        self.view = view
+
+    def check(self, name: str) -> None:
+        """Check that a table may take the place of a variable.
+
+        Raises:
+            Refused: it may not.
+        """
+        self.size(name)
+        self._check_job(name)
+        self._check_shared(name)
+        self.check_settings(name)
+
+    def size(self, name: str) -> tuple[int, ...]:
+        """Return the shape of a variable.
+
+        Raises:
+            Refused: its type or its shape is none that a table has.
+        """
+        kind = tf.as_dtype(self.view.attribute(name, "dtype").type)
+        shape = tf.TensorShape(self.view.attribute(name, "shape").shape)
+        if kind != tf.float32:
+            raise Refused(f"its type is {kind.name}, and a table holds float32")
+        if not shape.rank or not shape.is_fully_defined():
+            raise Refused(f"its shape is {shape}, and a table has rows of a known shape")
+        return tuple(int(size) for size in shape)
+
+    def check_settings(self, op: str, *path: str) -> None:
+        """Check an op that a table replaces.
+
+        Raises:
+            Refused: an attribute of the op is none that a table understands.
+        """
+        strange = strange_setting(self.view, op)
+        if strange:
+            raise Refused(f"{self.view.type(op)} `{op}` has {strange}, which a table does not support", *path)
+
+    def _check_job(self, name: str) -> None:
+        if name in self.view.copied:
+            strategy, replicas = self.view.copied[name]
+            raise Refused(
+                f"{strategy} copies it to each of {replicas} replicas, and a table has no copies: leave out "
+                "train_distribute and eval_distribute, or give the strategy one device"
+            )
+        device = str(self.view.nodes[name].device)
+        found = re.search("/job:([^/]*)", device)
+        if found and found[1] not in _OWN_JOBS:
+            raise Refused(
+                f"it is placed on {device}, where sessions of other workers train it too, and a table belongs to one "
+                "session: train in one process"
+            )
+
+    def _check_shared(self, name: str) -> None:
+        """Refuse a variable that another op also creates: two imports of one graph share their variables by name."""
+        others = [one for one in self._sharing.get(self._shared_name(name), ()) if one != name]
+        if others:
+            raise Refused(f"`{others[0]}` has the same shared_name: import the graph only once", others[0])
+
+    @functools.cached_property
+    def _sharing(self) -> dict[tuple[str, str], list[str]]:
+        found: dict[tuple[str, str], list[str]] = {}
+        for name in self.view.of_type(*VARIABLES):
+            found.setdefault(self._shared_name(name), []).append(name)
+        return found
+
+    def _shared_name(self, name: str) -> tuple[str, str]:
+        container, shared = (self.view.attribute(name, one).s.decode() for one in ("container", "shared_name"))
+        return container, shared or name
