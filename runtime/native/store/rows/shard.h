@@ -27,7 +27,8 @@ struct NewRow {
   mutable std::vector<float> wide;  // space for a value that is rounded when it is stored; else empty
 };
 
-struct Shard {
+// What every lookup reads is in two cache lines.
+struct alignas(64) Shard {
   Shard(double phase, const RowLayout& layout, Arena& arena) : index(phase), rows(layout, arena) {}
 
   [[nodiscard]] float* find(std::uint64_t hash, std::int64_t key) const noexcept {
