@@ -46,7 +46,9 @@ TEST(the_first_rows_of_many_shards_share_pages) {
       pages.insert(reinterpret_cast<std::uintptr_t>(shard.row(slot)) / 4096);
     }
   }
-  CHECK(pages.size() <= 40);  // 16 if nothing lay between the blocks
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // whose heap puts each block where it likes
+  CHECK(pages.size() <= 64 * 16 * layout.stride() * sizeof(float) / 4096 + 1);
+#endif
 }
 
 TEST(rows_start_on_cache_lines) {
