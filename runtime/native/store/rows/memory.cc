@@ -104,7 +104,7 @@ float* Arena::block(std::size_t bytes) {
   if (blocks_.left < lines) {
     extents_.reserve(extents_.size() + 1);
     const std::size_t wanted = kMaps ? kBlockBytes : lines;
-    extents_.push_back(from_heap(wanted));
+    extents_.push_back(kMaps ? map(wanted) : from_heap(wanted));
     blocks_ = {static_cast<char*>(extents_.back().get()), wanted};
   }
   return blocks_.take(lines);
