@@ -10,9 +10,8 @@
 namespace recmigrate::ops {
 
 inline void require_anchor(const Input& anchor, const Table& table) {
-  const std::vector<std::int64_t> shape = anchor.shape();
-  if (shape.size() == 2 && shape[1] == static_cast<std::int64_t>(table.dim())) return;
-  fail_invalid("anchor of table '" + table.name() + "' has shape " + shape_text(shape) + "; it must be [0, " +
+  if (anchor.rank() == 2 && anchor.dim(1) == static_cast<std::int64_t>(table.dim())) return;
+  fail_invalid("anchor of table '" + table.name() + "' has shape " + shape_text(anchor.shape()) + "; it must be [0, " +
                std::to_string(table.dim()) + "]");
 }
 

@@ -7,6 +7,12 @@
 
 namespace recmigrate::ops {
 
+StatusPtr& status_of_thread() {
+  static thread_local StatusPtr status;
+  if (status == nullptr) status.reset(TF_NewStatus());
+  return status;
+}
+
 std::shared_ptr<TF_Status> current_failure() noexcept {
   std::shared_ptr<TF_Status> status(TF_NewStatus(), DeleteStatus());
   try {
@@ -38,7 +44,7 @@ Input::Input(TF_OpKernelContext* context, int index, const char* what) : what_(w
 
 std::vector<std::int64_t> Input::shape() const {
   std::vector<std::int64_t> dims;
-  for (int i = 0; i < TF_NumDims(tensor_.get()); ++i) dims.push_back(TF_Dim(tensor_.get(), i));
+  for (int i = 0; i < rank(); ++i) dims.push_back(dim(i));
   return dims;
 }
 
@@ -47,7 +53,7 @@ void Input::pass_to(TF_OpKernelContext* context, int output) const {
 }
 
 void Input::require_rank(int rank) const {
-  if (TF_NumDims(tensor_.get()) == rank) return;
+  if (this->rank() == rank) return;
   const std::string wanted = rank == 0 ? "a scalar" : "of rank " + std::to_string(rank);
   fail_invalid(std::string(what_) + " has shape " + shape_text(shape()) + "; it must be " + wanted);
 }
@@ -57,15 +63,32 @@ void Input::require_shape(const std::vector<std::int64_t>& wanted) const {
   fail_invalid(std::string(what_) + " has shape " + shape_text(shape()) + "; it must be " + shape_text(wanted));
 }
 
+namespace {
+
+TensorPtr allocate(TF_OpKernelContext* context, int index, TF_DataType type, std::size_t width,
+                   const std::int64_t* shape, int rank) {
+  std::size_t bytes = width;
+  for (int axis = 0; axis < rank; ++axis) bytes *= static_cast<std::size_t>(shape[axis]);
+  TensorPtr tensor;
+  checked(
+      [&](TF_Status* status) { tensor.reset(TF_AllocateOutput(context, index, type, shape, rank, bytes, status)); });
+  return tensor;
+}
+
+}  // namespace
+
 TensorPtr allocate_output(TF_OpKernelContext* context, int index, TF_DataType type, std::size_t width,
                           const std::vector<std::int64_t>& shape) {
-  std::size_t bytes = width;
-  for (const std::int64_t size : shape) bytes *= static_cast<std::size_t>(size);
-  TensorPtr tensor;
-  checked([&](TF_Status* status) {
-    tensor.reset(TF_AllocateOutput(context, index, type, shape.data(), static_cast<int>(shape.size()), bytes, status));
-  });
-  return tensor;
+  return allocate(context, index, type, width, shape.data(), static_cast<int>(shape.size()));
+}
+
+TensorPtr allocate_rows(TF_OpKernelContext* context, int index, const Input& keys, std::size_t width) {
+  constexpr int kMostDims = 255;  // TensorFlow's limit is 254
+  std::int64_t shape[kMostDims];
+  const int rank = keys.rank();
+  for (int axis = 0; axis < rank; ++axis) shape[axis] = keys.dim(axis);
+  shape[rank] = static_cast<std::int64_t>(width);
+  return allocate(context, index, TF_FLOAT, sizeof(float), shape, rank + 1);
 }
 
 std::string shape_text(const std::vector<std::int64_t>& shape) {

@@ -32,12 +32,15 @@ class TensorFlowFailure : public std::exception {
   std::shared_ptr<TF_Status> status_;
 };
 
+// A status of this thread, which is OK: TensorFlow's functions overwrite it. Small ops call many of them.
+[[nodiscard]] StatusPtr& status_of_thread();
+
 // Calls function(status) and throws TensorFlowFailure unless the status is OK.
 template <typename Function>
 void checked(Function&& function) {
-  StatusPtr status(TF_NewStatus());
+  StatusPtr& status = status_of_thread();
   function(status.get());
-  if (TF_GetCode(status.get()) != TF_OK) throw TensorFlowFailure(std::move(status));
+  if (TF_GetCode(status.get()) != TF_OK) throw TensorFlowFailure(std::exchange(status, nullptr));
 }
 
 // The status for the exception that is being handled: bad input, exhausted memory or limits, anything else.
@@ -49,6 +52,8 @@ class Input {
   Input(TF_OpKernelContext* context, int index, const char* what);
 
   [[nodiscard]] std::vector<std::int64_t> shape() const;
+  [[nodiscard]] int rank() const { return TF_NumDims(tensor_.get()); }
+  [[nodiscard]] std::int64_t dim(int axis) const { return TF_Dim(tensor_.get(), axis); }
   [[nodiscard]] TF_DataType type() const { return TF_TensorType(tensor_.get()); }
   [[nodiscard]] std::size_t elements() const { return static_cast<std::size_t>(TF_TensorElementCount(tensor_.get())); }
 
@@ -76,6 +81,9 @@ class Input {
 // Allocates output `index` and returns it; `shape` in elements.
 [[nodiscard]] TensorPtr allocate_output(TF_OpKernelContext* context, int index, TF_DataType type, std::size_t width,
                                         const std::vector<std::int64_t>& shape);
+
+// The same for the rows of keys, float keys.shape + [width]; small lookups are frequent, so nothing is put on the heap.
+[[nodiscard]] TensorPtr allocate_rows(TF_OpKernelContext* context, int index, const Input& keys, std::size_t width);
 
 template <typename Value>
 [[nodiscard]] Value* writable(const TensorPtr& tensor) {

@@ -12,24 +12,24 @@ namespace recmigrate::ops {
 namespace {
 
 struct Member {
+  Member(TF_OpKernelContext* context, int number, int count)
+      : table(find_table(Input(context, number, "handle").scalar<std::int64_t>())),
+        keys(context, 2 * count + number, "keys") {
+    require_anchor(Input(context, count + number, "anchor"), *table);
+    values = allocate_rows(context, number, keys, table->dim());
+  }
+
   std::shared_ptr<Table> table;
-  std::unique_ptr<Input> keys;
+  Input keys;
   TensorPtr values;
 };
 
 // Inputs are N handles, N anchors, N keys; all are checked and the outputs allocated before a table is touched.
 std::vector<Member> members(TF_OpKernelContext* context) {
   const int count = TF_NumInputs(context) / 3;
-  std::vector<Member> all(static_cast<std::size_t>(count));
-  for (int i = 0; i < count; ++i) {
-    Member& member = all[static_cast<std::size_t>(i)];
-    member.table = find_table(Input(context, i, "handle").scalar<std::int64_t>());
-    require_anchor(Input(context, count + i, "anchor"), *member.table);
-    member.keys = std::make_unique<Input>(context, 2 * count + i, "keys");
-    std::vector<std::int64_t> shape = member.keys->shape();
-    shape.push_back(static_cast<std::int64_t>(member.table->dim()));
-    member.values = allocate_output(context, i, TF_FLOAT, sizeof(float), shape);
-  }
+  std::vector<Member> all;
+  all.reserve(static_cast<std::size_t>(count));
+  for (int i = 0; i < count; ++i) all.emplace_back(context, i, count);
   return all;
 }
 
@@ -37,15 +37,16 @@ template <bool kInsert>
 void look_up(TF_OpKernelContext* context) {
   const std::vector<Member> all = members(context);
   std::vector<const Table*> tables;
+  tables.reserve(all.size());
   for (const Member& member : all) tables.push_back(member.table.get());
   run_by_table(tables, [&](std::size_t i) {
     const Member& member = all[i];
-    const auto* keys = member.keys->data<std::int64_t>();
+    const auto* keys = member.keys.data<std::int64_t>();
     auto* values = writable<float>(member.values);
     if constexpr (kInsert) {
-      member.table->lookup_or_insert(keys, member.keys->elements(), values);
+      member.table->lookup_or_insert(keys, member.keys.elements(), values);
     } else {
-      member.table->lookup(keys, member.keys->elements(), values);
+      member.table->lookup(keys, member.keys.elements(), values);
     }
   });
 }

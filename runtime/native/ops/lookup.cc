@@ -39,9 +39,7 @@ void look_up(const Kernel& kernel, TF_OpKernelContext* context) {
   const std::shared_ptr<Table> table = find_table(Input(context, 0, "handle").scalar<std::int64_t>());
   require_anchor(Input(context, 1, "anchor"), *table);
   const Input keys(context, 2, "keys");
-  std::vector<std::int64_t> shape = keys.shape();
-  shape.push_back(static_cast<std::int64_t>(table->dim()));
-  const TensorPtr values = allocate_output(context, 0, TF_FLOAT, sizeof(float), shape);
+  const TensorPtr values = allocate_rows(context, 0, keys, table->dim());
   if constexpr (std::is_same_v<Key, std::int64_t>) {
     read_rows(kernel, *table, keys.data<Key>(), keys.elements(), writable<float>(values));
   } else {

@@ -70,7 +70,10 @@ Update with_hyper(const Update& kernel, TF_OpKernelContext* context, int index) 
 void require_fitting(const Table& table, const Input& ids, const Input& grads) {
   try {
     ids.require_rank(1);
-    grads.require_shape({static_cast<std::int64_t>(ids.elements()), static_cast<std::int64_t>(table.dim())});
+    const auto rows = static_cast<std::int64_t>(ids.elements());
+    const auto width = static_cast<std::int64_t>(table.dim());
+    if (grads.rank() == 2 && grads.dim(0) == rows && grads.dim(1) == width) return;
+    grads.require_shape({rows, width});
   } catch (const InvalidInput& failure) {
     fail_invalid("the update of table '" + table.name() + "' does not fit: " + failure.what());
   }
@@ -141,21 +144,23 @@ void apply(void* kernel, TF_OpKernelContext* context) noexcept {
 
 // One table's part of RecApplyGroup, checked.
 struct Member {
+  Member(TF_OpKernelContext* context, int number, int count)
+      : table(find_table(Input(context, number, "handle").scalar<std::int64_t>())),
+        keys(context, count + number, "keys"),
+        grads(context, 2 * count + number, "grads") {
+    require_fitting(*table, keys, grads);
+  }
+
   std::shared_ptr<Table> table;
-  std::unique_ptr<Input> keys;
-  std::unique_ptr<Input> grads;
+  Input keys;
+  Input grads;
 };
 
 // Inputs are N handles, N keys [n], N grads [n, dim], hyper; all are checked before a table is touched.
 std::vector<Member> members(TF_OpKernelContext* context, int count) {
-  std::vector<Member> all(static_cast<std::size_t>(count));
-  for (int i = 0; i < count; ++i) {
-    Member& member = all[static_cast<std::size_t>(i)];
-    member.table = find_table(Input(context, i, "handle").scalar<std::int64_t>());
-    member.keys = std::make_unique<Input>(context, count + i, "keys");
-    member.grads = std::make_unique<Input>(context, 2 * count + i, "grads");
-    require_fitting(*member.table, *member.keys, *member.grads);
-  }
+  std::vector<Member> all;
+  all.reserve(static_cast<std::size_t>(count));
+  for (int i = 0; i < count; ++i) all.emplace_back(context, i, count);
   return all;
 }
 
@@ -167,8 +172,10 @@ void apply_group(void* kernel, TF_OpKernelContext* context) noexcept {
     const Update update = with_hyper(own.update, context, 3 * count);
     std::vector<Gradient> parts;
     std::vector<Table::Gradients> gradients;
+    parts.reserve(all.size());
+    gradients.reserve(all.size());
     for (const Member& member : all) {
-      parts.push_back(gradient_of(own, *member.table, *member.keys, *member.grads));
+      parts.push_back(gradient_of(own, *member.table, member.keys, member.grads));
       const Gradient& part = parts.back();
       gradients.push_back({member.table.get(), part.keys, part.count, part.grads, part.term});
     }

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "store/errors.h"
 #include "store/hash.h"
@@ -19,6 +20,9 @@ constexpr std::size_t kSegment = 16384;  // ids per task of the sort
 class Numbering {
  public:
   Numbering() : known_(kSmallest / kSparse + 2), taken_(kSmallest / kSparse + 2) { resize(kSmallest); }
+
+  // Makes the empty table fit for this many ids: that of few ids leaves the first-level cache to others.
+  void expect(std::size_t count) noexcept { set_size(count * kSparse <= kTiny ? kTiny : kSmallest); }
 
   // numbers[i] = the number of keys[i] among the distinct keys; firsts[number] = positions[i] of the first such i. An
   // empty place refers to key 0, which is set to the key that is searched: the only branch is the rare collision of two
@@ -36,7 +40,7 @@ class Numbering {
   [[nodiscard]] const std::int64_t* keys() const noexcept { return &known_[1]; }
 
   void forget() {
-    if (mask_ + 1 == kSmallest) {
+    if (mask_ + 1 <= kSmallest) {
       for (std::uint32_t i = 1; i <= distinct_; ++i) places_[taken_[i]] = 0;
     } else {
       resize(kSmallest);
@@ -48,6 +52,7 @@ class Numbering {
 
  private:
   static constexpr std::size_t kSmallest = 4096;
+  static constexpr std::size_t kTiny = 512;
   static constexpr std::size_t kSparse = 4;
 
   std::size_t number_while_room(const std::int64_t* keys, const std::uint32_t* positions, std::size_t count,
@@ -96,9 +101,13 @@ class Numbering {
 
   void resize(std::size_t places) {
     if (places_.size() < places) places_.resize(places);
+    set_size(places);
+    std::fill_n(places_.begin(), places, 0U);
+  }
+
+  void set_size(std::size_t places) noexcept {
     mask_ = places - 1;
     shift_ = static_cast<unsigned>(__builtin_clzll(places)) + 1;
-    std::fill_n(places_.begin(), places, 0U);
   }
 
   std::vector<std::uint32_t> places_;  // number plus one; 0 is empty
@@ -159,7 +168,7 @@ void Batch::leave_undivided(const std::int64_t* ids) {
   std::copy_n(ids, count_, keys_);
   std::iota(positions_, positions_ + count_, 0U);
   std::fill(begins_ + 1, begins_ + kShards + 1, static_cast<std::uint32_t>(count_));
-  order_.push_back(0);
+  order_[parts_++] = 0;
 }
 
 Batch Batch::distinct_only() const {
@@ -231,13 +240,16 @@ void Batch::sort(const std::int64_t* ids) {
 
 void Batch::order_parts() {
   for (std::size_t part = 0; part < kShards; ++part) {
-    if (ids(part) != 0) order_.push_back(static_cast<std::uint8_t>(part));
+    if (ids(part) != 0) order_[parts_++] = static_cast<std::uint8_t>(part);
   }
-  std::sort(order_.begin(), order_.end(),
-            [this](std::uint8_t a, std::uint8_t b) { return this->ids(a) > this->ids(b); });
+  std::sort(order_, order_ + parts_, [this](std::uint8_t a, std::uint8_t b) { return this->ids(a) > this->ids(b); });
 }
 
-void Batch::start_numbers() { numbering_of_thread().forget(); }  // left by a call that ran out of memory
+void Batch::start_numbers(std::size_t count) {
+  Numbering& numbering = numbering_of_thread();
+  numbering.forget();  // what was left by a call that ran out of memory
+  numbering.expect(count);
+}
 
 std::pair<const std::int64_t*, std::size_t> Batch::number(std::size_t part, std::size_t from, std::size_t some) {
   Numbering& numbering = numbering_of_thread();

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <memory>
 #include <utility>
-#include <vector>
 
 #include "store/parallel.h"
 #include "store/scratch.h"
@@ -56,7 +55,7 @@ class Batch {
         Division division = Division::shards)
       : Batch(ids, count, kind, division) {
     for_each_part([&](std::size_t part) {
-      start_numbers();
+      start_numbers(this->ids(part));
       for (std::size_t at = begins_[part]; at < begins_[part + 1]; at += kNumbered) {
         const std::size_t some = std::min<std::size_t>(kNumbered, begins_[part + 1] - at);
         const auto [fresh, found] = number(part, at, some);
@@ -106,9 +105,9 @@ class Batch {
   template <typename Body>
   void for_each_part(const Body& body) const {
     if (count_ < kWorthSplitting) {
-      for (const std::uint8_t part : order_) body(part);
+      std::for_each(order_, order_ + parts_, body);
     } else {
-      parallel::run(order_.size(), [&](std::size_t i) { body(order_[i]); });
+      parallel::run(parts_, [&](std::size_t i) { body(order_[i]); });
     }
   }
 
@@ -121,7 +120,7 @@ class Batch {
   void sort(const std::int64_t* ids);
   // The thread that calls these numbers the distinct keys of one part, some ids at a time; they return the new keys
   // among these ids and their number.
-  static void start_numbers();
+  static void start_numbers(std::size_t count);
   std::pair<const std::int64_t*, std::size_t> number(std::size_t part, std::size_t from, std::size_t some);
   void end_numbers(std::size_t part);
 
@@ -139,7 +138,8 @@ class Batch {
   std::uint32_t* numbers_;
   std::uint32_t begins_[kShards + 1] = {};
   std::uint32_t distinct_[kShards] = {};
-  std::vector<std::uint8_t> order_;  // nonempty parts, the largest first
+  std::uint8_t order_[kShards];  // nonempty parts, the largest first
+  std::size_t parts_ = 0;
 };
 
 }  // namespace recmigrate

@@ -33,14 +33,14 @@ void RecentBatches::remember(const std::int64_t* keys, Batch batch) {
 }
 
 void RecentBatches::leave(FoundPtr found) {
-  std::size_t ids = found->batch.count();
+  const std::size_t ids = found->batch.count();
   const std::lock_guard<std::mutex> lock(mutex_);
   recent_.reserve(kRemembered + 1);
-  for (const FoundPtr& other : recent_) ids += other->batch.count();
-  while (!recent_.empty() && (recent_.size() == kRemembered || ids > kRememberedIds)) {
-    ids -= recent_.front()->batch.count();
+  while (!recent_.empty() && (recent_.size() == kRemembered || recent_ids_ + ids > kRememberedIds)) {
+    recent_ids_ -= recent_.front()->batch.count();
     recent_.erase(recent_.begin());
   }
+  recent_ids_ += ids;
   recent_.push_back(std::move(found));
 }
 
@@ -51,6 +51,7 @@ FoundPtr RecentBatches::take_exactly(const std::int64_t* ids, std::size_t count)
     if (!(*at)->is_for(ids, count)) continue;
     FoundPtr found = std::move(*at);
     recent_.erase(std::next(at).base());
+    recent_ids_ -= count;
     return found;
   }
   return nullptr;
@@ -70,6 +71,7 @@ FoundPtr RecentBatches::take(const std::int64_t* keys, std::size_t count) {
 void RecentBatches::clear() noexcept {
   const std::lock_guard<std::mutex> lock(mutex_);
   recent_.clear();
+  recent_ids_ = 0;
 }
 
 std::uint64_t RecentBatches::awaited() noexcept {

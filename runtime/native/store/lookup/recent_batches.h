@@ -54,6 +54,7 @@ class RecentBatches : private Part {
 
   std::mutex mutex_;  // guards the following; always the last lock taken
   std::vector<FoundPtr> recent_;
+  std::size_t recent_ids_ = 0;  // of all of them, which lie apart in memory
 };
 
 }  // namespace recmigrate

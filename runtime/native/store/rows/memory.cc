@@ -18,7 +18,8 @@ constexpr std::size_t kMapped = std::size_t{128} << 10;
 // The first chunks of a table use small pages, of which only touched ones cost memory.
 constexpr std::size_t kFirstExtent = std::size_t{16} << 20;
 constexpr std::size_t kExtent = std::size_t{32} << 20;
-constexpr std::align_val_t kCacheLine{64};
+constexpr std::size_t kLine = 64;
+constexpr std::align_val_t kCacheLine{kLine};
 
 // Sanitizers track memory from operator new, not mapped memory.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -71,26 +72,42 @@ Region allocate_region(std::size_t bytes) {
 
 Arena::Arena(std::size_t chunk_bytes) : chunk_bytes_(chunk_bytes) {}
 
+float* Arena::Free::take(std::size_t bytes) noexcept {
+  float* const taken = reinterpret_cast<float*>(next);
+  next += bytes;
+  left -= bytes;
+  return taken;
+}
+
 float* Arena::chunk() {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (left_ < chunk_bytes_) {
-    const bool first = extents_.empty();
+  if (chunks_.left < chunk_bytes_) {
+    const bool first = large_ == 0;
     extents_.reserve(extents_.size() + 1);
+    std::size_t wanted = chunk_bytes_;
     if (!kMaps) {
-      extents_.push_back(from_heap(chunk_bytes_));
-      left_ = chunk_bytes_;
+      extents_.push_back(from_heap(wanted));
     } else {
-      const std::size_t wanted = std::max(first ? kFirstExtent : kExtent, chunk_bytes_);
+      wanted = std::max(first ? kFirstExtent : kExtent, chunk_bytes_);
       extents_.push_back(first ? map(wanted) : map_huge(wanted));
       if (first) static_cast<void>(madvise(extents_.back().get(), wanted, MADV_NOHUGEPAGE));
-      left_ = wanted;
     }
-    next_ = static_cast<char*>(extents_.back().get());
+    ++large_;
+    chunks_ = {static_cast<char*>(extents_.back().get()), wanted};
   }
-  float* const chunk = reinterpret_cast<float*>(next_);
-  next_ += chunk_bytes_;
-  left_ -= chunk_bytes_;
-  return chunk;
+  return chunks_.take(chunk_bytes_);
+}
+
+float* Arena::block(std::size_t bytes) {
+  const std::size_t lines = (bytes + kLine - 1) / kLine * kLine;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (blocks_.left < lines) {
+    extents_.reserve(extents_.size() + 1);
+    const std::size_t wanted = kMaps ? kBlockBytes : lines;
+    extents_.push_back(kMaps ? map(wanted) : from_heap(wanted));
+    blocks_ = {static_cast<char*>(extents_.back().get()), wanted};
+  }
+  return blocks_.take(lines);
 }
 
 }  // namespace recmigrate

@@ -28,12 +28,25 @@ class Arena {
   // Zeroed, aligned to a cache line. Throws std::bad_alloc.
   [[nodiscard]] float* chunk();
 
+  // The same for a few rows, beside the other blocks, so that small tables fill their pages. At most kBlockBytes.
+  [[nodiscard]] float* block(std::size_t bytes);
+  static constexpr std::size_t kBlockBytes = std::size_t{64} << 10;
+
  private:
+  // Bytes from `next` on.
+  struct Free {
+    char* next = nullptr;
+    std::size_t left = 0;
+
+    [[nodiscard]] float* take(std::size_t bytes) noexcept;
+  };
+
   const std::size_t chunk_bytes_;
   std::mutex mutex_;
   std::vector<Region> extents_;
-  char* next_ = nullptr;
-  std::size_t left_ = 0;  // bytes from next_ on
+  std::size_t large_ = 0;  // extents of chunks
+  Free chunks_;
+  Free blocks_;
 };
 
 }  // namespace recmigrate

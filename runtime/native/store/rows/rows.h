@@ -2,6 +2,7 @@
 // four-byte cells.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -103,31 +104,52 @@ class Rows {
   // The share `phase` in [0, 1) of the first chunk is left out (it is not touched, so it costs no memory): else shards
   // of equal size would all begin a chunk, and wait for its memory, at once.
   Rows(const RowLayout& layout, Arena& arena, double phase = 0) noexcept
-      : arena_(&arena),
-        stride_(layout.stride()),
+      : stride_(layout.stride()),
         shift_(layout.chunk_shift()),
-        left_out_(static_cast<std::size_t>(phase * static_cast<double>(std::size_t{1} << shift_))) {}
+        left_out_(static_cast<std::size_t>(phase * static_cast<double>(std::size_t{1} << shift_))),
+        arena_(&arena) {
+    const std::size_t bytes = stride_ * sizeof(float);
+    while (bytes << (few_shift_ + 1) <= kFewBytes && few_shift_ < shift_) ++few_shift_;
+    if (bytes <= kFewBytes) few_ = kBlocks << few_shift_;
+  }
 
   // Reserves space for `rows` rows in total; a row that was never used is all zero. If it throws std::bad_alloc,
-  // nothing has changed.
+  // nothing has changed that is seen.
   void reserve(std::size_t rows) {
-    while ((chunks_.size() << shift_) < rows + left_out_) {
+    for (; blocks_ < kBlocks && (blocks_ << few_shift_) < std::min(rows, few_); ++blocks_) {
+      first_[blocks_] = arena_->block((stride_ << few_shift_) * sizeof(float));
+    }
+    while (rows > few_ && (chunks_.size() << shift_) < rows - few_ + left_out_) {
       if (chunks_.size() == chunks_.capacity()) chunks_.reserve(2 * chunks_.size() + 1);
       chunks_.push_back(arena_->chunk());
     }
   }
 
   [[nodiscard]] float* row(Slot slot) const noexcept {
-    const std::size_t at = slot + left_out_;
-    return chunks_[at >> shift_] + (at & ((std::size_t{1} << shift_) - 1)) * stride_;
+    if (slot < few_) return place(first_[slot >> few_shift_], slot, few_shift_);
+    const std::size_t at = slot - few_ + left_out_;
+    return place(chunks_[at >> shift_], at, shift_);
   }
 
  private:
-  Arena* arena_;
+  // The first rows of a shard are in small blocks beside those of other shards: a small table would otherwise have a
+  // page for every few rows, all at the same distance, which neither the caches nor the page tables hold.
+  static constexpr std::size_t kBlocks = 4;
+  static constexpr std::size_t kFewBytes = 1024;
+
+  [[nodiscard]] float* place(float* rows, std::size_t at, unsigned shift) const noexcept {
+    return rows + (at & ((std::size_t{1} << shift) - 1)) * stride_;
+  }
+
   std::size_t stride_;
+  std::size_t few_ = 0;  // rows in blocks
+  unsigned few_shift_ = 0;
   unsigned shift_;
-  std::size_t left_out_;
+  std::size_t left_out_;  // rows of the first chunk
+  float* first_[kBlocks] = {};
   std::vector<float*> chunks_;
+  std::size_t blocks_ = 0;
+  Arena* arena_;
 };
 
 // The slots of removed rows, the last one first. They are linked through the rows themselves, so removing needs no

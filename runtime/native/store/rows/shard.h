@@ -27,7 +27,8 @@ struct NewRow {
   mutable std::vector<float> wide;  // space for a value that is rounded when it is stored; else empty
 };
 
-struct Shard {
+// What every lookup reads is in two cache lines.
+struct alignas(64) Shard {
   Shard(std::size_t number, const RowLayout& layout, Arena& arena)
       : index(phase(number)), rows(layout, arena, phase(number)) {}
   // Of `Index` and `Rows`, for the shard with this number.

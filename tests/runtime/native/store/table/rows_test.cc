@@ -1,6 +1,8 @@
 // Rows keep their place and content while a shard grows; cells are where the layout says; chunks start on cache lines.
 #include "store/rows/rows.h"
 
+#include <set>
+
 #include "check.h"
 
 namespace {
@@ -31,6 +33,22 @@ TEST(rows_never_move) {
       CHECK(places[slot][3 * dim - 1] == -static_cast<float>(slot));
     }
   }
+}
+
+TEST(the_first_rows_of_many_shards_share_pages) {
+  const RowLayout layout{8, 1, 0};
+  Arena arena(layout.chunk_bytes());
+  std::vector<Rows> shards(64, Rows(layout, arena));
+  std::set<std::uintptr_t> pages;
+  for (Slot slot = 0; slot < 16; ++slot) {
+    for (Rows& shard : shards) {
+      shard.reserve(slot + 1);
+      pages.insert(reinterpret_cast<std::uintptr_t>(shard.row(slot)) / 4096);
+    }
+  }
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // whose heap puts each block where it likes
+  CHECK(pages.size() <= 64 * 16 * layout.stride() * sizeof(float) / 4096 + 1);
+#endif
 }
 
 TEST(rows_start_on_cache_lines) {
