@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import libcst as cst
 
 from migrate.source.flow import Bound, Class, Computed, Constant, Function, Holder, Symbol, Value
-from migrate.source.tensorflow.base.arguments import string
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.symbols import canonical
 from migrate.source.tensorflow.base.value_flow import flow_of, root_of, source_of
@@ -41,25 +40,25 @@ def _may_be_session(file: File, call: cst.Call) -> bool:
 
 def _is_text(file: File, value: Value) -> bool:
     """True for a literal string, for one that is put together, and for a value of an argument, a setting or a file."""
+    return any(_makes_text(one) for one in reached(value, lambda one: _operands(file, one)))
+
+
+def _makes_text(value: Value) -> bool:
+    """True for a value that is a text, or makes the result of an operator one; a list of names gives a name, too."""
     root = root_of(value)
     if isinstance(root, Constant):
         return isinstance(root.node, cst.BaseString)
-    if isinstance(root, Computed):
-        return any(_makes_text(file, part) for part in _operands(root.node))
     if not isinstance(root, Symbol):
         return False
     module, _, rest = root.name.partition(".")
     return root.name in MAKERS or module in TEXTS or "flags" in rest.split(".")
 
 
-def _operands(node: cst.CSTNode | None) -> list[cst.BaseExpression]:
+def _operands(file: File, value: Value) -> list[Value]:
+    """Return the values of the operands of which an operator computes a value, or of what it is a part."""
+    root = root_of(value)
+    node = root.node if isinstance(root, Computed) else None
+    flow = flow_of(file)
     if isinstance(node, cst.BinaryOperation):
-        return [node.left, node.right]
-    return [node.value] if isinstance(node, cst.Subscript) else []
-
-
-def _makes_text(file: File, node: cst.BaseExpression) -> bool:
-    """True for an operand that makes the result of an operator a text; a list of names gives a name, too."""
-    if string(node) is not None or isinstance(node, cst.FormattedString):
-        return True
-    return any(value.node is not node and _is_text(file, value) for value in flow_of(file).values(node))
+        return [*flow.values(node.left), *flow.values(node.right)]
+    return flow.values(node.value) if isinstance(node, cst.Subscript) else []

@@ -26,6 +26,7 @@ OTHERS = {
     "another program": "subprocess.run([args.name, '-x'])",
     "a method of the program": "class R:\n    def run(self, x):\n        print(x)\nR().run(args.name)",
     "a tensor": "class M:\n    pass\nm = M()\nm.loss = loss\nsess.run([m.loss, loss])",
+    "a sum that grows": "for n in range(3):\n    loss = loss + n\nsess.run(loss)",
     "a name that is known": "sess.run('bias')",
     "a name with a start of its own": "sess.run('bias_' + args.name)",
 }
