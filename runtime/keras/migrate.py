@@ -48,6 +48,7 @@ def migrate(*models: Any, keep_rows: bool = True) -> Any:
         raise ValueError(f"migrate() found nothing to move: {'; '.join(stay.values()) or 'no Embedding layer'}")
     copies = _Copies(keras, moving, keep_rows)
     moved = tuple(copies.of(model) for model in models)
+    copies.require_apart(moved)
     copies.give_weights()
     for reason in stay.values():
         _log.warning("runtime.keras.migrate: %s", reason)
@@ -90,6 +91,21 @@ class _Copies:
         for name in complete(self._keras, layer, made):
             _log.warning("runtime.keras.migrate: get_config() of `%s` lacks `%s`, which was copied", layer.name, name)
         return made
+
+    def require_apart(self, moved: Sequence[Any]) -> None:
+        """Raise ValueError if a copy holds a layer of the originals, or a weight of one: both would train it."""
+        pairs = [(old, new) for old, new in self._made.values() if old is not new]
+        leaves = [(old, new) for old, new in pairs if not _is_graph(self._keras, old)]
+        names = {id(weight): old.name for old, _ in leaves for weight in old.weights}
+        names |= {id(old): old.name for old, _ in leaves}
+        holders = [(new.name, _held(new)) for _, new in leaves]
+        for holder, held in [*holders, ("an operation", list(_constants(self._keras, moved)))]:
+            found = sorted({names[one] for one in reached(held) if one in names} - {holder})
+            if found:
+                raise ValueError(
+                    f"`{holder}` holds the layer `{found[0]}` of the model, or a weight of it: a copy would go on with "
+                    "the original; call it in the graph, or convert the source of the model, migrate convert"
+                )
 
     def give_weights(self) -> None:
         """Give each copy the weights and other state of its original."""

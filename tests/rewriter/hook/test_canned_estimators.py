@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from rewriter import GraphModifierHook
 
+pytestmark = pytest.mark.skipif(not hasattr(tf, "estimator"), reason="TensorFlow has no tf.estimator from 2.16 on")
 v1 = tf.compat.v1
 _columns = tf.feature_column
 _STEPS = 12

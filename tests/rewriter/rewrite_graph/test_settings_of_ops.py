@@ -21,6 +21,7 @@ ROWS, DIM = 10, 4
 _OTHERS = ("ResourceScatterAdd", "ResourceScatterSub", "ScatterAdd", "ScatterSub", "AssignSubVariableOp", "AssignSub")
 REPLACED = (*VARIABLES, *LOOKUPS, *FUSED, *_OTHERS, "AssignVariableOp", "Assign", "ReadVariableOp", "Identity")
 _REFUSED = {"multiply_linear_by_lr"}
+_LATER = {"bad_indices_policy"}  # TensorFlow 2.15 does not have it; it may give zeros for ids out of range
 
 
 def _settings() -> Iterator[tuple[str, Any]]:
@@ -56,7 +57,7 @@ def test_every_setting_of_every_replaced_op_is_kept_refused_or_known_to_have_no_
             refused.add(setting.name)
         else:
             assert setting.name in KEPT or setting.name in NO_EFFECT
-    assert refused == _REFUSED
+    assert refused == _REFUSED | (_LATER & met)
     assert met > NO_EFFECT.keys() - {"out_idx"}
 
 

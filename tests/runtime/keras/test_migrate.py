@@ -284,6 +284,42 @@ def test_a_layer_whose_matrix_is_used_elsewhere_stays(name: str) -> None:
         migrate(scored(SCORES[name]))
 
 
+class Repeats(L.Layer):  # type: ignore[misc]
+    """A layer that calls another of the graph, and says so in its configuration."""
+
+    def __init__(self, inner: Any, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.inner = inner
+
+    def call(self, inputs: Any) -> Any:
+        return self.inner(inputs)
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "inner": self.inner}
+
+
+def again(repeat: Callable[[Any], Any]) -> Any:
+    """Return a model that calls a dense layer, and has another layer call it as well."""
+    dense = L.Dense(4, name="dense_one")
+    return of(L.Embedding(ITEMS, 4), dense, repeat(dense))
+
+
+REPEATS: dict[str, Callable[[Any], Any]] = {
+    "a layer": Repeats,
+    "a closure": lambda dense: L.Lambda(lambda rows: dense(rows), output_shape=(4, 4)),
+    "a weight": lambda dense: L.Lambda(lambda rows: rows @ dense.kernel, output_shape=(4, 4)),
+}
+
+
+@pytest.mark.parametrize("name", REPEATS)
+@pytest.mark.filterwarnings("ignore")
+def test_a_copy_holds_no_layer_of_the_original(name: str) -> None:
+    from runtime.keras import migrate
+
+    with pytest.raises(ValueError, match="holds the layer `dense_one` of the model, or a weight"):
+        migrate(again(REPEATS[name]))
+
+
 class Own(keras.Model):  # type: ignore[misc]
     """A model of a class of its own."""
 
