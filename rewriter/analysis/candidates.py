@@ -171,6 +171,8 @@ class _Finder:
         elif kind in _SUBTRACTIONS and use.input == 0:
             self._update(adam_update(self.view, op, self._variable, self._start), uses, path)
         elif kind in _ASSIGNMENTS and use.input == 0:
+            if self.view.type(path[-2]) == "RefEnter":
+                raise Refused(f"`{op}` assigns it inside of a loop: use a resource variable, use_resource=True", *path)
             uses.assignments += [] if restored_by(self.view, op) else [op]
         elif kind in ("SaveV2", "DisableCopyOnRead") or self._of_handle(op):
             pass  # `why_not_saved` decides about Savers once slots are known; a handle outlives its variable
