@@ -15,7 +15,7 @@ from tensorflow.python.distribute.values import DistributedVariable
 from tensorflow.python.framework import function_def_to_graph, op_def_registry, ops
 from tensorflow.python.ops.variables import PartitionedVariable
 
-from runtime._tf_private import in_control_flow, stateful_types, update_input
+from runtime._tf_private import in_control_flow, may_run_or_not, stateful_types, update_input
 
 __all__ = [
     "arguments_of",
@@ -28,6 +28,7 @@ __all__ = [
     "element_spec",
     "in_control_flow",
     "inputs_called",
+    "may_run_or_not",
     "number_functions_beyond",
     "parts_of",
     "replace_controls",

@@ -137,14 +137,14 @@ class Assignment:
 class WholeRead:
     """An op, apart from training, that reads all rows at an input, or all rows of one part: a summary, scores.
 
-    `old` is the tensor that it reads. Where `waits`, the new read also waits for what the op waits for: a ref variable
-    is read when the op runs.
+    `old` is the tensor that it reads. The new read also waits for what the ops `waits` wait for: a ref variable is read
+    when the op runs.
     """
 
     op: str
     input: int
     old: Tensor
-    waits: bool
+    waits: tuple[str, ...]
     part: int = 0
     source: str = ""
 

@@ -52,7 +52,8 @@ def _why_whole(found: _Whole, pick: Pick | None) -> Refused:
     if pick is None or found.path != pick.path[: len(found.path)]:
         return found
     if pick.op == found.path[-1]:
-        return Refused(f"{pick.type} `{pick.op}` selects rows of it and is not a lookup: {_REMEDY}", *pick.path)
+        what = "parts of rows" if pick.type in _NESTED else "rows"
+        return Refused(f"{pick.type} `{pick.op}` selects {what} of it and is not a lookup: {_REMEDY}", *pick.path)
     return Refused(f"{found.reason}, and {pick.type} `{pick.op}` selects rows of the result: {_REMEDY}", *pick.path)
 
 
@@ -157,7 +158,9 @@ class _Finder:
         path = (*path, op)
         if kind in _REPLACED and use.input == 0:
             self._fitness.check_settings(op, *path)
-        if kind in LOOKUPS and use.input == 0:
+        if use.input == 0 and self._takes_elements(op):
+            uses.wholes.append(WholeUse(path, 0))  # of elements, or of rows that nobody knows
+        elif kind in LOOKUPS and use.input == 0:
             uses.lookups.append(Lookup(op, self._ids(op, path), Tensor(op), False, nested=kind in _NESTED))
         elif kind in FUSED and use.input == 0:
             self._update(fused_update(self.view, op, name, self._variable, self._start), uses, path)
@@ -171,6 +174,8 @@ class _Finder:
         elif kind in _SUBTRACTIONS and use.input == 0:
             self._update(adam_update(self.view, op, self._variable, self._start), uses, path)
         elif kind in _ASSIGNMENTS and use.input == 0:
+            if self.view.type(path[-2]) == "RefEnter":
+                raise Refused(f"`{op}` assigns it inside of a loop: use a resource variable, use_resource=True", *path)
             uses.assignments += [] if restored_by(self.view, op) else [op]
         elif kind in ("SaveV2", "DisableCopyOnRead") or self._of_handle(op):
             pass  # `why_not_saved` decides about Savers once slots are known; a handle outlives its variable
@@ -191,7 +196,8 @@ class _Finder:
 
     def _pads(self, padded: Padded, uses: _Uses, path: tuple[str, ...]) -> bool:
         """Add the lookups of a padded copy; return whether nothing else reads it."""
-        if any(use.input != 0 or self.view.type(use.op) not in _GATHERS for use in padded.uses):
+        kinds = [self.view.type(use.op) for use in padded.uses if use.input == 0 and not self._takes_elements(use.op)]
+        if len(kinds) < len(padded.uses) or not all(kind in _GATHERS for kind in kinds):
             return False
         for one in padded.uses:
             ids = self._ids(one.op, (*path, *padded.ops[1:], one.op))
@@ -200,6 +206,10 @@ class _Finder:
             uses.lookups.append(found)
         uses.carriers += padded.ops
         return bool(padded.uses)
+
+    def _takes_elements(self, op: str) -> bool:
+        """Whether an op selects by more than one index, or by a number of them that nobody knows."""
+        return self.view.type(op) in _NESTED and self.view.shape(self.view.inputs(op)[1])[-1:] != [1]
 
     def _given_rows(self, use: Use) -> bool:
         """Whether an op that calls functions is given the value of the variable, and they do not look it up."""
@@ -229,8 +239,6 @@ class _Finder:
         axis = self.view.number(self.view.inputs(op)[2]) if self.view.type(op) == "GatherV2" else np.int32(0)
         if axis is None or int(axis) != 0 or self.view.attribute(op, "batch_dims").i != 0:
             raise Refused(f"`{op}` gathers along another axis than the rows", *path)
-        if self.view.type(op) in _NESTED and self.view.shape(self.view.inputs(op)[1])[-1:] != [1]:
-            raise Refused(f"`{op}` selects parts of rows, or has an unknown number of indices for each", *path)
         return self.view.inputs(op)[1]
 
     @staticmethod

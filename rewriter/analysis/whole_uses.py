@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rewriter import _tf_private
 from rewriter.facts import Update, WholeRead, WholeTerm
 from rewriter.graph.view import GraphView, Tensor
-from rewriter.patterns.branches import computed_from, is_reference
+from rewriter.patterns.branches import CONTROL_FLOW, computed_from, is_reference, source
 from rewriter.patterns.whole_table import ARITHMETIC, forward_terms
 
 __all__ = ["WholeUse", "WholeUses", "is_handle", "sort_whole_uses"]
@@ -79,8 +79,26 @@ def _read(view: GraphView, variable: str, use: WholeUse) -> WholeRead | None:
     old = view.inputs(use.op)[use.input]
     if view.type(use.op) in _SAVES or _tf_private.takes_reference(view.nodes[use.op]) or is_handle(view, old):
         return None
-    waits = is_reference(view, variable) and bool(view.controls(use.op))
+    waits = tuple(_ordering(view, variable, use.op)) if is_reference(view, variable) else ()
     return WholeRead(use.op, use.input, old, waits)
+
+
+def _ordering(view: GraphView, variable: str, op: str) -> Iterator[str]:
+    """Yield the op and what it is computed from, where these wait for others: the op then runs after these, too.
+
+    TensorFlow leaves out a control input of an op that has an input with the same one: in `W * 0.9` under control
+    dependencies only the constant waits. Inputs in other branches or loops are left out.
+    """
+    pending, known = [op], {op}
+    while pending:
+        one = pending.pop()
+        if view.controls(one):
+            yield one
+        for given in view.inputs(one):
+            apart = view.type(given.op) in CONTROL_FLOW or source(view, given).op == variable
+            if given.op not in known and not apart:
+                known.add(given.op)
+                pending.append(given.op)
 
 
 def is_handle(view: GraphView, tensor: Tensor) -> bool:

@@ -21,7 +21,7 @@ from rewriter.analysis.savers import SaverPart
 from rewriter.apply.branches import StandIn, carried_from, carried_parts
 from rewriter.apply.edges import edit_controls, edit_input
 from rewriter.apply.fetched import gone, moved_away, of_any_number, row_numbers
-from rewriter.apply.looked_up import keys_of, rows_of_variable
+from rewriter.apply.looked_up import keys_of, ops_before, rows_of_variable
 from rewriter.apply.partitions import all_rows, assign_rows, first_rows, gradient, start_slots, unread
 from rewriter.apply.savers import build_saver, let_restore_stock
 from rewriter.apply.whole_table import term_values, whole_gradient
@@ -149,13 +149,7 @@ class _Parts:
     @contextlib.contextmanager
     def _waiting(self, lookup: Lookup) -> Iterator[None]:
         """Build ops with the control inputs of a lookup and of the variable read that it uses."""
-        old = [self._graph.get_operation_by_name(name) for name in (lookup.op, *lookup.gathers, *lookup.through)]
-        for op in tuple(old):
-            # On a ref variable, the gather's control inputs are on its axis constant, which is created with it.
-            old += [one.op for one in op.inputs[2:] if op.type == "GatherV2"]
-            while op.inputs and op.inputs[0].op.type in READS:
-                op = op.inputs[0].op
-                old.append(op)
+        old = ops_before(self._graph, lookup)
         with self._waiting_as(old, [one for op in old for one in op.control_inputs]):
             yield
 
@@ -229,7 +223,7 @@ class _Parts:
     def _add_reads(self, table: Table) -> None:
         """Build the reads of all rows where the old ones were, which wait for what these waited for."""
         for read in {one.key: one for one in table.reads}.values():
-            old = [self._graph.get_operation_by_name(read.op)] if read.waits else []
+            old = [self._graph.get_operation_by_name(name) for name in read.waits]
             op = self._graph.get_operation_by_name(read.old.op)
             while op.type in READS:
                 old.append(op)

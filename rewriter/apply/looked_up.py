@@ -2,11 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import tensorflow as tf
 
 from rewriter.facts import Lookup, Table
+from rewriter.patterns.branches import READS
 
-__all__ = ["keys_of", "rows_of_variable"]
+__all__ = ["keys_of", "ops_before", "rows_of_variable"]
+
+
+def ops_before(graph: tf.Graph, lookup: Lookup) -> list[tf.Operation]:
+    """Return the ops of an old lookup that may wait for others: what looks up, what pads, and the reads before these.
+
+    Where an op is built under control dependencies with constants of its own, these wait in its place: the axis of a
+    gather from a ref variable, the ends of a slice, the zeros of a pad.
+    """
+    found = list[tf.Operation]()
+    for name in (lookup.op, *lookup.gathers, *lookup.through):
+        op = graph.get_operation_by_name(name)
+        given = [one.op for one in op.inputs] if name in lookup.through else []
+        given += [one.op for one in op.inputs[2:] if op.type == "GatherV2"]
+        for one in (op, *given):
+            found += [one, *_reads(one)]
+    return list(dict.fromkeys(found))
+
+
+def _reads(op: tf.Operation) -> Iterator[tf.Operation]:
+    """Yield the reads of a variable that an op takes as its first input."""
+    while op.inputs and op.inputs[0].op.type in READS:
+        op = op.inputs[0].op
+        yield op
 
 
 def keys_of(lookup: Lookup, ids: tf.Tensor) -> tf.Tensor:

@@ -7,6 +7,7 @@ from itertools import accumulate
 
 import tensorflow as tf
 
+from rewriter import _tf_private
 from rewriter.facts import Assignment, Table, Update
 from rewriter.graph.view import Tensor
 from runtime import native
@@ -33,9 +34,14 @@ def row_keys(table: Table) -> tf.Tensor:
 
 
 def all_rows(made: RuntimeTable, table: Table, part: int) -> tf.Tensor:
-    """Return the current rows of the variable, or of a part of it."""
+    """Return the current rows of the variable, or of a part of it.
+
+    A branch may be there so that nothing is read before it is started: `initialized_value()`, an average's beginning.
+    """
+    inside = _tf_private.may_run_or_not(tf.compat.v1.get_default_graph())
     with tf.device("/device:CPU:0"):
-        rows = rows_in_place(made, _keys(table, part, tf.range(table.pieces[part].rows, dtype=tf.int64)))
+        keys = _keys(table, part, tf.range(table.pieces[part].rows, dtype=tf.int64))
+        rows = rows_in_place(made, keys, made.filled.value() if inside else None)
     return rows if table.is_matrix else tf.reshape(rows, [table.pieces[part].rows, *table.row])
 
 

@@ -12,6 +12,7 @@ from rewriter.graph.view import GraphView, Tensor, Use
 __all__ = [
     "ASKS",
     "CLOSED",
+    "CONTROL_FLOW",
     "ENTRIES",
     "READS",
     "SWITCHES",
@@ -35,6 +36,8 @@ CLOSED = "import the graph with tf.compat.v1.train.import_meta_graph, which rest
 _VALUELESS = ("VarIsInitializedOp", "Shape", "AssignVariableOp")
 _CHOICES = ("Merge", "RefMerge", "NextIteration", "RefNextIteration", "Exit", "RefExit")
 _CARRIERS = (*READS, *SWITCHES, *ENTRIES)
+#: Ops at the borders of branches and loops.
+CONTROL_FLOW = (*SWITCHES, *ENTRIES, *_CHOICES)
 
 
 def carries(view: GraphView, use: Use) -> bool:

@@ -56,9 +56,12 @@ def all_rows(
         return rows_in_place(table, keys)
 
 
-def rows_in_place(table: Table, keys: tf.Tensor) -> tf.Tensor:
-    """Return the rows of int64 keys [n], float32 [n, dim]; as `all_rows`, for any keys."""
-    (rows,) = rows_of_all([_request(table, keys)])
+def rows_in_place(table: Table, keys: tf.Tensor, handle: tf.Tensor | None = None) -> tf.Tensor:
+    """Return the rows of int64 keys [n], float32 [n, dim]; as `all_rows`, for any keys.
+
+    `handle` finds the native table, if it must not be read outside of the current branch.
+    """
+    (rows,) = rows_of_all([_request(table, keys, handle)])
     id_checks.set_shape(rows, keys, table.dim)
     with tf.device(rows.device):
         return tf.raw_ops.PreventGradient(
@@ -68,22 +71,22 @@ def rows_in_place(table: Table, keys: tf.Tensor) -> tf.Tensor:
         )
 
 
-def _request(table: Table, keys: tf.Tensor) -> Request:
+def _request(table: Table, keys: tf.Tensor, handle: tf.Tensor | None) -> Request:
     if not isinstance(table, CountedTable):
         admission.rules_for(table, None, is_train=False)  # tells lookups that disagree
     return Request(
         keys,
         table.placement,
-        lambda own: _held(table, own),
+        lambda own: _held(table, own, handle),
         dim=table.dim,
         name=table.table_name,
         handles=handles_of([table]),
     )
 
 
-def _held(table: Table, keys: tf.Tensor) -> tf.Tensor:
+def _held(table: Table, keys: tf.Tensor, handle: tf.Tensor | None) -> tf.Tensor:
     """Return the rows of keys that this process holds. No list of lookups has it, so that no update waits for it."""
-    ops, of = native.ops(), (table.handle, table.variable.tensor(), keys)
+    ops, of = native.ops(), (table.handle if handle is None else handle, table.variable.tensor(), keys)
     if isinstance(table, CountedTable):
         rules = table.rules
         rows = (
