@@ -141,4 +141,9 @@ def run(size: int, body: Callable[[], Any]) -> tuple[list[Any], list[Threads]]:
             raise
 
     with mock.patch.object(process_group, "_current", Current()), ThreadPoolExecutor(size) as pool:
-        return [result.result() for result in [pool.submit(one, engine) for engine in engines]], engines
+        try:
+            return [result.result() for result in [pool.submit(one, engine) for engine in engines]], engines
+        finally:
+            # Where a rank has returned with an error, an exchange of another lane may still wait for it, on one of the
+            # few threads that all sessions of this process have.
+            shelf.abort()
