@@ -93,18 +93,18 @@ class _Copies:
         return made
 
     def require_apart(self, moved: Sequence[Any]) -> None:
-        """Raise ValueError if a copy holds a layer of the originals, or a weight of one: both would train it."""
+        """Raise ValueError if a layer holds another of the model, or a weight of one: copies would not share it."""
         pairs = [(old, new) for old, new in self._made.values() if old is not new]
         leaves = [(old, new) for old, new in pairs if not _is_graph(self._keras, old)]
         names = {id(weight): old.name for old, _ in leaves for weight in old.weights}
         names |= {id(old): old.name for old, _ in leaves}
-        holders = [(new.name, _held(new)) for _, new in leaves]
-        for holder, held in [*holders, ("an operation", list(_constants(self._keras, moved)))]:
-            found = sorted({names[one] for one in reached(held) if one in names} - {holder})
+        holders = [(one.name, _held(one), {id(one), *map(id, one.weights)}) for pair in leaves for one in pair]
+        for holder, held, own in [*holders, ("an operation", list(_constants(self._keras, moved)), set())]:
+            found = sorted(names[one] for one in reached(held) - own if one in names)
             if found:
                 raise ValueError(
-                    f"`{holder}` holds the layer `{found[0]}` of the model, or a weight of it: a copy would go on with "
-                    "the original; call it in the graph, or convert the source of the model, migrate convert"
+                    f"`{holder}` holds the layer `{found[0]}` of the model, or a weight of it, which a copy "
+                    "would not share; call it in the graph, or convert the source of the model, migrate convert"
                 )
 
     def give_weights(self) -> None:

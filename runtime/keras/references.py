@@ -56,11 +56,10 @@ def _parts(value: Any) -> Iterator[Any]:
 
 
 def _of_function(function: types.FunctionType) -> Iterator[Any]:
-    if _of_library(function):
-        # A decorator of a library may hold a function of the user's.
-        yield from (cell.cell_contents for cell in function.__closure__ or () if _filled(cell))
-        return
+    # A decorator of a library may hold a function of the user's.
     yield from (cell.cell_contents for cell in function.__closure__ or () if _filled(cell))
+    if _of_library(function):
+        return
     yield from function.__defaults__ or ()
     yield from (function.__kwdefaults__ or {}).values()
     yield from (function.__globals__[name] for name in _names(function.__code__) if name in function.__globals__)

@@ -298,6 +298,18 @@ class Repeats(L.Layer):  # type: ignore[misc]
         return {**super().get_config(), "inner": self.inner}
 
 
+@keras.utils.register_keras_serializable(package="test")  # type: ignore[untyped-decorator]
+class Written(Repeats):
+    """Another, which writes the other layer into its configuration."""
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "inner": keras.layers.serialize(self.inner)}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Any:
+        return cls(**{**config, "inner": keras.layers.deserialize(config["inner"])})
+
+
 def again(repeat: Callable[[Any], Any]) -> Any:
     """Return a model that calls a dense layer, and has another layer call it as well."""
     dense = L.Dense(4, name="dense_one")
@@ -306,6 +318,7 @@ def again(repeat: Callable[[Any], Any]) -> Any:
 
 REPEATS: dict[str, Callable[[Any], Any]] = {
     "a layer": Repeats,
+    "a layer, made again": Written,
     "a closure": lambda dense: L.Lambda(lambda rows: dense(rows), output_shape=(4, 4)),
     "a weight": lambda dense: L.Lambda(lambda rows: rows @ dense.kernel, output_shape=(4, 4)),
 }
