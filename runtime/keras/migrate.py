@@ -42,6 +42,8 @@ def migrate(*models: Any, keep_rows: bool = True) -> Any:
     for model in models:
         _require_graph(keras, model)
     layers = _layers(keras, models)
+    for layer in layers:
+        _require_own_calls(layer)
     stay = _staying(keras, models, layers, keep_rows)
     moving = [one for one in layers if _is_stock(keras, one) and id(one) not in stay]
     if not moving:
@@ -176,6 +178,16 @@ def _require_graph(keras: Any, model: Any) -> None:
     for inner in model.layers:
         if _is_graph(keras, inner):
             _require_graph(keras, inner)
+
+
+def _require_own_calls(layer: Any) -> None:
+    """Raise ValueError if a layer or one inside has another `call` than its class."""
+    for one in layer._flatten_layers():
+        # Keras 2 makes a layer of an operation by setting its `call`.
+        if not type(one).__name__.endswith("OpLambda") and _is_own(vars(one).get("call")):
+            raise ValueError(
+                f"the layer `{one.name}` has a `call` of its own, which a copy would lack: make it a class"
+            )
 
 
 def _is_own(method: Any) -> bool:

@@ -402,6 +402,12 @@ def stepping() -> Any:
     return model
 
 
+def calling(layer: Any) -> Any:
+    """Return a layer whose `call` was replaced."""
+    layer.call = lambda inputs, stock=layer.call: 2 * stock(inputs)
+    return layer
+
+
 def penalized() -> Any:
     """Return a model of Keras 2 with a loss that a copy has no call for."""
     items, other = L.Embedding(ITEMS, 4), L.Dense(2)
@@ -425,6 +431,16 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "not trained": (lambda: [of(frozen())], ValueError, "`items` stays: it is not trained"),
     "inside": (lambda: [of(Maker())], ValueError, "makes the layer `within` itself"),
     "a step": (lambda: [stepping()], ValueError, "has methods of its own, which a copy would lack"),
+    "a call": (
+        lambda: [of(calling(L.Embedding(ITEMS, 4, name="items")))],
+        ValueError,
+        "`items` has a `call` of its own",
+    ),
+    "a call elsewhere": (
+        lambda: [of(L.Embedding(ITEMS, 4), calling(L.Dense(2, name="two")))],
+        ValueError,
+        "`two` has a `call` of its own",
+    ),
     "careless": (lambda: [of(L.Embedding(ITEMS, 4), Careless(3))], ValueError, "is another when it is made"),
     "forgetful": (
         lambda: [of(L.Embedding(ITEMS, 4), Forgetful(0.5))],
