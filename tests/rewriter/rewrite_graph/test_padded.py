@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 from rewriter import prove, rewrite
-from tests.support.rewriter.compare import DIM, ROWS, Inputs, assert_same, loss_of, variable
+from tests.support.rewriter.compare import DIM, ROWS, Inputs, assert_same, loss_of, step_after, variable
 
 v1 = tf.compat.v1
 _OPTIMIZERS: dict[str, Callable[[], Any]] = {
@@ -45,11 +45,7 @@ def _model(
         if more:
             rows.append(more(table, whole, ids))
         loss = loss_of(tf.concat(rows, 1), labels) + (term(table) if term else 0.0)
-        # Without this, stock TensorFlow may read the variable for the loss before its update or after it.
-        with tf.control_dependencies([loss]):
-            chosen = _OPTIMIZERS[optimizer]()
-            pairs = [(tf.identity(gradient), trained) for gradient, trained in chosen.compute_gradients(loss)]
-        return loss, chosen.apply_gradients(pairs)
+        return loss, step_after(loss, _OPTIMIZERS[optimizer]())
 
     return build
 

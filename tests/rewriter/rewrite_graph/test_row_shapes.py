@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 
 from rewriter import GraphModifierHook, prove, rewrite
-from tests.support.rewriter.compare import DIM, ROWS, Inputs, assert_same, head, variable
+from tests.support.rewriter.compare import DIM, ROWS, Inputs, assert_same, head, step_after, variable
 
 v1 = tf.compat.v1
 _OPTIMIZERS: dict[str, Callable[[], Any]] = {
@@ -45,10 +45,7 @@ def _model(
             return head(hidden, labels, _OPTIMIZERS[optimizer]())
         weights = v1.get_variable("head", [hidden.shape[-1], 1])
         loss = tf.reduce_mean(tf.square(tf.tanh(hidden) @ weights - labels)) + term(bias)
-        with tf.control_dependencies([loss]):
-            chosen = _OPTIMIZERS[optimizer]()
-            pairs = [(tf.identity(gradient), trained) for gradient, trained in chosen.compute_gradients(loss)]
-        return loss, chosen.apply_gradients(pairs)
+        return loss, step_after(loss, _OPTIMIZERS[optimizer]())
 
     return build
 

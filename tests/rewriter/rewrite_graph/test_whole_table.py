@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 
 from rewriter import GraphModifierHook, rewrite
-from tests.support.rewriter.compare import DIM, Inputs, assert_same, loss_of, variable
+from tests.support.rewriter.compare import DIM, Inputs, assert_same, loss_of, step_after, variable
 
 v1 = tf.compat.v1
 _OPTIMIZERS: dict[str, Callable[[], Any]] = {
@@ -43,11 +43,7 @@ def _model(
         ids = [features["ids"], features["ids"] // 2][:lookups]
         rows = tf.concat([tf.reshape(v1.nn.embedding_lookup(table, one), [-1, 3 * DIM]) for one in ids], 1)
         loss = loss_of(rows, labels) + term(table)
-        # Without this, stock TensorFlow may read the variable for the loss before its update or after it.
-        with tf.control_dependencies([loss]):
-            chosen = optimizer()
-            pairs = [(tf.identity(gradient), trained) for gradient, trained in chosen.compute_gradients(loss)]
-        return loss, chosen.apply_gradients(pairs)
+        return loss, step_after(loss, optimizer())
 
     return build
 

@@ -101,3 +101,13 @@ def variable(name: str = "user", use_resource: bool = True, **further: Any) -> A
     """Return a variable [ROWS, DIM]."""
     starts = v1.random_normal_initializer(stddev=0.3)
     return v1.get_variable(name, [ROWS, DIM], initializer=starts, use_resource=use_resource, **further)
+
+
+def step_after(loss: Any, optimizer: Any) -> Any:
+    """Return the training step of a loss, which is computed first.
+
+    Without the wait, stock TensorFlow may read a variable for the loss before its update or after it.
+    """
+    with tf.control_dependencies([loss]):
+        pairs = [(tf.identity(gradient), trained) for gradient, trained in optimizer.compute_gradients(loss)]
+    return optimizer.apply_gradients(pairs)
