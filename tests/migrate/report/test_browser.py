@@ -1,4 +1,4 @@
-"""The report in a browser: numbers, keyboard, accessibility, speed, dark, print, 400 pixels."""
+"""The report in a browser: numbers, keyboard, accessibility, size, dark, print, 400 pixels."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from tests.support.report_sample import finding, report
 
 pytestmark = needs_browser
 
-#: Seconds of the page's own work in which 10,000 findings are there.
-_SOON = 2.0
+#: Objects and passes of layout for a page of any length: findings out of sight are not laid out, and none asks alone.
+_OBJECTS, _PASSES = 6_000, 30
 _OPEN_ALL = "document.querySelectorAll('details').forEach((one) => { one.open = true; })"
 
 
@@ -164,21 +164,20 @@ def test_axe_does_find_what_is_hard_to_see(browser: Chromium) -> None:
         assert [one.partition(" ")[0] for one in tab.violations()] == ["color-contrast"]
 
 
-def test_ten_thousand_findings_are_there_in_two_seconds(browser: Chromium, many: Path) -> None:
-    """Of the page's own time on a processor: what else a machine does is not its fault."""
+def test_ten_thousand_findings_cost_the_layout_of_a_screen(browser: Chromium, many: Path) -> None:
+    """Counted, not timed: `benchmarks.conversion.report_page` has the seconds."""
     with browser.tab() as tab:
         metrics = tab.page.context.new_cdp_session(tab.page)
-        metrics.send("Performance.enable", {"timeDomain": "threadTicks"})
+        metrics.send("Performance.enable")
         tab.open(many)
         assert tab.page.locator(".finding").count() == 10_000
-        spent = {one["name"]: one["value"] for one in metrics.send("Performance.getMetrics")["metrics"]}
-        assert spent["TaskDuration"] < _SOON
         tab.page.locator(".number[data-bucket=opaque]").click()
         assert "Showing 2000 of 10000 findings" in tab.page.locator("#status").inner_text()
         tab.page.keyboard.press("j")
         assert tab.page.locator(".finding.here").get_attribute("data-bucket") == "opaque"
-        spent = {one["name"]: one["value"] for one in metrics.send("Performance.getMetrics")["metrics"]}
-        assert spent["TaskDuration"] < 2 * _SOON
+        found = {one["name"]: one["value"] for one in metrics.send("Performance.getMetrics")["metrics"]}
+        assert found["LayoutObjects"] < _OBJECTS
+        assert found["LayoutCount"] + found["RecalcStyleCount"] < _PASSES
         assert tab.errors == []
 
 
