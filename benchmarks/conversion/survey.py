@@ -69,6 +69,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--evidence", action="append", default=[])
     parser.add_argument("--entry", action="append", default=[])
     given = parser.parse_args(arguments)
+    for one in given.directories:
+        if not one.is_dir():
+            parser.error(f"{one} is no directory; give the folders of repositories")
     options = [f"--evidence={Path(one).resolve()}" for one in given.evidence] + [
         f"--entry={one}" for one in given.entry
     ]
