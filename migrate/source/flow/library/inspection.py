@@ -8,6 +8,7 @@ from migrate.source.flow.arguments import Arguments
 from migrate.source.flow.calls import Calls
 from migrate.source.flow.graph import Variable
 from migrate.source.flow.library.iteration import Read
+from migrate.source.flow.library.modules import of_package
 from migrate.source.flow.names.bindings import scopes_read
 from migrate.source.flow.objects import dotted_names
 from migrate.source.flow.values import Class, Function, Result, Value
@@ -22,13 +23,15 @@ def _result(calls: Calls, name: str, site: cst.CSTNode, out: Variable) -> None:
 
 
 def _module(name: str) -> Read:
-    """Model `importlib.import_module(name)` and similar functions; a literal name may be a module of the program."""
+    """Model `importlib.import_module(name)` and similar functions, which may return modules of the program."""
 
     def read(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-        _result(calls, name, site, out)
-        for one in arguments[:1]:
-            for module in calls.program.modules(one.node):
-                calls.graph.put(out, module)
+        found = [module for one in arguments[:1] for module in of_package(calls.program, one.node)]
+        if not found:
+            _result(calls, name, site, out)
+            found = [module for one in arguments[:1] for module in calls.program.modules(one.node)]
+        for module in found:
+            calls.graph.put(out, module)
 
     return read
 

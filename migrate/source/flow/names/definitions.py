@@ -10,7 +10,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from typing import cast
 
 import libcst as cst
-from libcst.metadata import Scope
+from libcst.metadata import Assignment, Scope
 
 from migrate.source.flow.kinds import inside, is_layout, is_literal
 from migrate.source.flow.names.bindings import Binding, bound, bound_name, captured, names_in, owners, parameters_of
@@ -59,6 +59,16 @@ class Definitions:
                 continue
             if self._walk(_body(node.body), parameters_of(node.params), self._scope_of(_body(node.body))):
                 self.ending.add(node)
+
+    def bindings(self, node: cst.Name) -> Reaching:
+        """Return the definitions that reach a use of a name, or the only one of a name of another scope."""
+        if node in self.reaching:
+            return self.reaching[node]
+        found = [scope for scope in owners(self.tree, node.value, node) if id(scope) not in self._opened]
+        if len(found) != 1 or node.value in self._afar or (id(found[0]), node.value) in self._shared:
+            return None
+        made = [one.node for one in found[0].assignments[node.value] if isinstance(one, Assignment)]
+        return frozenset(made) if len(made) == 1 else None  # type: ignore[arg-type]
 
     def _scope_of(self, body: Iterable[cst.CSTNode]) -> Scope | None:
         return next((scope for node in body if (scope := self.tree.scope(node)) is not None), None)

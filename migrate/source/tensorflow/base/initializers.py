@@ -111,14 +111,16 @@ class Initializers:
         self.names = names
         self.tree = names.tree
 
-    def object(self, node: cst.BaseExpression, shape: Shape, found: cst.BaseExpression) -> Initializer | None:
+    def object(
+        self, node: cst.BaseExpression, shape: Shape, found: cst.BaseExpression, *, only_reads: bool = False
+    ) -> Initializer | None:
         """Return the initializer of a table for an initializer object or class, or None if it cannot be converted.
 
         `node` is the expression at the creation, `found` the expression that defines it. If `node` is replaced by other
-        text, it is no longer evaluated.
+        text, it is no longer evaluated: a name, or a call that `only_reads`, may go.
         """
         here = resolve(self.tree, node) is found
-        may_go = here or isinstance(node, cst.Name)
+        may_go = here or only_reads or isinstance(node, cst.Name)
         if name := self.names.of(found):
             return self._class(name, node, shape, may_go)
         if not isinstance(found, cst.Call) or not (name := self.names.of(found.func)):

@@ -10,6 +10,7 @@ from migrate.source.tensorflow.base.model import Creation
 from migrate.source.tensorflow.base.rule_kinds import CreationRule, File
 from migrate.source.tensorflow.base.shapes import is_float32
 from migrate.source.tensorflow.facts.variables.creations import read_initial_op, refuse, refuse_options
+from migrate.source.tensorflow.facts.variables.initializer_passthrough import read_initializer_call
 
 PARAMETERS = [
     "initial_value",
@@ -80,5 +81,7 @@ class Variable(CreationRule):
         refuse_options(creation, file, bound)
         if not is_float32(file.names, bound.get("dtype")):
             refuse(creation, bound["dtype"], "other-type")
-        read_initial_op(creation, file, bound["initial_value"].value)
+        value = bound["initial_value"].value
+        if not read_initializer_call(creation, file, value):
+            read_initial_op(creation, file, value)
         return creation

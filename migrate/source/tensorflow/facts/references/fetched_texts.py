@@ -6,7 +6,19 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from migrate.source.flow import Bound, Class, Computed, Constant, Function, Holder, Symbol, Value
+from migrate.source.flow import (
+    Bound,
+    Class,
+    Computed,
+    Constant,
+    Function,
+    Holder,
+    Member,
+    Result,
+    Symbol,
+    Unknown,
+    Value,
+)
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.symbols import canonical
 from migrate.source.tensorflow.base.value_flow import flow_of, root_of, source_of
@@ -16,6 +28,9 @@ from migrate.source.tensorflow.base.visited import reached
 TEXTS = {"argparse", "configparser", "csv", "getopt", "io", "json", "optparse", "os", "pathlib", "sys", "yaml"}
 #: Builtin functions that return texts or open files.
 MAKERS = {"builtins.format", "builtins.input", "builtins.open", "builtins.raw_input", "builtins.repr", "builtins.str"}
+
+#: How many sums of sums are looked into.
+_DEPTH = 8
 
 
 def fetched_texts(file: File, call: cst.Call) -> Iterator[cst.BaseExpression]:
@@ -47,18 +62,55 @@ def _makes_text(value: Value) -> bool:
     """True for a value that is a text, or makes the result of an operator one; a list of names gives a name, too."""
     root = root_of(value)
     if isinstance(root, Constant):
-        return isinstance(root.node, cst.BaseString)
+        return isinstance(root.node, cst.BaseString) and _has_attributes(value)
     if not isinstance(root, Symbol):
         return False
     module, _, rest = root.name.partition(".")
     return root.name in MAKERS or module in TEXTS or "flags" in rest.split(".")
 
 
+def _has_attributes(value: Value) -> bool:
+    """False for an attribute of a text that texts do not have: it is that of another object which comes there, too."""
+    while isinstance(value, Member | Result):
+        inner = value.base if isinstance(value, Member) else value.callee
+        if isinstance(value, Member) and isinstance(inner, Constant) and not hasattr(str, value.name):
+            return False
+        value = inner
+    return True
+
+
 def _operands(file: File, value: Value) -> list[Value]:
-    """Return the values of the operands of which an operator computes a value, or of what it is a part."""
+    """Return the values of which an operator may make a text: of `%` the left one, of `+` none if one is no text."""
     root = root_of(value)
     node = root.node if isinstance(root, Computed) else None
     flow = flow_of(file)
-    if isinstance(node, cst.BinaryOperation):
-        return [*flow.values(node.left), *flow.values(node.right)]
-    return flow.values(node.value) if isinstance(node, cst.Subscript) else []
+    if isinstance(node, cst.Subscript):
+        return flow.values(node.value)
+    if not isinstance(node, cst.BinaryOperation):
+        return []
+    sides = [flow.values(node.left), flow.values(node.right)]
+    if isinstance(node.operator, cst.Modulo):
+        return sides[0]
+    joins = isinstance(node.operator, cst.Multiply) or (isinstance(node.operator, cst.Add) and not _adds(file, sides))
+    return [*sides[0], *sides[1]] if joins else []
+
+
+def _adds(file: File, sides: list[list[Value]], depth: int = _DEPTH) -> bool:
+    """True if `+` adds numbers, as one of its sides cannot be a text or a list of texts."""
+    return any(side and all(_is_number(file, one, depth) for one in side) for side in sides)
+
+
+def _is_number(file: File, value: Value, depth: int) -> bool:
+    """True for a value to which no text can be added: a number, None, a tensor, or what an operator makes of these."""
+    root, flow = root_of(value), flow_of(file)
+    if isinstance(root, Constant):
+        return not isinstance(root.node, cst.BaseString)
+    if isinstance(root, Symbol):
+        return isinstance(value, Result) and canonical(root.name) is not None
+    # An operator of an unknown operand gives an unknown value, too; both have the operator's expression.
+    node = root.node if isinstance(root, Computed | Unknown) else None
+    if not isinstance(node, cst.BinaryOperation):
+        return isinstance(root, Computed) and isinstance(node, cst.UnaryOperation | cst.Comparison)
+    if isinstance(node.operator, cst.Add):
+        return depth > 0 and _adds(file, [flow.values(node.left), flow.values(node.right)], depth - 1)
+    return not isinstance(node.operator, cst.Multiply | cst.Modulo)

@@ -23,6 +23,8 @@ ALL = {"vars", "getmembers", "getmembers_static"}
 #: Functions that take an object and the name of an attribute.
 NAMED = {"getattr", "setattr", "delattr"}
 PARSERS = {"parse_args", "parse_known_args"}
+#: Functions that return modules, which have no attributes of objects.
+IMPORTS = {"import_module", "__import__"}
 DEPTH = 4
 
 
@@ -118,7 +120,7 @@ def _is_one(file: File, node: cst.BaseExpression, value: Value, family: list[cst
 
 def _made(file: File, call: cst.Call, family: list[cst.ClassDef], depth: int) -> bool | None:
     """Return whether a call of unanalysed code returns an instance of one of the classes; it may return an argument."""
-    if last_name(call.func) in PARSERS or file.names.of(call.func) is not None:
+    if last_name(call.func) in PARSERS | IMPORTS or file.names.of(call.func) is not None:
         return False
     if file.tree.is_inside(call.func):
         return None

@@ -17,7 +17,11 @@ ANY = {
     "by way of a function": "def fetch(x):\n    return sess.run(x)\nfetch(sys.argv[2])",
     "by way of an object": "class M:\n    pass\nm = M()\nm.name = args.name\nsess.run(m.name)",
     "split": "sess.run(args.names.split(','))",
+    "made of a text": "def fetch(m):\n    sess.run(m.lower())\nfetch('W:0')",
     "put together": "sess.run(args.name + ':0')",
+    "a list and a list": "sess.run([loss] + sys.argv[1:])",
+    "a sum of an argument of a function": "def fetch(x):\n    sess.run(x + args.name)\nfetch(loss.name)",
+    "a remainder": "sess.run(args.name % 3)",
     "of a file": "with open('x') as f:\n    sess.run(json.load(f)['n'])",
     "a flag": "sess.run(tf.app.flags.FLAGS.name)",
 }
@@ -27,6 +31,11 @@ OTHERS = {
     "a method of the program": "class R:\n    def run(self, x):\n        print(x)\nR().run(args.name)",
     "a tensor": "class M:\n    pass\nm = M()\nm.loss = loss\nsess.run([m.loss, loss])",
     "a sum that grows": "for n in range(3):\n    loss = loss + n\nsess.run(loss)",
+    "a sum with a setting": "loss = tf.nn.l2_loss(y) + args.rate * tf.nn.l2_loss(x)\nsess.run([loss])",
+    "a sum of sums": "loss = (tf.square(y) + args.a * x) + args.b * x\nsess.run([loss])",
+    "a difference": "loss = args.a * x - args.b * x\nsess.run(loss)",
+    "an attribute that no text has": "class M:\n    pass\nm = M()\nm.loss = y\ndef fetch(m):\n    sess.run(m.loss)\n"
+    "fetch(m)\nfetch('a text')",
     "a name that is known": "sess.run('bias')",
     "a name with a start of its own": "sess.run('bias_' + args.name)",
 }

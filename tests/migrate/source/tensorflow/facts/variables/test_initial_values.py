@@ -142,6 +142,46 @@ def test_an_initializer_that_is_seen_stays_as_it_is_written(before: str, text: s
     assert f"emb_initializer={text})" in result.converted
 
 
+PICK = """def pick(kind, s):
+    if kind == "cut":
+        return tf.truncated_normal_initializer(stddev=s)
+    return tf.random_uniform_initializer(-s, s)
+"""
+
+
+@pytest.mark.parametrize("call", ["pick(kind, 0.1)", "make"])
+def test_what_a_function_gives_is_called_with_the_shape(call: str) -> None:
+    made = "make = pick(kind, 0.1)\n" if call == "make" else ""
+    variable = f'W = tf.Variable({call}([9, 4]), name="w", dtype=tf.float32)\ne = tf.nn.embedding_lookup(W, ids)\n'
+    result = converted(HEAD + PICK + made + variable, assume=True)
+    assert [t.verdict.value for t in result.tables] == ["applied"], reasons(result)
+    assert f"emb_initializer={call})" in " ".join(result.converted.split())
+    assert result.tables[0].dim == "4"
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        "def pick(kind, s):\n    return lambda shape: tf.random_normal(shape, stddev=s)\n",
+        "def pick(kind, s):\n    return np.load(kind).reshape\n",
+        PICK.replace("    return tf.random_uniform_initializer(-s, s)\n", "    return helper(s)\n"),
+    ],
+)
+def test_another_function_of_the_shape_stays(function: str) -> None:
+    variable = 'W = tf.Variable(pick(kind, 0.1)([9, 4]), name="w")\ne = tf.nn.embedding_lookup(W, ids)\n'
+    result = converted("import numpy as np\n" + HEAD + "from other import helper\n" + function + variable)
+    assert not result.changed
+
+
+def test_an_initializer_of_contrib_that_a_function_gives_is_written_out() -> None:
+    source = "import tensorflow as tf\nclass M:\n    @staticmethod\n    def start():\n        {}"
+    source += "        return tf.contrib.layers.xavier_initializer()\n" + TABLE.format("M.start()")
+    result = converted(source.format(""), assume=True)
+    assert [t.verdict.value for t in result.tables] == ["applied"], reasons(result)
+    assert "emb_initializer=tf.glorot_uniform_initializer())" in result.converted
+    assert not converted(source.format("M.count += 1\n"), assume=True).changed  # it does more than it gives
+
+
 UNSEEN = {
     "a base class": "class M(Base):\n    def f(self, ids):\n{}",
     "a parameter": "def f(ids, init):\n{}",

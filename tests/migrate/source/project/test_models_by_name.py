@@ -1,0 +1,47 @@
+"""Programs that import the module of a model by its name: `getattr(import_module("models." + name), name)`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.source.projects import HEAD, convert, reasons, same_training, verdicts, write
+
+pytest.importorskip("tensorflow")
+
+MODEL = """
+class {0}(object):
+    def __init__(self, size):
+        self.size = size
+
+    def build(self):
+        self.ids, self.label = tf.placeholder(tf.int64, [None]), tf.placeholder(tf.float32, [None])
+        self.{0}_rows = tf.get_variable("of_{0}", [self.size, 4])
+        self.rows = tf.nn.embedding_lookup(self.{0}_rows, self.ids)
+        self.loss = tf.reduce_mean((tf.reduce_sum(tf.layers.dense(self.rows, 4), 1) - self.label) ** 2)
+        self.step = tf.train.AdagradOptimizer(0.2).minimize(self.loss)
+        return {{"ids": self.ids, "label": self.label, "loss": self.loss, "train_op": self.step, "rows": self.rows}}
+"""
+MAIN = HEAD + "import importlib\nNAME = 'Bell'\ndef build():\n{}    return made(8).build()\n"
+IMPORTS = {
+    "a sum": "    module = importlib.import_module('models.' + NAME)\n    made = getattr(module, NAME)\n",
+    "at once": "    made = getattr(importlib.import_module('models.' + NAME), NAME)\n",
+    "an f-string": "    module = importlib.import_module(f'models.{NAME}')\n    made = getattr(module, NAME)\n",
+    "a format": "    module = importlib.import_module('models.{}'.format(NAME))\n    made = getattr(module, NAME)\n",
+    "a percent sign": "    module = importlib.import_module('models.%s' % NAME)\n    made = getattr(module, NAME)\n",
+    "in a branch": "    if NAME in dir(tf):\n        module = importlib.import_module('other.' + NAME)\n    else:\n"
+    "        module = importlib.import_module('models.' + NAME)\n    made = getattr(module, NAME)\n",
+}
+
+
+def files(main: str) -> dict[str, str]:
+    models = {f"models/{name}.py": HEAD + MODEL.format(name) for name in ("Bell", "Flat")}
+    return {**models, "models/__init__.py": "", "main.py": main}
+
+
+@pytest.mark.parametrize("code", IMPORTS.values(), ids=IMPORTS)
+def test_the_class_of_the_module_is_known(code: str, tmp_path: Path) -> None:
+    results = convert(write(tmp_path / "p", files(MAIN.format(code))))
+    assert set(verdicts(results).values()) == {"applied"}, reasons(results)
+    same_training(tmp_path / "p", results)
