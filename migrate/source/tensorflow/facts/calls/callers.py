@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
-from migrate.source.flow import Bound, Class, Function, Holder, Partial, Unknown, Value, ValueFlow
+from migrate.source.flow import Bound, Class, Function, Holder, Partial, Spoiled, Unknown, Value, ValueFlow
 from migrate.source.tensorflow.base.bindings import is_target, resolve
 from migrate.source.tensorflow.base.cached_query import once
 from migrate.source.tensorflow.base.rule_kinds import File
@@ -141,10 +141,15 @@ def _sites(file: File, function: cst.FunctionDef) -> list[cst.CSTNode]:
 
 
 def _unknown_methods(file: File) -> dict[str, list[cst.Call]]:
-    """Return the method calls on unknown objects, by method name."""
+    """Return the method calls on unknown objects, by method name.
+
+    An object that unseen code got may have another method afterwards, but none of another class of the program.
+    """
     found: dict[str, list[cst.Call]] = {}
     for call in file.tree.calls:
-        unknown = any(isinstance(value, Unknown) for value in flow_of(file).values(call.func))
+        values = flow_of(file).values(call.func)
+        own = any(isinstance(value, Bound) for value in values)
+        unknown = any(isinstance(value, Unknown) and not (own and isinstance(value, Spoiled)) for value in values)
         if unknown and isinstance(call.func, cst.Attribute):
             found.setdefault(call.func.attr.value, []).append(call)
     return found
