@@ -62,8 +62,9 @@ def check(
 ) -> None:
     """Report what convert would do, without changing files.
 
-    Findings are printed to stdout, one per line. Exit code 0 when nothing is left to do, 1 when a conversion is
-    available or work remains, 2 when the command could not run. With --baseline, 1 when something is new or worse.
+    Findings are printed to stdout, one per line; equal lines once, with their number. Exit code 0 when nothing is left
+    to do, 1 when a conversion is available or work remains, 2 when the command could not run. With --baseline, 1 when
+    something is new or worse.
     """
     from migrate.report import baseline as known
     from migrate.source.driver.run import make_report
@@ -93,16 +94,17 @@ def _print(report: Report, style: str) -> None:
     if style != "text":
         print_result(report, style)
         return
-    for finding in report.findings:
-        _print_finding(finding)
+    from migrate.report.words import counted
+
+    for text in counted(map(_text, report.findings)):
+        click.echo(text)
 
 
-def _print_finding(finding: Finding) -> None:
+def _text(finding: Finding) -> str:
     from migrate.report.words import place, verdict
     from migrate.report.writers.as_text import details
 
     reason = f" ({finding.reason})" if finding.reason else ""
     said = painted(verdict(finding), finding.state)
-    click.echo(f"{click.style(place(finding.location), bold=True)}: {said}: {finding.message}{reason}")
-    for line in details(finding) if level() >= VERBOSE else ():
-        click.echo(f"    {line}")
+    first = f"{click.style(place(finding.location), bold=True)}: {said}: {finding.message}{reason}"
+    return "\n    ".join([first, *(details(finding) if level() >= VERBOSE else ())])

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from migrate.report.model import Applicability, Comparison, Finding, FlowStep, Location, State, TableRecord
 
@@ -120,3 +121,10 @@ def _placed(steps: Sequence[FlowStep], at: Callable[[Location], str]) -> list[st
             found.append(f"{', '.join(texts)} ({at(step.location)})")
             texts = []
     return found
+
+
+def counted(lines: Iterable[str]) -> Iterator[str]:
+    """Yield equal lines once, with their number: one line of code may keep many tables, each for the same reason."""
+    for line, times in Counter(lines).items():
+        first, newline, others = line.partition("\n")
+        yield (f"{first} [{times} times]" if times > 1 else first) + newline + others

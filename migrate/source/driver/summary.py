@@ -54,13 +54,15 @@ def summary_lines(report: Report, paint: Paint = plain, everything: bool = False
 
 
 def _said(findings: list[Finding], paint: Paint, everything: bool) -> Iterator[str]:
+    lines = []
     for finding in findings:
         if finding.state in SHOWN:
-            yield f"  {_finding(finding)}"
+            lines.append(_finding(finding))
         elif everything and finding.state in DONE:
-            yield f"  {paint(words.verdict(finding), finding.state)}, {_finding(finding)}"
-    yield from (f"  {line}" for line in _assumed(findings))
-    yield from (f"  note, {_finding(finding)}" for finding in _notes(findings, everything))
+            lines.append(f"{paint(words.verdict(finding), finding.state)}, {_finding(finding)}")
+    lines += _assumed(findings)
+    lines += [f"note, {_finding(finding)}" for finding in _notes(findings, everything)]
+    yield from (f"  {line}" for line in words.counted(lines))
 
 
 def _shown(findings: list[Finding]) -> list[Finding]:

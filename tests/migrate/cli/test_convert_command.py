@@ -121,6 +121,17 @@ def test_check_writes_nothing_and_lists_findings(work: Path) -> None:
     assert migrate("check", "src/good.py", cwd=work).returncode == 0
 
 
+def test_a_finding_that_keeps_several_tables_is_printed_once(work: Path) -> None:
+    tables = "".join(
+        f'{one} = tf.get_variable("{one}", [9, 4])\ne = tf.nn.embedding_lookup({one}, ids)\n' for one in "ab"
+    )
+    (work / "two.py").write_text(f"import tensorflow.compat.v1 as tf\n{tables}tf.train.load_variable(path, name)\n")
+    done = migrate("check", "two.py", cwd=work)
+    for text in (done.stdout, done.stderr):
+        (line,) = [one for one in text.splitlines() if "load_variable" in one]
+        assert line.endswith(" [2 times]")
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
