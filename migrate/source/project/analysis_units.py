@@ -43,6 +43,8 @@ ATTRIBUTE = re.compile(r"\.[ \t]*([^\W\d]\w*)|[\"']([^\W\d]\w*)[\"']")
 ASSIGNED = re.compile(r"([^\W\d]\w*)[\"'\])]*[ \t]*[=,:]")
 #: Reflection: code that accesses attributes without their names.
 REFLECTS = re.compile(r"\b__dict__\b|\bvars\s*\(|getmembers|attrgetter|__getattr|\b[gs]etattr\s*\(")
+#: A class definition, with its base classes.
+CLASS = re.compile(r"^[ \t]*class[ \t]+[^\W\d]\w*[ \t]*\(([^()]*)\)", re.MULTILINE)
 #: If the files of a program have more characters, they are analysed one by one.
 LIMIT = 2_000_000
 
@@ -230,6 +232,27 @@ class Programs:
             if uses:
                 found.append(path)
         return tuple(found)
+
+    def bases(self, unit: Sequence[str]) -> tuple[str, ...]:
+        """Return the files outside of a unit that define base classes of its classes, directly or indirectly."""
+        found, pending = dict.fromkeys(unit), [*unit]
+        while pending:
+            path = pending.pop()
+            names = [name.strip() for text in CLASS.findall(self.project.text(path)) for name in text.split(",")]
+            new = {home for name in names if (home := self._home(path, name)) and home not in found}
+            found |= dict.fromkeys(sorted(new))
+            pending += new
+        return tuple(found)[len(unit) :]
+
+    def _home(self, path: str, dotted: str) -> str:
+        """Return the file that defines a name as a file spells it; empty for one that the project does not define."""
+        first, *others = dotted.split(".")
+        origin = self.project.symbol(path, first)
+        for part in others:
+            if origin is None or not origin.path or origin.name:
+                break
+            origin = self.project.symbol(origin.path, part)
+        return origin.path if origin is not None else ""
 
     def may_be_used(self, path: str) -> bool:
         """True for a file that creates variables with lookups and shares a program with others, which may use them."""

@@ -97,8 +97,10 @@ class Conversions:
 
     def _convert(self, unit: Sequence[str], options: Options) -> dict[str, SourceResult]:
         """Return the results of files that are judged together: those of a unit, and others that use their tables."""
-        if len(unit) == 1 and not (self.programs.may_be_used(unit[0]) and self._tree(unit[0])):
+        bases = self.programs.bases(unit)
+        if len(unit) == 1 and not ((bases or self.programs.may_be_used(unit[0])) and self._tree(unit[0])):
             return {}
+        unit = (*unit, *bases)
         singles, file = self._read(unit, options)
         users = self.programs.users(unit, *_words(file))
         if len(unit) + len(users) < 2:
