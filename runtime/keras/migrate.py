@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import importlib
 import logging
+import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import tensorflow as tf
 
-from runtime.keras.layer_state import complete, different, give_state
-from runtime.keras.references import reached
+from runtime.keras.layer_settings import complete, configuration, different
+from runtime.keras.layer_state import freeze_as, give_state
+from runtime.keras.own_code import is_graph, require_graphs, require_own_calls
+from runtime.keras.references import own_objects, reached
 from runtime.keras.replaceable import reason_to_stay, replacement
 
 __all__ = ["migrate"]
@@ -39,11 +42,10 @@ def migrate(*models: Any, keep_rows: bool = True) -> Any:
         RuntimeError: in a v1 graph or inside of a tf.distribute strategy.
     """
     keras = _keras_of(models)
-    for model in models:
-        _require_graph(keras, model)
+    require_graphs(keras, models)
     layers = _layers(keras, models)
     for layer in layers:
-        _require_own_calls(layer)
+        require_own_calls(layer)
     stay = _staying(keras, models, layers, keep_rows)
     moving = [one for one in layers if _is_stock(keras, one) and id(one) not in stay]
     if not moving:
@@ -74,9 +76,10 @@ class _Copies:
     def _copy(self, layer: Any) -> Any:
         if id(layer) in self._moving:
             return replacement(self._keras, layer, self._keep_rows)
-        if _is_graph(self._keras, layer):
-            made = self._keras.models.clone_model(layer, clone_function=self.of)
+        if is_graph(self._keras, layer):
+            made = self._cloned(layer)
             made._trainable = layer._trainable  # the property would set it for all layers inside
+            made._dtype_policy = layer._dtype_policy  # decides whether compile() scales the loss
             return made
         if not isinstance(layer, self._keras.layers.Layer):  # an operation of Keras 3, which has no weights
             return layer
@@ -84,20 +87,43 @@ class _Copies:
             base = self._keras.layers.Layer.get_config(layer)
             return type(layer)(layer.function, layer._output_shape, layer.mask, layer.arguments, **base)
         try:
-            made = type(layer).from_config(layer.get_config())
+            with self._keras.utils.custom_object_scope(own_objects(layer)):
+                made = type(layer).from_config(configuration(layer))
         except (NotImplementedError, TypeError, ValueError) as error:
             raise ValueError(
                 f"the layer `{layer.name}` ({type(layer).__name__}) cannot be made again from its configuration: give "
-                f"it a get_config() with its arguments ({_first_line(error)})"
+                "its class a get_config() with all arguments, and use functions with names, no lambda "
+                f"({_first_line(error)})"
             ) from error
         for name in complete(self._keras, layer, made):
             _log.warning("runtime.keras.migrate: get_config() of `%s` lacks `%s`, which was copied", layer.name, name)
         return made
 
+    def _cloned(self, model: Any) -> Any:
+        compiled = getattr(model, "compiled", None)
+        try:
+            if compiled:  # Keras 3 would compile the copy, with functions that its configuration may not know
+                model.compiled = False
+            return self._keras.models.clone_model(model, self._inputs(model), clone_function=self.of)
+        finally:
+            if compiled:
+                model.compiled = True
+
+    def _inputs(self, model: Any) -> Any:
+        """Return inputs as those of a model of Keras 3, whose clone_model forgets that they are optional or sparse."""
+        if not hasattr(self._keras, "Variable") or isinstance(model, self._keras.Sequential):
+            return None
+        layers = [tensor._keras_history.operation for tensor in model.inputs]
+        if not all(isinstance(layer, self._keras.layers.InputLayer) for layer in layers):
+            return None
+        return tf.nest.map_structure(
+            lambda tensor: type(layers[0]).from_config(tensor._keras_history.operation.get_config()).output, model.input
+        )
+
     def require_apart(self, moved: Sequence[Any]) -> None:
         """Raise ValueError if a layer holds another of the model, or a weight of one: copies would not share it."""
         pairs = [(old, new) for old, new in self._made.values() if old is not new]
-        leaves = [(old, new) for old, new in pairs if not _is_graph(self._keras, old)]
+        leaves = [(old, new) for old, new in pairs if not is_graph(self._keras, old)]
         names = {id(weight): old.name for old, _ in leaves for weight in old.weights}
         names |= {id(old): old.name for old, _ in leaves}
         holders = [(one.name, _held(one), {id(one), *map(id, one.weights)}) for pair in leaves for one in pair]
@@ -112,7 +138,7 @@ class _Copies:
     def give_weights(self) -> None:
         """Give each copy the weights and other state of its original."""
         for layer, made in self._made.values():
-            if layer is not made and id(layer) not in self._moving and not _is_graph(self._keras, layer):
+            if layer is not made and id(layer) not in self._moving and not is_graph(self._keras, layer):
                 self._give(layer, made)
             losses = [len(getattr(one, "_callable_losses", ())) for one in (layer, made)]
             if losses[0] != losses[1]:
@@ -120,12 +146,15 @@ class _Copies:
 
     def _give(self, layer: Any, made: Any) -> None:
         """Give a copy what its original has learned; raise ValueError if it is another layer."""
+        freeze_as(self._keras, layer, made)
         found = different(self._keras, layer, made)
         if not found:
             try:
                 give_state(self._keras, layer, made)
             except ValueError as error:
                 found = _first_line(error)
+        if not found and len(layer.trainable_weights) != len(made.trainable_weights):
+            found = "it trains other weights then"
         if found:
             raise ValueError(
                 f"the layer `{layer.name}` ({type(layer).__name__}) is another when it is made again from its "
@@ -154,56 +183,12 @@ def _is_stock(keras: Any, layer: Any) -> bool:
     return type(layer) is keras.layers.Embedding
 
 
-def _is_graph(keras: Any, layer: Any) -> bool:
-    """Return whether it is a model whose layers, and the calls of these, are known."""
-    return isinstance(layer, keras.Sequential) or (isinstance(layer, keras.Model) and hasattr(layer, "_nodes_by_depth"))
-
-
-#: Methods that are a model's own where they are set on the object.
-_METHODS = ("train_step", "test_step", "predict_step", "compute_loss", "compute_metrics", "call")
-
-
-def _require_graph(keras: Any, model: Any) -> None:
-    name = f"the model `{model.name}` ({type(model).__name__})"
-    if not _is_graph(keras, model):
-        raise ValueError(
-            f"{name} is neither functional nor sequential: convert the source of its class, migrate convert"
-        )
-    # clone_model would return one of the plain class, without these methods.
-    own = not _is_library(type(model)) or any(_is_own(vars(model).get(method)) for method in _METHODS)
-    if own:
-        raise ValueError(
-            f"{name} has methods of its own, which a copy would lack: convert the source of its class, migrate convert"
-        )
-    for inner in model.layers:
-        if _is_graph(keras, inner):
-            _require_graph(keras, inner)
-
-
-def _require_own_calls(layer: Any) -> None:
-    """Raise ValueError if a layer or one inside has another `call` than its class."""
-    for one in layer._flatten_layers():
-        # Keras 2 makes a layer of an operation by setting its `call`.
-        if not type(one).__name__.endswith("OpLambda") and _is_own(vars(one).get("call")):
-            raise ValueError(
-                f"the layer `{one.name}` has a `call` of its own, which a copy would lack: make it a class"
-            )
-
-
-def _is_own(method: Any) -> bool:
-    return method is not None and not _is_library(getattr(method, "__func__", method))
-
-
-def _is_library(value: Any) -> bool:
-    return str(getattr(value, "__module__", "")).partition(".")[0] in ("keras", "tf_keras")
-
-
 def _layers(keras: Any, models: Iterable[Any]) -> list[Any]:
     """Return the layers that the models call, those of inner functional and sequential models among them, each once."""
     found: dict[int, Any] = {}
     for model in models:
         for layer in model.layers:
-            for one in _layers(keras, [layer]) if _is_graph(keras, layer) else [layer]:
+            for one in _layers(keras, [layer]) if is_graph(keras, layer) else [layer]:
                 found[id(one)] = one
     return list(found.values())
 
@@ -215,7 +200,7 @@ def _staying(keras: Any, models: Iterable[Any], layers: Sequence[Any], keep_rows
     elsewhere = reached([*map(_held, others), *_constants(keras, models)])
     for layer in layers:
         if _is_stock(keras, layer):
-            reason = reason_to_stay(layer, keep_rows)
+            reason = reason_to_stay(keras, layer, keep_rows)
             if reason is None and not elsewhere.isdisjoint({id(layer), *map(id, layer.weights)}):
                 reason = "another layer or operation uses the layer or its matrix"
         elif isinstance(layer, keras.layers.Embedding):
@@ -244,8 +229,8 @@ def _constants(keras: Any, models: Iterable[Any]) -> Iterator[Any]:
             for node in nodes:
                 given = getattr(node, "arguments", None)
                 yield (given.args, given.kwargs) if given is not None else (node.call_args, node.call_kwargs)
-        yield from _constants(keras, [one for one in model.layers if _is_graph(keras, one)])
+        yield from _constants(keras, [one for one in model.layers if is_graph(keras, one)])
 
 
 def _first_line(error: BaseException) -> str:
-    return next(iter(str(error).splitlines()), type(error).__name__)
+    return textwrap.shorten(next(iter(str(error).splitlines()), type(error).__name__), 300)

@@ -9,7 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 
-__all__ = ["reached"]
+__all__ = ["filled", "own_objects", "reached"]
 
 #: Values without parts that could be a layer or a variable.
 _LEAVES = (str, bytes, int, float, complex, bool, type(None), types.ModuleType, tf.DType, tf.TensorShape)
@@ -31,6 +31,20 @@ def reached(starts: Iterable[Any]) -> set[int]:
         found.add(id(one))
         waiting.extend(_parts(one))
     return found
+
+
+def own_objects(layer: Any) -> dict[str, Any]:
+    """Return, by name, the functions and classes of a user's that a configuration names and Keras would have to know.
+
+    A name that stands for several of them is left out.
+    """
+    found: dict[str, Any] = {}
+    for one in layer._flatten_layers():
+        for value in [type(one), *vars(one).values()]:
+            code = value if isinstance(value, (type, types.FunctionType)) else type(value)
+            if not _of_library(code) and code.__module__ != "builtins":
+                found[code.__name__] = code if found.get(code.__name__, code) is code else None
+    return {name: code for name, code in found.items() if code is not None}
 
 
 def _of_graph(value: Any) -> bool:
@@ -57,7 +71,7 @@ def _parts(value: Any) -> Iterator[Any]:
 
 def _of_function(function: types.FunctionType) -> Iterator[Any]:
     # A decorator of a library may hold a function of the user's.
-    yield from (cell.cell_contents for cell in function.__closure__ or () if _filled(cell))
+    yield from (cell.cell_contents for cell in function.__closure__ or () if filled(cell))
     if _of_library(function):
         return
     yield from function.__defaults__ or ()
@@ -73,7 +87,8 @@ def _names(code: types.CodeType) -> Iterator[str]:
             yield from _names(constant)
 
 
-def _filled(cell: Any) -> bool:
+def filled(cell: Any) -> bool:
+    """Return whether a cell of a closure has a value."""
     try:
         return cell.cell_contents is not cell
     except ValueError:  # a name that is not set yet

@@ -8,6 +8,7 @@ import numpy as np
 
 from runtime.initializers import initializer_text
 from runtime.keras.embedding import embedding_class
+from runtime.keras.layer_settings import same, weight_rules
 from runtime.keras.regularizers import factors
 
 __all__ = ["matrix_of", "reason_to_stay", "replacement"]
@@ -21,14 +22,20 @@ def matrix_of(layer: Any) -> Any:
     return layer.weights[0] if layer.built and layer.weights else None
 
 
-def reason_to_stay(layer: Any, keep_rows: bool) -> str | None:
+def reason_to_stay(keras: Any, layer: Any, keep_rows: bool) -> str | None:
     """Return why no table can stand for the layer, a part of a sentence, or None."""
-    if not layer.trainable:
+    matrix = matrix_of(layer)
+    if not layer.trainable or (matrix is not None and not matrix.trainable):
         return "it is not trained"
     if layer.variable_dtype != "float32":
         return f"its rows are {layer.variable_dtype}, and those of a table float32"
     if layer.embeddings_constraint is not None:
         return "it has an `embeddings_constraint`, which acts on the whole matrix"
+    acting = [] if layer.embeddings_regularizer is None else [layer.embeddings_regularizer]
+    if matrix is not None and not same(keras, weight_rules(keras, layer), acting):
+        return "its regularizer or constraint was changed after its matrix was made"
+    if layer.supports_masking != layer.mask_zero:
+        return "its `mask_zero` was changed after it was made"
     for one in ("sparse", "lora_rank", "lora_enabled", "quantization_mode"):
         if getattr(layer, one, None):
             return f"it has `{one}`, which tables do not have"
@@ -50,7 +57,7 @@ def replacement(keras: Any, layer: Any, keep_rows: bool) -> Any:
     except ValueError:  # all ids of the stock layer have a row; only others, which it refuses, begin with zeros
         first = "zeros"
     config = layer.get_config()
-    kept = {key: config[key] for key in ("name", "trainable", "dtype", "activity_regularizer") if key in config}
+    kept = {key: config[key] for key in ("name", "trainable", "dtype") if key in config}
     made = embedding_class(keras)(
         layer.input_dim,
         layer.output_dim,
@@ -58,6 +65,7 @@ def replacement(keras: Any, layer: Any, keep_rows: bool) -> Any:
         layer.mask_zero,
         getattr(layer, "input_length", None),
         embeddings_regularizer=layer.embeddings_regularizer,
+        activity_regularizer=layer.activity_regularizer,
         **kept,
     )
     matrix = matrix_of(layer)
