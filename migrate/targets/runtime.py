@@ -26,12 +26,14 @@ HOMES = {
         "table_of_rows",
         "tables",
         "unique_name",
+        "zero_padded",
     ),
     "runtime.feature_column": ("embedding_column", "shared_embedding_columns"),
     "runtime.keras": ("Embedding",),
     "runtime.optimizers": OPTIMIZERS,
 }
 FUNCTIONS = {name: Function(name, module) for module, names in HOMES.items() for name in names} | {
+    "padded_lookup": Function("padded_lookup", "runtime", "table"),
     "partitioned_lookup": Function("partitioned_lookup", "runtime", "tables"),
     "sparse_lookup": Function("sparse_lookup", "runtime", "hashtable"),
     "embedding_lookup_sparse": Function("embedding_lookup_sparse", "runtime", "table"),

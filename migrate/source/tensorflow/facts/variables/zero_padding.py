@@ -24,6 +24,7 @@ from migrate.source.tensorflow.facts.references.table_values import TableValues
 from migrate.source.tensorflow.facts.variables.static_shapes import same_size
 
 RULE = "tf-zero-padding"
+CARRIED = "lookups in it read zeros for id 0, and rows of the table otherwise"
 SHAPES = {"zeros": ("shape", "dtype", "name"), "constant": ("value", "dtype", "shape", "name", "verify_shape")}
 
 
@@ -37,6 +38,9 @@ class Padding:
     target: cst.BaseExpression | None  #: the name or attribute it is assigned to; None if it is looked up directly
     line: cst.CSTNode | None  #: the statement that assigns it, or the `if` that contains only this statement
     flag: cst.BaseExpression | None  #: the condition under which rows are padded
+    #: the padded table is a value of its own, which lookups recognize when they run: which of the two they read, or
+    #: under which condition, is not seen
+    carried: bool = False
 
 
 @dataclass
@@ -60,9 +64,23 @@ def find_padding(file: File, known: TableValues) -> Padded:
     """Return the paddings of the variable."""
     padded = Padded()
     padded.found = [one for read in known.reads if (one := padding_of(file, read)) is not None]
-    for one in padded.found:
+    for number, one in enumerate(padded.found):
+        before = len(padded.blockers)
         _read_padded(file, known, one, padded)
+        if len(padded.blockers) > before and _can_be_carried(file, one):
+            padded.found[number] = replace(one, carried=True)
+            _carry(padded, one, padded.found[number])
+            del padded.blockers[before:]
     return padded
+
+
+def _can_be_carried(file: File, one: Padding) -> bool:
+    return one.kind == "first" and "zero_padded" in file.target.functions
+
+
+def _carry(padded: Padded, one: Padding, carried: Padding) -> None:
+    for read in [key for key, padding in padded.reads.items() if padding is one]:
+        padded.reads[read] = carried
 
 
 def _read_padded(file: File, known: TableValues, one: Padding, padded: Padded) -> None:
@@ -266,6 +284,9 @@ def _masked(file: File, lookup: Lookup, one: Padding, creation: Creation) -> Loo
     ids = lookup.ids
     if ids is None or lookup.function != "sparse_lookup" or creation.rank != 2:
         return blocker(lookup.call, RULE, "combined-rows")
+    idle = "a padded table has a gradient for every id"
+    if one.carried and lookup.rewrite is None and not lookup.parts and lookup.sliced is None:
+        return replace(lookup, rule=RULE, function="padded_lookup", idle=idle, dense=True)
     if not is_repeatable(ids.value) or isinstance(ids.value, cst.Await | cst.NamedExpr):
         return blocker(lookup.call, RULE, "unnamed-ids")
     if one.kind == "last" and not _same_rows(file, lookup, creation):
@@ -284,9 +305,7 @@ def _masked(file: File, lookup: Lookup, one: Padding, creation: Creation) -> Loo
         "before": ((ids, "{tf}.maximum({tf}.subtract(", ", 1), 0)"),),
         "last": ((ids, "{tf}.minimum(", f", {last})"),),  # the padding id must not create a row
     }[one.kind]
-    return replace(
-        lookup, rule=RULE, around=around, wraps=wraps, idle="a padded table has a gradient for every id", dense=True
-    )
+    return replace(lookup, rule=RULE, around=around, wraps=wraps, idle=idle, dense=True)
 
 
 def _same_rows(file: File, lookup: Lookup, creation: Creation) -> bool:
@@ -304,12 +323,20 @@ def follow(file: File, padded: Padded) -> Iterator[Adaptation]:
     """Yield the adaptations of the concatenations."""
     for one in padded.found:
         text = file.tree.source(one.table)
+        if one.carried:
+            padding = CodeChange(one.call, partial(_carried, text))
+            yield Adaptation(one.call, RULE, f"`{text}` with a row of zeros is a value of its own", CARRIED, (padding,))
+            continue
         rebound = one.line is not None and one.target is not None and file.tree.source(one.target) == text
         node = one.line if rebound and one.line is not None else one.call
         new = text if not rebound else "pass" if _leaves_nothing(file, node) else ""
         change = CodeChange(node, partial(_text, new))
         reason = "the looked-up rows are multiplied by zero where the id is the padding's"
         yield Adaptation(one.call, RULE, f"the row of zeros next to `{text}` is not stored", reason, (change,))
+
+
+def _carried(text: str, fresh: Fresh, items: tuple[str, ...]) -> str:
+    return f"{fresh.imports('zero_padded')}({text})"
 
 
 def _text(text: str, fresh: Fresh, items: tuple[str, ...]) -> str:
