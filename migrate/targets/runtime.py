@@ -70,7 +70,7 @@ def _arguments(spelling: Spelling, function: str) -> str:
     """Return the arguments of a lookup for admission, eviction and the input pipeline."""
     switches, tf = spelling.switches, spelling.tf
     text = ", modify_graph=True" if switches.modify_graph else ""
-    if function == "sparse_lookup" and (switches.admission or switches.eviction):
+    if function in {"sparse_lookup", "padded_lookup"} and (switches.admission or switches.eviction):
         entries = [f'"access_threshold": {switches.admission}']
         if switches.eviction:
             entries.append(f'"eviction_threshold": {switches.eviction}')

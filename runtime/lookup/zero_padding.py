@@ -41,21 +41,34 @@ def padded_lookup(
     is_train: Any = True,
     name: str | None = None,
     modify_graph: bool | None = False,
-) -> tf.Tensor:
-    """Return the rows of `ids`: float32 of shape ids.shape + [dim]; of a padded table, zeros for id 0.
+    access_and_evict_config: dict[str, Any] | None = None,
+) -> tf.Tensor | tf.RaggedTensor:
+    """Return the rows of `ids`, as `sparse_lookup` does; of a padded table, zeros for id 0, without gradient.
 
     Args:
         table: a table, or what `zero_padded` made of one.
-        ids: int32 or int64 tensor of any rank.
-        is_train: see `sparse_lookup`.
+        ids: int32 or int64 tensor of any rank, or a RaggedTensor. Id 0 inserts its row, which only lookups in the
+            table itself read.
+        is_train: as the arguments that follow, see `sparse_lookup`.
         name: scope of the ops.
-        modify_graph: see `sparse_lookup`.
+        modify_graph: allows GraphModifierHook to let the dataset compute the ids.
+        access_and_evict_config: thresholds of admission and eviction.
+
+    Returns:
+        float32 of shape ids.shape + [dim]; ragged for ragged ids.
 
     Raises:
         ValueError: as `sparse_lookup`.
     """
+    options: dict[str, Any] = {
+        "is_train": is_train,
+        "modify_graph": modify_graph,
+        "access_and_evict_config": access_and_evict_config,
+    }
     if not isinstance(table, ZeroPadded):
-        return sparse_lookup(table, ids, is_train=is_train, name=name, modify_graph=modify_graph)
+        return sparse_lookup(table, ids, name=name, **options)
+    if isinstance(ids, tf.RaggedTensor):
+        return tf.ragged.map_flat_values(lambda flat: padded_lookup(table, flat, name=name, **options), ids)
     ids = tf.convert_to_tensor(ids)
-    rows = sparse_lookup(table.table, ids, is_train=is_train, name=name, modify_graph=modify_graph)
-    return rows * tf.cast(tf.not_equal(ids, 0), rows.dtype)[..., tf.newaxis]
+    rows = sparse_lookup(table.table, ids, name=name, **options)
+    return tf.where(tf.not_equal(ids, 0)[..., tf.newaxis], rows, tf.zeros([], rows.dtype))
