@@ -21,6 +21,10 @@ BODIES = {
     "copied": f"R = tf.identity(W)\nP = {PADDED.replace('W', 'R')}\nQ = tf.identity(P)\nout = tf.gather(Q, pairs)\n",
     "padded twice": f"P = {PADDED}\nQ = tf.concat([tf.zeros([1, 4]), P[1:]], 0)\n"
     "out = tf.gather(Q, pairs) + tf.gather(W, pairs)\n",
+    "a flag that is set later": f"flags = [1]\nif flags:\n    W = {PADDED}\nflags.clear()\nout = tf.gather(W, pairs)\n",
+    "another name of the table": f"W0 = W\nW = {PADDED}\nout = tf.gather(W, pairs) + 2.0 * tf.gather(W0, pairs)\n",
+    "read late, by a generator": "class C: pass\nc = C()\nc.W = W\ng = (tf.gather(c.W, pairs) for _ in [1])\n"
+    f"c.W = {PADDED.replace('W[', 'c.W[')}\nout = tf.gather(c.W, pairs) + 2.0 * next(g)\n",
     "some columns": PAD + "P = pad(W, True)\nout = tf.nn.embedding_lookup(P[:, :4], pairs)\n",
     "clipped rows": PAD + "out = tf.nn.embedding_lookup(pad(W, True), pairs, max_norm=0.5)\n",
     "ids that are computed": PAD
