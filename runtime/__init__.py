@@ -24,6 +24,7 @@ from runtime.lookup.pooled import embedding_lookup_sparse, safe_embedding_lookup
 from runtime.lookup.prefetch import prefetch
 from runtime.lookup.sparse import sparse_lookup
 from runtime.lookup.whole_table import whole_table_l1, whole_table_l2
+from runtime.lookup.zero_padding import padded_lookup, zero_padded
 from runtime.policy.admission import set_threshold
 from runtime.policy.eviction import EvictHook, evict_by_age, evict_by_norm, evict_by_step
 from runtime.storage.device import Device
@@ -78,6 +79,7 @@ __all__ = [
     "local_rows",
     "looked_up_rows",
     "optimizers",
+    "padded_lookup",
     "partitioned_lookup",
     "penalty",
     "prefetch",
@@ -96,4 +98,5 @@ __all__ = [
     "unique_name",
     "whole_table_l1",
     "whole_table_l2",
+    "zero_padded",
 ]

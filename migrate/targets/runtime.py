@@ -26,12 +26,14 @@ HOMES = {
         "table_of_rows",
         "tables",
         "unique_name",
+        "zero_padded",
     ),
     "runtime.feature_column": ("embedding_column", "shared_embedding_columns"),
     "runtime.keras": ("Embedding",),
     "runtime.optimizers": OPTIMIZERS,
 }
 FUNCTIONS = {name: Function(name, module) for module, names in HOMES.items() for name in names} | {
+    "padded_lookup": Function("padded_lookup", "runtime", "table"),
     "partitioned_lookup": Function("partitioned_lookup", "runtime", "tables"),
     "sparse_lookup": Function("sparse_lookup", "runtime", "hashtable"),
     "embedding_lookup_sparse": Function("embedding_lookup_sparse", "runtime", "table"),
@@ -68,7 +70,7 @@ def _arguments(spelling: Spelling, function: str) -> str:
     """Return the arguments of a lookup for admission, eviction and the input pipeline."""
     switches, tf = spelling.switches, spelling.tf
     text = ", modify_graph=True" if switches.modify_graph else ""
-    if function == "sparse_lookup" and (switches.admission or switches.eviction):
+    if function in {"sparse_lookup", "padded_lookup"} and (switches.admission or switches.eviction):
         entries = [f'"access_threshold": {switches.admission}']
         if switches.eviction:
             entries.append(f'"eviction_threshold": {switches.eviction}')

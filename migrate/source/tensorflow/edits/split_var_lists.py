@@ -25,7 +25,7 @@ def written_apart(judgement: Judgement, listed: Listed) -> tuple[str, str] | Non
     file = judgement.file
     if not file.target.variable:
         return None
-    if len(listed.calls) == 1 and resolve(file.tree, listed.node) is listed.calls[0]:
+    if len(listed.scoped) == 1 and resolve(file.tree, listed.node) is listed.scoped[0]:
         tables = ", ".join(f"{name}{file.target.variable}" for name in listed.beside)
         return file.tree.source(listed.node), f"[{tables}]"
     parts = _Parts()

@@ -22,6 +22,7 @@ from migrate.targets import MAKERS
 #: What converted files import from the runtime.
 OURS = (
     "all_rows", "create_table", "get_dense_and_sparse_variable", "looked_up_rows", "sparse_lookup",
+    "padded_lookup", "zero_padded",
     "partitioned_lookup", "adadelta", "adagrad", "adam", "ftrl", "gradient_descent", "momentum", "rmsprop",
     "embedding_lookup_sparse", "safe_embedding_lookup_sparse", "scoped_name", "scoped_initializer", "unique_name",
 )  # fmt: skip

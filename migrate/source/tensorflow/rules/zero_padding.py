@@ -1,4 +1,4 @@
-"""`tf.concat([tf.zeros([1, D]), W[1:]], 0)` and then a lookup -> a lookup whose padding is masked."""
+"""`tf.concat([tf.zeros([1, D]), W[1:]], 0)` and then a lookup -> a lookup that reads zeros for the padding."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.common_refusals import OF_LOOKUPS
 from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File, UseRule
-from migrate.source.tensorflow.facts.variables.zero_padding import RULE, padding_of
+from migrate.source.tensorflow.facts.references.padded_tables import RULE, padding_of
 
 HEAD = "import tensorflow.compat.v1 as tf\n"
 MADE = 'W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())\n'
@@ -24,10 +24,15 @@ LOOKUP = "e = tf.nn.embedding_lookup(W, x)\n"
 
 @register
 class ZeroPadding(UseRule):
-    """`tf.concat` of zeros and a table, which gives padding ids a row of zeros."""
+    """`tf.concat` of zeros and a table, which gives padding ids a row of zeros.
+
+    Where the zeros replace row 0, the padded table may be returned, stored, or made under a condition: lookups see when
+    they run which of the two they read. With zeros before the first row or behind the last, it must be clear in the
+    source.
+    """
 
     id = RULE
-    title = "A row of zeros before or after the rows of a table becomes a mask on the looked-up rows"
+    title = "A row of zeros next to a table becomes a padded table, or a mask on the looked-up rows"
     applicability = Applicability.EXACT
     refusals = (
         *OF_LOOKUPS,
@@ -62,6 +67,12 @@ class ZeroPadding(UseRule):
             "keep the variable dense",
         ),
         Refusal(
+            "ordered",
+            "this lookup reads a padded table where `control_dependencies` or `gradient_override_map` may apply",
+            "the rows were read where the table is padded, and are read by the lookup after the conversion",
+            "pad and look up outside of such scopes",
+        ),
+        Refusal(
             "unnamed-ids",
             "the ids of this lookup in a padded table have no name",
             "the ids are needed twice: to look up, and to find the padding",
@@ -78,8 +89,21 @@ class ZeroPadding(UseRule):
         Example(
             "row 0 is zero, under the same name",
             HEAD + MADE + "W = tf.concat((tf.zeros([1, 4]), W[1:, :]), 0)  # padding\n" + LOOKUP,
-            AFTER + "# padding\n"
-            "e = tf.multiply(sparse_lookup(W, x), tf.expand_dims(tf.cast(tf.not_equal(x, 0), tf.float32), -1))\n",
+            AFTER.replace("sparse_lookup", "padded_lookup, zero_padded")
+            + "W = zero_padded(W)  # padding\ne = padded_lookup(W, x)\n",
+        ),
+        Example(
+            "a function returns a padded table if it is asked to",
+            HEAD
+            + "def pad(t, zeros):\n    return tf.concat([tf.zeros([1, 4]), t[1:]], 0) if zeros else t\n"
+            + MADE
+            + "e = tf.nn.embedding_lookup(pad(W, zeros=True), x)\n",
+            HEAD
+            + "from runtime import create_table, padded_lookup, zero_padded\n"
+            + "def pad(t, zeros):\n    return zero_padded(t) if zeros else t\n"
+            + AFTER.partition("sparse_lookup\n")[2]
+            + "e = padded_lookup(pad(W, zeros=True), x)\n",
+            assume=True,  # that what trains the rest of the model trains the table, too
         ),
         Example(
             "ids are shifted by one",

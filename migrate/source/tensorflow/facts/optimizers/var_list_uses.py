@@ -10,6 +10,7 @@ from migrate.source.tensorflow.base.logging_statements import prints
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of
 from migrate.source.tensorflow.facts.calls.sinks import SINKS, Meaning, method_sink
+from migrate.source.tensorflow.facts.optimizers.name_filters import chosen
 from migrate.source.tensorflow.facts.optimizers.training_model import is_elsewhere, method_of
 
 
@@ -58,7 +59,7 @@ class _Goal:
         if isinstance(around, cst.Arg):
             return self._is_given(around, zipped)
         if isinstance(around, cst.CompFor):
-            return zipped and self._in_pairs(around)
+            return self._in_pairs(around) if zipped else self._is_chosen(around)
         if zipped or not isinstance(around, cst.BinaryOperation | cst.StarredElement | cst.Attribute):
             return self._all_mentions(node, zipped)
         if isinstance(around, cst.BinaryOperation):
@@ -82,6 +83,11 @@ class _Goal:
             return place == 1 and len(call.args) == 2 and self.holds(call, zipped=True)
         pairs = method_of(call) == "apply_gradients"
         return pairs == zipped and is_given_to_training(self.file, arg.value)
+
+    def _is_chosen(self, loop: cst.CompFor) -> bool:
+        """True for `[v for v in variables if "gen" in v.name]` that is trained."""
+        whole = self.file.tree.parent(loop)
+        return whole is not None and chosen(self.file, whole) is not None and self.holds(whole, zipped=False)
 
     def _in_pairs(self, loop: cst.CompFor) -> bool:
         """True for `[(clip(g), v) for g, v in pairs]` that is applied."""

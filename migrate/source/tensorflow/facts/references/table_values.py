@@ -21,7 +21,9 @@ from migrate.source.tensorflow.facts.references.containers import holder_of
 from migrate.source.tensorflow.facts.references.list_uses import Reader, reader
 from migrate.source.tensorflow.facts.references.metadata_loops import RULE as CONTAINER
 from migrate.source.tensorflow.facts.references.metadata_loops import Walk, walked
+from migrate.source.tensorflow.facts.references.padded_tables import Padding, padding_of
 from migrate.source.tensorflow.facts.references.partition_lists import is_list, looks_up_partitions, partitions
+from migrate.source.tensorflow.facts.references.unmade import always_none
 from migrate.source.tensorflow.facts.references.unseen_reads import unseen_reads
 from migrate.source.tensorflow.facts.references.variable_copies import copy_of
 
@@ -36,7 +38,7 @@ class TableValues:
     """The expressions that may be one variable, classified by their use of it."""
 
     call: cst.Call
-    values: list[Value] = field(default_factory=list)  #: the values of the variable and of its copies
+    values: list[Value] = field(default_factory=list)  #: of the variable, its copies and paddings
     reads: list[cst.BaseExpression] = field(default_factory=list)  #: uses of the variable
     #: expressions that only pass it on to a place that the analysis tracks
     aliased: list[cst.BaseExpression] = field(default_factory=list)
@@ -44,6 +46,7 @@ class TableValues:
     #: those of `reads` that are attributes of unknown objects
     unsure: list[cst.BaseExpression] = field(default_factory=list)
     copies: list[cst.Call] = field(default_factory=list)  #: calls of `tf.identity` that copy it
+    paddings: list[Padding] = field(default_factory=list)  #: concatenations with a row of zeros
     holders: list[cst.BaseExpression] = field(default_factory=list)  #: mentions of containers that hold it
     walks: list[Walk] = field(default_factory=list)  #: loops over dicts that only count or print
     blockers: list[Blocker] = field(default_factory=list)
@@ -62,6 +65,11 @@ class TableValues:
                 told.add((id(each.node), each.message))
                 self.blockers.append(each)
 
+    def carry(self, node: cst.BaseExpression, values: Iterable[Value]) -> None:
+        """Add an expression that carries the variable on to other values, which stand for it."""
+        self.aliased.append(node)
+        self.values += [one for one in values if one not in self.values]
+
     def is_passed(self, file: File) -> bool:
         """True if functions or containers pass it on, so that a read may get the variable of another run."""
         return bool(self.holders) or any(isinstance(file.tree.parent(node), _PASSING) for node in self.aliased)
@@ -72,6 +80,7 @@ def table_values(file: File, call: cst.Call) -> TableValues:
     found = TableValues(call, _made(file, call))
     for value in found.values:  # the loop appends the values of copies to this list
         _sort(file, value, found)
+    found.reads = list({id(node): node for node in found.reads}.values())
     listed = {id(node) for node in found.reads if _is_listed(file, found, node)}
     found.reads = [node for node in found.reads if id(node) in listed or not _is_behind(file, found, node, listed)]
     found.unsure = _of_unknown_objects(file, found)
@@ -95,9 +104,12 @@ def _sort(file: File, value: Value, found: TableValues) -> None:
     opened = {id(node) for node in flow.opened(value)}  # iterating over a partitioned variable yields its parts
     for node in flow.mentions(value):
         if (copied := copy_of(file, node)) is not None:
-            found.aliased.append(node)
             found.copies.append(copied)
-            found.values += [one for one in _made(file, copied) if one not in found.values]
+            found.carry(node, _made(file, copied))
+        elif (padding := padding_of(file, node)) is not None:
+            if not any(padding.call is one.call for one in found.paddings):
+                found.paddings.append(padding)
+            found.carry(node, _made(file, padding.call))
         elif isinstance(file.tree.parent(node), cst.Expr):
             found.aliased.append(node)  # the value is discarded
         elif id(node) in opened or _is_used(file, value, node) or _is_listed(file, found, node):
@@ -184,7 +196,8 @@ def _places(file: File, element: cst.Element, node: cst.BaseExpression) -> Itera
 def _follow_collections(file: File, found: TableValues) -> None:
     """Examine the uses, as a whole, of the lists and dicts that hold the variable."""
     flow = flow_of(file)
-    shown = {id(one) for node in found.reads if (one := _display(file, node)) is not None}
+    displayed = [*found.reads, *(one.table for one in found.paddings)]
+    shown = {id(one) for node in displayed if (one := _display(file, node)) is not None}
     for holder in _collections(file, found):
         mentions = flow.mentions(holder)
         found.holders += mentions
@@ -325,6 +338,8 @@ def others(file: File, known: TableValues, read: cst.BaseExpression) -> Iterator
     for value in values:
         if value in known.values or isinstance(value, Constant | Spoiled):
             continue  # the escape of its container is judged separately
+        if isinstance(value.node, cst.Call) and always_none(file, value.node) is not None:
+            continue  # no run makes it
         if isinstance(value, Holder) and value.kind != "list":
             continue  # nothing can be looked up in a dict or an object
         if isinstance(value, Unknown) and value.node is None:

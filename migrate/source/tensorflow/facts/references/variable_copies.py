@@ -8,12 +8,11 @@ import libcst as cst
 
 from migrate.source.tensorflow.base.model import Adaptation, CodeChange
 from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.facts.calls.ordered_scopes import names_ordered_scopes
 from migrate.source.tensorflow.facts.calls.sinks import SINKS, Meaning
 
 RULE = "tf-table-use"
 LOOKUPS = {"nn.embedding_lookup", "gather"}
-#: Scopes that control the order of ops created in them, or replace the gradient of an op type.
-ORDERED = ("control_dependencies", "gradient_override_map")
 
 
 def copy_of(file: File, node: cst.BaseExpression) -> cst.Call | None:
@@ -33,13 +32,7 @@ def copy_of(file: File, node: cst.BaseExpression) -> cst.Call | None:
     lookup = file.tree.parent(around) if isinstance(around, cst.Arg) else None
     inline = isinstance(lookup, cst.Call) and file.names.of(lookup.func) in LOOKUPS and file.target.lookup is None
     assigned = isinstance(around, cst.Assign) and around.value is call
-    return call if (assigned or inline) and not _waits(file, node) else None
-
-
-def _waits(file: File, node: cst.BaseExpression) -> bool:
-    """True if a scope may determine when the copy is read, or its gradient; callers may open such a scope."""
-    trees = [part.tree for part in file.program(node)]
-    return any(name in tree.attributes or name in tree.names for tree in trees for name in ORDERED)
+    return call if (assigned or inline) and not names_ordered_scopes(file, node) else None
 
 
 def follow_copies(file: File, copies: list[cst.Call]) -> Iterator[Adaptation]:

@@ -18,8 +18,10 @@ from migrate.source.tensorflow.base.value_flow import flow_of, sources
 from migrate.source.tensorflow.facts.calls.object_attributes import MAKERS
 from migrate.source.tensorflow.facts.optimizers.training_model import RULE, Listed
 from migrate.source.tensorflow.facts.optimizers.var_list_uses import is_trained
+from migrate.source.tensorflow.facts.references.unmade import always_none
 from migrate.source.tensorflow.facts.training.scoped_var_lists import Scoped, scoped_list
 
+NAMED = cst.Name | cst.Attribute | cst.Call | cst.ListComp
 PLAIN = cst.Name | cst.Attribute | cst.Subscript
 LISTS = cst.List | cst.Tuple | cst.Dict | cst.ListComp | cst.DictComp | cst.BinaryOperation
 
@@ -73,10 +75,11 @@ def listed_in(file: File, node: cst.BaseExpression, owners: Owners) -> Listed | 
     beside: list[str] = []
     for one in members.scoped:
         tables |= one.tables
-        dense.append(one.call)
+        dense.append(one.made)
         beside += one.names
+    made = tuple(one.made for one in members.scoped)
     calls = tuple(one.call for one in members.scoped)
-    return Listed(node, tables, tuple(dense), members.fixed, calls, tuple(beside))
+    return Listed(node, tables, tuple(dense), members.fixed, made, tuple(beside), calls)
 
 
 def _add(file: File, node: cst.BaseExpression, owners: Owners, members: _Members) -> None:
@@ -84,7 +87,7 @@ def _add(file: File, node: cst.BaseExpression, owners: Owners, members: _Members
     if id(node) in owners or node in members.asked:
         raise _NotSeen(node)
     members.asked.add(node)
-    if isinstance(node, cst.Name | cst.Call) and (scoped := scoped_list(file, node, owners.tables)) is not None:
+    if isinstance(node, NAMED) and (scoped := scoped_list(file, node, owners.tables)) is not None:
         members.scoped.append(scoped)
     elif isinstance(node, cst.List | cst.Tuple):
         for element in node.elements:
@@ -200,7 +203,7 @@ def _keep_mixed(file: File, node: cst.BaseExpression, owners: Owners) -> None:
     """Convert the tables that a member may be only together with its other values, for `l[-1]` or `for x in l`."""
     made = [value.node for value in flow_of(file).values(node) if isinstance(value, Result)]
     others = [one for one in made if isinstance(one, cst.Call) and id(one) not in owners]
-    dense = [one for one in others if file.names.of(one.func) in MAKERS]
+    dense = [one for one in others if file.names.of(one.func) in MAKERS and always_none(file, one) is None]
     for table in owners.tables if dense else ():
         if id(table.creation.call) in owners[id(node)]:
             table.passed += dense

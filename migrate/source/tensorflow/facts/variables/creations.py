@@ -6,6 +6,7 @@ from typing import Any
 
 import libcst as cst
 
+from migrate.source.flow import Constant
 from migrate.source.tensorflow.base.arguments import bind, dropped, is_none, literal, number, without
 from migrate.source.tensorflow.base.bindings import resolve
 from migrate.source.tensorflow.base.blockers import blocker
@@ -14,6 +15,7 @@ from migrate.source.tensorflow.base.known_shapes import repeatable, shape_of
 from migrate.source.tensorflow.base.model import Creation
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.shapes import Shape, is_float32
+from migrate.source.tensorflow.base.value_flow import flow_of
 from migrate.source.tensorflow.facts.calls.variable_scopes import callers_option
 from migrate.source.tensorflow.facts.variables.partitions import is_partitioned
 
@@ -50,9 +52,18 @@ def refuse_options(creation: Creation, file: File, bound: dict[str, cst.Arg]) ->
     if gone := HOW & {*dropped(bound, ())}:
         creation.notes.append(without(gone))
     trainable = bound.get("trainable")
-    if trainable is not None and literal(trainable.value) is not True:
-        fixed = literal(trainable.value) is False
-        refuse(creation, trainable, "never-trained" if fixed else "trained-at-run-time")
+    if trainable is not None and (trained := _truth(file, trainable.value)) is not True:
+        refuse(creation, trainable, "never-trained" if trained is False else "trained-at-run-time")
+
+
+def _truth(file: File, node: cst.BaseExpression) -> bool | None:
+    """Return what an option is, as written or at all calls of the function it is a parameter of; None if not known."""
+    values = [literal(node)]
+    if values == [...]:
+        found = flow_of(file).values(node)
+        values = [literal(one.node) if isinstance(one, Constant) else ... for one in found]
+    only = values[0] if values and all(one is values[0] for one in values) else None
+    return only if isinstance(only, bool) else None
 
 
 def read_shape(creation: Creation, file: File, node: cst.BaseExpression | None) -> Shape | None:

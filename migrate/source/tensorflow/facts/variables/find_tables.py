@@ -14,6 +14,7 @@ from migrate.source.tensorflow.base.model import Adaptation, Blocker, Creation, 
 from migrate.source.tensorflow.base.rule_kinds import CreationRule, File, LookupRule, UseRule
 from migrate.source.tensorflow.base.rule_registry import rules
 from migrate.source.tensorflow.base.symbols import is_lookup
+from migrate.source.tensorflow.base.value_flow import flow_of
 from migrate.source.tensorflow.facts.calls.callers import runs
 from migrate.source.tensorflow.facts.calls.execution_count import is_run_later, repeated
 from migrate.source.tensorflow.facts.calls.inner_graphs import in_branch, run_apart
@@ -22,26 +23,28 @@ from migrate.source.tensorflow.facts.calls.variable_scopes import in_loop
 from migrate.source.tensorflow.facts.references.escaping_lookups import may_look_up
 from migrate.source.tensorflow.facts.references.l2_terms import check_terms
 from migrate.source.tensorflow.facts.references.table_values import RULE, Other, TableValues, others, table_values
+from migrate.source.tensorflow.facts.references.unmade import always_none
 from migrate.source.tensorflow.facts.references.variable_copies import follow_copies
 from migrate.source.tensorflow.facts.variables.partitions import check_parts
 from migrate.source.tensorflow.facts.variables.runtime_names import NUMBERED, check_scope
 from migrate.source.tensorflow.facts.variables.static_shapes import check_measured, measured, sizes
 from migrate.source.tensorflow.facts.variables.variable_reuse import may_reuse
-from migrate.source.tensorflow.facts.variables.zero_padding import Padded, find_padding, follow, pad
+from migrate.source.tensorflow.facts.variables.zero_padding import Padded, find_padding, follow, pad, share_padding
 
 
 def find_tables(file: File) -> list[Table]:
     """Return the tables in source order."""
     found = [table for call, rule in creations(file) if (table := _table(file, call, rule)) is not None]
     check_measured(found)
+    share_padding(found)
     return found
 
 
 def creations(file: File) -> Iterator[tuple[cst.Call, CreationRule]]:
-    """Yield the calls that create variables, in source order, each with the rule that reads it."""
+    """Yield the calls that create variables in some run, in source order, each with the rule that reads it."""
     readers = {symbol: rule for rule in reversed(rules(CreationRule)) for symbol in rule.symbols}
     for call, name in file.names.calls:
-        if name in readers and readers[name].applies(file, call):
+        if name in readers and readers[name].applies(file, call) and always_none(file, call) is None:
             yield call, readers[name]
 
 
@@ -52,7 +55,6 @@ class Found:
     call: cst.Call
     known: TableValues
     padded: Padded
-    reads: list[cst.BaseExpression]
 
     @property
     def label(self) -> str:
@@ -62,7 +64,7 @@ class Found:
     @property
     def references(self) -> list[cst.BaseExpression]:
         """Every mention of the variable."""
-        return [*self.known.references, *self.padded.more]
+        return self.known.references
 
 
 def looked_up(file: File) -> list[Found]:
@@ -74,10 +76,9 @@ def looked_up(file: File) -> list[Found]:
 def _find(file: File, call: cst.Call, rule: CreationRule) -> Found | None:
     known = table_values(file, call)
     padded = find_padding(file, known)
-    reads = [node for node in (*known.reads, *padded.more) if id(node) not in padded.tables]
-    asked = (*reads, *known.holders)  # a lookup may receive a list of variables as a whole
+    asked = (*known.reads, *known.holders)  # a lookup may receive a list of variables as a whole
     looked = any(_is_lookup_like(file, node, rule) for node in asked)
-    return Found(call, known, padded, reads) if looked else None
+    return Found(call, known, padded) if looked else None
 
 
 def _table(file: File, call: cst.Call, rule: CreationRule) -> Table | None:
@@ -93,12 +94,12 @@ def _table(file: File, call: cst.Call, rule: CreationRule) -> Table | None:
         blockers=[*creation.blockers, *known.blockers, *padded.blockers],
         references=found.references,
         holders=known.holders,
-        adaptations=[*follow(file, padded), *follow_copies(file, known.copies)],
+        adaptations=[*follow(file, padded), *follow_copies(file, known.copies), *_unmade(file, known)],
     )
     walks = [walk.judged(file, creation.rank) for walk in known.walks]
     table.adaptations += [one for one in walks if isinstance(one, Adaptation)]
     table.blockers += [one for one in walks if isinstance(one, Blocker)]
-    for node in found.reads:
+    for node in known.reads:
         asks = measured(file, node, creation, known) if id(node) not in padded.reads else None
         use = rule.use(file, node) or asks or _lookup(file, node) or _other_use(file, node, creation, known, padded)
         if id(node) in padded.reads:
@@ -115,12 +116,22 @@ def _table(file: File, call: cst.Call, rule: CreationRule) -> Table | None:
         table.blockers.append(refused)
     if table.lookups and all(_cut_off(file, lookup.call) for lookup in table.lookups):
         table.blockers.append(blocker(call, creation.rule, "no-gradient"))
-    _check_others(file, table, known, padded)
+    _check_others(file, table, known)
     check_terms(file, table)
     check_parts(file, table)
     _check_runs(file, creation, table)
     _check_inner_graphs(file, table)
     return table
+
+
+def _unmade(file: File, known: TableValues) -> Iterator[Adaptation]:
+    """Yield a note for each other variable in the place of this one that no run makes."""
+    values = (value.node for read in known.reads for value in flow_of(file).values(read))
+    for made in dict.fromkeys(node for node in values if isinstance(node, cst.Call)):
+        if (none := always_none(file, made)) is not None:
+            text, source = " ".join(file.tree.source(made).split()), file.tree.source(none)
+            reason = f"`{source}` is None wherever the program is called, and None has no items"
+            yield Adaptation(made, RULE, f"`{text}` is left as it is: no run of the program makes it", reason)
 
 
 def _cut_off(file: File, lookup: cst.Call) -> bool:
@@ -185,18 +196,15 @@ def _other_use(
     return blocker(node, RULE, "not-a-lookup", shown=shown)
 
 
-def _check_others(file: File, table: Table, known: TableValues, padded: Padded) -> None:
+def _check_others(file: File, table: Table, known: TableValues) -> None:
     """Block a table if a read may have another value; record other tables that must be converted together with it."""
     told: list[Adaptation | Blocker] = [*table.adaptations, *table.blockers]
     rewritten = {id(one.node) for one in told if one.changes}
-    for read in known.reads + padded.more:
-        if id(read) in padded.tables:
-            continue
+    for read in known.reads:
         looked = any(file.tree.contains(lookup.call, read) for lookup in table.lookups)
         changed = any(id(around) in rewritten for around in (read, *file.tree.ancestors(read)))
         for other in others(file, known, read) if looked or changed else ():
-            if not any(other.value is one for one in padded.values):
-                _check_other(file, table, read, other)
+            _check_other(file, table, read, other)
 
 
 def _check_other(file: File, table: Table, read: cst.BaseExpression, other: Other) -> None:

@@ -1,7 +1,7 @@
 """A row of zeros in the place of row 0: `tf.concat((tf.zeros([1, D]), table[1:]), 0)`.
 
 verdict: exact
-becomes: what is looked up is multiplied by `ids != 0`: exact zeros, no gradient
+becomes: `padded_lookup(zero_padded(table), ids)`: exact zeros, no gradient
 """
 
 import tensorflow.compat.v1 as tf

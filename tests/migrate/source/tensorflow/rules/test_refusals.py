@@ -136,7 +136,7 @@ CASES = {
         "DistributedOptimizer",
     ),
     "filtered variables": (
-        TABLE + 'v = [x for x in tf.trainable_variables() if "w" in x.name]\n'
+        TABLE + "v = [x for x in tf.trainable_variables() if word in x.name]\n"
         "op = tf.train.AdagradOptimizer(0.1).minimize(loss, var_list=v)\n",
         "var_list",
     ),

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from migrate.report.model import State
 from tests.support.source.projects import HEAD, convert, reasons, same_training, verdicts, write
 
 pytest.importorskip("tensorflow")
@@ -197,10 +196,10 @@ def test_a_constructor_that_takes_something_else_keeps_the_table(before: str, af
     assert verdicts(results).get("item") != "applied" and reasons(results)
 
 
-def test_a_padded_and_a_plain_table_in_one_function_stay(tmp_path: Path) -> None:
+def test_one_function_looks_up_a_padded_and_a_plain_table(tmp_path: Path) -> None:
     text = (HEAD + START + UNIT + END).replace(
         "    rows = unit(item", "    padded = tf.concat([tf.zeros([1, 4]), item[1:]], 0)\n    rows = unit(padded"
     )
     results = convert(write(tmp_path / "p", {"main.py": text}))
-    assert not results["main.py"].changed
-    assert not any(f.state is State.APPLIED for f in results["main.py"].findings)
+    assert "padded = zero_padded(item)" in results["main.py"].converted
+    assert "padded_lookup(" in results["main.py"].converted

@@ -57,3 +57,45 @@ def test_a_partitioner_of_another_file_keeps_a_matrix(tmp_path: Path) -> None:
     (tmp_path / "main.py").write_text(HEAD + "from made import table\n" + PARTS + "e = table(m, ids)\n")
     done = convert_paths([str(tmp_path)], Options(assume=True))
     assert not any("table_of_rows" in one.result.converted for one in done)
+
+
+TRAINED = (
+    "import tensorflow.compat.v1 as tf\n{before}\n"
+    "def make(ids, tune=True):\n"
+    '    W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer(), trainable={trainable})\n'
+    "    return tf.nn.embedding_lookup(W, ids)\n"
+    "{call}\ntf.train.GradientDescentOptimizer(0.1).minimize(loss)\n"
+)
+TRUE = {
+    "the default": ("tune", "", "e = make(x)"),
+    "the argument of all calls": ("tune", "", "e = make(x, True) + make(y, tune=True)"),
+    "a constant of the module": ("TUNE", "TUNE = True", "e = make(x)"),
+}
+OTHERS = {
+    "not trained by one of the calls": ("tune", "", "e = make(x, False) + make(y)"),
+    "an argument of the command line": ("tune", "import sys", "e = make(x, len(sys.argv) > 1)"),
+    "nothing that is read calls it": ("tune", "", ""),
+    "a flag": ("FLAGS.tune", "FLAGS = tf.flags.FLAGS", "e = make(x)"),
+    "a comparison": ("tune != 2", "", "e = make(x, 1)"),
+    "no literal True": ("tune", "", "e = make(x, 1)"),
+    "a constant that a function binds anew": (
+        "TUNE",
+        "TUNE = True\ndef off():\n    global TUNE\n    TUNE = False\noff()",
+        "e = make(x)",
+    ),
+}
+
+
+@pytest.mark.parametrize(("trainable", "before", "call"), TRUE.values(), ids=TRUE)
+def test_it_is_trained_at_all_calls(trainable: str, before: str, call: str) -> None:
+    result = converted(TRAINED.format(trainable=trainable, before=before, call=call))
+    assert "create_table(" in result.converted
+    assert "trainable=" not in result.converted
+
+
+@pytest.mark.parametrize(("trainable", "before", "call"), OTHERS.values(), ids=OTHERS)
+def test_whether_it_is_trained_is_known_at_run_time(trainable: str, before: str, call: str) -> None:
+    text = TRAINED.format(trainable=trainable, before=before, call=call)
+    result = converted(text)
+    assert result.converted == text
+    assert "whether it is trainable is decided at run time" in reasons(result)

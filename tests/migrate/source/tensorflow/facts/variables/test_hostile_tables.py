@@ -17,7 +17,7 @@ b = tf.get_variable("b", [4], initializer=tf.constant_initializer(0.25))
 W = 'tf.get_variable("w", [9, 4], initializer=tf.constant_initializer(0.5))'
 U = 'tf.get_variable("u", [9, 4], initializer=tf.constant_initializer(-0.7))'
 LOSS = "loss = tf.reduce_mean(tf.square(e * b - 1.0))\n"
-ZEROS = "tf.concat([tf.zeros([1, 4]), {0}[1:]], 0)"
+ZEROS = "tf.concat([{0}, tf.zeros([1, 4])], 0)"  # of row 0, lookups know when they run
 TO_PARTS = 'W = tf.get_variable("w", [9, 4], initializer=tf.constant_initializer(0.5), partitioner=PARTS)\n'.replace(
     "PARTS", "tf.fixed_size_partitioner(2)"
 )

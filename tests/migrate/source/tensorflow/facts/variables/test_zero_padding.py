@@ -7,24 +7,87 @@ import pytest
 from tests.support.source.converting import HEAD, LOOKUP, MADE, STEP, converted, reasons
 
 ZEROS = "tf.concat([tf.zeros([1, 4]), W[1:]], 0)"
+BEFORE = "tf.concat([tf.zeros([1, 4]), W], 0)"
 CASES = {
-    "another branch": (f"if a:\n    W = {ZEROS}\nelse:\n    W = W\n" + LOOKUP, "row of zeros|by position"),
-    "in a loop": (f"for i in range(2):\n    W = {ZEROS}\n" + LOOKUP, "bound more than once"),
-    "read before and after in a loop": (f"for i in range(2):\n    {LOOKUP}    W = {ZEROS}\n", "bound more than once"),
-    "in a function that may run or not": (
-        f"def f():\n    global W\n    W = {ZEROS}\n" + LOOKUP,
+    "another branch": (f"if a:\n    W = {BEFORE}\nelse:\n    W = W\n" + LOOKUP, "whole|bound more than once"),
+    "in a loop": (f"for i in range(2):\n    W = {BEFORE}\n" + LOOKUP, "bound more than once"),
+    "read before and after in a loop": (
+        f"for i in range(2):\n    {LOOKUP}    W = {BEFORE}\n",
         "bound more than once",
     ),
-    "read in a function": (f"W = {ZEROS}\ndef f(ids):\n    return tf.nn.embedding_lookup(W, ids)\n", "bound more than"),
+    "in a function that may run or not": (
+        f"def f():\n    global W\n    W = {BEFORE}\n" + LOOKUP,
+        "bound more than once",
+    ),
+    "read in a function": (
+        f"W = {BEFORE}\ndef f(ids):\n    return tf.nn.embedding_lookup(W, ids)\n",
+        "bound more than",
+    ),
+    "two kinds": (f"P = {ZEROS} if a else {BEFORE}\ne = tf.gather(P, ids)\n", "bound more than once|whole"),
+    "two kinds in turn": (
+        f"P = {BEFORE}\nQ = tf.concat([tf.zeros([1, 4]), P[1:]], 0)\ne = tf.gather(Q, ids)\n",
+        "`P` is bound",
+    ),
     "two rows": ("W = tf.concat([tf.zeros([2, 4]), W[2:]], 0)\n" + LOOKUP, "computed from the whole variable `W`"),
     "two names": (f"P = {ZEROS}\nP = tf.nn.relu(P)\ne = tf.gather(P, ids)\n", "computed from the whole variable `W`"),
     "other rows": ("W = tf.concat([tf.zeros([1, 4]), W[2:]], 0)\n" + LOOKUP, "computed from the whole variable `W`"),
     "columns": ("W = tf.concat([tf.zeros([1, 4]), W[1:]], 1)\n" + LOOKUP, "computed from the whole variable `W`"),
+    "a tensor with a name that is fetched": (
+        "W = tf.concat([tf.zeros([1, 4]), W[1:]], 0, name='p')\n" + LOOKUP + "sess.run('s/p:0')\n",
+        "computed from the whole variable `W`",
+    ),
+    "a tensor with a computed name": (
+        "W = tf.concat([tf.zeros([1, 4]), W[1:]], 0, name=n)\n" + LOOKUP,
+        "computed from the whole variable `W`",
+    ),
     "pooled": (f"P = {ZEROS}\ne = tf.nn.embedding_lookup_sparse(P, sp, None)\n", "once they are combined"),
-    "ids without a name": (f"P = {ZEROS}\ne = tf.gather(P, tf.random.uniform([3]))\n", "needed twice"),
+    "one of a list of partitions": (
+        f"P = {ZEROS}\nV = tf.get_variable('v', [9, 4])\ne = tf.nn.embedding_lookup([P, V], ids)\n",
+        "once they are combined",
+    ),
+    "ids without a name": (f"P = {BEFORE}\ne = tf.gather(P, tf.random.uniform([3]))\n", "needed twice"),
     "also whole": (f"P = {ZEROS}\ne = tf.gather(P, ids)\ny = tf.matmul(u, P)\n", "whole [rows, dim] matrix"),
+    "scored against all": (f"P = {ZEROS}\ne = tf.gather(P, ids)\ny = tf.matmul(u, tf.transpose(P))\n", "whole [rows"),
+    "a row by its place": (f"P = {ZEROS}\ne = tf.gather(P, ids) + P[3]\n", "by position"),
+    "fetched in a list": (
+        f"P = {ZEROS}\ne = tf.gather(P, ids)\nwanted = [e, P]\nsess.run(wanted)\n",
+        "used as a whole",
+    ),
+    "returned to what is not seen": (
+        f"def f():\n    P = {ZEROS}\n    e = tf.gather(P, ids)\n    return P\n",
+        "the table is returned",
+    ),
+    "read of an unknown object": (
+        f"class M:\n    def __init__(self):\n        self.p = {ZEROS}\n        self.e = tf.gather(self.p, ids)\n"
+        "def f(m):\n    return tf.matmul(u, m.p)\n",
+        "whole [rows, dim] matrix",
+    ),
+    "read by a computed name": (
+        f"class M:\n    def __init__(self, k):\n        self.p = {ZEROS}\n        self.e = tf.gather(self.p, ids)\n"
+        "        self.x = getattr(self, k)\n",
+        "by a computed name",
+    ),
+    "assigned": (f"P = {ZEROS}\ne = tf.gather(P, ids)\nop = W.assign(P)\n", "by import, not by assignment"),
+    "saved": (f"P = {ZEROS}\ne = tf.gather(P, ids)\ns = tf.train.Saver([P])\n", "also used in another way"),
+    "measured": (f"P = {ZEROS}\ne = tf.gather(P, ids)\nn = P.shape[0]\n", "reads `.shape`"),
     "L2": (f"W = {ZEROS}\n" + LOOKUP + "l = tf.nn.l2_loss(W)\n", "also used in another way"),
-    "a flag that changes": (f"flag = 1\nflag = 0\nif flag:\n    W = {ZEROS}\n" + LOOKUP, "row of zeros|by position"),
+    "a flag that changes": (f"flag = 1\nflag = 0\nif flag:\n    W = {BEFORE}\n" + LOOKUP, "whole"),
+    "looked up behind an update": (
+        f"P = {ZEROS}\ne = tf.gather(P, ids)\nwith tf.control_dependencies([e]):\n    f = tf.gather(P, ids)\n",
+        "outside of such scopes",
+    ),
+    "padded behind an update": (
+        f"with tf.control_dependencies([x]):\n    P = {ZEROS}\ne = tf.gather(P, ids)\n",
+        "outside of such scopes",
+    ),
+    "called behind an update": (
+        f"P = {ZEROS}\ndef f():\n    return tf.gather(P, ids)\nwith tf.control_dependencies([x]):\n    e = f()\n",
+        "outside of such scopes",
+    ),
+    "a scope kept in a name": (
+        f"P = {ZEROS}\ne = tf.gather(P, ids)\nscope = tf.control_dependencies([e])\n",
+        "outside of such scopes",
+    ),
 }
 
 
@@ -55,14 +118,19 @@ def test_a_last_row_needs_the_number_of_rows_where_it_is_looked_up() -> None:
 
 
 def test_lines_go_and_comments_stay() -> None:
-    body = f"with tf.name_scope('a'):\n    x = 1\n    W = {ZEROS}  # of the padding\n    {LOOKUP}"
+    body = f"with tf.name_scope('a'):\n    x = 1\n    W = {BEFORE}  # of the padding\n    {LOOKUP}"
     lines = converted(HEAD + MADE + body + STEP).converted.splitlines()
     at = lines.index("    # of the padding")
     assert lines[at - 1] == "    x = 1"
-    assert lines[at + 1].startswith("    e = tf.multiply(sparse_lookup(W, ids)")
+    assert lines[at + 1].startswith("    e = tf.multiply(sparse_lookup(W, tf.maximum(tf.subtract(ids, 1), 0))")
 
 
 def test_a_block_is_not_left_empty() -> None:
-    body = f"with tf.name_scope('a'):\n    W = {ZEROS}\n" + LOOKUP
+    body = f"with tf.name_scope('a'):\n    W = {BEFORE}\n" + LOOKUP
     result = converted(HEAD + MADE + body + STEP)
     assert "with tf.name_scope('a'):\n    pass\n" in result.converted
+
+
+def test_a_name_that_nothing_fetches_is_dropped() -> None:
+    body = f"W = {ZEROS[:-1]}, name='padded')\n" + LOOKUP
+    assert "W = zero_padded(W)\n" in converted(HEAD + MADE + body + STEP).converted

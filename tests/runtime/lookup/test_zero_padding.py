@@ -1,0 +1,138 @@
+"""`padded_lookup` beside `tf.gather` of `tf.concat([zeros, W[1:]], 0)`, over rows in memory and on a device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import runtime
+from runtime.lookup.zero_padding import ZeroPadded
+from runtime.optimizers import adagrad
+
+v1 = tf.compat.v1
+ROWS = np.random.RandomState(3).normal(size=(9, 4)).astype(np.float32)
+IDS = {
+    "of a matrix": np.array([[0, 3, 0], [8, 0, 3]]),
+    "of a vector, int32": np.array([0, 1, 1, 5], np.int32),
+    "none": np.zeros([0, 2], np.int64),
+    "one": np.array(0),
+}
+
+
+def table_of(rows: np.ndarray, name: str = "t", device: str | None = None) -> runtime.Table:
+    table = runtime.create_table(
+        key_dtype=tf.int64, dim=rows.shape[1], name=name, device_vocabulary_size=40,
+        emb_initializer=tf.keras.initializers.Constant(0.25), device=device,
+    )  # fmt: skip
+    return table
+
+
+def padded(variable: Any) -> Any:
+    return tf.concat([tf.zeros([1, variable.shape[1]]), variable[1:]], 0)
+
+
+@pytest.mark.parametrize("ids", IDS.values(), ids=IDS)
+def test_it_reads_and_has_the_gradient_of_the_concatenation(ids: np.ndarray) -> None:
+    table, variable = table_of(ROWS), tf.Variable(ROWS)
+    table.import_rows(np.arange(9), ROWS)
+    weights = np.random.RandomState(4).normal(size=(*ids.shape, 4)).astype(np.float32)
+    with tf.GradientTape(persistent=True) as tape:
+        stock = tf.gather(padded(variable), ids)
+        ours = runtime.padded_lookup(runtime.zero_padded(table), ids)
+        plain = runtime.padded_lookup(table, ids)
+        losses = [tf.reduce_sum(rows * weights) for rows in (stock, ours)]
+    np.testing.assert_array_equal(ours, stock)
+    np.testing.assert_array_equal(plain, ROWS[ids])
+    assert ours.shape == (*ids.shape, 4)
+    found = tape.gradient(losses[1], table.variable)
+    dense = np.zeros_like(ROWS)
+    np.add.at(dense, np.asarray(found.indices), np.asarray(found.values))
+    np.testing.assert_allclose(dense, tf.convert_to_tensor(tape.gradient(losses[0], variable)), rtol=1e-6)
+    assert not np.any(dense[0])
+
+
+def trained(build: Callable[[Any], Any], device: str | None = None, *, stock: bool) -> tuple[Any, Any]:
+    """Return the losses of three steps of Adagrad, and the rows after them in the order of their ids."""
+    start = v1.constant_initializer(0.25)
+    with tf.Graph().as_default(), v1.Session() as session:
+        ids = v1.placeholder(tf.int64, [None])
+        if stock:
+            made: Any = v1.get_variable("t", [9, 4], initializer=start)
+            optimizer: Any = v1.train.AdagradOptimizer(0.1)
+        else:
+            made = runtime.create_table(
+                key_dtype=tf.int64, dim=4, name="t", device_vocabulary_size=40, emb_initializer=start, device=device,
+            )  # fmt: skip
+            optimizer = adagrad.create_hash_optimizer(0.1, 0.1)
+        anchor = made if stock else made.variable
+        loss = tf.reduce_mean((build(made, ids) - 1.0) ** 2)
+        step = optimizer.apply_gradients([(tf.gradients(loss, [anchor])[0], anchor)])
+        session.run(v1.global_variables_initializer())
+        losses = [session.run([loss, step], {ids: np.arange(9) // (n + 1)})[0] for n in range(3)]
+        if stock:
+            return losses, session.run(made)
+        keys, rows = session.run(made.snapshot())[:2]
+        return losses, rows[np.argsort(keys)]
+
+
+@pytest.mark.parametrize("device", [None, "/cpu:0"], ids=["memory", "device"])
+def test_training_moves_the_same_rows(device: str | None) -> None:
+    losses, rows = trained(lambda w, ids: tf.gather(padded(w), ids) + tf.gather(w, ids // 2), stock=True)
+    assert not np.allclose(rows[0], 0.25), "row 0 is trained by the plain lookup"
+
+    def build(table: Any, ids: Any) -> Any:
+        both = runtime.zero_padded(table), table
+        return runtime.padded_lookup(both[0], ids) + runtime.padded_lookup(both[1], ids // 2)
+
+    ours, found = trained(build, device, stock=False)
+    np.testing.assert_allclose(ours, losses, rtol=1e-5)
+    np.testing.assert_allclose(found, rows, rtol=1e-4)
+
+
+def test_zeros_are_zeros_whatever_row_0_holds() -> None:
+    table = table_of(ROWS)
+    table.import_rows(np.array([0, 1]), np.array([[np.nan, np.inf, -1, 1], [1, 2, 3, 4]], np.float32))
+    rows = runtime.padded_lookup(runtime.zero_padded(table), [0, 1]).numpy()
+    np.testing.assert_array_equal(rows, [[0, 0, 0, 0], [1, 2, 3, 4]])
+    assert not np.signbit(rows).any()
+
+
+def test_an_id_beyond_the_rows_of_the_variable_reads_a_row_of_its_own() -> None:
+    table = table_of(ROWS)
+    rows = runtime.padded_lookup(runtime.zero_padded(table), [[100, 0], [-1, 100]]).numpy()
+    np.testing.assert_array_equal(rows[..., 0], [[0.25, 0], [0.25, 0.25]])
+    assert set(table.snapshot()[0].numpy()) == {100, 0, -1}
+
+
+def test_evaluation_inserts_nothing() -> None:
+    table = table_of(ROWS)
+    rows = runtime.padded_lookup(runtime.zero_padded(table), [0, 7], is_train=False)
+    np.testing.assert_array_equal(rows[:, 0], [0, 0.25])
+    assert not len(table.snapshot()[0])
+
+
+def test_ragged_ids_have_ragged_rows() -> None:
+    table = table_of(ROWS)
+    table.import_rows(np.arange(9), ROWS)
+    ids = tf.ragged.constant([[0, 2], [], [3]], dtype=tf.int64)
+    rows = runtime.padded_lookup(runtime.zero_padded(table), ids)
+    np.testing.assert_array_equal(rows.flat_values, np.stack([0 * ROWS[0], ROWS[2], ROWS[3]]))
+    assert rows.row_lengths().numpy().tolist() == [2, 0, 1]
+
+
+def test_padding_twice_is_padding_once() -> None:
+    once = runtime.zero_padded(table_of(ROWS))
+    assert isinstance(once, ZeroPadded)
+    assert runtime.zero_padded(once) is once
+
+
+@pytest.mark.parametrize("value", [None, 3, ROWS], ids=["None", "number", "matrix"])
+def test_what_is_no_table(value: Any) -> None:
+    with pytest.raises(ValueError, match=r"must be a table: got .*; create one by create_table"):
+        runtime.zero_padded(value)
+    with pytest.raises(ValueError, match="must be a table"):
+        runtime.padded_lookup(value, [1])
