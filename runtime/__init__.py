@@ -31,7 +31,7 @@ from runtime.storage.tiers import Storage
 from runtime.table.admission_rules import CountingBloom
 from runtime.table.columns import ColumnTable, create_column_table
 from runtime.table.create import create_table, tables
-from runtime.table.of_rows import table_of_rows
+from runtime.table.of_rows import set_rows, table_of_rows
 from runtime.table.status import status
 from runtime.table.table import Table
 from runtime.table.table_summaries import TableSummaryHook, table_summaries
@@ -85,6 +85,7 @@ __all__ = [
     "safe_embedding_lookup_sparse",
     "scoped_initializer",
     "scoped_name",
+    "set_rows",
     "set_threshold",
     "sparse_lookup",
     "status",
