@@ -23,6 +23,7 @@ HOMES = {
         "regularized",
         "scoped_initializer",
         "scoped_name",
+        "set_rows",
         "table_of_rows",
         "tables",
         "unique_name",
@@ -41,8 +42,9 @@ FUNCTIONS = {name: Function(name, module) for module, names in HOMES.items() for
 
 def create_table(spelling: Spelling, table: TableText, lead: str) -> str:
     """Return the call that creates a table."""
+    trained = {"trainable": table.trainable} if table.trainable else {}
     if table.matrix:
-        filled = keywords(rows=table.matrix, name=_name(spelling, table))
+        filled = keywords(rows=table.matrix, name=_name(spelling, table), **trained)
         return call(spelling.function("table_of_rows"), filled, lead, spelling.newline)
     arguments = keywords(
         key_dtype=f"{spelling.tf}.int64",
@@ -50,6 +52,7 @@ def create_table(spelling: Spelling, table: TableText, lead: str) -> str:
         name=_name(spelling, table),
         device_vocabulary_size=table.rows,
         emb_initializer=table.initializer or spelling.function("scoped_initializer") + "()",
+        **trained,
     )
     return call(spelling.function("create_table"), arguments, lead, spelling.newline)
 
@@ -132,6 +135,7 @@ TARGET = Target(
     lacks=_lacks,
     arguments=_arguments,
     variable=".variable",
+    keeps_untrained=True,
     refuses=_refuses,
     effects=_effects,
     hooks=_hooks,
