@@ -18,6 +18,7 @@ from runtime.lookup.columns import column_lookup, column_lookup_sparse
 from runtime.lookup.grouped import grouped_lookup
 from runtime.lookup.grouped_pooled import grouped_embedding_lookup_sparse, grouped_safe_embedding_lookup_sparse
 from runtime.lookup.local import local_lookup, local_rows
+from runtime.lookup.one_hot import one_hot_lookup
 from runtime.lookup.partitioned import partitioned_lookup
 from runtime.lookup.penalties import l1_norm, l2_loss, penalty, regularized
 from runtime.lookup.pooled import embedding_lookup_sparse, safe_embedding_lookup_sparse
@@ -77,6 +78,7 @@ __all__ = [
     "local_lookup",
     "local_rows",
     "looked_up_rows",
+    "one_hot_lookup",
     "optimizers",
     "partitioned_lookup",
     "penalty",

@@ -33,6 +33,7 @@ HOMES = {
     "runtime.optimizers": OPTIMIZERS,
 }
 FUNCTIONS = {name: Function(name, module) for module, names in HOMES.items() for name in names} | {
+    "one_hot_lookup": Function("one_hot_lookup", "runtime", "table"),
     "partitioned_lookup": Function("partitioned_lookup", "runtime", "tables"),
     "sparse_lookup": Function("sparse_lookup", "runtime", "hashtable"),
     "embedding_lookup_sparse": Function("embedding_lookup_sparse", "runtime", "table"),

@@ -9,7 +9,8 @@ from migrate.source.settings.options import Options
 from tests.support.source.converting import converted, reasons
 
 HEAD = (
-    "import tensorflow.compat.v1 as tf\nids = tf.placeholder(tf.int64, [None])\np = tf.placeholder(tf.float32, [9, 4])\n"
+    "import tensorflow.compat.v1 as tf\nids = tf.placeholder(tf.int64, [None])\n"
+    "p = tf.placeholder(tf.float32, [9, 4])\n"
     'W = tf.get_variable("w", [9, 4], initializer=tf.ones_initializer())\ne = tf.nn.embedding_lookup(W, ids)\n'
     "step = tf.train.AdamOptimizer(0.1).minimize(tf.reduce_sum(e))\n"
 )
