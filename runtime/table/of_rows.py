@@ -51,7 +51,7 @@ def table_of_rows(rows: Any, name: str, placement: str = "distributed", trainabl
 
 
 @_tf_private.as_written
-def set_rows(table: Table, rows: Any, size: int) -> tf.Operation:
+def set_rows(table: Table, rows: Any, size: int | None = None) -> tf.Operation:
     """Set the rows of the keys 0 to `size` - 1, as `assign` of a variable [size, dim] does; slots are kept.
 
     In a v1 graph, return an op that does it, in the graph of the table.
@@ -59,14 +59,14 @@ def set_rows(table: Table, rows: Any, size: int) -> tf.Operation:
     Args:
         table: a table.
         rows: float32 [size, dim]; an array of another type is cast.
-        size: how many rows the table's variable would have.
+        size: how many rows the table's variable would have; None: the `device_vocabulary_size` of the table.
 
     Raises:
         ValueError: `rows` have another shape or type.
         tf.errors.InvalidArgumentError: when the op runs, and the number of rows is another.
     """
     _validation.kind("table", table, Table, "a table made by create_table")
-    count = _validation.integer("size", size, 1)
+    count = table.device_vocabulary_size if size is None else _validation.integer("size", size, 1)
     here = tf.compat.v1.get_default_graph()
     elsewhere = table.graph is not None and here is not table.graph and not here.building_function
     with table.graph.as_default() if elsewhere else contextlib.nullcontext(), table.scope("set_rows"):

@@ -179,7 +179,7 @@ def test_rows_that_are_set_while_training_keep_the_state_of_the_optimizer() -> N
 def test_set_rows_takes_the_whole_matrix_of_its_table_also_outside_of_its_graph() -> None:
     with tf.Graph().as_default() as graph, _V1.Session() as session:
         table, fed = _table(_V1.zeros_initializer(), trainable=False), _V1.placeholder(tf.float32)
-        fill = runtime.set_rows(table, fed, 6)
+        fill = runtime.set_rows(table, fed)
         session.run(_V1.global_variables_initializer())
         with pytest.raises(tf.errors.InvalidArgumentError, match=r"must be \[6, 3\]"):
             session.run(fill, {fed: _MATRIX[:5]})

@@ -1,4 +1,4 @@
-"""`sess.run(W.assign(matrix))`, `tf.assign(W, placeholder)` -> `set_rows(W, matrix, size)`."""
+"""`sess.run(W.assign(matrix))`, `tf.assign(W, placeholder)` -> `set_rows(W, matrix)`."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ class AssignedRows(UseRule):
         Example(
             "pretrained rows that are fed",
             HEAD + MADE + FED + "init = W.assign(p)\nsess.run(init, feed_dict={p: rows})\n",
-            AFTER + CREATED + FED + "init = set_rows(W, p, 9)\nsess.run(init, feed_dict={p: rows})\n",
+            AFTER + CREATED + FED + "init = set_rows(W, p)\nsess.run(init, feed_dict={p: rows})\n",
         ),
         Example(
             "the function",
             HEAD + MADE + "sess.run(tf.assign(W, rows))\n",
-            AFTER + CREATED + "sess.run(set_rows(W, rows, 9))\n",
+            AFTER + CREATED + "sess.run(set_rows(W, rows))\n",
         ),
         Example("its value is used", HEAD + MADE + "e += tf.reduce_sum(W.assign(rows))\n"),
         Example("of a part", HEAD + MADE + "sess.run(W[1].assign(row))\n"),
@@ -51,7 +51,7 @@ class AssignedRows(UseRule):
 
     def of_table(self, file: File, reference: cst.BaseExpression, creation: Creation, size: str) -> Adaptation | None:
         found = assigned(file, reference)
-        if found is None or not size or creation.rank != 2 or "set_rows" not in file.target.functions:
+        if found is None or not creation.rows_text or creation.rank != 2 or "set_rows" not in file.target.functions:
             return None
         call, value = found
         if not is_only_run(file, call):
@@ -59,5 +59,5 @@ class AssignedRows(UseRule):
         table, rows = file.tree.source(reference), file.tree.source(value)
         text = " ".join(file.tree.source(call).split())
         shown = text if len(text) <= 60 else text[:57] + "..."
-        change = CodeChange(call, lambda fresh, _: f"{fresh.imports('set_rows')}({table}, {rows}, {size})")
+        change = CodeChange(call, lambda fresh, _: f"{fresh.imports('set_rows')}({table}, {rows})")
         return Adaptation(call, RULE, f"`{shown}` sets all rows of `{table}`", changes=(change,))

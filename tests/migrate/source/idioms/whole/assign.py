@@ -1,7 +1,7 @@
 """`table.assign(pretrained)`, which is run.
 
 verdict: exact
-becomes: `set_rows(table, pretrained, 20)`: the rows of all ids are set, the optimizer's state stays
+becomes: `set_rows(table, pretrained)`: the rows of all ids are set, the optimizer's state stays
 """
 
 import numpy as np

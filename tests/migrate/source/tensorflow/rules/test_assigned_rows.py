@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from migrate.source.driver.convert_file import convert_text
 from migrate.source.settings.options import Options
 from tests.support.source.converting import converted, reasons
+from tests.support.source.projects import convert, write
+from tests.support.source.projects import reasons as reasons_of
 
 HEAD = (
     "import tensorflow.compat.v1 as tf\nids = tf.placeholder(tf.int64, [None])\n"
@@ -16,21 +20,21 @@ HEAD = (
 )
 #: Lines, and what the assignment becomes.
 SETS = {
-    "run": ("sess.run(W.assign(p), {p: rows})\n", "sess.run(set_rows(W, p, 9), {p: rows})"),
-    "run under a name": ("init = tf.assign(W, p)\nsess.run(init, feed_dict={p: rows})\n", "init = set_rows(W, p, 9)"),
-    "by keywords": ("sess.run(fetches=tf.assign(ref=W, value=rows))\n", "sess.run(fetches=set_rows(W, rows, 9))"),
-    "with others": ("sess.run([W.assign(rows), other])\n", "sess.run([set_rows(W, rows, 9), other])"),
-    "grouped": ("both = tf.group(W.assign(rows), other)\n", "tf.group(set_rows(W, rows, 9), other)"),
+    "run": ("sess.run(W.assign(p), {p: rows})\n", "sess.run(set_rows(W, p), {p: rows})"),
+    "run under a name": ("init = tf.assign(W, p)\nsess.run(init, feed_dict={p: rows})\n", "init = set_rows(W, p)"),
+    "by keywords": ("sess.run(fetches=tf.assign(ref=W, value=rows))\n", "sess.run(fetches=set_rows(W, rows))"),
+    "with others": ("sess.run([W.assign(rows), other])\n", "sess.run([set_rows(W, rows), other])"),
+    "grouped": ("both = tf.group(W.assign(rows), other)\n", "tf.group(set_rows(W, rows), other)"),
     "before others": (
         "with tf.control_dependencies([W.assign(rows)]):\n    x = tf.no_op()\n",
-        "tf.control_dependencies([set_rows(W, rows, 9)])",
+        "tf.control_dependencies([set_rows(W, rows)])",
     ),
     "an attribute": (
         "class M:\n    def __init__(self):\n        self.init = W.assign(p)\nm = M()\nsess.run(m.init, {p: rows})\n",
-        "self.init = set_rows(W, p, 9)",
+        "self.init = set_rows(W, p)",
     ),
-    "returned": ("def f():\n    return W.assign(p)\nsess.run(f(), {p: rows})\n", "return set_rows(W, p, 9)"),
-    "locked": ("sess.run(W.assign(rows, use_locking=True))\n", "sess.run(set_rows(W, rows, 9))"),
+    "returned": ("def f():\n    return W.assign(p)\nsess.run(f(), {p: rows})\n", "return set_rows(W, p)"),
+    "locked": ("sess.run(W.assign(rows, use_locking=True))\n", "sess.run(set_rows(W, rows))"),
 }
 STAYS = {
     "its value is fetched": "rows = sess.run(W.assign(p), {p: rows})\n",
@@ -70,6 +74,22 @@ def test_what_is_read_keeps_the_table(lines: str) -> None:
     result = converted(HEAD + lines)
     assert "set_rows" not in result.converted
     assert "create_table" not in result.converted, lines
+
+
+def test_an_assignment_in_another_file_where_the_size_is_not_known(tmp_path: Path) -> None:
+    lines = HEAD.splitlines(keepends=True)
+    model = (
+        lines[0]
+        + "class M:\n    def __init__(self, n, ids):\n        self.n = n\n"
+        + (
+            '        self.W = tf.get_variable("w", [self.n, 4])\n        self.e = tf.nn.embedding_lookup(self.W, ids)\n'
+            "        self.step = tf.train.AdamOptimizer(0.1).minimize(tf.reduce_sum(self.e))\n"
+        )
+    )
+    main = lines[0] + lines[1] + "from model import M\ndef load(sess, m, rows):\n    fill = tf.assign(m.W, rows)\n"
+    main += "    sess.run(fill)\nwith tf.Session() as sess:\n    load(sess, M(9, ids), rows)\n"
+    results = convert(write(tmp_path / "p", {"main.py": main, "model.py": model}))
+    assert "fill = set_rows(m.W, rows)" in results["main.py"].converted, reasons_of(results)
 
 
 def test_a_vector_and_a_matrix_of_unknown_size_stay() -> None:
