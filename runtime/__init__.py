@@ -18,6 +18,7 @@ from runtime.lookup.columns import column_lookup, column_lookup_sparse
 from runtime.lookup.grouped import grouped_lookup
 from runtime.lookup.grouped_pooled import grouped_embedding_lookup_sparse, grouped_safe_embedding_lookup_sparse
 from runtime.lookup.local import local_lookup, local_rows
+from runtime.lookup.one_hot import one_hot_lookup
 from runtime.lookup.partitioned import partitioned_lookup
 from runtime.lookup.penalties import l1_norm, l2_loss, penalty, regularized
 from runtime.lookup.pooled import embedding_lookup_sparse, safe_embedding_lookup_sparse
@@ -32,7 +33,7 @@ from runtime.storage.tiers import Storage
 from runtime.table.admission_rules import CountingBloom
 from runtime.table.columns import ColumnTable, create_column_table
 from runtime.table.create import create_table, tables
-from runtime.table.of_rows import table_of_rows
+from runtime.table.of_rows import set_rows, table_of_rows
 from runtime.table.status import status
 from runtime.table.table import Table
 from runtime.table.table_summaries import TableSummaryHook, table_summaries
@@ -78,6 +79,7 @@ __all__ = [
     "local_lookup",
     "local_rows",
     "looked_up_rows",
+    "one_hot_lookup",
     "optimizers",
     "padded_lookup",
     "partitioned_lookup",
@@ -87,6 +89,7 @@ __all__ = [
     "safe_embedding_lookup_sparse",
     "scoped_initializer",
     "scoped_name",
+    "set_rows",
     "set_threshold",
     "sparse_lookup",
     "status",

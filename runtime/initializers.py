@@ -75,6 +75,14 @@ def initializer_text(initializer: Any, rows: int, dim: int, factor: float = 1.0)
     return ";".join(_law(_instance(part), None).scaled(factor).text(width) for width, part in initializer.blocks)
 
 
+def holds_matrix(initializer: Any) -> bool:
+    """True for a constant initializer of TensorFlow or Keras with an array: a value of its own for each row."""
+    own = _instance(initializer)
+    known = type(own).__module__.split(".")[0] in _MODULES
+    named = any(base.__name__ == "Constant" for base in type(own).__mro__)
+    return known and named and np.ndim(own.value) > 0
+
+
 def column_parts(initializer: Any, rows: int, dim: int, parts: int) -> list[Any]:
     """Return initializers for `parts` parts of columns of a table of `rows` by `dim`, equally wide, with its laws.
 

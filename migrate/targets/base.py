@@ -35,6 +35,7 @@ class TableText:
     scoped: str = ""  #: name in the variable scope at run time, whose default initializer applies
     matrix: str = ""  #: instead of an initializer: a matrix with the first row of each id
     called: str = ""  #: an expression for the name, in place of it
+    trainable: str = ""  #: an expression that says whether it is trained; empty if it is
 
     @property
     def name_text(self) -> str:
@@ -185,6 +186,7 @@ class Target:
     listed_ids: tuple[str, str] = ("", "")  #: the same for ids that are a list in the source
     splits: bool = True  #: the training step is split; if not, tables are among the trainable variables
     takes_is_train: bool = True  #: lookups have the argument `is_train`
+    keeps_untrained: bool = False  #: a table may be made that is not trained
     reuses: bool = True  #: under reuse, creating a table with an existing name returns that table
     most_lookups: int = 0  #: the maximal number of lookups of one table; 0: no limit
     trains_alone: bool = True  #: tables can be trained without any dense variable

@@ -23,6 +23,7 @@ HOMES = {
         "regularized",
         "scoped_initializer",
         "scoped_name",
+        "set_rows",
         "table_of_rows",
         "tables",
         "unique_name",
@@ -34,6 +35,7 @@ HOMES = {
 }
 FUNCTIONS = {name: Function(name, module) for module, names in HOMES.items() for name in names} | {
     "padded_lookup": Function("padded_lookup", "runtime", "table"),
+    "one_hot_lookup": Function("one_hot_lookup", "runtime", "table"),
     "partitioned_lookup": Function("partitioned_lookup", "runtime", "tables"),
     "sparse_lookup": Function("sparse_lookup", "runtime", "hashtable"),
     "embedding_lookup_sparse": Function("embedding_lookup_sparse", "runtime", "table"),
@@ -43,8 +45,9 @@ FUNCTIONS = {name: Function(name, module) for module, names in HOMES.items() for
 
 def create_table(spelling: Spelling, table: TableText, lead: str) -> str:
     """Return the call that creates a table."""
+    trained = {"trainable": table.trainable} if table.trainable else {}
     if table.matrix:
-        filled = keywords(rows=table.matrix, name=_name(spelling, table))
+        filled = keywords(rows=table.matrix, name=_name(spelling, table), **trained)
         return call(spelling.function("table_of_rows"), filled, lead, spelling.newline)
     arguments = keywords(
         key_dtype=f"{spelling.tf}.int64",
@@ -52,6 +55,7 @@ def create_table(spelling: Spelling, table: TableText, lead: str) -> str:
         name=_name(spelling, table),
         device_vocabulary_size=table.rows,
         emb_initializer=table.initializer or spelling.function("scoped_initializer") + "()",
+        **trained,
     )
     return call(spelling.function("create_table"), arguments, lead, spelling.newline)
 
@@ -134,6 +138,7 @@ TARGET = Target(
     lacks=_lacks,
     arguments=_arguments,
     variable=".variable",
+    keeps_untrained=True,
     refuses=_refuses,
     effects=_effects,
     hooks=_hooks,

@@ -18,7 +18,7 @@ __all__ = ["TableSource", "find_source", "handle_of"]
 
 _SOURCES = ("VarHandleOp", "RecTableHandle")
 #: Ops through which a handle reaches a lookup; the first input is the handle.
-_SAME = ("Identity", "ReadVariableOp", "Enter", "RefEnter", "Switch", "RefSwitch")
+_SAME = ("Identity", "StopGradient", "ReadVariableOp", "Enter", "RefEnter", "Switch", "RefSwitch")
 _SEEN = 0x6E656573
 
 

@@ -140,5 +140,5 @@ def with_gradient(tables: Iterable[Table], is_grad: Any) -> bool:
     """Check `is_grad`; if it is true, record in the tables that a lookup trains them."""
     trains = _validation.boolean("is_grad", is_grad)
     for table in tables:
-        table.is_grad = bool(table.is_grad) or trains
+        table.is_grad = bool(table.is_grad) or (trains and table.trainable)
     return trains

@@ -84,9 +84,11 @@ class TableOptimizer(tf.compat.v1.train.Optimizer):  # type: ignore[misc]
             ValueError: there is no `var_list` and no table to train, or a table uses dynamic expansion.
         """
         if var_list is None:
-            known = [table for table in tables() if not table.reads_each_step]
+            known = [table for table in tables() if table.trainable and not table.reads_each_step]
             if not known:
-                raise ValueError(f"{self.get_name()} has nothing to train: the graph has no table, create one first")
+                raise ValueError(
+                    f"{self.get_name()} has nothing to train: the graph has no trainable table, create one"
+                )
             var_list = [table.variable for table in known if table.is_grad is not False]
             if not var_list:
                 self._refuse_frozen(known)

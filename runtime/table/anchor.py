@@ -26,9 +26,9 @@ class Anchor:
     table: Table
 
     def tensor(self) -> tf.Tensor:
-        """Return the value, of shape [0, dim]; lookups read it, so that gradients flow to the anchor."""
+        """Return the value, of shape [0, dim]; lookups read it, so that gradients flow to a trainable anchor."""
         found: tf.Tensor = self.value()  # type: ignore[attr-defined]
-        return found
+        return found if self.table.trainable else tf.stop_gradient(found)
 
     def sparse_read(self, indices: Any, name: str | None = None) -> tf.Tensor:
         """Raise: a stock gather (`tf.nn.embedding_lookup(anchor, ids)`) would find no rows here."""
@@ -55,7 +55,7 @@ class Anchor:
 
 
 class EagerAnchor(Anchor, _tf_private.ResourceVariable):  # type: ignore[misc]
-    """The anchor of an eager table; trainable, so that a GradientTape watches it. Its rows are a tracked child."""
+    """The anchor of an eager table; a GradientTape watches it if it is trainable. Its rows are a tracked child."""
 
     #: Whether an adapter of runtime.keras does the updates, in which case Keras may read the constraint.
     adapted = False
@@ -68,7 +68,10 @@ class EagerAnchor(Anchor, _tf_private.ResourceVariable):  # type: ignore[misc]
         """Create the variable; a checkpoint of it saves the rows as its child `rows`."""
         self.table = table
         super().__init__(
-            initial_value=tf.zeros([0, table.dim]), trainable=True, name=table.table_name, dtype=tf.float32
+            initial_value=tf.zeros([0, table.dim]),
+            trainable=table.trainable,
+            name=table.table_name,
+            dtype=tf.float32,
         )
 
     @property

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from runtime import _validation, config
@@ -55,6 +56,8 @@ class TableArguments:
     value_dtype: tf.DType = tf.float32
     #: Whether lookups divide the gradients of rows, which are summed over ranks, by the number of ranks.
     averages: bool = False
+    #: Whether optimizers train it; else lookups have no gradient for it.
+    trainable: bool = True
     #: The name of the table whose columns it has a part of; "" if its rows are whole.
     columns_of: str = ""
 
@@ -104,7 +107,28 @@ def checked(given: Mapping[str, Any]) -> TableArguments:
         device=_device(given),
         value_dtype=_value_dtype(given),
         averages=given["all2all_gradients_op"] == _MEAN,
+        trainable=_trainable(given),
     )
+
+
+def checked_trainable(trainable: Any) -> bool:
+    """Return whether a table is trainable; None means True, as for variables.
+
+    Raises:
+        ValueError: it is no bool, 0 or 1.
+    """
+    if trainable is None:
+        return True
+    _validation.kind("trainable", trainable, (bool, np.bool_, int), "a bool or None")
+    return bool(trainable)
+
+
+def _trainable(given: Mapping[str, Any]) -> bool:
+    trainable = checked_trainable(given.get("trainable"))
+    if not trainable and (given["device"] is not None or config.use_dynamic_expansion()):
+        other = "`device`" if given["device"] is not None else "init(use_dynamic_expansion=True)"
+        raise ValueError(f"`trainable=False` and {other} exclude each other: leave {other} out")
+    return trainable
 
 
 def _placement(given: Mapping[str, Any]) -> str:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import weakref
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import tensorflow as tf
 
 from runtime import _tf_private, _validation
+from runtime.initializers import holds_matrix
+from runtime.ranks import placements
 from runtime.ranks.planning.plan import Plan
 from runtime.ranks.process_group import refuse_several
 from runtime.storage.device import Device
@@ -50,6 +54,7 @@ def create_table(
     storage: Storage | None = None,
     placement: str | Plan = "distributed",
     device: Device | str | None = None,
+    trainable: bool = True,
 ) -> Table:
     """Create a table of rows of width `dim`, eager or in the current v1 graph; the arguments are Rec SDK's.
 
@@ -57,7 +62,8 @@ def create_table(
         key_dtype: tf.int64 or tf.int32.
         dim: values per row, an int or a TensorShape of one dimension.
         name: of the table; other characters than letters, digits and underscores are removed.
-        emb_initializer: a TensorFlow or Keras initializer, or `column_blocks`.
+        emb_initializer: a TensorFlow or Keras initializer, or `column_blocks`. A constant matrix makes the rows of
+            the keys 0 to `device_vocabulary_size` - 1, as it makes a variable of that shape; others begin with zeros.
         device_vocabulary_size: number of rows to reserve memory for, also used as the fan of initializers; not a limit.
         host_vocabulary_size: leave it 0.
         ssd_vocabulary_size: leave it 0.
@@ -84,6 +90,8 @@ def create_table(
             (rank 0) or "replicated" (each rank has a copy); or a `runtime.ranks.plan` that has the table's name.
         device: where `device_vocabulary_size` rows lie and train, as "/gpu:0" or a `Device`; the others lie on the
             host. In v1 graphs.
+        trainable: False keeps the rows as they began: lookups have no gradient for the table. A table that is reused
+            keeps what it was made with, as a variable does.
 
     Returns:
         The table. Under a variable scope with reuse, a known name returns the existing table.
@@ -94,7 +102,17 @@ def create_table(
         RuntimeError: inside of a `tf.function`, which would create a table at every trace, or in eager mode after
             `init(use_dynamic_expansion=True)`.
     """
-    return made(table_arguments.checked(dict(locals())))
+    arguments = table_arguments.checked(dict(locals()))
+    if not holds_matrix(arguments.emb_initializer):
+        return made(arguments)
+    initializer = arguments.emb_initializer
+    shape, factor = (arguments.device_vocabulary_size, arguments.dim), arguments.init_param
+
+    def rows() -> tf.Tensor:
+        values = initializer(shape, dtype=tf.float32)
+        return values if factor == 1 else values * factor
+
+    return filled(replace(arguments, emb_initializer=tf.zeros_initializer()), rows)
 
 
 class Anchors(NamedTuple):
@@ -142,6 +160,25 @@ def new_in_graph() -> Iterator[None]:
     exporters.tell_once()
     with tf.compat.v1.name_scope(None), tf.control_dependencies(None):
         yield
+
+
+def filled(arguments: TableArguments, rows: Callable[[], tf.Tensor]) -> Table:
+    """Create a table whose keys 0 to n - 1 begin with the rows of a matrix [n, dim]; in a v1 graph its init op does it.
+
+    Raises:
+        ValueError, RuntimeError: see `create_table`.
+    """
+
+    def held() -> tuple[tf.Tensor, tf.Tensor]:
+        values = rows()
+        return placements.held_rows(tf.range(tf.shape(values, tf.int64)[0]), values, arguments.placement)
+
+    if not tf.executing_eagerly():
+        kind: Any = functools.partial(Table, first_rows=held)
+        return made(arguments, kind)
+    table = made(arguments)
+    table.import_rows(*held())
+    return table
 
 
 def tables(graph: tf.Graph | None = None) -> list[Table]:

@@ -39,6 +39,11 @@ class TableFacts:
         return self.shape
 
     @property
+    def trainable(self) -> bool:
+        """Whether lookups have a gradient for it."""
+        return self.arguments.trainable
+
+    @property
     def expands(self) -> bool:
         """Whether training lookups return rows and their addresses (`init(use_dynamic_expansion=True)`)."""
         return self.arguments.expands

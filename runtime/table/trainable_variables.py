@@ -15,13 +15,14 @@ from runtime.table.table import Table
 def get_dense_and_sparse_variable(
     var_list: Iterable[Any] | None = None,
 ) -> tuple[list[tf.Variable], list[tf.Variable]]:
-    """Return the trainable variables of the current graph and the anchors of its tables, or those in `var_list`.
+    """Return the trainable variables of the current graph and anchors of its trainable tables, or those in `var_list`.
 
     `var_list` may contain variables, tables and anchors, also in nested lists; both results keep its order. Variables
     of counted tables, which stock optimizers train, are among the dense ones.
 
     Raises:
         RuntimeError: called in eager mode without a `var_list`.
+        ValueError: a table of `var_list` is not trainable.
     """
     if var_list is not None:
         return _apart(tf.nest.flatten(list(var_list)))
@@ -33,15 +34,24 @@ def get_dense_and_sparse_variable(
             )
     # The anchor of a table that replaced a variable is trainable, like the variable was.
     dense, _ = _apart(tf.compat.v1.trainable_variables())
-    return dense, [table.variable for table in tables() if not table.reads_each_step]
+    return dense, [table.variable for table in tables() if table.trainable and not table.reads_each_step]
 
 
 def _apart(given: Iterable[Any]) -> tuple[list[tf.Variable], list[tf.Variable]]:
-    """Separate tables, given directly or by their anchors, from variables."""
+    """Separate tables, given directly or by their anchors, from variables.
+
+    Raises:
+        ValueError: a table is not trainable.
+    """
     dense: list[tf.Variable] = []
     sparse: list[tf.Variable] = []
     for one in given:
         variable = one.variable if isinstance(one, Table) else one
         trained = isinstance(variable, Anchor) and not variable.table.reads_each_step
+        if trained and not variable.table.trainable:
+            raise ValueError(
+                f"the table `{variable.table.table_name}` was made with trainable=False and cannot be trained: leave "
+                "it out of the list, or make it trainable"
+            )
         (sparse if trained else dense).append(variable)
     return dense, sparse

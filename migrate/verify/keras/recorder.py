@@ -72,12 +72,13 @@ class Recorder:
         """Record a step; apply it if all passes are done, and not if it trains a variable for the first time."""
         self._known[id(optimizer)] = optimizer
         self._forward = False
-        fresh = [variable for _, variable in pairs if id(variable) not in self.names]
+        trained = [variable for _, variable in pairs if id(variable) not in self.names]
+        fresh = [*trained, *self._untrained()]
         if fresh:
             names = self.begin(fresh)
             self.names |= {id(variable): name for variable, name in zip(fresh, names, strict=True)}
             self.variables |= dict(zip(names, fresh, strict=True))
-            self.optimizers |= dict.fromkeys(names, stock_name(optimizer))
+            self.optimizers |= dict.fromkeys(names[: len(trained)], stock_name(optimizer))
             self._cycle = Cycle()
             return None
         cycle = self._cycle
@@ -93,6 +94,12 @@ class Recorder:
         if cycle.done >= self._known.keys():
             self._close(cycle, taken)
         return result
+
+    def _untrained(self) -> list[Any]:
+        """Return the rows of layers that are looked up and not trained, where they are not known yet."""
+        layers = [layer for layer, _ in self._seen if not layer.trainable_weights]
+        rows = {id(one): one for one in map(rows_of, layers) if one is not None}
+        return [one for key, one in rows.items() if key not in self.names]
 
     def _close(self, cycle: Cycle, taken: bool) -> None:
         self._cycle = Cycle()
@@ -126,8 +133,9 @@ def table_of(variable: Any) -> Any:
 
 
 def rows_of(layer: Any) -> Any:
-    """Return the variable that an optimizer trains for a layer's rows."""
-    return layer.trainable_weights[0] if layer.trainable_weights else None
+    """Return the variable that an optimizer trains for a layer's rows, or that holds them without being trained."""
+    found = layer.trainable_weights or layer.weights
+    return found[0] if found else None
 
 
 def stock_name(optimizer: Any) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 
 from migrate.errors import MigrateError
 from migrate.verify import kept
-from migrate.verify.keras.recorder import Recorder, table_of
+from migrate.verify.keras.recorder import Recorder, rows_of, table_of
 from migrate.verify.keras.watching import watching
 from migrate.verify.settings import Settings
 from migrate.verify.tensorflow.initial import table_law
@@ -113,7 +113,7 @@ class _Original(_Side):
             self.shapes[unique] = tuple(variable.shape)
             self.initial[unique] = variable.numpy()
             names.append(unique)
-        tables = {id(weight) for layer in self.recorder.layers for weight in layer.trainable_weights}
+        tables = {id(rows_of(layer)) for layer in self.recorder.layers}
         fresh = dict(zip(names, variables, strict=True))
         looked_up = {name for name, variable in fresh.items() if id(variable) in tables}
         shapes = {name: self.shapes[name] for name in names}

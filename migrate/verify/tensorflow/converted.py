@@ -12,9 +12,9 @@ from migrate.verify import kept
 from migrate.verify.settings import Settings
 from migrate.verify.tensorflow import measure, parted, sources
 from migrate.verify.tensorflow.initial import variable_law
-from migrate.verify.tensorflow.interceptor import TrainsEagerly, Watcher, v1
+from migrate.verify.tensorflow.interceptor import TrainsEagerly, Watcher
 from migrate.verify.tensorflow.match import match_tables
-from migrate.verify.tensorflow.names import TablePreparer, describe, natural_state
+from migrate.verify.tensorflow.names import TablePreparer, describe, natural_state, variables_of
 from migrate.verify.tensorflow.original import all_rungs
 from migrate.verify.tensorflow.program import run_watched
 
@@ -52,7 +52,6 @@ def _measured(
     initial = natural_state(stock, program)
     stock([table.reset for table in program.tables.values()])
     drawn = {name: _peek(stock, program.tables[name], theirs[source]) for name, source in matched.items()}
-    trainable = session.graph.get_collection(v1.GraphKeys.TRAINABLE_VARIABLES)
     state = _state(parted.joined_values(job["state"], parts), initial, matched)
     rungs = all_rungs(stock, program, state, job["batches"], settings)
     return {
@@ -60,7 +59,7 @@ def _measured(
         "matched": matched,
         "parts": parts,
         "initial": {name: initial[name] for name in program.trained},
-        "laws": {v.op.name: variable_law(stock, v) for v in trainable},
+        "laws": {v.op.name: variable_law(stock, v) for v in variables_of(session.graph, program)},
         "rows": drawn,
         **rungs,
         "held": kept.held(measure.widths(rungs["steps"][-1]["tables"])),

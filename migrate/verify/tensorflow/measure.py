@@ -52,11 +52,11 @@ class Program:
     """The tensor names of everything that is measured in a training graph."""
 
     variables: Mapping[str, VariableNames]
-    trained: Mapping[str, tuple[int, ...]]  #: trainable variable -> shape
+    trained: Mapping[str, tuple[int, ...]]  #: variable that is trained, or looked up without being trained -> shape
     losses: Sequence[str]
     train: Sequence[str]
     gradients: Mapping[str, Any]  #: variable or table -> tensor name, or (indices, values) names
-    lookups: Mapping[str, Sequence[str]]  #: trainable variable -> tensors looked up in it
+    lookups: Mapping[str, Sequence[str]]  #: such a variable -> tensors looked up in it
     optimizers: Mapping[str, str] = field(default_factory=dict)  #: variable -> class name
     tables: Mapping[str, TableNames] = field(default_factory=dict)
     parts: Mapping[str, Any] = field(default_factory=dict)  #: partitioned variable -> `parted.Parted`

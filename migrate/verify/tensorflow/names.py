@@ -27,8 +27,9 @@ def describe(watcher: Watcher, graph: tf.Graph, table_names: dict[str, TableName
     """Return the names of everything that is measured in a graph whose tables `TablePreparer` has prepared."""
     anchors = {id(t.variable) for t in tables(graph)}
     variables = [v for v in graph.get_collection(v1.GraphKeys.GLOBAL_VARIABLES) if id(v) not in anchors]
-    trainable = graph.get_collection(v1.GraphKeys.TRAINABLE_VARIABLES)
     before_loss = ancestors(loss.op for loss in watcher.losses)
+    trainable = graph.get_collection(v1.GraphKeys.TRAINABLE_VARIABLES)
+    trainable += _untrained(variables, {v.op.name for v in trainable}, before_loss)
     pairs = watcher.gradients()
     return Program(
         variables={v.op.name: _variable(graph, v) for v in variables},
@@ -41,6 +42,19 @@ def describe(watcher: Watcher, graph: tf.Graph, table_names: dict[str, TableName
         tables=table_names,
         parts=_parts(trainable, before_loss),
     )
+
+
+def _untrained(
+    variables: Iterable[tf.Variable], trained: set[str], before_loss: set[tf.Operation]
+) -> list[tf.Variable]:
+    """Return the vectors and matrices that the loss looks rows up in, and that are not trained: tables may be, too."""
+    rest = [v for v in variables if v.op.name not in trained and v.dtype.is_floating and v.shape.rank in (1, 2)]
+    return [variable for variable in rest if _lookups(variable, before_loss)]
+
+
+def variables_of(graph: tf.Graph, program: Program) -> list[tf.Variable]:
+    """Return the variables of a graph that are trained or looked up."""
+    return [v for v in graph.get_collection(v1.GraphKeys.GLOBAL_VARIABLES) if v.op.name in program.trained]
 
 
 def _parts(trainable: Iterable[tf.Variable], before_loss: set[tf.Operation]) -> dict[str, Parted]:

@@ -11,8 +11,8 @@ from migrate.errors import MigrateError
 from migrate.verify.settings import Settings
 from migrate.verify.tensorflow import double, measure
 from migrate.verify.tensorflow.initial import variable_law
-from migrate.verify.tensorflow.interceptor import TrainsEagerly, Watcher, v1
-from migrate.verify.tensorflow.names import describe, natural_state
+from migrate.verify.tensorflow.interceptor import TrainsEagerly, Watcher
+from migrate.verify.tensorflow.names import describe, natural_state, variables_of
 from migrate.verify.tensorflow.program import run_watched
 from migrate.verify.tensorflow.weights import random_weights
 
@@ -44,8 +44,7 @@ def _measured(
             f"{job['path']}: no loss was found; compute it with minimize, compute_gradients or tf.gradients"
         )
     initial = natural_state(stock, program)
-    trainable = session.graph.get_collection(v1.GraphKeys.TRAINABLE_VARIABLES)
-    laws = {v.op.name: variable_law(stock, v) for v in trainable}
+    laws = {v.op.name: variable_law(stock, v) for v in variables_of(session.graph, program)}
     looked_up = {name for name, found in program.lookups.items() if found}
     weights = random_weights(initial, program.trained, looked_up, settings.seed)
     state = measure.State({**initial, **weights})

@@ -150,3 +150,13 @@ def test_rows_of_two_bytes_and_what_new_ones_would_be(tmp_path: Path, start: str
     require_equal(wanted, answers(frozen(tmp_path / "model"), given))
     stored = wanted["rows"].astype(tf.as_dtype(dtype).as_numpy_dtype).astype(np.float32)
     np.testing.assert_array_equal(wanted["rows"], stored)
+
+
+def test_a_table_that_is_not_trained(tmp_path: Path) -> None:
+    matrix = rows(10)[1]
+    with tf.Graph().as_default():
+        ids = v1.placeholder(tf.int64, [None], name="ids")
+        table = runtime.table_of_rows(matrix, "pretrained", trainable=False)
+        save_graph(tmp_path / "model", {"ids": ids}, {"rows": runtime.sparse_lookup(table, ids, is_train=False)})
+    given = np.array([9, 0, 3, 3])
+    require_equal({"rows": matrix[given]}, answers(frozen(tmp_path / "model"), {"ids": given}))

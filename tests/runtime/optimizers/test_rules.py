@@ -172,7 +172,7 @@ def test_a_dense_gradient_is_refused() -> None:
 
 
 def test_nothing_to_train_is_an_error() -> None:
-    with pytest.raises(ValueError, match="the graph has no table"):
+    with pytest.raises(ValueError, match="the graph has no trainable table"):
         adagrad.create_hash_optimizer().minimize(tf.constant(1.0))
     make_table()
     with pytest.raises(ValueError, match="No gradients provided"):

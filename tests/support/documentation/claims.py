@@ -44,6 +44,7 @@ _OBJECT = f"""{IMPORT}class Model:
         loss = tf.reduce_sum(tf.gather(W, ids))
         {STEP}"""
 _READ = "loss += tf.losses.get_regularization_loss()\n"
+_UNTRAINED = (SETUP + LOOKUP + STEP).replace("()", "(), trainable=False", 1)
 
 
 class Claim(NamedTuple):
@@ -205,6 +206,10 @@ _PROGRAMS: dict[str, list[tuple[Any, ...]]] = {
         ("layers.dense", f"{IMPORT}loss = tf.reduce_sum(tf.layers.dense(tf.one_hot(ids, 9), 4))\n{STEP}"),
     ],
     "creation": [
+        ("not trained", _UNTRAINED),
+        ("not trained", _UNTRAINED.replace("(loss)", "(loss, var_list=[W])")),
+        ("assigned", SETUP + LOOKUP + STEP + "sess.run(W.assign(matrix))\n"),
+        ("assigned", SETUP + LOOKUP + STEP + "rows = sess.run(W.assign(matrix))\n"),
         ("Partitions", _partitioned("e = tf.nn.embedding_lookup(W, ids)")),
         (
             "Partitions",

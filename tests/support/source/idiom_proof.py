@@ -33,6 +33,7 @@ class Measured:
     gradients: list[dict[str, Any]] = field(default_factory=list)
     start: dict[str, Any] = field(default_factory=dict)
     end: dict[str, Any] = field(default_factory=dict)
+    untrained: set[str] = field(default_factory=set)  #: variables that no step changes
 
     def apart(self, other: Measured) -> dict[str, float]:
         """Return the greatest relative difference of each kind of tensor; raises where names or shapes differ."""
@@ -128,6 +129,9 @@ class _Graph:
         self.given = {name: _PLACEHOLDERS[name]() for name in asked}
         self.out, self.loss, self.train_op = module.build(**self.given)
         self.variables = {v.op.name: v for v in tf.trainable_variables()}
+        known = [v for v in tf.global_variables() if v.op.name == "table" and not v.trainable]
+        self.untrained = {v.op.name: v for v in known if v.shape.num_elements()}
+        self.variables |= self.untrained
         made = {table.table_name: table for table in tables()}
         trained = {name: v.shape for name, v in like.start.items()} if like else {}
         self.table_of: dict[str, Any] = {}
@@ -137,6 +141,7 @@ class _Graph:
             self.table_of = {source: made[name] for name, source in matched.items()}
         self.shapes = trained
         wanted = {**self.variables, **{name: table.variable for name, table in self.table_of.items()}}
+        wanted = {name: one for name, one in wanted.items() if name not in self.untrained}
         found = tf.gradients(self.loss, list(wanted.values()))
         self.gradients = {name: g for name, g in zip(wanted, found, strict=True) if g is not None}
         session.run([tf.global_variables_initializer(), tf.tables_initializer()])
@@ -153,7 +158,7 @@ class _Graph:
 
     def run(self, batches: list[dict[str, Any]]) -> Measured:
         """Measure every batch, then train on each."""
-        result = Measured(start=self._whole(self.session.run(self.variables)))
+        result = Measured(start=self._whole(self.session.run(self.variables)), untrained=set(self.untrained))
         fed = [{self.given[name]: one[name] for name in self.given} for one in batches]
         for feed in fed:
             out, gradients = self.session.run((self.out, self.gradients), feed)

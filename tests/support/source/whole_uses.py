@@ -14,7 +14,7 @@ from tests.support.source.ways import ALL, IDS, IMPORTS, LOOKUP, STEP, SUM, ZERO
 SINKS: Mapping[str, str] = {
     "matmul": "tf.losses.add_loss(tf.matmul(e, READ, transpose_b=True))\n",
     "fetch": "for _ in range(3):\n    values = tf.Session().run(READ)\n",
-    "assign": "a = tf.assign(READ, tf.zeros([9, 4]))\n",
+    "assign": "a = tf.assign(READ, tf.zeros([9, 4])) * 2.0\n",
     "softmax": "tf.losses.add_loss(tf.nn.softmax(READ))\n",
     "concat": "tf.losses.add_loss(tf.concat([READ, tf.ones([1, 4])], 0))\n",
     "arithmetic": "tf.losses.add_loss(READ * 2)\n",

@@ -7,19 +7,6 @@ from migrate.source.rules import Refusal
 #: Why a variable cannot become a table.
 OF_CREATIONS = (
     Refusal(
-        "never-trained",
-        "this variable cannot become a table",
-        "it has `trainable=False`, so it is never updated",
-        "leave it dense, or make it trainable",
-    ),
-    Refusal(
-        "trained-at-run-time",
-        "this variable cannot become a table",
-        "whether it is trainable is decided at run time",
-        "leave it dense, or make it trainable",
-        evidence="trainable",
-    ),
-    Refusal(
         "other-rank",
         "this variable cannot become a table",
         "its rank is {shape}",

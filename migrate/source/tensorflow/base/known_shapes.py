@@ -25,7 +25,7 @@ def shape_of(file: File, node: cst.BaseExpression) -> Shape | int | None:
     elements = [e.value for e in listed.elements]
     if len(elements) not in (1, 2):
         return len(elements)
-    if any(literal(e) is None or literal(e) == -1 for e in elements):
+    if any(literal(e) is None or literal(e) == -1 or isinstance(literal(e), str) for e in elements):
         return None
     if listed is not node and not is_repeatable(node):
         found = [known_number(file, e) for e in elements] if only_reads(file.names.flow, node) else [None]

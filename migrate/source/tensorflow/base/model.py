@@ -87,12 +87,19 @@ class Creation:
     numbered: bool = False
     own_values: bool = True  #: an initializer is given; otherwise a variable scope may supply one
     scope_blockers: list[Blocker] = field(default_factory=list)  #: those of `blockers` that concern what scopes supply
+    trainable: cst.BaseExpression | None = None  #: the argument `trainable`, unless it says that it is
+    holds_matrix: bool = False  #: its initializer may be a constant with a value of its own for each row
     begins_alike: bool = False  #: all rows of an embedding column have the same initial values
     emitted: str = ""  #: the runtime's function with the same arguments; empty for `create_table`
     unique: bool = False  #: every execution creates a new variable (`tf.Variable`)
     unnamed: str = "Variable"  #: the last part of its default name
     blockers: list[Blocker] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+
+    @property
+    def frozen(self) -> bool:
+        """True if the source says that it is not trained."""
+        return isinstance(self.trainable, cst.Name) and self.trainable.value == "False"
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ def may_lack_tables(file: File, judgement: Judgement, step: Step) -> bool:
         return True
     if step.listed is not None:
         return not step.listed.fixed
-    made = [table.creation.call for table in judgement.moving]
+    made = [table.creation.call for table in judgement.moving if table.creation.trainable is None]
     certain = [call for call in made if is_made_before(file, call, step.call)]
     home = owner(file, step.call)
     if len(file.files) > 1:

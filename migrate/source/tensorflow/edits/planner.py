@@ -111,7 +111,8 @@ class Planner(AroundEditing):
         sizes = (creation.dim_text, creation.rows_text)
         late = {"scoped": called if creation.scoped else "", "numbered": called if creation.numbered else ""}
         matrix = self._matrix(creation) if creation.matrix is not None else ""
-        texts = TableText(table.final_name, *sizes, initializer, **late, matrix=matrix)
+        trainable = self.tree.source(creation.trainable) if creation.trainable is not None else ""
+        texts = TableText(table.final_name, *sizes, initializer, **late, matrix=matrix, trainable=trainable)
         lead = self.tree.lead(call)
         if not creation.regularizer:
             self._replace(call, self.target.create(self.spelling, texts, lead))

@@ -30,7 +30,7 @@ class Export(CheckRule):
     applicability = None
     examples = (
         Example("a SavedModel", HEAD + MADE + SAVED, HEAD + AFTER + SAVED, says="load the operations"),
-        Example("no table is converted", HEAD + MADE + "op = W.assign(rows)\n" + SAVED),
+        Example("no table is converted", HEAD + MADE + "op = W.assign_add(rows)\n" + SAVED),
     )
 
     def judge(self, judgement: Judgement) -> None:

@@ -195,6 +195,15 @@ class GetVariable(CreationRule, CheckRule):
             + 'W = table_of_rows(rows=tf.constant(matrix, dtype=tf.float32, shape=[3, 4]), name="w")\n'
             "e = sparse_lookup(W, ids)\n",
         ),
+        Example(
+            "a matrix if there is one",
+            HEAD + "init = tf.constant_initializer(matrix) if given else None\n"
+            'W = tf.get_variable("w", [3, 4], initializer=init, trainable=given)\ne = tf.nn.embedding_lookup(W, ids)\n',
+            HEAD_AFTER + "init = tf.constant_initializer(matrix) if given else None\n"
+            'W = create_table(key_dtype=tf.int64, dim=4, name="w", device_vocabulary_size=3,\n'
+            "                 emb_initializer=init or tf.glorot_uniform_initializer(), trainable=given)\n"
+            "e = sparse_lookup(W, ids)\n",
+        ),
     )
 
     def read(self, file: File, call: cst.Call) -> Creation:

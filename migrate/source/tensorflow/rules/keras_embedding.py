@@ -68,16 +68,6 @@ class KerasEmbedding(Rule):
             "the regularizer is L1, L2 or L1L2 of Keras; with any other, making the layer fails",
         ),
         Refusal(
-            "never-trained",
-            "an `Embedding` layer that is not trained stays dense",
-            "it is never updated",
-        ),
-        Refusal(
-            "trained-at-run-time",
-            "an `Embedding` layer that is not trained stays dense",
-            "whether it is trained is decided at run time",
-        ),
-        Refusal(
             "other-type",
             "the rows of this layer are not float32",
             "tables hold float32",
@@ -306,6 +296,14 @@ class KerasEmbedding(Rule):
             'model = tf.keras.Sequential([Embedding(n, 8, mask_zero=True, name="user"), Dense(1)])\n' + FIT,
         ),
         Example("a layer of a subclassed model", TOWER, TOWER_AFTER),
+        Example(
+            "pretrained rows that are not trained",
+            HEAD + "e = Embedding(n, 8, embeddings_initializer=tf.keras.initializers.Constant(rows), trainable=False)\n"
+            "model = tf.keras.Sequential([e, Dense(1)])\n" + FIT,
+            "import tensorflow as tf\nfrom tensorflow.keras.layers import Dense\nfrom runtime.keras import Embedding\n"
+            "e = Embedding(n, 8, embeddings_initializer=tf.keras.initializers.Constant(rows), trainable=False)\n"
+            "model = tf.keras.Sequential([e, Dense(1)])\n" + FIT,
+        ),
         Example(
             "an optimizer without a counterpart for tables",
             HEAD + "e = Embedding(n, 8)\n" + FIT.replace("sgd", "rmsprop"),

@@ -1,4 +1,4 @@
-"""`tf.matmul(tf.one_hot(ids, V), W)` -> `sparse_lookup(W, ids)`, assuming that every id is in range."""
+"""`tf.matmul(tf.one_hot(ids, V), W)` -> `one_hot_lookup(W, ids, V)`."""
 
 from __future__ import annotations
 
@@ -26,12 +26,14 @@ MADE = 'W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())\n'
 
 @register
 class OneHotMatmul(LookupRule):
-    """A one-hot matrix times a table selects rows, as a lookup does."""
+    """A one-hot matrix times a table selects rows, as a lookup does; an id without a row gives zeros.
+
+    Other SDKs, and switches that count ids, have no such lookup: there every id must be in range.
+    """
 
     id = "tf-one-hot-matmul"
-    title = "A product of one-hot ids with a table becomes a lookup (`--assume`)"
-    applicability = Applicability.ASSUMPTION
-    fix_safety = "An id outside of [0, rows) gave a row of zeros; a table gives it a row of its own."
+    title = "A product of one-hot ids with a table becomes a lookup"
+    applicability = Applicability.EXACT
     symbols = frozenset({*PARAMETERS, *ALIASES})
     refusals = (
         Refusal(
@@ -50,14 +52,18 @@ class OneHotMatmul(LookupRule):
     )
     examples = (
         Example(
-            "assumed",
+            "a product",
             HEAD + MADE + "e = tf.matmul(tf.one_hot(x, 9), W)\n",
-            HEAD + "from runtime import create_table, sparse_lookup\n"
+            HEAD + "from runtime import create_table, one_hot_lookup\n"
             'W = create_table(key_dtype=tf.int64, dim=4, name="w", device_vocabulary_size=9, '
-            "emb_initializer=tf.zeros_initializer())\ne = sparse_lookup(W, x)\n",
-            assume=True,
+            "emb_initializer=tf.zeros_initializer())\ne = one_hot_lookup(W, x, 9)\n",
         ),
-        Example("not assumed", HEAD + MADE + "e = tf.matmul(tf.one_hot(x, 9), W)\n", says="gave a row of zeros"),
+        Example(
+            "in another SDK",
+            HEAD + MADE + "e = tf.matmul(tf.one_hot(x, 9), W)\n",
+            says="gave a row of zeros",
+            target="deeprec",
+        ),
         Example("smoothed", HEAD + MADE + "loss += tf.matmul(tf.one_hot(x, 9, 0.9, 0.1), W)\nf = tf.gather(W, x)\n"),
     )
 
@@ -80,13 +86,30 @@ class OneHotMatmul(LookupRule):
         if ids is None or not (inline or is_fixed(file.tree, ids)):
             return blocker(call, self.id, "unnamed-ids")
         name = f", name={file.tree.source(bound['name'].value)}" if "name" in bound else ""
+        idle = "the gradient of a matmul has a row for every id"
+        gone = dropped(bound, {"a", "b", "axes", "name"}) + _dropped(file, first)
+        depth = _depth(file, call, first)
+        if depth is not None:
+            texts = (("W", table), ("ids", ids), ("depth", depth), ("name", name))
+            exact = Rewrite("{one_hot_lookup}({W}, {ids}, {depth}{name}{train})", ("one_hot_lookup",), texts)
+            return Lookup(call, self.id, rewrite=exact, idle=idle, dense=True, dropped=gone)
         template = "{sparse_lookup}({W}, {ids}{name}{train})"
         rewrite = Rewrite(template, ("sparse_lookup",), (("W", table), ("ids", ids), ("name", name)), form="ids")
         text = file.tree.source(ids)
         doubt = blocker(call, self.id, "ids-in-range", text=text)
-        idle = "the gradient of a matmul has a row for every id"
-        gone = dropped(bound, {"a", "b", "axes", "name"}) + _dropped(file, first)
         return Lookup(call, self.id, rewrite=rewrite, idle=idle, dense=True, doubts=(doubt,), dropped=gone)
+
+
+def _depth(file: File, call: cst.Call, node: cst.BaseExpression) -> cst.BaseExpression | None:
+    """Return the depth of the one-hot matrix, where it means the same at the product; None if the target lacks that."""
+    counts = file.switches.admission or file.switches.eviction or file.switches.modify_graph
+    hot = resolve(file.tree, node)
+    bound = bind(hot, ONE_HOT) if isinstance(hot, cst.Call) else None
+    if counts or "one_hot_lookup" not in file.target.functions or bound is None or "depth" not in bound:
+        return None
+    depth = bound["depth"].value
+    known = file.tree.contains(call, depth) or isinstance(depth, cst.Integer)
+    return depth if known or (isinstance(depth, cst.Name | cst.Attribute) and is_fixed(file.tree, depth)) else None
 
 
 def _product(file: File, call: cst.Call) -> dict[str, cst.Arg] | None:

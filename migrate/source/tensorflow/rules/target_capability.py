@@ -53,6 +53,7 @@ class Target(CheckRule):
             "{title} has no name or initial values of the variable scope that is open",
             USE,
         ),
+        Refusal("lacking-untrained", "`trainable` of this variable", "{title} has no table that is not trained", USE),
         Refusal("lacking-numbers", "`{label}` is made several times", "{title} has no names that are numbered", USE),
         Refusal("lacking-lookup", "this lookup would become `{function}`", LACKING, USE),
         Refusal("lacking-sparse-ids", "this lookup has sparse ids", "{title} has no lookup of sparse ids", USE),
@@ -172,11 +173,13 @@ def _check_functions(file: File, table: Table) -> None:
                 node, RULE, "lacking-rows", under=rule, message=text, title=title, lacking=lacking
             )
     call, rule = creation.call, creation.rule
-    name = creation.emitted or ("table_of_rows" if creation.matrix is not None else "")
+    name = creation.emitted or ("table_of_rows" if creation.matrix is not None or creation.holds_matrix else "")
     if name and (lacking := _missing(file, name)) is not None:
         table.blockers.append(
             blocker(call, RULE, "lacking-maker", under=rule, label=label, function=name, title=title, lacking=lacking)
         )
+    if creation.trainable is not None and not file.target.keeps_untrained:
+        table.blockers.append(blocker(creation.trainable, RULE, "lacking-untrained", under=rule, title=title))
     late = creation.scoped or (creation.initializer is not None and not creation.initializer.text)
     if late and not creation.emitted and "scoped_name" not in file.target.functions:
         table.blockers.append(blocker(call, RULE, "lacking-scopes", under=rule, label=label, title=title))

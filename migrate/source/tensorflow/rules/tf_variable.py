@@ -63,9 +63,12 @@ class Variable(CreationRule):
             says="initial values",
         ),
         Example(
-            "not trained",
-            HEAD + "W = tf.Variable(tf.zeros([n, 8]), trainable=False)\ne = tf.nn.embedding_lookup(W, ids)\n",
-            says="trainable",
+            "a matrix whose calls say what it is, not trained",
+            HEAD + "import numpy as np\nmatrix = np.zeros((n, 8), np.float32)\n"
+            "W = tf.Variable(matrix, trainable=False)\ne = tf.nn.embedding_lookup(W, ids)\n",
+            HEAD + "import numpy as np\nfrom runtime import sparse_lookup, table_of_rows\n"
+            'matrix = np.zeros((n, 8), np.float32)\nW = table_of_rows(rows=matrix, name="W", trainable=False)\n'
+            "e = sparse_lookup(W, ids)\n",
         ),
     )
 

@@ -172,7 +172,7 @@ class WholeTable(UseRule):
         Example("a sum for each row", MADE + "loss += tf.reduce_sum(tf.square(W), 1)\n", says="every row"),
         Example("a loss over all rows", MADE + "loss = tf.losses.log_loss(y, tf.matmul(u, W))\n", says="matrix"),
         Example("a slice", MADE + "loss += W[1:]\n", says="rows of the table are taken by position, not by id"),
-        Example("initial rows from a file", MADE + "op = W.assign(rows)\n", says="import"),
+        Example("rows that are added", MADE + "op = W.assign_add(rows)\n", says="import"),
         Example("passed on", MADE + "show(W)\n", says="show"),
         Example("collected in a list", MADE + "params.append(W)\n", says="append"),
         Example("fetched again and again", MADE + "for _ in epochs:\n    rows = sess.run(W)\n", says="run"),

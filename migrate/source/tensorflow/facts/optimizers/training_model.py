@@ -85,8 +85,8 @@ class Step:
         return method_of(self.call) == "minimize"
 
     def trains(self, table: Table) -> bool:
-        """True if it trains all variables, or this table."""
-        return self.listed is None or id(table.creation.call) in self.listed.tables
+        """True if it trains all variables that are trainable, or this table."""
+        return not table.creation.frozen if self.listed is None else id(table.creation.call) in self.listed.tables
 
     def shares(self, other: Step) -> bool:
         """True if both may train the same table."""

@@ -17,6 +17,7 @@ from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.shapes import Shape, is_float32
 from migrate.source.tensorflow.base.value_flow import flow_of
 from migrate.source.tensorflow.facts.calls.variable_scopes import callers_option
+from migrate.source.tensorflow.facts.variables.known_matrices import is_float32_matrix
 from migrate.source.tensorflow.facts.variables.partitions import is_partitioned
 
 #: Options that change what the variable is and have no counterpart in a table, with the keys of their refusals.
@@ -45,15 +46,15 @@ def refuse(creation: Creation, node: cst.CSTNode, key: str, **words: Any) -> Non
 
 
 def refuse_options(creation: Creation, file: File, bound: dict[str, cst.Arg]) -> None:
-    """Refuse options without a counterpart, and variables that are not trained."""
+    """Refuse options without a counterpart, and read whether the variable is trained."""
     for name, key in FOREIGN.items():
         if name in bound and not is_none(bound[name]) and not (name == "shape" and creation.rule == "tf-get-variable"):
             refuse(creation, bound[name], key, name=name)
     if gone := HOW & {*dropped(bound, ())}:
         creation.notes.append(without(gone))
     trainable = bound.get("trainable")
-    if trainable is not None and (trained := _truth(file, trainable.value)) is not True:
-        refuse(creation, trainable, "never-trained" if trained is False else "trained-at-run-time")
+    if trainable is not None and _truth(file, trainable.value) is not True:
+        creation.trainable = trainable.value
 
 
 def _truth(file: File, node: cst.BaseExpression) -> bool | None:
@@ -96,8 +97,10 @@ def read_initial_op(creation: Creation, file: File, node: cst.BaseExpression) ->
     """Read shape and initial values from `tf.zeros([V, D])` or `initializer([V, D])`; anything else is a matrix."""
     value = resolve(file.tree, node)
     shape_node = _shape_argument(file, value) if isinstance(value, cst.Call) else None
-    drawn = isinstance(value, cst.Call) and file.names.of(value.func) in OPS
-    sized = shape_node is not None and (drawn or isinstance(shape_of(file, shape_node), Shape))
+    name = file.names.of(value.func) if isinstance(value, cst.Call) else None
+    drawn = name in OPS
+    shaped = shape_node is not None and name is None and isinstance(shape_of(file, shape_node), Shape)
+    sized = shape_node is not None and (drawn or shaped)
     if sized and value is node and not _holds_values(file, value):
         shape = read_shape(creation, file, shape_node)
         if shape is not None:
@@ -170,6 +173,9 @@ def _read_matrix(creation: Creation, file: File, node: cst.BaseExpression, value
     bound = bind(value, OPS[name][1]) if name in OPS and isinstance(value, cst.Call) else None
     shape = shape_of(file, bound["shape"].value) if bound and "shape" in bound else None
     if bound is None or not isinstance(shape, Shape) or shape.columns is None or not _is_float32(file, bound, name):
+        typed = creation.unique and _named(creation.call, "dtype") is not None  # get_variable keeps an array's type
+        if is_float32_matrix(file, node, typed):
+            return
         refuse(creation, node, "matrix", shown=shortened(file.tree.source(node)))
     elif value is node:
         _taken(creation, file, shape)

@@ -13,11 +13,12 @@ import libcst as cst
 from migrate.source.flow import Constant, Symbol, Unknown, Value, only_reads, stores
 from migrate.source.tensorflow.base.arguments import bind, literal
 from migrate.source.tensorflow.base.bindings import binders, resolve, self_class
-from migrate.source.tensorflow.base.initializers import OLD_FAN
+from migrate.source.tensorflow.base.initializers import GLOROT, OLD_FAN, ROWWISE
 from migrate.source.tensorflow.base.model import Creation, Initializer
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.shapes import Shape, is_float32
 from migrate.source.tensorflow.base.value_flow import flow_of, root_of, seen_values, source_of, symbol_of
+from migrate.source.tensorflow.facts.calls.variable_scopes import callers_option, enclosing_option
 from migrate.source.tensorflow.facts.variables.creations import in_parts, read_shape, refuse, shortened
 from migrate.source.tensorflow.facts.variables.partitions import is_partitioned, takes_fan_of_part
 
@@ -102,15 +103,23 @@ def _keep(
     text = file.tree.source(given)
     parted = is_partitioned(file, creation)
     notes = set()
+    default = "" if parted or len(values) == 1 else _default(creation, file, shape)
     for value in values:
+        if _is_none(value) and default:
+            text = f"{text if isinstance(given, cst.Name | cst.Attribute) else f'({text})'} or {default}"
+            notes.add(OLD_FAN)
+            continue
         if _is_contrib(file, value) and len(values) > 1:
             refuse(creation, given, "contrib-values", shown=shortened(file.tree.source(value)))
         elif is_unseen(file, value) and shape.columns is not None and not parted:
             refuse(creation, given, "unseen-values", shown=shortened(file.tree.source(value)))
         elif (stays := _stays(file, value, shape)) is None or (parted and takes_fan_of_part(file, value)):
-            if value is not given or not _holds_matrix(creation, file, value, shape, parted):
+            if value is given and _holds_matrix(creation, file, value, shape, parted):
+                return
+            if not _may_hold_matrix(creation, file, given, value, shape, parted):
                 _refuse(creation, file, given, value)
-            return
+                return
+            creation.holds_matrix = True
         else:
             notes.add(stays.note)
     creation.initializer = Initializer(text, OLD_FAN if OLD_FAN in notes else "")
@@ -140,6 +149,29 @@ def _holds_matrix(creation: Creation, file: File, value: cst.BaseExpression, sha
     sizes = f"[{shape.rows_text}, {shape.columns_text}]"
     creation.matrix_form = f"{{tf}}.constant({{matrix}}, dtype={{tf}}.float32, shape={sizes})"
     return True
+
+
+def _may_hold_matrix(
+    creation: Creation, file: File, given: cst.BaseExpression, value: cst.BaseExpression, shape: Shape, parted: bool
+) -> bool:
+    """True for a constant initializer of an array, which `create_table` takes as the rows of the variable's shape."""
+    if parted or in_parts(creation, file) or shape.columns is None or not file.tree.contains(creation.call, given):
+        return False
+    name = file.names.of(value.func) if isinstance(value, cst.Call) else None
+    bound = bind(value, ROWWISE[name]) if isinstance(value, cst.Call) and name in CONSTANTS else None
+    return bound is not None and "value" in bound and is_float32(file.names, bound.get("dtype"))
+
+
+def _default(creation: Creation, file: File, shape: Shape) -> str:
+    """Return the initializer of a variable without one; empty if a scope may give it, or the call does not have it."""
+    scopes = enclosing_option(file, creation.call, "initializer"), callers_option(file, creation.call, "initializer")
+    if any(one is not None for one in scopes):
+        return ""
+    return file.initializers.scaled(GLOROT, shape, "get_variable's default").text
+
+
+def _is_none(value: cst.BaseExpression) -> bool:
+    return isinstance(value, cst.Name) and value.value == "None"
 
 
 def _refuse(creation: Creation, file: File, given: cst.BaseExpression, value: cst.BaseExpression) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import libcst as cst
 
 from migrate.source.flow import Class, Function, Value, is_none
-from migrate.source.tensorflow.base.arguments import bind, literal, string
+from migrate.source.tensorflow.base.arguments import bind, string
 from migrate.source.tensorflow.base.arguments import is_none as is_left_out
 from migrate.source.tensorflow.base.bindings import is_target
 from migrate.source.tensorflow.base.blockers import blocker
@@ -126,9 +126,6 @@ def _check_arguments(file: File, layer: Layer) -> None:
         layer.block(given["embeddings_constraint"], "constraint")
     if not is_left_out(given.get("embeddings_regularizer")):
         _check_regularizer(file, layer, given["embeddings_regularizer"])
-    if "trainable" in given and literal(given["trainable"].value) is not True:
-        fixed = literal(given["trainable"].value) is False
-        layer.block(given["trainable"], "never-trained" if fixed else "trained-at-run-time")
     if "dtype" in given and not is_float32(file.names, given["dtype"]):
         layer.block(given["dtype"], "other-type")
     if "embeddings_initializer" in given:
@@ -188,7 +185,7 @@ def _is_rowwise(value: Value) -> bool | None:
         return None
     short = name.removesuffix("_initializer").rpartition(".")[2]
     if short in {"Constant", "constant"}:
-        return isinstance(made, cst.Call) and all(isinstance(literal(a.value), int | float) for a in made.args)
+        return isinstance(made, cst.Call) and not any(arg.star for arg in made.args)  # of a number, or of a matrix
     return ("initializers." in name or name.endswith("_initializer")) and short in {*NAMES, *CLASSES}
 
 

@@ -1,7 +1,7 @@
 """`trainable=False`.
 
-verdict: stays
-says: table; it has `trainable=False`, so it is never updated
+verdict: exact
+becomes: `create_table(…, trainable=False)`, whose rows stay as they began
 """
 
 import tensorflow.compat.v1 as tf

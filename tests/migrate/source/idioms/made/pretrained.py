@@ -1,4 +1,4 @@
-"""A pretrained matrix, `tf.Variable(matrix)`.
+"""A pretrained matrix whose type and width are not seen, `tf.Variable(matrix)`.
 
 verdict: assumed
 becomes: `table_of_rows(rows=matrix)`: row i of the matrix is the first row of key i
@@ -7,7 +7,7 @@ becomes: `table_of_rows(rows=matrix)`: row i of the matrix is the first row of k
 import numpy as np
 import tensorflow.compat.v1 as tf
 
-MATRIX = np.random.RandomState(3).normal(size=(20, 4)).astype(np.float32)
+MATRIX = np.stack([np.full(4, row / 10, np.float32) for row in range(20)])
 
 
 def build(ids):

@@ -51,7 +51,6 @@ STAYS = {
     "a mask": (OPTION.format("mask_zero=True"), "its mask goes to"),
     "a regularizer": (OPTION.format("embeddings_regularizer=tf.keras.regularizers.l2(0.1)"), "whole matrix"),
     "a matrix": (OPTION.format("weights=[matrix]"), "are a matrix"),
-    "not trained": (OPTION.format("trainable=False"), "never updated"),
     "ids that it casts": ("x = tf.placeholder(tf.float32, [None])\n" + EMB + "e = emb(x)\n", "not integers"),
     "positions": (EMB + "e = emb(tf.range(9))\n", "of positions stays dense"),
     "another graph": (EMB + OPENED.format(""), "called in another graph"),

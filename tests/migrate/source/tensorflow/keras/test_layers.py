@@ -217,11 +217,9 @@ MODEL = (
 )
 COMPILED = "m.compile('sgd', 'mse')"
 REFUSED = {
-    "trainable=False": (", trainable=False", COMPILED, "not trained"),
-    "trainable=flag": (", trainable=flag", COMPILED, "run time"),
     "constraint": (", embeddings_constraint=c", COMPILED, "constraint"),
     "orthogonal": (", embeddings_initializer='orthogonal'", COMPILED, "row by row"),
-    "constant matrix": (", embeddings_initializer=tf.keras.initializers.Constant(m)", COMPILED, "row by row"),
+    "a star": (", embeddings_initializer=tf.keras.initializers.Constant(*m)", COMPILED, "row by row"),
     "float16": (", dtype='float16'", COMPILED, "float32"),
     "positional": (", 'uniform', None", COMPILED, "cannot be read"),
     "stars": (", **settings", COMPILED, "cannot be read"),

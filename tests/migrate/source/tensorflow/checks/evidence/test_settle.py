@@ -217,7 +217,8 @@ def test_an_optimizer_that_is_made_again(scope: str, tmp_path: Path) -> None:
 
 
 def test_whether_it_is_trainable(tmp_path: Path) -> None:
-    files = {"main.py": program()["main.py"].replace("(-1, 1)", "(-1, 1), trainable=flag")}
+    text = program()["main.py"].replace("(-1, 1)", "(-1, 1), trainable=flag")
+    files = {"main.py": text.replace("minimize(loss)", "minimize(loss, var_list=[W])")}
     root = write(tmp_path / "p", files)
     assert verdict(convert_with(root))[0] is State.UNSUPPORTED
     assert verdict(convert_with(root, record(files))) == OBSERVED

@@ -120,6 +120,7 @@ def same_training_named(root: Path, *, assume: bool = False) -> None:
 #: Where the initializer comes from: lines before, and the expression.
 SEEN = {
     "a branch": ("if flag:\n    i = tf.zeros_initializer()\nelse:\n    i = tf.ones_initializer()\n", "i"),
+    "a branch with a matrix": ("", "tf.constant_initializer(m) if flag else tf.zeros_initializer()"),
     "one of two": ("", "tf.zeros_initializer() if flag else tf.random_normal_initializer(stddev=s)"),
     "a function": ("def pick(s):\n    return tf.random_normal_initializer(stddev=s)\n", "pick(0.1)"),
     "a local name of a function": (
@@ -209,7 +210,7 @@ def test_what_is_not_seen_and_is_none_of_these_fails_when_the_table_is_made(tmp_
     text = HEAD + "from start import init\n" + TABLE.format("init").replace("ids", "tf.constant([1])")
     result = converted(text, assume=True)
     assert result.changed
-    for bad in ("None", "tf.orthogonal_initializer()", "tf.constant_initializer([[1.0] * 4] * 9)", "lambda *_, **k: 0"):
+    for bad in ("None", "tf.orthogonal_initializer()", "lambda *_, **k: 0"):
         root = write(
             tmp_path / str(abs(hash(bad))), {"main.py": result.converted, "start.py": HEAD + f"init = {bad}\n"}
         )
@@ -221,14 +222,11 @@ ORTHOGONAL = "tf.orthogonal_initializer() if flag else tf.zeros_initializer()"
 NOT_ALWAYS = "def pick():\n    if flag:\n        return tf.zeros_initializer()\n"
 #: Never converted, not even under an assumption: lines before, the expression, and what is said.
 REFUSED = {
-    "a branch with a matrix": ("", "tf.constant_initializer(m) if flag else tf.zeros_initializer()", "may be a matrix"),
     "a branch that is not row by row": ("", ORTHOGONAL, "orthogonal"),
-    "None": ("i = None\nif flag:\n    i = tf.zeros_initializer()\n", "i", "one of them may be `None`"),
     "a function that may return nothing": (NOT_ALWAYS, "pick()", "pick"),
     "a generator": ("def pick():\n    yield tf.zeros_initializer()\n", "pick()", "pick"),
     "a lambda": ("i = lambda shape, dtype: tf.zeros(shape)\n", "i", "lambda"),
     "numpy": ("import numpy as np\n", "np.zeros([9, 4])", "np.zeros"),
-    "a default that is none": ("", "init", "`init` may be None"),
 }  # fmt: skip
 
 
@@ -241,6 +239,18 @@ def test_what_rows_cannot_be_drawn_from_stays(before: str, text: str, says: str)
     result = converted(source, assume=True)
     assert not result.changed
     assert says in reasons(result)
+
+
+def test_none_among_the_initializers_means_the_default_unless_a_scope_may_give_it() -> None:
+    chosen = "i = None\nif flag:\n    i = tf.zeros_initializer()\n"
+    result = converted(HEAD + chosen + TABLE.format("i"))
+    assert "emb_initializer=i or tf.glorot_uniform_initializer())" in result.converted
+    handed = f"def f(ids, init=None):\n    {TABLE.format('init')}".replace("\ne =", "\n    e =")
+    assert "emb_initializer=init or tf.glorot" in converted(HEAD + handed, assume=True).converted
+    scope = 'with tf.variable_scope("s", initializer=tf.ones_initializer()):\n    '
+    result = converted(HEAD + chosen + scope + TABLE.format("i"), assume=True)
+    assert not result.changed
+    assert "one of them may be `None`" in reasons(result)
 
 
 def test_a_vector_or_a_partitioned_variable_needs_to_know_the_law() -> None:
@@ -327,13 +337,14 @@ PATCHED = f"import numpy as np\n{HEAD}from base import Model\n" + BUILDS.replace
 )
 
 
-@pytest.mark.parametrize("given", ["tf.constant_initializer(np.ones([8, 4]))", "tf.orthogonal_initializer()"])
 @pytest.mark.parametrize("place", [("init", "Model.init = {0}", "pass"), ("own", "pass", "model.own = {0}")])
-def test_an_attribute_that_another_file_sets_is_a_branch(tmp_path: Path, place: tuple[str, ...], given: str) -> None:
+def test_an_attribute_that_another_file_sets_is_a_branch(tmp_path: Path, place: tuple[str, ...]) -> None:
     name, first, second = place
-    for text, verdict in ((given, "unsupported"), ("tf.zeros_initializer()", "applied")):
+    matrix = "tf.constant_initializer(np.ones([8, 4]))"
+    given = {"tf.orthogonal_initializer()": "unsupported", "tf.zeros_initializer()": "applied", matrix: "applied"}
+    for number, (text, verdict) in enumerate(given.items()):
         main = PATCHED.replace("FIRST", first.format(text)).replace("SECOND", second.format(text))
-        root = write(tmp_path / verdict, {"base.py": CLASS_INIT.replace("NAME", name), "main.py": main})
+        root = write(tmp_path / f"{verdict}{number}", {"base.py": CLASS_INIT.replace("NAME", name), "main.py": main})
         results = convert(root, assume=True)
         assert set(verdicts(results).values()) == {verdict}, reasons_of(results)
         if verdict == "applied":

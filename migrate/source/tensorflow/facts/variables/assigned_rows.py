@@ -1,0 +1,100 @@
+"""Assignments of a whole matrix to a variable, and what becomes of their value."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from migrate.source.tensorflow.base.arguments import bind
+from migrate.source.tensorflow.base.bindings import is_target
+from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.base.value_flow import flow_of
+from migrate.source.tensorflow.facts.calls.inner_graphs import run_apart
+
+RULE = "tf-assigned-rows"
+#: Functions that only need an op: it is run before others, or with them.
+OPS = {"group", "control_dependencies"}
+_DISPLAYS = cst.List | cst.Tuple
+
+
+def assigned(file: File, node: cst.BaseExpression) -> tuple[cst.Call, cst.BaseExpression] | None:
+    """Return the assignment to the variable at `node`, and the matrix: `W.assign(matrix)` or `tf.assign(W, matrix)`.
+
+    `use_locking` and `name` change no row; a call with further arguments is none of these.
+    """
+    around = file.tree.parent(node)
+    call = file.tree.parent(around) if isinstance(around, cst.Attribute | cst.Arg) else None
+    if not isinstance(call, cst.Call):
+        return None
+    bound: dict[str, cst.Arg] | None = None
+    if call.func is around and isinstance(around, cst.Attribute) and around.attr.value == "assign":
+        bound = bind(call, ("value", "use_locking", "name"))
+    elif isinstance(around, cst.Arg) and file.names.of(call.func) == "assign":
+        bound = bind(call, ("ref", "value", "validate_shape", "use_locking", "name"))
+        bound = bound if bound is not None and bound.get("ref") is around else None
+    if bound is None or "value" not in bound or "validate_shape" in bound:
+        return None
+    inside = file.tree.contains(bound["value"].value, node) or run_apart(file, call) is not None
+    return None if inside else (call, bound["value"].value)
+
+
+def is_only_run(file: File, call: cst.Call) -> bool:
+    """True if a session runs what a call gives, and nothing reads the value."""
+    flow = flow_of(file)
+    made = [value for value in flow.values(call) if value.node is call]
+    found = {call, *(one for value in made for one in flow.mentions(value))}
+    if any(flow.holders(value) for value in made if _is_listed(file, value.node)):
+        return False
+    names = {node.attr.value for node in found if isinstance(node, cst.Attribute)} | set(_attributes(file, call))
+    trees = [part.tree for part in file.program(call)]
+    found |= {one for tree in trees for name in names for one in tree.attributes[name] if not is_target(tree, one)}
+    return bool(made) and all(_runs(file, one) for one in found)
+
+
+def _attributes(file: File, call: cst.Call) -> list[str]:
+    """Return the names of the attributes that a call is assigned to."""
+    around = file.tree.parent(call)
+    targets = [one.target for one in around.targets] if isinstance(around, cst.Assign) else []
+    return [one.attr.value for one in targets if isinstance(one, cst.Attribute)]
+
+
+def _is_listed(file: File, node: cst.CSTNode | None) -> bool:
+    """True for an entry of a list or a dict that is not given to a function where it is written."""
+    entry = file.tree.parent(node) if node is not None else None
+    if isinstance(entry, cst.DictElement):
+        return True
+    display = file.tree.parent(entry) if isinstance(entry, cst.Element) else None
+    return display is not None and not isinstance(file.tree.parent(display), cst.Arg)
+
+
+def _runs(file: File, node: cst.BaseExpression) -> bool:
+    """True if the use at a place only runs the op, or only binds a name or an attribute to it."""
+    if is_target(file.tree, node):
+        return True
+    around = file.tree.parent(node)
+    if isinstance(around, cst.Element):
+        display = file.tree.parent(around)
+        around = file.tree.parent(display) if isinstance(display, _DISPLAYS) else None
+        if not isinstance(around, cst.Arg):
+            return False
+    if isinstance(around, cst.Arg):
+        return _takes_op(file, around)
+    if isinstance(around, cst.Assign | cst.Return | cst.AnnAssign):
+        flow = flow_of(file)
+        stored = isinstance(around, cst.Assign) and all(
+            isinstance(one.target, cst.Name | cst.Attribute) for one in around.targets
+        )
+        return stored or (flow.hands_on(node) and not flow.leaves(node))
+    return isinstance(around, cst.Expr)
+
+
+def _takes_op(file: File, arg: cst.Arg) -> bool:
+    """True for what `session.run` runs, where nothing reads the result, and for functions that take ops."""
+    call = file.tree.parent(arg)
+    if not isinstance(call, cst.Call) or arg.star:
+        return False
+    if file.names.of(call.func) in OPS:
+        return True
+    if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "run":
+        return False
+    first = call.args[0] is arg if arg.keyword is None else arg.keyword.value == "fetches"
+    return first and isinstance(file.tree.parent(call), cst.Expr)

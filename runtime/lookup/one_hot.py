@@ -1,0 +1,42 @@
+"""`one_hot_lookup`: rows as the product of one-hot ids with a matrix gives them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from runtime import _tf_private, _validation
+from runtime.lookup import id_checks
+from runtime.lookup.sparse import sparse_lookup
+from runtime.table.table import Table
+
+__all__ = ["one_hot_lookup"]
+
+
+@_tf_private.as_written
+def one_hot_lookup(table: Table, ids: Any, depth: Any, is_train: Any = True, name: str | None = None) -> tf.Tensor:
+    """Return `tf.matmul(tf.one_hot(ids, depth), W)`: the row of each id, and zeros for an id outside of [0, depth).
+
+    Args:
+        table: a table of this graph.
+        ids: int32 or int64 tensor of any rank.
+        depth: an int, or an integer scalar tensor.
+        is_train: as for `sparse_lookup`. An id outside of the range inserts no row: it looks up the id 0 in vain.
+        name: scope of the ops.
+
+    Returns:
+        float32 of shape ids.shape + [dim].
+
+    Raises:
+        ValueError: see `sparse_lookup`.
+    """
+    id_checks.require_table(table, "table")
+    if name is not None:
+        _validation.text("name", name)
+    with tf.name_scope(name or f"{table.table_name}_one_hot"):
+        keys = id_checks.integers(ids, f"the table `{table.table_name}`")
+        inside = (keys >= 0) & (keys < tf.cast(depth, keys.dtype))
+        rows = sparse_lookup(table, tf.where(inside, keys, tf.zeros_like(keys)), is_train=is_train)
+        found: tf.Tensor = tf.where(inside[..., tf.newaxis], rows, tf.zeros_like(rows))
+        return found
