@@ -11,7 +11,7 @@ namespace {
 
 // Number of unused blocks: enough for the batches that a few tables keep between lookup and update.
 constexpr std::size_t kKeptPieces = 8;
-constexpr std::size_t kKeptBytes = std::size_t{64} << 20;
+constexpr std::size_t kKeptBytes = std::size_t{128} << 20;
 // Smaller ones come from the heap as quickly, and those up to kSmall from lists of their size.
 constexpr std::size_t kSmallest = std::size_t{256} << 10;
 constexpr std::size_t kStep = std::size_t{2} << 20;

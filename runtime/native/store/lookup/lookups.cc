@@ -14,11 +14,7 @@
 namespace recmigrate {
 namespace {
 
-// From this many columns on, the rows of a batch are copied in the order of its ids.
-constexpr std::size_t kWide = 32;
-
-// Copies rows to out[count, dim] from its beginning to its end. Shard by shard, each thread would come back to each of
-// its pages for every shard, which costs more than to keep the rows' addresses once rows are wide.
+// Copies rows to out[count, dim] from its beginning to its end.
 void copy_in_order(float* const* rows, std::size_t count, std::size_t dim, float* out) {
   constexpr std::size_t kAhead = 12;
   parallel::ranges(count, kRowGrain, [&](std::size_t begin, std::size_t end) {

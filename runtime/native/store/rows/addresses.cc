@@ -14,12 +14,10 @@ namespace recmigrate {
 void Addresses::apply_at(const std::int64_t* addresses, std::size_t count, const float* grads, const Update& update) {
   updates_.with_slots(update, nullptr, 0, [&] {
     require_addresses();
-    Sums sums(count * dim_);
-    const Batch batch(addresses, count, IdKind::address, [&](Batch& part_of, std::size_t part) {
-      find_addresses(part_of, part);
-      updates_.sum_part(part_of, part, grads, sums);
-    });
+    const Batch batch(addresses, count, IdKind::address,
+                      [&](Batch& part_of, std::size_t part) { find_addresses(part_of, part); });
     require_rows(batch, addresses);
+    const Sums sums = updates_.sums_of(batch, grads, update);
     updates_.require_sound(batch, sums, update);
     updates_.update_all(batch, sums, update);
   });

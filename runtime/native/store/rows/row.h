@@ -8,6 +8,10 @@
 
 namespace recmigrate {
 
+// From this many columns on, the rows of a batch are read and written in the order of its ids: shard by shard, each
+// thread would come back to each of their pages for every shard.
+inline constexpr std::size_t kWide = 32;
+
 inline void prefetch_row(const float* row, std::size_t floats) noexcept {
   // The hardware prefetcher takes over from the fourth line on.
   const std::size_t lines = std::min<std::size_t>((floats + 15) / 16, 4);

@@ -22,7 +22,7 @@ std::size_t Updates::wide_floats(std::size_t count) const noexcept {
 void Updates::update_narrow(const Pass& pass, std::size_t part, std::size_t first, std::size_t count) const noexcept {
   const RowLayout& layout = state().layout;
   const std::size_t width = dim_ + layout.slot_width();
-  const std::size_t most = pass.sums.wide_floats / width;
+  const std::size_t most = pass.sums.copied_floats() / width;
   const std::uint32_t taken = state().steps ? state().steps->now() + (moves_all(pass.update) ? 1 : 0) : 0;
   const Rounding rounding(state().seed, pass.number);
   float* const copies = pass.sums.copies_of(part);
@@ -38,9 +38,10 @@ void Updates::update_narrow(const Pass& pass, std::size_t part, std::size_t firs
       state().steps->catch_up(wide[i], from, dim_);
       layout.write(rows[i], Cell::last_step, std::max(from, taken));
     }
-    float* const sums = pass.sums.rows + first * dim_;
+    const std::size_t number = first - pass.batch.begin(part);
+    float* const sums = pass.sums.of(part, number);
     if (pass.update.term.present) add_term(pass.update.term, wide, sums, some, dim_);
-    apply_update(pass.update, wide, sums, pass.sums.squares_at(first * dim_), some, dim_);
+    apply_update(pass.update, wide, sums, pass.sums.squares_of(part, number), some, dim_);
     for (std::size_t i = 0; i < some; ++i) random[i] = rounding.of(pass.batch.keys()[first + i]);
     store_rows(layout.values, rows, some, dim_, layout.slots, copies, random);
   }

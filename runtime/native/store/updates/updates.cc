@@ -15,12 +15,10 @@ namespace recmigrate {
 // The part of an update that can fail, done: the rows of a batch and the sums of their gradients.
 struct Updates::Prepared {
   Prepared(const Gradients& of, const Update& update)
-      : sums(of.count * of.updates->dim_, update.needs_squares(), of.updates->wide_floats(of.count),
-             of.count < kWorthSplitting ? 1 : kShards),
-        batch(of.updates->sum(of, sums)) {}
+      : batch(of.updates->batch_of(of)), sums(of.updates->sums_of(batch, of.grads, update)) {}
 
-  Sums sums;
   const Batch batch;
+  const Sums sums;
 };
 
 Updates::Updates(RowStore& store, RecentBatches& recent, MemoryLimit& limit, Tiers& tiers, Lookups& lookups)
@@ -72,37 +70,21 @@ void Updates::hold_and_apply(const std::vector<Gradients>& all, std::size_t from
   });
 }
 
-// The batch of some gradients to sum: that of their lookup, or a new one.
-Batch Updates::sum(const Gradients& of, Sums& sums) {
-  if (const FoundPtr found = recent_.recall(of.keys, of.count)) {
-    found->batch.for_each_part([&](std::size_t part) { sum_part(found->batch, part, of.grads, sums); });
-    return std::move(found->batch);
-  }
+// The batch of some gradients: that of their lookup, or a new one.
+Batch Updates::batch_of(const Gradients& gradients) {
+  if (const FoundPtr found = recent_.recall(gradients.keys, gradients.count)) return std::move(found->batch);
   const bool insert = !skips_absent();
-  if (limited() || tiered()) {
-    Batch batch = lookups_.resolve(of.keys, of.count, insert);
-    batch.for_each_part([&](std::size_t part) { sum_part(batch, part, of.grads, sums); });
-    return batch;
-  }
-  const auto then = [&](Batch& part_of, std::size_t part) {
-    lookups_.resolve_part(part_of, part, insert);
-    sum_part(part_of, part, of.grads, sums);
-  };
-  return Batch(of.keys, of.count, IdKind::key, Lookups::Fetch{store_}, then, Division::few);
+  if (limited() || tiered()) return lookups_.resolve(gradients.keys, gradients.count, insert);
+  const auto then = [&](Batch& batch, std::size_t part) { lookups_.resolve_part(batch, part, insert); };
+  return {gradients.keys, gradients.count, IdKind::key, Lookups::Fetch{store_}, then, Division::few};
 }
 
-void Updates::sum_part(const Batch& batch, std::size_t part, const float* grads, Sums& sums) const noexcept {
-  const std::size_t begin = batch.begin(part);
-  float* const to = &sums.rows[begin * dim_];
-  sum_rows(to, batch.numbers() + begin, grads, batch.positions() + begin, batch.ids(part), dim_);
-  if (!all_finite(to, batch.distinct(part) * dim_)) sums.finite = false;
-  if (float* const squares = sums.squares_at(begin * dim_)) {
-    sum_squares(squares, batch.numbers() + begin, grads, batch.positions() + begin, batch.ids(part), dim_);
-  }
+Sums Updates::sums_of(const Batch& batch, const float* grads, const Update& update) const {
+  return {batch, grads, dim_, update.needs_squares(), wide_floats(batch.count())};
 }
 
 void Updates::require_sound(const Batch& batch, const Sums& sums, const Update& update) const {
-  if (!sums.finite && update.nonfinite == Nonfinite::error) refuse_nonfinite(batch, sums);
+  if (!sums.finite() && update.nonfinite == Nonfinite::error) refuse_nonfinite(batch, sums);
   if (state().steps) state().steps->check(update);
 }
 
@@ -130,29 +112,31 @@ void Updates::update_and_step(const Batch& batch, const Sums& sums, const Update
 
 // Updates distinct keys of a part, from number `first` of the batch on, that all have a row.
 void Updates::update_rows(const Pass& pass, std::size_t part, std::size_t first, std::size_t count) const noexcept {
-  store_.narrow() ? update_narrow(pass, part, first, count) : update_plain(pass, first, count);
+  store_.narrow() ? update_narrow(pass, part, first, count) : update_plain(pass, part, first, count);
 }
 
-void Updates::update_plain(const Pass& pass, std::size_t first, std::size_t count) const noexcept {
+void Updates::update_plain(const Pass& pass, std::size_t part, std::size_t first, std::size_t count) const noexcept {
   const Update& update = pass.update;
   float* const* const rows = pass.batch.rows() + first;
   if (state().steps) {
     const std::uint32_t taken = state().steps->now() + (moves_all(update) ? 1 : 0);
     for (std::size_t i = 0; i < count; ++i) store_.catch_up(rows[i], taken);
   }
-  float* const sums = pass.sums.rows + first * dim_;
+  const std::size_t number = first - pass.batch.begin(part);
+  float* const sums = pass.sums.of(part, number);
   if (update.term.present) add_term(update.term, rows, sums, count, dim_);
-  apply_update(update, rows, sums, pass.sums.squares_at(first * dim_), count, dim_);
+  apply_update(update, rows, sums, pass.sums.squares_of(part, number), count, dim_);
 }
 
 void Updates::refuse_nonfinite(const Batch& batch, const Sums& sums) const {
   std::size_t worst = batch.count();  // by the first position, whatever the threads did
   std::int64_t key = 0;
   for (std::size_t part = 0; part < kShards; ++part) {
-    for (std::size_t i = batch.begin(part); i < batch.begin(part) + batch.distinct(part); ++i) {
-      if (batch.firsts()[i] >= worst || all_finite(&sums.rows[i * dim_], dim_)) continue;
-      worst = batch.firsts()[i];
-      key = batch.keys()[i];
+    const std::size_t begin = batch.begin(part);
+    for (std::size_t i = 0; i < batch.distinct(part); ++i) {
+      if (batch.firsts()[begin + i] >= worst || all_finite(sums.of(part, i), dim_)) continue;
+      worst = batch.firsts()[begin + i];
+      key = batch.keys()[begin + i];
     }
   }
   fail_invalid(
@@ -172,7 +156,7 @@ void Updates::update_part(const Pass& pass, std::size_t part) noexcept {
   for (std::size_t i = 0; i < std::min(kBlock, count); ++i) prefetch_row(rows[i], width);
   const WriteGuard guard(state(), batch.shards(part));
   store_.save_part(batch, part);
-  const bool all = !find_padding(batch.shards(part)) && pass.sums.finite && !skips_absent();
+  const bool all = !find_padding(batch.shards(part)) && pass.sums.finite() && !skips_absent();
   for (std::size_t begin = 0; begin < count; begin += kBlock) {
     const std::size_t some = std::min(kBlock, count - begin);
     for (std::size_t i = begin + kBlock; i < std::min(begin + 2 * kBlock, count); ++i) prefetch_row(rows[i], width);
@@ -206,7 +190,7 @@ bool Updates::is_padding(std::int64_t id, IdKind kind, const float* row) const n
 void Updates::update_some(const Pass& pass, std::size_t part, std::size_t first, std::size_t count) const noexcept {
   const Batch& batch = pass.batch;
   float* const* const rows = batch.rows() + first;
-  const float* const sums = pass.sums.rows + first * dim_;
+  const float* const sums = pass.sums.of(part, first - batch.begin(part));
   const auto stays = [&](std::size_t i) {
     if (rows[i] == nullptr) return true;
     if (pass.update.nonfinite == Nonfinite::skip && !all_finite(sums + i * dim_, dim_)) return true;

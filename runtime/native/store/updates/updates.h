@@ -1,7 +1,6 @@
 // Updates by an optimizer's rule, and the slots that the first update adds.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -13,39 +12,11 @@
 #include "store/lookup/recent_batches.h"
 #include "store/rows/memory_limit.h"
 #include "store/rows/row_store.h"
-#include "store/scratch.h"
 #include "store/tiers/tiers.h"
 #include "store/updates/optimizer.h"
+#include "store/updates/sums.h"
 
 namespace recmigrate {
-
-// The gradients of a batch by distinct key, and if wanted their squares; those of a part start where its keys do.
-struct Sums {
-  // With space for copies of rows, `wide` floats for each part that is updated at the same time as others.
-  explicit Sums(std::size_t floats, bool with_squares = false, std::size_t wide = 0, std::size_t at_once = 1)
-      : memory(Scratch::bytes_of<float>(floats) * (with_squares ? 2 : 1) + Scratch::bytes_of<float>(at_once * wide)),
-        rows(memory.take<float>(floats)),
-        squares(with_squares ? memory.take<float>(floats) : nullptr),
-        copies(memory.take<float>(at_once * wide)),
-        wide_floats(wide),
-        parts_at_once(at_once) {}
-
-  [[nodiscard]] float* squares_at(std::size_t float_number) const noexcept {
-    return squares == nullptr ? nullptr : squares + float_number;
-  }
-
-  [[nodiscard]] float* copies_of(std::size_t part) const noexcept {
-    return copies + (parts_at_once == 1 ? 0 : part) * wide_floats;
-  }
-
-  Scratch memory;
-  float* rows;
-  float* squares;
-  float* copies;
-  std::size_t wide_floats;
-  std::size_t parts_at_once;
-  std::atomic<bool> finite{true};
-};
 
 class Updates : private Part {
  public:
@@ -74,8 +45,9 @@ class Updates : private Part {
   // for at most one snapshot.
   template <typename Body>
   void with_slots(const Update& update, const std::int64_t* keys, std::size_t count, const Body& body);
-  // The sums of a part start where its keys do. Whatever can fail fails before the first row changes.
-  void sum_part(const Batch& batch, std::size_t part, const float* grads, Sums& sums) const noexcept;
+  // The sums of a batch's gradients, [count, dim]. Throws std::bad_alloc.
+  [[nodiscard]] Sums sums_of(const Batch& batch, const float* grads, const Update& update) const;
+  // Whatever can fail fails before the first row changes.
   void require_sound(const Batch& batch, const Sums& sums, const Update& update) const;
   void update_all(const Batch& batch, const Sums& sums, const Update& update);
   // Gives the rows the slots of a rule, and starts to count its steps with the first update. The caller holds
@@ -96,7 +68,7 @@ class Updates : private Part {
 
   static void hold_and_apply(const std::vector<Gradients>& all, std::size_t from, const Update& update,
                              std::vector<std::unique_ptr<Prepared>>& prepared);
-  [[nodiscard]] Batch sum(const Gradients& of, Sums& sums);
+  [[nodiscard]] Batch batch_of(const Gradients& gradients);
   void update_and_step(const Batch& batch, const Sums& sums, const Update& update);
   // An update of a batch: `number` is that of the update among those that rounded values.
   struct Pass {
@@ -108,9 +80,9 @@ class Updates : private Part {
   void update_part(const Pass& pass, std::size_t part) noexcept;
   void update_some(const Pass& pass, std::size_t part, std::size_t first, std::size_t count) const noexcept;
   void update_rows(const Pass& pass, std::size_t part, std::size_t first, std::size_t count) const noexcept;
-  void update_plain(const Pass& pass, std::size_t first, std::size_t count) const noexcept;
-  void update_narrow(const Pass& pass, std::size_t part, std::size_t first, std::size_t count) const noexcept;
   [[nodiscard]] std::size_t wide_floats(std::size_t count) const noexcept;
+  void update_plain(const Pass& pass, std::size_t part, std::size_t first, std::size_t count) const noexcept;
+  void update_narrow(const Pass& pass, std::size_t part, std::size_t first, std::size_t count) const noexcept;
   [[noreturn]] void refuse_nonfinite(const Batch& batch, const Sums& sums) const;
   [[nodiscard]] bool find_padding(std::uint64_t shards) noexcept;
   [[nodiscard]] bool is_padding(std::int64_t id, IdKind kind, const float* row) const noexcept;

@@ -47,6 +47,21 @@ TEST(updates_by_address_equal_those_by_key) {
   CHECK(by_key.size() == by_address.size());
 }
 
+TEST(updates_by_address_square_gradients_one_by_one_as_those_by_key_do) {
+  recmigrate::Update update = fixtures::update(OptimizerKind::adagrad);
+  update.squares_apart = true;
+  Table by_key(expanding(3));
+  Table by_address(expanding(3));
+  const Ids keys = {1, 2, 1};
+  const std::vector<float> grads = fixtures::gradients(9, 1);
+  const Ids at = addresses(by_address, keys);
+  by_key.apply(keys.data(), 3, grads.data(), update);
+  by_address.apply_at(at.data(), 3, grads.data(), update);
+  std::vector<float> wanted(9);
+  by_key.lookup(keys.data(), 3, wanted.data());
+  CHECK(rows_at(by_address, at) == wanted);
+}
+
 TEST(an_address_survives_growth_and_the_first_update_but_not_deletion) {
   Table table(expanding(2));
   const Ids at = addresses(table, {1, 2});
