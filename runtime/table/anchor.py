@@ -24,11 +24,30 @@ class Anchor:
     """Base class of anchors: a variable of shape [0, dim] with its `table`."""
 
     table: Table
+    _like: tf.Tensor | None = None  # of eager mode
 
     def tensor(self) -> tf.Tensor:
-        """Return the value, of shape [0, dim]; lookups read it, so that gradients flow to the anchor."""
+        """Return the value, of shape [0, dim], so that gradients of what computes with it flow to the anchor."""
         found: tf.Tensor = self.value()  # type: ignore[attr-defined]
         return found
+
+    def reference(self) -> tf.Tensor:
+        """Return the resource, a scalar, for lookups: gradients flow to the anchor as from `tensor`, but nothing is read.
+
+        Such a lookup is also given `like`, which has the width.
+        """
+        _tf_private.variable_accessed(self)
+        found: tf.Tensor = self.handle  # type: ignore[attr-defined]
+        return found
+
+    @property
+    def like(self) -> tf.Tensor:
+        """A constant of shape [0, dim]."""
+        if not tf.executing_eagerly():
+            return tf.zeros([0, self.table.dim])
+        if self._like is None:
+            self._like = tf.zeros([0, self.table.dim])
+        return self._like
 
     def sparse_read(self, indices: Any, name: str | None = None) -> tf.Tensor:
         """Raise: a stock gather (`tf.nn.embedding_lookup(anchor, ids)`) would find no rows here."""
