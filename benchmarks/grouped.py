@@ -4,7 +4,8 @@ python -m benchmarks.grouped [--ranks 1] [--tables 100] [--samples 64] [--dim 8]
 
 With several ranks, each has a batch of its own, and the tables are shared; the ranks are started as processes. The loss
 is the sum of squares of all rows, the optimizer Adagrad. All ways run in turns, on the same batches; their losses must
-agree.
+agree. "cpu ms" is the processor's time of a step, of all threads, in the best turn: on a machine that others use, too,
+it says more than the time that passed.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -145,7 +147,15 @@ WHAT = {"forward": False, "step": True}
 MODES = {"eager": eagerly, "tf.function": in_function, "v1 session": in_session}
 
 
-def measure(mode: str, trains: bool, options: argparse.Namespace) -> dict[str, Summary]:
+@dataclass(frozen=True)
+class Timed:
+    """How long the steps of one way took, and the processor's time of a step in the best turn, in milliseconds."""
+
+    passed: Summary
+    processor: float
+
+
+def measure(mode: str, trains: bool, options: argparse.Namespace) -> dict[str, Timed]:
     """Time every way in turns; they compute the same losses.
 
     Raises:
@@ -157,14 +167,18 @@ def measure(mode: str, trains: bool, options: argparse.Namespace) -> dict[str, S
     random = np.random.default_rng(options.seed + ranks.rank())
     batches = random.integers(0, options.keys, (options.steps // TURNS, options.tables, options.samples))
     times: dict[str, list[float]] = {way: [] for way in steps}
+    processor: dict[str, list[float]] = {way: [] for way in steps}
     losses: dict[str, list[float]] = {way: [] for way in steps}
     for turn in range(TURNS + 1):  # the first warms up
         for way in steps if turn % 2 else reversed(list(steps)):
+            used = time.process_time()
             for batch in batches:
                 begun = time.perf_counter()
                 losses[way].append(steps[way](batch))
                 if turn:
                     times[way].append((time.perf_counter() - begun) * 1e3)
+            if turn:
+                processor[way].append((time.process_time() - used) * 1e3 / len(batches))
     first = np.array(losses[ways[-1]])
     for way, found in losses.items():
         apart = float(np.max(np.abs(np.array(found) - first) / first))
@@ -172,7 +186,7 @@ def measure(mode: str, trains: bool, options: argparse.Namespace) -> dict[str, S
             raise BenchmarkError(
                 f"the losses of `{way}` in a {mode} are {apart:.1g} apart from those of stock variables"
             )
-    return {way: Summary.of(found) for way, found in times.items()}
+    return {way: Timed(Summary.of(found), min(processor[way])) for way, found in times.items()}
 
 
 def arguments(given: Sequence[str] | None) -> argparse.Namespace:
@@ -191,14 +205,17 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(given)
 
 
-def report(options: argparse.Namespace, found: dict[tuple[str, bool], dict[str, Summary]]) -> str:
+def report(options: argparse.Namespace, found: dict[tuple[str, bool], dict[str, Timed]]) -> str:
     """Return the table, and where asked for the heading of a section."""
     rows: list[list[float | str | None]] = [
-        [mode, "step" if trains else "forward", way, one.median, one.smallest, one.median / ways["grouped"].median]
+        [
+            *(mode, "step" if trains else "forward", way, one.passed.median, one.passed.smallest, one.processor),
+            one.passed.median / ways["grouped"].passed.median,
+        ]
         for (mode, trains), ways in found.items()
         for way, one in ways.items()
     ]
-    body = markdown_table(("mode", "what", "way", "median ms", "min ms", "this ÷ grouped"), rows)
+    body = markdown_table(("mode", "what", "way", "median ms", "min ms", "cpu ms", "this ÷ grouped"), rows)
     if not options.markdown:
         return body
     host = machine()

@@ -19,14 +19,14 @@ import tensorflow as tf
 from tensorflow.core.protobuf import trackable_object_graph_pb2
 from tensorflow.python.client.session import SessionInterface
 from tensorflow.python.eager import context
-from tensorflow.python.framework import auto_control_deps, op_def_registry
+from tensorflow.python.framework import auto_control_deps, auto_control_deps_utils, op_def_registry
 from tensorflow.python.ops import control_flow_util
 from tensorflow.python.ops.control_flow_v2_func_graphs import (
     CondBranchFuncGraph,
     WhileBodyFuncGraph,
     WhileCondFuncGraph,
 )
-from tensorflow.python.ops.resource_variable_ops import ResourceVariable
+from tensorflow.python.ops.resource_variable_ops import ResourceVariable, variable_accessed
 from tensorflow.python.ops.resources import register_resource
 from tensorflow.python.trackable import resource as trackable_resource
 from tensorflow.python.trackable.base import Trackable
@@ -66,6 +66,7 @@ __all__ = [
     "time_checkpoints",
     "track",
     "update_input",
+    "variable_accessed",
     "worker_answers",
 ]
 
@@ -191,8 +192,11 @@ def parse_object_graph(content: bytes) -> list[Any]:
 def order_by_handle(prefix: str, reads: Collection[str]) -> None:
     """Let `tf.function` order ops with a type prefix by the variables that their int64 inputs are read from.
 
-    Ops of the types `reads` are not ordered among each other, only relative to the other types.
+    Ops of the types `reads` are not ordered among each other, only relative to the other types; nor do they write to
+    their resource inputs.
     """
+    for op_type in reads:
+        auto_control_deps_utils.register_read_only_resource_op(op_type)
 
     def resolve(op: tf.Operation, read: Any, written: Any) -> bool:
         if not op.type.startswith(prefix):

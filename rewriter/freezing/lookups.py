@@ -26,7 +26,7 @@ def _rows(op: tf.Operation, tables: Sequence[FrozenTable]) -> list[tf.Tensor]:
 
 
 def _rows_of_group(op: tf.Operation, tables: Sequence[FrozenTable]) -> list[tf.Tensor]:
-    keys = op.inputs[2 * len(tables) :]
+    keys = op.inputs[2 * len(tables) : 3 * len(tables)]
     return [table.read(one) for table, one in zip(tables, keys, strict=True)]
 
 

@@ -124,7 +124,7 @@ def _adapted(table: CountedTable, slots: Slots, rows: Rows) -> tuple[tf.Tensor, 
         return tf.concat([tf.reshape(saved, [-1, width])[:, :dim], fresh[:, width:]], 1)
 
     with tf.control_dependencies([native.ops().rec_table_reset(table.created)]):
-        fresh = native.ops().rec_lookup(table.created, tf.zeros([0, dim]), rows.keys)
+        fresh = native.ops().rec_lookup(table.created, tf.zeros([0, dim]), rows.keys, [])
     states = [
         fitted(state, tf.fill([tf.size(keys), dim], tf.constant(start)))
         for (keys, state), start in zip(rows.slots, slots.starts, strict=True)

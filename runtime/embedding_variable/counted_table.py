@@ -122,7 +122,7 @@ class CountedTable(Table):
         """Count the keys and create those that are admitted; the result's op does it."""
         anchor = self.variable.tensor()
         if not self.rules.tracks:
-            return native.ops().rec_lookup_or_insert(self.handle, anchor, keys)
+            return native.ops().rec_lookup_or_insert(self.handle, anchor, keys, [])
         return native.ops().rec_lookup_and_admit(self.handle, anchor, keys, self._now(), **self._counting())[0]
 
     def _now(self) -> tf.Tensor:

@@ -92,10 +92,10 @@ def _held(table: Table, keys: tf.Tensor, handle: tf.Tensor | None) -> tf.Tensor:
         rows = (
             ops.rec_lookup_permitted(*of, refused=rules.refused, in_place=True)
             if rules.threshold > 0
-            else ops.rec_lookup(*of, in_place=True)
+            else ops.rec_lookup(*of, [], in_place=True)
         )
     elif table.admission is not None and table.admission.access_threshold is not None:
         rows, _ = ops.rec_lookup_admitted(*of, threshold=table.admission.access_threshold, in_place=True)
     else:
-        rows = ops.rec_lookup(*of, in_place=True)
+        rows = ops.rec_lookup(*of, [], in_place=True)
     return rows if table.on_device is None else on_device.current_rows(table, keys, rows)

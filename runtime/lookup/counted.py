@@ -106,9 +106,11 @@ def _lookup(table: CountedTable, keys: tf.Tensor, starts: tf.Tensor | None = Non
                 table.handle, table.variable.tensor(), keys, refused=table.rules.refused
             )
         else:
-            rows = native.ops().rec_lookup(table.handle, table.variable.tensor(), keys)
+            anchor = table.variable
+            rows = native.ops().rec_lookup(table.handle, anchor.reference(), keys, [anchor.like])
         id_checks.with_gradient([table], True)
         id_checks.recorded([table], rows)
+        rows = table.variable.trained(rows)
         if starts is not None:
             rows = _begun(table, keys, rows, starts)
         elif creates:

@@ -9,12 +9,18 @@ import tensorflow as tf
 from runtime import native
 
 
-def _lookup_gradient(op: tf.Operation, gradient: tf.Tensor) -> tuple[None, tf.IndexedSlices, None]:
-    """Return None for handle and keys, and for the anchor values float [n, dim] at indices int64 keys [n]."""
-    anchor, keys = op.inputs[1], op.inputs[2]
-    values = tf.reshape(gradient, [-1, anchor.shape.as_list()[1]])
+def _slices(gradient: tf.Tensor, keys: tf.Tensor, shaped: tf.Tensor) -> tf.IndexedSlices:
+    """Return values float [n, dim] at indices int64 keys [n]; `shaped` has the shape [0, dim] of the anchor."""
+    values = tf.reshape(gradient, [-1, shaped.shape.as_list()[1]])
     # The dense shape is needed because tf.cond requires equal structures from both branches.
-    return None, tf.IndexedSlices(values, tf.reshape(tf.cast(keys, tf.int64), [-1]), tf.shape(anchor)), None
+    return tf.IndexedSlices(values, tf.reshape(tf.cast(keys, tf.int64), [-1]), tf.shape(shaped))
+
+
+def _lookup_gradient(op: tf.Operation, gradient: tf.Tensor) -> list[Any]:
+    """Return the gradient of the anchor, a value or a resource with the shape of the last input, and None for others."""
+    anchor, keys, *like = op.inputs[1:]
+    slices = _slices(gradient, keys, like[0] if like else anchor)
+    return [None, slices, None, *(None for _ in like)]
 
 
 def _pooled_gradient(op: tf.Operation, gradient: tf.Tensor) -> list[Any]:
@@ -60,12 +66,9 @@ def _pooled_group_gradient(op: tf.Operation, *gradients: tf.Tensor) -> list[Any]
 def _grouped_gradient(op: tf.Operation, *gradients: tf.Tensor) -> list[Any]:
     """Return for each anchor what a lookup of its own would return."""
     tables = len(gradients)
-    anchors, keys = op.inputs[tables : 2 * tables], op.inputs[2 * tables :]
-    slices = [
-        tf.IndexedSlices(tf.reshape(gradient, [-1, anchor.shape.as_list()[1]]), tf.reshape(ids, [-1]), tf.shape(anchor))
-        for gradient, anchor, ids in zip(gradients, anchors, keys, strict=True)
-    ]
-    return [None] * tables + slices + [None] * tables
+    anchors, keys, likes = (list(op.inputs[i * tables : (i + 1) * tables]) for i in (1, 2, 3))
+    slices = [_slices(*one) for one in zip(gradients, keys, likes or anchors, strict=True)]
+    return [None] * tables + slices + [None] * tables + [None] * len(likes)
 
 
 def _admitted_gradient(op: tf.Operation, gradient: tf.Tensor, _: Any) -> list[Any]:

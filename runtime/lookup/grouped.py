@@ -92,10 +92,11 @@ def grouped_rows(members: Sequence[Table], keys: Sequence[tf.Tensor], is_train: 
         return [sparse_rows(table, own, is_train) for table, own in zip(members, wide, strict=True)]
 
     def run(op: Callable[..., list[tf.Tensor]]) -> list[tf.Tensor]:
-        anchors = {table: table.variable.tensor() for table in members}
-        rows = op([table.handle for table in members], [anchors[table] for table in members], wide)
-        id_checks.recorded(anchors, rows[0])
-        return rows
+        given = {table: (table.handle, table.variable.reference(), table.variable.like) for table in members}
+        handles, anchors, likes = zip(*(given[table] for table in members), strict=True)
+        rows = op(list(handles), list(anchors), wide, list(likes))
+        id_checks.recorded(given, rows[0])
+        return [table.variable.trained(own) for table, own in zip(members, rows, strict=True)]
 
     ops = native.ops()
     return id_checks.either(is_train, lambda: run(ops.rec_lookup_or_insert_group), lambda: run(ops.rec_lookup_group))

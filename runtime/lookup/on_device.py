@@ -37,7 +37,7 @@ def device_rows(table: Table, keys: tf.Tensor, is_train: Any, default: Default |
         rows, places = _of(table).trained(keys)
         id_checks.recorded([table], places)
         return _with_gradient(table, keys, rows, None)
-    elsewhere = native.ops().rec_lookup(table.handle, table.variable.tensor(), keys)
+    elsewhere = native.ops().rec_lookup(table.handle, table.variable.tensor(), keys, [])
     id_checks.recorded([table], elsewhere)
     rows = _with_gradient(table, keys, _of(table).read(keys, elsewhere), None)
     if default is None:

@@ -168,9 +168,9 @@ def _expanded(table: Table, keys: tf.Tensor, admitted: tf.Tensor) -> tf.Tensor:
 
 
 def _recorded(table: Table, keys: tf.Tensor, op: Callable[..., tf.Tensor]) -> tf.Tensor:
-    rows = op(table.handle, table.variable.tensor(), keys)
+    rows = op(table.handle, table.variable.reference(), keys, [table.variable.like])
     id_checks.recorded([table], rows)
-    return rows
+    return table.variable.trained(rows)
 
 
 def dense_keys(ids: Any, table: Table) -> tf.Tensor:

@@ -24,11 +24,34 @@ class Anchor:
     """Base class of anchors: a variable of shape [0, dim] with its `table`."""
 
     table: Table
+    _like: tf.Tensor | None = None  # of eager mode
 
     def tensor(self) -> tf.Tensor:
-        """Return the value, of shape [0, dim]; lookups read it, so that gradients flow to a trainable anchor."""
+        """Return the value, of shape [0, dim], so that gradients of what computes with it flow to a trainable anchor."""
         found: tf.Tensor = self.value()  # type: ignore[attr-defined]
         return found if self.table.trainable else tf.stop_gradient(found)
+
+    def reference(self) -> tf.Tensor:
+        """Return the resource, a scalar, for lookups: gradients flow to the anchor, but nothing is read.
+
+        Such a lookup is also given `like`, which has the width. Its rows go through `trained`.
+        """
+        _tf_private.variable_accessed(self)
+        found: tf.Tensor = self.handle  # type: ignore[attr-defined]
+        return found
+
+    def trained(self, rows: tf.Tensor) -> tf.Tensor:
+        """Return rows that were looked up by `reference`, without gradients if the table is not trainable."""
+        return rows if self.table.trainable else tf.stop_gradient(rows)
+
+    @property
+    def like(self) -> tf.Tensor:
+        """A constant of shape [0, dim]."""
+        if not tf.executing_eagerly():
+            return tf.zeros([0, self.table.dim])
+        if self._like is None:
+            self._like = tf.zeros([0, self.table.dim])
+        return self._like
 
     def sparse_read(self, indices: Any, name: str | None = None) -> tf.Tensor:
         """Raise: a stock gather (`tf.nn.embedding_lookup(anchor, ids)`) would find no rows here."""

@@ -57,7 +57,7 @@ class TableRows:
         ops = native.ops()
         with table.written():  # a lookup reads the first value of a row that is missing
             ops.rec_table_remove(table.handle, keys)
-            first = ops.rec_lookup(table.handle, table.variable.tensor(), keys)
+            first = ops.rec_lookup(table.handle, table.variable.tensor(), keys, [])
             ops.rec_table_import(table.handle, *now)
         return first
 

@@ -84,9 +84,9 @@ def _calls(handle: Any) -> dict[str, Callable[[], Any]]:
     keys, rows, anchor = tf.constant([1], tf.int64), tf.zeros([1, 3]), tf.zeros([0, 3])
     meta = tf.constant([1, 7, 3, 0, 0], tf.int64)
     return {
-        "lookup": lambda: ops().rec_lookup(handle, anchor, keys),
-        "lookup_or_insert": lambda: ops().rec_lookup_or_insert(handle, anchor, keys),
-        "group": lambda: ops().rec_lookup_group([handle], [anchor], [keys])[0],
+        "lookup": lambda: ops().rec_lookup(handle, anchor, keys, []),
+        "lookup_or_insert": lambda: ops().rec_lookup_or_insert(handle, anchor, keys, []),
+        "group": lambda: ops().rec_lookup_group([handle], [anchor], [keys], [])[0],
         "size": lambda: ops().rec_table_size(handle),
         "snapshot": lambda: ops().rec_table_snapshot(handle)[0],
         "import": lambda: ops().rec_table_import(handle, keys, rows, tf.zeros([1, 0]), meta),
@@ -121,8 +121,8 @@ def test_a_table_that_is_full_refuses_new_rows_and_goes_on_with_the_old() -> Non
             table_name="t", dim=8, seed=1, initializer="8:normal:0.0:1.0", options=f"max_bytes={limit}"
         )
         keys, values = v1.placeholder(tf.int64, [None]), v1.placeholder(tf.float32, [None, 8])
-        insert = ops().rec_lookup_or_insert(handle, tf.zeros([0, 8]), keys)
-        read = ops().rec_lookup(handle, tf.zeros([0, 8]), keys)
+        insert = ops().rec_lookup_or_insert(handle, tf.zeros([0, 8]), keys, [])
+        read = ops().rec_lookup(handle, tf.zeros([0, 8]), keys, [])
         write = ops().rec_table_upsert(handle, keys, values)
         remove, size = ops().rec_table_remove(handle, keys), ops().rec_table_size(handle)
         present = 0

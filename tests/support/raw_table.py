@@ -42,7 +42,7 @@ class RawTable:
 
     def _lookup(self, op: str, keys: Any, dtype: tf.DType) -> NDArray[Any]:
         with self.graph.as_default():
-            return np.asarray(self.run(op, self.anchor, tf.constant(keys, dtype)))
+            return np.asarray(self.run(op, self.anchor, tf.constant(keys, dtype), []))
 
     def size(self) -> int:
         """Return the number of rows."""

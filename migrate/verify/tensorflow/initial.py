@@ -57,4 +57,4 @@ def table_law(table: Any) -> str:
 def table_rows(table: Any, keys: NDArray[Any]) -> tf.Tensor:
     """Return the current rows of `keys`, or their initial values, without inserting keys."""
     with tf.control_dependencies(None):
-        return native.ops().rec_lookup(table.handle, table.variable.tensor(), tf.constant(keys, tf.int64))
+        return native.ops().rec_lookup(table.handle, table.variable.tensor(), tf.constant(keys, tf.int64), [])

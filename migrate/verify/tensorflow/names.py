@@ -152,7 +152,7 @@ class TablePreparer:
         keys = v1.placeholder(tf.int64, [None])
         rows = v1.placeholder(tf.float32, [None, table.dim])
         fill = table.import_rows(keys, rows)
-        peek = native.ops().rec_lookup(table.handle, table.variable.value(), keys)
+        peek = native.ops().rec_lookup(table.handle, table.variable.value(), keys, [])
         snapshot = tuple(tensor.name for tensor in table.snapshot())
 
         def names(watcher: Watcher) -> TableNames:

@@ -57,5 +57,7 @@ class FirstRows:
             handle = ops.rec_table_handle(**self._attributes)
             empty = (tf.zeros([0], tf.int64), tf.zeros([0, dim]), tf.zeros([0, slots * dim]))
             with tf.control_dependencies([ops.rec_table_import(handle, *empty, tf.constant(self._meta))]):
-                rows: NDArray[np.float32] = session.run(ops.rec_lookup(handle, tf.zeros([0, dim]), tf.constant(ids)))
+                rows: NDArray[np.float32] = session.run(
+                    ops.rec_lookup(handle, tf.zeros([0, dim]), tf.constant(ids), [])
+                )
         return rows

@@ -142,7 +142,7 @@ class DynamicVariable(metaclass=_Made):
             keys = tf.cast(slices.indices, tf.int64)
             ids, places = tf.unique(keys)
             sums = tf.math.unsorted_segment_sum(tf.cast(slices.values, tf.float32), places, tf.size(ids))
-            rows = native.ops().rec_lookup_or_insert(self.table.handle, self.table.variable.tensor(), ids)
+            rows = native.ops().rec_lookup_or_insert(self.table.handle, self.table.variable.tensor(), ids, [])
             return native.ops().rec_table_upsert(self.table.handle, ids, rows - factor * sums)
 
     def to_static(self, indices: Any = None, lookup_only: bool = False) -> NoReturn:

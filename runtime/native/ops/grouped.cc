@@ -1,8 +1,10 @@
 // RecLookupGroup and RecLookupOrInsertGroup: lookups of many tables in one op, because a tf.function runs stateful ops
 // one by one.
 #include <memory>
+#include <vector>
 
 #include "ops/anchor.h"
+#include "ops/attributes.h"
 #include "ops/chains.h"
 #include "ops/kernel.h"
 #include "ops/registry.h"
@@ -11,54 +13,71 @@
 namespace recmigrate::ops {
 namespace {
 
+struct GroupKernel {
+  explicit GroupKernel(TF_OpKernelConstruction* construction)
+      : widths(static_cast<std::size_t>(int_attribute(construction, "N"))) {}
+  std::vector<WidthCheck> widths;  // of each table
+};
+
+// One table's part, checked. TensorFlow holds inputs and outputs while the op runs, so that only their data is kept.
 struct Member {
-  Member(TF_OpKernelContext* context, int number, int count)
-      : table(find_table(Input(context, number, "handle").scalar<std::int64_t>())),
-        keys(context, 2 * count + number, "keys") {
-    require_anchor(Input(context, count + number, "anchor"), *table);
-    values = allocate_rows(context, number, keys, table->dim());
+  Member(const GroupKernel& kernel, TF_OpKernelContext* context, int number) {
+    const auto tables = static_cast<int>(kernel.widths.size());
+    const auto handle = Input(context, number, "handle").scalar<std::int64_t>();
+    table = find_table(handle);
+    const int like = (TF_NumInputs(context) > 3 * tables ? 3 : 1) * tables + number;
+    kernel.widths[static_cast<std::size_t>(number)].require(context, like, handle, *table);
+    const Input given(context, 2 * tables + number, "keys");
+    keys = given.data<std::int64_t>();
+    count = given.elements();
+    values = writable<float>(allocate_rows(context, number, given, table->dim()));
   }
 
   std::shared_ptr<Table> table;
-  Input keys;
-  TensorPtr values;
+  const std::int64_t* keys = nullptr;
+  std::size_t count = 0;
+  float* values = nullptr;
 };
 
-// Inputs are N handles, N anchors, N keys; all are checked and the outputs allocated before a table is touched.
-std::vector<Member> members(TF_OpKernelContext* context) {
-  const int count = TF_NumInputs(context) / 3;
+// Inputs are N handles, N anchors, N keys, and N `like` if anchors are resources; all are checked and the outputs
+// allocated before a table is touched.
+std::vector<Member> members(const GroupKernel& kernel, TF_OpKernelContext* context) {
+  const auto count = static_cast<int>(kernel.widths.size());
   std::vector<Member> all;
-  all.reserve(static_cast<std::size_t>(count));
-  for (int i = 0; i < count; ++i) all.emplace_back(context, i, count);
+  all.reserve(kernel.widths.size());
+  for (int i = 0; i < count; ++i) all.emplace_back(kernel, context, i);
   return all;
 }
 
 template <bool kInsert>
-void look_up(TF_OpKernelContext* context) {
-  const std::vector<Member> all = members(context);
+void look_up(const GroupKernel& kernel, TF_OpKernelContext* context) {
+  const std::vector<Member> all = members(kernel, context);
   std::vector<const Table*> tables;
   tables.reserve(all.size());
   for (const Member& member : all) tables.push_back(member.table.get());
   run_by_table(tables, [&](std::size_t i) {
     const Member& member = all[i];
-    const auto* keys = member.keys.data<std::int64_t>();
-    auto* values = writable<float>(member.values);
     if constexpr (kInsert) {
-      member.table->lookup_or_insert(keys, member.keys.elements(), values);
+      member.table->lookup_or_insert(member.keys, member.count, member.values);
     } else {
-      member.table->lookup(keys, member.keys.elements(), values);
+      member.table->lookup(member.keys, member.count, member.values);
     }
   });
 }
 
 template <bool kInsert>
+void compute(void* kernel, TF_OpKernelContext* context) noexcept {
+  guarded(context, [&] { look_up<kInsert>(*static_cast<const GroupKernel*>(kernel), context); });
+}
+
+template <bool kInsert>
 void register_group(const char* name) {
   register_op({name,
-               {"handles: N * int64", "anchors: N * float", "keys: N * int64"},
+               {"handles: N * int64", "anchors: N * Tanchor", "keys: N * int64", "like: likes * float"},
                {"values: N * float"},
-               {"N: int >= 1"},
+               {"N: int >= 1", kAnchorType, kLikes},
                &grouped_shape},
-              stateless<&look_up<kInsert>>());
+              {&create_kernel<GroupKernel>, &compute<kInsert>, &destroy_kernel<GroupKernel>});
 }
 
 }  // namespace

@@ -15,11 +15,13 @@ namespace {
 
 struct InsertKernel {
   explicit InsertKernel(TF_OpKernelConstruction* /*construction*/) {}
+  WidthCheck width;
 };
 
 struct ReadKernel {
   explicit ReadKernel(TF_OpKernelConstruction* construction) : in_place(bool_attribute(construction, "in_place")) {}
   bool in_place;
+  WidthCheck width;
 };
 
 void read_rows(const InsertKernel& /*kernel*/, Table& table, const std::int64_t* keys, std::size_t count, float* out) {
@@ -36,8 +38,9 @@ void read_rows(const ReadKernel& kernel, Table& table, const std::int64_t* keys,
 
 template <typename Key, typename Kernel>
 void look_up(const Kernel& kernel, TF_OpKernelContext* context) {
-  const std::shared_ptr<Table> table = find_table(Input(context, 0, "handle").scalar<std::int64_t>());
-  require_anchor(Input(context, 1, "anchor"), *table);
+  const auto handle = Input(context, 0, "handle").scalar<std::int64_t>();
+  const std::shared_ptr<Table> table = find_table(handle);
+  kernel.width.require(context, TF_NumInputs(context) > 3 ? 3 : 1, handle, *table);
   const Input keys(context, 2, "keys");
   const TensorPtr values = allocate_rows(context, 0, keys, table->dim());
   if constexpr (std::is_same_v<Key, std::int64_t>) {
@@ -73,10 +76,13 @@ void contains(TF_OpKernelContext* context) {
 
 template <typename Kernel>
 void register_lookup(const char* name, std::vector<const char*> attrs) {
-  attrs.push_back("Tkey: {int32, int64} = DT_INT64");
-  register_keyed_op(
-      {name, {"handle: int64", "anchor: float", "keys: Tkey"}, {"values: float"}, std::move(attrs), &lookup_shape},
-      kernel<std::int32_t, Kernel>(), kernel<std::int64_t, Kernel>());
+  attrs.insert(attrs.end(), {"Tkey: {int32, int64} = DT_INT64", kAnchorType, kLikes});
+  register_keyed_op({name,
+                     {"handle: int64", "anchor: Tanchor", "keys: Tkey", "like: likes * float"},
+                     {"values: float"},
+                     std::move(attrs),
+                     &lookup_like_shape},
+                    kernel<std::int32_t, Kernel>(), kernel<std::int64_t, Kernel>());
 }
 
 }  // namespace

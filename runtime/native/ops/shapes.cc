@@ -40,6 +40,13 @@ void set_rows(TF_ShapeInferenceContext* context, int anchor, int keys, int outpu
   if (ok(status)) set_wide(context, shape.get(), anchor, output, status);
 }
 
+// Whether the anchor of a lookup is a value, whose shape is known; else the input `like` has the shape.
+bool has_value(TF_ShapeInferenceContext* context, TF_Status* status) {
+  TF_DataType type = TF_FLOAT;
+  TF_ShapeInferenceContext_GetAttrType(context, "Tanchor", &type, status);
+  return type == TF_FLOAT;
+}
+
 }  // namespace
 
 void scalar_shape(TF_ShapeInferenceContext* context, TF_Status* status) {
@@ -70,6 +77,11 @@ void snapshot_shape(TF_ShapeInferenceContext* context, TF_Status* status) { rank
 
 void lookup_shape(TF_ShapeInferenceContext* context, TF_Status* status) { set_rows(context, 1, 2, 0, status); }
 
+void lookup_like_shape(TF_ShapeInferenceContext* context, TF_Status* status) {
+  const bool read = has_value(context, status);
+  if (ok(status)) set_rows(context, read ? 1 : 3, 2, 0, status);
+}
+
 void expand_shape(TF_ShapeInferenceContext* context, TF_Status* status) {
   const ShapePtr distinct = of_rank(context, 1, status);
   const ShapePtr keys(TF_NewShapeHandle());
@@ -80,8 +92,10 @@ void expand_shape(TF_ShapeInferenceContext* context, TF_Status* status) {
 }
 
 void grouped_shape(TF_ShapeInferenceContext* context, TF_Status* status) {
-  const auto tables = static_cast<int>(TF_ShapeInferenceContextNumInputs(context) / 3);
-  for (int i = 0; i < tables && ok(status); ++i) set_rows(context, tables + i, 2 * tables + i, i, status);
+  const bool read = has_value(context, status);
+  const auto tables = static_cast<int>(TF_ShapeInferenceContextNumInputs(context) / (read ? 3 : 4));
+  const int likes = (read ? 1 : 3) * tables;
+  for (int i = 0; i < tables && ok(status); ++i) set_rows(context, likes + i, 2 * tables + i, i, status);
 }
 
 void pooled_shape(TF_ShapeInferenceContext* context, TF_Status* status) {

@@ -28,10 +28,14 @@ void snapshot_shape(TF_ShapeInferenceContext* context, TF_Status* status);
 // Input 1 is the anchor [0, dim], input 2 the keys: keys.shape + [dim].
 void lookup_shape(TF_ShapeInferenceContext* context, TF_Status* status);
 
+// The same where the anchor may be a resource: then the width is that of input 3, `like`.
+void lookup_like_shape(TF_ShapeInferenceContext* context, TF_Status* status);
+
 // Input 1 is the anchor [0, dim], input 2 the keys: rows [?, dim], addresses [?], numbers keys.shape.
 void expand_shape(TF_ShapeInferenceContext* context, TF_Status* status);
 
-// Inputs are N handles, N anchors [0, dim], N keys: each output keys.shape + [dim].
+// Inputs are N handles, N anchors [0, dim], N keys, and N `like` [0, dim] if anchors are resources: each output
+// keys.shape + [dim].
 void grouped_shape(TF_ShapeInferenceContext* context, TF_Status* status);
 
 // Seven inputs for each of N tables, kind by kind, the second the anchors [0, dim]: each output [?, dim].

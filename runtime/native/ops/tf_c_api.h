@@ -19,6 +19,7 @@ typedef enum TF_DataType {
   TF_UINT8 = 4,
   TF_INT64 = 9,
   TF_BOOL = 10,
+  TF_RESOURCE = 20,
   TF_DATA_TYPE_LAST = 0x7fffffff
 } TF_DataType;
 typedef enum TF_Code {
@@ -41,7 +42,7 @@ typedef struct TF_OpKernelConstruction TF_OpKernelConstruction;
 typedef struct TF_OpKernelContext TF_OpKernelContext;
 #endif
 
-static_assert(TF_FLOAT == 1 && TF_INT32 == 3 && TF_UINT8 == 4 && TF_INT64 == 9 && TF_BOOL == 10,
+static_assert(TF_FLOAT == 1 && TF_INT32 == 3 && TF_UINT8 == 4 && TF_INT64 == 9 && TF_BOOL == 10 && TF_RESOURCE == 20,
               "the numbers are part of the binary interface");
 static_assert(TF_OK == 0 && TF_INVALID_ARGUMENT == 3 && TF_RESOURCE_EXHAUSTED == 8 && TF_INTERNAL == 13 &&
                   TF_DATA_LOSS == 15,
@@ -89,6 +90,8 @@ extern void TF_ShapeInferenceContextSubshape(TF_ShapeInferenceContext* ctx, TF_S
 extern void TF_ShapeInferenceContextConcatenateShapes(TF_ShapeInferenceContext* ctx, TF_ShapeHandle* first,
                                                       TF_ShapeHandle* second, TF_ShapeHandle* result,
                                                       TF_Status* status);
+extern void TF_ShapeInferenceContext_GetAttrType(TF_ShapeInferenceContext* ctx, const char* attr_name, TF_DataType* val,
+                                                 TF_Status* status);
 extern void TF_ShapeInferenceContextSetUnknownShape(TF_ShapeInferenceContext* ctx, TF_Status* status);
 
 // Kernels.

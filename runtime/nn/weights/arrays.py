@@ -133,6 +133,6 @@ def _ops(table: Table) -> _Rows:
         with table.scope("weights"), tf.control_dependencies(None):
             keys = v1.placeholder(tf.int64, [None], "keys")
             values = v1.placeholder(tf.float32, [None, table.dim], "values")
-            read = native.ops().rec_lookup(table.handle, table.variable.tensor(), keys)
+            read = native.ops().rec_lookup(table.handle, table.variable.tensor(), keys, [])
             _rows[table] = _Rows(keys, values, table.import_rows(keys, values), read)
     return _rows[table]

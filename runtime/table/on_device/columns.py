@@ -25,7 +25,7 @@ class Column:
         """Return this column of the table's rows of keys [n], [n, dim]; for values, rows are inserted."""
         with tf.device("/device:CPU:0"):
             if self.number == 0:
-                return native.ops().rec_lookup_or_insert(handle, anchor, keys)
+                return native.ops().rec_lookup_or_insert(handle, anchor, keys, [])
             return native.ops().rec_read_slot(handle, anchor, keys, column=self.number, **self.rule)
 
     def to_host(self, handle: tf.Tensor, keys: tf.Tensor, places: tf.Tensor) -> tf.Operation:

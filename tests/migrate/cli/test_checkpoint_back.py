@@ -93,7 +93,7 @@ def first_rows(path: Path, table: str, ids: Any) -> Any:
     with tf.Graph().as_default() as graph, tf.Session() as session:
         tf.train.import_meta_graph(f"{path}.meta").restore(session, str(path))
         (lookup,) = (op for op in graph.get_operations() if op.type.startswith("RecLookup") and table in op.name)
-        read = runtime.native.ops().rec_lookup(lookup.inputs[0], lookup.inputs[1], ids)
+        read = runtime.native.ops().rec_lookup(*lookup.inputs[:2], ids, lookup.inputs[3:])
         return session.run(read)
 
 

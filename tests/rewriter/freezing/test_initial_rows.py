@@ -29,7 +29,7 @@ def test_rows_have_the_bits_of_the_engine(graph: tf.Graph, law: str, seed: int, 
     meta = np.array([3, seed, dim, 0, 0, np.float64(left).view(np.int64)], np.int64)
     rows = (tf.zeros([0], tf.int64), tf.zeros([0, dim]), tf.zeros([0, 0]))
     with tf.control_dependencies([ops.rec_table_import(handle, *rows, meta)]):
-        wanted = ops.rec_lookup(handle, tf.zeros([0, dim]), tf.constant(keys))
+        wanted = ops.rec_lookup(handle, tf.zeros([0, dim]), tf.constant(keys), [])
     found = drawn_rows(law, seed, left, tf.constant(keys))
     with tf.compat.v1.Session() as session:
         one, other = session.run([wanted, found])

@@ -51,15 +51,15 @@ def test_static_shapes_come_from_the_anchor(table: RawTable) -> None:
     with table.graph.as_default():
         for known, wanted in (([None, 3], [None, 3, 2]), ([], [2])):
             keys = v1.placeholder(tf.int64, known)
-            assert ops().rec_lookup(table.handle, table.anchor, keys).shape.as_list() == wanted
-        assert ops().rec_lookup(table.handle, table.anchor, v1.placeholder(tf.int64)).shape.rank is None
+            assert ops().rec_lookup(table.handle, table.anchor, keys, []).shape.as_list() == wanted
+        assert ops().rec_lookup(table.handle, table.anchor, v1.placeholder(tf.int64), []).shape.rank is None
         anchor = v1.placeholder(tf.float32)
-        assert ops().rec_lookup(table.handle, anchor, tf.constant([1])).shape.as_list() == [1, None]
+        assert ops().rec_lookup(table.handle, anchor, tf.constant([1]), []).shape.as_list() == [1, None]
         snapshot = ops().rec_table_snapshot(table.handle)
         assert [tensor.shape.rank for tensor in snapshot] == [1, 2, 2, 1]
         assert ops().rec_table_size(table.handle).shape.as_list() == []
         with pytest.raises(ValueError, match="rank 2"):
-            ops().rec_lookup(table.handle, tf.zeros([2]), tf.constant([1]))
+            ops().rec_lookup(table.handle, tf.zeros([2]), tf.constant([1]), [])
 
 
 def test_extreme_keys_are_ordinary_keys(table: RawTable) -> None:
@@ -119,10 +119,10 @@ def test_wrong_inputs_are_named(table: RawTable) -> None:
         unknown = v1.placeholder_with_default([[3]], shape=None)
         wide = v1.placeholder_with_default(tf.zeros([0, 5]), shape=None)
         calls = {
-            "no table has the handle 12345": ops().rec_lookup(tf.constant(12345, tf.int64), table.anchor, [1]),
+            "no table has the handle 12345": ops().rec_lookup(tf.constant(12345, tf.int64), table.anchor, [1], []),
             r"handle has shape \[1, 1\]; it must be a scalar": ops().rec_table_size(tf.cast(unknown, tf.int64)),
             r"anchor of table 'user' has shape \[0, 5\]; it must be \[0, 2\]": ops().rec_lookup(
-                table.handle, wide, [1]
+                table.handle, wide, [1], []
             ),
         }
     for message, op in calls.items():

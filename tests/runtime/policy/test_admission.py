@@ -129,7 +129,7 @@ class _Graph:
         self.session = session()
 
     def _initial(self) -> tf.Tensor:
-        return native.ops().rec_lookup(self.table.handle, self.table.variable.value(), self.keys)
+        return native.ops().rec_lookup(self.table.handle, self.table.variable.value(), self.keys, [])
 
     def initial(self, key: int) -> np.ndarray:
         """Return the row a key starts with (asked before it is in the table)."""

@@ -147,7 +147,7 @@ class _Moved:
                 shape=[None, table.dim],
                 name="rows",
             )
-            read = native.ops().rec_lookup_or_insert(table.handle, table.variable.tensor(), keys)
+            read = native.ops().rec_lookup_or_insert(table.handle, table.variable.tensor(), keys, [])
             self.filled = self.rows.assign(read, read_value=False)
             self.gradient = tf.IndexedSlices(sums, tf.range(tf.size(keys)), tf.shape(sums))
 

@@ -24,8 +24,9 @@ inline constexpr std::size_t kShards = std::size_t{1} << kShardBits;
 
 [[nodiscard]] inline std::size_t shard_of(std::uint64_t hash) noexcept { return hash >> (64 - kShardBits); }
 
-// Below this many ids, waking a thread costs more than it saves.
-inline constexpr std::size_t kWorthSplitting = 2048;
+// Below this many ids, waking a thread costs more than it saves, and so do parts of some tens of ids. Where the parts
+// begin to pay, both ways are equal in tables of 10^6 rows; small tables would be faster undivided up to 8,192 ids.
+inline constexpr std::size_t kWorthSplitting = 3072;
 
 // Up to this many ids, one part for all shards costs less than small parts, each of which waits for memory on its own.
 inline constexpr std::size_t kFew = kWorthSplitting - 1;

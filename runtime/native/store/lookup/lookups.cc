@@ -14,7 +14,11 @@
 namespace recmigrate {
 namespace {
 
-// Copies rows to out[count, dim] from its beginning to its end.
+// Rows that are found before the first of them is read.
+constexpr std::size_t kFound = 4 * kBlock;
+
+// Copies rows to out[count, dim] from its beginning to its end. Shard by shard, each thread would come back to each of
+// its pages for every shard, which costs more than to keep the rows' addresses once rows are wide.
 void copy_in_order(float* const* rows, std::size_t count, std::size_t dim, float* out) {
   constexpr std::size_t kAhead = 12;
   parallel::ranges(count, kRowGrain, [&](std::size_t begin, std::size_t end) {
@@ -42,6 +46,26 @@ void Lookups::read(const std::int64_t* keys, std::size_t count, float* out) cons
     float* const to = out + i * dim_;
     row != nullptr ? store_.read_row(row, to) : store_.read_initial(keys[i], to);
   });
+}
+
+bool Lookups::read_present(const std::int64_t* keys, std::size_t count, float* out) const noexcept {
+  const std::uint64_t used = shards_of(keys, count);
+  for (std::uint64_t rest = used; rest != 0; rest &= rest - 1) {
+    // The locks wait for each other, and meanwhile nothing else would be fetched.
+    __builtin_prefetch(&state().shards[static_cast<std::size_t>(__builtin_ctzll(rest))]->index);
+  }
+  const ReadGuard guard(state(), used);
+  float* rows[kFound];
+  std::uint8_t shards[kBlock];
+  for (std::size_t at = 0; at < count; at += kFound) {
+    const std::size_t some = std::min(kFound, count - at);
+    for (std::size_t i = 0; i < some; i += kBlock) {
+      store_.find_block(keys + at + i, std::min(kBlock, some - i), rows + i, shards);
+    }
+    if (std::find(rows, rows + some, nullptr) != rows + some) return false;
+    for (std::size_t i = 0; i < some; ++i) store_.read_row(rows[i], out + (at + i) * dim_);
+  }
+  return true;
 }
 
 void Lookups::lookup_in_place(const std::int64_t* keys, std::size_t count, float* out) const {
@@ -81,19 +105,22 @@ void Lookups::lookup_or_insert(const std::int64_t* keys, std::size_t count, floa
   MemoryLimit::with_room([&] {
     const ReadLock lock(store_.structure());
     const StepsGuard steps(store_);
-    const auto read_present = [&](Batch& batch, std::size_t part) {
+    const bool settles = store_.settles_reads();
+    const bool whole = limited() || tiered();  // before the first row is read
+    // Nothing is kept for an update that will not come, so that duplicates need not be found either.
+    const bool only_read = !recent_.wanted() && !whole && !settles && count <= kFew;
+    if (only_read && read_present(keys, count, out)) return;
+    const auto read_found = [&](Batch& batch, std::size_t part) {
       const ReadGuard guard(state(), batch.shards(part));
       const bool all = store_.find_rows(batch, part);
       if (all) store_.read_rows(batch, part, out);
       return all;
     };
-    const bool settles = store_.settles_reads();
     const auto read_inserted = [&](const Batch& batch, std::size_t part) {
       if (settles) store_.settle_part(batch, part);
       const ReadGuard guard(state(), batch.shards(part));
       store_.read_rows(batch, part, out);
     };
-    const bool whole = limited() || tiered();  // before the first row is read
     if (!whole && store_.plain() && dim_ >= kWide && count > kFew) {
       const auto insert = [&](Batch& own, std::size_t part) { resolve_part(own, part, true); };
       Batch batch = numbered(keys, count, insert);
@@ -110,7 +137,7 @@ void Lookups::lookup_or_insert(const std::int64_t* keys, std::size_t count, floa
                               keys, count,
                               [&](Batch& own, std::size_t part) {
                                 if (settles) resolve_part(own, part, true);
-                                if (!settles && read_present(own, part)) return;
+                                if (!settles && read_found(own, part)) return;
                                 if (!settles) store_.insert_part(own, part);
                                 read_inserted(own, part);
                               },

@@ -61,6 +61,8 @@ class Lookups : private Part {
 
  private:
   void read(const std::int64_t* keys, std::size_t count, float* out) const;
+  // The same if all keys have a row in memory; else returns false, and the rest of `out` is not written.
+  [[nodiscard]] bool read_present(const std::int64_t* keys, std::size_t count, float* out) const noexcept;
   void read_from_tiers(const std::int64_t* keys, std::size_t count, float* out);
   [[nodiscard]] static std::unique_ptr<float*[]> rows_by_id(const Batch& batch);
   template <typename Then>

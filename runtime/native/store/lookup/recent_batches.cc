@@ -18,7 +18,7 @@ constexpr std::uint32_t kPatience = 8;
 
 }  // namespace
 
-Found::Found(const std::int64_t* keys, Batch keys_with_rows, std::uint64_t now)
+Found::Found(const std::int64_t* keys, Batch&& keys_with_rows, std::uint64_t now)
     : ids(new std::int64_t[keys_with_rows.count()]), batch(std::move(keys_with_rows)), epoch(now) {
   std::copy_n(keys, batch.count(), ids.get());
 }
@@ -27,7 +27,7 @@ bool Found::is_for(const std::int64_t* keys, std::size_t count) const noexcept {
   return batch.count() == count && std::memcmp(ids.get(), keys, count * sizeof *keys) == 0;
 }
 
-void RecentBatches::remember(const std::int64_t* keys, Batch batch) {
+void RecentBatches::remember(const std::int64_t* keys, Batch&& batch) {
   if (batch.count() == 0 || batch.count() > kRememberedIds) return;
   leave(std::make_unique<Found>(keys, std::move(batch), store_.epoch()));
 }
@@ -42,11 +42,13 @@ void RecentBatches::leave(FoundPtr found) {
   }
   recent_ids_ += ids;
   recent_.push_back(std::move(found));
+  if (wanted()) ++unasked_;
 }
 
 // Removes and returns the lookup of exactly these keys, if it was recent.
 FoundPtr RecentBatches::take_exactly(const std::int64_t* ids, std::size_t count) {
   const std::lock_guard<std::mutex> lock(mutex_);
+  unasked_ = 0;
   for (auto at = recent_.rbegin(); at != recent_.rend(); ++at) {
     if (!(*at)->is_for(ids, count)) continue;
     FoundPtr found = std::move(*at);

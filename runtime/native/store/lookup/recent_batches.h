@@ -1,6 +1,7 @@
 // Recently looked-up batches, kept for their updates, which then need not search the keys again.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -15,7 +16,7 @@ namespace recmigrate {
 // What an inserting lookup keeps in the table for the rest of its step: its ids, and their distinct keys with their
 // rows.
 struct Found {
-  Found(const std::int64_t* keys, Batch keys_with_rows, std::uint64_t now);
+  Found(const std::int64_t* keys, Batch&& keys_with_rows, std::uint64_t now);
 
   [[nodiscard]] bool is_for(const std::int64_t* keys, std::size_t count) const noexcept;
 
@@ -32,8 +33,11 @@ class RecentBatches : private Part {
 
   explicit RecentBatches(RowStore& store) noexcept : Part(store) {}
 
+  // Whether an update is likely to ask for the batch of the next lookup: false once many have been kept and none was
+  // asked for, as in a program that only reads.
+  [[nodiscard]] bool wanted() const noexcept { return unasked_.load(std::memory_order_relaxed) < kGivesUp; }
   // Keeps a batch whose rows have just been found. `structure` is held.
-  void remember(const std::int64_t* keys, Batch batch);
+  void remember(const std::int64_t* keys, Batch&& batch);
   // Keeps it for an update of its ids.
   void leave(FoundPtr found);
   // Takes what a lookup of exactly these keys kept, or de-duplicates them.
@@ -50,11 +54,14 @@ class RecentBatches : private Part {
   void clear() noexcept;
 
  private:
+  static constexpr std::uint32_t kGivesUp = 32;
+
   [[nodiscard]] FoundPtr take_exactly(const std::int64_t* ids, std::size_t count);
 
   std::mutex mutex_;  // guards the following; always the last lock taken
   std::vector<FoundPtr> recent_;
-  std::size_t recent_ids_ = 0;  // of all of them, which lie apart in memory
+  std::size_t recent_ids_ = 0;             // of all of them, which lie apart in memory
+  std::atomic<std::uint32_t> unasked_{0};  // batches kept since one was last asked for; read without the lock
 };
 
 }  // namespace recmigrate
