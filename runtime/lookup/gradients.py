@@ -17,7 +17,7 @@ def _slices(gradient: tf.Tensor, keys: tf.Tensor, shaped: tf.Tensor) -> tf.Index
 
 
 def _lookup_gradient(op: tf.Operation, gradient: tf.Tensor) -> list[Any]:
-    """Return the gradient of the anchor, a value or a resource with the shape of the last input, and None for others."""
+    """Return the gradient of the anchor, a value or a resource of the last input's shape, and None for others."""
     anchor, keys, *like = op.inputs[1:]
     slices = _slices(gradient, keys, like[0] if like else anchor)
     return [None, slices, None, *(None for _ in like)]

@@ -27,7 +27,7 @@ class Anchor:
     _like: tf.Tensor | None = None  # of eager mode
 
     def tensor(self) -> tf.Tensor:
-        """Return the value, of shape [0, dim], so that gradients of what computes with it flow to a trainable anchor."""
+        """Return the value, of shape [0, dim], so that gradients flow to a trainable anchor."""
         found: tf.Tensor = self.value()  # type: ignore[attr-defined]
         return found if self.table.trainable else tf.stop_gradient(found)
 
