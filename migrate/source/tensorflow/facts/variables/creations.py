@@ -53,7 +53,7 @@ def refuse_options(creation: Creation, file: File, bound: dict[str, cst.Arg]) ->
     if gone := HOW & {*dropped(bound, ())}:
         creation.notes.append(without(gone))
     trainable = bound.get("trainable")
-    if trainable is not None and _truth(file, trainable.value) is not True:
+    if trainable is not None and not is_none(trainable) and _truth(file, trainable.value) is not True:
         creation.trainable = trainable.value
 
 

@@ -17,6 +17,8 @@ from migrate.source.tensorflow.facts.calls.variable_scopes import PARAMETERS
 
 DROPPED = "the partitioner is dropped: a table is not split by row ranges"
 OTHER_ORDER = "by `mod`, the default in v1, rows of an old checkpoint are not in the order of their ids"
+#: Place of the partitioner among the arguments of `tf.get_variable`.
+_PLACE = 8
 #: Initializers whose fan is that of one partition; other v1 initializers use the fan of the whole variable.
 OF_PARTS = {"xavier_initializer", "contrib_variance_scaling_initializer"}
 
@@ -25,13 +27,14 @@ def is_partitioned(file: File, creation: Creation) -> bool:
     """True if the variable, or any scope of the file, has a partitioner."""
     if creation.unique:
         return False
-    own = any(_is_partitioner(arg) for arg in creation.call.args)
+    own = any(_is_partitioner(arg, place) for place, arg in enumerate(creation.call.args))
     scopes = (bind(call, PARAMETERS) or {} for call, _ in file.calls("variable_scope"))
     return own or any("partitioner" in bound and not is_none(bound["partitioner"]) for bound in scopes)
 
 
-def _is_partitioner(arg: cst.Arg) -> bool:
-    return arg.keyword is not None and arg.keyword.value == "partitioner" and not is_none(arg)
+def _is_partitioner(arg: cst.Arg, place: int) -> bool:
+    named = arg.keyword.value == "partitioner" if arg.keyword is not None else place == _PLACE
+    return named and not is_none(arg)
 
 
 def check_parts(file: File, table: Table) -> None:
