@@ -53,7 +53,8 @@ BOTH = {
         "", "kind = KIND\nif kind == 'bell':\n    made = net()\nkind = 'flat'\nif kind == 'flat':\n    made = net()\n",
     ),
     "an attribute that is assigned": (
-        "", "if args.kind == 'bell':\n    made = net()\nargs.kind = 'flat'\nif args.kind == 'flat':\n    made = net()\n",
+        "", "if args.kind == 'bell':\n    made = net()\nargs.kind = 'flat'\n"
+        "if args.kind == 'flat':\n    made = net()\n",
     ),
     "an attribute that is set by its name": (
         "", "if args.kind == 'bell':\n    made = net()\nsetattr(args, 'kind', 'flat')\n"
