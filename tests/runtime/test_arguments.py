@@ -114,6 +114,7 @@ _GIVEN_TO_A_TABLE: dict[str, dict[str, Any]] = {
     "when_full": {"when_full": "evict", "max_bytes": 1 << 20},
     "storage": {"storage": runtime.Storage("dram")},
     "placement": {"placement": "replicated"},
+    "trainable": {"trainable": False},
     "device": {"device": "/cpu:0"},
 }
 
