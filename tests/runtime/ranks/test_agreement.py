@@ -80,7 +80,9 @@ def test_rates_that_change_together_and_ranks_without_an_update_are_no_error() -
 
 def test_a_graph_of_tensorflow_1_tells_it_too() -> None:
     def error() -> str:
-        with tf.Graph().as_default(), _v1.Session() as session:
+        # Exchanges block threads, and all sessions of a process share a few, unless each has its own.
+        own = _v1.ConfigProto(inter_op_parallelism_threads=8, use_per_session_threads=True)
+        with tf.Graph().as_default(), _v1.Session(config=own) as session:
             table = _table("distributed")
             optimizer = (adagrad if ranks.rank() else adam).create_hash_optimizer(0.1)
             loss = tf.reduce_sum(runtime.sparse_lookup(table, tf.constant([1, 2, 3], tf.int64)))

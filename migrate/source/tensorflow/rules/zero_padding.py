@@ -70,7 +70,7 @@ class ZeroPadding(UseRule):
             "ordered",
             "this lookup reads a padded table where `control_dependencies` or `gradient_override_map` may apply",
             "the rows were read where the table is padded, and are read by the lookup after the conversion",
-            "pad and look up outside of such scopes",
+            "apply the padding, and look rows up, outside of such scopes",
         ),
         Refusal(
             "unnamed-ids",

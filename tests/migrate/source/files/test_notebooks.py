@@ -76,7 +76,7 @@ def test_only_the_edited_lines_differ(form: dict[str, object], end: str, mark: b
 
 
 def test_findings_and_tables_name_the_cell() -> None:
-    data = json.dumps(notebook(*MODEL, cell("x = 1\ny = tf.nn.l2_loss(W)\nW.assign(y)"))).encode()
+    data = json.dumps(notebook(*MODEL, cell("x = 1\ny = tf.square(W)\nW.assign_add(y)"))).encode()
     result, written = converted(data)
     assert written == data
     [table] = result.tables

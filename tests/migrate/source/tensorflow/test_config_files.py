@@ -57,12 +57,13 @@ def test_sizes_may_be_constants_of_another_file(imports: str, shape: str, conf: 
     same_training(root, results)
 
 
-def test_a_matrix_of_a_config_keeps_the_table(tmp_path: Path) -> None:
-    """Initial values that are a matrix are no function of a row."""
+def test_a_matrix_of_a_config_begins_the_table(tmp_path: Path) -> None:
     conf = HEAD + "import numpy as np\nSTART = tf.constant_initializer(np.ones([8, 4]))\nRATE = 0.1\n"
     files = {"model.py": MODEL.format("import conf", "[8, 4], initializer=conf.START"), "main.py": MAIN}
-    results = convert(write(tmp_path / "p", {**files, "conf.py": conf}))
-    assert verdicts(results) == {"item": "unsupported"}
+    root = write(tmp_path / "p", {**files, "conf.py": conf})
+    results = convert(root)
+    assert verdicts(results) == {"item": "applied"}, reasons(results)
+    same_training(root, results)
 
 
 FUNCTION = HEAD + (
