@@ -20,7 +20,7 @@ def one_hot_lookup(table: Table, ids: Any, depth: Any, is_train: Any = True, nam
 
     Args:
         table: a table of this graph.
-        ids: int32 or int64 tensor of any rank.
+        ids: int32 or int64 tensor of any rank, or uint8 or int8, which `tf.one_hot` takes, too.
         depth: an int, or an integer scalar tensor.
         is_train: as for `sparse_lookup`. An id outside of the range inserts no row: it looks up the id 0 in vain.
         name: scope of the ops.
@@ -35,7 +35,9 @@ def one_hot_lookup(table: Table, ids: Any, depth: Any, is_train: Any = True, nam
     if name is not None:
         _validation.text("name", name)
     with tf.name_scope(name or f"{table.table_name}_one_hot"):
-        keys = id_checks.integers(ids, f"the table `{table.table_name}`")
+        given = ids.dtype if tf.is_tensor(ids) else getattr(ids, "dtype", None)
+        wide = tf.cast(ids, tf.int64) if given in (tf.uint8, tf.int8) else ids
+        keys = id_checks.integers(wide, f"the table `{table.table_name}`")
         inside = (keys >= 0) & (keys < tf.cast(depth, keys.dtype))
         rows = sparse_lookup(table, tf.where(inside, keys, tf.zeros_like(keys)), is_train=is_train)
         found: tf.Tensor = tf.where(inside[..., tf.newaxis], rows, tf.zeros_like(rows))

@@ -34,10 +34,10 @@ def dynamic_imports(text: str) -> Iterator[Dynamic]:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return
-    loads = False
+    loads, named = False, {*FUNCTIONS, *_aliases(tree)}
     for node in ast.walk(tree):
         loads = loads or (isinstance(node, ast.Name | ast.Attribute) and _name(node) in LOADERS)
-        if isinstance(node, ast.Call) and _name(node.func) in FUNCTIONS and (given := _argument(node)) is not None:
+        if isinstance(node, ast.Call) and _name(node.func) in named and (given := _argument(node)) is not None:
             start, whole = _beginning(given)
             if "/" not in start:
                 yield Dynamic(start.lstrip("."), len(start) - len(start.lstrip(".")), whole)
@@ -47,6 +47,13 @@ def dynamic_imports(text: str) -> Iterator[Dynamic]:
         yield from (Dynamic(place, 0, whole=True, file=True) for place in places)
         if not places:
             yield Dynamic("", 0, whole=False)
+
+
+def _aliases(tree: ast.AST) -> Iterator[str]:
+    """Yield the names that `from importlib import import_module as load` gives the functions."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            yield from (one.asname for one in node.names if one.name in FUNCTIONS and one.asname is not None)
 
 
 def _name(node: ast.expr) -> str:

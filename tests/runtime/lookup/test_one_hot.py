@@ -41,6 +41,14 @@ def test_it_trains_as_the_product(dtype: Any) -> None:
         np.testing.assert_allclose(found, stock, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("dtype", [tf.uint8, tf.int8])
+def test_ids_of_one_byte_as_one_hot_takes_them(dtype: Any) -> None:
+    table, ids = runtime.table_of_rows(_ROWS, "w"), np.array([1, 100, 4])
+    expected = tf.matmul(tf.one_hot(tf.constant(ids, dtype), 5), _ROWS)
+    for given in (tf.constant(ids, dtype), ids.astype(dtype.as_numpy_dtype)):
+        np.testing.assert_allclose(runtime.one_hot_lookup(table, given, 5), expected)
+
+
 def test_a_depth_that_is_a_tensor_and_a_name() -> None:
     table = runtime.table_of_rows(_ROWS, "w")
     rows = runtime.one_hot_lookup(table, _IDS, tf.constant(2), is_train=False, name="picked")

@@ -8,6 +8,7 @@ import libcst as cst
 
 from migrate.source.tensorflow.base.arguments import literal
 from migrate.source.tensorflow.base.bindings import resolve
+from migrate.source.tensorflow.base.model import Creation, Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.visited import reached
 from migrate.source.tensorflow.checks.judgement import Judgement
@@ -30,7 +31,7 @@ def may_lack_tables(file: File, judgement: Judgement, step: Step) -> bool:
         return True
     if step.listed is not None:
         return not step.listed.fixed
-    made = [table.creation.call for table in judgement.moving if table.creation.trainable is None]
+    made = [table.creation.call for table in judgement.moving if not _may_be_untrained(judgement, table)]
     certain = [call for call in made if is_made_before(file, call, step.call)]
     home = owner(file, step.call)
     if len(file.files) > 1:
@@ -39,6 +40,17 @@ def may_lack_tables(file: File, judgement: Judgement, step: Step) -> bool:
         return not certain
     homes = [owner(file, call) for call in certain]  # with several models in a file, each step has its own tables
     return not any(reaches(file, home, one) or reaches(file, one, home) for one in homes)
+
+
+def _may_be_untrained(judgement: Judgement, table: Table) -> bool:
+    """True if a call that may make the same variable says that it is not trained; the first that runs decides."""
+    own = table.creation
+
+    def same(other: Creation) -> bool:
+        apart = own.unique or other.unique
+        return other is own or (not apart and (other.name == own.name or None in {other.name, own.name}))
+
+    return any(one.creation.trainable is not None and same(one.creation) for one in judgement.moving)
 
 
 def may_lack_dense(file: File, judgement: Judgement, step: Step) -> bool:

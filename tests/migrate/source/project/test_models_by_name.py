@@ -30,6 +30,8 @@ IMPORTS = {
     "an f-string": "    module = importlib.import_module(f'models.{NAME}')\n    made = getattr(module, NAME)\n",
     "a format": "    module = importlib.import_module('models.{}'.format(NAME))\n    made = getattr(module, NAME)\n",
     "a percent sign": "    module = importlib.import_module('models.%s' % NAME)\n    made = getattr(module, NAME)\n",
+    "under another name": "    from importlib import import_module as load\n"
+    "    made = getattr(load('models.' + NAME), NAME)\n",
     "in a branch": "    if NAME in dir(tf):\n        module = importlib.import_module('other.' + NAME)\n    else:\n"
     "        module = importlib.import_module('models.' + NAME)\n    made = getattr(module, NAME)\n",
 }

@@ -86,6 +86,9 @@ def _operands(file: File, value: Value) -> list[Value]:
     flow = flow_of(file)
     if isinstance(node, cst.Subscript):
         return flow.values(node.value)
+    if isinstance(node, cst.AugAssign):  # of `loss += rate * term` no operand is a text that is written out
+        written = [*flow.values(node.target), *flow.values(node.value)]
+        return [one for one in written if isinstance(root_of(one), Constant)]
     if not isinstance(node, cst.BinaryOperation):
         return []
     sides = [flow.values(node.left), flow.values(node.right)]

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import libcst as cst
 
 from migrate.source.flow import Holder
-from migrate.source.tensorflow.base.arguments import bind, literal, string
+from migrate.source.tensorflow.base.arguments import bind, literal
 from migrate.source.tensorflow.base.bindings import is_fixed, is_target, resolve
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of
+from migrate.source.tensorflow.facts.references.fetched_names import may_be_fetched
 
 RULE = "tf-zero-padding"
 SHAPES = {"zeros": ("shape", "dtype", "name"), "constant": ("value", "dtype", "shape", "name", "verify_shape")}
@@ -44,7 +45,7 @@ def padding_of(file: File, read: cst.BaseExpression) -> Padding | None:
     bound = bind(call, ("values", "axis", "name")) if file.names.of(call.func) == "concat" else None
     if bound is None or bound.get("values") is not arg or "axis" not in bound or literal(bound["axis"].value) != 0:
         return None
-    if "name" in bound and _may_be_fetched(file, bound["name"].value):
+    if "name" in bound and may_be_fetched(file, bound["name"].value):
         return None
     first = listed.elements[0] is element
     other = listed.elements[1 if first else 0].value
@@ -53,14 +54,6 @@ def padding_of(file: File, read: cst.BaseExpression) -> Padding | None:
     kind = "last" if first else "first" if sliced else "before"
     placed = _placed(file, call, read, kind)
     return placed if placed is not None or not is_value(file, kind) else Padding(call, read, kind, None, None, None)
-
-
-def _may_be_fetched(file: File, name: cst.BaseExpression) -> bool:
-    """True for a tensor whose name another string of the program has at its end, as `"scope/name:0"` does."""
-    text = string(name)
-    others = (one for part in file.program(name) for one in part.tree.strings if one is not name)
-    tails = ((string(one) or "").partition(":")[0].rpartition("/")[2] for one in others)
-    return text is None or any(tail == text for tail in tails)
 
 
 def is_value(file: File, kind: str) -> bool:

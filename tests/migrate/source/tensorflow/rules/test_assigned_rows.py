@@ -34,6 +34,7 @@ SETS = {
         "self.init = set_rows(W, p)",
     ),
     "returned": ("def f():\n    return W.assign(p)\nsess.run(f(), {p: rows})\n", "return set_rows(W, p)"),
+    "named": ("sess.run(tf.assign(W, rows, name='fill'))\n", "sess.run(set_rows(W, rows))"),
     "locked": ("sess.run(W.assign(rows, use_locking=True))\n", "sess.run(set_rows(W, rows))"),
 }
 STAYS = {
@@ -58,6 +59,11 @@ STAYS = {
     "in a branch of the graph": "x = tf.cond(c, lambda: W.assign(p), lambda: other)\n",
     "added": "sess.run(W.assign_add(p))\n",
     "a part": "sess.run(W[2].assign(p))\n",
+    "found by its name": "tf.assign(W, p, name='fill')\nsess.run('fill', {p: rows})\n",
+    "found by its name in a scope": (
+        "with tf.name_scope('a'):\n    init = tf.assign(W, p, name='fill')\n"
+        "sess.run(tf.get_default_graph().get_operation_by_name('a/fill'), {p: rows})\n"
+    ),
     "the value that it has": "sess.run(tf.assign(p, W))\n",
 }
 

@@ -35,8 +35,8 @@ CASES = {
     "slice": (TABLE + "y = W[:5]\n", "by position"),
     "slice of an alias": (TABLE + "V = W\ny = V[:5]\n", "by position"),
     "concat": (TABLE + "y = tf.concat([zero, W], 0)\n", "whole [rows, dim] matrix"),
-    "assign": (TABLE + "op = W.assign(m)\n", "import"),
-    "tf.assign": (TABLE + "op = tf.assign(W, m)\n", "import"),
+    "assign": (TABLE + "x = W.assign(m) * 2.0\n", "import"),
+    "tf.assign": (TABLE + "x = tf.assign(W, m) * 2.0\n", "import"),
     "helper": (TABLE + "def f(t):\n    return t\nfor i in n:\n    v = sess.run(f(W))\n", "reads all rows at once"),
     "list": (TABLE + "params = [W]\nf(params)\n", "not analysed"),
     "append": (TABLE + "params = []\nparams.append(W)\nf(params)\n", "not analysed"),
@@ -106,7 +106,6 @@ CASES = {
     "another module called runtime": (HEAD + "from runtime import config\n" + MADE + LOOKUP, "another module"),
     "numpy matrix": (HEAD + "W = tf.Variable(np.zeros((9, 4)))\n" + LOOKUP, "initial values"),
     "regularizer": (HEAD + 'W = tf.get_variable("w", [9, 4], regularizer=r)\n' + LOOKUP, "regularizer"),
-    "trainable flag": (HEAD + 'W = tf.get_variable("w", [9, 4], trainable=flag)\n' + LOOKUP, "run time"),
     "orthogonal": (
         HEAD + 'W = tf.get_variable("w", [9, 4], initializer=tf.orthogonal_initializer())\n' + LOOKUP,
         "initial values",

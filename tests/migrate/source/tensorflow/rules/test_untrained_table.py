@@ -71,6 +71,15 @@ def test_a_variable_of_the_same_name_that_a_list_trains_keeps_both() -> None:
     assert "create_table" not in result.converted
 
 
+def test_a_variable_that_was_made_untrained_may_leave_nothing_to_train() -> None:
+    again = 'with tf.variable_scope("", reuse=True):\n    U = tf.get_variable("w", [9, 4])\n'
+    again += "e += tf.nn.embedding_lookup(U, ids)\n"
+    lookup, rest = LOSS.split("\n", 1)
+    text = HEAD + MADE.format("False") + lookup + "\n" + again + rest + STEP
+    assert "if sparse_grads else []" in converted(text).converted
+    assert "if sparse_grads else []" not in converted(text.replace(", trainable=False", "")).converted
+
+
 @pytest.mark.parametrize("target", ["rec_sdk", "deeprec", "sok"])
 def test_other_sdks_have_no_such_table(target: str) -> None:
     result = convert_text(

@@ -21,6 +21,7 @@ ANY = {
     "put together": "sess.run(args.name + ':0')",
     "a list and a list": "sess.run([loss] + sys.argv[1:])",
     "a sum of an argument of a function": "def fetch(x):\n    sess.run(x + args.name)\nfetch(loss.name)",
+    "put together in place": "name = args.name\nname += ':0'\nsess.run(name)",
     "a remainder": "sess.run(args.name % 3)",
     "of a file": "with open('x') as f:\n    sess.run(json.load(f)['n'])",
     "a flag": "sess.run(tf.app.flags.FLAGS.name)",
@@ -32,6 +33,7 @@ OTHERS = {
     "a tensor": "class M:\n    pass\nm = M()\nm.loss = loss\nsess.run([m.loss, loss])",
     "a sum that grows": "for n in range(3):\n    loss = loss + n\nsess.run(loss)",
     "a sum with a setting": "loss = tf.nn.l2_loss(y) + args.rate * tf.nn.l2_loss(x)\nsess.run([loss])",
+    "a sum in place": "loss = tf.square(y)\nloss += args.rate * tf.nn.l2_loss(x)\nsess.run([loss])",
     "a sum of sums": "loss = (tf.square(y) + args.a * x) + args.b * x\nsess.run([loss])",
     "a difference": "loss = args.a * x - args.b * x\nsess.run(loss)",
     "an attribute that no text has": "class M:\n    pass\nm = M()\nm.loss = y\ndef fetch(m):\n    sess.run(m.loss)\n"
