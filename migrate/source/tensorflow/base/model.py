@@ -20,6 +20,8 @@ class CodeChange:
     text: Callable[[Fresh, tuple[str, ...]], str]
     item: str = ""  #: the table's contribution, if one piece of code changes for several tables
     behind: bool = False  #: the text becomes a line of its own after the statement `node`, which is kept
+    #: an expression inside `node` that the text takes along: its text, with the edits in it, is the only item
+    takes: cst.BaseExpression | None = None
 
 
 @dataclass(frozen=True)

@@ -77,7 +77,8 @@ class Planner(AroundEditing):
         changes = [change for use in uses for change in use.changes if self._is_mine(change.node)]
         for change in filter(lambda change: change.behind, changes):
             self.plan.edits.append(line_after(self.tree, change.node, [change.text(self.fresh, ())]))
-        changes = [change for change in changes if not change.behind]
+        takers = sorted((one for one in changes if one.takes), key=lambda one: len(self.tree.source(one.node)))
+        changes = [change for change in changes if not change.behind and not change.takes]
         texts: list[tuple[cst.CSTNode, str]] = []
         for node in {id(change.node): change.node for change in changes}.values():
             same = [change for change in changes if change.node is node]
@@ -86,6 +87,9 @@ class Planner(AroundEditing):
         for node, text in texts:
             if not any(self.tree.contains(one, node) and one is not node for one in gone):
                 self._change(node, text)
+        for one in takers:  # from inside out, when what they contain is planned
+            assert one.takes is not None
+            self._change(one.node, one.text(self.fresh, (self._moved(one.takes),)))
         for use in filter(lambda use: self._is_mine(use.node), uses):
             self.plan.after.setdefault(id(use.node), self._planned(use.node) if use.changes else "")
 

@@ -56,8 +56,8 @@ class AssignedRows(UseRule):
         call, value = found
         if not is_only_run(file, call):
             return None
-        table, rows = file.tree.source(reference), file.tree.source(value)
+        table = file.tree.source(reference)
         text = " ".join(file.tree.source(call).split())
         shown = text if len(text) <= 60 else text[:57] + "..."
-        change = CodeChange(call, lambda fresh, _: f"{fresh.imports('set_rows')}({table}, {rows})")
+        change = CodeChange(call, lambda fresh, rows: f"{fresh.imports('set_rows')}({table}, {rows[0]})", takes=value)
         return Adaptation(call, RULE, f"`{shown}` sets all rows of `{table}`", changes=(change,))

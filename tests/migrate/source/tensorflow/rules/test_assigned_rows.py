@@ -35,6 +35,18 @@ SETS = {
     ),
     "returned": ("def f():\n    return W.assign(p)\nsess.run(f(), {p: rows})\n", "return set_rows(W, p)"),
     "named": ("sess.run(tf.assign(W, rows, name='fill'))\n", "sess.run(set_rows(W, rows))"),
+    "of looked-up rows": (
+        "sess.run(tf.assign(W, tf.gather(W, order), name='fill'))\n",
+        "sess.run(set_rows(W, sparse_lookup(W, order)))",
+    ),
+    "of its shape": (
+        "sess.run(W.assign(draw(*W.get_shape().as_list())))\n",
+        "sess.run(set_rows(W, draw(*tf.TensorShape([9, 4]).as_list())))",
+    ),
+    "in parts of lines": (
+        "sess.run(tf.assign(\n    W,\n    tf.gather(W, order),  # from the end\n))\n",
+        "# from the end\nsess.run(set_rows(W, sparse_lookup(W, order)))",
+    ),
     "locked": ("sess.run(W.assign(rows, use_locking=True))\n", "sess.run(set_rows(W, rows))"),
 }
 STAYS = {

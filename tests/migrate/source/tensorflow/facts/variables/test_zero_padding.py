@@ -67,7 +67,7 @@ CASES = {
         "        self.x = getattr(self, k)\n",
         "by a computed name",
     ),
-    "assigned": (f"P = {ZEROS}\ne = tf.gather(P, ids)\nop = W.assign(P)\n", "by import, not by assignment"),
+    "assigned": (f"P = {ZEROS}\ne = tf.gather(P, ids)\nop = W.assign(P)\n", "the table is passed to `W.assign`"),
     "saved": (f"P = {ZEROS}\ne = tf.gather(P, ids)\ns = tf.train.Saver([P])\n", "also used in another way"),
     "measured": (f"P = {ZEROS}\ne = tf.gather(P, ids)\nn = P.shape[0]\n", "reads `.shape`"),
     "L2": (f"W = {ZEROS}\n" + LOOKUP + "l = tf.nn.l2_loss(W)\n", "also used in another way"),
