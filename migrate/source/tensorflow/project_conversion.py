@@ -27,6 +27,7 @@ from migrate.source.tensorflow.base.source_file import read_file
 from migrate.source.tensorflow.checks.verdicts import judge
 from migrate.source.tensorflow.edits.planner import Plan, Planner
 from migrate.source.tensorflow.facts.references.containers import entry_key
+from migrate.source.tensorflow.facts.variables.assigned_rows import assigned, held_in
 from migrate.source.tensorflow.facts.variables.embedding_columns import find_columns
 from migrate.source.tensorflow.facts.variables.find_tables import looked_up
 from migrate.source.tensorflow.keras.project import LayerFiles, LayerPart, layers_alone
@@ -180,19 +181,27 @@ def _parsed(path: str, text: str) -> Tree | None:
 def _words(file: File) -> tuple[set[str], set[str]]:
     """Return the names by which files that import those of the tables may reach them, and those of objects alone.
 
-    The latter are the attributes and keys under which an object holds a table.
+    The latter are the attributes and keys under which an object holds a table, or the value of an assignment to one,
+    and the functions that may return a padded table.
     """
     words: set[str] = set()
     nodes: list[cst.BaseExpression] = []
+    made: set[str] = set()  # attributes that hold the values of assignments, and functions with a padded table
     for found in looked_up(file):
         words |= set(re.findall(r"[^\W\d]\w*", found.label)) - {"self"} if "(" not in found.label else set()
         words |= set(file.tree.qualname(found.call).split(".")) - {"__init__", ""}
         nodes += [*found.references, *found.known.holders]
+        assignments = [one[0] for node in found.references if (one := assigned(file, node)) is not None]
+        for call in assignments:
+            words |= set(file.tree.qualname(call).split(".")) - {"__init__", ""}
+            made |= held_in(file, call)
+        for padding in found.known.paddings:
+            made |= {file.tree.qualname(padding.call).rpartition(".")[2]} - {"__init__", ""}
     for table in find_columns(file):
         words |= set(file.tree.qualname(table.creation.call).split(".")) - {"__init__", ""}
         words |= set(re.findall(r"[^\W\d]\w*", table.label)) - {"self"} if "(" not in table.label else set()
         nodes += table.references
-    handed = {node.attr.value for node in nodes if isinstance(node, cst.Attribute)}
+    handed = made | {node.attr.value for node in nodes if isinstance(node, cst.Attribute)}
     handed |= {key for node in nodes if isinstance(node, cst.Subscript) and (key := entry_key(node))}
     return words | handed, handed
 

@@ -177,7 +177,7 @@ USES = {
     "fetched": ("show.py", "import model\ndef show(session, m):\n    return session.run(m.item)\n", "show.py:3"),
     "matrix": ("main.py", TRAINED + "    tf.matmul(model.item, model.item)\n", "main.py:8"),
     "subclass": ("sub.py", HEAD + SUB, "sub.py:5"),
-    "assigned": ("main.py", TRAINED + "    model.item.assign(1.0)\n", "main.py:8"),
+    "assigned": ("main.py", TRAINED + "    x = model.item.assign(1.0) * 2.0\n", "main.py:8"),
     "unknown optimizer": ("train.py", "import model\ndef go(o, m):\n    return o.minimize(m.loss)\n", "train.py:2"),
     "cluster": ("main.py", TRAINED + "tf.train.ClusterSpec({})\n", "main.py:8"),
     "named saver": ("save.py", HEAD + "import model\ns = tf.train.Saver(model.LIST)\n", "save.py:3"),

@@ -48,10 +48,16 @@ def is_only_run(file: File, call: cst.Call) -> bool:
     found = {call, *(one for value in made for one in flow.mentions(value))}
     if any(flow.holders(value) for value in made if _is_listed(file, value.node)):
         return False
-    names = {node.attr.value for node in found if isinstance(node, cst.Attribute)} | set(_attributes(file, call))
+    names = held_in(file, call)
     trees = [part.tree for part in file.program(call)]
     found |= {one for tree in trees for name in names for one in tree.attributes[name] if not is_target(tree, one)}
     return bool(made) and all(_runs(file, one) for one in found)
+
+
+def held_in(file: File, call: cst.Call) -> set[str]:
+    """Return the attributes that hold what an assignment gives, by which other files may reach it."""
+    found = [one for value in flow_of(file).values(call) if value.node is call for one in flow_of(file).mentions(value)]
+    return {node.attr.value for node in found if isinstance(node, cst.Attribute)} | set(_attributes(file, call))
 
 
 def _attributes(file: File, call: cst.Call) -> list[str]:

@@ -124,3 +124,35 @@ def test_other_sdks_have_no_such_op(target: str) -> None:
     result = convert_text("model.py", HEAD + "sess.run(W.assign(rows))\n", Options(assume=True, target=target), {})
     assert "set_rows" not in result.converted
     assert "by import" in reasons(result)
+
+
+MODEL = (
+    HEAD.splitlines(keepends=True)[0]
+    + """class M:
+    def __init__(self, ids):
+        self.W = tf.get_variable("w", [9, 4], initializer=tf.ones_initializer())
+        self.fill = self.W.assign(tf.zeros([9, 4]))
+        self.e = tf.nn.embedding_lookup(self.pad(), ids)
+        self.step = tf.train.AdamOptimizer(0.1).minimize(tf.reduce_sum(self.e))
+
+    def pad(self):
+        return tf.concat([tf.zeros([1, 4]), self.W[1:]], 0)
+"""
+)
+MAIN = HEAD.splitlines(keepends=True)[0] + (
+    "from model import M\nfrom util import use\nids = tf.placeholder(tf.int64, [None])\n"
+    "with tf.Session() as sess:\n    m = M(ids)\n    use(sess, m)\n    sess.run(m.step)\n"
+)
+#: What a file without a word of TensorFlow does with the model, and whether the table moves.
+PLAIN = {
+    "runs the assignment": ("    sess.run(m.fill)\n", True),
+    "reads its value": ("    return sess.run(m.fill)\n", False),
+    "reads the padded matrix": ("    sess.run(m.pad() * 2.0)\n", False),
+}
+
+
+@pytest.mark.parametrize(("line", "moves"), PLAIN.values(), ids=PLAIN)
+def test_a_file_without_tensorflow_gets_the_model(line: str, moves: bool, tmp_path: Path) -> None:
+    texts = {"main.py": MAIN, "model.py": MODEL, "util.py": "def use(sess, m):\n" + line}
+    results = convert(write(tmp_path / "p", texts))
+    assert ("create_table" in results["model.py"].converted) is moves, reasons_of(results)
