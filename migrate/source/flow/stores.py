@@ -6,6 +6,7 @@ import libcst as cst
 
 from migrate.source.flow.attributes import Attributes, Run, decorators
 from migrate.source.flow.graph import Variable
+from migrate.source.flow.names.bindings import parameters_of
 from migrate.source.flow.program import Program
 from migrate.source.flow.values import ANY, Bound, Class, Function, Holder, Symbol, Value
 
@@ -42,9 +43,7 @@ class Stores:
                 self._run(self._own(holder, "__setattr__"), (Variable(), value), site, Variable())
                 self._descriptors(holder.cls, holder, name, value)
             if isinstance(holder, Function) and name in {"__defaults__", "__kwdefaults__", "__code__"}:
-                unknown = program.unknown(source, "the function is changed when the program runs")
-                for what in ("return", "replaced"):
-                    self.graph.put(program.named((what, holder.node)), unknown)
+                self._changed(holder.node, program.unknown(source, "the function is changed when the program runs"))
         else:
             if isinstance(holder, Symbol):
                 self.graph.edge(value, program.patched(f"{holder.name}.{name}"))
@@ -53,6 +52,15 @@ class Stores:
                     self.graph.edge(value, program.module_name(tree, name))
             if source is not None:
                 program.given.add(source)
+
+    def _changed(self, function: cst.CSTNode | None, unknown: Value) -> None:
+        """Let a function return anything, and parameters that need not be given be anything."""
+        for what in ("return", "replaced"):
+            self.graph.put(self.program.named((what, function)), unknown)
+        params = parameters_of(function.params) if isinstance(function, cst.FunctionDef | cst.Lambda) else []
+        for one in params:
+            if one.default is not None:
+                self.graph.put(self.program.definition(one.name), unknown)
 
     def _setters(self, cls: Class, receiver: Holder, name: str, value: Variable) -> None:
         """Run the `@name.setter` methods of a class and its bases."""

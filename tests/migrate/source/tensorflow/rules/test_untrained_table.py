@@ -80,6 +80,13 @@ def test_a_variable_that_was_made_untrained_may_leave_nothing_to_train() -> None
     assert "if sparse_grads else []" not in converted(text.replace(", trainable=False", "")).converted
 
 
+def test_a_default_that_is_replaced_says_no_longer_whether_it_is_trained() -> None:
+    text = HEAD + "class M:\n    def __init__(self, train=True):\n        " + MADE.format("train")
+    text += "".join(f"        {line}\n" for line in (LOSS + STEP).splitlines())
+    assert "trainable=train)" not in converted(text + "M()\n").converted
+    assert "trainable=train)" in converted(text + "M.__init__.__defaults__ = (False,)\nM()\n").converted
+
+
 @pytest.mark.parametrize("target", ["rec_sdk", "deeprec", "sok"])
 def test_other_sdks_have_no_such_table(target: str) -> None:
     result = convert_text(
