@@ -93,13 +93,14 @@ class Update:
     `hyper` are the rule's hyperparameters in its order, as tensors of the graph or as constants. `ops` are the ops that
     write; whatever waits for one of them waits for the new update instead. If the parts of a partitioned variable, or
     the lookups in a dense gradient, have separate gradients, `pieces` are their (values, indices), and `slots` are the
-    slot variables of the first part. `shifts` are added to the indices of the pieces, where these count from another
-    row than the first. A dense step also has a gradient `whole`, of all rows; `arithmetic` computes it.
+    slot variables of the first part; `values` and `indices` are None if no lookup is trained. `shifts` are added to the
+    indices of the pieces, where these count from another row than the first. A dense step also has a gradient `whole`,
+    of all rows; `arithmetic` computes it.
     """
 
     rule: str
-    values: Tensor
-    indices: Tensor
+    values: Tensor | None
+    indices: Tensor | None
     hyper: tuple[Tensor | float, ...]
     starts: tuple[float, ...]
     slots: tuple[str, ...]
@@ -109,6 +110,13 @@ class Update:
     shifts: tuple[int, ...] = ()
     whole: WholeGradient | None = None
     arithmetic: tuple[str, ...] = ()
+
+    @property
+    def gradients(self) -> tuple[tuple[Tensor, Tensor], ...]:
+        """Values and indices of the gradient, or those of its pieces; none if a term over all rows is all of it."""
+        if self.values is None or self.indices is None:
+            return ()
+        return self.pieces or ((self.values, self.indices),)
 
 
 @dataclass(frozen=True)

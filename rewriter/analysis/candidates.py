@@ -132,7 +132,7 @@ class _Finder:
         if isinstance(sets, str):
             raise Refused(sets)
         self._check_updates(uses.updates)
-        trained = computed_from(self.view, [update.indices for update in uses.updates])
+        trained = computed_from(self.view, [ids for update in uses.updates for _, ids in update.gradients])
         lookups = tuple(replace(one, trains=one.ids.op in trained) for one in uses.lookups)
         initial, usual = (self.view.inputs(op)[1] for op in (sets.initializer, sets.usual))
         answers = tuple(uses.answers)

@@ -70,8 +70,7 @@ def sort_whole_uses(
 
 def _gradients(updates: Iterable[Update]) -> Iterator[Tensor]:
     for update in updates:
-        yield from (update.values, update.indices)
-        yield from (one for piece in update.pieces for one in piece)
+        yield from (one for piece in update.gradients for one in piece)
 
 
 def _read(view: GraphView, variable: str, use: WholeUse) -> WholeRead | None:

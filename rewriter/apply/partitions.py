@@ -72,9 +72,12 @@ def unread(shape: Sequence[int]) -> tf.Tensor:
 
 
 def gradient(table: Table, update: Update, take: Take) -> tf.IndexedSlices:
-    """Return the gradient of an update by id: of the whole lookup, or the concatenated gradients of its pieces."""
+    """Return the gradient of an update by id: of the whole lookup, of its pieces concatenated, or of no rows."""
+    if not update.gradients:
+        return tf.IndexedSlices(tf.zeros([0, table.dim]), tf.zeros([0], tf.int64))
     if not update.pieces:
-        return tf.IndexedSlices(_matrix(table, take(update.values)), _ids(take(update.indices)))
+        ((given, ids),) = update.gradients
+        return tf.IndexedSlices(_matrix(table, take(given)), _ids(take(ids)))
     values = [_matrix(table, take(values)) for values, _ in update.pieces]
     if not table.parts:
         shifts = update.shifts or (0,) * len(values)

@@ -52,8 +52,6 @@ def dense_update(
     found = dense_gradient(view, table, inputs[form.gradient])
     if isinstance(found, Mismatch):
         return found
-    if not found.sums:
-        return Refusal(table, f"its step `{op}` has no gradient of a lookup", (table, op))
     reader = only_in(view, found, op)
     if reader is not None:
         return Refusal(
@@ -61,7 +59,7 @@ def dense_update(
         )
     slots = tuple(variable_of(inputs[number]) for number in form.slots)
     hyper = tuple(_hyper(view, op, inputs, given) for given in form.hyper)
-    values, indices = found.sums[0]
+    values, indices = found.sums[0] if found.sums else (None, None)
     pieces = tuple(found.sums) if len(found.sums) > 1 or any(found.shifts) else ()
     starts = tuple(map(start_of, slots))
     return Update(

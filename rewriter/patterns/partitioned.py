@@ -210,6 +210,8 @@ def _joined_updates(view: GraphView, tables: Sequence[Table], stitches: Sequence
     joined = []
     for steps in zip(*(table.updates for table in tables), strict=True):
         first = steps[0]
+        if any(step.values is None for step in steps):
+            return f"`{first.ops[0]}` updates its part by a term over it alone"
         for step in steps[1:]:
             alike = (step.rule, step.starts, len(step.slots)) == (first.rule, first.starts, len(first.slots))
             if not alike or not all(map(lambda a, b: _same(view, a, b), step.hyper, first.hyper)):
@@ -224,7 +226,7 @@ def _joined(view: GraphView, steps: Sequence[Update], stitches: Sequence[Stitch]
     whole = _before_split(view, steps, stitches)
     if whole is not None:
         return replace(steps[0], values=whole, indices=_flat_ids(view, steps, stitches), ops=ops)
-    return replace(steps[0], ops=ops, pieces=tuple((step.values, step.indices) for step in steps))
+    return replace(steps[0], ops=ops, pieces=tuple(step.gradients[0] for step in steps))
 
 
 def _before_split(view: GraphView, steps: Sequence[Update], stitches: Sequence[Stitch]) -> Tensor | None:
@@ -234,7 +236,7 @@ def _before_split(view: GraphView, steps: Sequence[Update], stitches: Sequence[S
         return None
     wholes = set()
     for part, step in enumerate(steps):
-        taken = _through(view, step.values)
+        taken = _through(view, step.gradients[0][0])
         if view.type(taken.op) != "GatherV2" or view.inputs(taken.op)[1] != view.inputs(stitch.op)[part]:
             return None
         if view.number(view.inputs(taken.op)[2]) != 0:
@@ -251,7 +253,7 @@ def _flat_ids(view: GraphView, steps: Sequence[Update], stitches: Sequence[Stitc
 
 def _stitch_of(view: GraphView, steps: Sequence[Update], stitches: Sequence[Stitch]) -> Stitch | None:
     """Return the stitch whose gathers have the indices by which the parts are updated."""
-    indices = [_through(view, step.indices) for step in steps]
+    indices = [_through(view, step.gradients[0][1]) for step in steps]
     for stitch in stitches:
         if indices == [view.inputs(gather)[1] for gather in stitch.gathers]:
             return stitch

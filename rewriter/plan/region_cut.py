@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from rewriter.analysis.savers import SaverPart
-from rewriter.facts import Table, Update
+from rewriter.facts import Table
 from rewriter.graph.view import GraphView, Tensor
 from rewriter.patterns.branches import ASKS
 from rewriter.plan.plan import Plan
@@ -163,7 +163,7 @@ class _Cut:
         self._take(KEPT, "lookup", *(one.op for one in table.lookups))
         self._take(KEPT, "ids", *(one.ids.op for one in table.lookups))
         for update in table.updates:
-            self._take(KEPT, "gradient", *(tensor.op for piece in _gradients(update) for tensor in piece))
+            self._take(KEPT, "gradient", *(tensor.op for piece in update.gradients for tensor in piece))
         self._take(KEPT, "initial", *(part.initial.op for part in table.pieces))
         for edge in self.edits:
             if edge.old:
@@ -189,7 +189,7 @@ class _Cut:
         table = self.table
         needed = {*(part.initial.op for part in table.pieces), *(one.ids.op for one in table.lookups)}
         for update in table.updates:
-            needed |= {tensor.op for piece in _gradients(update) for tensor in piece}
+            needed |= {tensor.op for piece in update.gradients for tensor in piece}
             needed |= {given.op for given in update.hyper if isinstance(given, Tensor)}
         return needed
 
@@ -237,7 +237,7 @@ class _Cut:
         for i, lookup in enumerate(self.table.lookups):
             yield lookup.ids.op, _new(f"{name}/lookup/{i}"), ADDED, False
         for i, update in enumerate(self.table.updates):
-            for tensor in (tensor for piece in _gradients(update) for tensor in piece):
+            for tensor in (tensor for piece in update.gradients for tensor in piece):
                 yield tensor.op, _new(f"{name}/update/{i}"), ADDED, False
         for part in self.table.pieces:
             yield part.initial.op, _new(f"{name}/initializer"), ADDED, False
@@ -260,8 +260,3 @@ def _new(part: str) -> str:
 def _kind(part: str) -> str:
     kinds = ("initializer", "update", "restore", "saver")
     return next((kind for kind in kinds if f"/{kind}/" in f"/{part}/"), part)
-
-
-def _gradients(update: Update) -> tuple[tuple[Tensor, Tensor], ...]:
-    """Return values and indices of an update, or those of each part."""
-    return update.pieces or ((update.values, update.indices),)

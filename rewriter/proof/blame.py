@@ -160,9 +160,9 @@ class _Search:
         update = _update_of(table, op)
         if update is not None:
             # Gradients of single parts have no counterpart.
-            stock_inputs = () if update.stock.pieces else ((update.stock.indices, 1), (update.stock.values, 2))
-            for tensor, number in stock_inputs:
-                yield self._edge(tensor, moved_view.inputs(update.op)[number])
+            for values, indices in () if update.stock.pieces else update.stock.gradients:
+                yield self._edge(indices, moved_view.inputs(update.op)[1])
+                yield self._edge(values, moved_view.inputs(update.op)[2])
         elif table is not None:
             stock = next(lookup for lookup in table.table.lookups if lookup.op == op)
             yield self._edge(stock.ids, moved_view.inputs(table.lookup_of(op))[2])

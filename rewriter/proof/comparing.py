@@ -94,7 +94,7 @@ class Comparison:
             inside = [one.op for one in table.lookups if one.op not in view]
             if inside:
                 self.notes.append(f"functions look `{table.name}` up: their results were compared, these ids were not")
-            elif table.updates and table.name not in trained:
+            elif any(one.gradients for one in table.updates) and table.name not in trained:
                 self.notes.append(f"no step trains `{table.name}`: its lookups were compared, its updates were not")
 
     def _differences(self) -> Iterator[Found]:

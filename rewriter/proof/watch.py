@@ -158,9 +158,12 @@ class Watch:
                 if op not in ops or op in dead or update.op in moved_dead:
                     continue
                 _, indices, values, _ = self._both.moved.view.inputs(update.op)
-                pairs = [(update.stock.indices, indices, update.stock.values, values)]
-                if update.stock.pieces:  # compared by the rows of each part, which the rewritten graph concatenates
-                    pairs = [(rows, rows, given, given) for given, rows in update.stock.pieces]
+                # Pieces are compared by themselves, as the rewritten graph concatenates them.
+                of_pieces = bool(update.stock.pieces)
+                pairs = [
+                    (rows, rows if of_pieces else indices, given, given if of_pieces else values)
+                    for given, rows in update.stock.gradients
+                ]
                 for stock_indices, moved_indices, stock_values, moved_values in pairs:
                     for kind, one, other in (
                         ("updated ids", stock_indices, moved_indices),
