@@ -43,6 +43,7 @@ class Window:
 class Lookup:
     """A gather of rows: the output has the shape of `ids` plus the table's dim. Also a pooled lookup of such rows.
 
+    The `ids` of a `product` are the indices [n, 2] of a sparse matrix, whose second column are the keys.
     With a `window`, the gather reads a padded copy of the variable, which the ops `through` compute. `nested` ids have
     a last dimension of one.
     For a partitioned variable, `gathers` are the gathers of its parts and `ids` are the ids before they are split.
@@ -57,6 +58,7 @@ class Lookup:
     source: str = ""
     gathers: tuple[str, ...] = ()
     nested: bool = False
+    product: bool = False
     window: Window | None = None
     through: tuple[str, ...] = ()
 
@@ -94,8 +96,9 @@ class Update:
     write; whatever waits for one of them waits for the new update instead. If the parts of a partitioned variable, or
     the lookups in a dense gradient, have separate gradients, `pieces` are their (values, indices), and `slots` are the
     slot variables of the first part; `values` and `indices` are None if no lookup is trained. `shifts` are added to the
-    indices of the pieces, where these count from another row than the first. A dense step also has a gradient `whole`,
-    of all rows; `arithmetic` computes it.
+    indices of the pieces, where these count from another row than the first. Where `weights` has a tensor for a
+    piece, that is a product's: the gradient of row `indices[i, 1]` is `weights[i] * values[indices[i, 0]]`. A dense
+    step also has a gradient `whole`, of all rows; `arithmetic` computes it.
     """
 
     rule: str
@@ -108,6 +111,7 @@ class Update:
     source: str = ""
     pieces: tuple[tuple[Tensor, Tensor], ...] = ()
     shifts: tuple[int, ...] = ()
+    weights: tuple[Tensor | None, ...] = ()
     whole: WholeGradient | None = None
     arithmetic: tuple[str, ...] = ()
 

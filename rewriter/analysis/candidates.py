@@ -25,7 +25,7 @@ from rewriter.patterns.initial_values import new_rows
 from rewriter.patterns.matching import Mismatch
 from rewriter.patterns.padded import Padded, padded_copy
 from rewriter.patterns.partitioned import find_stitches, join_parts, named
-from rewriter.patterns.pooled import SEGMENTS
+from rewriter.patterns.pooled import SEGMENTS, is_product
 from rewriter.patterns.whole_table import why_not_joined
 
 __all__ = ["LOOKUPS", "VARIABLES", "find_tables"]
@@ -160,6 +160,8 @@ class _Finder:
             self._fitness.check_settings(op, *path)
         if use.input == 0 and self._takes_elements(op):
             uses.wholes.append(WholeUse(path, 0))  # of elements, or of rows that nobody knows
+        elif is_product(self.view, op, use.input):
+            uses.lookups.append(Lookup(op, self.view.inputs(op)[0], Tensor(op), False, product=True))
         elif kind in LOOKUPS and use.input == 0:
             uses.lookups.append(Lookup(op, self._ids(op, path), Tensor(op), False, nested=kind in _NESTED))
         elif kind in FUSED and use.input == 0:

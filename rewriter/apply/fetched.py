@@ -7,14 +7,21 @@ import tensorflow as tf
 from rewriter.analysis.already_moved import SCOPE
 from rewriter.facts import Lookup
 
-__all__ = ["gone", "moved_away", "of_any_number", "row_numbers"]
+__all__ = ["gone", "moved_away", "of_any_number", "row_numbers", "size_of_product"]
 
 
 def row_numbers(lookup: Lookup, ids: tf.Tensor) -> tf.Tensor:
     """Return 0, 1, ... in the shape of the ids, to pick the looked-up rows one by one; a stitch needs int32."""
     if lookup.gathers:
         return tf.compat.v1.placeholder_with_default(tf.range(tf.size(ids)), [None])
+    if lookup.product:
+        return tf.ensure_shape(tf.stack([ids[:, 0], tf.range(tf.shape(ids, ids.dtype)[0])], 1), ids.shape)
     return tf.reshape(tf.range(tf.size(ids, ids.dtype)), tf.shape(ids))
+
+
+def size_of_product(shape: tf.Tensor, ids: tf.Tensor) -> tf.Tensor:
+    """Return the shape of a sparse matrix whose entries are one to a column, by that of the old one."""
+    return tf.stack([shape[0], tf.shape(ids, shape.dtype)[0]])
 
 
 def of_any_number(rows: tf.Tensor) -> tf.Tensor:

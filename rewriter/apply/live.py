@@ -20,7 +20,7 @@ from rewriter.analysis.already_moved import SCOPE
 from rewriter.analysis.savers import SaverPart
 from rewriter.apply.branches import StandIn, carried_from, carried_parts
 from rewriter.apply.edges import edit_controls, edit_input
-from rewriter.apply.fetched import gone, moved_away, of_any_number, row_numbers
+from rewriter.apply.fetched import gone, moved_away, of_any_number, row_numbers, size_of_product
 from rewriter.apply.looked_up import keys_of, ops_before, rows_of_variable
 from rewriter.apply.partitions import all_rows, assign_rows, first_rows, gradient, start_slots, unread
 from rewriter.apply.savers import build_saver, let_restore_stock
@@ -219,6 +219,8 @@ class _Parts:
             if old.type not in RESOURCE_GATHERS:
                 self._parts[part + "/rows"] = of_any_number(tf.reshape(rows, [-1, *table.row]))
                 self._parts[part + "/numbers"] = row_numbers(lookup, ids)
+            if lookup.product:
+                self._parts[part + "/size"] = size_of_product(old.inputs[2], ids)
 
     def _add_reads(self, table: Table) -> None:
         """Build the reads of all rows where the old ones were, which wait for what these waited for."""

@@ -37,7 +37,7 @@ def _reads(op: tf.Operation) -> Iterator[tf.Operation]:
 
 def keys_of(lookup: Lookup, ids: tf.Tensor) -> tf.Tensor:
     """Return the ids of rows that a lookup reads, by the ids that the old one is given."""
-    keys = tf.squeeze(ids, -1) if lookup.nested else ids
+    keys = _of_rows(lookup, ids)
     if lookup.window is None:
         return keys
     shift, other = (
@@ -48,7 +48,7 @@ def keys_of(lookup: Lookup, ids: tf.Tensor) -> tf.Tensor:
 
 def rows_of_variable(table: Table, lookup: Lookup, rows: tf.Tensor, ids: tf.Tensor) -> tf.Tensor:
     """Return looked-up rows of the table, [*keys, dim], as the variable's lookup gives them, [*keys, *row]."""
-    keys = tf.squeeze(ids, -1) if lookup.nested else ids
+    keys = _of_rows(lookup, ids)
     if not table.is_matrix:
         shaped = tf.reshape(rows, tf.concat([tf.shape(keys), tf.constant(table.row, tf.int32)], 0))
         rows = tf.ensure_shape(shaped, keys.shape.concatenate(table.row))
@@ -57,6 +57,12 @@ def rows_of_variable(table: Table, lookup: Lookup, rows: tf.Tensor, ids: tf.Tens
     ones = tf.ones([len(table.row)], tf.int32)
     inside = tf.reshape(_inside(lookup, keys), tf.concat([tf.shape(keys), ones], 0))
     return tf.ensure_shape(tf.where(inside, rows, tf.zeros([], rows.dtype)), rows.shape)
+
+
+def _of_rows(lookup: Lookup, ids: tf.Tensor) -> tf.Tensor:
+    if lookup.product:
+        return ids[:, 1]
+    return tf.squeeze(ids, -1) if lookup.nested else ids
 
 
 def _inside(lookup: Lookup, keys: tf.Tensor) -> tf.Tensor:

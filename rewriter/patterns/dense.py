@@ -60,7 +60,8 @@ def dense_update(
     slots = tuple(variable_of(inputs[number]) for number in form.slots)
     hyper = tuple(_hyper(view, op, inputs, given) for given in form.hyper)
     values, indices = found.sums[0] if found.sums else (None, None)
-    pieces = tuple(found.sums) if len(found.sums) > 1 or any(found.shifts) else ()
+    weighted = any(one is not None for one in found.weights)
+    pieces = tuple(found.sums) if len(found.sums) > 1 or any(found.shifts) or weighted else ()
     starts = tuple(map(start_of, slots))
     return Update(
         form.rule,
@@ -72,6 +73,7 @@ def dense_update(
         (op,),
         pieces=pieces,
         shifts=tuple(found.shifts) if any(found.shifts) else (),
+        weights=tuple(found.weights) if weighted else (),
         whole=found.whole,
         arithmetic=tuple(found.ops),
     )

@@ -14,6 +14,7 @@ from rewriter.graph.view import GraphView, Tensor
 from rewriter.patterns.branches import READS, source
 from rewriter.patterns.matching import Mismatch
 from rewriter.patterns.padded import first_row
+from rewriter.patterns.pooled import is_gradient_of_product
 
 __all__ = ["ARITHMETIC", "DenseGradient", "dense_gradient", "forward_terms", "only_in", "why_not_joined"]
 
@@ -29,16 +30,25 @@ TERM_PARTS = ("L2Loss", "Square", "Mul", "Abs")
 class DenseGradient:
     """A dense gradient, taken apart: gradients of lookups (values, indices), and the scales of `w` and `sign(w)`.
 
-    The indices of a gradient count from the row `shifts`, which is not 0 behind the rows of a pad.
+    The indices of a gradient count from the row `shifts`, which is not 0 behind the rows of a pad. `weights` are the
+    values of the sparse matrix of a product, by which its gradient multiplies.
 
     `ops` are the ops of this arithmetic; the variable may be read by them.
     """
 
     sums: list[tuple[Tensor, Tensor]] = field(default_factory=list)
     shifts: list[int] = field(default_factory=list)
+    weights: list[Tensor | None] = field(default_factory=list)
     l2: list[Scale] = field(default_factory=list)
     l1: list[Scale] = field(default_factory=list)
     ops: dict[str, None] = field(default_factory=dict)
+
+    def add(self, op: str, values: Tensor, indices: Tensor, shift: int, weights: Tensor | None = None) -> None:
+        """Add the gradient of a lookup that an op spreads over all rows."""
+        self.ops[op] = None
+        self.sums.append((values, indices))
+        self.shifts.append(shift)
+        self.weights.append(weights)
 
     @property
     def whole(self) -> WholeGradient:
@@ -69,14 +79,13 @@ def _take_apart(view: GraphView, variable: str, tensor: Tensor, found: DenseGrad
     kind = view.type(tensor.op)
     if kind == "UnsortedSegmentSum":
         values, indices, _ = view.inputs(tensor.op)
-        found.ops[tensor.op] = None
-        found.sums.append((values, indices))
-        found.shifts.append(shift)
+        found.add(tensor.op, values, indices, shift)
     elif kind == "ScatterNd" and view.shape(view.inputs(tensor.op)[0])[-1:] == [1]:
         indices, values, _ = view.inputs(tensor.op)
-        found.ops[tensor.op] = None
-        found.sums.append((values, indices))
-        found.shifts.append(shift)
+        found.add(tensor.op, values, indices, shift)
+    elif is_gradient_of_product(view, tensor.op):
+        indices, weights, _, values = view.inputs(tensor.op)
+        found.add(tensor.op, values, indices, shift, weights)
     elif kind == "StridedSliceGrad" and not shift and (first := first_row(view, tensor.op, _shape(view, variable))):
         found.ops[tensor.op] = None
         _take_apart(view, variable, view.inputs(tensor.op)[4], found, first)

@@ -11,7 +11,7 @@ from rewriter.facts import RESOURCE_GATHERS, Lookup, Table
 from rewriter.graph.view import GraphView, Tensor, Use
 from rewriter.patterns.assignments import results_of
 from rewriter.patterns.branches import is_reference, readers
-from rewriter.patterns.pooled import SEGMENTS
+from rewriter.patterns.pooled import PRODUCT, SEGMENTS
 from rewriter.plan.initialized import asked, asked_in_place
 from rewriter.plan.plan import ControlEdit, InputEdit, Plan
 from rewriter.plan.provenance import with_rules
@@ -64,7 +64,7 @@ def _set_elsewhere(view: GraphView, table: Table) -> list[InputEdit]:
 def _replaced(view: GraphView, table: Table) -> dict[str, str]:
     """Return the lookup ops that parts replace; a pooled lookup stays and reads the rows of its new lookup."""
     lookups = enumerate(table.lookups)
-    return {one.op: f"{table.name}/lookup/{i}" for i, one in lookups if view.type(one.op) not in SEGMENTS}
+    return {one.op: f"{table.name}/lookup/{i}" for i, one in lookups if view.type(one.op) not in (*SEGMENTS, PRODUCT)}
 
 
 def _fetches(view: GraphView, table: Table, number: int, lookup: Lookup) -> list[InputEdit]:
@@ -77,6 +77,9 @@ def _fetches(view: GraphView, table: Table, number: int, lookup: Lookup) -> list
         return []
     parts = [f"{table.name}/lookup/{number}/{part}" for part in ("rows", "numbers")]
     inputs = view.inputs(lookup.op)
+    if lookup.product:
+        given = {0: parts[1], 2: f"{table.name}/lookup/{number}/size", 3: parts[0]}
+        return [InputEdit(Use(lookup.op, i), str(inputs[i]), part, same_shape=i != 3) for i, part in given.items()]
     if lookup.gathers:
         # For each part, its rows become all rows, at the positions of all ids.
         parts = [part for part in reversed(parts) for _ in lookup.gathers]

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from rewriter.facts import Table
 from rewriter.graph.view import GraphView
-from rewriter.patterns.pooled import SEGMENTS
+from rewriter.patterns.pooled import PRODUCT, SEGMENTS
 from rewriter.plan.plan import ControlEdit, InputEdit, Plan
 from rewriter.plan.region import ADDED, Region
 
@@ -54,7 +54,7 @@ def with_sources(plan: Plan, sources: Sources) -> Plan:
 
 
 def _with_rules(view: GraphView, table: Table) -> Table:
-    kinds = ("pooled lookup" if view.type(lookup.op) in SEGMENTS else "lookup" for lookup in table.lookups)
+    kinds = ("pooled lookup" if view.type(lookup.op) in (*SEGMENTS, PRODUCT) else "lookup" for lookup in table.lookups)
     return replace(
         table, lookups=tuple(replace(lookup, rule=kind) for lookup, kind in zip(table.lookups, kinds, strict=True))
     )

@@ -11,6 +11,7 @@ import numpy as np
 
 from rewriter.facts import Table, Update
 from rewriter.graph.view import GraphView, Tensor
+from rewriter.patterns.pooled import PRODUCT, SEGMENTS
 from rewriter.pipeline import PipelinePlan
 from rewriter.plan.plan import Plan
 from rewriter.proof.datasets import elements
@@ -74,7 +75,7 @@ class Both:
         for moved_table in self.tables:
             for lookup, op in zip(moved_table.table.lookups, moved_table.lookups, strict=True):
                 stock = self.original.view
-                if lookup.op in stock and not stock.type(lookup.op).startswith("SparseSegment"):
+                if lookup.op in stock and stock.type(lookup.op) not in (*SEGMENTS, PRODUCT):
                     same = moved_table.table.is_matrix and lookup.window is None
                     self._moved_to[lookup.rows] = Tensor(op) if same else self._instead_of(lookup.rows, Tensor(op))
 

@@ -177,7 +177,7 @@ class Watch:
 
 def keys_of(lookup: Lookup, ids: Any) -> Any:
     """Return the keys that a table is looked up by where the original is given these ids."""
-    keys = ids[..., 0] if lookup.nested else ids
+    keys = ids[..., 0] if lookup.nested else ids[:, 1] if lookup.product else ids
     if lookup.window is None:
         return keys
     first, last, row = lookup.window.first, lookup.window.last, lookup.window.row

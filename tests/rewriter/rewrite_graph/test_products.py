@@ -1,0 +1,182 @@
+"""Products of a sparse matrix with a variable are pooled lookups: the ids are its columns, the weights its values."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from rewriter import prove, rewrite
+from rewriter.offline import rewrite_meta_graph
+from tests.support.rewriter.compare import BATCH, DIM, ROWS, Inputs, assert_same, loss_of, step_after, variable
+
+v1 = tf.compat.v1
+_OPTIMIZERS: dict[str, Callable[[], Any]] = {
+    "sgd": lambda: v1.train.GradientDescentOptimizer(0.1),
+    "momentum": lambda: v1.train.MomentumOptimizer(0.05, 0.9),
+    "adagrad": lambda: v1.train.AdagradOptimizer(0.1),
+    "rmsprop": lambda: v1.train.RMSPropOptimizer(0.01, momentum=0.5),
+    "adam": lambda: v1.train.AdamOptimizer(0.02),
+    "ftrl": lambda: v1.train.FtrlOptimizer(0.1, l1_regularization_strength=0.001),
+}
+More = Callable[[Any, Any, Any, Any], Any]
+
+
+def _matrix(features: Any, weights: Any = None) -> tf.SparseTensor:
+    """Return the sparse matrix [BATCH, ROWS] of the tags and their weights; tags may come twice in an example."""
+    tags = features["tags"]
+    indices = tf.stack([tags.indices[:, 0], tags.values], 1)
+    return tf.SparseTensor(indices, features["weights"].values if weights is None else weights, [BATCH, ROWS])
+
+
+def _model(
+    optimizer: str = "adagrad", more: More | None = None, term: float = 0.0, use_resource: bool = True
+) -> Callable[[Any, Any], tuple[Any, Any]]:
+    def build(features: Any, labels: Any) -> tuple[Any, Any]:
+        table, matrix = variable(use_resource=use_resource), _matrix(features)
+        rows = [tf.sparse.sparse_dense_matmul(matrix, table)]
+        if more:
+            rows.append(more(table, matrix, features, rows[0]))
+        loss = loss_of(tf.concat(rows, 1), labels) + (term * tf.nn.l2_loss(table) if term else 0.0)
+        return loss, step_after(loss, _OPTIMIZERS[optimizer]())
+
+    return build
+
+
+@pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
+@pytest.mark.parametrize("optimizer", _OPTIMIZERS)
+def test_every_optimizer(optimizer: str, use_resource: bool) -> None:
+    assert_same(_model(optimizer, use_resource=use_resource), "user")
+
+
+def _square(table: Any, matrix: Any, features: Any, rows: Any) -> Any:
+    """Return the second half of a factorization machine: the pooled squares of rows."""
+    return rows * rows - tf.sparse.sparse_dense_matmul(matrix, table)
+
+
+def _gathered(table: Any, matrix: Any, features: Any, rows: Any) -> Any:
+    return tf.reshape(v1.nn.embedding_lookup(table, features["ids"]), [-1, 3 * DIM])
+
+
+@pytest.mark.parametrize("more", [_square, _gathered])
+def test_two_lookups_of_one_variable_and_a_term(more: More) -> None:
+    assert_same(_model("adam", more), "user")
+    assert_same(_model("adagrad", more, term=0.01), "user")
+
+
+def test_weights_that_are_trained() -> None:
+    """Their gradient gathers rows of the variable."""
+
+    def build(features: Any, labels: Any) -> tuple[Any, Any]:
+        table, scales = variable(), v1.get_variable("scales", [ROWS], initializer=v1.ones_initializer())
+        weights = features["weights"].values * tf.gather(scales, features["tags"].values)
+        loss = loss_of(tf.sparse.sparse_dense_matmul(_matrix(features, weights), table), labels)
+        return loss, step_after(loss, v1.train.AdagradOptimizer(0.1))
+
+    assert_same(build, "scales", "user")
+
+
+def test_it_is_proven_and_its_result_can_be_fetched() -> None:
+    def build() -> tuple[Any, Any]:
+        inputs = Inputs.make()
+        return _model()(inputs.features, inputs.labels)
+
+    with tf.Graph().as_default():
+        inputs = Inputs.make()
+        names = {one.name.removesuffix(":0"): one for one in (*_placeholders(inputs), inputs.labels)}
+        feeds = [{name: _value(feed, one) for name, one in names.items()} for feed in inputs.feeds(5)]
+    proof = prove(build, feeds, steps=5)
+    assert proof.ok, proof.summary()
+    assert "updated ids" in proof.summary()
+    assert "rows looked up" in proof.summary()
+
+
+def _placeholders(inputs: Inputs) -> list[Any]:
+    sparse = [inputs.features[name] for name in ("tags", "weights")]
+    return [part for one in sparse for part in (one.indices, one.values, one.dense_shape)]
+
+
+def _value(feed: Any, tensor: Any) -> Any:
+    for given, value in feed.items():
+        if isinstance(given, tf.SparseTensor):
+            for name in ("indices", "values", "dense_shape"):
+                if getattr(given, name) is tensor:
+                    return getattr(value, name)
+        elif given is tensor:
+            return value
+    raise KeyError(tensor)
+
+
+_KEPT: dict[str, Callable[[Any, Any], Any]] = {
+    "the rows are ids": lambda table, matrix: tf.sparse.sparse_dense_matmul(
+        tf.sparse.transpose(matrix), table, adjoint_a=True
+    ),
+    "a part of the rows": lambda table, matrix: tf.sparse.sparse_dense_matmul(
+        tf.SparseTensor(matrix.indices, matrix.values, [BATCH, ROWS - 1]), table[1:]
+    ),
+    "a copy that is padded": lambda table, matrix: tf.sparse.sparse_dense_matmul(
+        tf.SparseTensor(matrix.indices, matrix.values, [BATCH, ROWS + 1]), tf.concat([tf.zeros([1, DIM]), table], 0)
+    ),
+    "rows that were changed": lambda table, matrix: tf.sparse.sparse_dense_matmul(matrix, tf.tanh(table)),
+    "columns": lambda table, matrix: tf.sparse.sparse_dense_matmul(
+        tf.SparseTensor(matrix.indices, matrix.values, [BATCH, DIM]), table, adjoint_b=True
+    ),
+}
+
+
+@pytest.mark.parametrize("form", _KEPT)
+def test_other_products_keep_the_variable(form: str) -> None:
+    with tf.Graph().as_default() as graph:
+        inputs = Inputs.make()
+        table = variable()
+        rows = _KEPT[form](table, _matrix(inputs.features))
+        v1.train.AdagradOptimizer(0.1).minimize(tf.reduce_sum(rows**2))
+        plan = rewrite(graph)
+    assert not plan.tables, plan.summary()
+    assert "user" in [refusal.table for refusal in plan.refusals]
+
+
+def test_a_gradient_that_is_clipped_keeps_the_variable() -> None:
+    with tf.Graph().as_default() as graph:
+        inputs = Inputs.make()
+        table = variable()
+        loss = loss_of(tf.sparse.sparse_dense_matmul(_matrix(inputs.features), table), inputs.labels)
+        optimizer = v1.train.AdagradOptimizer(0.1)
+        gradients, variables = zip(*optimizer.compute_gradients(loss), strict=True)
+        clipped, _ = tf.clip_by_global_norm(gradients, 1.0)
+        optimizer.apply_gradients(zip(clipped, variables, strict=True))
+        plan = rewrite(graph)
+    assert not plan.tables, plan.summary()
+
+
+def test_a_graph_in_a_file(tmp_path: Path) -> None:
+    """Ids of rows that the variable does not have get rows of their own, as those of a gather."""
+    checkpoint = os.fspath(tmp_path / "model")
+    with tf.Graph().as_default():
+        indices, weights = v1.placeholder(tf.int64, [None, 2], "indices"), v1.placeholder(tf.float32, [None], "weights")
+        rows = tf.sparse.sparse_dense_matmul(tf.SparseTensor(indices, weights, [BATCH, ROWS]), variable())
+        loss = tf.reduce_sum(tf.square(rows - 1.0), name="loss")
+        v1.train.AdamOptimizer(0.1).minimize(loss, name="step")
+        saver = v1.train.Saver()
+        with v1.Session() as session:
+            session.run(v1.global_variables_initializer())
+            saver.save(session, checkpoint)
+            stock = [session.run(["loss:0", "step"], _entries(number))[0] for number in range(5)]
+        meta = v1.train.export_meta_graph()
+    with tf.Graph().as_default(), v1.Session() as session:
+        v1.train.import_meta_graph(rewrite_meta_graph(meta).content).restore(session, checkpoint)
+        found = [session.run(["loss:0", "step"], _entries(number))[0] for number in range(5)]
+        unseen = {"indices:0": [[0, ROWS + 7], [3, 1]], "weights:0": [1.0, 2.0]}
+        session.run(["loss:0", "step"], unseen)
+    np.testing.assert_allclose(found, stock, rtol=1e-5)
+
+
+def _entries(number: int) -> dict[str, Any]:
+    random = np.random.default_rng(number)
+    indices = np.stack([random.integers(0, BATCH, 30), random.integers(0, ROWS, 30)], 1)
+    return {"indices:0": indices, "weights:0": random.normal(size=30)}
