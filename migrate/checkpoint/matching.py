@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 
 from migrate.errors import MigrateError
@@ -108,7 +109,7 @@ def variable_of(table: TableRecord, shapes: Mapping[str, Sequence[int]], source:
 
 
 def _fits(table: TableRecord, shape: Sequence[int]) -> bool:
-    width = shape[1] if len(shape) == 2 else 1 if len(shape) == 1 else -1
+    width = math.prod(shape[1:]) if shape else -1
     return width > 0 and (not table.dim.isdigit() or int(table.dim) == width)
 
 

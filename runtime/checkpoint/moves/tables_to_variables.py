@@ -5,6 +5,7 @@ Rows go through a file that is as large as the variable, so memory does not grow
 
 from __future__ import annotations
 
+import math
 import mmap
 import re
 import tempfile
@@ -172,7 +173,7 @@ class _Table:
             raise CheckpointError(
                 f"the number of rows of `{back.variable}` is not known: give `like`, a checkpoint of the original"
             )
-        if shape not in ((shape[0], dim), *([(shape[0],)] if dim == 1 else [])):
+        if not shape or math.prod(shape[1:]) != dim:
             raise CheckpointError(
                 f"`{back.variable}` has shape {list(shape)}, but the table `{back.table}` has rows of {dim} values: "
                 "name another variable"
