@@ -54,6 +54,17 @@ def _lookup(table: Any, ids: Any) -> Any:
     return v1.nn.embedding_lookup(table, ids)
 
 
+def _product(table: Any, ids: Any) -> Any:
+    """Pool the rows of ids, two to an example, some of them twice, with weights of either sign."""
+    entries = tf.stack([tf.constant([0, 1, 1, 3, 3, 0, 2, 3], tf.int64), tf.concat([ids, ids[::-1]], 0)], 1)
+    weights = tf.cast(tf.concat([ids, ids], 0) % 3 - 1, tf.float32)
+    return tf.sparse.sparse_dense_matmul(tf.SparseTensor(entries, weights, [4, ROWS]), table)
+
+
+def _product_in_a_branch(table: Any, ids: list[Any], choice: Any) -> Any:
+    return v1.cond(choice, lambda: _product(table, ids[0]), lambda: 0.5 * _lookup(table, ids[1]))
+
+
 #: Lookups in v1 control flow, by the ids, and what a placeholder chooses.
 _FLOWS: dict[str, Callable[[Any, list[Any], Any], Any]] = {
     "branches": _in_branches,
@@ -61,6 +72,7 @@ _FLOWS: dict[str, Callable[[Any, list[Any], Any], Any]] = {
     "loop": _in_a_loop,
     "branch in loop": _in_a_branch_in_a_loop,
     "loop in branch": _in_a_loop_in_a_branch,
+    "product in branch": _product_in_a_branch,
 }
 _BINARY = {"add": tf.add, "subtract": tf.subtract, "maximum": tf.maximum, "multiply": tf.multiply}
 
@@ -86,7 +98,7 @@ def programs(draw: st.DrawFn) -> Program:
             draw(
                 st.lists(
                     st.tuples(
-                        st.integers(0, tables - 1), st.integers(0, 1), st.sampled_from(["lookup", "gather", *_FLOWS])
+                        st.integers(0, tables - 1), st.integers(0, 1), st.sampled_from(["lookup", "gather", "product", *_FLOWS])
                     ),
                     min_size=1,
                     max_size=3,
@@ -109,7 +121,7 @@ def _build(program: Program) -> tuple[list[Any], list[Any], Any]:
         v1.get_variable(f"table_{i}", [ROWS, DIM], initializer=starts, use_resource=kind)
         for i, kind in enumerate(program.resources)
     ]
-    how = {"lookup": v1.nn.embedding_lookup, "gather": tf.gather}
+    how = {"lookup": v1.nn.embedding_lookup, "gather": tf.gather, "product": _product}
     # The gather of a resource variable is the one tensor that can be fetched no more: test_refusals has its message.
     tensors, gathers = [], []
     for number, (table, which, form) in enumerate(program.lookups):
@@ -153,8 +165,12 @@ def _fetched(program: Program, moved: bool) -> list[Any]:
         ids, tensors, train = _build(program)
         if moved:
             plan = rewrite(graph)
-            assert not plan.refusals, plan.summary()
-            assert {table.name for table in plan.tables} == {f"table_{table}" for table, *_ in program.lookups}
+            # The dense gradient of a product in control flow, or beside it, is not always taken apart.
+            may_stay = {f"table_{table}" for table, _, form in program.lookups if form.startswith("product")}
+            may_stay = may_stay if any(form in _FLOWS for *_, form in program.lookups) else set()
+            assert may_stay.issuperset(one.table for one in plan.refusals), plan.summary()
+            looked_up = {f"table_{table}" for table, *_ in program.lookups}
+            assert looked_up == {one.name for one in plan.tables} | {one.table for one in plan.refusals}
         random, found = np.random.default_rng(0), []
         with v1.Session() as session:
             session.run(v1.global_variables_initializer())
