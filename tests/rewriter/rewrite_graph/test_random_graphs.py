@@ -98,7 +98,9 @@ def programs(draw: st.DrawFn) -> Program:
             draw(
                 st.lists(
                     st.tuples(
-                        st.integers(0, tables - 1), st.integers(0, 1), st.sampled_from(["lookup", "gather", "product", *_FLOWS])
+                        st.integers(0, tables - 1),
+                        st.integers(0, 1),
+                        st.sampled_from(["lookup", "gather", "product", *_FLOWS]),
                     ),
                     min_size=1,
                     max_size=3,
