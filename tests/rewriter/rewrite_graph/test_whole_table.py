@@ -30,7 +30,8 @@ _TERMS: dict[str, Callable[[Any], Any]] = {
     "product": lambda table: 0.01 * tf.reduce_sum(table * table),
     "mean": lambda table: 0.5 * tf.reduce_mean(tf.square(table)),
     "abs": lambda table: 0.001 * tf.reduce_sum(tf.abs(table)),
-    "keras": lambda table: tf.add_n([tf.keras.regularizers.l1_l2(0.001, 0.01)(table)]),
+    # Keras 3 does not know the type of a ref variable, but that of its value.
+    "keras": lambda table: tf.add_n([tf.keras.regularizers.l1_l2(0.001, 0.01)(tf.convert_to_tensor(table))]),
     "two": lambda table: 0.01 * (tf.nn.l2_loss(table) + tf.reduce_sum(tf.abs(table)) / 10),
 }
 
