@@ -75,9 +75,7 @@ def _measured(
 
 def _names(job: Mapping[str, Any], graph: Any, program: measure.Program) -> renumbered.Names:
     """Return the original's names of variables and, as far as their order or the program says it, of tables."""
-    theirs: measure.Program = job["program"]
-    before = {name: np.asarray(job["state"][name]) for name in renumbered.without_slots(theirs.variables)}
-    original = {n: renumbered.Kind(value.shape, value.dtype.name, n in theirs.trained) for n, value in before.items()}
+    original = _kinds(job["program"], job["state"], set(program.trained))
     made = graph.get_collection(tf.compat.v1.GraphKeys.GLOBAL_VARIABLES)
     found = {one.op.name: one for one in made if not isinstance(one, Anchor)}
     kept = {name: _kind(found[name], name in program.trained) for name in renumbered.without_slots(found)}
@@ -85,6 +83,18 @@ def _names(job: Mapping[str, Any], graph: Any, program: measure.Program) -> renu
     places = {one.table.table_name: one.table.arguments.in_place_of for one in made if isinstance(one, Anchor)}
     dims = {t.name: t.dim for t in program.tables.values()}
     return renumbered.original_names(job["path"], original, kept, dims, order, places)
+
+
+def _kinds(program: measure.Program, state: Mapping[str, Any], kept: set[str]) -> dict[str, renumbered.Kind]:
+    """Return the original's variables without slots; the parts of one that was replaced are one variable."""
+    wholes = {part: name for name, one in program.parts.items() if kept.isdisjoint(one.names) for part in one.names}
+    values = parted.joined_values(state, {n: one for n, one in program.parts.items() if n in wholes.values()})
+    found = {}
+    for name in dict.fromkeys(wholes.get(one, one) for one in renumbered.without_slots(program.variables)):
+        value = np.asarray(values[name])
+        trained = name in program.trained or name in wholes.values()
+        found[name] = renumbered.Kind(value.shape, value.dtype.name, trained)
+    return found
 
 
 def _kind(variable: Any, trained: bool) -> renumbered.Kind:

@@ -74,7 +74,7 @@ class Pair:
         notes = [
             f"table `{table}` replaces the variable `{name}`" for table, name in self.matched.items() if table != name
         ]
-        if anew := [f"`{mine}` is `{theirs}`" for mine, theirs in self.second["renumbered"].items()]:
+        if anew := [f"`{mine}` is `{theirs}`" for mine, theirs in self.second.get("renumbered", {}).items()]:
             more = f" and {len(anew) - 5} more" if len(anew) > 5 else ""
             notes.append(
                 "TensorFlow numbered variables of the converted program anew, and they are matched by the order of "
@@ -82,7 +82,7 @@ class Pair:
                 "by these names"
             )
         notes += [self.first["double"]] if isinstance(self.first["double"], str) else []
-        if self.first["others"]:
+        if self.first.get("others"):
             notes.append(
                 "the program runs several training steps by turns: the first of them is compared, what "
                 f"{self.first['others']} other optimizer(s) compute is not; give a program that runs those first, too"
