@@ -36,6 +36,7 @@ class TableText:
     matrix: str = ""  #: instead of an initializer: a matrix with the first row of each id
     called: str = ""  #: an expression for the name, in place of it
     trainable: str = ""  #: an expression that says whether it is trained; empty if it is
+    place: str = ""  #: an expression for the name of the variable, which the table takes; empty: it takes none
 
     @property
     def name_text(self) -> str:
@@ -186,6 +187,7 @@ class Target:
     listed_ids: tuple[str, str] = ("", "")  #: the same for ids that are a list in the source
     splits: bool = True  #: the training step is split; if not, tables are among the trainable variables
     takes_is_train: bool = True  #: lookups have the argument `is_train`
+    keeps_names: bool = False  #: a table may take the name of its variable, so that later ones are numbered as before
     keeps_untrained: bool = False  #: a table may be made that is not trained
     reuses: bool = True  #: under reuse, creating a table with an existing name returns that table
     most_lookups: int = 0  #: the maximal number of lookups of one table; 0: no limit

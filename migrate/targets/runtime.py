@@ -45,9 +45,10 @@ FUNCTIONS = {name: Function(name, module) for module, names in HOMES.items() for
 
 def create_table(spelling: Spelling, table: TableText, lead: str) -> str:
     """Return the call that creates a table."""
-    trained = {"trainable": table.trainable} if table.trainable else {}
+    more = {"trainable": table.trainable, "in_place_of": table.place}
+    more = {name: text for name, text in more.items() if text}
     if table.matrix:
-        filled = keywords(rows=table.matrix, name=_name(spelling, table), **trained)
+        filled = keywords(rows=table.matrix, name=_name(spelling, table), **more)
         return call(spelling.function("table_of_rows"), filled, lead, spelling.newline)
     arguments = keywords(
         key_dtype=f"{spelling.tf}.int64",
@@ -55,7 +56,7 @@ def create_table(spelling: Spelling, table: TableText, lead: str) -> str:
         name=_name(spelling, table),
         device_vocabulary_size=table.rows,
         emb_initializer=table.initializer or spelling.function("scoped_initializer") + "()",
-        **trained,
+        **more,
     )
     return call(spelling.function("create_table"), arguments, lead, spelling.newline)
 
@@ -138,6 +139,7 @@ TARGET = Target(
     lacks=_lacks,
     arguments=_arguments,
     variable=".variable",
+    keeps_names=True,
     keeps_untrained=True,
     refuses=_refuses,
     effects=_effects,

@@ -8,6 +8,8 @@ from pathlib import Path
 from migrate.errors import MigrateError
 from migrate.report.model import Verification
 from migrate.schema import Schema
+from migrate.source.files.encoding import IS_PYTHON2, is_python2
+from migrate.verify.program_files import packages, trees
 from migrate.verify.settings import Settings
 
 
@@ -35,7 +37,7 @@ def verify(original: str, converted: str, schema: Schema | None, settings: Setti
 
         _take_none(settings)
         return verify_paddle(original, converted, schema, settings)
-    if kind & {"tensorflow", "keras"}:
+    if {"tensorflow", "keras"} & (kind | _of_modules(original)):
         from migrate.verify.tensorflow.pair import verify as verify_tensorflow
 
         return verify_tensorflow(original, converted, settings)
@@ -69,14 +71,15 @@ def imports(path: str) -> set[str]:
     except OSError as error:
         raise MigrateError(f"{path}: cannot be read ({error.strerror}); check the path") from error
     except (SyntaxError, ValueError) as error:
+        if is_python2(path):
+            raise MigrateError(f"{path}: {IS_PYTHON2}, then convert it") from error
         line = getattr(error, "lineno", None)
         raise MigrateError(
             f"{path}: is not valid Python ({error}{f', line {line}' if line else ''}); correct it"
         ) from error
-    names: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            names |= {alias.name.split(".")[0] for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            names.add(node.module.split(".")[0])
-    return names
+    return packages(tree)
+
+
+def _of_modules(path: str) -> set[str]:
+    """Return the packages that a program imports, also those that only the modules beside it do."""
+    return {name for tree in trees(Path(path), Path(path).parent) for name in packages(tree)}

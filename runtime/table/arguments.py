@@ -18,6 +18,7 @@ from runtime.ranks.planning.plan import Plan
 from runtime.ranks.process_group import refuse_several
 from runtime.storage.device import Device, device_of
 from runtime.storage.tiers import KINDS, Storage, log_compaction
+from runtime.table.variable_places import checked_place
 
 _log = logging.getLogger("runtime")
 
@@ -60,6 +61,8 @@ class TableArguments:
     trainable: bool = True
     #: The name of the table whose columns it has a part of; "" if its rows are whole.
     columns_of: str = ""
+    #: The name of the `tf.Variable` that it replaces: as it was given, then as the graph has numbered it.
+    in_place_of: str = ""
 
     @property
     def options(self) -> str:
@@ -108,6 +111,7 @@ def checked(given: Mapping[str, Any]) -> TableArguments:
         value_dtype=_value_dtype(given),
         averages=given["all2all_gradients_op"] == _MEAN,
         trainable=_trainable(given),
+        in_place_of=checked_place(given.get("in_place_of")),
     )
 
 

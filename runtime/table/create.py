@@ -23,6 +23,7 @@ from runtime.table import exporters, in_memory_evaluator
 from runtime.table.anchor import HASHTABLE_COLLECTION, Anchor, EagerAnchor, GraphAnchor
 from runtime.table.arguments import TableArguments
 from runtime.table.table import Table
+from runtime.table.variable_places import name_taken
 
 _eager_tables: list[weakref.ref[Table]] = []
 
@@ -55,6 +56,7 @@ def create_table(
     placement: str | Plan = "distributed",
     device: Device | str | None = None,
     trainable: bool = True,
+    in_place_of: str | None = None,
 ) -> Table:
     """Create a table of rows of width `dim`, eager or in the current v1 graph; the arguments are Rec SDK's.
 
@@ -92,6 +94,9 @@ def create_table(
             host. In v1 graphs.
         trainable: False keeps the rows as they began: lookups have no gradient for the table. A table that is reused
             keeps what it was made with, as a variable does.
+        in_place_of: the name of the `tf.Variable` that the table replaces, "Variable" if it had none. In a v1 graph
+            this name stays taken, so that variables made later have the names of the original program, also in
+            checkpoints.
 
     Returns:
         The table. Under a variable scope with reuse, a known name returns the existing table.
@@ -146,6 +151,7 @@ def made(arguments: TableArguments, kind: type[Table] = Table, anchors: Anchors 
         if known is not None:
             return _reused(known, arguments, bool(reuse))
         _check_new(arguments.name, reuse)
+        arguments = replace(arguments, in_place_of=name_taken(arguments.in_place_of))
         with new_in_graph():
             return kind(arguments, anchors.graph)
 

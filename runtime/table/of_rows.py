@@ -15,16 +15,19 @@ from runtime.table import arguments as table_arguments
 from runtime.table.arguments import TableArguments
 from runtime.table.create import filled
 from runtime.table.table import Table
+from runtime.table.variable_places import checked_place
 
 __all__ = ["set_rows", "table_of_rows"]
 
 
 @_tf_private.as_written
-def table_of_rows(rows: Any, name: str, placement: str = "distributed", trainable: bool = True) -> Table:
+def table_of_rows(
+    rows: Any, name: str, placement: str = "distributed", trainable: bool = True, in_place_of: str | None = None
+) -> Table:
     """Create a table of the keys 0 to n - 1, whose first rows are those of a matrix [n, dim]; rows of others are zeros.
 
     In a v1 graph the init op fills it, and `rows` may be a placeholder. With several ranks all give the whole matrix.
-    `trainable=False` keeps the rows as they began.
+    `trainable=False` keeps the rows as they began; `in_place_of` is that of `create_table`.
 
     Raises:
         ValueError: `rows` is not a matrix of known width, or a name or placement is not one of `create_table`.
@@ -45,6 +48,7 @@ def table_of_rows(rows: Any, name: str, placement: str = "distributed", trainabl
         init_param=1.0,
         placement=placements.check_placement(placement),
         trainable=table_arguments.checked_trainable(trainable),
+        in_place_of=checked_place(in_place_of),
     )
 
     return filled(arguments, lambda: values)

@@ -119,7 +119,9 @@ class Table(TableFacts, _tf_private.Parent):
 
     def _add_to_graph(self, attributes: dict[str, Any], anchor: Callable[[Any], Any]) -> None:
         assert self.graph is not None
-        self.graph.unique_name(self.graph_name)  # reserves the name, as the scope below is entered as an existing one
+        if self.graph_name.lower() != self.arguments.in_place_of.lower():
+            # This reserves the name, as the scope below is entered as an existing one.
+            self.graph.unique_name(self.graph_name)
         with tf.name_scope(self.graph_name + "/"), tf.device("/device:CPU:0"):
             self.created: tf.Tensor = native.ops().rec_table_handle(**attributes, name="created")
             # Init op and restore store here which native table they filled, and all other ops read it: if parts of a

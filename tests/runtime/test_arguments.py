@@ -116,6 +116,7 @@ _GIVEN_TO_A_TABLE: dict[str, dict[str, Any]] = {
     "placement": {"placement": "replicated"},
     "trainable": {"trainable": False},
     "device": {"device": "/cpu:0"},
+    "in_place_of": {"in_place_of": "Variable"},
 }
 
 

@@ -87,3 +87,11 @@ def parsed(text: str) -> tuple[ast.Module | None, str]:
 def syntax_problem(text: str) -> str:
     """Return a sentence why `text` is not valid Python 3, or an empty string."""
     return parsed(text)[1]
+
+
+def is_python2(path: str) -> bool:
+    """Return whether a file is Python 2, as far as statements show that Python 3 cannot read."""
+    try:
+        return syntax_problem(read_source(Path(path))) == IS_PYTHON2
+    except (OSError, SyntaxError, UnicodeDecodeError):
+        return False

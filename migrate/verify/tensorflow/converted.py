@@ -6,17 +6,19 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+import tensorflow as tf
 
 from migrate.errors import MigrateError
 from migrate.verify import kept
 from migrate.verify.settings import Settings
-from migrate.verify.tensorflow import measure, parted, sources
+from migrate.verify.tensorflow import measure, parted, renumbered, sources
 from migrate.verify.tensorflow.initial import variable_law
 from migrate.verify.tensorflow.interceptor import TrainsEagerly, Watcher
 from migrate.verify.tensorflow.match import match_tables
 from migrate.verify.tensorflow.names import TablePreparer, describe, natural_state, variables_of
 from migrate.verify.tensorflow.original import all_rungs
 from migrate.verify.tensorflow.program import run_watched
+from runtime.table.anchor import Anchor
 
 
 def run(job: Mapping[str, Any]) -> dict[str, Any]:
@@ -45,9 +47,13 @@ def _measured(
     program = describe(watcher, session.graph, preparer.described(watcher))
     if not program.tables:
         raise MigrateError(f"{job['path']}: creates no table, so it is not a converted program; convert the file first")
+    laws = {v.op.name: variable_law(stock, v) for v in variables_of(session.graph, program)}
+    names = _names(job, session.graph, program)
+    program = renumbered.renamed(program, names.variables)
     parts = {name: one for name, one in original.parts.items() if program.trained.keys().isdisjoint(one.names)}
     theirs = parted.joined_shapes(original.trained, parts)
-    matched = match_tables(job["path"], {t.name: t.dim for t in program.tables.values()}, theirs, set(program.trained))
+    dims = {t.name: t.dim for t in program.tables.values()}
+    matched = match_tables(job["path"], dims, theirs, set(program.trained), names.tables)
     _check_feeds(job, session.graph, watcher)
     initial = natural_state(stock, program)
     stock([table.reset for table in program.tables.values()])
@@ -57,13 +63,42 @@ def _measured(
     return {
         "program": program,
         "matched": matched,
+        "renumbered": {mine: theirs for mine, theirs in names.variables.items() if mine != theirs},
         "parts": parts,
         "initial": {name: initial[name] for name in program.trained},
-        "laws": {v.op.name: variable_law(stock, v) for v in variables_of(session.graph, program)},
+        "laws": renumbered.by_original(laws, names.variables),
         "rows": drawn,
         **rungs,
         "held": kept.held(measure.widths(rungs["steps"][-1]["tables"])),
     }
+
+
+def _names(job: Mapping[str, Any], graph: Any, program: measure.Program) -> renumbered.Names:
+    """Return the original's names of variables and, as far as their order or the program says it, of tables."""
+    original = _kinds(job["program"], job["state"], set(program.trained))
+    made = graph.get_collection(tf.compat.v1.GraphKeys.GLOBAL_VARIABLES)
+    found = {one.op.name: one for one in made if not isinstance(one, Anchor)}
+    kept = {name: _kind(found[name], name in program.trained) for name in renumbered.without_slots(found)}
+    order = [one.table.table_name if isinstance(one, Anchor) else one.op.name for one in made]
+    places = {one.table.table_name: one.table.arguments.in_place_of for one in made if isinstance(one, Anchor)}
+    dims = {t.name: t.dim for t in program.tables.values()}
+    return renumbered.original_names(job["path"], original, kept, dims, order, places)
+
+
+def _kinds(program: measure.Program, state: Mapping[str, Any], kept: set[str]) -> dict[str, renumbered.Kind]:
+    """Return the original's variables without slots; the parts of one that was replaced are one variable."""
+    wholes = {part: name for name, one in program.parts.items() if kept.isdisjoint(one.names) for part in one.names}
+    values = parted.joined_values(state, {n: one for n, one in program.parts.items() if n in wholes.values()})
+    found = {}
+    for name in dict.fromkeys(wholes.get(one, one) for one in renumbered.without_slots(program.variables)):
+        value = np.asarray(values[name])
+        trained = name in program.trained or name in wholes.values()
+        found[name] = renumbered.Kind(value.shape, value.dtype.name, trained)
+    return found
+
+
+def _kind(variable: Any, trained: bool) -> renumbered.Kind:
+    return renumbered.Kind(tuple(variable.shape.as_list()), variable.dtype.base_dtype.name, trained)
 
 
 def _peek(stock: Callable[..., Any], table: measure.TableNames, shape: tuple[int, ...]) -> Any:
@@ -80,7 +115,9 @@ def _state(theirs: Mapping[str, Any], initial: Mapping[str, Any], matched: Mappi
 def _check_feeds(job: Mapping[str, Any], graph: Any, watcher: Watcher) -> None:
     """Raise MigrateError unless both programs read data from the same tensors."""
     recorded = set(job["batches"][0])
-    own = {t.name for t in sources.source_tensors([*watcher.train_ops, *(loss.op for loss in watcher.losses)])}
+    own = {
+        t.name for t in sources.source_tensors([*watcher.train_ops, *(loss.op for loss in watcher.losses_of_step())])
+    }
     missing = sorted(own - recorded)
     if missing:
         raise MigrateError(

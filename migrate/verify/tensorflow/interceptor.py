@@ -7,6 +7,7 @@ the watcher uses the session for its measurements and stops the program.
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -38,14 +39,32 @@ class Watcher:
     losses: list[Any] = field(default_factory=list)
     applied: list[tuple[Any, list[tuple[Any, Any]], Any]] = field(default_factory=list)  #: optimizer, pairs, op
     batches: list[dict[str, Any]] = field(default_factory=list)  #: tensor name -> value
-    train_ops: list[Any] = field(default_factory=list)
+    train_ops: list[Any] = field(default_factory=list)  #: of the first training step, and of all that are recorded
+    fed: set[str] = field(default_factory=set)  #: names of the tensors that this step was fed
     after_apply: Callable[[], None] = lambda: None
+    ended: BaseException | None = None  #: what has ended the program; it may catch even that, by a bare `except`
     _depth: int = 0
     _trains: dict[Any, bool] = field(default_factory=dict)
 
     def gradients(self) -> list[tuple[Any, Any]]:
-        """Return all applied (gradient, variable) pairs that have a gradient, in order."""
-        return [pair for _, pairs, _ in self.applied for pair in pairs if pair[0] is not None]
+        """Return all (gradient, variable) pairs that the step applies and that have a gradient, in order."""
+        inside = sources.ancestors(self.train_ops)
+        taken = [pairs for _, pairs, done in self.applied if _op(done) in inside]
+        return [pair for pairs in taken for pair in pairs if pair[0] is not None]
+
+    def losses_of_step(self) -> list[Any]:
+        """Return the losses that can be computed from what the step was fed."""
+        return [loss for loss in self.losses if not self._lacks(loss)]
+
+    def others(self) -> int:
+        """Return how many optimizers the step does not run, as the other side's in adversarial training."""
+        inside, graph = sources.ancestors(self.train_ops), self.train_ops[0].graph
+        made = [_op(done) for _, _, done in self.applied]
+        return sum(op not in inside for op in made if op.graph is graph)
+
+    def _lacks(self, loss: Any) -> bool:
+        needed = sources.source_tensors([loss.op])
+        return any(tensor.op.type == "Placeholder" and tensor.name not in self.fed for tensor in needed)
 
     def optimizer_of(self, variable: Any) -> str:
         """Return the class name of the optimizer that trains a variable."""
@@ -59,13 +78,18 @@ class Watcher:
 
     def on_run(self, session: Any, stock: Callable[..., Any], fetches: Any, feed: Any, *rest: Any) -> Any:
         """Make a call of `session.run`; record a training step, and take over after the last one."""
+        if self.ended is not None:
+            raise self.ended
         train = [op for op in sources.fetched_ops(session.graph, fetches) if self._is_training(op)]
         if not train:
             return stock(session, fetches, feed, *rest)
-        self.train_ops = self.train_ops or train
+        given = sources.flat_feed(session.graph, feed or {})
+        if not self.train_ops:
+            self.train_ops, self.fed = train, set(given)
+        if set(train).isdisjoint(self.train_ops):  # another step, that is not compared
+            return stock(session, fetches, feed, *rest)
         if self.limit:
-            wanted = sources.source_tensors([*train, *(loss.op for loss in self.losses)])
-            given = sources.flat_feed(session.graph, feed or {})
+            wanted = sources.source_tensors([*train, *(loss.op for loss in self.losses_of_step())])
             drawn = [t for t in wanted if t.name not in given and t.op.type != "Placeholder"]
             result, values = stock(session, (fetches, drawn), feed, *rest)
             names = {tensor.name for tensor in wanted}
@@ -73,12 +97,16 @@ class Watcher:
             self.batches.append(batch | {t.name: value for t, value in zip(drawn, values, strict=True)})
             if len(self.batches) < self.limit:
                 return result
-        self.take_over(session, lambda *arguments: stock(session, *arguments), self)
-        raise Stop
+        try:
+            self.take_over(session, lambda *arguments: stock(session, *arguments), self)
+            self.ended = Stop()
+        except Exception as error:
+            self.ended = error
+        raise self.ended
 
     def _is_training(self, op: Any) -> bool:
         if op not in self._trains:
-            updates = {done.op if isinstance(done, tf.Tensor) else done for _, _, done in self.applied}
+            updates = {_op(done) for _, _, done in self.applied}
             self._trains[op] = not updates.isdisjoint(sources.ancestors([op]))
         return self._trains[op]
 
@@ -95,6 +123,10 @@ class Watcher:
             self._trains.clear()
             self.after_apply()
         return done
+
+
+def _op(done: Any) -> Any:
+    return done.op if isinstance(done, tf.Tensor) else done
 
 
 @contextlib.contextmanager
@@ -122,9 +154,9 @@ def writing_nothing() -> Iterator[None]:
     silent = {tf.keras.Model: ("save", "save_weights"), managers: ("save",), v1.train.Saver: ("restore",)}
     restoring = {tf.keras.Model: ("load_weights",), objects: ("restore", "read")}
     with contextlib.ExitStack() as stack:
-        stack.enter_context(replaced(v1.train.Saver, "save", lambda self, session, path, *_, **__: path))
+        stack.enter_context(replaced(v1.train.Saver, "save", _saved("save_path")))
         for name in ("save", "write"):
-            stack.enter_context(replaced(objects, name, lambda self, path, *_, **__: path))
+            stack.enter_context(replaced(objects, name, _saved("file_prefix")))
         for owners, instead in ((silent, _nothing), (restoring, _restored)):
             for owner, names in owners.items():
                 for name in names:
@@ -132,6 +164,15 @@ def writing_nothing() -> Iterator[None]:
         for module in (tf.summary, tf.compat.v2.summary):
             stack.enter_context(replaced(module, "create_file_writer", _noop_writer))
         yield
+
+
+def _saved(name: str) -> Callable[..., Any]:
+    """Return a function in place of one that saves: it returns the path that it is given last, or by this name."""
+    return lambda *given, **named: named[name] if name in named else next(a for a in given[::-1] if _is_path(a))
+
+
+def _is_path(value: Any) -> bool:
+    return isinstance(value, str | bytes | os.PathLike)
 
 
 def _nothing(*_: Any, **__: Any) -> None:

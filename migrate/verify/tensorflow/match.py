@@ -6,12 +6,18 @@ from collections.abc import Callable, Mapping
 
 from migrate.errors import MigrateError
 
-#: Possible names of a table, from the name of its variable.
-_SPELLINGS: tuple[Callable[[str], str], ...] = (str, lambda n: n.replace("/", "_"), lambda n: n.rpartition("/")[2])
+#: Possible names of a table, from the full name of its variable.
+spelled: tuple[Callable[[str], str], ...] = (str, lambda n: n.replace("/", "_"))
+#: The same, also from the last part of the name.
+_SPELLINGS: tuple[Callable[[str], str], ...] = (*spelled, lambda n: n.rpartition("/")[2])
 
 
 def match_tables(
-    path: str, tables: Mapping[str, int], trained: Mapping[str, tuple[int, ...]], kept: set[str]
+    path: str,
+    tables: Mapping[str, int],
+    trained: Mapping[str, tuple[int, ...]],
+    kept: set[str],
+    known: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
     """Return table name -> name of the variable it replaced.
 
@@ -20,8 +26,9 @@ def match_tables(
         tables: name -> dim, in order of creation.
         trained: trainable variables of the original with their shapes, in order of creation.
         kept: trainable variables of the converted program.
+        known: tables whose variable is known.
 
-    Tables are matched by name (equal, with `_` for `/`, or the last component), then by dim and order of creation.
+    Other tables are matched by name (equal, with `_` for `/`, or the last part), then by dim and order of creation.
 
     Raises:
         MigrateError: a variable or a table has no counterpart, or several.
@@ -29,8 +36,9 @@ def match_tables(
     extra = sorted(kept - set(trained))
     if extra:
         raise MigrateError(f"{path}: trains `{extra[0]}`, which the original does not have; give the converted program")
-    candidates = {n: _dim(shape) for n, shape in trained.items() if n not in kept}
-    matched: dict[str, str] = {}
+    candidates = {n: dim_of(shape) for n, shape in trained.items() if n not in kept}
+    found_before = (known or {}).items()
+    matched = {table: name for table, name in found_before if candidates.get(name) == tables[table]}
     for spelling in _SPELLINGS:
         for table, dim in tables.items():
             free = [n for n in candidates if n not in matched.values() and candidates[n] == dim]
@@ -58,6 +66,6 @@ def _by_order(path: str, tables: Mapping[str, int], candidates: Mapping[str, int
         matched.update(zip(free, names, strict=True))
 
 
-def _dim(shape: tuple[int, ...]) -> int:
+def dim_of(shape: tuple[int, ...]) -> int:
     """Return the dim of a table that replaces a variable; a vector has rows of one value."""
     return shape[1] if len(shape) == 2 else 1 if len(shape) == 1 else -1

@@ -27,14 +27,14 @@ def describe(watcher: Watcher, graph: tf.Graph, table_names: dict[str, TableName
     """Return the names of everything that is measured in a graph whose tables `TablePreparer` has prepared."""
     anchors = {id(t.variable) for t in tables(graph)}
     variables = [v for v in graph.get_collection(v1.GraphKeys.GLOBAL_VARIABLES) if id(v) not in anchors]
-    before_loss = ancestors(loss.op for loss in watcher.losses)
+    before_loss = ancestors(loss.op for loss in watcher.losses_of_step())
     trainable = graph.get_collection(v1.GraphKeys.TRAINABLE_VARIABLES)
     trainable += _untrained(variables, {v.op.name for v in trainable}, before_loss)
     pairs = watcher.gradients()
     return Program(
         variables={v.op.name: _variable(graph, v) for v in variables},
         trained={v.op.name: tuple(v.shape.as_list()) for v in trainable},
-        losses=[loss.name for loss in watcher.losses],
+        losses=[loss.name for loss in watcher.losses_of_step()],
         train=[op.name for op in watcher.train_ops],
         gradients=_gradients(pairs),
         lookups={v.op.name: _lookups(v, before_loss) for v in trainable},
@@ -156,7 +156,7 @@ class TablePreparer:
         snapshot = tuple(tensor.name for tensor in table.snapshot())
 
         def names(watcher: Watcher) -> TableNames:
-            wanted = ancestors(loss.op for loss in watcher.losses)
+            wanted = ancestors(loss.op for loss in watcher.losses_of_step())
             lookups = tuple(op.outputs[0].name for op in table.lookups if op in wanted)
             return TableNames(
                 name=table.table_name,

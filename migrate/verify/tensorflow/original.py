@@ -55,6 +55,7 @@ def _measured(
         "laws": laws,
         "state": state.variables,
         "batches": batches,
+        "others": watcher.others(),
         "random": measure.random_again(stock, program, state, batches[0]),
         **all_rungs(stock, program, state, batches, settings),
         "double": _double(session, program, state, batches, settings),

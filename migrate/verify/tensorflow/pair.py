@@ -74,7 +74,19 @@ class Pair:
         notes = [
             f"table `{table}` replaces the variable `{name}`" for table, name in self.matched.items() if table != name
         ]
+        if anew := [f"`{mine}` is `{theirs}`" for mine, theirs in self.second.get("renumbered", {}).items()]:
+            more = f" and {len(anew) - 5} more" if len(anew) > 5 else ""
+            notes.append(
+                "TensorFlow numbered variables of the converted program anew, and they are matched by the order of "
+                f"their creation: {', '.join(anew[:5])} of the original{more}; restore no checkpoint of the original "
+                "by these names"
+            )
         notes += [self.first["double"]] if isinstance(self.first["double"], str) else []
+        if self.first.get("others"):
+            notes.append(
+                "the program runs several training steps by turns: the first of them is compared, what "
+                f"{self.first['others']} other optimizer(s) compute is not; give a program that runs those first, too"
+            )
         notes += (
             ["the original has random values that cannot be fed, so two runs of it differ"]
             if self.first["random"]
@@ -114,7 +126,7 @@ class Pair:
                 sides = [
                     _stacked(side, lambda b, k=key, i=i: b["lookups"][k][i]) for side, key in self._sides(name, table)
                 ]
-                first, wide, second = (sides[0].reshape(sides[2].shape), sides[1], sides[2])
+                first, wide, second = (_by_row(side.reshape(sides[2].shape)) for side in sides)
                 yield compare.compare("forward", f"{table} lookup {i}", first, second, wide, kind="output")
         for i, name in enumerate(self.programs[0].losses):
             values = [np.array([batch["losses"][i] for batch in side["passes"]]) for side, _ in self._sides(name, name)]
@@ -158,6 +170,11 @@ class Pair:
 
 def _stacked(side: Result, pick: Any) -> Array:
     return np.concatenate([np.asarray(pick(batch)) for batch in side["passes"]])
+
+
+def _by_row(values: Array) -> Array:
+    """Return looked-up rows [n, dim]: those of positions are the same for every item of a batch, but differ."""
+    return values.reshape(-1, values.shape[-1]) if values.ndim > 2 else values
 
 
 def _rows(values: Array) -> Array:

@@ -62,7 +62,7 @@ def joined_values(values: Mapping[str, Array], parted: Mapping[str, Parted]) -> 
     """Return values by variable, with parts and the slots of parts joined."""
     result = dict(values)
     for name, one in parted.items():
-        first = one.names[0]
+        first = one.names[0]  # missing where they are joined already
         for key in [key for key in values if key == first or key.startswith(first + "/")]:
             rest = key[len(first) :]
             of_parts = [values[part + rest] for part in one.names if part + rest in values]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import random
-import re
 import runpy
 import sys
 import tempfile
@@ -21,23 +19,9 @@ import runtime.optimizers.gradient_descent
 import runtime.optimizers.lazy_adam  # noqa: F401 - their optimizer classes must exist before they are watched
 from migrate.errors import MigrateError
 from migrate.verify import mirror
+from migrate.verify.tensorflow.failures import failure
+from migrate.verify.tensorflow.first_version import means_v1
 from migrate.verify.tensorflow.interceptor import Stop, TrainsEagerly, Watcher, watching
-
-#: Top-level names of TensorFlow 1 only; a file that uses them as `tf.NAME` is written for TensorFlow 1.
-_ONLY_V1 = frozenset(
-    {
-        "placeholder",
-        "Session",
-        "get_variable",
-        "variable_scope",
-        "global_variables_initializer",
-        "set_random_seed",
-        "app",
-    }
-)
-
-#: What terminals show as colours, and characters of an error that are shown.
-_COLOURS, _LONGEST = re.compile(r"\x1b\[[0-9;]*m"), 300
 
 
 def run_watched(path: str, directory: str, watcher: Watcher, arguments: Sequence[str] = ()) -> None:
@@ -47,8 +31,15 @@ def run_watched(path: str, directory: str, watcher: Watcher, arguments: Sequence
         MigrateError: the program fails, or ends without a training step.
         TrainsEagerly: it trains by Keras, not in a session.
     """
-    if not run_script(path, directory, watching(watcher), arguments):
+    try:
+        run_script(path, directory, watching(watcher), arguments)
+    except MigrateError:
+        if watcher.ended is None:  # else it failed after it was stopped, because it was
+            raise
+    if watcher.ended is None:
         raise MigrateError(f"{path}: {_why_nothing(watcher)}")
+    if not isinstance(watcher.ended, Stop):  # a program may catch even this, by a bare `except`
+        raise failure(path, watcher.ended) from watcher.ended
 
 
 def run_script(
@@ -64,7 +55,7 @@ def run_script(
     _seed_what_is_not()
     sys.argv, sys.path[:0] = [file, *arguments], [str(Path(file).parent), directory]
     mirror.enter(directory)
-    if _means_v1(file):
+    if means_v1(Path(file), Path(directory)):
         tf.compat.v1.disable_v2_behavior()
         sys.modules["tensorflow"] = tf.compat.v1
     try:
@@ -74,14 +65,13 @@ def run_script(
         raise
     except Stop:
         return True
-    except SystemExit:
-        pass
+    except SystemExit as ended:
+        if ended.code:
+            raise failure(path, ended) from ended
     except MigrateError:
         raise
     except Exception as error:
-        raise MigrateError(
-            f"{path}: running it fails with {type(error).__name__}: {_told(error)}; correct it"
-        ) from error
+        raise failure(path, error) from error
     return False
 
 
@@ -105,30 +95,6 @@ def _why_nothing(watcher: Watcher) -> str:
     if not watcher.batches:
         return "a training step is built but never run; give a program that trains when it is run"
     return f"it stopped after {len(watcher.batches)} training steps; give --steps {len(watcher.batches)}"
-
-
-def _told(error: Exception) -> str:
-    """Return the beginning of what an error says on one line; Keras says on the first one only where it was."""
-    text = " ".join(_COLOURS.sub("", str(error)).split())
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
-
-
-def _means_v1(path: str) -> bool:
-    tree = ast.parse(Path(path).read_bytes())
-    plain = {
-        alias.asname or alias.name
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Import)
-        for alias in node.names
-        if alias.name == "tensorflow"
-    }
-    return any(
-        isinstance(node, ast.Attribute)
-        and isinstance(node.value, ast.Name)
-        and node.value.id in plain
-        and node.attr in _ONLY_V1
-        for node in ast.walk(tree)
-    )
 
 
 @contextlib.contextmanager

@@ -87,7 +87,7 @@ class Training:
         for i, name in enumerate(self.programs[0].losses):
             values = [np.array([step["losses"][i] for step in side["steps"]]) for side in self.sides]
             kind = "output" if len(self.moments) > 1 else "tensor"
-            found = compare.compare("optimizer", f"loss {name}", values[0], values[2], values[1], kind=kind)
+            found = _compared(f"loss {name}", *values, kind=kind)
             yield kept.by_step(self._consequence(found, values[0][:2], values[2][:2]), values[0], values[2], values[1])
 
     def memory(self) -> list[Memory]:
@@ -112,11 +112,7 @@ class Training:
             if all(name in step["variables"] for step in steps):
                 a, wide, b = (np.asarray(step["variables"][name]) for step in steps)
                 whole = a.dtype.kind != "f"
-                one = (
-                    compare.exactly("optimizer", name, a, b)
-                    if whole
-                    else compare.compare("optimizer", name, a, b, wide)
-                )
+                one = compare.exactly("optimizer", name, a, b) if whole else _compared(name, a, wide, b)
                 # Both first steps start from the same state, so a difference there has another cause than a table.
                 found.append((one if at == 0 and last else self._consequence(one), at))
         return compare.worst([c for c, _ in found], [self.moments[at] for _, at in found])
@@ -137,7 +133,7 @@ class Training:
                 continue
             first, wide = (_rows(np.asarray(step["variables"][name])) for step in steps[:2])
             values, extra = _ordered(steps[2]["tables"][table], len(first))
-            one = compare.compare("optimizer", f"{table} [table]", first, values, wide, note=extra)
+            one = _compared(f"{table} [table]", first, wide, values, note=extra)
             found.append((compare.not_equal(one) if extra else one, at))
             slots += [(slot, at) for slot in self._slots(table, steps)]
         reason = self.changed.get(table, "")
@@ -160,7 +156,7 @@ class Training:
         slots = snapshot[2][order][: len(inside)].reshape(len(inside), len(own), width)
         slots = slots[:, _SLOTS.get(int(snapshot[3][4]), range(len(own)))].reshape(len(inside), -1)
         a, wide = (np.concatenate([_rows(np.asarray(s["variables"][k])) for k in own], axis=1) for s in steps[:2])
-        yield compare.compare("optimizer", f"{table} [slots]", a[np.sort(inside)], slots, wide[np.sort(inside)])
+        yield _compared(f"{table} [slots]", a[np.sort(inside)], wide[np.sort(inside)], slots)
 
     def _idle(self, table: str, name: str, reason: str) -> Iterator[Comparison]:
         """Yield a comparison of the rows that the original never changed, which must be exactly unchanged."""
@@ -173,6 +169,12 @@ class Training:
                 "optimizer", f"{table} [idle rows]", end[idle], moved[idle], "first and last values"
             )
             yield compare.change_of_values(found, reason) if reason and found.verdict != "equal" else found
+
+
+def _compared(name: str, original: Array, wide: Array, converted: Array, **more: str) -> Comparison:
+    """Compare what a step wrote, of the original in both precisions; several steps magnify rounding on either side."""
+    found = compare.compare("optimizer", name, original, converted, wide, **more)
+    return compare.all_rounding(compare.within_rounding(found, original, converted, wide), original, converted, wide)
 
 
 def _rows(values: Array) -> Array:

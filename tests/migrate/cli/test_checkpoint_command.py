@@ -14,7 +14,7 @@ from migrate.errors import MigrateError
 from migrate.report.writers import write
 from migrate.source.driver.run import convert_paths, make_report
 from migrate.source.settings.options import Options
-from tests.support.moved_training import MODEL, OPTIMIZERS, prepare, train
+from tests.support.moved_training import MODEL, OPTIMIZERS, convert, prepare, train
 
 tf = pytest.importorskip("tensorflow").compat.v1
 
@@ -56,6 +56,41 @@ def test_an_estimator_finds_it_in_a_new_folder_and_a_run_there_keeps_its_own(tmp
     assert tf.train.latest_checkpoint(str(tmp_path / "moved")) == str(tmp_path / "moved/model")
     assert invoke(tmp_path, old="run/model", new="run/moved").exit_code == 0
     assert tf.train.latest_checkpoint(str(tmp_path / "run")) == str(tmp_path / "run/model")
+
+
+#: Nothing has a name, and variables that stay have equal shapes, so that any of them could be restored as another.
+UNNAMED = """
+import tensorflow.compat.v1 as tf
+
+def build_model():
+    user = tf.placeholder(tf.int64, [None], name="user_ids")
+    label = tf.placeholder(tf.float32, [None], name="label")
+    first = tf.Variable(tf.ones([4, 4]))
+    table = tf.Variable(tf.random_normal([30, 4], stddev=0.5))
+    second = tf.Variable(2.0 * tf.ones([4, 4]))
+    with tf.name_scope("deep"):
+        bias = tf.Variable(tf.random_uniform([30], -1.0, 1.0))
+        third = tf.Variable(-1.0 * tf.ones([4, 4]))
+    rows = tf.matmul(tf.nn.embedding_lookup(table, user), tf.matmul(first, tf.matmul(second, third)))
+    logit = 0.1 * tf.reduce_sum(rows * [1.0, 2.0, 3.0, 4.0], 1) + tf.gather(bias, user)
+    loss = tf.reduce_mean(tf.square(logit - label))
+    train_op = tf.train.AdamOptimizer(0.01).minimize(loss)
+    return loss, train_op
+"""
+
+
+def test_variables_without_names_keep_their_values_there_and_back(tmp_path: Path) -> None:
+    converted = convert(tmp_path, UNNAMED)
+    train(UNNAMED, 0, None, str(tmp_path / "old"))
+    want = train(UNNAMED, 4, str(tmp_path / "old"), None)
+    named = ("--map", "table=Variable_1", "--map", "bias=deep/Variable")
+    assert invoke(tmp_path, *named).exit_code == 0
+    np.testing.assert_allclose(train(converted, 4, str(tmp_path / "new"), str(tmp_path / "later")), want, rtol=1e-5)
+    back = invoke(tmp_path, "--to-variables", "--like", str(tmp_path / "old"), *named, old="later", new="back")
+    assert back.exit_code == 0, back.output
+    train(UNNAMED, 4, str(tmp_path / "old"), str(tmp_path / "stock"))
+    want = train(UNNAMED, 8, str(tmp_path / "stock"), None)
+    np.testing.assert_allclose(train(UNNAMED, 8, str(tmp_path / "back"), None), want, rtol=2e-5)
 
 
 def test_slots_matter(tmp_path: Path) -> None:

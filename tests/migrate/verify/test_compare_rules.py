@@ -177,3 +177,12 @@ def test_float64_tells_who_is_off(name: str) -> None:
     found = compare.within_rounding(result, original, converted, wide)
     assert (found.verdict == "equal") == equal
     assert compare.within_rounding(result, original, converted, original).verdict == "differs", "no float64 reference"
+
+
+def test_what_float64_leaves_nothing_of_is_equal_as_long_as_it_is_as_small() -> None:
+    wide, own = np.array([1e-19, -2e-19]), np.array([1e-10, -8e-11])
+    for other, verdict in ((-own, "equal"), (own * 10, "differs")):
+        result = compare.compare("optimizer", "bias/Adam", own, other, wide)
+        assert compare.all_rounding(result, own, other, wide).verdict == verdict
+    real = compare.compare("optimizer", "w", own, -own, own.astype(np.float64) * (1 + 1e-7))
+    assert compare.all_rounding(real, own, -own, own.astype(np.float64) * (1 + 1e-7)).verdict == "differs"

@@ -95,6 +95,7 @@ class Creation:
     emitted: str = ""  #: the runtime's function with the same arguments; empty for `create_table`
     unique: bool = False  #: every execution creates a new variable (`tf.Variable`)
     unnamed: str = "Variable"  #: the last part of its default name
+    place: str = ""  #: an expression for the name of the variable, which its table takes; empty: it takes none
     blockers: list[Blocker] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 

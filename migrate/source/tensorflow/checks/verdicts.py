@@ -13,6 +13,7 @@ from migrate.source.tensorflow.checks.check_rule import CheckRule
 from migrate.source.tensorflow.checks.evidence.settle import settle
 from migrate.source.tensorflow.checks.final_names import name_tables
 from migrate.source.tensorflow.checks.judgement import Judgement, concerns
+from migrate.source.tensorflow.checks.variable_places import take_places
 from migrate.source.tensorflow.checks.whole_terms import settle_terms
 from migrate.source.tensorflow.facts.training.training_steps import find_training
 from migrate.source.tensorflow.facts.training.var_lists import Owners
@@ -51,6 +52,7 @@ def judge(file: File, assume: bool) -> Judgement:
     while settle(judgement):
         _check_moving(judgement)
     name_tables(judgement)
+    take_places(judgement)
     return judgement
 
 

@@ -116,7 +116,9 @@ class Planner(AroundEditing):
         late = {"scoped": called if creation.scoped else "", "numbered": called if creation.numbered else ""}
         matrix = self._matrix(creation) if creation.matrix is not None else ""
         trainable = self.tree.source(creation.trainable) if creation.trainable is not None else ""
-        texts = TableText(table.final_name, *sizes, initializer, **late, matrix=matrix, trainable=trainable)
+        texts = TableText(
+            table.final_name, *sizes, initializer, **late, matrix=matrix, trainable=trainable, place=creation.place
+        )
         lead = self.tree.lead(call)
         if not creation.regularizer:
             self._replace(call, self.target.create(self.spelling, texts, lead))

@@ -1,0 +1,87 @@
+"""Which tables keep the names of their variables taken, as TensorFlow would number variables made later anew."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+
+import libcst as cst
+import libcst.matchers as m
+
+from migrate.source.tensorflow.base.arguments import string
+from migrate.source.tensorflow.base.model import Creation
+from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.checks.judgement import Judgement
+from migrate.source.tensorflow.facts.variables.variable_reuse import given_argument
+
+#: What a report says where the target cannot do it.
+RENUMBERED = (
+    "variables that stay may get other numbers in their names, `Variable_1` in place of `Variable_2`: restore an old "
+    "checkpoint by a map of names, not by these"
+)
+#: The position of `name` in `tf.Variable`.
+_NAME_AT = 5
+#: Stands for a name that is only known at run time.
+_ANY = ""
+
+
+def take_places(judgement: Judgement) -> None:
+    """Let tables that replace a `tf.Variable` take its name where a variable that stays may have the same name.
+
+    A `tf.Variable` gets a number where its name is taken: `Variable_1`. Without the table's variable the next one would
+    get its name, in checkpoints, too. Names are compared without scopes, which are added at run time.
+    """
+    file = judgement.file
+    moving = {id(table.creation.call) for table in judgement.moving}
+    staying: dict[str, list[cst.Call]] = defaultdict(list)
+    for call, symbol in file.calls("Variable", "get_variable"):
+        name = _name_of(call, symbol) if id(call) not in moving else None
+        if name is not None:
+            staying[name].append(call)
+    for creation in (table.creation for table in judgement.moving):
+        if not creation.unique or creation.emitted or creation.unnamed != "Variable":
+            continue
+        name = _family(creation.name or "Variable") if creation.named_by is None else _ANY
+        same = [staying.get(_ANY, []), staying.get(name, [])] if name != _ANY else list(staying.values())
+        if not any(file.tree.related(call, creation.call) for calls in same for call in calls):
+            continue
+        if not file.target.keeps_names or (creation.numbered and _may_act(creation.named_by)):
+            creation.notes.append(RENUMBERED)
+        else:
+            creation.place = _text(file, creation)
+
+
+def _text(file: File, creation: Creation) -> str:
+    """Return an expression for the name that the variable has, without scopes and number."""
+    if creation.named_by is None:
+        return f'"{creation.name or creation.unnamed}"'
+    text = file.tree.source(creation.named_by)
+    sure = creation.numbered or isinstance(creation.named_by, cst.FormattedString | cst.BinaryOperation)
+    return text if sure else f'{text} or "{creation.unnamed}"'
+
+
+def _may_act(name: cst.BaseExpression | None) -> bool:
+    """True if reading a name twice may not give the same: it calls something else than what makes texts."""
+    calls = [] if name is None else m.findall(name, m.Call())
+    pure = m.Call(func=m.Name("str") | m.Attribute(attr=m.Name("format")))
+    return not all(m.matches(call, pure) for call in calls)
+
+
+def _name_of(call: cst.Call, symbol: str) -> str | None:
+    """Return the family of names that a call may make; None for `get_variable` with a computed name.
+
+    Such a name counts only where a `tf.Variable` of the same scope has it, too.
+    """
+    unknown = None if symbol == "get_variable" else _ANY
+    if any(arg.star for arg in call.args):
+        return unknown
+    given = given_argument(call, "name", 0 if symbol == "get_variable" else _NAME_AT)
+    if given is None or m.matches(given, m.Name("None")):
+        return _family("Variable") if symbol == "Variable" else None
+    text = string(given)
+    return unknown if text is None else _family(text)
+
+
+def _family(name: str) -> str:
+    """Return the last part of a name without a number, in lower case: TensorFlow numbers names that differ in case."""
+    return re.sub(r"(_\d+)+$", "", name.rpartition("/")[2]).lower() or "_"

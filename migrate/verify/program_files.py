@@ -1,0 +1,52 @@
+"""The files that a program consists of: the one that is run, and those of its folders that it imports."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+
+def trees(program: Path, directory: Path) -> Iterator[ast.Module]:
+    """Yield the syntax trees of a program and of what it imports from its folders; what is no Python is left out.
+
+    Args:
+        program: the file that is run.
+        directory: a folder in which modules are also found.
+    """
+    pending, seen = [program.resolve()], set[Path]()
+    while pending:
+        file = pending.pop(0)
+        if file in seen:
+            continue
+        seen.add(file)
+        try:
+            tree = ast.parse(file.read_bytes())
+        except (OSError, SyntaxError, ValueError):  # running it tells
+            continue
+        yield tree
+        pending += _imported(tree, (file.parent, program.resolve().parent, directory.resolve()))
+
+
+def packages(tree: ast.Module) -> set[str]:
+    """Return the top-level packages that a file imports."""
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names.add(node.module.split(".")[0])
+    return names
+
+
+def _imported(tree: ast.Module, folders: tuple[Path, ...]) -> Iterator[Path]:
+    for node in ast.walk(tree):
+        modules: list[str] = []
+        if isinstance(node, ast.Import):
+            modules = [one.name for one in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            before = node.module or ""
+            modules = [before, *(f"{before}.{one.name}".lstrip(".") for one in node.names)]
+        for place in (module.replace(".", "/") for module in modules if module):
+            found = (folder / end for folder in folders for end in (f"{place}.py", f"{place}/__init__.py"))
+            yield from (one.resolve() for one in found if one.is_file())

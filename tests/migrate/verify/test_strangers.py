@@ -1,0 +1,142 @@
+"""Programs as strangers write them: without names, by turns, with a bare `except`, and those that cannot be run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from migrate.errors import MigrateError
+from migrate.report.model import Verification
+from migrate.source.settings.options import Options
+from migrate.source.tensorflow.convert import convert
+from migrate.verify import pair
+from migrate.verify.settings import Settings
+
+SETTINGS = Settings(steps=3, batches=2)
+MODEL = """
+import numpy as np
+import tensorflow as tf
+
+def build():
+    ids, y = tf.placeholder(tf.int64, [None]), tf.placeholder(tf.float32, [None])
+    first = tf.Variable(tf.random_normal([4, 4]))
+    T = tf.Variable(tf.random_normal([30, 4]))
+    second = tf.Variable(tf.random_normal([30, 4]))
+    turns = tf.Variable(0, trainable=False)
+    hidden = tf.matmul(tf.nn.embedding_lookup(T, ids), first) + second[0] * second[1]
+    loss = tf.reduce_mean(tf.square(tf.reduce_sum(hidden * [1.0, 2.0, 3.0, 4.0], 1) - y))
+    train = tf.train.AdamOptimizer(0.01).minimize(loss)
+    return ids, y, tf.group(train, tf.assign_add(turns, 1))
+
+def feed(ids, y, step):
+    random = np.random.RandomState(step)
+    return {ids: random.randint(30, size=8), y: random.rand(8)}
+"""
+MAIN = """
+import sys
+from model import build, feed
+import tensorflow as tf
+
+ids, y, train = build()
+session = tf.Session()
+session.run(tf.global_variables_initializer())
+saver = tf.train.Saver()
+try:
+    for step in range(6):
+        session.run(train, feed(ids, y, step))
+        saver.save(session, save_path="here/model", global_step=step)
+except:
+    sys.exit(1)
+"""
+
+
+def proof(tmp_path: Path, files: Mapping[str, str], changed: Mapping[str, str]) -> Verification:
+    """Verify `main.py` of files against the same with the changed ones."""
+    for folder, texts in (("a", files), ("b", {**files, **changed})):
+        (tmp_path / folder).mkdir()
+        for name, text in texts.items():
+            (tmp_path / folder / name).write_text(text)
+    return pair.verify(str(tmp_path / "a/main.py"), str(tmp_path / "b/main.py"), None, SETTINGS)
+
+
+def converted(text: str = MODEL) -> str:
+    return convert("model.py", text, Options(assume=True)).converted
+
+
+def different(result: Verification) -> list[str]:
+    return [f"{one.name}: {one.verdict}" for one in result.comparisons if one.verdict != "equal"]
+
+
+def test_a_bare_except_and_version_1_in_a_module_beside(tmp_path: Path) -> None:
+    result = proof(tmp_path, {"main.py": MAIN, "model.py": MODEL}, {"model.py": converted()})
+    assert not different(result)
+    assert not any("anew" in note for note in result.notes)
+    names = {one.name for one in result.comparisons}
+    assert {"T [table]", "Variable", "Variable_2", "Variable_2/Adam", "Variable_3"} <= names
+
+
+def test_variables_that_were_numbered_anew_are_matched_by_order_and_it_is_said(tmp_path: Path) -> None:
+    text = converted().replace('in_place_of="Variable"', "in_place_of=None")
+    result = proof(tmp_path, {"main.py": MAIN, "model.py": MODEL}, {"model.py": text})
+    assert not different(result)
+    assert any("`Variable_1` is `Variable_2`, `Variable_2` is `Variable_3` of the original" in n for n in result.notes)
+    assert "Variable_2/Adam" in {one.name for one in result.comparisons}
+
+
+def test_a_difference_in_one_of_them_is_found_under_its_name(tmp_path: Path) -> None:
+    text = converted().replace('in_place_of="Variable"', "in_place_of=None").replace("second[0] *", "second[2] *")
+    result = proof(tmp_path, {"main.py": MAIN, "model.py": MODEL}, {"model.py": text})
+    assert any(one.startswith("Variable_2: differs") for one in different(result))
+
+
+#: Another model that trains by turns with the first, from what is fed to neither of its placeholders.
+TURNS = """
+import tensorflow as tf
+from model import build, feed
+
+with tf.variable_scope("other"):
+    x = tf.placeholder(tf.float32, [None])
+    w = tf.get_variable("w", [])
+    other = tf.train.AdamOptimizer(0.1).minimize(tf.reduce_mean(tf.square(w * x - 1.0)), var_list=[w])
+ids, y, train = build()
+with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    for step in range(6):
+        session.run(train, feed(ids, y, step))
+        session.run(other, {x: [1.0, 2.0]})
+"""
+
+
+def test_of_steps_that_take_turns_the_first_is_compared_and_it_is_said(tmp_path: Path) -> None:
+    model = MODEL.replace("minimize(loss)", "minimize(loss, var_list=[first, T, second])")
+    result = proof(tmp_path, {"main.py": TURNS, "model.py": model}, {"model.py": converted(model)})
+    assert not different(result)
+    assert any("runs several training steps by turns" in note for note in result.notes)
+
+
+TF = "import tensorflow as tf\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (TF + "tf.placeholder\ntf.contrib.layers\n", "has no `tf.contrib`; write what is taken from it in other words"),
+        (TF + "from tensorflow.contrib import rnn\n", "has no module `tensorflow.contrib`; write what is taken"),
+        (TF + "import not_on_this_machine\n", "`not_on_this_machine` is not installed; install it, or put a small"),
+        (TF + "open('data/train.csv')\n", "reads `data/train.csv`, which is not there; put the data"),
+        (TF + "import numpy\nnumpy.loadtxt('train.csv')\n", "reads `train.csv`, which is not there; put the data"),
+        (TF + "for _ in xrange(3): pass\n", "uses `xrange`: the code is Python 2; make it Python 3"),
+        (TF + "import old\n", "old.py` cannot be read: the code is Python 2; make it Python 3"),
+        (TF + "import broken\n", "line 1 of .*broken.py` is not valid Python"),
+        (TF + "import sys\nsys.exit('usage: main.py FILE')\n", "give what it needs to train as arguments after `--`"),
+        ("print 'text'\n", "main.py: the code is Python 2; make it Python 3 by .*, then convert it"),
+        (TF + "{}['key']\n", "running it fails with KeyError: 'key'; correct it"),
+    ],
+)
+def test_a_program_that_cannot_be_run_is_told_what_to_do(text: str, words: str, tmp_path: Path) -> None:
+    files = {"main.py": text, "old.py": "print 'text'\n", "broken.py": "def f(:\n"}
+    with pytest.raises(MigrateError, match=words) as raised:
+        proof(tmp_path, files, {})
+    assert "\n" not in str(raised.value)
