@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import tensorflow as tf
 
 from runtime import _tf_private
@@ -11,7 +13,7 @@ from runtime.table.table import Table
 
 
 @_tf_private.as_written
-def looked_up_rows(table: Table, name: str | None = None) -> tf.Tensor:
+def looked_up_rows(table: Any, name: str | None = None) -> Any:
     """Return float32 [n, dim]: the rows of the distinct ids of all lookups of `table` that this graph has so far.
 
     For a term over a table, as `tf.nn.l2_loss(looked_up_rows(table))`: each row of the batch counts once, however many
@@ -20,13 +22,16 @@ def looked_up_rows(table: Table, name: str | None = None) -> tf.Tensor:
     training lookup of the table is an error, because its rows would be missing.
 
     Args:
-        table: a table of a v1 graph.
+        table: a table of a v1 graph. A variable or a tensor is returned as it is, so that a loop over a list of
+            parameters may take the rows of those that are tables.
         name: scope of the ops.
 
     Raises:
         RuntimeError: the table is eager or uses dynamic expansion, has no lookup yet, or has one inside a loop, branch
             or function.
     """
+    if not isinstance(table, Table) and hasattr(table, "dtype") and hasattr(table, "shape"):
+        return table
     id_checks.require_table(table, "table")
     with tf.name_scope(name or f"{table.table_name}_looked_up"), tf.device("/device:CPU:0"):
         keys = tf.unique(tf.concat(_keys(table), axis=0)).y

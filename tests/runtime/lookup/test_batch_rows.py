@@ -84,3 +84,14 @@ def test_what_would_miss_rows_is_an_error() -> None:
     tf.map_fn(lambda i: tf.reduce_sum(runtime.sparse_lookup(inner, i)), tf.constant([1, 2]), dtype=tf.float32)
     with pytest.raises(RuntimeError, match="outside of loops"):
         runtime.looked_up_rows(inner)
+
+
+def test_what_is_no_table_stays_as_it_is() -> None:
+    with tf.Graph().as_default():
+        variable = tf.compat.v1.get_variable("v", [2, 3])
+        parted = tf.compat.v1.get_variable("p", [4, 3], partitioner=tf.compat.v1.fixed_size_partitioner(2))
+        tensor = tf.zeros([2])
+        for one in (variable, parted, tensor):
+            assert runtime.looked_up_rows(one) is one
+        with pytest.raises((TypeError, ValueError)):
+            runtime.looked_up_rows("v")

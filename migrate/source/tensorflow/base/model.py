@@ -41,6 +41,8 @@ class Blocker:
     key: str = ""  #: the key of the rule's row that it is made from, if there is one
     evidence: str = ""  #: what a recorded run must show to lift it, as in that row
     decided: str = ""  #: of a lifted blocker: what recorded runs show, instead of an assumption
+    #: with `takes_rows`: the blocker in its place whose changes are where the rows are summed, for lookups in between
+    later: Blocker | None = None
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 import libcst as cst
@@ -211,19 +213,39 @@ class TableContainer(UseRule):
         if found is Reader.SHAPES:
             dropped = self._dropped(file, node, name, "measured-append") if isinstance(node, cst.Call) else None
             return dropped or blocker(node, self.id, "measured-list", name=name)
-        otherwise = partial(self._of_batch, file, reference, node, name)
-        changes = exact_changes(file, summed(file, listed) or ())
+        sums = summed(file, listed) or []
+        otherwise = partial(self._of_batch, file, reference, node, name, sums)
+        changes = exact_changes(file, sums)
         if not changes:
             return otherwise("a loop over the list also reads shapes, or is in a branch of the graph")
         return Adaptation(node, self.id, f"a term over `{name}` {EXACTLY}", SETTLED, changes, otherwise=otherwise)
 
-    def _of_batch(self, file: File, reference: cst.BaseExpression, node: cst.CSTNode, name: str, why: str) -> Blocker:
-        source = file.tree.source(reference)
-        change = CodeChange(reference, lambda fresh, _: f"{fresh.imports('looked_up_rows')}({source})")
-        return blocker(node, self.id, "term-over-list", changes=(change,), takes_rows=True, name=name, why=why)
+    def _of_batch(
+        self,
+        file: File,
+        reference: cst.BaseExpression,
+        node: cst.CSTNode,
+        name: str,
+        sums: Sequence[cst.BaseExpression],
+        why: str,
+    ) -> Blocker:
+        """Return the blocker of a term over the rows of a batch: taken for the list, or in the loops over it."""
+
+        def taken(at: cst.CSTNode, places: Sequence[cst.BaseExpression]) -> Blocker:
+            changes = tuple(_taken(file, one) for one in places)
+            return blocker(at, self.id, "term-over-list", changes=changes, takes_rows=True, name=name, why=why)
+
+        later = taken(sums[0], sums) if sums else None
+        return replace(taken(node, [reference]), later=later)
 
     def _dropped(self, file: File, node: cst.CSTNode, name: str, key: str) -> Blocker | None:
         statement = alone(file, node)
         if statement is None:
             return None
         return blocker(node, self.id, key, changes=(CodeChange(statement, lambda *_: ""),), name=name)
+
+
+def _taken(file: File, place: cst.BaseExpression) -> CodeChange:
+    """Return the change that takes the rows of the batch of a table; another value stays as it is."""
+    source = file.tree.source(place)
+    return CodeChange(place, lambda fresh, _: f"{fresh.imports('looked_up_rows')}({source})")

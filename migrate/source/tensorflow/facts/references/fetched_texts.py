@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -21,13 +22,16 @@ from migrate.source.flow import (
 )
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.symbols import canonical
-from migrate.source.tensorflow.base.value_flow import flow_of, root_of, source_of
+from migrate.source.tensorflow.base.value_flow import flow_of, root_of, source_of, symbol_of
 from migrate.source.tensorflow.base.visited import reached
 
 #: Modules whose values are texts, or hold them: arguments, settings, files.
 TEXTS = {"argparse", "configparser", "csv", "getopt", "io", "json", "optparse", "os", "pathlib", "sys", "yaml"}
 #: Builtin functions that return texts or open files.
 MAKERS = {"builtins.format", "builtins.input", "builtins.open", "builtins.raw_input", "builtins.repr", "builtins.str"}
+
+#: Functions of TensorFlow that give texts, numbers or files of Python.
+PLAIN = re.compile(r"((io\.)?gfile|app|flags|compat|sysconfig|version|python_io|train\.\w*checkpoint\w*)\b")
 
 #: How many sums of sums are looked into.
 _DEPTH = 8
@@ -94,8 +98,24 @@ def _operands(file: File, value: Value) -> list[Value]:
     sides = [flow.values(node.left), flow.values(node.right)]
     if isinstance(node.operator, cst.Modulo):
         return sides[0]
-    joins = isinstance(node.operator, cst.Multiply) or (isinstance(node.operator, cst.Add) and not _adds(file, sides))
+    repeats = isinstance(node.operator, cst.Multiply) and not any(_is_no_count(one) for one in sides)
+    joins = repeats or (isinstance(node.operator, cst.Add) and not _adds(file, sides))
     return [*sides[0], *sides[1]] if joins else []
+
+
+def _is_no_count(side: list[Value]) -> bool:
+    """True for tensors and quotients: neither a text, nor a number of times that a text is repeated."""
+    return bool(side) and all(_divides(root_of(value).node) or _is_tensor(value) for value in side)
+
+
+def _divides(node: cst.CSTNode | None) -> bool:
+    return isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Divide)
+
+
+def _is_tensor(value: Value) -> bool:
+    """True for what a function of TensorFlow returns, but for the functions that give texts or numbers of Python."""
+    name = symbol_of(value) if isinstance(value, Result) else None
+    return name is not None and PLAIN.match(name) is None
 
 
 def _adds(file: File, sides: list[list[Value]], depth: int = _DEPTH) -> bool:
@@ -109,7 +129,8 @@ def _is_number(file: File, value: Value, depth: int) -> bool:
     if isinstance(root, Constant):
         return not isinstance(root.node, cst.BaseString)
     if isinstance(root, Symbol):
-        return isinstance(value, Result) and canonical(root.name) is not None
+        name = canonical(root.name)
+        return isinstance(value, Result) and name is not None and PLAIN.match(name) is None
     # An operator of an unknown operand gives an unknown value, too; both have the operator's expression.
     node = root.node if isinstance(root, Computed | Unknown) else None
     if not isinstance(node, cst.BinaryOperation):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 import libcst as cst
@@ -112,10 +112,15 @@ def check_terms(file: File, table: Table) -> None:
     table.blockers = [checked_term(file, table, one) if one.takes_rows else one for one in table.blockers]
 
 
-def checked_term(file: File, table: Table, term: Blocker) -> Blocker:
-    """Return the blocker of a term over the rows of the batch, or in its place why the term would miss rows."""
-    known = [runs_first(file, lookup.call, term.node, table) for lookup in table.lookups]
+def checked_term(file: File, table: Table, term: Blocker, places: Sequence[cst.CSTNode] = ()) -> Blocker:
+    """Return the blocker of a term over the rows of the batch, or in its place why the term would miss rows.
+
+    `places` are where it takes the rows, by default the node of the blocker.
+    """
+    known = [runs_first(file, lookup.call, place, table) for lookup in table.lookups for place in places or [term.node]]
     late = False in known
+    if late and term.later is not None:
+        return checked_term(file, table, term.later, [change.node for change in term.later.changes])
     if late or any(is_branched(file, lookup.call) for lookup in table.lookups):
         key = "before-lookup" if late else "lookup-in-branch"
         return blocker(term.node, term.rule, key, message=term.message)

@@ -15,11 +15,12 @@ import libcst as cst
 from libcst.metadata import GlobalScope
 
 from migrate.source.syntax.node_index import CONDITIONAL
-from migrate.source.tensorflow.base.arguments import bind, is_none, literal, string
+from migrate.source.tensorflow.base.arguments import bind, is_none, literal
 from migrate.source.tensorflow.base.bindings import is_fixed, is_target, scope_of_name, self_class, self_name
 from migrate.source.tensorflow.base.model import Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import order_of, sources
+from migrate.source.tensorflow.facts.calls.scope_texts import scope_text
 from migrate.source.tensorflow.facts.calls.variable_scopes import prefix
 from migrate.source.tensorflow.facts.optimizers.name_filters import Chosen, chosen, takes
 from migrate.source.tensorflow.facts.optimizers.var_list_uses import is_trained
@@ -67,7 +68,7 @@ def scoped_list(file: File, node: cst.BaseExpression, tables: Sequence[Table]) -
     for table in tables:
         if not file.tree.related(made, table.creation.call):
             continue
-        names = _full_names(file, table)
+        names = full_names(file, table)
         within = members.holds(names) if names else None
         if within is None:
             return None
@@ -83,7 +84,7 @@ def scoped_list(file: File, node: cst.BaseExpression, tables: Sequence[Table]) -
 def _membership(file: File, made: cst.BaseExpression) -> _Membership | None:
     """Return what a list contains; None for one that is not understood."""
     if isinstance(made, cst.Call):
-        pattern = _pattern(file, made)
+        pattern = name_pattern(file, made)
         return _Membership(made, pattern) if pattern is not None else None
     one = chosen(file, made)
     values = sources(file, one.listed) if one is not None else []
@@ -91,7 +92,7 @@ def _membership(file: File, made: cst.BaseExpression) -> _Membership | None:
     return replace(inner, filters=(*inner.filters, one)) if one is not None and inner is not None else None
 
 
-def _pattern(file: File, call: cst.Call) -> re.Pattern[str] | None:
+def name_pattern(file: File, call: cst.Call) -> re.Pattern[str] | None:
     """Return the pattern of the names, as TensorFlow matches them; None if the list is not of trainable variables."""
     name = file.names.of(call.func)
     bound = bind(call, ["scope"] if name == "trainable_variables" else ["key", "scope"])
@@ -101,14 +102,14 @@ def _pattern(file: File, call: cst.Call) -> re.Pattern[str] | None:
     known = key is not None and file.names.of(key) == "GraphKeys.TRAINABLE_VARIABLES"
     if name == "get_collection" and not known and literal(key) != "trainable_variables":
         return None
-    text = string(bound["scope"].value) if "scope" in bound and not is_none(bound["scope"]) else ""
+    text = scope_text(file, bound["scope"].value) if "scope" in bound and not is_none(bound["scope"]) else ""
     try:
         return re.compile(text) if text is not None else None
     except re.error:
         return None
 
 
-def _full_names(file: File, table: Table) -> list[str]:
+def full_names(file: File, table: Table) -> list[str]:
     """Return the names that a table's former variable may have had; none if it is only known at run time."""
     creation = table.creation
     scopes = prefix(file, creation.call)

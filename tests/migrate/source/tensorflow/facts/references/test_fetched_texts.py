@@ -24,6 +24,12 @@ ANY = {
     "put together in place": "name = args.name\nname += ':0'\nsess.run(name)",
     "a remainder": "sess.run(args.name % 3)",
     "of a file": "with open('x') as f:\n    sess.run(json.load(f)['n'])",
+    "a text of a file of TensorFlow": "sess.run(tf.gfile.Open('x').read() + ':0')",
+    "a text that TensorFlow decodes": "sess.run(tf.compat.as_str(args.name) + ':0')",
+    "repeated": "sess.run(args.name * 2)",
+    "repeated as computed": "sess.run(args.name * (4 - 3))",
+    "repeated by a whole quotient": "sess.run(args.name * (args.n // 2))",
+    "repeated by a number of TensorFlow": "sess.run(args.name * tf.train.checkpoint_exists('x'))",
     "a flag": "sess.run(tf.app.flags.FLAGS.name)",
 }
 #: Name -> code that fetches no table.
@@ -38,6 +44,8 @@ OTHERS = {
     "a difference": "loss = args.a * x - args.b * x\nsess.run(loss)",
     "an attribute that no text has": "class M:\n    pass\nm = M()\nm.loss = y\ndef fetch(m):\n    sess.run(m.loss)\n"
     "fetch(m)\nfetch('a text')",
+    "a product with a tensor": "sess.run(args.rate * tf.nn.l2_loss(x))",
+    "a product with a quotient": "r = (tf.nn.l2_loss(x) + tf.nn.l2_loss(y)) / args.n\nsess.run(args.rate * r)",
     "a name that is known": "sess.run('bias')",
     "a name with a start of its own": "sess.run('bias_' + args.name)",
 }
