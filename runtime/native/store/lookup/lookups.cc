@@ -49,8 +49,8 @@ void Lookups::read(const std::int64_t* keys, std::size_t count, float* out) cons
 }
 
 bool Lookups::read_present(const std::int64_t* keys, std::size_t count, float* out) const noexcept {
-  const std::uint64_t used = shards_of(keys, count);
-  for (std::uint64_t rest = state().shards_of_parts(used); rest != 0; rest &= rest - 1) {
+  const std::uint64_t used = state().gathered() ? 1 : shards_of(keys, count);
+  for (std::uint64_t rest = used; rest != 0; rest &= rest - 1) {
     // The locks wait for each other, and meanwhile nothing else would be fetched.
     __builtin_prefetch(&state().shards[static_cast<std::size_t>(__builtin_ctzll(rest))]->index);
   }
@@ -63,6 +63,10 @@ bool Lookups::read_present(const std::int64_t* keys, std::size_t count, float* o
       store_.find_block(keys + at + i, std::min(kBlock, some - i), rows + i, shards);
     }
     if (std::find(rows, rows + some, nullptr) != rows + some) return false;
+    if (store_.plain()) {
+      copy_rows(out + at * dim_, rows, some, dim_);
+      continue;
+    }
     for (std::size_t i = 0; i < some; ++i) store_.read_row(rows[i], out + (at + i) * dim_);
   }
   return true;

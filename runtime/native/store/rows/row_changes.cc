@@ -176,7 +176,7 @@ void RowStore::spread() {
   const Recount recount(*this);
   const RowLayout& layout = state_->layout;
   auto arena = std::make_unique<Arena>(layout.chunk_bytes());
-  std::vector<std::unique_ptr<Shard>> shards = empty_shards(layout, *arena);
+  std::vector<std::unique_ptr<Shard>> shards = empty_shards(layout, *arena, false);
   const Shard& whole = *state_->shards.front();
   std::vector<std::pair<Slot, std::int64_t>> rows;
   rows.reserve(whole.index.size());
@@ -203,7 +203,9 @@ void RowStore::widen(const RowLayout& after, bool keep_slots, const SlotStarts& 
   auto arena = std::make_unique<Arena>(after.chunk_bytes());
   std::vector<Rows> wider;
   wider.reserve(kShards);
-  for (std::size_t s = 0; s < kShards; ++s) wider.emplace_back(after, *arena, Shard::phase(s));
+  for (std::size_t s = 0; s < kShards; ++s) {
+    wider.emplace_back(after, *arena, Shard::phase(s), State::block_bytes(s, state_->gathered()));
+  }
   const auto widen_row = [&](float* row, const float* old) {
     const std::size_t slots_at = after.slots_at();  // as before: the type of values does not change
     std::copy_n(old, slots_at, row);

@@ -141,17 +141,23 @@ void RowStore::find_block(const std::int64_t* keys, std::size_t count, float** r
   // The part of a row that a reader needs.
   const std::size_t width = state_->steps ? state_->layout.stride() : state_->layout.slots_at();
   const std::unique_ptr<Shard>* const all = state_->shards.data();
-  const std::size_t mask = state_->mask;
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::uint64_t hash = hash_key(keys[i]);
-    shards[i] = static_cast<std::uint8_t>(shard_of(hash));
-    places[i] = all[shards[i] & mask]->index.prefetch(hash);
-  }
-  for (std::size_t i = 0; i < count; ++i) {
-    const Shard& shard = *all[shards[i] & mask];
-    const Slot slot = shard.index.find_from(places[i], keys[i]);
-    rows[i] = slot == kAbsent ? nullptr : shard.rows.row(slot);
-    if (rows[i] != nullptr) prefetch_row(rows[i], width);
+  const auto find = [&](const auto& shard_of_key) {
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::uint64_t hash = hash_key(keys[i]);
+      shards[i] = static_cast<std::uint8_t>(shard_of(hash));
+      places[i] = shard_of_key(i).index.prefetch(hash);
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      const Shard& shard = shard_of_key(i);
+      const Slot slot = shard.index.find_from(places[i], keys[i]);
+      rows[i] = slot == kAbsent ? nullptr : shard.rows.row(slot);
+      if (rows[i] != nullptr) prefetch_row(rows[i], width);
+    }
+  };
+  if (state_->gathered()) {
+    find([&whole = *all[0]](std::size_t) -> const Shard& { return whole; });
+  } else {
+    find([all, shards](std::size_t i) -> const Shard& { return *all[shards[i]]; });
   }
 }
 

@@ -58,6 +58,10 @@ struct State {
     return mask != 0 ? parts : std::uint64_t{parts != 0};
   }
   [[nodiscard]] bool gathered() const noexcept { return mask == 0; }
+  // Of `Rows`, for the shard with this number.
+  [[nodiscard]] static std::size_t block_bytes(std::size_t s, bool gathered) noexcept {
+    return s == 0 && gathered ? Rows::kAllBytes : Rows::kFewBytes;
+  }
 
   RowLayout layout;
   std::unique_ptr<Arena> arena;
@@ -79,7 +83,7 @@ struct State {
   std::unique_ptr<Staged> staged;                 // copies of rows there, if there are such tiers
 };
 
-[[nodiscard]] std::vector<std::unique_ptr<Shard>> empty_shards(const RowLayout& layout, Arena& arena);
+[[nodiscard]] std::vector<std::unique_ptr<Shard>> empty_shards(const RowLayout& layout, Arena& arena, bool gathered);
 
 // What counts towards a limit.
 [[nodiscard]] std::size_t bytes_of(const State& state) noexcept;
