@@ -1,5 +1,8 @@
 // RecTableHandle: its kernel owns the table, so a table lives as long as the session that created it. RecTableCreate:
 // each run creates a table, which lives until RecTableDestroy; for eager mode, where kernels are shared.
+#include <new>
+#include <utility>
+
 #include "ops/attributes.h"
 #include "ops/kernel.h"
 #include "ops/registry.h"
@@ -17,13 +20,29 @@ struct Source {
   [[nodiscard]] std::int64_t make() const { return register_table(std::make_shared<Table>(config), instance); }
 };
 
+// The output is made once: graphs of many small tables read it more often than anything else.
 struct HandleKernel {
-  explicit HandleKernel(const Source& source) : handle(source.make()) {}
+  explicit HandleKernel(const Source& source)
+      : output(TF_AllocateTensor(TF_INT64, nullptr, 0, sizeof(std::int64_t))), handle(made(source, output)) {}
   ~HandleKernel() { unregister_table(handle); }
   HandleKernel(const HandleKernel&) = delete;
   HandleKernel& operator=(const HandleKernel&) = delete;
 
+  static std::int64_t made(const Source& source, const TensorPtr& output) {
+    if (output == nullptr) throw std::bad_alloc();
+    return *writable<std::int64_t>(output) = source.make();
+  }
+
+  const TensorPtr output;
   const std::int64_t handle;
+  SessionThreads threads;
+};
+
+struct CreateKernel {
+  explicit CreateKernel(Source of) : source(std::move(of)) {}
+
+  const Source source;
+  SessionThreads threads;
 };
 
 Source source_of(TF_OpKernelConstruction* construction) {
@@ -48,15 +67,21 @@ void* create(TF_OpKernelConstruction* construction) noexcept {
   }
 }
 
-std::int64_t handle_of(const HandleKernel& owner) { return owner.handle; }
-std::int64_t handle_of(const Source& source) { return source.make(); }
+void give_handle(const HandleKernel& owner, TF_OpKernelContext* context) {
+  checked([&](TF_Status* status) { TF_SetOutput(context, 0, owner.output.get(), status); });
+}
+
+void give_handle(const CreateKernel& kernel, TF_OpKernelContext* context) {
+  const TensorPtr output = allocate_output(context, 0, TF_INT64, sizeof(std::int64_t), {});
+  *writable<std::int64_t>(output) = kernel.source.make();
+}
 
 template <typename State>
 void compute(void* kernel, TF_OpKernelContext* context) noexcept {
   guarded(context, [&] {
-    follow_session_threads(context);
-    const TensorPtr output = allocate_output(context, 0, TF_INT64, sizeof(std::int64_t), {});
-    *writable<std::int64_t>(output) = handle_of(*static_cast<const State*>(kernel));
+    auto& state = *static_cast<State*>(kernel);
+    state.threads.follow(context);
+    give_handle(state, context);
   });
 }
 
@@ -82,7 +107,7 @@ void register_source(const char* name) {
 
 void register_handle_op() {
   register_source<HandleKernel>("RecTableHandle");
-  register_source<Source>("RecTableCreate");
+  register_source<CreateKernel>("RecTableCreate");
   register_op({"RecTableDestroy", {"handle: int64"}, {}, {}, &no_shape}, stateless<&forget_table>());
 }
 

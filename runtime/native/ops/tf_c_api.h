@@ -128,6 +128,7 @@ extern int64_t TF_StepId(TF_OpKernelContext* ctx);
 extern int TF_NumInputs(TF_OpKernelContext* ctx);
 extern void TF_GetInput(TF_OpKernelContext* ctx, int i, TF_Tensor** tensor, TF_Status* status);
 extern void TF_SetOutput(TF_OpKernelContext* ctx, int i, const TF_Tensor* tensor, TF_Status* status);
+extern TF_Tensor* TF_AllocateTensor(TF_DataType dtype, const int64_t* dims, int num_dims, size_t len);
 extern TF_Tensor* TF_AllocateOutput(TF_OpKernelContext* context, int index, TF_DataType dtype, const int64_t* dims,
                                     int num_dims, size_t len, TF_Status* status);
 

@@ -64,12 +64,16 @@ int intra_op_threads(const unsigned char* config, std::size_t bytes) noexcept {
   return 0;
 }
 
-void follow_session_threads(TF_OpKernelContext* context) {
+void SessionThreads::follow(TF_OpKernelContext* context) {
   static const bool fixed = std::getenv("RECMIGRATE_NUM_THREADS") != nullptr;
   if (fixed) return;
-  const std::unique_ptr<TF_Buffer, DeleteBuffer> config(TF_NewBuffer());
-  checked([&](TF_Status* status) { TF_GetSerializedConfigProto(context, config.get(), status); });
-  const int wanted = intra_op_threads(static_cast<const unsigned char*>(config->data), config->length);
+  int wanted = wanted_.load(std::memory_order_relaxed);
+  if (wanted == kUnknown) {
+    const std::unique_ptr<TF_Buffer, DeleteBuffer> config(TF_NewBuffer());
+    checked([&](TF_Status* status) { TF_GetSerializedConfigProto(context, config.get(), status); });
+    wanted = std::max(intra_op_threads(static_cast<const unsigned char*>(config->data), config->length), 0);
+    wanted_.store(wanted, std::memory_order_relaxed);
+  }
   if (wanted > 0) parallel::set_thread_count(static_cast<std::size_t>(wanted));
 }
 

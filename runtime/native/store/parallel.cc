@@ -203,7 +203,11 @@ std::size_t thread_count() noexcept {
 }
 
 void set_thread_count(std::size_t threads) {
-  Pool* const wanted = pool_of(std::clamp<std::size_t>(threads, 1, kMostThreads));
+  threads = std::clamp<std::size_t>(threads, 1, kMostThreads);
+  // Frequent, and cheaper than to ask for the process: in another one, `pool` makes a pool of as many threads.
+  const Pool* const now = current.load(std::memory_order_acquire);
+  if (now != nullptr && now->threads() == threads) return;
+  Pool* const wanted = pool_of(threads);
   if (wanted == nullptr) throw std::bad_alloc();
   current.store(wanted);
 }

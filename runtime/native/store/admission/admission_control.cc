@@ -100,6 +100,7 @@ void AdmissionControl::track(const BloomConfig& bloom) {
   after.present |= kSeenCells;
   if (after == state().layout && state().counting.bloom == bloom) return;
   limit_.require_room(after, bloom);
+  store_.spread();  // counters lie in the shard of their key
   const Recount recount(store_);
   if (!(state().counting.bloom == bloom)) {
     std::vector<std::unique_ptr<CountingBloom>> fresh(kShards);

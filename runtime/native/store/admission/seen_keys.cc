@@ -96,7 +96,7 @@ void AdmissionControl::sightings(const std::int64_t* keys, std::size_t count, st
     std::vector<float> copy;
     for (std::size_t i = begin; i < end; ++i) {
       const std::uint64_t hash = hash_key(keys[i]);
-      const Shard& shard = *state().shards[shard_of(hash)];
+      const Shard& shard = state().of_part(shard_of(hash));
       Sighting seen;
       if (const float* const row = row_in_any_tier(state(), shard, hash, keys[i], copy); row != nullptr) {
         if (counted) seen = {layout.read(row, Cell::count), layout.read(row, Cell::last_seen)};
@@ -153,7 +153,7 @@ void AdmissionControl::restore_seen(State& state, const SeenKeys& seen) const {
   state.counting.frozen = seen.frozen;
   const Batch batch(seen.keys.data(), seen.keys.size(), IdKind::key, [](Batch&, std::size_t) {});
   batch.for_each_part([&](std::size_t part) {
-    Shard& shard = *state.shards[part];
+    Shard& shard = state.of_part(part);
     for (std::size_t i = batch.begin(part); i < batch.begin(part) + batch.ids(part); ++i) {
       const std::int64_t key = seen.keys[batch.positions()[i]];
       const Sighting& sighting = seen.sightings[batch.positions()[i]];

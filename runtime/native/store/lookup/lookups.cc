@@ -49,7 +49,7 @@ void Lookups::read(const std::int64_t* keys, std::size_t count, float* out) cons
 }
 
 bool Lookups::read_present(const std::int64_t* keys, std::size_t count, float* out) const noexcept {
-  const std::uint64_t used = shards_of(keys, count);
+  const std::uint64_t used = state().gathered() ? 1 : shards_of(keys, count);
   for (std::uint64_t rest = used; rest != 0; rest &= rest - 1) {
     // The locks wait for each other, and meanwhile nothing else would be fetched.
     __builtin_prefetch(&state().shards[static_cast<std::size_t>(__builtin_ctzll(rest))]->index);
@@ -63,6 +63,10 @@ bool Lookups::read_present(const std::int64_t* keys, std::size_t count, float* o
       store_.find_block(keys + at + i, std::min(kBlock, some - i), rows + i, shards);
     }
     if (std::find(rows, rows + some, nullptr) != rows + some) return false;
+    if (store_.plain()) {
+      copy_rows(out + at * dim_, rows, some, dim_);
+      continue;
+    }
     for (std::size_t i = 0; i < some; ++i) store_.read_row(rows[i], out + (at + i) * dim_);
   }
   return true;
@@ -81,7 +85,7 @@ void Lookups::read_from_tiers(const std::int64_t* keys, std::size_t count, float
   const StepsGuard steps(store_);
   batch.for_each_part([&](std::size_t part) {
     const std::size_t begin = batch.begin(part);
-    const ReadLock lock(state().shards[part]->mutex);
+    const ReadLock lock(state().of_part(part).mutex);
     for (std::size_t i = begin; i < begin + batch.ids(part); ++i) {
       const float* const row = batch.rows()[begin + batch.numbers()[i]];
       float* const to = out + batch.positions()[i] * dim_;
@@ -101,6 +105,7 @@ Batch Lookups::numbered(const std::int64_t* keys, std::size_t count, const Then&
 
 // Each distinct key is searched once, and its row is read while it is in the cache.
 void Lookups::lookup_or_insert(const std::int64_t* keys, std::size_t count, float* out) {
+  store_.expect(count);
   tiers_.make_way();
   MemoryLimit::with_room([&] {
     const ReadLock lock(store_.structure());
@@ -186,7 +191,7 @@ Batch Lookups::resolve(const std::int64_t* keys, std::size_t count, bool insert)
   Batch found = numbered(keys, count, [&](Batch& batch, std::size_t part) {
     resolve_part(batch, part, insert && !limited() && !tiered());
     if (!config_.stamps()) return;
-    const WriteLock lock(state().shards[part]->mutex);
+    const WriteLock lock(state().of_part(part).mutex);
     store_.stamp_part(batch, part, stamp);
   });
   found.set_stamp(stamp);
@@ -198,7 +203,7 @@ Batch Lookups::resolve(const std::int64_t* keys, std::size_t count, bool insert)
 void Lookups::Fetch::operator()(const Batch& batch, std::size_t part, const std::int64_t* keys,
                                 std::size_t count) const noexcept {
   if (batch.undivided()) return;  // its few rows are searched at once
-  const Shard& shard = *store.state().shards[part];
+  const Shard& shard = store.state().of_part(part);
   const ReadLock lock(shard.mutex);
   for (std::size_t i = 0; i < count; ++i) static_cast<void>(shard.index.prefetch(hash_key(keys[i])));
 }

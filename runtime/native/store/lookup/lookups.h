@@ -77,6 +77,7 @@ class Lookups : private Part {
 template <typename Body>
 void Lookups::view(const std::int64_t* keys, std::size_t count, bool insert, const Body& body) {
   bool moves = true;
+  if (insert) store_.expect(count);
   insert ? tiers_.make_way() : void(moves = tiers_.way_made());
   MemoryLimit::with_room([&] {
     const ReadLock lock(store_.structure());

@@ -12,15 +12,15 @@
 
 namespace recmigrate {
 
-// The shards of some keys, as a bit set.
+// The parts of some keys, as a bit set.
 [[nodiscard]] std::uint64_t shards_of(const std::int64_t* keys, std::size_t count) noexcept;
 
-// Locks some shards, in the order of their numbers, as every caller that locks several must.
+// Locks the shards of some parts, in the order of their numbers, as every caller that locks several must.
 template <typename Lock>
 class ShardsGuard {
  public:
-  // The shards whose bit is set.
-  ShardsGuard(const State& state, std::uint64_t shards) noexcept : state_(state), shards_(shards) {
+  // The parts whose bit is set.
+  ShardsGuard(const State& state, std::uint64_t parts) noexcept : state_(state), shards_(state.shards_of_parts(parts)) {
     // Taking a lock waits for its cache line, and no other line is fetched meanwhile.
     for_each([](Shard& shard) { __builtin_prefetch(&shard.mutex, 1); });
     for_each([](Shard& shard) { take(shard.mutex); });

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 namespace recmigrate {
 
@@ -39,6 +40,23 @@ inline void copy_row(float* to, const float* from, std::size_t dim) noexcept {
       break;
     default:
       std::memcpy(to, from, dim * sizeof(float));
+  }
+}
+
+// The same for many rows, which may not overlap `to`, [count, dim].
+inline void copy_rows(float* __restrict to, const float* const* rows, std::size_t count, std::size_t dim) noexcept {
+  const auto copy = [&](auto width) {
+    for (std::size_t i = 0; i < count; ++i) std::memcpy(to + i * width, rows[i], width * sizeof(float));
+  };
+  switch (dim) {
+    case 4:
+      return copy(std::integral_constant<std::size_t, 4>());
+    case 8:
+      return copy(std::integral_constant<std::size_t, 8>());
+    case 16:
+      return copy(std::integral_constant<std::size_t, 16>());
+    default:
+      copy(dim);
   }
 }
 

@@ -36,6 +36,7 @@ void RowStore::insert_into(Shard& shard, const std::int64_t* keys, float** rows,
     const std::int64_t key = keys[begin->number];
     rows[begin->number] = shard.insert(hash_key(key), key, state_->layout, fresh);
   }
+  if (state_->gathered() && shard.index.size() > kGathered) crowded_.store(true, std::memory_order_relaxed);
 }
 
 // Inserts the missing keys of a part, one shard after the other, in input order.
@@ -44,7 +45,7 @@ void RowStore::insert_part(Batch& batch, std::size_t part) {
   float** const rows = batch.rows() + batch.begin(part);
   std::vector<Missing> missing;
   for (std::uint32_t i = 0; i < batch.distinct(part); ++i) {
-    if (rows[i] == nullptr) missing.push_back({shard_of(hash_key(keys[i])), i});
+    if (rows[i] == nullptr) missing.push_back({shard_of(hash_key(keys[i])) & state_->mask, i});
   }
   const auto by_shard = [](const Missing& a, const Missing& b) { return a.shard < b.shard; };
   const auto in_order = [](const Missing& a, const Missing& b) {
@@ -94,11 +95,11 @@ void RowStore::stamp_part(const Batch& batch, std::size_t part, std::uint32_t st
 void RowStore::save_part(const Batch& batch, std::size_t part) noexcept {
   const std::int64_t* const keys = batch.keys() + batch.begin(part);
   bool any = false;
-  for (std::uint64_t rest = batch.shards(part); rest != 0; rest &= rest - 1) {
+  for (std::uint64_t rest = state_->shards_of_parts(batch.shards(part)); rest != 0; rest &= rest - 1) {
     any = any || state_->shards[static_cast<std::size_t>(__builtin_ctzll(rest))]->capture.active();
   }
   for (std::size_t i = 0; any && i < batch.distinct(part); ++i) {
-    Shard& shard = *state_->shards[shard_of_id(keys[i], batch.kind())];
+    Shard& shard = state_->of_part(shard_of_id(keys[i], batch.kind()));
     if (!shard.capture.active()) continue;
     const Slot slot =
         batch.kind() == IdKind::address ? address_slot(keys[i]) : shard.index.find(hash_key(keys[i]), keys[i]);
@@ -127,11 +128,12 @@ std::size_t RowStore::remove(const std::int64_t* keys, std::size_t count) {
   const Maintenance maintenance(maintenance_);
   std::atomic<std::size_t> removed{0};
   const WriteLock lock(structure_);
+  if (count >= kWorthSplitting) spread();  // shards are changed by several threads
   const Recount recount(*this);
   ++epoch_;
   batch.for_each_part([&](std::size_t part) {
     const std::int64_t* const first = batch.keys() + batch.begin(part);
-    removed += remove_from(*state_->shards[part], first, batch.distinct(part));
+    removed += remove_from(state_->of_part(part), first, batch.distinct(part));
   });
   return removed;
 }
@@ -154,6 +156,46 @@ void RowStore::recount() noexcept {
   bytes_ = total;
 }
 
+void RowStore::note_gathered() noexcept {
+  gathered_.store(state_->gathered(), std::memory_order_relaxed);
+  crowded_.store(false, std::memory_order_relaxed);
+}
+
+void RowStore::expect(std::size_t keys) {
+  if (!gathered_.load(std::memory_order_relaxed)) return;
+  if (keys < kWorthSplitting && !crowded_.load(std::memory_order_relaxed)) return;
+  const Maintenance maintenance(maintenance_);
+  const WriteLock lock(structure_);
+  spread();
+}
+
+// The rows go to the shards of their keys, in the order in which they were inserted; they are built beside the old
+// ones.
+void RowStore::spread() {
+  if (!state_->gathered()) return;
+  const Recount recount(*this);
+  const RowLayout& layout = state_->layout;
+  auto arena = std::make_unique<Arena>(layout.chunk_bytes());
+  std::vector<std::unique_ptr<Shard>> shards = empty_shards(layout, *arena, false);
+  const Shard& whole = *state_->shards.front();
+  std::vector<std::pair<Slot, std::int64_t>> rows;
+  rows.reserve(whole.index.size());
+  whole.index.for_each([&](std::int64_t key, Slot slot) { rows.emplace_back(slot, key); });
+  std::sort(rows.begin(), rows.end());
+  std::size_t counts[kShards] = {};
+  for (const auto& row : rows) ++counts[shard_of(hash_key(row.second))];
+  for (std::size_t s = 0; s < kShards; ++s) shards[s]->reserve(counts[s]);
+  for (const auto& [slot, key] : rows) {
+    const std::uint64_t hash = hash_key(key);
+    std::copy_n(whole.rows.row(slot), layout.stride(), shards[shard_of(hash)]->insert_empty(hash, key, layout));
+  }
+  state_->shards = std::move(shards);
+  state_->arena = std::move(arena);
+  state_->mask = kShards - 1;
+  ++epoch_;
+  note_gathered();
+}
+
 // The new rows are built beside the old ones: if memory runs out, nothing has changed.
 void RowStore::widen(const RowLayout& after, bool keep_slots, const SlotStarts& starts) {
   const Recount recount(*this);
@@ -161,7 +203,9 @@ void RowStore::widen(const RowLayout& after, bool keep_slots, const SlotStarts& 
   auto arena = std::make_unique<Arena>(after.chunk_bytes());
   std::vector<Rows> wider;
   wider.reserve(kShards);
-  for (std::size_t s = 0; s < kShards; ++s) wider.emplace_back(after, *arena, Shard::phase(s));
+  for (std::size_t s = 0; s < kShards; ++s) {
+    wider.emplace_back(after, *arena, Shard::phase(s), State::block_bytes(s, state_->gathered()));
+  }
   const auto widen_row = [&](float* row, const float* old) {
     const std::size_t slots_at = after.slots_at();  // as before: the type of values does not change
     std::copy_n(old, slots_at, row);

@@ -31,9 +31,18 @@ RowStore::RowStore(const TableConfig& config)
       initializer_(config.initializer, dim_, "table '" + config.name + "'") {
   config_.check();
   state_ = make_state(layout(OptimizerKind::none, false), config.seed);
-  const auto expected = static_cast<std::size_t>(std::min(config.reserve, kReserveAtMost)) / kShards;
-  for (const auto& shard : state_->shards) shard->index.reserve(expected);
+  note_gathered();
+  const auto expected = static_cast<std::size_t>(std::min(config.reserve, kReserveAtMost));
+  if (state_->gathered()) state_->shards.front()->index.reserve(expected);
+  for (const auto& shard : state_->shards) shard->index.reserve(state_->gathered() ? 0 : expected / kShards);
   recount();
+}
+
+// Other tables refer to the shard of a key by other numbers: in addresses, tiers and demands for memory.
+bool RowStore::gathers(const RowLayout& layout, std::size_t rows) const noexcept {
+  const bool plain = !config_.tiered() && !config_.limited() && !config_.expansion && config_.device_rows == 0;
+  const std::size_t expected = std::max(rows, static_cast<std::size_t>(std::max<std::int64_t>(config_.reserve, 0)));
+  return plain && (layout.present & kSeenCells) == 0 && expected <= kGathered;
 }
 
 RowLayout RowStore::layout(OptimizerKind kind, bool steps) const noexcept {
@@ -45,8 +54,8 @@ RowLayout RowStore::layout(OptimizerKind kind, bool steps) const noexcept {
   return {dim_, slot_count(kind), cells | (steps ? RowLayout::bit(Cell::last_step) : 0U), config_.values};
 }
 
-std::unique_ptr<State> RowStore::make_state(const RowLayout& layout, std::int64_t seed) const {
-  auto fresh = std::make_unique<State>(layout, seed);
+std::unique_ptr<State> RowStore::make_state(const RowLayout& layout, std::int64_t seed, std::size_t rows) const {
+  auto fresh = std::make_unique<State>(layout, seed, gathers(layout, rows));
   fresh->lower = make_lower(layout);
   if (config_.tiered()) fresh->staged = std::make_unique<Staged>(layout.stride());
   for (const auto& shard : fresh->shards) shard->lower = std::vector<Index>(fresh->lower.size());
@@ -55,6 +64,7 @@ std::unique_ptr<State> RowStore::make_state(const RowLayout& layout, std::int64_
 
 std::unique_ptr<State> RowStore::replace(std::unique_ptr<State> fresh) noexcept {
   std::swap(state_, fresh);
+  note_gathered();
   ++epoch_;
   recount();
   return fresh;
@@ -123,7 +133,7 @@ void RowStore::set_initial_rows(const float* rows, std::size_t count, bool keep)
   initializer_.set_rows(rows, count);
 }
 
-// Rows of up to kBlock keys, null if there is none, and their shards. The rows are prefetched.
+// Rows of up to kBlock keys, null if there is none, and their parts. The rows are prefetched.
 RECMIGRATE_VECTOR_CLONES
 void RowStore::find_block(const std::int64_t* keys, std::size_t count, float** rows,
                           std::uint8_t* shards) const noexcept {
@@ -131,16 +141,23 @@ void RowStore::find_block(const std::int64_t* keys, std::size_t count, float** r
   // The part of a row that a reader needs.
   const std::size_t width = state_->steps ? state_->layout.stride() : state_->layout.slots_at();
   const std::unique_ptr<Shard>* const all = state_->shards.data();
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::uint64_t hash = hash_key(keys[i]);
-    shards[i] = static_cast<std::uint8_t>(shard_of(hash));
-    places[i] = all[shards[i]]->index.prefetch(hash);
-  }
-  for (std::size_t i = 0; i < count; ++i) {
-    const Shard& shard = *all[shards[i]];
-    const Slot slot = shard.index.find_from(places[i], keys[i]);
-    rows[i] = slot == kAbsent ? nullptr : shard.rows.row(slot);
-    if (rows[i] != nullptr) prefetch_row(rows[i], width);
+  const auto find = [&](const auto& shard_of_key) {
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::uint64_t hash = hash_key(keys[i]);
+      shards[i] = static_cast<std::uint8_t>(shard_of(hash));
+      places[i] = shard_of_key(i).index.prefetch(hash);
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      const Shard& shard = shard_of_key(i);
+      const Slot slot = shard.index.find_from(places[i], keys[i]);
+      rows[i] = slot == kAbsent ? nullptr : shard.rows.row(slot);
+      if (rows[i] != nullptr) prefetch_row(rows[i], width);
+    }
+  };
+  if (state_->gathered()) {
+    find([&whole = *all[0]](std::size_t) -> const Shard& { return whole; });
+  } else {
+    find([all, shards](std::size_t i) -> const Shard& { return *all[shards[i]]; });
   }
 }
 
@@ -155,7 +172,7 @@ void RowStore::contains(const std::int64_t* keys, std::size_t count, bool* found
       find_block(keys + at, some, rows, shards);
       for (std::size_t i = 0; i < some; ++i) {
         found[at + i] =
-            rows[i] != nullptr || is_below(*state_->shards[shards[i]], hash_key(keys[at + i]), keys[at + i]);
+            rows[i] != nullptr || is_below(state_->of_part(shards[i]), hash_key(keys[at + i]), keys[at + i]);
       }
     }
   });

@@ -58,6 +58,10 @@ class RowStore {
   [[nodiscard]] std::size_t evicted() const noexcept { return evicted_; }
   void add_evicted(std::size_t rows) noexcept { evicted_ += rows; }
 
+  // Before a call that may insert so many keys, without locks. Spreads gathered rows that have become many, or if the
+  // call is going to insert from several threads: the order of rows in a shard must not depend on them.
+  void expect(std::size_t keys);
+
   [[nodiscard]] std::size_t size() const;
   [[nodiscard]] std::size_t bytes() const;
   void contains(const std::int64_t* keys, std::size_t count, bool* found) const;
@@ -69,9 +73,10 @@ class RowStore {
   std::size_t remove_if(const Predicate& predicate);
 
   // The row layout with the slots of a rule, and a step number if rows take `steps` later; and an empty state with that
-  // layout.
+  // layout, for so many rows.
   [[nodiscard]] RowLayout layout(OptimizerKind kind, bool steps) const noexcept;
-  [[nodiscard]] std::unique_ptr<State> make_state(const RowLayout& layout, std::int64_t seed) const;
+  [[nodiscard]] std::unique_ptr<State> make_state(const RowLayout& layout, std::int64_t seed,
+                                                  std::size_t rows = 0) const;
   // The caller holds `maintenance` and `structure`; the former state is returned, to be freed without locks.
   [[nodiscard]] std::unique_ptr<State> replace(std::unique_ptr<State> fresh) noexcept;
 
@@ -105,11 +110,11 @@ class RowStore {
   [[nodiscard]] bool find_rows(Batch& batch, std::size_t part) const noexcept;
   void read_rows(const Batch& batch, std::size_t part, float* out) const noexcept;
   // `row`, or if it is null the row below memory, in `copy`; null if there is none. The shard is locked.
-  [[nodiscard]] const float* found_or_below(const float* row, std::size_t shard, std::int64_t key,
+  [[nodiscard]] const float* found_or_below(const float* row, std::size_t part, std::int64_t key,
                                             std::vector<float>& copy) const {
     return row != nullptr || !config_.tiered()
                ? row
-               : row_in_any_tier(*state_, *state_->shards[shard], hash_key(key), key, copy);
+               : row_in_any_tier(*state_, state_->of_part(part), hash_key(key), key, copy);
   }
   [[nodiscard]] std::unique_ptr<float*[]> rows_where_they_lie(const std::int64_t* keys, std::size_t count,
                                                               std::vector<std::vector<float>>& copies) const;
@@ -130,6 +135,9 @@ class RowStore {
 
   // The caller holds `structure` for writing.
   std::size_t remove_from(Shard& shard, const std::int64_t* keys, std::size_t count) noexcept;
+  // Spreads gathered rows over all shards; `maintenance` is held, too. If it throws std::bad_alloc, nothing has
+  // changed.
+  void spread();
   void widen(const RowLayout& after, bool keep_slots, const SlotStarts& starts);
   void recount() noexcept;
   // The rows of lower tiers in another layout, filled in by change(row, old). The table is not changed. Throws
@@ -141,6 +149,9 @@ class RowStore {
 
  private:
   struct Missing;
+  // Whether a state with this layout, for so many rows, begins with gathered rows.
+  [[nodiscard]] bool gathers(const RowLayout& layout, std::size_t rows) const noexcept;
+  void note_gathered() noexcept;
   [[nodiscard]] std::vector<std::unique_ptr<LowerTier>> make_lower(const RowLayout& layout) const;
   template <typename Iterator>
   void insert_into(Shard& shard, const std::int64_t* keys, float** rows, Iterator begin, Iterator end);
@@ -155,6 +166,8 @@ class RowStore {
   std::uint64_t epoch_ = 0;
   std::atomic<std::size_t> bytes_{0};
   std::atomic<std::size_t> evicted_{0};
+  std::atomic<bool> gathered_{false};  // of the state, for `expect`
+  std::atomic<bool> crowded_{false};   // more rows are gathered than should be
 };
 
 // Keeps steps from being added while rows are read. Taken under `structure`, before any shard.

@@ -103,14 +103,15 @@ class Rows {
  public:
   // The share `phase` in [0, 1) of the first chunk is left out (it is not touched, so it costs no memory): else shards
   // of equal size would all begin a chunk, and wait for its memory, at once.
-  Rows(const RowLayout& layout, Arena& arena, double phase = 0) noexcept
+  // The first rows are in blocks of at most `block_bytes`.
+  Rows(const RowLayout& layout, Arena& arena, double phase = 0, std::size_t block_bytes = kFewBytes) noexcept
       : stride_(layout.stride()),
         shift_(layout.chunk_shift()),
         left_out_(static_cast<std::size_t>(phase * static_cast<double>(std::size_t{1} << shift_))),
         arena_(&arena) {
     const std::size_t bytes = stride_ * sizeof(float);
-    while (bytes << (few_shift_ + 1) <= kFewBytes && few_shift_ < shift_) ++few_shift_;
-    if (bytes <= kFewBytes) few_ = kBlocks << few_shift_;
+    while (bytes << (few_shift_ + 1) <= block_bytes && few_shift_ < shift_) ++few_shift_;
+    if (bytes <= block_bytes) few_ = kBlocks << few_shift_;
   }
 
   // Reserves space for `rows` rows in total; a row that was never used is all zero. If it throws std::bad_alloc,
@@ -131,12 +132,14 @@ class Rows {
     return place(chunks_[at >> shift_], at, shift_);
   }
 
- private:
   // The first rows of a shard are in small blocks beside those of other shards: a small table would otherwise have a
   // page for every few rows, all at the same distance, which neither the caches nor the page tables hold.
   static constexpr std::size_t kBlocks = 4;
   static constexpr std::size_t kFewBytes = 1024;
+  // Of a shard with the rows of all: most small tables are in blocks alone, which a search then foresees.
+  static constexpr std::size_t kAllBytes = std::size_t{32} << 10;
 
+ private:
   [[nodiscard]] float* place(float* rows, std::size_t at, unsigned shift) const noexcept {
     return rows + (at & ((std::size_t{1} << shift) - 1)) * stride_;
   }

@@ -29,8 +29,8 @@ struct NewRow {
 
 // What every lookup reads is in two cache lines.
 struct alignas(64) Shard {
-  Shard(std::size_t number, const RowLayout& layout, Arena& arena)
-      : index(phase(number)), rows(layout, arena, phase(number)) {}
+  Shard(std::size_t number, const RowLayout& layout, Arena& arena, std::size_t block_bytes = Rows::kFewBytes)
+      : index(phase(number)), rows(layout, arena, phase(number), block_bytes) {}
   // Of `Index` and `Rows`, for the shard with this number.
   [[nodiscard]] static double phase(std::size_t number) noexcept { return static_cast<double>(number) / kShards; }
 

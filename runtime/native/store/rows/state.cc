@@ -19,11 +19,22 @@ std::uint32_t next_filling() noexcept {
 
 }  // namespace
 
-State::State(const RowLayout& rows, std::int64_t seed_of_rows)
-    : layout(rows), arena(std::make_unique<Arena>(rows.chunk_bytes())), seed(seed_of_rows), filling(next_filling()) {
+std::vector<std::unique_ptr<Shard>> empty_shards(const RowLayout& layout, Arena& arena, bool gathered) {
+  std::vector<std::unique_ptr<Shard>> shards;
   shards.reserve(kShards);
-  for (std::size_t s = 0; s < kShards; ++s) shards.push_back(std::make_unique<Shard>(s, layout, *arena));
+  for (std::size_t s = 0; s < kShards; ++s) {
+    shards.push_back(std::make_unique<Shard>(s, layout, arena, State::block_bytes(s, gathered)));
+  }
+  return shards;
 }
+
+State::State(const RowLayout& rows, std::int64_t seed_of_rows, bool gathered)
+    : layout(rows),
+      arena(std::make_unique<Arena>(rows.chunk_bytes())),
+      shards(empty_shards(rows, *arena, gathered)),
+      mask(gathered ? 0 : kShards - 1),
+      seed(seed_of_rows),
+      filling(next_filling()) {}
 
 std::size_t bytes_of(const State& state) noexcept {
   std::size_t total = 0;

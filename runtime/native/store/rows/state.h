@@ -43,12 +43,30 @@ struct Counting {
   std::atomic<bool> frozen{false};           // counting is stopped
 };
 
+// Up to so many rows are gathered in one shard.
+inline constexpr std::size_t kGathered = 2048;
+static_assert(kGathered < kWorthSplitting, "rows of one shard are filled in by one thread");
+
 struct State {
-  State(const RowLayout& layout, std::int64_t seed_of_rows);
+  // With `gathered` rows, the first shard has those of all parts.
+  State(const RowLayout& layout, std::int64_t seed_of_rows, bool gathered);
+
+  // The shard with the keys of a part, whose number is the highest bits of their hashes.
+  [[nodiscard]] Shard& of_part(std::size_t part) const noexcept { return *shards[part & mask]; }
+  // The shards of some parts; both are bit sets.
+  [[nodiscard]] std::uint64_t shards_of_parts(std::uint64_t parts) const noexcept {
+    return mask != 0 ? parts : std::uint64_t{parts != 0};
+  }
+  [[nodiscard]] bool gathered() const noexcept { return mask == 0; }
+  // Of `Rows`, for the shard with this number.
+  [[nodiscard]] static std::size_t block_bytes(std::size_t s, bool gathered) noexcept {
+    return s == 0 && gathered ? Rows::kAllBytes : Rows::kFewBytes;
+  }
 
   RowLayout layout;
   std::unique_ptr<Arena> arena;
-  std::vector<std::unique_ptr<Shard>> shards;
+  std::vector<std::unique_ptr<Shard>> shards;  // kShards; all but the first are empty while rows are gathered
+  std::size_t mask;                            // of parts: 0, or kShards - 1
   std::int64_t seed;
   const std::uint32_t filling;  // in its addresses
   OptimizerKind kind = OptimizerKind::none;
@@ -64,6 +82,8 @@ struct State {
   std::vector<std::unique_ptr<LowerTier>> lower;  // the tiers below memory, as the shards' indexes refer to them
   std::unique_ptr<Staged> staged;                 // copies of rows there, if there are such tiers
 };
+
+[[nodiscard]] std::vector<std::unique_ptr<Shard>> empty_shards(const RowLayout& layout, Arena& arena, bool gathered);
 
 // What counts towards a limit.
 [[nodiscard]] std::size_t bytes_of(const State& state) noexcept;

@@ -19,7 +19,7 @@ std::vector<std::size_t> newest_first(const State& state, const std::vector<std:
   std::vector<std::pair<std::uint32_t, std::size_t>> seen;
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const std::uint64_t hash = hash_key(keys[i]);
-    const float* const row = state.shards[shard_of(hash)]->find(hash, keys[i]);
+    const float* const row = state.of_part(shard_of(hash)).find(hash, keys[i]);
     seen.emplace_back(state.layout.has(Cell::last_seen) ? state.layout.read(row, Cell::last_seen) : 0, i);
   }
   std::sort(seen.begin(), seen.end(), [&](const auto& a, const auto& b) {
@@ -71,24 +71,33 @@ std::unique_ptr<State> Snapshots::filled(const TableMeta& meta, const std::int64
   auto steps = meta.steps.empty() ? nullptr : meta.replayed();
   RowLayout rows = store_.layout(meta.kind, steps != nullptr || is_deferred(meta.kind));
   if (meta.seen.tracked) rows.present |= kSeenCells;
-  auto fresh = store_.make_state(rows, meta.seed);
+  auto fresh = store_.make_state(rows, meta.seed, count);
   fresh->kind = meta.kind;
   fresh->starts = meta.starts;
   fresh->training.restored = true;
   fresh->left = meta.left;
   fresh->updates = meta.updates;
   const std::size_t width = fresh->layout.slot_width();
-  batch.for_each_part([&](std::size_t part) {
-    Shard& shard = *fresh->shards[part];
-    shard.reserve(batch.ids(part));
-    for (std::size_t i = batch.begin(part); i < batch.begin(part) + batch.ids(part); ++i) {
-      const std::size_t from = batch.positions()[i];
-      float* const row = shard.insert_empty(hash_key(keys[from]), keys[from], fresh->layout);
-      fresh->layout.write_value(row, values + from * dim_);
-      if (width != 0) std::memcpy(row + fresh->layout.slots_at(), slots + from * width, width * sizeof(float));
-      if (steps) fresh->layout.write(row, Cell::last_step, steps->now());
-    }
-  });
+  const auto put = [&](Shard& shard, std::size_t from) {
+    float* const row = shard.insert_empty(hash_key(keys[from]), keys[from], fresh->layout);
+    fresh->layout.write_value(row, values + from * dim_);
+    if (width != 0) std::memcpy(row + fresh->layout.slots_at(), slots + from * width, width * sizeof(float));
+    if (steps) fresh->layout.write(row, Cell::last_step, steps->now());
+  };
+  // Each shard gets its rows in the order of the snapshot, so that the next one has the same.
+  if (fresh->gathered()) {
+    Shard& shard = *fresh->shards.front();
+    shard.reserve(count);
+    for (std::size_t from = 0; from < count; ++from) put(shard, from);
+  } else {
+    batch.for_each_part([&](std::size_t part) {
+      Shard& shard = *fresh->shards[part];
+      shard.reserve(batch.ids(part));
+      for (std::size_t i = batch.begin(part); i < batch.begin(part) + batch.ids(part); ++i) {
+        put(shard, batch.positions()[i]);
+      }
+    });
+  }
   admission_.restore_seen(*fresh, meta.seen);
   fresh->steps = std::move(steps);
   return fresh;

@@ -103,6 +103,7 @@ void Snapshots::merge(const TableMeta& meta, const std::int64_t* keys, std::size
     if (trained) state().training.optimizers.clear();
     state().updates = std::max(state().updates.load(), meta.updates);
     if (trained && !meta.steps.empty()) updates_.follow(meta.replayed());
+    if (count >= kWorthSplitting) store_.spread();
     if (meta.seen.tracked) admission_.track(meta.seen.bloom);
     const std::size_t width = trained ? state().layout.slot_width() : 0;
     store_.write_rows(lookups_.resolve(keys, count), [&](float* row, std::size_t from) {
@@ -116,6 +117,7 @@ void Snapshots::merge(const TableMeta& meta, const std::int64_t* keys, std::size
 }
 
 void Snapshots::upsert(const std::int64_t* keys, std::size_t count, const float* values) {
+  store_.expect(count);
   tiers_.make_way();
   MemoryLimit::with_room([&] {
     const ReadLock lock(store_.structure());

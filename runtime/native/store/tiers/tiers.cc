@@ -211,7 +211,7 @@ void Tiers::tiers_of(const std::int64_t* keys, std::size_t count, std::int32_t* 
   const ReadLock lock(store_.structure());
   for (std::size_t i = 0; i < count; ++i) {
     const std::uint64_t hash = hash_key(keys[i]);
-    const Shard& shard = *state().shards[shard_of(hash)];
+    const Shard& shard = state().of_part(shard_of(hash));
     const ReadLock shard_lock(shard.mutex);
     out[i] = shard.find(hash, keys[i]) != nullptr ? 0 : -1;
     for (std::size_t t = 0; t < shard.lower.size() && out[i] < 0; ++t) {

@@ -69,6 +69,7 @@ RowNorms Norms::of_all_rows(std::int64_t size, std::int64_t every) {
 // Rows only go with a new epoch.
 void Norms::complete(std::int64_t size) {
   if (epoch_ == store_.epoch() && complete_to_ >= size && calls_ != 0) return;
+  store_.expect(static_cast<std::size_t>(size));
   std::vector<std::int64_t> keys;
   for (std::int64_t first = 0; first < size; first += kTogether) {
     keys.resize(static_cast<std::size_t>(std::min(kTogether, size - first)));

@@ -27,6 +27,7 @@ Updates::Updates(RowStore& store, RecentBatches& recent, MemoryLimit& limit, Tie
 }
 
 void Updates::apply(const Gradients& gradients, const Update& update) {
+  store_.expect(gradients.count);
   tiers_.make_way();
   MemoryLimit::with_room([&] {
     with_slots(update, gradients.keys, gradients.count, [&] {
@@ -47,7 +48,10 @@ void Updates::apply_together(std::vector<Gradients> all, const Update& update) {
   if (twice != all.end()) {
     fail_invalid("table '" + twice->updates->name() + "' appears twice in one update; sum its gradients first");
   }
-  for (const Gradients& one : all) one.updates->tiers_.make_way();
+  for (const Gradients& one : all) {
+    one.updates->store_.expect(one.count);
+    one.updates->tiers_.make_way();
+  }
   std::vector<std::unique_ptr<Prepared>> prepared(all.size());
   MemoryLimit::with_room([&] { hold_and_apply(all, 0, update, prepared); });
   for (const Gradients& one : all) one.updates->tiers_.after_use();
@@ -174,7 +178,7 @@ bool Updates::find_padding(std::uint64_t shards) noexcept {
   bool any = false;
   for (; shards != 0; shards &= shards - 1) {
     const auto s = static_cast<std::size_t>(__builtin_ctzll(shards));
-    for (PaddingRow& one : padding_[s]) one.row = state().shards[s]->find(hash_key(one.key), one.key);
+    for (PaddingRow& one : padding_[s]) one.row = state().of_part(s).find(hash_key(one.key), one.key);
     any = any || !padding_[s].empty();
   }
   return any;

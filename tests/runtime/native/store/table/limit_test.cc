@@ -113,7 +113,7 @@ TEST(a_limit_is_exact_whatever_was_refused) {
 }
 
 TEST(slots_and_counters_that_do_not_fit_are_refused) {
-  Table reference(limited(0));
+  Table reference(limited(std::size_t{1} << 30));  // with the shards of the others
   const std::vector<float> initial = look_up(reference, range(0, 2000));
   for (const char* const options : {"", ";when_full=evict"}) {
     const bool evicts = *options != 0;
