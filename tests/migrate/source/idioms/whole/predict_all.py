@@ -1,8 +1,8 @@
 """A branch that scores all items, `tf.concat([item_table, tf.nn.embedding_lookup(category_table, categories)], 1)`.
 
 verdict: in part
-says: item; it needs the whole [rows, dim] matrix
-becomes: the table of categories moves, that of the items stays
+says: item; computes with all rows of `item`
+becomes: the table of categories moves; that of the items with `--assume`, as `all_rows(item_table, V, trainable=True)`
 """
 
 import tensorflow.compat.v1 as tf
