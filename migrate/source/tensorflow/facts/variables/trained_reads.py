@@ -13,15 +13,22 @@ from migrate.source.tensorflow.base.model import Adaptation, Blocker, CodeChange
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.calls.inner_graphs import in_branch, run_apart
 from migrate.source.tensorflow.facts.calls.tensor_functions import COMPUTING
-from migrate.source.tensorflow.facts.variables.whole_reads import RULE, all_rows_of, outer_use, shown_use, value_read
+from migrate.source.tensorflow.facts.variables.whole_reads import (
+    RULE,
+    all_rows_of,
+    may_be_number,
+    outer_use,
+    shown_use,
+    value_read,
+)
 
 #: The rows of `RULE` that such a read is reported by: its gradient has all rows, or it may have some, as its users do.
 TRAINED, IN_PART = "trained", "trained-in-part"
-#: Functions that read some rows: their gradient names these.
-_NAMING = frozenset({"boolean_mask", "gather", "gather_nd", "nn.embedding_lookup"})
+#: Functions that read some rows, whose gradient names these, and copies, which other rules read.
+_NAMING = frozenset({"boolean_mask", "convert_to_tensor", "gather", "gather_nd", "identity", "nn.embedding_lookup"})
 #: Functions that hand a gradient of some rows on as it is: `tf.gather(tf.concat([W, V], 0), ids)`.
 _PASSED = """
-    add_n broadcast_to cast concat convert_to_tensor identity negative pad repeat reverse scatter_nd slice sort split
+    add_n broadcast_to cast concat negative pad repeat reverse scatter_nd slice sort split
     squeeze stack stop_gradient strided_slice tensor_scatter_nd_update unstack where
 """
 _PASSING = frozenset(_PASSED.split())
@@ -32,7 +39,7 @@ def trained_read(file: File, node: cst.BaseExpression, creation: Creation, size:
     if "all_rows" not in file.target.functions or not _may_be_read(creation) or _is_inside(file, node):
         return None
     read = value_read(file, node)
-    if read is None or not _is_computed_with(file, read):
+    if read is None or not _is_computed_with(file, read) or may_be_number(file, node):
         return None
     source = file.tree.source(node)
     change = CodeChange(read, all_rows_of(source, size, creation, trainable=True))

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import libcst as cst
 
-from migrate.source.flow import Holder, Member, Value
+from migrate.source.flow import Constant, Holder, Member, Value, is_none
 from migrate.source.tensorflow.base.cached_query import once
 from migrate.source.tensorflow.base.model import Adaptation, CodeChange, Creation
 from migrate.source.tensorflow.base.rule_kinds import File
@@ -41,7 +41,6 @@ STEPS = frozenset({"apply_gradients", "minimize"})
 VALUES = frozenset({"read_value", "value"})
 #: Functions, and methods of variables, that store a value.
 ASSIGNMENTS = frozenset({"assign", "assign_add", "assign_sub"})
-#: Functions that make variables.
 VARIABLES = frozenset({"get_variable", "Variable"})
 #: Where one of these is, a graph may take no more ops when a fetch runs, so the fetch cannot add its read.
 CLOSING = ("MonitoredSession", "MonitoredTrainingSession", "SingularMonitoredSession", "Supervisor", "finalize")
@@ -57,7 +56,7 @@ def whole_read(file: File, node: cst.BaseExpression, creation: Creation, size: s
     if "all_rows" not in file.target.functions or not creation.rank or run_apart(file, node) is not None:
         return None
     read = value_read(file, node)
-    if read is None or not _is_computed_with(file, read) or not _is_apart(file, read):
+    if read is None or may_be_number(file, node) or not _is_computed_with(file, read) or not _is_apart(file, read):
         return None
     if _is_fetched(file, read) and not _adds_once(file, read, creation):
         return None
@@ -69,10 +68,15 @@ def whole_read(file: File, node: cst.BaseExpression, creation: Creation, size: s
 def all_rows_of(
     source: str, size: str, creation: Creation, *, trainable: bool = False
 ) -> Callable[[Fresh, tuple[str, ...]], str]:
-    """Return what writes the call that reads all rows of the table `source`, whose rows `size` counts if given."""
+    """Return what writes the call that reads all rows of the table `source`; `size` counts them, if given."""
     given = [source, *([size] if size else []), *(["trainable=True"] if trainable else [])]
     column = "[:, 0]" if creation.rank == 1 else ""
     return lambda fresh, _: f"{fresh.imports('all_rows')}({', '.join(given)}){column}"
+
+
+def may_be_number(file: File, node: cst.BaseExpression) -> bool:
+    """True if a mention of a table may also be a constant, which has no rows to read; None cannot be computed with."""
+    return any(isinstance(value, Constant) and not is_none(value) for value in flow_of(file).values(node))
 
 
 def outer_use(file: File, read: cst.BaseExpression) -> cst.CSTNode | None:
@@ -245,9 +249,8 @@ class _Followed:
         """True if the value is assigned to a variable: no gradient passes an assignment."""
         if self.file.names.of(call.func) in ASSIGNMENTS:
             return arg is not call.args[0] and (arg.keyword is None or arg.keyword.value == "value")
-        if not isinstance(call.func, cst.Attribute) or call.func.attr.value not in ASSIGNMENTS:
-            return False
-        values = self.flow.values(call.func.value)
+        method = isinstance(call.func, cst.Attribute) and call.func.attr.value in ASSIGNMENTS
+        values = self.flow.values(call.func.value) if method and isinstance(call.func, cst.Attribute) else []
         return bool(values) and all(symbol_of(one) in VARIABLES for one in values)
 
     def _branch(self, function: cst.Lambda) -> list[cst.BaseExpression] | None:

@@ -104,6 +104,11 @@ KEPT = {
         loss += tf.reduce_mean(tf.matmul(e, W, transpose_b=True))
         loss += tf.cond(ids[0] > 0, lambda: tf.nn.l2_loss(W), lambda: 0.0)
         """,
+    "a table or a number": "x = W if flag else 0.0\nloss += tf.reduce_mean(x)\n",
+    "a table or a number of a list": "loss += sum(tf.reduce_mean(v) for v in [W, 1.0])\n",
+    "a table or a tensor": "x = W if flag else tf.ones([9, 4])\nloss += tf.reduce_mean(x)\n",
+    "a number or a table in a summary": "x = W if flag else 0.0\ntf.summary.histogram('a', x)\n",
+    "a copy with a name": "x = tf.identity(W, name='copy')\nloss += tf.reduce_mean(x)\n",
     "a function that is not known": "loss += tf.reduce_sum(weigh(W))\n",
     "an average": """
         ema = tf.train.ExponentialMovingAverage(0.9)
