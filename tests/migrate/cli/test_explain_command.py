@@ -21,7 +21,7 @@ e = tf.nn.embedding_lookup(W, ids)
 f, h = tf.nn.embedding_lookup(V, ids), helpers.embedding_lookup(ids)
 U = tf.get_variable("kept", [9, 4])  # migrate: ignore shared
 g = tf.nn.embedding_lookup(U, ids)
-scores = tf.matmul(u, V, transpose_b=True)
+scores = tf.cond(c, lambda: tf.matmul(u, V, transpose_b=True), lambda: u)
 # text
 
 
@@ -255,7 +255,7 @@ def test_the_way_of_a_table_to_its_uses(tmp_path: Path, monkeypatch: pytest.Monk
         (tmp_path / name).write_text(text)
     text = " ".join(explain(11, name="net.py").split())
     way = " ".join(WAY.split())
-    assert f"keep this table dense {way} assigned to `users` (line 10) -> used as `users`" in text
+    assert f"no id lies above them {way} assigned to `users` (line 10) -> used as `users`" in text
     assert text.count(way) == 2  # the two lookups are reached alike
     assert "On the way of a table" not in text
     other = " ".join(explain(7, name="net.py").split())

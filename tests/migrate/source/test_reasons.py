@@ -66,11 +66,11 @@ LAST = "e = tf.gather(u_emb, [0])\n"
         (HANDED + "x = rows(W)\nloss = tf.reduce_sum(x) + x[0]\n", ""),
         (
             HANDED + "e = tf.layers.dense(rows(W), 3)\nlogits = tf.matmul(W, W)\n",
-            "tf.matmul(W, W)`: it needs the whole",
+            "tf.matmul(W, W)` computes with all rows of `W`",
         ),
         (
             HANDED.replace("    t", "    p = tf.matmul(t, t)\n    t", 1) + "e = rows(W)\n",
-            "`tf.matmul(t, t)`: it needs the whole",
+            "`tf.matmul(t, t)` computes with all rows of `t`",
         ),
         ("W = tf.gather(W, ids)\nW = tf.nn.relu(W)\ne = tf.gather(W, [0])\n", ""),
     ],

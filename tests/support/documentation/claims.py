@@ -144,7 +144,9 @@ def programs(page: str) -> list[Shown]:
 _PROGRAMS: dict[str, list[tuple[Any, ...]]] = {
     "uses": [
         ("apart from the loss", between('tf.summary.histogram("w", W)')),
-        ("apart from the loss", between("loss += tf.reduce_sum(tf.matmul(b[None], W, transpose_b=True))")),
+        ("apart from the loss", after("other.use(W)")),
+        ("in a loss", between("loss += tf.reduce_sum(tf.matmul(b[None], W, transpose_b=True))")),
+        ("in a loss", between("loss += tf.cond(c, lambda: tf.reduce_sum(tf.tanh(W)), lambda: 0.0)")),
         ("L1 and L2 over a table", between("loss += tf.nn.l2_loss(W)")),
         ("Where a term", between("loss += tf.cond(c, lambda: tf.nn.l2_loss(W), lambda: 0.0)")),
         ("nothing reads", f"{_REGULARIZED}{LOOKUP}{STEP}"),

@@ -5,9 +5,10 @@ from __future__ import annotations
 import libcst as cst
 
 from migrate.report.model import Applicability
-from migrate.source.rules import Example, register
+from migrate.source.rules import Example, Refusal, register
 from migrate.source.tensorflow.base.model import Adaptation, Creation
 from migrate.source.tensorflow.base.rule_kinds import File, UseRule
+from migrate.source.tensorflow.facts.variables.trained_reads import IN_PART, TRAINED
 from migrate.source.tensorflow.facts.variables.whole_reads import RULE, whole_read
 
 HEAD = "import tensorflow.compat.v1 as tf\n"
@@ -26,13 +27,38 @@ class AllRows(UseRule):
 
     The values that are computed from the matrix are followed through names, attributes, lists and functions of the
     program. Each must end in a summary, a metric, a fetch, a prediction or a comparison; where one may get into a loss,
-    the table stays. Nothing is inserted by the read. Should a gradient be taken through it after all, TensorFlow raises
-    LookupError when the graph is built.
+    it needs a decision. Nothing is inserted by the read. Should a gradient be taken through it after all, TensorFlow
+    raises LookupError when the graph is built.
+
+    Where a loss may depend on the matrix, `--assume` looks all ids up for training: the same values, and the same
+    gradient for each row, at a higher cost than that of the variable.
     """
 
     id = RULE
     title = "A read of the whole matrix apart from training becomes `all_rows`"
     applicability = Applicability.EXACT
+    refusals = (
+        Refusal(
+            "differing-ranks",
+            "this reads all rows of a table that depends on the object",
+            "one of several tables is a matrix, another a vector",
+            "read each by a mention of its own",
+        ),
+        Refusal(
+            TRAINED,
+            "`{text}` computes with all rows of `{source}`",
+            "a loss may depend on it, and a lookup of all ids in each step costs more than the variable does",
+            "keep this table dense; or convert with --assume, which trains all of its rows",
+            "each step may look up and train all rows of `{source}`, and no id lies above them",
+        ),
+        Refusal(
+            IN_PART,
+            "`{text}` computes with all rows of `{source}`",
+            "a loss may depend on it, and a lookup of all ids in each step costs more than the variable does",
+            "keep this table dense; or convert with --assume, which trains all of its rows",
+            "each step may look up and train all rows of `{source}`, and no id lies above them",
+        ),
+    )
     examples = (
         Example(
             "scores of all items",
@@ -69,6 +95,16 @@ class AllRows(UseRule):
         Example(
             "a loss may depend on it",
             HEAD + MADE + "scores = tf.matmul(e, W, transpose_b=True)\nloss = loss_of(scores, labels)\n",
+            says="a loss may depend on it",
+        ),
+        Example(
+            "a loss may depend on it, and `--assume` takes the cost",
+            HEAD + MADE + "scores = tf.matmul(e, W, transpose_b=True)\nloss = loss_of(scores, labels)\n",
+            AFTER
+            + CREATED
+            + "scores = tf.matmul(e, all_rows(W, 9, trainable=True), transpose_b=True)\n"
+            + "loss = loss_of(scores, labels)\n",
+            assume=True,
         ),
     )
 

@@ -6,7 +6,7 @@ and equal ids are summed before it is clipped. A table is updated only by the ro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from migrate.report.model import Applicability
 from migrate.source.rules import Example, Refusal, register
@@ -18,6 +18,8 @@ from migrate.source.tensorflow.checks.judgement import Judgement
 from migrate.source.tensorflow.checks.whole_terms import CLIPS
 from migrate.source.tensorflow.facts.optimizers.optimizers import RULE
 from migrate.source.tensorflow.facts.optimizers.training_model import Step, Training
+from migrate.source.tensorflow.facts.variables.trained_reads import IN_PART, reads_of
+from migrate.source.tensorflow.facts.variables.whole_reads import RULE as ALL_ROWS
 
 MADE = 'import tensorflow.compat.v1 as tf\nW = tf.get_variable("w", [9, 4])\ne = tf.nn.embedding_lookup(W, ids)\n'
 #: Optimizers that leave a row without a gradient unchanged, or whose table optimizer also updates it.
@@ -47,6 +49,18 @@ class Optimizer(CheckRule):
             "{why}, in which equal ids are summed; a table's gradient has a row for each use of an id",
             "convert with --assume if the small difference is acceptable",
             "clipping may treat each use of an id separately",
+        ),
+        Refusal(
+            "names-all-rows",
+            "`{optimizer}` also moves rows whose gradient is zero",
+            "a lookup of all ids has a gradient for each row, where the variable's may be of some rows",
+            "train with SGD, Adagrad or Adam, or keep this table dense",
+        ),
+        Refusal(
+            "rows-of-batch",
+            "a loss may depend on all rows of this table",
+            "a term over the rows of the batch would then be one over all rows, or not see all lookups",
+            "keep this table dense",
         ),
         Refusal(
             "none-of-target",
@@ -235,6 +249,27 @@ def _check_rows(table: Table, training: Training, *, clips: bool) -> None:
     if term is not None and clips:
         why = "a term over the whole table makes its gradient a matrix"
         table.blockers.append(blocker(term.node, RULE, "clipped", under=term.rule, why=why))
+    movers = [one.name.rpartition(".")[2] for one in makers]
+    _check_whole(table, movers, clips=clips, of_batch=term is not None)
+
+
+def _check_whole(table: Table, movers: Sequence[str], *, clips: bool, of_batch: bool) -> None:
+    """Add a blocker to a table of which a loss reads all rows, where each step would train others than the variable's.
+
+    `movers` are optimizers that move rows whose gradient is zero; `of_batch` is true where a term takes those
+    that are looked up.
+    """
+    reads = reads_of(table)
+    if not reads:
+        return
+    node, part = reads[0].node, next((one for one in reads if one.key == IN_PART), None)
+    if movers and part is not None:
+        table.blockers.append(blocker(part.node, RULE, "names-all-rows", under=ALL_ROWS, optimizer=movers[0]))
+    if of_batch:
+        table.blockers.append(blocker(node, RULE, "rows-of-batch", under=ALL_ROWS))
+    if clips:
+        why = "a loss over all rows makes its gradient a matrix"
+        table.blockers.append(blocker(node, RULE, "clipped", under=ALL_ROWS, why=why))
 
 
 def _makers(file: File, training: Training) -> Iterator[Blocker]:

@@ -9,9 +9,10 @@ import libcst as cst
 from migrate.source.rules import Example, Refusal, register
 from migrate.source.tensorflow.base.bindings import is_captured
 from migrate.source.tensorflow.base.blockers import blocker
-from migrate.source.tensorflow.base.model import Blocker
+from migrate.source.tensorflow.base.model import Blocker, Creation
 from migrate.source.tensorflow.base.rule_kinds import File, UseRule
 from migrate.source.tensorflow.facts.calls.sinks import SINKS, Meaning, Sink, asked, method_sink
+from migrate.source.tensorflow.facts.variables.trained_reads import trained_read
 
 MADE = 'import tensorflow.compat.v1 as tf\nW = tf.get_variable("w", [9, 4])\ne = tf.nn.embedding_lookup(W, ids)\n'
 
@@ -169,14 +170,31 @@ class WholeTable(UseRule):
         ),
     )
     examples = (
-        Example("a sum for each row", MADE + "loss += tf.reduce_sum(tf.square(W), 1)\n", says="every row"),
-        Example("a loss over all rows", MADE + "loss = tf.losses.log_loss(y, tf.matmul(u, W))\n", says="matrix"),
-        Example("a slice", MADE + "loss += W[1:]\n", says="rows of the table are taken by position, not by id"),
+        Example(
+            "a sum for each row, for another target",
+            MADE + "loss += tf.reduce_sum(tf.square(W), 1)\n",
+            says="every row",
+            target="deeprec",
+        ),
+        Example(
+            "a loss over all rows, for another target",
+            MADE + "loss = tf.losses.log_loss(y, tf.matmul(u, W))\n",
+            says="matrix",
+            target="deeprec",
+        ),
+        Example(
+            "a slice in a branch of the graph",
+            MADE + "loss += tf.cond(flag, lambda: W[1:], lambda: 0.0)\n",
+            says="rows of the table are taken by position, not by id",
+        ),
         Example("rows that are added", MADE + "op = W.assign_add(rows)\n", says="import"),
         Example("passed on", MADE + "show(W)\n", says="show"),
         Example("collected in a list", MADE + "params.append(W)\n", says="append"),
         Example("fetched again and again", MADE + "for _ in epochs:\n    rows = sess.run(W)\n", says="run"),
     )
+
+    def of_table(self, file: File, reference: cst.BaseExpression, creation: Creation, size: str) -> Blocker | None:
+        return trained_read(file, reference, creation, size) or self.read(file, reference)
 
     def read(self, file: File, reference: cst.BaseExpression) -> Blocker | None:
         around = file.tree.parent(reference)

@@ -28,6 +28,7 @@ from migrate.source.tensorflow.facts.references.variable_copies import follow_co
 from migrate.source.tensorflow.facts.variables.partitions import check_parts
 from migrate.source.tensorflow.facts.variables.runtime_names import NUMBERED, check_scope
 from migrate.source.tensorflow.facts.variables.static_shapes import check_measured, measured, sizes
+from migrate.source.tensorflow.facts.variables.trained_reads import check_ranks
 from migrate.source.tensorflow.facts.variables.variable_reuse import may_reuse
 from migrate.source.tensorflow.facts.variables.zero_padding import Padded, find_padding, follow, pad, share_padding
 
@@ -35,8 +36,8 @@ from migrate.source.tensorflow.facts.variables.zero_padding import Padded, find_
 def find_tables(file: File) -> list[Table]:
     """Return the tables in source order."""
     found = [table for call, rule in creations(file) if (table := _table(file, call, rule)) is not None]
-    check_measured(found)
-    share_padding(found)
+    for check in (check_measured, check_ranks, share_padding):
+        check(found)
     return found
 
 
@@ -186,7 +187,7 @@ def _other_use(
 ) -> Adaptation | Blocker:
     """Return the meaning of a mention of the table that is no lookup."""
     found = sizes(file, creation, node, known)
-    size = found[0] if found is not None else ""
+    size = found[0] if found and not any(others(file, known, node)) else ""  # of several, each knows its own
     for use in rules(UseRule):
         plain = use.read(file, node) if id(node) in padded.reads else use.of_table(file, node, creation, size)
         if plain is not None:

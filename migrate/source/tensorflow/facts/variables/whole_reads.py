@@ -8,14 +8,16 @@ to a loss.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
 
 import libcst as cst
 
-from migrate.source.flow import Holder, Member, Value
+from migrate.source.flow import Constant, Holder, Member, Value, is_none
 from migrate.source.tensorflow.base.cached_query import once
 from migrate.source.tensorflow.base.model import Adaptation, CodeChange, Creation
 from migrate.source.tensorflow.base.rule_kinds import File
-from migrate.source.tensorflow.base.value_flow import flow_of
+from migrate.source.tensorflow.base.unique_names import Fresh
+from migrate.source.tensorflow.base.value_flow import flow_of, symbol_of
 from migrate.source.tensorflow.base.visited import reached
 from migrate.source.tensorflow.facts.calls.execution_count import repeated
 from migrate.source.tensorflow.facts.calls.inner_graphs import run_apart
@@ -37,6 +39,9 @@ OUTPUTS = frozenset({"eval_metric_ops", "export_outputs", "predictions"})
 STEPS = frozenset({"apply_gradients", "minimize"})
 #: Methods that give the value of a variable.
 VALUES = frozenset({"read_value", "value"})
+#: Functions, and methods of variables, that store a value.
+ASSIGNMENTS = frozenset({"assign", "assign_add", "assign_sub"})
+VARIABLES = frozenset({"get_variable", "Variable"})
 #: Where one of these is, a graph may take no more ops when a fetch runs, so the fetch cannot add its read.
 CLOSING = ("MonitoredSession", "MonitoredTrainingSession", "SingularMonitoredSession", "Supervisor", "finalize")
 #: Methods that find a tensor of the graph by its name.
@@ -50,29 +55,47 @@ def whole_read(file: File, node: cst.BaseExpression, creation: Creation, size: s
     """Return the adaptation of a mention of a table that reads all rows apart from training; None for other uses."""
     if "all_rows" not in file.target.functions or not creation.rank or run_apart(file, node) is not None:
         return None
-    read = _value_read(file, node)
-    if read is None or not _is_computed_with(file, read) or not _is_apart(file, read):
+    read = value_read(file, node)
+    if read is None or may_be_number(file, node) or not _is_computed_with(file, read) or not _is_apart(file, read):
         return None
     if _is_fetched(file, read) and not _adds_once(file, read, creation):
         return None
     source = file.tree.source(node)
-    given = f"{source}, {size}" if size else source
+    change = CodeChange(read, all_rows_of(source, size, creation))
+    return Adaptation(read, RULE, f"`{shown_use(file, read)}` reads all rows of `{source}`", KEPT, (change,))
+
+
+def all_rows_of(
+    source: str, size: str, creation: Creation, *, trainable: bool = False
+) -> Callable[[Fresh, tuple[str, ...]], str]:
+    """Return what writes the call that reads all rows of the table `source`; `size` counts them, if given."""
+    given = [source, *([size] if size else []), *(["trainable=True"] if trainable else [])]
     column = "[:, 0]" if creation.rank == 1 else ""
-    change = CodeChange(read, lambda fresh, _: f"{fresh.imports('all_rows')}({given}){column}")
-    return Adaptation(read, RULE, f"`{_shown(file, read)}` reads all rows of `{source}`", KEPT, (change,))
+    return lambda fresh, _: f"{fresh.imports('all_rows')}({', '.join(given)}){column}"
 
 
-def _shown(file: File, read: cst.BaseExpression) -> str:
-    """Return the text of what uses the matrix, cut."""
+def may_be_number(file: File, node: cst.BaseExpression) -> bool:
+    """True if a mention of a table may also be a constant, which has no rows to read; None cannot be computed with."""
+    return any(isinstance(value, Constant) and not is_none(value) for value in flow_of(file).values(node))
+
+
+def outer_use(file: File, read: cst.BaseExpression) -> cst.CSTNode | None:
+    """Return what is around a value, and around the lists and tuples that it is written in."""
     around = file.tree.parent(read)
     while isinstance(around, _ENTRIES | _DISPLAYS):
         around = file.tree.parent(around)
+    return around
+
+
+def shown_use(file: File, read: cst.BaseExpression) -> str:
+    """Return the text of what uses the matrix, cut."""
+    around = outer_use(file, read)
     user = file.tree.parent(around) if isinstance(around, cst.Arg) else around
     text = " ".join(file.tree.source(user or read).split())
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _value_read(file: File, node: cst.BaseExpression) -> cst.BaseExpression | None:
+def value_read(file: File, node: cst.BaseExpression) -> cst.BaseExpression | None:
     """Return the expression whose value is the matrix: the mention itself, or a call of its method `value`."""
     around = file.tree.parent(node)
     if not isinstance(around, cst.Attribute) or around.value is not node:
@@ -85,9 +108,7 @@ def _value_read(file: File, node: cst.BaseExpression) -> cst.BaseExpression | No
 
 def _is_computed_with(file: File, read: cst.BaseExpression) -> bool:
     """True if the value is used: an op computes with it, or a session gives it. Else another rule knows the use."""
-    around = file.tree.parent(read)
-    while isinstance(around, _ENTRIES | _DISPLAYS):
-        around = file.tree.parent(around)
+    around = outer_use(file, read)
     call = file.tree.parent(around) if isinstance(around, cst.Arg) else None
     if isinstance(call, cst.Call):
         name = file.names.of(call.func)
@@ -203,7 +224,7 @@ class _Followed:
             return None
         name = self.file.names.of(call.func)
         given = name == "estimator.EstimatorSpec" and arg.keyword is not None and arg.keyword.value in OUTPUTS
-        if given or self._ends(call):
+        if given or self._ends(call) or self._assigns(call, arg):
             self.ends = True
             return []
         if isinstance(call.func, cst.Name) and call.func.value == "print":
@@ -223,6 +244,14 @@ class _Followed:
     def _ends(self, call: cst.Call) -> bool:
         name = self.file.names.of(call.func)
         return _fetches(call) or (name is not None and is_end(name))
+
+    def _assigns(self, call: cst.Call, arg: cst.Arg) -> bool:
+        """True if the value is assigned to a variable: no gradient passes an assignment."""
+        if self.file.names.of(call.func) in ASSIGNMENTS:
+            return arg is not call.args[0] and (arg.keyword is None or arg.keyword.value == "value")
+        method = isinstance(call.func, cst.Attribute) and call.func.attr.value in ASSIGNMENTS
+        values = self.flow.values(call.func.value) if method and isinstance(call.func, cst.Attribute) else []
+        return bool(values) and all(symbol_of(one) in VARIABLES for one in values)
 
     def _branch(self, function: cst.Lambda) -> list[cst.BaseExpression] | None:
         """Return the `tf.cond` whose branch computes the value."""

@@ -1,7 +1,7 @@
 """`tf.multiply(user, table)`, `+ bias_table`, tiling or expanding a table.
 
-verdict: stays
-says: item_b; `tf.expand_dims(item_b, 0)`
+verdict: assumed
+becomes: `all_rows(bias_table, V, trainable=True)[:, 0]`, a lookup of all ids in each step
 """
 
 import tensorflow.compat.v1 as tf

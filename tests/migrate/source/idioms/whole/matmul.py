@@ -1,7 +1,7 @@
 """`tf.matmul(x, table, transpose_b=True)`, to rank all items.
 
-verdict: stays
-says: item; it needs the whole [rows, dim] matrix
+verdict: assumed
+becomes: `tf.matmul(x, all_rows(table, V, trainable=True), transpose_b=True)`, a lookup of all ids in each step
 """
 
 import tensorflow.compat.v1 as tf

@@ -1,4 +1,4 @@
-"""A branch that scores all items, `tf.concat([item_table, tf.nn.embedding_lookup(category_table, categories)], 1)`.
+"""A branch of the graph, `tf.cond`, that scores all items by `tf.concat([item_table, rows_of_categories], 1)`.
 
 verdict: in part
 says: item; it needs the whole [rows, dim] matrix
@@ -14,7 +14,8 @@ def build(ids):
     category = tf.get_variable("category", [7, 4], initializer=tf.random_normal_initializer(stddev=0.5))
     parts = [tf.nn.embedding_lookup(item, ids), tf.nn.embedding_lookup(category, tf.gather(categories, ids))]
     out = tf.concat(parts, 1)
-    everything = tf.concat([item, tf.nn.embedding_lookup(category, categories)], axis=1)
+    kinds = tf.nn.embedding_lookup(category, categories)
+    everything = tf.cond(ids[0] >= 0, lambda: tf.concat([item, kinds], axis=1), lambda: tf.zeros([20, 8]))
     scores = tf.matmul(out, everything, transpose_b=True)
     loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=ids, logits=scores))
     return out, loss, tf.train.AdagradOptimizer(0.3).minimize(loss)

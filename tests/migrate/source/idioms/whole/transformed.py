@@ -1,7 +1,7 @@
 """A table that is transformed before the lookup, by a dense layer or along a graph.
 
-verdict: stays
-says: table; it needs the whole [rows, dim] matrix
+verdict: assumed
+becomes: `all_rows(table, V, trainable=True)` is transformed, a lookup of all ids in each step
 """
 
 import tensorflow.compat.v1 as tf

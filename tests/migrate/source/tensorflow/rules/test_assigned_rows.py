@@ -39,6 +39,7 @@ SETS = {
         "sess.run(tf.assign(W, tf.gather(W, order), name='fill'))\n",
         "sess.run(set_rows(W, sparse_lookup(W, order)))",
     ),
+    "of itself": ("sess.run(W.assign(W * 0.5))\n", "sess.run(set_rows(W, all_rows(W, 9) * 0.5))"),
     "of its shape": (
         "sess.run(W.assign(draw(*W.get_shape().as_list())))\n",
         "sess.run(set_rows(W, draw(*tf.TensorShape([9, 4]).as_list())))",
@@ -66,7 +67,6 @@ STAYS = {
     ),
     "either": "x = W.assign(p) if flag else other\nsess.run(x)\n",
     "of another shape": "sess.run(tf.assign(W, p, validate_shape=False))\n",
-    "of itself": "sess.run(W.assign(W * 0.5))\n",
     "stars": "sess.run(W.assign(*given))\n",
     "in a branch of the graph": "x = tf.cond(c, lambda: W.assign(p), lambda: other)\n",
     "added": "sess.run(W.assign_add(p))\n",

@@ -93,3 +93,10 @@ def test_other_sdks_have_no_such_table(target: str) -> None:
         "model.py", HEAD + MADE.format("False") + LOSS + STEP, Options(assume=True, target=target), {}
     )
     assert "no table that is not trained" in reasons(result)
+
+
+def test_a_variable_of_the_same_name_elsewhere_is_another_one() -> None:
+    other = 'V = tf.Variable(tf.ones([9, 4]), name="w", trainable=False)\nf = tf.nn.embedding_lookup(V, ids)\n'
+    made = 'W = tf.Variable(tf.ones([9, 4]), name="w")\n'
+    result = converted(HEAD + other + made + LOSS + "loss += tf.nn.l2_loss(W) + tf.reduce_sum(f)\n" + STEP)
+    assert [table.verdict.value for table in result.tables] == ["applied", "applied"], reasons(result)
