@@ -1,4 +1,4 @@
-"""Finds imports of which a program runs at most one: `import_module("models." + name)`, or imports of an `if`/`else`."""
+"""Finds imports of which a program runs at most one: `import_module("models." + name)`, or those of an `if`."""
 
 from __future__ import annotations
 

@@ -22,9 +22,10 @@ SEPARATE = {
     "by tf.app.run": f"def main(_):\n    {BY_NAME}\ntf.app.run()\n",
     "by app.run(main)": f"def main(_):\n    {BY_NAME}\napp.run(main)\n",
     "branches": "if name == 'a':\n    import models.a\nelse:\n    import models.b\n",
-    "three branches": "if n:\n    import util\nelif name == 'a':\n    from models.a import one\nelse:\n    import models.b\n",
+    "three branches": "if n:\n    import util\nelif name == 'a':\n    from models.a import one\n"
+    "else:\n    import models.b\n",
     "branches with names": f"if name:\n    {BY_NAME}\nelse:\n    importlib.import_module('util')\n",
-    "a fallback": f"try:\n    {BY_NAME}\nexcept ImportError:\n    raise ValueError(name)\n",
+    "a name that may be wrong": f"try:\n    {BY_NAME}\nexcept ImportError:\n    raise ValueError(name)\n",
 }
 TOGETHER = {
     "a loop": f"for name in names:\n    {BY_NAME}\n",
