@@ -53,11 +53,15 @@ def whole_read(file: File, node: cst.BaseExpression, creation: Creation, size: s
     read = _value_read(file, node)
     if read is None or not _is_computed_with(file, read) or not _is_apart(file, read):
         return None
-    if _is_fetched(file, read) and not _adds_once(file, read, creation):
+    fetched = _is_fetched(file, read)
+    if fetched and _is_closed(file, read):
         return None
     source = file.tree.source(node)
     given = f"{source}, {size}" if size else source
     column = "[:, 0]" if creation.rank == 1 else ""
+    if fetched and not _adds_once(file, read, creation):
+        given += ", once=True" + (", vector=True" if column else "")
+        column = ""
     change = CodeChange(read, lambda fresh, _: f"{fresh.imports('all_rows')}({given}){column}")
     return Adaptation(read, RULE, f"`{_shown(file, read)}` reads all rows of `{source}`", KEPT, (change,))
 
@@ -259,13 +263,15 @@ def _is_fetched(file: File, read: cst.BaseExpression) -> bool:
     return False
 
 
+def _is_closed(file: File, read: cst.BaseExpression) -> bool:
+    """True if the graph of a fetch may take no more ops when the session runs."""
+    trees = [part.tree for part in file.program(read)]
+    return any(name in tree.attributes or name in tree.names for tree in trees for name in CLOSING)
+
+
 def _adds_once(file: File, read: cst.BaseExpression, creation: Creation) -> bool:
-    """True if a fetch runs once for a table, in the only graph of the program, and that graph still takes ops."""
+    """True if a fetch runs once for a table, in the only graph of the program."""
     function = file.tree.enclosing(read, cst.FunctionDef)
     beside = function is file.tree.enclosing(creation.call, cst.FunctionDef)
     is_open = isinstance(function, cst.FunctionDef) and not beside and flow_of(file).is_open(function)
-    if is_open or repeated(file, read, skips=False):
-        return False
-    trees = [part.tree for part in file.program(read)]
-    closed = any(name in tree.attributes or name in tree.names for tree in trees for name in CLOSING)
-    return not closed and not file.calls("Graph", "reset_default_graph")
+    return not (is_open or repeated(file, read, skips=False) or file.calls("Graph", "reset_default_graph"))
