@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,15 +25,6 @@ class ZeroPadded:
 
     table: Table
     place: str = "first"
-
-    def split(self, ids: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """Return the ids of the table for padded ids of any shape, and where these are the padding, bool."""
-        padding = tf.constant(self.table.device_vocabulary_size if self.place == "last" else 0, ids.dtype)
-        is_padding = tf.equal(ids, padding)
-        if self.place == "first":
-            return ids, is_padding
-        beside = tf.maximum(padding - 1, 0)  # the padding must not insert a row of its own
-        return tf.where(is_padding, beside, ids - 1 if self.place == "before" else ids), is_padding
 
 
 def zero_padded(table: Table | ZeroPadded, place: str = "first") -> ZeroPadded:
@@ -65,17 +57,20 @@ def padded_lookup(
     name: str | None = None,
     modify_graph: bool | None = False,
     access_and_evict_config: dict[str, Any] | None = None,
+    dense_gradient: bool = False,
 ) -> tf.Tensor | tf.RaggedTensor:
     """Return the rows of `ids`, as `sparse_lookup` does; of a padded table, zeros for the padding, without gradient.
 
     Args:
         table: a table, or what `zero_padded` made of one.
-        ids: int32 or int64 tensor of any rank, or a RaggedTensor. The id of the padding inserts the row beside it,
-            or the row 0 that it hides, with a gradient of zeros.
+        ids: int32 or int64 tensor of any rank, or a RaggedTensor. The id of the padding inserts no row, but for the
+            row 0 that it hides in a table padded at the place "first".
         is_train: as the arguments that follow, see `sparse_lookup`.
         name: scope of the ops.
         modify_graph: allows GraphModifierHook to let the dataset compute the ids.
         access_and_evict_config: thresholds of admission and eviction.
+        dense_gradient: see `sparse_lookup`; for the place "first", of which the concatenation has the gradient of a
+            matrix.
 
     Returns:
         float32 of shape ids.shape + [dim]; ragged for ragged ids.
@@ -91,7 +86,24 @@ def padded_lookup(
     if not isinstance(table, ZeroPadded):
         return sparse_lookup(table, ids, name=name, **options)
     if isinstance(ids, tf.RaggedTensor):
+        options["dense_gradient"] = dense_gradient
         return tf.ragged.map_flat_values(lambda flat: padded_lookup(table, flat, name=name, **options), ids)
-    own, is_padding = table.split(tf.convert_to_tensor(ids))
-    rows = sparse_lookup(table.table, own, name=name, **options)
-    return tf.where(is_padding[..., tf.newaxis], tf.zeros([], rows.dtype), rows)
+    ids = tf.convert_to_tensor(ids)
+    if table.place != "first":
+        return _beside(table, ids, lambda own: sparse_lookup(table.table, own, name=name, **options))
+    rows = sparse_lookup(table.table, ids, name=name, dense_gradient=dense_gradient, **options)
+    return tf.where(tf.equal(ids, 0)[..., tf.newaxis], tf.zeros([], rows.dtype), rows)
+
+
+def _beside(padded: ZeroPadded, ids: tf.Tensor, look_up: Callable[[tf.Tensor], tf.Tensor]) -> tf.Tensor:
+    """Return the rows of ids of any shape where the zeros are no row of the table: only the others are looked up."""
+    with tf.device("/device:CPU:0"):
+        padding = tf.constant(padded.table.device_vocabulary_size if padded.place == "last" else 0, ids.dtype)
+        flat = tf.reshape(ids, [-1])
+        places = tf.where(tf.not_equal(flat, padding))
+        own = tf.gather_nd(flat, places)
+        rows = look_up(own - 1 if padded.place == "before" else own)
+        shape = tf.stack([tf.size(flat, tf.int64), rows.shape[-1]])
+        found = tf.reshape(tf.scatter_nd(places, rows, shape), tf.concat([tf.shape(ids), [rows.shape[-1]]], 0))
+        found.set_shape([*ids.shape, rows.shape[-1]] if ids.shape.rank is not None else None)
+        return found

@@ -170,21 +170,23 @@ class _Followed:
         values = [*own, *(part for value in own for part in self._parts(value))]
         found = [node, *(one for value in values for one in self.flow.mentions(value) if one is not node)]
         holders = dict.fromkeys(holder for value in values for holder in self.flow.holders(value))
-        for mention in (one for holder in holders for one in self.flow.mentions(holder)):
-            further = self._opened(mention)
+        for mention, whole in ((one, holder) for holder in holders for one in self.flow.mentions(holder)):
+            further = self._opened(whole, mention)
             if further is None:
                 return None
             found += further
         return found
 
-    def _opened(self, mention: cst.BaseExpression) -> list[cst.BaseExpression] | None:
+    def _opened(self, holder: Value, mention: cst.BaseExpression) -> list[cst.BaseExpression] | None:
         """Return what is computed from a list or an object that holds a value; None for a use that is not known.
 
-        Its entries and attributes have mentions of their own.
+        Its entries and attributes have mentions of their own. Code that is not seen, such as an evaluator, may get a
+        model; it is assumed not to read its attributes.
         """
         around = self.file.tree.parent(mention)
         if isinstance(around, cst.Arg):
-            return self._given(around)
+            found = self._given(around)
+            return [] if found is None and isinstance(holder, Holder) and holder.kind == "object" else found
         known = cst.Attribute | cst.Subscript | cst.For | cst.CompFor | _ENDED
         return [] if isinstance(around, known) or self._is_handed_on(mention, mention) else None
 

@@ -50,7 +50,7 @@ def find_padding(file: File, known: TableValues) -> Padded:
     for read in known.reads if padded.found else ():
         ones = [one for one in padded.found if _may_read(file, known, read, one)]
         if ones:
-            padded.reads[id(read)] = ones[0]
+            padded.reads[id(read)] = next((one for one in ones if one.kind == "first"), ones[0])
             padded.blockers += _mixed(file, known, read, ones)
     return padded
 
@@ -182,7 +182,9 @@ def _masked(file: File, lookup: Lookup, one: Padding, creation: Creation) -> Loo
     if ids is None or not plain or creation.rank != 2:
         return blocker(lookup.call, RULE, "combined-rows")
     if are_values(file):
-        return replace(lookup, rule=RULE, function="padded_lookup", idle=IDLE, dense=True)
+        # The gradient of a concatenation with the whole table names the rows that are read.
+        sliced = one.kind == "first"
+        return replace(lookup, rule=RULE, function="padded_lookup", idle=IDLE if sliced else "", dense=sliced)
     if not is_repeatable(ids.value) or isinstance(ids.value, cst.Await | cst.NamedExpr):
         return blocker(lookup.call, RULE, "unnamed-ids")
     if one.kind == "last" and not _same_rows(file, lookup, creation):
