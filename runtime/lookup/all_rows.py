@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import tensorflow as tf
 
 from runtime import _tf_private, _validation, native
@@ -19,7 +21,13 @@ _MOST = 2**63 - 1
 
 @_tf_private.as_written
 def all_rows(
-    table: Table, size: int | None = None, first: int = 0, trainable: bool = False, name: str | None = None
+    table: Table,
+    size: int | None = None,
+    first: int = 0,
+    trainable: bool = False,
+    name: str | None = None,
+    once: bool = False,
+    vector: bool = False,
 ) -> tf.Tensor:
     """Return the rows of the ids `first` to `first + size - 1`, float32 [size, dim]: what reading a variable returns.
 
@@ -39,21 +47,42 @@ def all_rows(
             False: the result is for evaluation, and taking gradients through it raises LookupError. `tf.stop_gradient`
             of it may be a part of a loss.
         name: scope of the ops.
+        once: True returns the same tensor for the same ids each time, in the graph of the table whatever the default
+            graph is: for a `session.run` in a loop, which would otherwise add ops to the graph in every turn. Without
+            meaning for an eager table. Not with `trainable`.
+        vector: True returns [size] for a table of width 1, which stands for a variable of one dimension.
 
     Raises:
-        ValueError: an argument has a wrong type or range.
+        ValueError: an argument has a wrong type or range, `once` and `trainable` are True, or `vector` is True for a
+            table of another width.
     """
-    id_checks.require_table(table, "table")
-    count = table.device_vocabulary_size if size is None else _validation.integer("size", size, 1, _MOST)
-    start = _validation.integer("first", first, -_MOST, _MOST)
-    trains = _validation.boolean("trainable", trainable)
-    if start + count > _MOST:
-        raise ValueError(f"`first` + `size` is {start + count}: ids must be below {_MOST}")
-    with tf.name_scope(name or f"{table.table_name}_all_rows"), tf.device("/device:CPU:0"):
-        keys = start + tf.range(count, dtype=tf.int64)
-        if trains:
-            return sparse_lookup(table, keys)
-        return rows_in_place(table, keys)
+    kept = _validation.boolean("once", once) and isinstance(table, Table) and table.graph is not None
+    with table.graph.as_default() if kept else contextlib.nullcontext():
+        id_checks.require_table(table, "table")
+        count = table.device_vocabulary_size if size is None else _validation.integer("size", size, 1, _MOST)
+        start = _validation.integer("first", first, -_MOST, _MOST)
+        trains = _validation.boolean("trainable", trainable)
+        if start + count > _MOST:
+            raise ValueError(f"`first` + `size` is {start + count}: ids must be below {_MOST}")
+        if once and trains:
+            raise ValueError("`once` is for reads that a session fetches: leave it False where `trainable` is True")
+        if _validation.boolean("vector", vector) and table.dim != 1:
+            raise ValueError(f"`vector` is for tables of width 1: `{table.table_name}` has {table.dim} columns")
+
+        def read() -> tf.Tensor:
+            with tf.name_scope(name or f"{table.table_name}_all_rows"), tf.device("/device:CPU:0"):
+                keys = start + tf.range(count, dtype=tf.int64)
+                rows = sparse_lookup(table, keys) if trains else rows_in_place(table, keys)
+                return rows[:, 0] if vector else rows
+
+        if not kept:
+            return read()
+        key = (start, count, vector)
+        if key not in table.whole_reads:
+            # No branch, and no op that the caller waits for, belongs to a tensor that others get too.
+            with tf.control_dependencies(None):
+                table.whole_reads[key] = read()
+        return table.whole_reads[key]
 
 
 def rows_in_place(table: Table, keys: tf.Tensor, handle: tf.Tensor | None = None) -> tf.Tensor:

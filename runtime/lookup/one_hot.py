@@ -15,7 +15,9 @@ __all__ = ["one_hot_lookup"]
 
 
 @_tf_private.as_written
-def one_hot_lookup(table: Table, ids: Any, depth: Any, is_train: Any = True, name: str | None = None) -> tf.Tensor:
+def one_hot_lookup(
+    table: Table, ids: Any, depth: Any, is_train: Any = True, name: str | None = None, dense_gradient: bool = False
+) -> tf.Tensor:
     """Return `tf.matmul(tf.one_hot(ids, depth), W)`: the row of each id, and zeros for an id outside of [0, depth).
 
     Args:
@@ -24,6 +26,7 @@ def one_hot_lookup(table: Table, ids: Any, depth: Any, is_train: Any = True, nam
         depth: an int, or an integer scalar tensor.
         is_train: as for `sparse_lookup`. An id outside of the range inserts no row: it looks up the id 0 in vain.
         name: scope of the ops.
+        dense_gradient: see `sparse_lookup`.
 
     Returns:
         float32 of shape ids.shape + [dim].
@@ -39,6 +42,7 @@ def one_hot_lookup(table: Table, ids: Any, depth: Any, is_train: Any = True, nam
         wide = tf.cast(ids, tf.int64) if given in (tf.uint8, tf.int8) else ids
         keys = id_checks.integers(wide, f"the table `{table.table_name}`")
         inside = (keys >= 0) & (keys < tf.cast(depth, keys.dtype))
-        rows = sparse_lookup(table, tf.where(inside, keys, tf.zeros_like(keys)), is_train=is_train)
+        own = tf.where(inside, keys, tf.zeros_like(keys))
+        rows = sparse_lookup(table, own, is_train=is_train, dense_gradient=dense_gradient)
         found: tf.Tensor = tf.where(inside[..., tf.newaxis], rows, tf.zeros_like(rows))
         return found

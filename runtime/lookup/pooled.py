@@ -13,10 +13,10 @@ import tensorflow as tf
 from runtime import _tf_private, _validation
 from runtime.lookup import counted_pooled, id_checks
 from runtime.lookup.pooled_ops import fused, fused_safe
+from runtime.lookup.whole_table import taken_by_all_rows
 from runtime.table.table import Table
 
 
-@_tf_private.as_written
 @_tf_private.as_written
 def embedding_lookup_sparse(
     table: Table,
@@ -32,6 +32,7 @@ def embedding_lookup_sparse(
     is_grad: bool = True,
     negative_keys: bool = False,
     modify_graph: bool | None = False,
+    dense_gradient: bool = False,
 ) -> tf.Tensor:
     """Return float32 [rows, dim]: the sum, mean or sqrtn of each row's embeddings, as `tf.nn.embedding_lookup_sparse`.
 
@@ -52,6 +53,7 @@ def embedding_lookup_sparse(
         is_grad: False stops the gradient.
         negative_keys: True makes negative ids ordinary keys (64-bit hashes can be negative).
         modify_graph: as in `sparse_lookup`.
+        dense_gradient: as in `sparse_lookup`.
 
     Raises:
         ValueError: an argument has a wrong value, or a table with dynamic expansion is to be trained.
@@ -65,7 +67,8 @@ def embedding_lookup_sparse(
     if table.reads_each_step:
         counted = counted_pooled.lookup_sparse([table], sp_ids, sp_weights, combiner, max_norm, name)
         return counted if _validation.boolean("is_grad", is_grad) else tf.stop_gradient(counted)
-    return fused(
+    dense = _validation.boolean("dense_gradient", dense_gradient)
+    found = fused(
         table,
         sp_ids,
         sp_weights,
@@ -77,6 +80,7 @@ def embedding_lookup_sparse(
         negative_keys=negative_keys,
         modify_graph=modify_graph,
     )
+    return taken_by_all_rows(table, found) if dense and is_grad else found
 
 
 @_tf_private.as_written
@@ -94,6 +98,7 @@ def safe_embedding_lookup_sparse(
     is_train: Any = True,
     is_grad: bool = True,
     modify_graph: bool | None = False,
+    dense_gradient: bool = False,
 ) -> tf.Tensor:
     """Return float32 [*leading dimensions, dim], as `tf.nn.safe_embedding_lookup_sparse`.
 
@@ -114,7 +119,8 @@ def safe_embedding_lookup_sparse(
             [table], sparse_ids, sparse_weights, combiner, default_id, max_norm, name
         )
         return counted if _validation.boolean("is_grad", is_grad) else tf.stop_gradient(counted)
-    return fused_safe(
+    dense = _validation.boolean("dense_gradient", dense_gradient)
+    found = fused_safe(
         table,
         sparse_ids,
         sparse_weights,
@@ -126,3 +132,4 @@ def safe_embedding_lookup_sparse(
         is_grad,
         modify_graph=modify_graph,
     )
+    return taken_by_all_rows(table, found) if dense and is_grad else found

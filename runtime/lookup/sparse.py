@@ -11,6 +11,7 @@ from runtime import _tf_private, _validation, native
 from runtime.embedding_variable.counted_table import CountedTable
 from runtime.lookup import counted, dynamic_expansion, id_checks, on_device
 from runtime.lookup.serving_default import Default
+from runtime.lookup.whole_table import taken_by_all_rows
 from runtime.policy import admission
 from runtime.ranks.fused_exchange import Request, handles_of, rows_of_all
 from runtime.table.admission_rules import AdmissionRules
@@ -29,6 +30,7 @@ def sparse_lookup(
     access_and_evict_config: dict[str, Any] | None = None,
     is_grad: bool = True,
     serving_default_value: Any = None,
+    dense_gradient: bool = False,
     **kwargs: Any,
 ) -> tf.Tensor | tf.RaggedTensor:
     """Return the rows of `ids`: float32 of shape ids.shape + [dim], without pooling; ragged for ragged ids.
@@ -51,11 +53,13 @@ def sparse_lookup(
         is_grad: False stops the gradient.
         serving_default_value: what an id without a row reads if `is_train` is False, instead of its initial row; its
             shape broadcasts to [number of ids, dim].
+        dense_gradient: True gives the table the gradient that a matrix has: every row takes the step, as optimizers
+            such as Momentum, RMSProp and FTRL move all rows of a variable that is multiplied as a whole.
         kwargs: `dim=None` of old programs is ignored.
 
     Raises:
         ValueError: an argument has a wrong type or range, thresholds differ from those of another lookup of the table,
-            or there is an `eviction_threshold` but no timestamp.
+            or there is an `eviction_threshold` but no timestamp; or the table cannot have a dense gradient.
     """
     _check_arguments(hashtable, send_count, name, batch, kwargs)
     if isinstance(hashtable, CountedTable):
@@ -63,6 +67,7 @@ def sparse_lookup(
         return _counted_rows(hashtable, ids, _validation.boolean("is_grad", is_grad), name)
     rules = admission.rules_for(hashtable, access_and_evict_config, is_train)
     trains = id_checks.with_gradient([hashtable], is_grad)
+    dense = _validation.boolean("dense_gradient", dense_gradient)
     scope = tf.name_scope(name or f"{hashtable.table_name}_lookup")
     with id_checks.movable([hashtable], modify_graph), scope, tf.device("/device:CPU:0"):
         keys = dense_keys(ids.flat_values if isinstance(ids, tf.RaggedTensor) else ids, hashtable)
@@ -89,6 +94,7 @@ def sparse_lookup(
         id_checks.set_shape(rows, keys, hashtable.dim)
         with tf.device(rows.device):
             rows = rows if trains else tf.stop_gradient(rows)
+            rows = taken_by_all_rows(hashtable, rows) if dense and trains else rows
         return ids.with_flat_values(rows) if isinstance(ids, tf.RaggedTensor) else rows
 
 

@@ -15,7 +15,7 @@ from runtime.lookup import id_checks
 from runtime.table import control_dependencies
 from runtime.table.table import Table
 
-__all__ = ["idle_norms", "spelled_out", "whole_table_l1", "whole_table_l2", "written_out"]
+__all__ = ["idle_norms", "spelled_out", "taken_by_all_rows", "whole_table_l1", "whole_table_l2", "written_out"]
 
 Array = NDArray[Any]
 
@@ -72,21 +72,53 @@ def idle_norms(table: Table, size: int | None, every: int = 1, name: str | None 
     id_checks.require_table(table, "table")
     rows = 0 if size is None else _validation.integer("size", size, 1)
     held = _validation.integer("every", every, 1)
-    delays = table.admission is not None and table.admission.delays
-    if isinstance(table, CountedTable) or table.expands or ranks.size() > 1 or table.on_device is not None or delays:
-        raise ValueError(
-            f"the table `{table.table_name}` cannot have a term over all rows: it must be a table of one process, "
-            "whose rows are not on a device, without counted keys, admission and dynamic expansion; take a term over "
-            "looked_up_rows instead"
-        )
-    id_checks.with_gradient([table], True)
-    table.has_terms = True
+    _let_all_rows_step(table, "a term over all rows", "take a term over looked_up_rows instead")
     with tf.name_scope(name or f"{table.table_name}_whole_table"), tf.device("/device:CPU:0"):
         norms, _ = native.ops().rec_whole_table_norms(table.handle, table.variable.tensor(), size=rows, every=held)
     if not tf.executing_eagerly():
         norms.set_shape([2])
         _idle.setdefault(norms.graph, {})[norms.op.name] = ref(table)
     return norms
+
+
+def _let_all_rows_step(table: Table, what: str, instead: str) -> None:
+    """Note that updates of a table may concern all of its rows.
+
+    Raises:
+        ValueError: those of this table cannot.
+    """
+    delays = table.admission is not None and table.admission.delays
+    if isinstance(table, CountedTable) or table.expands or ranks.size() > 1 or table.on_device is not None or delays:
+        raise ValueError(
+            f"the table `{table.table_name}` cannot have {what}: it must be a table of one process, whose rows are not "
+            f"on a device, without counted keys, admission and dynamic expansion; {instead}"
+        )
+    id_checks.with_gradient([table], True)
+    table.has_terms = True
+
+
+def taken_by_all_rows(table: Table, rows: tf.Tensor) -> tf.Tensor:
+    """Return looked-up rows float32 [..., dim] by which a loss lets every row of the table take the step.
+
+    Their gradient is that of a matrix: optimizers such as Momentum, RMSProp and FTRL move all rows of a variable that
+    has one, also those whose gradient is zero. A row takes its steps when it is needed.
+
+    Raises:
+        ValueError: the table cannot have such gradients, as for `whole_table_l2`.
+    """
+    _let_all_rows_step(table, "a dense gradient", "leave `dense_gradient` False")
+
+    def joined(rows: tf.Tensor, anchor: tf.Tensor) -> Any:
+        def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.IndexedSlices]:
+            row = tf.fill([1, table.dim], tf.constant(_SCALE, anchor.dtype))
+            keys = tf.constant([_TERMS + 2], tf.int64)
+            return upstream, tf.IndexedSlices(row, keys, tf.shape(anchor, tf.int64))
+
+        return tf.identity(rows), gradient
+
+    with tf.device("/device:CPU:0"):
+        found: tf.Tensor = tf.custom_gradient(joined)(rows, table.variable.tensor())
+        return found
 
 
 def _wait_for(table: Table, norms: tf.Tensor) -> None:

@@ -84,6 +84,7 @@ class Table(TableFacts, _tf_private.Parent):
         self.seed = table_seed(arguments.emb_initializer, arguments.name, graph_seed)
         self.lookups: list[tf.Operation] = []
         self.inner_lookups: list[tf.Operation] = []  # lookups inside functions of the graph
+        self.whole_reads: dict[tuple[int, int, bool], tf.Tensor] = {}  # of `all_rows(once=True)`, by its arguments
         self.movable: set[tf.Operation] = set()  # lookups whose ids the dataset may compute (`modify_graph`)
         self.has_terms = False  # whether a loss has a term over all its rows
         #: The ops that compute such terms, by graph; ops, which would keep the graph alive, by name.

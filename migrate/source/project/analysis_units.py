@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from migrate.source.project.discovery import FRAMEWORKS
+from migrate.source.project.import_choices import Choice, choices
 from migrate.source.project.import_graph import Project
 
 FRAMEWORK = re.compile("|".join(FRAMEWORKS))
@@ -74,6 +75,7 @@ class Programs:
         self._units: dict[str, tuple[str, ...]] | None = None
         self._crowded: set[str] = set()
         self._concerned_of: dict[str, frozenset[str]] = {}
+        self._choices: dict[str, list[Choice]] = {}
         self._reads: dict[str, frozenset[str]] = {}
         self._writes: dict[str, frozenset[str]] = {}
 
@@ -114,7 +116,14 @@ class Programs:
 
     def related(self, first: str, second: str) -> bool:
         """True if one program may run both files."""
-        return first == second or not self.entries(first).isdisjoint(self.entries(second))
+        shared = self.entries(first) & self.entries(second)
+        return first == second or any(not self._imports_one(entry, first, second) for entry in shared)
+
+    def _imports_one(self, entry: str, first: str, second: str) -> bool:
+        """True if a run of the program `entry` imports at most one of two files."""
+        if entry not in self._choices:
+            self._choices[entry] = [] if self._importers.get(entry) else [*choices(self.project, entry)]
+        return any(choice.separates(first, second) for choice in self._choices[entry])
 
     def unit(self, path: str) -> tuple[str, ...]:
         """Return the files that are analysed together with `path`, in order, including itself."""

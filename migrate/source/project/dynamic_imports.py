@@ -34,19 +34,29 @@ def dynamic_imports(text: str) -> Iterator[Dynamic]:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return
-    loads, named = False, {*FUNCTIONS, *_aliases(tree)}
+    loads, named = False, names_of_imports(tree)
     for node in ast.walk(tree):
         loads = loads or (isinstance(node, ast.Name | ast.Attribute) and _name(node) in LOADERS)
-        if isinstance(node, ast.Call) and _name(node.func) in named and (given := _argument(node)) is not None:
-            start, whole = _beginning(given)
-            if "/" not in start:
-                yield Dynamic(start.lstrip("."), len(start) - len(start.lstrip(".")), whole)
+        if isinstance(node, ast.Call) and (found := dynamic_import(node, named)) is not None:
+            yield found
     if loads:
         texts = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)]
         places = [text for text in texts if isinstance(text, str) and text.endswith(".py") and "\n" not in text]
         yield from (Dynamic(place, 0, whole=True, file=True) for place in places)
         if not places:
             yield Dynamic("", 0, whole=False)
+
+
+def names_of_imports(tree: ast.AST) -> frozenset[str]:
+    """Return the names of the functions that import modules by their names."""
+    return frozenset([*FUNCTIONS, *_aliases(tree)])
+
+
+def dynamic_import(call: ast.Call, named: frozenset[str]) -> Dynamic | None:
+    """Return what a call of one of the functions `named` imports; None for other calls."""
+    given = _argument(call) if _name(call.func) in named else None
+    start, whole = _beginning(given) if given is not None else ("/", False)
+    return Dynamic(start.lstrip("."), len(start) - len(start.lstrip(".")), whole) if "/" not in start else None
 
 
 def _aliases(tree: ast.AST) -> Iterator[str]:

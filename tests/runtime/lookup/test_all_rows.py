@@ -219,3 +219,40 @@ def test_arguments_out_of_range_are_refused(given: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=next(iter(given))):
         runtime.all_rows(table, **given)
     assert int(table.size()) == 0
+
+
+def test_a_fetch_in_a_loop_adds_ops_once(graph: tf.Graph) -> None:
+    table = runtime.table_of_rows(_ROWS, "item")
+    step = gradient_descent.create_hash_optimizer(0.5).minimize(
+        tf.reduce_sum(runtime.sparse_lookup(table, tf.constant(_IDS))), var_list=[table.variable]
+    )
+    with _v1.Session() as session:
+        session.run([_v1.global_variables_initializer(), _v1.tables_initializer()])
+        with tf.control_dependencies([step]), tf.name_scope("loop"):
+            session.run(runtime.all_rows(table, 9, once=True))
+        ops = len(graph.get_operations())
+        before = session.run(runtime.all_rows(table, 9, once=True))
+        assert before.tobytes() == _ROWS.tobytes()  # the first read waited for no step
+        session.run(step)
+        with tf.Graph().as_default():
+            after = session.run({"rows": runtime.all_rows(table, 9, once=True)})["rows"]
+        assert len(graph.get_operations()) == ops and after[3, 0] != before[3, 0]
+        assert session.run(runtime.all_rows(table, 2, first=3, once=True)).tobytes() == after[3:5].tobytes()
+    with pytest.raises(ValueError, match="leave it False where `trainable` is True"):
+        runtime.all_rows(table, 9, trainable=True, once=True)
+    with pytest.raises(ValueError, match="`vector` is for tables of width 1: `item` has 4 columns"):
+        runtime.all_rows(table, 9, vector=True)
+
+
+def test_once_means_nothing_for_an_eager_table() -> None:
+    table = runtime.table_of_rows(_ROWS, "item")
+    first = runtime.all_rows(table, 9, once=True)
+    optimizer = gradient_descent.create_hash_optimizer(0.5)
+    optimizer.minimize(lambda: tf.reduce_sum(runtime.sparse_lookup(table, _IDS)), var_list=[table.variable])
+    assert runtime.all_rows(table, 9, once=True).numpy().tobytes() != first.numpy().tobytes()
+
+
+def test_a_table_of_width_1_reads_as_a_vector() -> None:
+    table = runtime.table_of_rows(_ROWS[:, :1], "bias")
+    for once in (False, True):
+        assert runtime.all_rows(table, 9, vector=True, once=once).numpy().tobytes() == _ROWS[:, 0].tobytes()

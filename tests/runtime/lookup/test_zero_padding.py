@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 import runtime
-from runtime.lookup.zero_padding import ZeroPadded
+from runtime.lookup.zero_padding import PLACES, ZeroPadded
 from runtime.optimizers import adagrad
 
 v1 = tf.compat.v1
@@ -23,36 +23,41 @@ IDS = {
 }
 
 
-def table_of(rows: np.ndarray, name: str = "t", device: str | None = None) -> runtime.Table:
+def table_of(rows: np.ndarray, name: str = "t", device: str | None = None, size: int = 40) -> runtime.Table:
     table = runtime.create_table(
-        key_dtype=tf.int64, dim=rows.shape[1], name=name, device_vocabulary_size=40,
+        key_dtype=tf.int64, dim=rows.shape[1], name=name, device_vocabulary_size=size,
         emb_initializer=tf.keras.initializers.Constant(0.25), device=device,
     )  # fmt: skip
     return table
 
 
-def padded(variable: Any) -> Any:
-    return tf.concat([tf.zeros([1, variable.shape[1]]), variable[1:]], 0)
+def padded(variable: Any, place: str = "first") -> Any:
+    zeros = tf.zeros([1, variable.shape[1]])
+    if place == "last":
+        return tf.concat([variable, zeros], 0)
+    return tf.concat([zeros, variable[1:] if place == "first" else variable], 0)
 
 
+@pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("ids", IDS.values(), ids=IDS)
-def test_it_reads_and_has_the_gradient_of_the_concatenation(ids: np.ndarray) -> None:
-    table, variable = table_of(ROWS), tf.Variable(ROWS)
+def test_it_reads_and_has_the_gradient_of_the_concatenation(ids: np.ndarray, place: str) -> None:
+    table, variable = table_of(ROWS, size=9), tf.Variable(ROWS)
+    ids = ids + ids.dtype.type(place == "last") * (ids == 8)
     table.import_rows(np.arange(9), ROWS)
     weights = np.random.RandomState(4).normal(size=(*ids.shape, 4)).astype(np.float32)
     with tf.GradientTape(persistent=True) as tape:
-        stock = tf.gather(padded(variable), ids)
-        ours = runtime.padded_lookup(runtime.zero_padded(table), ids)
-        plain = runtime.padded_lookup(table, ids)
+        stock = tf.gather(padded(variable, place), ids)
+        ours = runtime.padded_lookup(runtime.zero_padded(table, place), ids)
+        plain = runtime.padded_lookup(table, np.minimum(ids, 8))
         losses = [tf.reduce_sum(rows * weights) for rows in (stock, ours)]
     np.testing.assert_array_equal(ours, stock)
-    np.testing.assert_array_equal(plain, ROWS[ids])
+    np.testing.assert_array_equal(plain, ROWS[np.minimum(ids, 8)])
     assert ours.shape == (*ids.shape, 4)
     found = tape.gradient(losses[1], table.variable)
     dense = np.zeros_like(ROWS)
     np.add.at(dense, np.asarray(found.indices), np.asarray(found.values))
     np.testing.assert_allclose(dense, tf.convert_to_tensor(tape.gradient(losses[0], variable)), rtol=1e-6)
-    assert not np.any(dense[0])
+    assert place != "first" or not np.any(dense[0])
 
 
 def trained(build: Callable[[Any], Any], device: str | None = None, *, stock: bool) -> tuple[Any, Any]:
@@ -65,7 +70,7 @@ def trained(build: Callable[[Any], Any], device: str | None = None, *, stock: bo
             optimizer: Any = v1.train.AdagradOptimizer(0.1)
         else:
             made = runtime.create_table(
-                key_dtype=tf.int64, dim=4, name="t", device_vocabulary_size=40, emb_initializer=start, device=device,
+                key_dtype=tf.int64, dim=4, name="t", device_vocabulary_size=9, emb_initializer=start, device=device,
             )  # fmt: skip
             optimizer = adagrad.create_hash_optimizer(0.1, 0.1)
         anchor = made if stock else made.variable
@@ -79,18 +84,21 @@ def trained(build: Callable[[Any], Any], device: str | None = None, *, stock: bo
         return losses, rows[np.argsort(keys)]
 
 
+@pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("device", [None, "/cpu:0"], ids=["memory", "device"])
-def test_training_moves_the_same_rows(device: str | None) -> None:
-    losses, rows = trained(lambda w, ids: tf.gather(padded(w), ids) + tf.gather(w, ids // 2), stock=True)
+def test_training_moves_the_same_rows(device: str | None, place: str) -> None:
+    last = int(place == "last")
+    losses, rows = trained(lambda w, ids: tf.gather(padded(w, place), ids + last) + tf.gather(w, ids // 2), stock=True)
     assert not np.allclose(rows[0], 0.25), "row 0 is trained by the plain lookup"
 
     def build(table: Any, ids: Any) -> Any:
-        both = runtime.zero_padded(table), table
-        return runtime.padded_lookup(both[0], ids) + runtime.padded_lookup(both[1], ids // 2)
+        both = runtime.zero_padded(table, place), table
+        return runtime.padded_lookup(both[0], ids + last) + runtime.padded_lookup(both[1], ids // 2)
 
     ours, found = trained(build, device, stock=False)
     np.testing.assert_allclose(ours, losses, rtol=1e-5)
-    np.testing.assert_allclose(found, rows, rtol=1e-4)
+    np.testing.assert_allclose(found, rows[: len(found)], rtol=1e-4)
+    assert np.all(rows[len(found) :] == 0.25), "rows that no id read"
 
 
 def test_zeros_are_zeros_whatever_row_0_holds() -> None:
@@ -106,6 +114,13 @@ def test_an_id_beyond_the_rows_of_the_variable_reads_a_row_of_its_own() -> None:
     rows = runtime.padded_lookup(runtime.zero_padded(table), [[100, 0], [-1, 100]]).numpy()
     np.testing.assert_array_equal(rows[..., 0], [[0.25, 0], [0.25, 0.25]])
     assert set(table.snapshot()[0].numpy()) == {100, 0, -1}
+
+
+def test_ids_beyond_the_rows_read_no_row_of_another_id() -> None:
+    table = table_of(ROWS, size=9)
+    rows = [runtime.padded_lookup(runtime.zero_padded(table, place), [9, 100, -1]) for place in ("last", "before")]
+    np.testing.assert_array_equal([one[:, 0] for one in rows], [[0, 0.25, 0.25], [0.25, 0.25, 0.25]])
+    assert set(table.snapshot()[0].numpy()) == {8, 100, -1, 99, -2}
 
 
 def test_evaluation_inserts_nothing() -> None:
@@ -128,6 +143,10 @@ def test_padding_twice_is_padding_once() -> None:
     once = runtime.zero_padded(table_of(ROWS))
     assert isinstance(once, ZeroPadded)
     assert runtime.zero_padded(once) is once
+    with pytest.raises(ValueError, match="the table `t` has a row of zeros already: pad it once"):
+        runtime.zero_padded(once, "last")
+    with pytest.raises(ValueError, match="`place` is 'behind': use one of 'first', 'before', 'last'"):
+        runtime.zero_padded(table_of(ROWS), "behind")
 
 
 @pytest.mark.parametrize("value", [None, 3, ROWS], ids=["None", "number", "matrix"])

@@ -13,9 +13,9 @@ LOOKUP = "e = tf.nn.embedding_lookup(W, ids)\n"
 STEP = "op = tf.train.GradientDescentOptimizer(0.1).minimize(loss)\n"
 
 
-def converted(text: str, *, assume: bool = False) -> SourceResult:
+def converted(text: str, *, assume: bool = False, target: str = "runtime") -> SourceResult:
     """Convert `text` with all the production checks; a failed conversion fails the test."""
-    result = convert_text("model.py", text, Options(assume=assume), {})
+    result = convert_text("model.py", text, Options(assume=assume, target=target), {})
     assert not [f for f in result.findings if f.state is State.FAILED], result.findings
     return result
 

@@ -139,6 +139,7 @@ class Lookup:
     idle: str = ""  #: why an update also changes rows whose ids are not in the batch
     #: the gradient was a dense matrix: every row is updated, with the gradients of equal ids summed
     dense: bool = False
+    steps_all: bool = False  #: the optimizer moves all rows of such a variable: so must that of the table
     strategy: str = "div"  #: the partition strategy
     doubts: tuple[Blocker, ...] = ()  #: the assumptions it needs, as blockers
     dropped: tuple[str, ...] = ()  #: given arguments that are dropped since a table has no counterpart

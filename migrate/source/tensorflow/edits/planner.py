@@ -168,7 +168,7 @@ class Planner(AroundEditing):
         before, after = (f"{self.tf}.squeeze({before}", f"{after}, axis=-1)") if rank == 1 else (before, after)
         edits = [Edit(start, end, before + function), *([] if feature is not None else self._ids(lookup))]
         edits += [] if kept else self._arguments(lookup)
-        more = self._more(call, lookup.function)
+        more = self._more(call, lookup.function, lookup.steps_all)
         if self.pipeline is not None and feature is not None and lookup.ids is not None:
             edits.append(Edit(*tree.outer_span(lookup.ids.value), self._specifications(self.pipeline)[feature]))
             more = f", batch={self.pipeline.features[feature].batch}"
@@ -217,10 +217,12 @@ class Planner(AroundEditing):
         leading = 2 if lookup.function == "sparse_lookup" else 3
         return same and all(arg.keyword for arg in call.args[leading:])
 
-    def _more(self, call: cst.Call, function: str) -> str:
+    def _more(self, call: cst.Call, function: str, steps_all: bool = False) -> str:
         """Return further arguments of a lookup, with the comma before them."""
         training = self._is_train(call) if self.target.takes_is_train else ""
-        return (f", is_train={training}" if training else "") + self.target.arguments(self.spelling, function)
+        text = f", is_train={training}" if training else ""
+        dense = ", dense_gradient=True" if steps_all else ""
+        return text + dense + self.target.arguments(self.spelling, function)
 
     def _ids(self, lookup: Lookup) -> Iterator[Edit]:
         """Yield the text around the ids, and further arguments."""
@@ -277,7 +279,7 @@ class Planner(AroundEditing):
             text = self.target.lookup(self.spelling, given)
         else:
             functions = {name: self._function(name) for name in rewrite.functions}
-            train = self._more(lookup.call, rewrite.functions[0])
+            train = self._more(lookup.call, rewrite.functions[0], lookup.steps_all)
             text = rewrite.template.format(tf=self.tf, train=train, **texts, **functions)
         self._replace(lookup.call, f"{self.tf}.squeeze({text}, axis=-1)" if rank == 1 else text)
 

@@ -86,6 +86,11 @@ class AllRows(UseRule):
             "fetched once", HEAD + MADE + "rows = sess.run(W)\n", AFTER + CREATED + "rows = sess.run(all_rows(W, 9))\n"
         ),
         Example(
+            "fetched again and again, by one op",
+            HEAD + MADE + "for _ in epochs:\n    rows, _ = sess.run([W, e])\n",
+            AFTER + CREATED + "for _ in epochs:\n    rows, _ = sess.run([all_rows(W, 9, once=True), e])\n",
+        ),
+        Example(
             "a vector",
             HEAD + MADE.replace("[9, 4]", "[9]") + 'tf.summary.histogram("w", W)\n',
             AFTER

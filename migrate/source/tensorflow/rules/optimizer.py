@@ -1,12 +1,14 @@
 """Optimizers without an equivalent table optimizer, and optimizers that update rows outside of the batch.
 
 A matrix product gives a variable a gradient with a row for every id: an optimizer with momentum updates all rows by it,
-and equal ids are summed before it is clipped. A table is updated only by the rows of the batch.
+and equal ids are summed before it is clipped. A table is updated only by the rows of the batch, unless the lookup asks
+for a dense gradient.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 from migrate.report.model import Applicability
 from migrate.source.rules import Example, Refusal, register
@@ -16,15 +18,19 @@ from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.checks.check_rule import CheckRule
 from migrate.source.tensorflow.checks.judgement import Judgement
 from migrate.source.tensorflow.checks.whole_terms import CLIPS
-from migrate.source.tensorflow.facts.optimizers.optimizers import RULE
+from migrate.source.tensorflow.facts.optimizers.optimizers import RULE, Maker
 from migrate.source.tensorflow.facts.optimizers.training_model import Step, Training
 from migrate.source.tensorflow.facts.variables.trained_reads import IN_PART, reads_of
 from migrate.source.tensorflow.facts.variables.whole_reads import RULE as ALL_ROWS
 
 MADE = 'import tensorflow.compat.v1 as tf\nW = tf.get_variable("w", [9, 4])\ne = tf.nn.embedding_lookup(W, ids)\n'
-#: Optimizers that leave a row without a gradient unchanged, or whose table optimizer also updates it.
+#: Optimizers that leave a row without a gradient unchanged, or whose table optimizer always updates it, too.
 STILL = {"train.GradientDescentOptimizer", "train.AdagradOptimizer", "train.AdamOptimizer"}
 STILL |= {"train.ProximalGradientDescentOptimizer", "train.ProximalAdagradOptimizer"}
+#: Optimizers of tables whose steps rows without a gradient can take later, one after the other.
+REPLAYED = {"adadelta", "ftrl", "momentum", "rmsprop"}
+#: Functions that may give a table the gradient of a matrix.
+DENSE = {"one_hot_lookup", "padded_lookup", "sparse_lookup", "embedding_lookup_sparse", "safe_embedding_lookup_sparse"}
 USE = "`--target runtime` converts it"
 
 
@@ -40,7 +46,7 @@ class Optimizer(CheckRule):
             "moves-all-rows",
             "`{optimizer}` also moves rows whose gradient is zero",
             "{why}",
-            "train with SGD, Adagrad or Adam, or convert with --assume",
+            "train with SGD, Adagrad, Adam, Momentum, RMSProp or FTRL, or convert with --assume",
             "rows that a batch does not name need no update",
         ),
         Refusal(
@@ -225,11 +231,11 @@ class Optimizer(CheckRule):
         file, training = judgement.file, judgement.training
         clips = bool(file.calls(*CLIPS))
         for table in judgement.tables:
-            _check_rows(table, training, clips=clips)
+            _check_rows(file, table, training, clips=clips)
         judgement.file_blockers += _makers(file, training)
 
 
-def _check_rows(table: Table, training: Training, *, clips: bool) -> None:
+def _check_rows(file: File, table: Table, training: Training, *, clips: bool) -> None:
     """Add a blocker to a table that an optimizer or gradient clipping would treat differently from its variable."""
     steps = [step for step in training.steps if step.trains(table)]
     makers = [maker for step in steps for maker in step.optimizer.makers if maker.name not in STILL]
@@ -238,7 +244,7 @@ def _check_rows(table: Table, training: Training, *, clips: bool) -> None:
     dense = next((lookup for lookup in table.lookups if lookup.dense), None)
     if idle is not None and not training.steps:
         table.creation.notes.append(f"{idle.idle}: SGD, Adagrad and Adam train the table exactly as the variable")
-    if idle is not None and makers:
+    if idle is not None and makers and not _steps_all(file, table, makers):
         optimizer = makers[0].name.rpartition(".")[2]
         table.blockers.append(
             blocker(idle.call, RULE, "moves-all-rows", under=idle.rule, optimizer=optimizer, why=idle.idle)
@@ -270,6 +276,20 @@ def _check_whole(table: Table, movers: Sequence[str], *, clips: bool, of_batch: 
     if clips:
         why = "a loss over all rows makes its gradient a matrix"
         table.blockers.append(blocker(node, RULE, "clipped", under=ALL_ROWS, why=why))
+
+
+def _steps_all(file: File, table: Table, makers: Sequence[Maker]) -> bool:
+    """Let all rows take the steps in which a lookup of the table is trained that stands for a matrix; False if not."""
+    counts = file.switches.admission or file.switches.eviction
+    idle = [lookup for lookup in table.lookups if lookup.idle]
+    functions = {lookup.rewrite.functions[0] if lookup.rewrite is not None else lookup.function for lookup in idle}
+    if counts or "all_rows" not in file.target.functions or not functions <= DENSE or table.creation.emitted:
+        return False
+    if not all(lookup.dense for lookup in idle) or not all(maker.stock.module in REPLAYED for maker in makers):
+        return False
+    table.lookups = [replace(one, steps_all=True) if one.idle else one for one in table.lookups]
+    table.creation.notes.append(f"{idle[0].idle}: every row takes the steps of that lookup, when it is needed")
+    return True
 
 
 def _makers(file: File, training: Training) -> Iterator[Blocker]:

@@ -190,7 +190,11 @@ class WholeTable(UseRule):
         Example("rows that are added", MADE + "op = W.assign_add(rows)\n", says="import"),
         Example("passed on", MADE + "show(W)\n", says="show"),
         Example("collected in a list", MADE + "params.append(W)\n", says="append"),
-        Example("fetched again and again", MADE + "for _ in epochs:\n    rows = sess.run(W)\n", says="run"),
+        Example(
+            "fetched from a graph that is final",
+            MADE + "with tf.train.MonitoredSession() as sess:\n    rows = sess.run(W)\n",
+            says="run",
+        ),
     )
 
     def of_table(self, file: File, reference: cst.BaseExpression, creation: Creation, size: str) -> Blocker | None:

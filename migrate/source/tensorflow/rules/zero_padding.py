@@ -19,6 +19,7 @@ AFTER = (
     'W = create_table(key_dtype=tf.int64, dim=4, name="w", device_vocabulary_size=9, '
     "emb_initializer=tf.zeros_initializer())\n"
 )
+PADDED = AFTER.replace("sparse_lookup", "padded_lookup, zero_padded")
 LOOKUP = "e = tf.nn.embedding_lookup(W, x)\n"
 
 
@@ -26,9 +27,9 @@ LOOKUP = "e = tf.nn.embedding_lookup(W, x)\n"
 class ZeroPadding(UseRule):
     """`tf.concat` of zeros and a table, which gives padding ids a row of zeros.
 
-    Where the zeros replace row 0, the padded table may be returned, stored, or made under a condition: lookups see when
-    they run which of the two they read. With zeros before the first row or behind the last, it must be clear in the
-    source.
+    The padded table may be returned, stored, or made under a condition: lookups see when they run which of the two they
+    read. For an SDK without padded tables, the rows of the padding's id are multiplied by zero, and which of the two a
+    lookup reads must be clear in the source.
     """
 
     id = RULE
@@ -89,8 +90,7 @@ class ZeroPadding(UseRule):
         Example(
             "row 0 is zero, under the same name",
             HEAD + MADE + "W = tf.concat((tf.zeros([1, 4]), W[1:, :]), 0)  # padding\n" + LOOKUP,
-            AFTER.replace("sparse_lookup", "padded_lookup, zero_padded")
-            + "W = zero_padded(W)  # padding\ne = padded_lookup(W, x)\n",
+            PADDED + "W = zero_padded(W)  # padding\ne = padded_lookup(W, x)\n",
         ),
         Example(
             "a function returns a padded table if it is asked to",
@@ -108,14 +108,12 @@ class ZeroPadding(UseRule):
         Example(
             "ids are shifted by one",
             HEAD + MADE + "P = tf.concat([tf.zeros([1, 4]), W], axis=0)\ne = tf.gather(P, x)\n",
-            AFTER + "P = W\ne = tf.multiply(sparse_lookup(P, tf.maximum(tf.subtract(x, 1), 0)), "
-            "tf.expand_dims(tf.cast(tf.not_equal(x, 0), tf.float32), -1))\n",
+            PADDED + 'P = zero_padded(W, "before")\ne = padded_lookup(P, x)\n',
         ),
         Example(
             "the last row is zero where a flag is set",
             HEAD + MADE + "if FLAGS.pad:\n    W = tf.concat([W, tf.zeros([1, 4])], 0)\n" + LOOKUP,
-            AFTER + "e = tf.multiply(sparse_lookup(W, tf.minimum(x, 8)), "
-            "tf.expand_dims(tf.cast(tf.not_equal(x, 9), tf.float32), -1) if FLAGS.pad else 1.0)\n",
+            PADDED + 'if FLAGS.pad:\n    W = zero_padded(W, "last")\ne = padded_lookup(W, x)\n',
         ),
         Example(
             "the padded table is also used as a whole",

@@ -53,12 +53,12 @@ def padding_of(file: File, read: cst.BaseExpression) -> Padding | None:
         return None
     kind = "last" if first else "first" if sliced else "before"
     placed = _placed(file, call, read, kind)
-    return placed if placed is not None or not is_value(file, kind) else Padding(call, read, kind, None, None, None)
+    return placed if placed is not None or not are_values(file) else Padding(call, read, kind, None, None, None)
 
 
-def is_value(file: File, kind: str) -> bool:
-    """True for a kind of padded tables that are values of their own after the conversion, wherever they are made."""
-    return kind == "first" and "zero_padded" in file.target.functions
+def are_values(file: File) -> bool:
+    """True if padded tables are values of their own after the conversion, wherever they are made."""
+    return "zero_padded" in file.target.functions
 
 
 def _placed(file: File, call: cst.Call, read: cst.BaseExpression, kind: str) -> Padding | None:

@@ -22,6 +22,8 @@ from migrate.source.tensorflow.facts.calls.variable_scopes import callers_option
 from migrate.source.tensorflow.facts.variables.creations import in_parts, read_shape, refuse, shortened
 from migrate.source.tensorflow.facts.variables.partitions import is_partitioned, takes_fan_of_part
 
+#: A function that picks an initializer by its name often has such a branch.
+NO_CONTRIB = "`{}` is left out: it fails in TensorFlow 2, which the runtime needs and which has no `tf.contrib`"
 #: Initializers whose value may be a number or a matrix.
 CONSTANTS = {"constant_initializer", "keras.initializers.Constant"}
 
@@ -104,13 +106,15 @@ def _keep(
     parted = is_partitioned(file, creation)
     notes = set()
     default = "" if parted or len(values) == 1 else _default(creation, file, shape)
+    contrib = [value for value in values if len(values) > 1 and _is_contrib(file, value)]
     for value in values:
         if _is_none(value) and default:
             text = f"{text if isinstance(given, cst.Name | cst.Attribute) else f'({text})'} or {default}"
             notes.add(OLD_FAN)
             continue
-        if _is_contrib(file, value) and len(values) > 1:
-            refuse(creation, given, "contrib-values", shown=shortened(file.tree.source(value)))
+        if any(value is one for one in contrib):
+            if len(contrib) == len(values):
+                refuse(creation, given, "contrib-values", shown=shortened(file.tree.source(value)))
         elif is_unseen(file, value) and shape.columns is not None and not parted:
             refuse(creation, given, "unseen-values", shown=shortened(file.tree.source(value)))
         elif (stays := _stays(file, value, shape)) is None or (parted and takes_fan_of_part(file, value)):
@@ -122,7 +126,9 @@ def _keep(
             creation.holds_matrix = True
         else:
             notes.add(stays.note)
-    creation.initializer = Initializer(text, OLD_FAN if OLD_FAN in notes else "")
+    if contrib:
+        notes.add(NO_CONTRIB.format(shortened(file.tree.source(contrib[0]))))
+    creation.initializer = Initializer(text, "; ".join(sorted(notes - {""})))
 
 
 def _stays(file: File, value: cst.BaseExpression, shape: Shape) -> Initializer | None:

@@ -58,19 +58,27 @@ def whole_read(file: File, node: cst.BaseExpression, creation: Creation, size: s
     read = value_read(file, node)
     if read is None or may_be_number(file, node) or not _is_computed_with(file, read) or not _is_apart(file, read):
         return None
-    if _is_fetched(file, read) and not _adds_once(file, read, creation):
+    fetched = _is_fetched(file, read)
+    if fetched and _is_closed(file, read):
         return None
     source = file.tree.source(node)
-    change = CodeChange(read, all_rows_of(source, size, creation))
+    again = fetched and not _adds_once(file, read, creation)
+    change = CodeChange(read, all_rows_of(source, size, creation, again=again))
     return Adaptation(read, RULE, f"`{shown_use(file, read)}` reads all rows of `{source}`", KEPT, (change,))
 
 
 def all_rows_of(
-    source: str, size: str, creation: Creation, *, trainable: bool = False
+    source: str, size: str, creation: Creation, *, trainable: bool = False, again: bool = False
 ) -> Callable[[Fresh, tuple[str, ...]], str]:
-    """Return what writes the call that reads all rows of the table `source`; `size` counts them, if given."""
+    """Return what writes the call that reads all rows of the table `source`; `size` counts them, if given.
+
+    `again` is true where a session may fetch it several times, for which the graph needs one read.
+    """
     given = [source, *([size] if size else []), *(["trainable=True"] if trainable else [])]
     column = "[:, 0]" if creation.rank == 1 else ""
+    if again:
+        given += ["once=True", *(["vector=True"] if column else [])]
+        column = ""
     return lambda fresh, _: f"{fresh.imports('all_rows')}({', '.join(given)}){column}"
 
 
@@ -187,21 +195,23 @@ class _Followed:
         values = [*own, *(part for value in own for part in self._parts(value))]
         found = [node, *(one for value in values for one in self.flow.mentions(value) if one is not node)]
         holders = dict.fromkeys(holder for value in values for holder in self.flow.holders(value))
-        for mention in (one for holder in holders for one in self.flow.mentions(holder)):
-            further = self._opened(mention)
+        for mention, whole in ((one, holder) for holder in holders for one in self.flow.mentions(holder)):
+            further = self._opened(whole, mention)
             if further is None:
                 return None
             found += further
         return found
 
-    def _opened(self, mention: cst.BaseExpression) -> list[cst.BaseExpression] | None:
+    def _opened(self, holder: Value, mention: cst.BaseExpression) -> list[cst.BaseExpression] | None:
         """Return what is computed from a list or an object that holds a value; None for a use that is not known.
 
-        Its entries and attributes have mentions of their own.
+        Its entries and attributes have mentions of their own. Code that is not seen, such as an evaluator, may get a
+        model; it is assumed not to read its attributes.
         """
         around = self.file.tree.parent(mention)
         if isinstance(around, cst.Arg):
-            return self._given(around)
+            found = self._given(around)
+            return [] if found is None and isinstance(holder, Holder) and holder.kind == "object" else found
         known = cst.Attribute | cst.Subscript | cst.For | cst.CompFor | _ENDED
         return [] if isinstance(around, known) or self._is_handed_on(mention, mention) else None
 
@@ -288,13 +298,15 @@ def _is_fetched(file: File, read: cst.BaseExpression) -> bool:
     return False
 
 
+def _is_closed(file: File, read: cst.BaseExpression) -> bool:
+    """True if the graph of a fetch may take no more ops when the session runs."""
+    trees = [part.tree for part in file.program(read)]
+    return any(name in tree.attributes or name in tree.names for tree in trees for name in CLOSING)
+
+
 def _adds_once(file: File, read: cst.BaseExpression, creation: Creation) -> bool:
-    """True if a fetch runs once for a table, in the only graph of the program, and that graph still takes ops."""
+    """True if a fetch runs once for a table, in the only graph of the program."""
     function = file.tree.enclosing(read, cst.FunctionDef)
     beside = function is file.tree.enclosing(creation.call, cst.FunctionDef)
     is_open = isinstance(function, cst.FunctionDef) and not beside and flow_of(file).is_open(function)
-    if is_open or repeated(file, read, skips=False):
-        return False
-    trees = [part.tree for part in file.program(read)]
-    closed = any(name in tree.attributes or name in tree.names for tree in trees for name in CLOSING)
-    return not closed and not file.calls("Graph", "reset_default_graph")
+    return not (is_open or repeated(file, read, skips=False) or file.calls("Graph", "reset_default_graph"))

@@ -1,8 +1,8 @@
 """Tables with a row of zeros for padding: `tf.concat([tf.zeros([1, D]), W[1:]], 0)` and similar code.
 
-A table cannot be concatenated. Where the zeros replace row 0, the result becomes a value of its own, which lookups
-recognize when they run: it may be returned, stored, and chosen by a condition as the original was. In the other cases,
-and for SDKs without such a value, the looked-up rows are multiplied by zero for the id of the padding.
+A table cannot be concatenated. The result becomes a value of its own, which lookups recognize when they run: it may be
+returned, stored, and chosen by a condition as the original was. For SDKs without such a value, the looked-up rows are
+multiplied by zero for the id of the padding.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from migrate.source.tensorflow.base.unique_names import Fresh
 from migrate.source.tensorflow.base.value_flow import flow_of
 from migrate.source.tensorflow.base.visited import reached
 from migrate.source.tensorflow.facts.calls.ordered_scopes import may_be_ordered
-from migrate.source.tensorflow.facts.references.padded_tables import RULE, Padding, frame_around, is_value
+from migrate.source.tensorflow.facts.references.padded_tables import RULE, Padding, are_values, frame_around
 from migrate.source.tensorflow.facts.references.partition_lists import partitions
 from migrate.source.tensorflow.facts.references.table_values import TableValues
 from migrate.source.tensorflow.facts.variables.static_shapes import same_size
 
 IDLE = "a padded table has a gradient for every id"
-CARRIED = "lookups in it read zeros for id 0, and rows of the table otherwise"
+CARRIED = "lookups in it read zeros for the id of the padding, and rows of the table otherwise"
 
 
 @dataclass
@@ -50,19 +50,21 @@ def find_padding(file: File, known: TableValues) -> Padded:
     for read in known.reads if padded.found else ():
         ones = [one for one in padded.found if _may_read(file, known, read, one)]
         if ones:
-            padded.reads[id(read)] = ones[0]
+            padded.reads[id(read)] = next((one for one in ones if one.kind == "first"), ones[0])
             padded.blockers += _mixed(file, known, read, ones)
     return padded
 
 
 def _mixed(file: File, known: TableValues, read: cst.BaseExpression, ones: Sequence[Padding]) -> Iterator[Blocker]:
     """Yield why the ids of the padding are not known at a read of these padded tables."""
+    if are_values(file):
+        return
     if len({one.kind for one in ones}) > 1:
         yield _unclear(file, read)
         return
     for one in ones:
         sure = not any(_is_plain(known, value) for value in _values(file, known, read))
-        if is_value(file, one.kind) or (sure and one.flag is None):
+        if sure and one.flag is None:
             continue
         if sure or not _covers(file, one, read):
             yield _unclear(file, read)
@@ -179,8 +181,10 @@ def _masked(file: File, lookup: Lookup, one: Padding, creation: Creation) -> Loo
     plain = lookup.function == "sparse_lookup" and lookup.rewrite is None and not lookup.parts
     if ids is None or not plain or creation.rank != 2:
         return blocker(lookup.call, RULE, "combined-rows")
-    if is_value(file, one.kind):
-        return replace(lookup, rule=RULE, function="padded_lookup", idle=IDLE, dense=True)
+    if are_values(file):
+        # The gradient of a concatenation with the whole table names the rows that are read.
+        sliced = one.kind == "first"
+        return replace(lookup, rule=RULE, function="padded_lookup", idle=IDLE if sliced else "", dense=sliced)
     if not is_repeatable(ids.value) or isinstance(ids.value, cst.Await | cst.NamedExpr):
         return blocker(lookup.call, RULE, "unnamed-ids")
     if one.kind == "last" and not _same_rows(file, lookup, creation):
@@ -229,9 +233,10 @@ def follow(file: File, padded: Padded) -> Iterator[Adaptation]:
     """Yield the adaptations of the concatenations."""
     for one in padded.found:
         text = file.tree.source(one.table)
-        if is_value(file, one.kind):
-            change = CodeChange(one.call, partial(_carried, text))
-            yield Adaptation(one.call, RULE, f"row 0 of `{text}` reads as zeros", CARRIED, (change,))
+        if are_values(file):
+            change = CodeChange(one.call, partial(_carried, text, one.kind))
+            told = f"row 0 of `{text}` reads as zeros" if one.kind == "first" else f"`{text}` gets a row of zeros"
+            yield Adaptation(one.call, RULE, told, CARRIED, (change,))
             continue
         rebound = one.line is not None and one.target is not None and file.tree.source(one.target) == text
         node = one.line if rebound and one.line is not None else one.call
@@ -241,8 +246,9 @@ def follow(file: File, padded: Padded) -> Iterator[Adaptation]:
         yield Adaptation(one.call, RULE, f"the row of zeros next to `{text}` is not stored", reason, (change,))
 
 
-def _carried(text: str, fresh: Fresh, items: tuple[str, ...]) -> str:
-    return f"{fresh.imports('zero_padded')}({text})"
+def _carried(text: str, kind: str, fresh: Fresh, items: tuple[str, ...]) -> str:
+    given = text if kind == "first" else f'{text}, "{kind}"'
+    return f"{fresh.imports('zero_padded')}({given})"
 
 
 def _text(text: str, fresh: Fresh, items: tuple[str, ...]) -> str:

@@ -1,7 +1,7 @@
 """A row of zeros in front: `tf.concat([tf.zeros([1, D]), table], 0)`.
 
 verdict: exact
-becomes: what is looked up is multiplied by `ids != 0`, and id i reads row i - 1
+becomes: `padded_lookup(zero_padded(table, "before"), ids)`; id i reads row i - 1
 """
 
 import tensorflow.compat.v1 as tf

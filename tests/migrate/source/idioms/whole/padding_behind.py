@@ -1,7 +1,7 @@
 """A row of zeros behind the last, `tf.concat([table, zeros], 0)`; the id of padding is V.
 
 verdict: exact
-becomes: what is looked up is multiplied by `ids != V`
+becomes: `padded_lookup(zero_padded(table, "last"), ids)`
 """
 
 import tensorflow.compat.v1 as tf

@@ -111,7 +111,46 @@ with tf.Session() as session:
         show(session.run(ranking, batch))
 """
 
-PROGRAMS = {"word2vec": (WORD2VEC, 1), "two towers": (TWO_TOWERS, 3), "all items": (ALL_ITEMS, 2)}
+EACH_EPOCH = """
+class Model:
+    def __init__(self, graph):
+        with graph.as_default():
+            self.u, self.i = tf.placeholder(tf.int32, [None]), tf.placeholder(tf.int32, [None])
+            self.users = tf.get_variable("users", [6, 4], initializer=tf.constant_initializer(0.4))
+            self.items = tf.get_variable("items", [15, 4], initializer=tf.constant_initializer(0.4))
+            self.bias = tf.get_variable("bias", [15], initializer=tf.zeros_initializer())
+            scale = tf.get_variable("scale", [4], initializer=tf.ones_initializer())
+            row = scale * tf.nn.embedding_lookup(self.users, self.u) * tf.nn.embedding_lookup(self.items, self.i)
+            x = tf.reduce_sum(row, 1) + tf.gather(self.bias, self.i)
+            self.loss = -tf.reduce_mean(tf.log_sigmoid(x))
+            self.step = tf.train.AdagradOptimizer(0.5).minimize(self.loss)
+            self.start = tf.global_variables_initializer()
+        self.session = tf.Session(graph=graph)
+
+    def fit(self, epochs):
+        draw = np.random.RandomState(0)
+        self.session.run(self.start)
+        for _ in range(epochs):
+            batch = {self.u: draw.randint(0, 6, 8), self.i: draw.randint(0, 15, 8)}
+            show(self.session.run([self.step, self.loss], batch)[1])
+            self.evaluate()
+
+    def evaluate(self):
+        users, items, bias = self.session.run([self.users, self.items, self.bias])
+        show(users @ items.T + bias)
+        show(self.session.run({"users": self.users})["users"])
+        show(self.items.eval(session=self.session))
+
+
+Model(tf.Graph()).fit(4)
+"""
+
+PROGRAMS = {
+    "each epoch": (EACH_EPOCH, 3),
+    "word2vec": (WORD2VEC, 1),
+    "two towers": (TWO_TOWERS, 3),
+    "all items": (ALL_ITEMS, 2),
+}
 
 
 @pytest.mark.parametrize(("text", "tables"), PROGRAMS.values(), ids=PROGRAMS)
