@@ -6,6 +6,7 @@ is therefore kept if all of its known values are suitable; for unknown ones, tha
 
 from __future__ import annotations
 
+import re
 import sys
 
 import libcst as cst
@@ -24,6 +25,7 @@ from migrate.source.tensorflow.facts.variables.partitions import is_partitioned,
 
 #: A function that picks an initializer by its name often has such a branch.
 NO_CONTRIB = "`{}` is left out: it fails in TensorFlow 2, which the runtime needs and which has no `tf.contrib`"
+CONTRIB = re.compile(r"tensorflow\.(compat\.v[12]\.)?contrib\.")
 #: Initializers whose value may be a number or a matrix.
 CONSTANTS = {"constant_initializer", "keras.initializers.Constant"}
 
@@ -196,7 +198,7 @@ def _is_contrib(file: File, value: cst.BaseExpression) -> bool:
     if not isinstance(value, cst.Call):
         return False
     imported, shadowed = file.tree.imported_names(value.func)
-    return bool(imported) and not shadowed and all(name.startswith("tensorflow.contrib.") for name in imported)
+    return bool(imported) and not shadowed and all(CONTRIB.match(name) for name in imported)
 
 
 def is_unseen(file: File, node: cst.BaseExpression) -> bool:

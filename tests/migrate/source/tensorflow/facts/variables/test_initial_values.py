@@ -269,7 +269,8 @@ def test_what_is_bound_twice_is_read_where_the_scope_is_opened() -> None:
     assert "may mean something else" in reasons(result)
 
 
-def test_a_branch_of_contrib_is_one_that_cannot_be_taken() -> None:
+@pytest.mark.parametrize("head", ["import tensorflow as tf\n", HEAD])
+def test_a_branch_of_contrib_is_one_that_cannot_be_taken(head: str) -> None:
     body = "\n".join(
         [
             "class Model:",
@@ -284,7 +285,7 @@ def test_a_branch_of_contrib_is_one_that_cannot_be_taken() -> None:
             "        return tf.zeros_initializer()",
         ]
     )
-    text = "import tensorflow as tf\n" + body + "\n"
+    text = head + body + "\n"
     result = converted(text)
     assert result.changed
     assert "has no `tf.contrib`" in reasons(result)
