@@ -36,7 +36,7 @@ class TableNames:
 
     name: str
     dim: int
-    law: str
+    law: str  #: empty if a matrix gives the first rows
     reset: str
     keys: str
     rows: str

@@ -161,7 +161,7 @@ class TablePreparer:
             return TableNames(
                 name=table.table_name,
                 dim=table.dim,
-                law=table_law(table),
+                law=table_law(table) if table.first_rows is None else "",
                 reset=table.variable.initializer.name,
                 keys=keys.name,
                 rows=rows.name,

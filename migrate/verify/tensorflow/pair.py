@@ -88,7 +88,10 @@ class Pair:
                 f"{self.first['others']} other optimizer(s) compute is not; give a program that runs those first, too"
             )
         notes += (
-            ["the original has random values that cannot be fed, so two runs of it differ"]
+            [
+                "the original has random values that cannot be fed, so two runs of it differ: leave them out for the "
+                "proof, as by a dropout rate of 0"
+            ]
             if self.first["random"]
             else []
         )
@@ -105,7 +108,7 @@ class Pair:
         """Yield comparisons of initial values: of constants exactly, of random values by their distributions."""
         for table, name in self.matched.items():
             own = _rows(self.first["initial"][name])
-            yield self._initial(f"{table} [table]", name, own, self.second["rows"][table], self._law_of_table(table))
+            yield self._initial(f"{table} [table]", name, own, self.second["rows"][table], self._law(table, name))
         for name, values in self.second["initial"].items():
             yield self._initial(name, name, self.first["initial"][name], values, self.second["laws"][name])
 
@@ -116,8 +119,10 @@ class Pair:
             return compare.exactly("initial", label, first, second, f"constant {first.flat[0]:g}" if same else "")
         return laws.compare_laws(label, own, law or laws.constant(second), (first, second))
 
-    def _law_of_table(self, table: str) -> laws.Law:
-        return laws.law_at(self.programs[1].tables[table].law, 0)
+    def _law(self, table: str, name: str) -> laws.Law | None:
+        """Return the law of a table's rows; of rows that the program draws as a matrix, that which they must fit."""
+        text = self.programs[1].tables[table].law
+        return laws.law_at(text, 0) if text else self.first["laws"][name]
 
     def forward(self) -> Iterator[Comparison]:
         """Yield comparisons of all looked-up tensors and of the losses, over all batches."""

@@ -35,13 +35,16 @@ def ancestors(ops: Iterable[tf.Operation]) -> set[tf.Operation]:
 
 
 def source_tensors(ops: Iterable[tf.Operation]) -> list[tf.Tensor]:
-    """Return the nearest source tensors that the ops depend on, sorted by name."""
+    """Return the nearest source tensors that the ops depend on, sorted by name.
+
+    What a branch or a loop of a v1 graph draws can be neither fetched nor fed, and is left out.
+    """
     found: dict[str, tf.Tensor] = {}
     seen = set(ops)
     pending = list(seen)
     while pending:
         current = pending.pop()
-        found |= {t.name: t for t in current.inputs if t.op.type in _SOURCES}
+        found |= {t.name: t for t in current.inputs if t.op.type in _SOURCES and t.graph.is_fetchable(t.op)}
         for before in [t.op for t in current.inputs] + list(current.control_inputs):
             if before not in seen and before.type not in _SOURCES:
                 seen.add(before)

@@ -91,6 +91,27 @@ def test_a_difference_in_one_of_them_is_found_under_its_name(tmp_path: Path) -> 
     assert any(one.startswith("Variable_2: differs") for one in different(result))
 
 
+def test_rows_that_the_program_draws_as_a_matrix_have_its_law(tmp_path: Path) -> None:
+    drawn = "init = tf.truncated_normal([30, 4], 0.0, 0.1)\n    T = tf.Variable(init)\n    init = tf.zeros([2])\n"
+    model = MODEL.replace("T = tf.Variable(tf.random_normal([30, 4]))\n", drawn)
+    text = converted(model)
+    assert "table_of_rows(rows=init" in text
+    files = {"main.py": MAIN, "model.py": model}
+    assert not different(proof(tmp_path, files, {"model.py": text}))
+    (tmp_path / "other").mkdir()
+    wide = proof(tmp_path / "other", files, {"model.py": text.replace("4], 0.0, 0.1)", "4], 0.0, 0.4)")})
+    assert different(wide) == ["T [table]: differs"]
+
+
+@pytest.mark.parametrize("flag", [False, True])
+def test_what_a_branch_draws_cannot_be_fed(flag: bool, tmp_path: Path) -> None:
+    branch = f"tf.cond(tf.placeholder_with_default({flag}, []), lambda: tf.nn.dropout(hidden, 0.5), lambda: hidden)"
+    model = MODEL.replace("    loss =", f"    hidden = {branch}\n    loss =", 1)
+    result = proof(tmp_path, {"main.py": MAIN, "model.py": model}, {"model.py": converted(model)})
+    assert bool(different(result)) is flag
+    assert any("has random values that cannot be fed" in note for note in result.notes) is flag
+
+
 #: Another model that trains by turns with the first, from what is fed to neither of its placeholders.
 TURNS = """
 import tensorflow as tf
