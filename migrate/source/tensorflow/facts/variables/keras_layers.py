@@ -9,6 +9,7 @@ from typing import Any
 import libcst as cst
 
 from migrate.source.flow import Class, Function, Value, is_none
+from migrate.source.syntax.tree import Tree
 from migrate.source.tensorflow.base.arguments import bind, string
 from migrate.source.tensorflow.base.arguments import is_none as is_left_out
 from migrate.source.tensorflow.base.bindings import is_target
@@ -36,7 +37,7 @@ PENALTIES = {"l1", "l2", "l1_l2", "L1", "L2", "L1L2"}
 #: Settings of an optimizer that clip gradients, which needs that of every row; and functions that clip any value.
 CLIPS, _CLIPS_VALUES = re.compile(r"clip(norm|value)"), re.compile(r"clip_by_")
 #: Where none of these is, Keras alone has the gradients.
-_GRADIENTS = re.compile(r"gradient|update_step", re.IGNORECASE)
+_GRADIENTS = re.compile(r"(?<!stop_)gradient|update_step", re.IGNORECASE)
 #: Attributes and methods of a layer that list or copy its weights, with the keys of their refusals.
 WHOLE = {
     "weights": "weights-listed",
@@ -135,18 +136,25 @@ def _check_arguments(file: File, layer: Layer) -> None:
 def _check_regularizer(file: File, layer: Layer, arg: cst.Arg) -> None:
     """Block a layer whose regularizer a table cannot have over all its rows, or that is not known."""
     known = [_is_penalty(value) for value in flow_of(file).values(arg.value)]
-    if False in known or _may_clip(file):
+    if False in known or _may_clip(file, layer.call):
         layer.regularizer = arg
         layer.block(arg, "regularizer")
     elif None in known or not known:
         layer.block(arg, "unknown-regularizer")
 
 
-def _may_clip(file: File) -> bool:
-    """True if the program may clip gradients."""
-    texts = [one.tree.text for one in file.files]
-    values, own = (any(words.search(text) for text in texts) for words in (_CLIPS_VALUES, _GRADIENTS))
-    return (values and own) or any(CLIPS.search(text) for text in texts)
+def _may_clip(file: File, call: cst.Call) -> bool:
+    """True if a program that makes a layer may clip gradients."""
+    trees = [part.tree for part in file.program(call)]
+    if any(CLIPS.search(tree.text) for tree in trees):
+        return True
+    return any(_CLIPS_VALUES.search(tree.text) for tree in trees) and any(map(_takes_gradients, trees))
+
+
+def _takes_gradients(tree: Tree) -> bool:
+    """True if code, not a comment or a text for people, has a word for gradients."""
+    texts = [text for node in tree.strings if (text := string(node)) is not None and text.isidentifier()]
+    return any(_GRADIENTS.search(word) for word in (*tree.names, *tree.attributes, *texts))
 
 
 def _is_penalty(value: Value) -> bool | None:

@@ -134,8 +134,11 @@ def test_the_matrix_of_one_layer_is_copied(before: str, after: str) -> None:
             np.testing.assert_allclose(one, other, rtol=1e-5)
 
 
-def test_another_value_may_be_clipped() -> None:
-    rest = COMPILED + "\nx = tf.clip_by_norm(x, 1.0, -1)"
+@pytest.mark.parametrize(
+    "more", ["", "  # by gradient descent", "\ny = tf.stop_gradient(x)", "\nhelp = 'by its gradient'"]
+)
+def test_another_value_may_be_clipped(more: str) -> None:
+    rest = COMPILED + "\nx = tf.clip_by_norm(x, 1.0, -1)" + more
     result = converted(MODEL.format(arguments=", embeddings_regularizer='l2'", rest=rest))
     assert [table.applicability for table in result.tables] == [Applicability.EXACT], reasons(result)
 
