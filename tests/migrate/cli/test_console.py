@@ -23,7 +23,7 @@ GOOD = (
     "e = tf.nn.embedding_lookup(W, ids)\n"
     "op = tf.train.AdagradOptimizer(0.1).minimize(e)\n"
 )
-KEPT = GOOD + "s = tf.matmul(u, W)\n"
+KEPT = GOOD + "s = tf.cond(f, lambda: tf.matmul(u, W), lambda: u)\n"
 ESCAPE = "\x1b["
 
 

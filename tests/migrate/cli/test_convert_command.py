@@ -21,7 +21,7 @@ GOOD = (
     "e = tf.nn.embedding_lookup(W, ids)\n"
     "op = tf.train.AdagradOptimizer(0.1).minimize(e)\n"
 )
-KEPT = GOOD + "s = tf.matmul(u, W)\n"
+KEPT = GOOD + "s = tf.cond(f, lambda: tf.matmul(u, W), lambda: u)\n"
 
 
 def migrate(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:

@@ -177,7 +177,7 @@ USED_HERE = """import tensorflow.compat.v1 as tf
 from parts.made import user
 W, e = user(tf.placeholder(tf.int64, [None]))
 op = tf.train.AdagradOptimizer(0.1).minimize(tf.reduce_sum(e))
-for _ in range(2): print(tf.Session().run(W))
+print(tf.train.MonitoredSession().run(W))
 """
 
 
@@ -195,9 +195,9 @@ def test_a_file_is_judged_as_in_its_project(project: Path) -> None:
         text = explain(line, name=name)
         assert "(analysed in the project ., together with " in text
         assert "left unchanged\n" in text
-        assert "`tf.Session().run(W)`" in text
+        assert "`tf.train.MonitoredSession().run(W)`" in text
     assert "Table `user`, made at parts/made.py line 3" in explain(5, name="train.py")
-    (project / "train.py").write_text(USED_HERE[: USED_HERE.index("for _")])
+    (project / "train.py").write_text(USED_HERE[: USED_HERE.index("print(")])
     text = explain(3, name="parts/made.py")
     assert "(analysed in the project ., together with train.py)" in text
     assert "converted to a dynamic table" in text
