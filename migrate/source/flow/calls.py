@@ -113,18 +113,19 @@ class Calls:
         program, node = self.program, function.node
         assert isinstance(node, cst.FunctionDef | cst.Lambda)
         key = (function, id(arguments), id(site), id(out), receiver is not None)
+        names = [*node.params.posonly_params, *node.params.params]
+        own = program.definition(names[0].name) if names else program.named(("receiver", function, site))
+        if receiver is not None:
+            self.graph.put(own, receiver)
         if key in self._same:  # known call with another receiver: only the first parameter is new
-            if receiver is not None and (first := [*node.params.posonly_params, *node.params.params][:1]):
-                self.graph.put(program.definition(first[0].name), receiver)
             return
         self._same[key] = (arguments, site, out)
         program.entered.setdefault(node, set()).add(site)
         for one in arguments:
             if one.node is not None:
                 program.moves.add(one.node)
-        names = [*node.params.posonly_params, *node.params.params]
-        if receiver is not None and names:
-            self.graph.put(program.definition(names[0].name), receiver)
+        if receiver is not None:
+            arguments = arguments if names else [Given(own), *arguments]  # `self` is the first of `*args`
             names = names[1:]
         self._place(node.params, names, arguments)
         self.returned(node, site, out, names, arguments)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from migrate.source.project.dynamic_imports import FUNCTIONS, Dynamic, dynamic_import, names_of_imports
 from migrate.source.project.module_resolution import Imported, imported_by
 
+_CALLED = re.compile(r"(\w+)\s*\(")  #: what a text such as that of `eval("load()")` calls
 _LATER = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
@@ -48,7 +50,8 @@ class _Once:
         names = [one for one in ast.walk(tree) if isinstance(one, ast.Name)]
         self._bound.update(one.id for one in names if not isinstance(one.ctx, ast.Load))
         self._used = Counter(one.id for one in names if isinstance(one.ctx, ast.Load))
-        self._strings = {one.value for one in ast.walk(tree) if isinstance(one, ast.Constant)}
+        texts = [one.value for one in ast.walk(tree) if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+        self._told = {*texts, *(name for text in texts for name in _CALLED.findall(text))}
 
     def groups(self, body: Sequence[ast.stmt]) -> list[list[Site]]:
         """Return the groups of statements that run one after the other."""
@@ -85,11 +88,14 @@ class _Once:
     def _function(self, call: ast.Call) -> ast.FunctionDef | None:
         """Return the function that this call runs, if nothing else in the file runs it."""
         name, uses = (call.func.id, 1) if isinstance(call.func, ast.Name) else ("", 0)
-        if isinstance(call.func, ast.Attribute) and call.func.attr == "run":  # `tf.app.run(main)`
+        if isinstance(call.func, ast.Attribute) and ast.unparse(call.func).split(".")[-2:] == [
+            "app",
+            "run",
+        ]:  # `tf.app.run(main)`
             given = call.args[0] if call.args else None
             name, uses = (given.id, 1) if isinstance(given, ast.Name) else ("" if given else "main", 0)
         function = self._functions.get(name)
-        alone = self._used[name] == uses and self._bound[name] == 1 and name not in self._strings
+        alone = self._used[name] == uses and self._bound[name] == 1 and name not in self._told
         return function if function is not None and alone and not function.decorator_list else None
 
 

@@ -18,6 +18,7 @@ from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.checks.check_rule import CheckRule
 from migrate.source.tensorflow.checks.judgement import Judgement
 from migrate.source.tensorflow.checks.whole_terms import CLIPS
+from migrate.source.tensorflow.facts.calls.inner_graphs import in_branch
 from migrate.source.tensorflow.facts.optimizers.optimizers import RULE, Maker
 from migrate.source.tensorflow.facts.optimizers.training_model import Step, Training
 from migrate.source.tensorflow.facts.variables.trained_reads import IN_PART, reads_of
@@ -48,6 +49,13 @@ class Optimizer(CheckRule):
             "{why}",
             "train with SGD, Adagrad, Adam, Momentum, RMSProp or FTRL, or convert with --assume",
             "rows that a batch does not name need no update",
+        ),
+        Refusal(
+            "moves-rows-of-branches",
+            "`{optimizer}` also moves rows whose gradient is zero",
+            "where the branch of this lookup does not run, every row of the variable has a gradient of zeros",
+            "look the ids up before the branch; train with SGD, Adagrad or Adam; or convert with --assume",
+            "rows of a branch that does not run need no update",
         ),
         Refusal(
             "clipped",
@@ -241,13 +249,17 @@ def _check_rows(file: File, table: Table, training: Training, *, clips: bool) ->
     makers = [maker for step in steps for maker in step.optimizer.makers if maker.name not in STILL]
     clips = clips and any(not step.is_minimize for step in steps)
     idle = next((lookup for lookup in table.lookups if lookup.idle), None)
+    branch = next((lookup for lookup in table.lookups if in_branch(file, lookup.call)), None) if makers else None
     dense = next((lookup for lookup in table.lookups if lookup.dense), None)
     if idle is not None and not training.steps:
         table.creation.notes.append(f"{idle.idle}: SGD, Adagrad and Adam train the table exactly as the variable")
-    if idle is not None and makers and not _steps_all(file, table, makers):
-        optimizer = makers[0].name.rpartition(".")[2]
+    if branch is not None:
+        name = makers[0].name.rpartition(".")[2]
+        table.blockers.append(blocker(branch.call, RULE, "moves-rows-of-branches", under=branch.rule, optimizer=name))
+    elif idle is not None and makers and not _steps_all(file, table, makers):
+        name = makers[0].name.rpartition(".")[2]
         table.blockers.append(
-            blocker(idle.call, RULE, "moves-all-rows", under=idle.rule, optimizer=optimizer, why=idle.idle)
+            blocker(idle.call, RULE, "moves-all-rows", under=idle.rule, optimizer=name, why=idle.idle)
         )
     if dense is not None and clips:
         table.blockers.append(blocker(dense.call, RULE, "clipped", under=dense.rule, why=dense.idle))

@@ -9,17 +9,21 @@ from migrate.source.tensorflow.base.arguments import bind, literal
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Blocker, Lookup, Rewrite
 from migrate.source.tensorflow.base.rule_kinds import File, LookupRule
+from migrate.source.tensorflow.base.value_flow import flow_of, symbol_of
 
 PARAMETERS = ("sp_a", "b", "adjoint_a", "adjoint_b", "name")
 POWERS = {"math.pow", "square", "math.square"}
 SUM = (
-    '{safe_embedding_lookup_sparse}({W}, {tf}.SparseTensor({x}.indices, {x}.indices[:, 1], {x}.dense_shape), {x}, "sum"'
+    '{safe_embedding_lookup_sparse}({W}, {tf}.SparseTensor({x}.indices, {x}.indices[:, 1], {shape}), {x}, "sum"'
     "{name}{train})"
 )
 SQUARES = (
     "{tf}.math.unsorted_segment_sum({tf}.expand_dims({x}.values, 1) * {before}{sparse_lookup}({W}, {x}.indices[:, 1]"
     "{train}){after}, {x}.indices[:, 0], {x}.dense_shape[0]{name})"
 )
+#: The product of a matrix has two dimensions, also where the graph does not know how many those of the matrix are.
+SHAPE, UNKNOWN_SHAPE = "{x}.dense_shape", "{tf}.ensure_shape({x}.dense_shape, [2])"
+PLACEHOLDERS = {"sparse_placeholder", "sparse.placeholder"}
 HEAD = "import tensorflow.compat.v1 as tf\n"
 MADE = 'W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())\n'
 TABLE = (
@@ -56,6 +60,13 @@ class SparseMatmul(LookupRule):
             HEAD + "from runtime import create_table, safe_embedding_lookup_sparse\n" + TABLE + ""
             "y = tf.pow(safe_embedding_lookup_sparse(W, tf.SparseTensor(x.indices, x.indices[:, 1], x.dense_shape), x, "
             '"sum"), 2)\n',
+        ),
+        Example(
+            "a placeholder whose number of dimensions the graph does not know",
+            HEAD + MADE + "x = tf.sparse_placeholder(tf.float32)\ny = tf.sparse_tensor_dense_matmul(x, W)\n",
+            HEAD + "from runtime import create_table, safe_embedding_lookup_sparse\n" + TABLE + ""
+            "x = tf.sparse_placeholder(tf.float32)\ny = safe_embedding_lookup_sparse(W, tf.SparseTensor(x.indices, "
+            'x.indices[:, 1], tf.ensure_shape(x.dense_shape, [2])), x, "sum")\n',
         ),
         Example(
             "the table is squared first: the looked-up rows are squared",
@@ -100,7 +111,9 @@ class SparseMatmul(LookupRule):
         inner = _base(file, table)
         texts: list[tuple[str, cst.BaseExpression | str]] = [("x", x), ("W", inner), ("name", name)]
         if inner is table:
-            rewrite = Rewrite(SUM, ("safe_embedding_lookup_sparse",), tuple(texts), form="matrix")
+            placed = any(symbol_of(value) in PLACEHOLDERS for value in flow_of(file).values(x))
+            template = SUM.replace("{shape}", UNKNOWN_SHAPE if placed else SHAPE)
+            rewrite = Rewrite(template, ("safe_embedding_lookup_sparse",), tuple(texts), form="matrix")
         else:
             (start, end), (first, last) = file.tree.outer_span(table), file.tree.outer_span(inner)
             texts += [("before", file.tree.text[start:first]), ("after", file.tree.text[last:end])]

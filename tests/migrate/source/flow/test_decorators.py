@@ -66,3 +66,12 @@ def test_the_function_stays_the_one_of_its_class(decorator: str) -> None:
 @pytest.mark.parametrize("decorator", OTHERS.values(), ids=OTHERS)
 def test_another_decorator_is_executed(decorator: str) -> None:
     assert objects(decorator, "Bell") != ["Bell"]
+
+
+@pytest.mark.parametrize("decorator", [OTHERS["a context"], OTHERS["a loop"], OTHERS["a use of the arguments"]])
+def test_a_method_without_named_parameters_is_given_its_object(decorator: str) -> None:
+    tree = Tree("main.py", MAIN.format(decorator))
+    flow = ValueFlow([tree], lambda tree, name: None)
+    read = next(name for name in tree.names["self"] if tree.source(tree.parents[name]) == "self.Bell_seen")
+    made = {one.cls.node.name.value for one in flow.values(read) if isinstance(one, Holder) and one.cls}  # type: ignore[union-attr]
+    assert made == {"Bell", "Flat"}

@@ -37,6 +37,12 @@ TOGETHER = {
     "a function that calls itself": f"def load(name):\n    {BY_NAME}\n    load(name)\nload('a')\n",
     "a function in a list": f"def load(name):\n    return {BY_NAME}\nload('a')\nf = [load]\n",
     "a function by its name": f"def load(name):\n    return {BY_NAME}\nload('a')\nglobals()['load']('b')\n",
+    "a function that a text calls": f"def load(name):\n    return {BY_NAME}\nload('a')\neval('load(other)')\n",
+    "a function that others run": f"def load(name):\n    return {BY_NAME}\npool.run(load)\n",
+    "a module that imports itself": f"def load(name):\n    return {BY_NAME}\nload('a')\nimport main\nmain.load('b')\n",
+    "a text that imports": f"exec('from models.b import *')\n{BY_NAME}\n",
+    "an import of any module": f"importlib.import_module(other)\n{BY_NAME}\n",
+    "an import of all that a package lists": f"from models import *\n{BY_NAME}\n",
     "a function that is decorated": f"@twice\ndef load():\n    return {BY_NAME}\nload()\n",
     "a class": f"class Loader:\n    def load(self, name):\n        return {BY_NAME}\n",
     "one after the other": f"{BY_NAME}\n{BY_NAME}\n",
@@ -49,6 +55,8 @@ TOGETHER = {
 
 def related(tmp_path: Path, main: str, more: dict[str, str] | None = None) -> bool:
     texts = {"main.py": "import importlib\n" + main, **FILES, **(more or {})}
+    if "import *" in main and not more:
+        texts["models/__init__.py"] = ALL
     for path, text in texts.items():
         (tmp_path / path).parent.mkdir(exist_ok=True)
         (tmp_path / path).write_text(text)
@@ -68,7 +76,15 @@ def test_a_run_may_import_both(main: str, tmp_path: Path) -> None:
     assert related(tmp_path, main)
 
 
+ALL = "import glob, importlib, pkgutil\n__all__ = [name for name in glob.glob('*.py')]\n"
 MORE = {
+    "a package imports its modules": {
+        "models/__init__.py": ALL + "for _, name, _ in pkgutil.iter_modules(__path__):\n    load(name)\n"
+    },
+    "a package imports modules by names": {
+        "models/__init__.py": ALL + "for name in __all__:\n    importlib.import_module(f'{__name__}.{name}')\n"
+    },
+    "a model calls the program again": {"models/a.py": "from __main__ import load\nfrom util import one\n"},
     "a model imports the other": {"models/a.py": "import models.b\nfrom util import one\n"},
     "another program imports both": {"test_all.py": "import models.a, models.b\n"},
     "another file imports the program": {"all.py": "import main\n"},

@@ -56,7 +56,9 @@ def whole_read(file: File, node: cst.BaseExpression, creation: Creation, size: s
     if "all_rows" not in file.target.functions or not creation.rank or run_apart(file, node) is not None:
         return None
     read = value_read(file, node)
-    if read is None or may_be_number(file, node) or not _is_computed_with(file, read) or not _is_apart(file, read):
+    if read is None or may_be_number(file, node) or _is_fed(file, read) or not _is_computed_with(file, read):
+        return None
+    if not _is_apart(file, read):
         return None
     fetched = _is_fetched(file, read)
     if fetched and _is_closed(file, read):
@@ -101,6 +103,12 @@ def shown_use(file: File, read: cst.BaseExpression) -> str:
     user = file.tree.parent(around) if isinstance(around, cst.Arg) else around
     text = " ".join(file.tree.source(user or read).split())
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _is_fed(file: File, read: cst.BaseExpression) -> bool:
+    """True for a key of a dict: `sess.run(loss, {W: rows})` has other rows in the place of the variable's."""
+    entry = file.tree.parent(read)
+    return isinstance(entry, cst.DictElement) and entry.key is read
 
 
 def value_read(file: File, node: cst.BaseExpression) -> cst.BaseExpression | None:

@@ -66,6 +66,25 @@ def test_a_pooled_lookup_under_an_optimizer_that_moves_every_row_needs_an_assump
     assert "create_table(" in converted(text, assume=True).converted
 
 
+BRANCHES = {
+    "a lookup": "tf.nn.embedding_lookup(W, pairs)",
+    "some columns": "tf.nn.embedding_lookup(W[:, :2], pairs)",
+    "a one-hot product": "tf.matmul(tf.one_hot(ids, 20), W)",
+    "a padded table": "tf.nn.embedding_lookup(tf.concat([tf.zeros([1, 4]), W], 0), pairs)",
+}
+
+
+@pytest.mark.parametrize("body", BRANCHES.values(), ids=BRANCHES)
+def test_a_lookup_in_a_branch_of_the_graph_leaves_rows_to_zeros_where_it_does_not_run(body: str) -> None:
+    def trained(optimizer: str) -> str:
+        return model(f"out = tf.cond(tf.size(ids) > 0, lambda: {body}, lambda: tf.zeros_like({body}))", optimizer)
+
+    result = converted(trained("momentum"))
+    assert "where the branch of this lookup does not run" in reasons(result)
+    assert "create_table(" not in result.converted
+    assert "create_table(" in converted(trained("adagrad")).converted
+
+
 ONE_HOT = {
     "one-hot": "out = tf.matmul(tf.one_hot(ids, 20), W)",
     "one-hot by name": 'hot = tf.one_hot(indices=pairs, depth=20, axis=-1)\nout = tf.matmul(hot, W, name="rows")',

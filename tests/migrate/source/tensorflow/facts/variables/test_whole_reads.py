@@ -240,6 +240,14 @@ def test_reads_apart_from_the_loss_become_all_rows(body: str) -> None:
     assert "all_rows(W" in converted(body) or "all_rows(table" in converted(body)
 
 
+FED = {"by itself": "sess.run(loss, {W: rows})\n", "beside others": "sess.run([loss], feed_dict={x: 1, W: rows})\n"}
+
+
+@pytest.mark.parametrize("body", FED.values(), ids=FED)
+def test_rows_that_are_fed_in_the_place_of_the_variable_keep_it(body: str) -> None:
+    assert "all_rows" not in converted(body)
+
+
 def test_what_nothing_uses_is_for_code_that_is_not_seen() -> None:
     assert "all_rows" not in converted("scores = tf.matmul(e, W, transpose_b=True)\n")
 
